@@ -1,0 +1,2 @@
+//! The dumper of the event log.
+fn main() {}

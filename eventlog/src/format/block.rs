@@ -1,0 +1,148 @@
+//! The block header, with which every block but the first begins, and every part.
+//!
+//! ```text
+//!  0            12             24          40       56     72     104          128
+//!  │ magic, crc │ whose events │ last,     │ which  │ base │ sync │ overwritten │ events …
+//!  │ type,flags │ stream       │ count,top │ numbers│      │      │ discarded   │
+//! ```
+//!
+//! Layout: section 3.1 of `design/format.md`.
+
+use super::header::ClockSync;
+use super::le::{U16le, U32le, U64le};
+use bytemuck::{Pod, Zeroable};
+
+/// The first bytes of a block or part (`.block.magic`).
+pub const BLOCK_MAGIC: [u8; 4] = [0xF7, b'E', b'L', 0x8A];
+/// Size of the block header, and of a part's header.
+pub const BLOCK_HEADER_SIZE: usize = size_of::<BlockHeader>();
+
+/// What a block or part holds (`.block.type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum BlockType {
+    /// Events.
+    Events = 1,
+    /// Parts.
+    Parts = 2,
+    /// A piece of a registry.
+    Registry = 3,
+    /// The mark that the stream was closed.
+    End = 4,
+}
+
+impl BlockType {
+    /// The type with this number, if this version knows it.
+    pub const fn from_byte(byte: u8) -> Option<BlockType> {
+        Some(match byte {
+            1 => BlockType::Events,
+            2 => BlockType::Parts,
+            3 => BlockType::Registry,
+            4 => BlockType::End,
+            _ => return None,
+        })
+    }
+}
+
+/// Flag (`.block.flags`): the checksum is valid, nothing more is recorded here.
+pub const SEALED: u8 = 1;
+/// Flag: the writer is big-endian.
+pub const BIG_ENDIAN: u8 = 2;
+/// Flag: words and addresses have eight bytes.
+pub const WORD64: u8 = 4;
+/// The flags of this platform.
+pub const NATIVE_FLAGS: u8 = if cfg!(target_endian = "big") { BIG_ENDIAN } else { 0 }
+    | if cfg!(target_pointer_width = "64") { WORD64 } else { 0 };
+
+/// The block header. Fields as in section 3.1 of `design/format.md`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+#[expect(missing_docs, reason = "section 3.1 of design/format.md is the description")]
+pub struct BlockHeader {
+    pub magic: [u8; 4],
+    pub block_type: u8,
+    pub flags: u8,
+    pub block_size_log2: u8,
+    pub header_size_words: u8,
+    pub crc: U32le,
+    pub registry: U16le,
+    pub kind: u8,
+    pub reserved_15: u8,
+    pub stream: [u8; 8],
+    pub last: U32le,
+    pub count: U32le,
+    pub top: U32le,
+    pub buffer: U32le,
+    pub sequence: U64le,
+    pub first: U64le,
+    pub base: U64le,
+    pub base_last: U64le,
+    pub thread: U32le,
+    pub sync_uncertainty: U32le,
+    pub sync_ticks: U64le,
+    pub sync_monotonic: U64le,
+    pub sync_realtime: U64le,
+    pub overwritten: U64le,
+    pub discarded_full: U32le,
+    pub discarded_nested: U32le,
+    pub discarded_large: U32le,
+    pub discarded_io: U32le,
+}
+
+const _: () = assert!(size_of::<BlockHeader>() == 128);
+const _: () = assert!(core::mem::offset_of!(BlockHeader, last) == 24);
+const _: () = assert!(core::mem::offset_of!(BlockHeader, sync_ticks) == 80);
+
+impl BlockHeader {
+    /// A header of this platform and version, with every other field zero: not sealed, no checksum.
+    pub fn native(block_type: BlockType, block_size_log2: u8) -> BlockHeader {
+        let mut header = BlockHeader::zeroed();
+        header.magic = BLOCK_MAGIC;
+        header.block_type = block_type as u8;
+        header.flags = NATIVE_FLAGS;
+        header.block_size_log2 = block_size_log2;
+        header.header_size_words = (BLOCK_HEADER_SIZE / 8) as u8;
+        header
+    }
+
+    /// The checksum that the header should have, with these bytes at [last, top) (`.block.crc`).
+    pub fn checksum(&self, payload: &[u8]) -> u32 {
+        let mut copy = *self;
+        copy.crc = U32le::new(0);
+        crc32c::crc32c_append(crc32c::crc32c(bytemuck::bytes_of(&copy)), payload)
+    }
+
+    /// Sets the sealed flag and the checksum over these bytes at [last, top) (`.write.seal`).
+    pub fn seal(&mut self, payload: &[u8]) {
+        self.flags |= SEALED;
+        self.crc = U32le::new(self.checksum(payload));
+    }
+
+    /// Whether the block is sealed.
+    pub fn is_sealed(&self) -> bool {
+        self.flags & SEALED != 0
+    }
+
+    /// Size of [last, top) in bytes; 0 where top is below last.
+    pub fn payload_size(&self) -> usize {
+        self.top.get().saturating_sub(self.last.get()) as usize
+    }
+
+    /// The clock sync.
+    pub fn sync(&self) -> ClockSync {
+        ClockSync {
+            ticks: self.sync_ticks.get(),
+            monotonic: self.sync_monotonic.get(),
+            realtime: self.sync_realtime.get(),
+            uncertainty: self.sync_uncertainty.get(),
+        }
+    }
+
+    /// Sets the clock sync.
+    pub fn set_sync(&mut self, sync: ClockSync) {
+        self.sync_ticks = sync.ticks.into();
+        self.sync_monotonic = sync.monotonic.into();
+        self.sync_realtime = sync.realtime.into();
+        self.sync_uncertainty = sync.uncertainty.into();
+    }
+}

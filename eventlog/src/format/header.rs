@@ -1,0 +1,160 @@
+//! The stream header, with which every stream begins.
+//!
+//! ```text
+//!  0       16      32              64        80           120         152      512
+//!  │ magic │ order │ UUID │ boot   │ parent  │ pid, clock │ first sync│ names  │ parts …
+//!  │version│ sizes │      │        │         │            │           │        │
+//! ```
+//!
+//! Layout: section 2.1 of `design/format.md`.
+
+use super::le::{U16le, U32le, U64le};
+use bytemuck::{Pod, Zeroable};
+
+/// The first bytes of a stream (`.header.magic`).
+pub const STREAM_MAGIC: [u8; 8] = [0xD5, b'E', b'V', b'L', 0x0D, 0x0A, 0x1A, 0x00];
+/// The version of the format that this library writes: major, median, minor (`.header.version`).
+pub const FORMAT_VERSION: [u16; 3] = [1, 0, 0];
+/// What the byte-order mark says in the writer's order (`.header.order`).
+pub const BYTE_ORDER_MARK: u32 = 0x0A0B_0C0D;
+/// log2 of the smallest block size (`.stream.blocks`).
+pub const BLOCK_SIZE_LOG2_MIN: u8 = 12;
+/// log2 of the largest block size.
+pub const BLOCK_SIZE_LOG2_MAX: u8 = 20;
+/// Size of the stream header.
+pub const STREAM_HEADER_SIZE: usize = size_of::<StreamHeader>();
+
+/// Where the ticks of a stream come from (`.header.clock`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ClockSource {
+    /// The x86 time-stamp counter.
+    Tsc = 1,
+    /// The generic timer of Arm, `cntvct_el0`.
+    ArmTimer = 2,
+    /// CLOCK_MONOTONIC, in ns.
+    Monotonic = 3,
+    /// The `clock()` of C.
+    C = 4,
+}
+
+/// Flag of [`StreamHeader::clock_flags`]: the counter has a constant rate.
+pub const CLOCK_INVARIANT: u32 = 1;
+
+/// One instant on the three clocks (`.time.sync`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockSync {
+    /// Ticks of the stream's clock.
+    pub ticks: u64,
+    /// CLOCK_MONOTONIC, ns.
+    pub monotonic: u64,
+    /// CLOCK_REALTIME, ns since the Unix epoch.
+    pub realtime: u64,
+    /// How far apart the three may have been read, ns.
+    pub uncertainty: u32,
+}
+
+/// The stream header. Fields as in section 2.1 of `design/format.md`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+#[expect(missing_docs, reason = "section 2.1 of design/format.md is the description")]
+pub struct StreamHeader {
+    pub magic: [u8; 8],
+    pub version: [U16le; 3],
+    pub header_size: U16le,
+    /// In the writer's order: the one integer here that is not little-endian.
+    pub byte_order_mark: [u8; 4],
+    pub word_size: u8,
+    pub address_size: u8,
+    pub architecture: U16le,
+    pub block_size: U32le,
+    pub crc: U32le,
+    pub uuid: [u8; 16],
+    pub boot_id: [u8; 16],
+    pub parent: [u8; 16],
+    pub pid: U64le,
+    pub parent_pid: U64le,
+    pub start: U64le,
+    pub clock_source: U32le,
+    pub clock_flags: U32le,
+    pub clock_rate: U64le,
+    pub sync_ticks: U64le,
+    pub sync_monotonic: U64le,
+    pub sync_realtime: U64le,
+    pub sync_uncertainty: U32le,
+    pub reserved_148: U32le,
+    pub producer: [u8; 64],
+    pub host: [u8; 64],
+    pub program: [u8; 128],
+    pub reserved_408: [u64; 13],
+}
+
+const _: () = assert!(size_of::<StreamHeader>() == 512);
+const _: () = assert!(core::mem::offset_of!(StreamHeader, producer) == 152);
+
+impl StreamHeader {
+    /// A header of this platform and version, with every other field zero and no checksum yet.
+    pub fn native(block_size_log2: u8) -> StreamHeader {
+        let mut header = StreamHeader::zeroed();
+        header.magic = STREAM_MAGIC;
+        header.version = FORMAT_VERSION.map(U16le::new);
+        header.header_size = U16le::new(STREAM_HEADER_SIZE as u16);
+        header.byte_order_mark = BYTE_ORDER_MARK.to_ne_bytes();
+        header.word_size = size_of::<usize>() as u8;
+        header.address_size = size_of::<*const ()>() as u8;
+        header.architecture = U16le::new(architecture());
+        header.block_size = U32le::new(1 << block_size_log2);
+        header
+    }
+
+    /// The checksum that the header should have (`.header.crc`).
+    pub fn checksum(&self) -> u32 {
+        let mut copy = *self;
+        copy.crc = U32le::new(0);
+        crc32c::crc32c(bytemuck::bytes_of(&copy))
+    }
+
+    /// Sets the checksum: the last thing done before the header is written.
+    pub fn seal(&mut self) {
+        self.crc = U32le::new(self.checksum());
+    }
+
+    /// The first clock sync.
+    pub fn sync(&self) -> ClockSync {
+        ClockSync {
+            ticks: self.sync_ticks.get(),
+            monotonic: self.sync_monotonic.get(),
+            realtime: self.sync_realtime.get(),
+            uncertainty: self.sync_uncertainty.get(),
+        }
+    }
+
+    /// Sets the first clock sync.
+    pub fn set_sync(&mut self, sync: ClockSync) {
+        self.sync_ticks = sync.ticks.into();
+        self.sync_monotonic = sync.monotonic.into();
+        self.sync_realtime = sync.realtime.into();
+        self.sync_uncertainty = sync.uncertainty.into();
+    }
+}
+
+/// The ELF machine number of this platform; 0 for one that the format does not list.
+const fn architecture() -> u16 {
+    if cfg!(target_arch = "x86_64") {
+        62
+    } else if cfg!(target_arch = "aarch64") {
+        183
+    } else if cfg!(target_arch = "x86") {
+        3
+    } else if cfg!(target_arch = "arm") {
+        40
+    } else if cfg!(any(target_arch = "riscv32", target_arch = "riscv64")) {
+        243
+    } else if cfg!(target_arch = "powerpc64") {
+        21
+    } else if cfg!(target_arch = "s390x") {
+        22
+    } else {
+        0
+    }
+}

@@ -1,0 +1,18 @@
+//! The bytes of a stream: what `design/format.md` says, as types. No I/O, no allocation.
+//!
+//! ```text
+//!  stream header (512) │ parts …  │ block header (128) │ gap │ events, newest first │ …
+//!  header.rs           schema.rs    block.rs                   event.rs
+//! ```
+
+mod block;
+mod event;
+mod header;
+mod le;
+mod schema;
+
+pub use block::*;
+pub use event::*;
+pub use header::*;
+pub use le::{U16le, U32le, U64le};
+pub use schema::*;

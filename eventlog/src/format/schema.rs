@@ -1,0 +1,63 @@
+//! A registry as bytes, so that a stream can be read without the program that wrote it.
+//!
+//! ```text
+//!  version · counts · masks · name · doc │ kinds … │ event types, each with its parameters …
+//! ```
+//!
+//! Encoding: section 5.1 of `design/format.md`. The reader has the other direction.
+
+use eventdef::{EventType, Registry};
+
+/// Flag of an event type: it is in the hot variety.
+pub const EVENT_TYPE_ALWAYS: u8 = 1;
+/// Flag of an event type: it is no longer recorded.
+pub const EVENT_TYPE_RETIRED: u8 = 2;
+
+/// Gives the encoding of a registry, piece by piece, to `put`. Strings beyond 65535 bytes are cut.
+pub fn encode_registry(registry: &Registry, recorded: u64, output: u64, put: &mut dyn FnMut(&[u8])) {
+    let version = registry.version;
+    for part in [version.major, version.median, version.minor, registry.kinds.len() as u16] {
+        put(&part.to_le_bytes());
+    }
+    put(&(registry.event_types.len() as u32).to_le_bytes());
+    put(&recorded.to_le_bytes());
+    put(&output.to_le_bytes());
+    put_str(registry.name, put);
+    put_str(registry.doc, put);
+    for kind in registry.kinds {
+        put(&[kind.index]);
+        put_str(kind.name, put);
+        put_str(kind.doc, put);
+    }
+    for event_type in registry.event_types {
+        encode_event_type(event_type, put);
+    }
+}
+
+/// Size of that encoding in bytes.
+pub fn encoded_registry_size(registry: &Registry) -> usize {
+    let mut size = 0;
+    encode_registry(registry, 0, 0, &mut |bytes| size += bytes.len());
+    size
+}
+
+fn encode_event_type(event_type: &EventType, put: &mut dyn FnMut(&[u8])) {
+    let always = if event_type.always { EVENT_TYPE_ALWAYS } else { 0 };
+    let retired = if event_type.retired { EVENT_TYPE_RETIRED } else { 0 };
+    put(&event_type.code.to_le_bytes());
+    put(&[event_type.kind, always | retired]);
+    put(&(event_type.params.len() as u16).to_le_bytes());
+    put_str(event_type.name, put);
+    put_str(event_type.doc, put);
+    for param in event_type.params {
+        put(&[param.sort as u8]);
+        put_str(param.name, put);
+        put_str(param.doc, put);
+    }
+}
+
+fn put_str(string: &str, put: &mut dyn FnMut(&[u8])) {
+    let size = string.floor_char_boundary(usize::from(u16::MAX));
+    put(&(size as u16).to_le_bytes());
+    put(string.as_bytes().get(..size).unwrap_or_default());
+}

@@ -1,0 +1,11 @@
+//! The event log: the format of a stream, and its reader.
+//!
+//! ```text
+//!  format   the bytes, on which writer and reader agree; no I/O, no allocation
+//!  reader   bytes to blocks to events (feature `reader`, on by default)
+//! ```
+//!
+//! The format is specified in `design/format.md`, and nowhere else.
+#![forbid(unsafe_code)]
+
+pub mod format;

@@ -1,0 +1,1 @@
+//! The runtime of the event log.

@@ -1,0 +1,1 @@
+//! Whole-system tests of the event log: each file in `tests/tests/` is one.

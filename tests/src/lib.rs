@@ -1,1 +1,2 @@
 //! Whole-system tests of the event log: each file in `tests/tests/` is one.
+#![forbid(unsafe_code)]

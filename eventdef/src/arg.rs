@@ -87,7 +87,17 @@ pub trait StringArg<'a> {
     fn bytes(&self) -> &'a [u8];
 }
 
-/// Makes the field of an event of an argument. `F` is the type of the field, and says the sort.
+/// Makes the field of an event of an argument. `F` is the type of the field, and says the sort:
+/// what `Event { field: argument }` needs, where the sort is known by the field alone.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand for a parameter that is stored as `{F}`",
+    label = "of a wrong type for its parameter",
+    note = "stored as `P`, a pointer: expected a raw pointer, a reference, `NonNull`, or an `Option` of one of the last two",
+    note = "stored as `A`, an address: expected a raw pointer, `NonNull`, `Option<NonNull>` or `usize`",
+    note = "stored as `usize`, a word: expected `usize`, `u8`, `u16`, `u32` or, on platforms of 64 bits, `u64`",
+    note = "stored as `u32`: expected `u8`, `u16` or `u32`; as `f64`: `f64` or `f32`; as `bool`: `bool`",
+    note = "stored as `&[u8]`, a string: expected `&str`, `&[u8]` or a reference to what holds one"
+)]
 pub trait ToField<F> {
     /// The field.
     fn to_field(&self) -> F;

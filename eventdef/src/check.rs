@@ -36,8 +36,11 @@ pub const fn registry(name: &str, doc: &str, kinds: &[Kind], rows: &[Row], is_ru
     check_kinds(kinds);
     let mut index = 0;
     while index < rows.len() {
-        check_row(&rows[index], kinds, is_runtime);
-        check_row_is_unique(rows, index);
+        // A row without a name could not be read: an error has been given already.
+        if !rows[index].event_type.name.is_empty() {
+            check_row(&rows[index], kinds, is_runtime);
+            check_code_is_unique(rows, index);
+        }
         index += 1;
     }
 }
@@ -47,7 +50,7 @@ pub const fn registry(name: &str, doc: &str, kinds: &[Kind], rows: &[Row], is_ru
 const fn check_kinds(kinds: &[Kind]) {
     let mut index = 0;
     while index < kinds.len() {
-        let Kind { name, doc, .. } = kinds[index];
+        let Kind { name, doc, index: number } = kinds[index];
         let who = Text::new("kind ").quoted(name);
         if name.len() > KIND_NAME_SIZE_MAX {
             who.says_size_max("its name", KIND_NAME_SIZE_MAX)
@@ -55,13 +58,16 @@ const fn check_kinds(kinds: &[Kind]) {
         if doc.is_empty() {
             who.says("it has no doc string")
         }
+        if number as usize >= KIND_COUNT_MAX {
+            who.says("its index is not from 0 to 63")
+        }
         let mut other = 0;
         while other < index {
             if is_equal(kinds[other].name, name) {
                 who.says("another kind has that name too")
             }
-            if kinds[other].index == kinds[index].index {
-                let what = who.then(": index ").number(kinds[index].index as usize);
+            if kinds[other].index == number {
+                let what = who.then(": index ").number(number as usize);
                 what.then(" is already used by ").quoted(kinds[other].name).breaks_a_law()
             }
             other += 1;
@@ -77,6 +83,9 @@ const fn check_row(row: &Row, kinds: &[Kind], is_runtime: bool) {
     let who = Text::new("event type ").quoted(name);
     if name.len() > NAME_SIZE_MAX {
         who.says_size_max("its name", NAME_SIZE_MAX)
+    }
+    if row.code > u16::MAX as u64 {
+        who.says("a code has 16 bits; codes are from 0x0001 to 0xFEFF")
     }
     if code == 0 {
         who.says("code 0x0000 is reserved for base records; codes are from 0x0001 to 0xFEFF")
@@ -137,9 +146,9 @@ const fn check_params(row: Text, params: &[Param]) {
     }
 }
 
-/// No other row before this one has its name or code.
+/// No row before this one has its code. (That none has its name, the structs see to.)
 #[track_caller]
-const fn check_row_is_unique(rows: &[Row], index: usize) {
+const fn check_code_is_unique(rows: &[Row], index: usize) {
     let EventType { name, code, .. } = rows[index].event_type;
     let who = Text::new("event type ").quoted(name);
     let mut other = 0;
@@ -152,35 +161,18 @@ const fn check_row_is_unique(rows: &[Row], index: usize) {
                 .quoted(before.name)
                 .breaks_a_law()
         }
-        if is_equal(before.name, name) {
-            who.says("another event type has that name too")
-        }
         other += 1;
     }
 }
 
-/// The code of a row, which has 16 bits.
+/// The index of a kind; an index that there is not for one that is too large, of which `registry`
+/// complains.
 #[doc(hidden)]
-#[track_caller]
-pub const fn code(code: u64, name: &str) -> u16 {
-    if code > u16::MAX as u64 {
-        let who = Text::new("event type ").quoted(name);
-        who.says("a code has 16 bits; codes are from 0x0001 to 0xFEFF")
-    }
-    code as u16
+pub const fn kind_index(index: u64) -> u8 {
+    if index < KIND_COUNT_MAX as u64 { index as u8 } else { u8::MAX }
 }
 
-/// The index of a kind.
-#[doc(hidden)]
-#[track_caller]
-pub const fn kind_index(index: u64, name: &str) -> u8 {
-    if index >= KIND_COUNT_MAX as u64 {
-        Text::new("kind ").quoted(name).says("its index is not from 0 to 63")
-    }
-    index as u8
-}
-
-/// The bit of a kind; none for an index of which `kind_index` complains.
+/// The bit of a kind; none for an index that is too large.
 #[doc(hidden)]
 pub const fn kind_bit(index: u64) -> u64 {
     if index < KIND_COUNT_MAX as u64 { 1 << index } else { 0 }
@@ -217,7 +209,7 @@ pub const fn sorted_kinds<const COUNT: usize>(mut kinds: [Kind; COUNT]) -> [Kind
 /// The event types of the rows in ascending order of code.
 #[doc(hidden)]
 pub const fn sorted_rows<const COUNT: usize>(rows: &[Row]) -> [EventType; COUNT] {
-    let mut event_types = [Row::BROKEN.event_type; COUNT];
+    let mut event_types = [Row::__ROW.event_type; COUNT];
     let mut index = 0;
     while index < COUNT {
         event_types[index] = rows[index].event_type;

@@ -150,7 +150,7 @@ macro_rules! __kinds {
         impl Kinds {
             /// The kinds as data, ascending by index.
             pub const LIST: &'static [$crate::Kind] = &$crate::check::sorted_kinds([$($crate::Kind {
-                index: $crate::check::kind_index($index, ::core::stringify!($kind)),
+                index: $crate::check::kind_index($index),
                 name: $crate::doc::name(::core::stringify!($kind)),
                 doc: $crate::__doc!([$($doc),*]),
             }),*]);

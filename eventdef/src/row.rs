@@ -15,6 +15,8 @@ use crate::EventType;
 pub struct Row {
     /// The event type.
     pub event_type: EventType,
+    /// The code, which may be too large for 16 bits.
+    pub code: u64,
     /// What the row says its kind is.
     pub kind_name: &'static str,
 }
@@ -28,6 +30,9 @@ macro_rules! __row_name {
     };
     ($name:ident) => {
         $name
+    };
+    ($($other:tt)*) => {
+        $crate::Row
     };
 }
 
@@ -93,7 +98,7 @@ macro_rules! __broken_row {
         #[doc(hidden)]
         pub struct $name;
         impl $name {
-            const __ROW: $crate::Row = $crate::Row::BROKEN;
+            const __ROW: $crate::Row = $crate::Row::__ROW;
         }
     };
 }
@@ -118,7 +123,7 @@ macro_rules! __struct {
             pub const __ROW: $crate::Row = $crate::Row {
                 event_type: $crate::EventType {
                     name: $crate::doc::name(::core::stringify!($name)),
-                    code: $crate::check::code($code, ::core::stringify!($name)),
+                    code: $code as u64 as u16,
                     kind: $crate::check::kind_named(Kinds::LIST, ::core::stringify!($kind)),
                     always: $crate::__variety!($variety $name),
                     retired: $crate::__retired!($state),
@@ -129,18 +134,19 @@ macro_rules! __struct {
                         doc: $crate::__doc!([$($param_doc),*]),
                     }),*],
                 },
+                code: $code,
                 kind_name: ::core::stringify!($kind),
             };
 
             /// The event with these parameters, in the order of the registry.
             #[inline(always)]
-            pub fn new($($param: impl $crate::ToField<$crate::__field!($life $sort)>),*) -> Self {
+            pub fn new($($param: $crate::__arg!([impl] $life $sort)),*) -> Self {
                 Self { $($param: $crate::ToField::to_field(&$param)),* }
             }
 
             #[doc(hidden)]
             #[inline(always)]
-            pub fn __new($($param: &impl $crate::ToField<$crate::__field!($life $sort)>),*) -> Self {
+            pub fn __new($($param: $crate::__arg!([&impl] $life $sort)),*) -> Self {
                 Self { $($param: $crate::ToField::to_field($param)),* }
             }
         }
@@ -193,6 +199,19 @@ macro_rules! __field {
     ($life:tt $sort:ident) => { $crate::field::$sort };
 }
 
+/// The type of an argument.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __arg {
+    ([$($by:tt)*] $life:tt P) => { $($by)* $crate::PointerArg };
+    ([$($by:tt)*] $life:tt A) => { $($by)* $crate::AddressArg };
+    ([$($by:tt)*] $life:tt W) => { $($by)* $crate::WordArg };
+    ([$($by:tt)*] $life:tt U) => { $($by)* $crate::UnsignedArg };
+    ([$($by:tt)*] $life:tt D) => { $($by)* $crate::DoubleArg };
+    ([$($by:tt)*] $life:tt B) => { $($by)* $crate::BooleanArg };
+    ([$($by:tt)*] [$($life:lifetime)?] S) => { $($by)* $crate::StringArg<$($life)?> };
+}
+
 /// Whether a row is in the hot variety.
 #[doc(hidden)]
 #[macro_export]
@@ -228,7 +247,7 @@ macro_rules! __retired {
 
 impl Row {
     /// What stands for a row of which the compiler has complained already.
-    pub const BROKEN: Row = Row {
+    pub const __ROW: Row = Row {
         event_type: EventType {
             name: "",
             code: 0,
@@ -238,6 +257,7 @@ impl Row {
             doc: "",
             params: &[],
         },
+        code: 0,
         kind_name: "",
     };
 }

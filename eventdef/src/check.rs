@@ -108,15 +108,15 @@ const fn check_row(row: &Row, kinds: &[Kind], is_runtime: bool) {
         }
         what.breaks_a_law()
     }
-    check_params(who, params);
     if layout::fixed_size(params, WORD_SIZE_MAX) > EVENT_FIXED_SIZE_MAX {
-        let what = who.then(": with words of 8 bytes its parameters have ");
+        let what = who.then(": with words of 8 bytes its fixed part has ");
         let what = what.number(layout::fixed_size(params, WORD_SIZE_MAX));
         what.then(" bytes, but may have ")
             .number(EVENT_FIXED_SIZE_MAX)
             .then(", or it may not fit a block")
             .breaks_a_law()
     }
+    check_params(who, params);
 }
 
 /// What the parameters of a row can get wrong.
@@ -206,9 +206,40 @@ pub const fn sorted_kinds<const COUNT: usize>(mut kinds: [Kind; COUNT]) -> [Kind
     kinds
 }
 
-/// The event types of the rows in ascending order of code.
+/// How many rows the parts of a list have.
 #[doc(hidden)]
-pub const fn sorted_rows<const COUNT: usize>(rows: &[Row]) -> [EventType; COUNT] {
+pub const fn row_count(parts: &[&[Row]]) -> usize {
+    let mut count = 0;
+    let mut part = 0;
+    while part < parts.len() {
+        count += parts[part].len();
+        part += 1;
+    }
+    count
+}
+
+/// The rows of all parts of a list.
+#[doc(hidden)]
+pub const fn joined_rows<const COUNT: usize>(parts: &[&[Row]]) -> [Row; COUNT] {
+    let mut rows = [Row::__ROW; COUNT];
+    let mut count = 0;
+    let mut part = 0;
+    while part < parts.len() {
+        let mut index = 0;
+        while index < parts[part].len() {
+            rows[count] = parts[part][index];
+            count += 1;
+            index += 1;
+        }
+        part += 1;
+    }
+    rows
+}
+
+/// The event types of all rows, in ascending order of code.
+#[doc(hidden)]
+pub const fn sorted_rows<const COUNT: usize>(parts: &[&[Row]]) -> [EventType; COUNT] {
+    let rows: [Row; COUNT] = joined_rows(parts);
     let mut event_types = [Row::__ROW.event_type; COUNT];
     let mut index = 0;
     while index < COUNT {
@@ -226,9 +257,12 @@ pub const fn sorted_rows<const COUNT: usize>(rows: &[Row]) -> [EventType; COUNT]
 /// `==` for strings, in a const.
 pub(crate) const fn is_equal(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
     let mut index = 0;
-    while index < a.len() && index < b.len() && a[index] == b[index] {
+    while index < a.len() && a[index] == b[index] {
         index += 1;
     }
-    index == a.len() && index == b.len()
+    index == a.len()
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  events! ── kinds ──▶ Kinds                      (__kinds)
-//!          ├─ rows ───▶ a struct each: Event, new  (__row, __sorts, __struct in row.rs)
+//!          ├─ rows ───▶ a struct each: Event, new  (__rows; __row, __sorts, __struct in row.rs)
 //!          └─ list ───▶ REGISTRY, CONTROL, laws    (__registry)
 //! ```
 //!
@@ -52,6 +52,28 @@
 /// be missing. A code is a number from 1 to FEFF, never used again for another event type. *always* rows
 /// are compiled into the hot variety too. A sort is one of the letters of [`Sort`](crate::Sort).
 /// What breaks a law of the registry does not compile.
+///
+/// A long list may be spread over modules: `parts pool, trace;` after the kinds names modules whose
+/// lists begin with `part of` and the path of this module instead of `registry` and `kinds`:
+///
+/// ```
+/// mod heap_events {
+///     eventdef::events! {
+///         /// The events of a heap.
+///         registry "heap" version(1, 0, 0);
+///         kinds standard;
+///         parts pool;
+///     }
+///     pub mod pool {
+///         eventdef::events! {
+///             part of super;
+///             /// A pool was created.
+///             PoolInit(0x002D, always, Pool) {}
+///         }
+///     }
+/// }
+/// # fn main() { assert_eq!(heap_events::REGISTRY.event_types[0].name, "PoolInit"); }
+/// ```
 #[macro_export]
 macro_rules! events {
     (@runtime $($registry:tt)*) => { $crate::__events! { [true] $($registry)* } };
@@ -125,6 +147,11 @@ macro_rules! __events {
         $crate::__kinds! { $($kinds)* }
         $crate::__registry! { $runtime [$($doc),*] $name [$major, $median, $minor] $($rows)* }
     };
+    ($runtime:tt part of $($registry:ident)::+; $($rows:tt)*) => {
+        #[allow(unused_imports)]
+        use $($registry)::+::{CONTROL, Kinds};
+        $crate::__rows! { $($rows)* }
+    };
     ($($other:tt)*) => {
         ::core::compile_error!(
             "a registry begins: /// What it is about. registry \"name\" version(1, 0, 0); \
@@ -158,20 +185,26 @@ macro_rules! __kinds {
     };
 }
 
-/// The registry, its masks and its laws, and a struct for each row.
+/// The registry, its masks and its laws.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __registry {
-    ([$runtime:literal] $doc:tt $registry:literal [$major:literal, $median:literal, $minor:literal]
-        $($(#[doc = $row_doc:expr])* $($row:ident)+ ($($head:tt)*) { $($params:tt)* })*) => {
+    (@whole [$runtime:literal] $doc:tt $name:literal [$major:literal, $median:literal, $minor:literal]
+        [$($part:ident)*] $($rows:tt)*) => {
+        $crate::__rows! { $($rows)* }
+
         /// The registry of this module, as data.
         pub static REGISTRY: $crate::Registry = {
-            const ROWS: &[$crate::Row] = &[$(<$crate::__row_name!($($row)+)>::__ROW),*];
+            const PARTS: &[&[$crate::Row]] = &[__ROWS, $($part::__ROWS),*];
             const KINDS: &[$crate::Kind] = Kinds::LIST;
-            static EVENT_TYPES: [$crate::EventType; ROWS.len()] = $crate::check::sorted_rows(ROWS);
-            const _: () = $crate::check::registry($registry, $crate::__doc!($doc), KINDS, ROWS, $runtime);
+            static EVENT_TYPES: [$crate::EventType; $crate::check::row_count(PARTS)] =
+                $crate::check::sorted_rows(PARTS);
+            const _: () = {
+                const ROWS: [$crate::Row; EVENT_TYPES.len()] = $crate::check::joined_rows(PARTS);
+                $crate::check::registry($name, $crate::__doc!($doc), KINDS, &ROWS, $runtime);
+            };
             $crate::Registry {
-                name: $registry,
+                name: $name,
                 version: $crate::Version { major: $major, median: $median, minor: $minor },
                 doc: $crate::__doc!($doc),
                 kinds: KINDS,
@@ -181,7 +214,23 @@ macro_rules! __registry {
 
         /// Which kinds of this module's registry are recorded, and which are output.
         pub static CONTROL: $crate::Control = $crate::Control::new(&REGISTRY);
+    };
+    ($runtime:tt $doc:tt $name:literal $version:tt parts $($part:ident),+; $($rows:tt)*) => {
+        $crate::__registry! { @whole $runtime $doc $name $version [$($part)+] $($rows)* }
+    };
+    ($runtime:tt $doc:tt $name:literal $version:tt $($rows:tt)*) => {
+        $crate::__registry! { @whole $runtime $doc $name $version [] $($rows)* }
+    };
+}
 
-        $($crate::__row! { [$($row_doc),*] [$($row)+] ($($head)*) { $($params)* } })*
+/// Rows, as data and as a struct each.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __rows {
+    ($($(#[doc = $doc:expr])* $($row:ident)+ ($($head:tt)*) { $($params:tt)* })*) => {
+        #[doc(hidden)]
+        pub const __ROWS: &[$crate::Row] = &[$(<$crate::__row_name!($($row)+)>::__ROW),*];
+
+        $($crate::__row! { [$($doc),*] [$($row)+] ($($head)*) { $($params)* } })*
     };
 }

@@ -13,6 +13,7 @@ pub mod field;
 mod kind;
 pub mod layout;
 mod macros;
+pub mod mps;
 mod registry;
 mod row;
 mod sort;

@@ -9,6 +9,11 @@
 use crate::{Control, EventType};
 
 /// An event type as a Rust type. Implemented by `events!`, and by nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be annotated: it is not an event type, or its row is retired",
+    label = "not an event type that is recorded",
+    note = "a retired row keeps its name and code so that old streams can be read; it is no longer recorded"
+)]
 pub trait Event: Copy {
     /// The row of the registry.
     const TYPE: &'static EventType;

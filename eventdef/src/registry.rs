@@ -51,7 +51,7 @@ pub struct Registry {
 }
 
 /// A coarse group of event types, which is switched on and off as one (`.sol.kind`).
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Its bit in the masks: 0 to 63.
     pub index: u8,
@@ -62,7 +62,7 @@ pub struct Kind {
 }
 
 /// A row of the registry: one type of event.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct EventType {
     /// Its name.
     pub name: &'static str,
@@ -81,7 +81,7 @@ pub struct EventType {
 }
 
 /// A parameter of an event type.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// Its sort.
     pub sort: Sort,

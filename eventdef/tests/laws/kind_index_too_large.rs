@@ -1,0 +1,14 @@
+//! There are 64 kinds.
+
+eventdef::events! {
+    /// A registry that breaks a law.
+    registry "heap" version(1, 0, 0);
+    kinds {
+        /// Locks.
+        Lock = 64,
+    }
+    /// Something happened.
+    Tick(1, always, Lock) {}
+}
+
+fn main() {}

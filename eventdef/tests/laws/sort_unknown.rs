@@ -1,0 +1,16 @@
+//! `.reg.param.sort`: a sort is one of seven.
+
+eventdef::events! {
+    /// A registry that breaks a law.
+    registry "heap" version(1, 0, 0);
+    kinds standard;
+    /// Something happened.
+    PoolAlloc(0x0001, always, Pool) {
+        /// the pool
+        pool: P,
+        /// its size
+        size: X,
+    }
+}
+
+fn main() {}

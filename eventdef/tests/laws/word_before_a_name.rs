@@ -1,0 +1,11 @@
+//! Only `retired` stands before a name.
+
+eventdef::events! {
+    /// A registry that breaks a law.
+    registry "heap" version(1, 0, 0);
+    kinds standard;
+    /// Something happened.
+    obsolete PoolInit(0x0001, always, Pool) {}
+}
+
+fn main() {}

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// Prints a row, and gives it back with its newline. A floor has no ratio.
-pub fn print(name: &str, value: f64, unit: &str, ratio: Option<f64>) -> String {
+pub(crate) fn print(name: &str, value: f64, unit: &str, ratio: Option<f64>) -> String {
     let row = line(name, value, unit, ratio) + "\n";
     print!("{row}");
     row
@@ -28,7 +28,7 @@ fn line(name: &str, value: f64, unit: &str, ratio: Option<f64>) -> String {
 
 /// Appends lines to the record, where `RECORD` says what they are of; `benches` is the directory of
 /// the record.
-pub fn record(benches: &Path, lines: &str) {
+pub(crate) fn record(benches: &Path, lines: &str) {
     let Some(name) = env::var_os("RECORD") else { return };
     let name = name.to_string_lossy().into_owned();
     let path = benches.join(format!("record/{}-{name}.tsv", answer("date", &["-u", "+%F"])));
@@ -67,7 +67,5 @@ fn facts() -> [(&'static str, String); 6] {
 /// What a program prints; nothing if it is not there.
 fn answer(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
-    output.map_or(String::new(), |output| {
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    })
+    output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

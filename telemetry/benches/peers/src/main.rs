@@ -25,14 +25,14 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// What is measured of a peer.
-pub struct Peer {
-    pub name: &'static str,
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
     /// What is recorded: where a peer has no event of three words, what it has.
-    pub event: &'static str,
-    pub off: Option<fn()>,
-    pub memory: Option<fn()>,
+    pub(crate) event: &'static str,
+    pub(crate) off: Option<fn()>,
+    pub(crate) memory: Option<fn()>,
     /// One run into a file of this name; everything is in the file when it returns.
-    pub file: fn(&Path),
+    pub(crate) file: fn(&Path),
 }
 
 fn main() {

@@ -22,7 +22,7 @@ use std::sync::Mutex;
 use tracing::{Level, subscriber};
 use tracing_appender::non_blocking::NonBlockingBuilder;
 
-pub const PEERS: [Peer; 4] = [
+pub(crate) const PEERS: [Peer; 4] = [
     Peer {
         name: "tracing",
         event: "info! with three fields; fmt subscriber, tracing-appender's writer thread, no loss",

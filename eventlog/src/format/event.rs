@@ -49,7 +49,8 @@ pub struct BaseRecord {
 impl BaseRecord {
     /// The record that changes the base.
     pub const fn new(base: u64, base_before: u64) -> BaseRecord {
-        let header = EventHeader { code: BASE_RECORD_CODE, size: BASE_RECORD_SIZE as u16, delta: 0 };
+        let header =
+            EventHeader { code: BASE_RECORD_CODE, size: BASE_RECORD_SIZE as u16, delta: 0 };
         BaseRecord { header, base, base_before }
     }
 }

@@ -14,7 +14,12 @@ pub const EVENT_TYPE_ALWAYS: u8 = 1;
 pub const EVENT_TYPE_RETIRED: u8 = 2;
 
 /// Gives the encoding of a registry, piece by piece, to `put`. Strings beyond 65535 bytes are cut.
-pub fn encode_registry(registry: &Registry, recorded: u64, output: u64, put: &mut dyn FnMut(&[u8])) {
+pub fn encode_registry(
+    registry: &Registry,
+    recorded: u64,
+    output: u64,
+    put: &mut dyn FnMut(&[u8]),
+) {
     let version = registry.version;
     for part in [version.major, version.median, version.minor, registry.kinds.len() as u16] {
         put(&part.to_le_bytes());

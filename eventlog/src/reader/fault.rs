@@ -8,11 +8,15 @@
 //! `design/format.md`.
 
 use eventdef::Version;
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 
 /// Faults that are kept one by one; those beyond are counted.
 pub const FAULT_COUNT_MAX: usize = 1000;
+
+/// Codes and types that are remembered so as to be reported once.
+const ONCE_COUNT_MAX: usize = 1 << 12;
 
 /// Something that was found wrong, or that the user should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +58,8 @@ pub enum FaultKind {
         /// The version that this library knows.
         known: Version,
     },
+    /// More streams in one log than are read; those from here on are not.
+    StreamLimit,
     /// No block begins where one should (`.read.resync`).
     BlockMagic {
         /// Bytes that were passed over.
@@ -190,6 +196,9 @@ impl fmt::Display for FaultKind {
                 f,
                 "stream format {found} cannot be read by this reader of {known}: the stream is skipped; use a newer reader"
             ),
+            StreamLimit => {
+                write!(f, "too many streams in one log: those from here on are not read")
+            }
             BlockMagic { size } => {
                 write!(f, "no block here: {size} bytes skipped to the next one")
             }
@@ -247,6 +256,8 @@ impl fmt::Display for FaultKind {
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     kept: Vec<Fault>,
+    /// Registry and code, or block type, of what is reported only once.
+    once: HashSet<(u32, u16)>,
     count: u64,
     loss_count: u64,
 }
@@ -260,6 +271,33 @@ impl Faults {
         if self.kept.len() < FAULT_COUNT_MAX {
             self.kept.push(fault);
         }
+    }
+
+    /// Adds one, unless one of its type or code was added before (`.block.unknown`, `.event.unknown`).
+    pub(crate) fn push_once(&mut self, offset: u64, kind: FaultKind) {
+        let key = match kind {
+            FaultKind::EventUnknown { registry, code } => (u32::from(registry), code),
+            FaultKind::BlockType { found } => (u32::MAX, u16::from(found)),
+            FaultKind::LabelLimit => (u32::MAX, u16::MAX),
+            _ => return self.push(offset, kind),
+        };
+        if self.once.contains(&key) {
+            return;
+        }
+        // Once too many are remembered, what is new is counted each time.
+        if self.once.len() < ONCE_COUNT_MAX {
+            self.once.insert(key);
+        }
+        self.push(offset, kind);
+    }
+
+    /// Adds those of another.
+    pub(crate) fn append(&mut self, other: &Faults) {
+        let before = self.kept.len();
+        let room = FAULT_COUNT_MAX.saturating_sub(before);
+        self.kept.extend(other.kept.iter().take(room).cloned());
+        self.count = self.count.saturating_add(other.count);
+        self.loss_count = self.loss_count.saturating_add(other.loss_count);
     }
 
     /// Those that were kept, in the order in which they were found.

@@ -9,17 +9,27 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
+mod block;
+mod encoding;
 mod event;
 mod fault;
+mod filter;
+mod head;
+mod identity;
 mod label;
 mod log;
+mod merge;
+mod parts;
 mod registry;
 mod segment;
 mod source;
+mod stream;
 
 pub use event::{Event, Params, Value};
 pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
-pub use label::Labels;
-pub use log::{Account, Format, Options, Stream};
+pub use filter::{Filter, Pick};
+pub use label::{LABEL_COUNT_MAX, LABEL_SIZE_MAX, Labels};
+pub use log::{Account, Format, Log, Options, Stream};
+pub use merge::{CACHE_SIZE_MAX, Events, Order};
 pub use registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
 pub use source::{FileSource, Source};

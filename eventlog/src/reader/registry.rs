@@ -11,8 +11,6 @@
 
 use eventdef::{Sort, Version};
 
-/// Kinds are numbered below this (section 7 of `design/format.md`).
-const KIND_COUNT_MAX: u8 = eventdef::KIND_COUNT_MAX as u8;
 /// In [`Registry::rows`]: no event type has this code.
 const NO_ROW: u16 = u16::MAX;
 
@@ -49,7 +47,7 @@ impl Platform {
 }
 
 /// A registry: its kinds and event types.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
     /// Index in its stream (`.registry.index`).
     pub index: u16,
@@ -77,7 +75,7 @@ pub struct Registry {
 }
 
 /// Where a code leads.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Index in [`Registry::event_types`], or [`NO_ROW`].
     index: u16,

@@ -52,7 +52,7 @@ const _: () = assert!(size_of::<Segment>() == 56);
 pub(crate) struct Located {
     /// When it happened.
     pub(crate) ticks: u64,
-    /// Where it begins in the bytes.
+    /// Where it begins in the segment.
     pub(crate) offset: u32,
     /// Its size.
     pub(crate) size: u16,
@@ -67,40 +67,97 @@ const _: () = assert!(size_of::<Located>() == 16);
 pub(crate) struct Decoded {
     /// The segment's bytes, put here before it is decoded.
     pub(crate) bytes: Vec<u8>,
-    /// The events to give, in file order: in our streams oldest first, in an MPS log by offset. The n-th has
-    /// the number *first* + n of its segment.
+    /// The events to give. The decoder leaves them in file order: in our streams oldest first, in an MPS log by offset;
+    /// [`Decoded::sort`] puts them in order of time.
     pub(crate) located: Vec<Located>,
-    /// Indexes of `located` in order of time, stable; empty if `located` is in order of time as it is.
-    pub(crate) by_time: Vec<u32>,
-    /// Number of the first event of `located` in its buffer.
+    /// Number in its buffer of the first event in file order; the n-th has *first* + n.
     pub(crate) first: u64,
+    /// The place in file order of each of `located`; empty if it is in file order.
+    places: Vec<u32>,
+    /// Events before the first of `located` that are not held any more.
+    skipped: usize,
+    /// Where `bytes` begins in the segment; what is located is located in the segment.
+    origin: u32,
 }
 
 impl Decoded {
-    /// Fills `by_time` where it is needed.
+    /// Puts the events in order of time, stably.
     pub(crate) fn sort(&mut self) {
-        self.by_time.clear();
+        self.places.clear();
         if self.located.is_sorted_by_key(|located| located.ticks) {
             return;
         }
         let located = &self.located;
-        self.by_time.extend(0..located.len() as u32);
-        self.by_time.sort_by_key(|&index| located.get(index as usize).map(|at| at.ticks));
+        let ticks = |&place: &u32| located.get(place as usize).map(|at| at.ticks);
+        self.places.extend(0..located.len() as u32);
+        self.places.sort_by_key(ticks);
+        let at = |&place: &u32| located.get(place as usize).copied();
+        self.located = self.places.iter().filter_map(at).collect();
     }
 
-    /// The n-th event in order of time, and its place in file order.
+    /// The n-th event, and its place in file order.
     #[inline(always)]
-    pub(crate) fn by_time(&self, n: usize) -> Option<(usize, &Located)> {
-        let index =
-            if self.by_time.is_empty() { n } else { self.by_time.get(n).copied()? as usize };
-        Some((index, self.located.get(index)?))
+    pub(crate) fn get(&self, n: usize) -> Option<(usize, &Located)> {
+        let index = n.wrapping_sub(self.skipped);
+        let located = self.located.get(index)?;
+        let place = self.places.get(index).map_or(n, |&place| place as usize);
+        Some((place, located))
+    }
+
+    /// The bytes of an event.
+    #[inline(always)]
+    pub(crate) fn event(&self, located: &Located) -> &[u8] {
+        let start = located.offset.wrapping_sub(self.origin) as usize;
+        self.bytes.get(start..start.saturating_add(usize::from(located.size))).unwrap_or_default()
+    }
+
+    /// A copy that holds the n-th event and as many after it as fit into `size` bytes.
+    pub(crate) fn window(&self, n: usize, size: usize) -> Decoded {
+        let index = n.wrapping_sub(self.skipped);
+        let rest = self.located.get(index..).unwrap_or_default();
+        // The bytes that are held are one stretch: it ends where the stretch would grow too large.
+        let (mut from, mut to, mut left) = (u32::MAX, 0u32, size);
+        let mut count = 0;
+        for located in rest {
+            let (low, high) = (
+                from.min(located.offset),
+                to.max(located.offset.saturating_add(u32::from(located.size))),
+            );
+            left = left.saturating_sub(size_of::<Located>() + size_of::<u32>());
+            if (high - low) as usize > left {
+                break;
+            }
+            (from, to) = (low, high);
+            count += 1;
+        }
+        let bytes = self.bytes.get(from.wrapping_sub(self.origin) as usize..);
+        let bytes = bytes.and_then(|bytes| bytes.get(..to.wrapping_sub(from) as usize));
+        let places = self.places.get(index..).unwrap_or_default();
+        Decoded {
+            bytes: bytes.unwrap_or_default().to_vec(),
+            located: rest.iter().take(count).copied().collect(),
+            first: self.first,
+            places: places.iter().take(count).copied().collect(),
+            skipped: n,
+            origin: from,
+        }
+    }
+
+    /// Empties it, but for its memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.located.clear();
+        self.places.clear();
+        self.first = 0;
+        self.skipped = 0;
+        self.origin = 0;
     }
 
     /// Memory that it holds, in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.capacity()
             + self.located.capacity() * size_of::<Located>()
-            + self.by_time.capacity() * size_of::<u32>()
+            + self.places.capacity() * size_of::<u32>()
     }
 }
 

@@ -9,3 +9,5 @@
 #![forbid(unsafe_code)]
 
 pub mod format;
+#[cfg(feature = "reader")]
+pub mod reader;

@@ -1,0 +1,263 @@
+//! A block or part to located events, oldest first.
+//!
+//! ```text
+//!  │ header │ gap │ newest ──size──▶ older ──size──▶ base record ──size──▶ oldest │ top
+//!                 last              base in force: base last ──────▶ base before
+//! ```
+//!
+//! The chain is walked from *last* up, as it was left at whatever instant. Layout: 3.1 and 3.2 of
+//! `design/format.md`; rules: 3.3.
+
+use super::fault::{FaultKind, Faults};
+use super::registry::{Platform, Registry, Row};
+use super::segment::{Decoded, Located, Segment};
+use crate::format::{
+    BASE_RECORD_CODE, BASE_RECORD_SIZE, BIG_ENDIAN, BLOCK_HEADER_SIZE, BlockHeader, WORD64,
+};
+
+/// Flag of a [`Segment`]: it is a part, whose payload follows its header.
+pub(crate) const PART: u8 = 1;
+/// Flag of a [`Segment`]: a copy of some of its events is given elsewhere (`.event.identity`).
+pub(crate) const TRIMMED: u8 = 2;
+
+/// The header at the start of a block's or part's bytes.
+pub(crate) fn header(bytes: &[u8]) -> Option<BlockHeader> {
+    bytemuck::try_pod_read_unaligned(bytes.get(..BLOCK_HEADER_SIZE)?).ok()
+}
+
+/// Size of the header that a block or part states (`.block.header-size`).
+pub(crate) fn header_size(header: &BlockHeader) -> usize {
+    usize::from(header.header_size_words) * 8
+}
+
+/// The platform that a block's flags state (`.block.flags`).
+pub(crate) fn platform(header: &BlockHeader) -> Platform {
+    let word_size = if header.flags & WORD64 != 0 { 8 } else { 4 };
+    Platform::stream(header.flags & BIG_ENDIAN != 0, word_size)
+}
+
+/// Where in a block's or part's bytes the events are: [last, top) in a block; after the header in a part
+/// (`.parts.payload`).
+pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<usize> {
+    let start = if is_part { header_size(header) } else { header.last.get() as usize };
+    start..start.saturating_add(header.payload_size())
+}
+
+/// Whether the checksum is right over these bytes of a block or part; what is missing counts as zero
+/// (`.block.crc`, `.stream.tail`).
+pub(crate) fn is_intact(header: &BlockHeader, bytes: &[u8], is_part: bool) -> bool {
+    let range = payload(header, is_part);
+    let there = bytes.get(range.start.min(bytes.len())..range.end.min(bytes.len()));
+    let there = there.unwrap_or_default();
+    there.len() == range.len() && header.checksum(there) == header.crc.get()
+}
+
+/// Decodes a block or part: see [`super::segment::Decode`].
+pub(crate) fn decode(
+    segment: &Segment,
+    registry: &Registry,
+    decoded: &mut Decoded,
+    faults: &mut Faults,
+) {
+    decoded.located.clear();
+    decoded.first = segment.first;
+    let is_part = segment.flags & PART != 0;
+    let Some(header) = header(&decoded.bytes) else {
+        let missing = u64::from(segment.size).saturating_sub(decoded.bytes.len() as u64);
+        return faults.push(segment.offset, FaultKind::BlockCut { missing });
+    };
+    let range = payload(&header, is_part);
+    // `.read.sealed`: a wrong checksum costs the block.
+    if header.is_sealed() && !is_intact(&header, &decoded.bytes, is_part) {
+        let missing = range.end.saturating_sub(decoded.bytes.len()) as u64;
+        let kind = match missing {
+            0 => FaultKind::BlockChecksum { count: header.count.get() },
+            _ => FaultKind::BlockCut { missing },
+        };
+        return faults.push(segment.offset, kind);
+    }
+    let walk = Walk { offset: segment.offset, header: &header, registry, range };
+    let end = if registry.platform.big_endian {
+        walk.run::<true>(&decoded.bytes, &mut decoded.located, faults)
+    } else {
+        walk.run::<false>(&decoded.bytes, &mut decoded.located, faults)
+    };
+    decoded.located.reverse();
+    decoded.first = walk.close(&end, &decoded.bytes, &mut decoded.located, faults);
+    if segment.flags & TRIMMED != 0 {
+        trim(segment, decoded);
+    }
+}
+
+/// Leaves only the events that the segment is to give.
+fn trim(segment: &Segment, decoded: &mut Decoded) {
+    let skip = segment.first.saturating_sub(decoded.first).min(decoded.located.len() as u64);
+    let end = segment.first.saturating_add(u64::from(segment.count));
+    let keep = end.saturating_sub(decoded.first).min(decoded.located.len() as u64);
+    decoded.located.truncate(keep as usize);
+    decoded.located.drain(..(skip as usize).min(decoded.located.len()));
+    decoded.first = decoded.first.saturating_add(skip);
+}
+
+/// The way from the newest event of a block to the oldest.
+struct Walk<'a> {
+    /// Of the block or part in the source, for faults.
+    offset: u64,
+    header: &'a BlockHeader,
+    registry: &'a Registry,
+    range: std::ops::Range<usize>,
+}
+
+/// How a walk ended.
+struct End {
+    /// Where the chain is broken, and the size that the event there states.
+    broken: Option<(usize, u16)>,
+    /// The bases do not follow on one another.
+    torn: bool,
+}
+
+/// An event's first eight bytes.
+struct Head {
+    code: u16,
+    size: u16,
+    delta: u32,
+}
+
+#[inline(always)]
+fn head<const BIG: bool>(bytes: &[u8], at: usize) -> Option<Head> {
+    let chunk = *bytes.get(at..)?.first_chunk::<8>()?;
+    Some(if BIG {
+        let word = u64::from_be_bytes(chunk);
+        Head { code: (word >> 48) as u16, size: (word >> 32) as u16, delta: word as u32 }
+    } else {
+        let word = u64::from_le_bytes(chunk);
+        Head { code: word as u16, size: (word >> 16) as u16, delta: (word >> 32) as u32 }
+    })
+}
+
+impl Walk<'_> {
+    /// Walks from *last* to *top* (`.event.fill`), newest first.
+    fn run<const BIG: bool>(
+        &self,
+        bytes: &[u8],
+        located: &mut Vec<Located>,
+        faults: &mut Faults,
+    ) -> End {
+        let bytes = bytes.get(..self.range.end.min(bytes.len())).unwrap_or_default();
+        // The count is not to be trusted: no more room than the bytes can fill.
+        let most = (self.header.count.get() as usize).min(self.range.len() / 8);
+        located.reserve(most);
+        let mut base = self.header.base_last.get();
+        let mut torn = false;
+        let mut at = self.range.start;
+        while at < self.range.end {
+            let Some(Head { code, size, delta }) = head::<BIG>(bytes, at) else {
+                return End { torn, broken: Some((at, 0)) };
+            };
+            let next = at + usize::from(size);
+            // `.event.size`, `.read.chain`
+            if size & 7 != 0 || size == 0 || next > bytes.len() {
+                return End { torn, broken: Some((at, size)) };
+            }
+            if code == BASE_RECORD_CODE {
+                // `.event.base`: older events count from the base before.
+                match base_record::<BIG>(bytes, at, size) {
+                    Some((after, before)) => {
+                        torn |= after != base;
+                        base = before;
+                    }
+                    None => return End { torn, broken: Some((at, size)) },
+                }
+            } else {
+                let row = self.registry.row(code);
+                if row.is_unknown() || size < row.size_min() {
+                    self.odd(at, code, size, row, faults);
+                }
+                let ticks = base.wrapping_add(u64::from(delta));
+                located.push(Located { ticks, offset: at as u32, size, row: row.index() });
+            }
+            at = next;
+        }
+        torn |= base != self.header.base.get();
+        End { torn, broken: None }
+    }
+
+    /// Reports an event of unknown code or of too small a size (`.event.unknown`, `.event.short`).
+    #[cold]
+    fn odd(&self, at: usize, code: u16, size: u16, row: Row, faults: &mut Faults) {
+        let offset = self.offset.saturating_add(at as u64);
+        if row.is_unknown() {
+            let registry = self.header.registry.get();
+            faults.push_once(offset, FaultKind::EventUnknown { registry, code });
+        } else {
+            faults.push(offset, FaultKind::EventShort { code, size });
+        }
+    }
+
+    /// Checks how the walk ended, and gives the number of the oldest event found. `located` is oldest first by now.
+    fn close(&self, end: &End, bytes: &[u8], located: &mut [Located], faults: &mut Faults) -> u64 {
+        let found = located.len() as u64;
+        let stated = self.header.count.get();
+        let first = self.header.first.get();
+        if let Some((at, size)) = end.broken {
+            // `.read.chain`: what is nearer to *last* stands, numbered down from the newest.
+            let lost = u64::from(stated).saturating_sub(found);
+            let offset = self.offset.saturating_add(at as u64);
+            faults.push(offset, FaultKind::EventChain { size, lost });
+            return first.saturating_add(lost);
+        }
+        if self.header.is_sealed() && found != u64::from(stated) {
+            let found = located.len() as u32;
+            faults.push(self.offset, FaultKind::EventCount { stated, found });
+        }
+        // A writer that was stopped between storing *base last* and publishing the base record leaves a base that
+        // is not in force yet: then the one at *top* leads, upwards in time.
+        if end.torn {
+            self.rebase(bytes, located);
+        }
+        first
+    }
+
+    /// Gives the events their ticks again, from the oldest on.
+    #[cold]
+    fn rebase(&self, bytes: &[u8], located: &mut [Located]) {
+        let big = self.registry.platform.big_endian;
+        let mut base = self.header.base.get();
+        let mut top = self.range.end;
+        for event in located {
+            // What stands between two events is base records: the one next to the older event holds last.
+            let mut at = event.offset as usize + usize::from(event.size);
+            let mut newest = None;
+            while at < top {
+                let record = if big {
+                    base_record::<true>(bytes, at, BASE_RECORD_SIZE as u16)
+                } else {
+                    base_record::<false>(bytes, at, BASE_RECORD_SIZE as u16)
+                };
+                newest = newest.or(record);
+                at += BASE_RECORD_SIZE;
+            }
+            base = newest.map_or(base, |(base, _)| base);
+            let start = event.offset as usize;
+            let head = if big { head::<true>(bytes, start) } else { head::<false>(bytes, start) };
+            let delta = head.map_or(0, |head| head.delta);
+            event.ticks = base.wrapping_add(u64::from(delta));
+            top = start;
+        }
+    }
+}
+
+/// The bases in a base record: the new one, and the one before.
+fn base_record<const BIG: bool>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
+    if usize::from(size) != BASE_RECORD_SIZE {
+        return None;
+    }
+    let rest = bytes.get(at + 8..)?;
+    let (base, rest) = rest.split_first_chunk::<8>()?;
+    let before = rest.first_chunk::<8>()?;
+    Some(if BIG {
+        (u64::from_be_bytes(*base), u64::from_be_bytes(*before))
+    } else {
+        (u64::from_le_bytes(*base), u64::from_le_bytes(*before))
+    })
+}

@@ -1,0 +1,385 @@
+//! Faults: what was found wrong in a log, where, what it costs, and what to do.
+//!
+//! ```text
+//!  Fault = offset + kind ── Display ──▶ "offset 196608: block checksum is wrong: its 2044 events are lost"
+//! ```
+//!
+//! A fault never stops the reading. What cannot be read at all is an [`OpenError`]. Design: `.read.*` in
+//! `design/format.md`.
+
+use eventdef::Version;
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+
+/// Faults that are kept one by one; those beyond are counted.
+pub const FAULT_COUNT_MAX: usize = 1000;
+
+/// Codes and types that are remembered so as to be reported once.
+const ONCE_COUNT_MAX: usize = 1 << 12;
+
+/// Something that was found wrong, or that the user should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where in the source.
+    pub offset: u64,
+    /// What.
+    pub kind: FaultKind,
+}
+
+/// What was found wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The stream header's checksum is wrong (`.read.header-damage`).
+    HeaderChecksum,
+    /// There is no stream header, but a stream follows (`.read.no-magic`).
+    HeaderMissing,
+    /// A field of the stream header makes no sense; this was used instead (`.read.header-damage`).
+    HeaderField {
+        /// Name of the field.
+        field: &'static str,
+        /// What it says.
+        found: u64,
+        /// What was used.
+        used: u64,
+    },
+    /// The stream is of a higher median or minor version (`.read.minor`).
+    HeaderVersion {
+        /// The version of the stream.
+        found: Version,
+        /// The version that this library knows.
+        known: Version,
+    },
+    /// A second stream is of a higher major version (`.read.major`): it is passed over.
+    HeaderMajor {
+        /// The version of the stream.
+        found: Version,
+        /// The version that this library knows.
+        known: Version,
+    },
+    /// More streams in one log than are read; those from here on are not.
+    StreamLimit,
+    /// No block begins where one should (`.read.resync`).
+    BlockMagic {
+        /// Bytes that were passed over.
+        size: u64,
+    },
+    /// A field of a block's or part's header makes no sense: it is passed over (`.read.sealed`).
+    BlockField {
+        /// Name of the field.
+        field: &'static str,
+        /// What it says.
+        found: u64,
+    },
+    /// A sealed block's or part's checksum is wrong: its events are lost (`.read.sealed`).
+    BlockChecksum {
+        /// Events that it claims to hold.
+        count: u32,
+    },
+    /// A block of another stream (`.block.stream`).
+    BlockForeign,
+    /// A block or part of unknown type (`.block.unknown`).
+    BlockType {
+        /// The type.
+        found: u8,
+    },
+    /// Blocks that were never written, before one that was (`.stream.hole`).
+    BlockHole {
+        /// Size in bytes.
+        size: u64,
+    },
+    /// The log ends within a block or part.
+    BlockCut {
+        /// Bytes that are missing.
+        missing: u64,
+    },
+    /// Bytes among parts that are not a part (`.parts.sealed`).
+    PartMagic {
+        /// Bytes that were passed over.
+        size: u64,
+    },
+    /// A registry does not parse, or pieces of it are missing (`.registry.trust`).
+    Registry {
+        /// Its index in the stream.
+        index: u16,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The chain of events is broken (`.read.chain`).
+    EventChain {
+        /// The size that the event states.
+        size: u16,
+        /// Events of the block that are lost for it.
+        lost: u64,
+    },
+    /// A sealed block holds another number of events than it says (`.block.count`).
+    EventCount {
+        /// The number that it says.
+        stated: u32,
+        /// The number that it holds.
+        found: u32,
+    },
+    /// An event is too short for its parameters (`.event.short`).
+    EventShort {
+        /// Its code.
+        code: u16,
+        /// Its size.
+        size: u16,
+    },
+    /// An event whose code the registry lacks (`.event.unknown`).
+    EventUnknown {
+        /// Index of the registry.
+        registry: u16,
+        /// The code.
+        code: u16,
+    },
+    /// Events of a buffer that are neither here nor accounted for (`.read.loss`).
+    Lost {
+        /// The buffer.
+        buffer: u32,
+        /// How many.
+        count: u64,
+    },
+    /// More strings or labels than are kept: some values go without their label.
+    LabelLimit,
+    /// The host failed to read; what was there is lost.
+    Io {
+        /// What the host said.
+        message: String,
+    },
+    /// Bytes of a raw MPS stream that are not an event.
+    Mps {
+        /// What is wrong with them.
+        what: &'static str,
+        /// Bytes that were passed over.
+        size: u64,
+    },
+}
+
+impl Fault {
+    /// Whether nothing is lost by it: a warning.
+    pub fn is_warning(&self) -> bool {
+        use FaultKind::*;
+        matches!(
+            self.kind,
+            HeaderVersion { .. } | BlockType { .. } | EventUnknown { .. } | LabelLimit
+        )
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {}: {}", self.offset, self.kind)
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FaultKind::*;
+        match self {
+            HeaderChecksum => {
+                write!(f, "stream header checksum is wrong: its fields are used where plausible")
+            }
+            HeaderMissing => {
+                write!(f, "stream header is damaged: taken from the blocks that follow")
+            }
+            HeaderField { field, found, used } => {
+                write!(f, "stream header's {field} is {found}: {used} is used instead")
+            }
+            HeaderVersion { found, known } => write!(
+                f,
+                "stream format {found} is newer than {known}, which this reader knows: what was added is skipped; \
+                 use a newer reader to see it"
+            ),
+            HeaderMajor { found, known } => write!(
+                f,
+                "stream format {found} cannot be read by this reader of {known}: the stream is skipped; use a newer reader"
+            ),
+            StreamLimit => {
+                write!(f, "too many streams in one log: those from here on are not read")
+            }
+            BlockMagic { size } => {
+                write!(f, "no block here: {size} bytes skipped to the next one")
+            }
+            BlockField { field, found } => {
+                write!(f, "block header's {field} is {found}: the block is skipped")
+            }
+            BlockChecksum { count } => {
+                write!(f, "block checksum is wrong: its {count} events are lost")
+            }
+            BlockForeign => write!(f, "block of another stream: skipped"),
+            BlockType { found } => write!(
+                f,
+                "block type {found} is unknown: all of its type are skipped; use a newer reader to see them"
+            ),
+            BlockHole { size } => {
+                write!(
+                    f,
+                    "{size} bytes were never written: the host failed, or the program was stopped"
+                )
+            }
+            BlockCut { missing } => {
+                write!(f, "the log ends within this block: {missing} bytes are missing")
+            }
+            PartMagic { size } => {
+                write!(f, "no part of a block here: {size} bytes skipped to the next one")
+            }
+            Registry { index, what } => {
+                write!(f, "registry {index}: {what}: event types beyond are given by code only")
+            }
+            EventChain { size, lost } => {
+                write!(f, "event size {size} is wrong: {lost} older events of the block are lost")
+            }
+            EventCount { stated, found } => {
+                write!(f, "block says that it holds {stated} events, and holds {found}")
+            }
+            EventShort { code, size } => write!(
+                f,
+                "event of code {code:#06x} has {size} bytes, too few for its parameters: those that fit are given"
+            ),
+            EventUnknown { registry, code } => write!(
+                f,
+                "code {code:#06x} is not in registry {registry}: its events are given without parameters"
+            ),
+            Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
+            LabelLimit => {
+                write!(f, "too many strings or labels: some values are shown without their label")
+            }
+            Io { message } => write!(f, "cannot read: {message}"),
+            Mps { what, size } => write!(f, "{what}: {size} bytes skipped"),
+        }
+    }
+}
+
+/// Faults, of which no more than [`FAULT_COUNT_MAX`] are kept.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    kept: Vec<Fault>,
+    /// Registry and code, or block type, of what is reported only once.
+    once: HashSet<(u32, u16)>,
+    count: u64,
+    loss_count: u64,
+}
+
+impl Faults {
+    /// Adds one.
+    pub(crate) fn push(&mut self, offset: u64, kind: FaultKind) {
+        let fault = Fault { offset, kind };
+        self.count = self.count.saturating_add(1);
+        self.loss_count = self.loss_count.saturating_add(u64::from(!fault.is_warning()));
+        if self.kept.len() < FAULT_COUNT_MAX {
+            self.kept.push(fault);
+        }
+    }
+
+    /// Adds one, unless one of its type or code was added before (`.block.unknown`, `.event.unknown`).
+    pub(crate) fn push_once(&mut self, offset: u64, kind: FaultKind) {
+        let key = match kind {
+            FaultKind::EventUnknown { registry, code } => (u32::from(registry), code),
+            FaultKind::BlockType { found } => (u32::MAX, u16::from(found)),
+            FaultKind::LabelLimit => (u32::MAX, u16::MAX),
+            _ => return self.push(offset, kind),
+        };
+        if self.once.contains(&key) {
+            return;
+        }
+        // Once too many are remembered, what is new is counted each time.
+        if self.once.len() < ONCE_COUNT_MAX {
+            self.once.insert(key);
+        }
+        self.push(offset, kind);
+    }
+
+    /// Adds those of another.
+    pub(crate) fn append(&mut self, other: &Faults) {
+        let before = self.kept.len();
+        let room = FAULT_COUNT_MAX.saturating_sub(before);
+        self.kept.extend(other.kept.iter().take(room).cloned());
+        self.count = self.count.saturating_add(other.count);
+        self.loss_count = self.loss_count.saturating_add(other.loss_count);
+    }
+
+    /// Those that were kept, in the order in which they were found.
+    pub fn iter(&self) -> std::slice::Iter<'_, Fault> {
+        self.kept.iter()
+    }
+
+    /// How many there were, kept or not, warnings included.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How many of them were more than a warning.
+    pub fn loss_count(&self) -> u64 {
+        self.loss_count
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl<'a> IntoIterator for &'a Faults {
+    type Item = &'a Fault;
+    type IntoIter = std::slice::Iter<'a, Fault>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Why a log cannot be read at all.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The host says no.
+    Io(io::Error),
+    /// It is a directory.
+    Directory,
+    /// There is nothing in it.
+    Empty,
+    /// It is neither a stream of ours nor of the Memory Pool System.
+    NotALog,
+    /// Its major version is too high (`.read.major`).
+    Major {
+        /// The version of the stream.
+        found: Version,
+        /// The version that this library knows.
+        known: Version,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Io(error) => write!(f, "{error}"),
+            OpenError::Directory => write!(f, "is a directory, not a log"),
+            OpenError::Empty => write!(f, "is empty: no log was written to it"),
+            OpenError::NotALog => write!(
+                f,
+                "is not a log: offset 0 has neither the magic of a stream nor an event of the Memory Pool System"
+            ),
+            OpenError::Major { found, known } => write!(
+                f,
+                "has stream format {found}, and this reader knows {known}: use a newer reader"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> OpenError {
+        OpenError::Io(error)
+    }
+}

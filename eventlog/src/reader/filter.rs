@@ -1,0 +1,134 @@
+//! Which events of a log to give.
+//!
+//! ```text
+//!  Filter: kinds, event types by name or number ──▶ per registry: a mask of kinds, an action for each row
+//! ```
+//!
+//! Design: `.dumper` in `design/telemetry.md`.
+
+use super::label::{self, Role};
+use super::registry::{EventType, Registry, StringEnd};
+use super::segment::{KIND_MIXED, Segment};
+use std::rc::Rc;
+
+/// A name, or the number that stands for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// By name; case does not matter.
+    Name(String),
+    /// By number: the index of a kind, the code of an event type.
+    Number(u16),
+}
+
+impl Pick {
+    /// Whether this is picked.
+    pub fn matches(&self, name: &str, number: u16) -> bool {
+        match self {
+            Pick::Name(picked) => picked.eq_ignore_ascii_case(name),
+            Pick::Number(picked) => *picked == number,
+        }
+    }
+}
+
+/// Which events to give. The default is all, without labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only events of these kinds; if empty, of all.
+    pub kinds: Vec<Pick>,
+    /// Only events of these types; if empty, of all.
+    pub event_types: Vec<Pick>,
+    /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given or not.
+    pub labels: bool,
+}
+
+/// What a filter means for one registry.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The kinds to give.
+    kinds: u64,
+    /// What to do with each row; none if all are given and none feeds the labels.
+    pub(crate) actions: Option<Rc<[Action]>>,
+    /// Whether it has rows that feed the labels.
+    is_labelling: bool,
+    /// Codes to give that are not in the registry; none if all are.
+    codes: Option<Vec<u16>>,
+    /// Whether all kinds are given, also unknown ones.
+    all_kinds: bool,
+}
+
+/// What to do with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) give: bool,
+    pub(crate) role: Option<Role>,
+}
+
+impl Plan {
+    pub(crate) fn new(filter: &Filter, registry: &Registry, with_roles: bool) -> Plan {
+        let name = |index: u8| registry.kind(index).map_or("", |kind| &*kind.name);
+        let is_kind = |index: u8| {
+            filter.kinds.is_empty()
+                || filter.kinds.iter().any(|pick| pick.matches(name(index), u16::from(index)))
+        };
+        let kinds =
+            (0..64u8).filter(|&index| is_kind(index)).fold(0, |mask, index| mask | 1 << index);
+        let is_type = |event_type: &EventType| {
+            let matches = |pick: &Pick| pick.matches(&event_type.name, event_type.code);
+            filter.event_types.is_empty() || filter.event_types.iter().any(matches)
+        };
+        let action = |event_type: &EventType| Action {
+            give: is_kind(event_type.kind) && is_type(event_type),
+            role: if with_roles { role(registry, event_type) } else { None },
+        };
+        let actions: Rc<[Action]> = registry.event_types.iter().map(action).collect();
+        let is_labelling = actions.iter().any(|action| action.role.is_some());
+        let is_plain = actions.iter().all(|action| action.give) && !is_labelling;
+        let code = |pick: &Pick| match pick {
+            Pick::Number(code) => Some(*code),
+            Pick::Name(_) => None,
+        };
+        let codes = filter.event_types.iter().filter_map(code).collect();
+        Plan {
+            kinds,
+            is_labelling,
+            codes: Some(codes).filter(|_| !filter.event_types.is_empty()),
+            all_kinds: filter.kinds.is_empty(),
+            actions: Some(actions).filter(|_| !is_plain || !filter.event_types.is_empty()),
+        }
+    }
+
+    /// Gives nothing, and feeds the labels.
+    pub(crate) fn labels_alone(registry: &Registry) -> Plan {
+        let action = |row: &EventType| Action { give: false, role: role(registry, row) };
+        let actions: Rc<[Action]> = registry.event_types.iter().map(action).collect();
+        Plan {
+            kinds: 0,
+            is_labelling: actions.iter().any(|action| action.role.is_some()),
+            actions: Some(actions),
+            codes: Some(Vec::new()),
+            all_kinds: false,
+        }
+    }
+
+    /// Whether any event of a segment may be given, or feeds the labels: else it is skipped whole.
+    pub(crate) fn wants(&self, segment: &Segment) -> bool {
+        if self.is_labelling || (segment.kind == KIND_MIXED && self.kinds != 0) {
+            return true;
+        }
+        1u64.checked_shl(u32::from(segment.kind)).is_some_and(|bit| self.kinds & bit != 0)
+    }
+
+    /// Whether to give an event whose code the registry lacks.
+    pub(crate) fn unknown(&self, kind: u8, code: u16) -> bool {
+        let bit = 1u64.checked_shl(u32::from(kind)).unwrap_or(0);
+        let is_kind = self.all_kinds || self.kinds & bit != 0;
+        let is_code = self.codes.as_ref().is_none_or(|codes| codes.contains(&code));
+        is_kind && is_code
+    }
+}
+
+/// The role of an event type: in our streams, those of registry 0 alone have one (`.store`).
+fn role(registry: &Registry, event_type: &EventType) -> Option<Role> {
+    let may_label = registry.index == 0 || registry.platform.string_end == StringEnd::Nul;
+    if may_label { label::role(event_type) } else { None }
+}

@@ -1,0 +1,201 @@
+//! Each event once, and what is missing: (stream, buffer, number) decides.
+//!
+//! ```text
+//!  one buffer    ├── block 0..2044 ──┤     ├── block 2044..4088 ──┤   gap: lost, or accounted for
+//!                ├ part ┤├ part ┤  covered: given by the block, if the block is whole
+//! ```
+//!
+//! The index is made of headers, which may be damaged: where numbers do not follow on one another, the blocks on both
+//! sides are read and checked. So is the last one of each buffer, whose counts are the totals.
+//! Rules: `.event.identity`, `.read.loss` in `design/format.md`.
+
+use super::block::{self, PART, TRIMMED};
+use super::fault::{FaultKind, Faults};
+use super::log::{Account, Index};
+use super::segment::Segment;
+use super::source::Source;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Flag of a [`Segment`] while this goes on: it was checked.
+const CHECKED: u8 = 4;
+
+/// Decides which segment gives which events, and drops those that give none.
+pub(crate) fn settle(
+    source: &dyn Source,
+    index: &mut Index,
+    mut accounts: BTreeMap<(u16, u32), Account>,
+) {
+    let mut order: Vec<u32> = (0..index.segments.len() as u32).collect();
+    order.sort_unstable_by_key(|&place| {
+        let segment = index.segments.get(place as usize);
+        segment.map(|at| (at.stream, at.buffer, at.first, Reverse(at.count), at.offset))
+    });
+    let mut settler = Settler {
+        source,
+        segments: &mut index.segments,
+        faults: &mut index.faults,
+        bytes: Vec::new(),
+        account: Account::default(),
+    };
+    let of = |segments: &[Segment], place: u32| {
+        segments.get(place as usize).map(|segment| (segment.stream, segment.buffer))
+    };
+    let mut rest = order.as_mut_slice();
+    while let Some(&first) = rest.first() {
+        let Some(key) = of(settler.segments, first) else { break };
+        let count = rest.partition_point(|&place| of(settler.segments, place) <= Some(key));
+        let (group, others) = rest.split_at_mut(count.max(1));
+        settler.account = accounts.remove(&key).unwrap_or_default();
+        settler.buffer(group);
+        accounts.insert(key, settler.account);
+        rest = others;
+    }
+    index.segments.retain(|segment| segment.count > 0);
+    for segment in &mut index.segments {
+        segment.flags &= !CHECKED;
+    }
+    for ((stream, buffer), account) in accounts {
+        index.accounts.push(Account { stream, buffer, ..account });
+    }
+}
+
+struct Settler<'a> {
+    source: &'a dyn Source,
+    segments: &'a mut [Segment],
+    faults: &'a mut Faults,
+    bytes: Vec<u8>,
+    /// Of the buffer at hand.
+    account: Account,
+}
+
+fn end(segment: &Segment) -> u64 {
+    segment.first.saturating_add(u64::from(segment.count))
+}
+
+impl Settler<'_> {
+    /// Settles the segments of one buffer, which are in order of their first number, the longest first. The places in `group`
+    /// are used for those that are kept.
+    fn buffer(&mut self, group: &mut [u32]) {
+        let mut kept: Vec<u32> = Vec::new();
+        for &mut place in group {
+            let Some(segment) = self.get(place) else { continue };
+            loop {
+                let top = kept.last().copied().and_then(|top| Some((top, self.get(top)?)));
+                let reached = top.map_or(0, |(_, top)| end(&top));
+                if segment.first == reached {
+                    kept.push(place);
+                    break;
+                }
+                if let Some((top, _)) = top
+                    && !self.check(top)
+                {
+                    self.drop(top);
+                    kept.pop();
+                } else if end(&segment) <= reached {
+                    self.drop(place); // Covered by what is known to be whole.
+                    break;
+                } else if self.check(place) {
+                    kept.push(place);
+                    break;
+                } else {
+                    self.drop(place);
+                    break;
+                }
+            }
+        }
+        while let Some(&last) = kept.last()
+            && !self.check(last)
+        {
+            self.drop(last);
+            kept.pop();
+        }
+        self.give(&kept);
+    }
+
+    fn get(&self, place: u32) -> Option<Segment> {
+        self.segments.get(place as usize).copied()
+    }
+
+    fn drop(&mut self, place: u32) {
+        if let Some(segment) = self.segments.get_mut(place as usize) {
+            segment.count = 0;
+        }
+    }
+
+    /// Whether a block is whole, which takes reading it; a part was checked when it was met, and an open block walked. The
+    /// counts in its header become the buffer's.
+    fn check(&mut self, place: u32) -> bool {
+        let Some(segment) = self.segments.get_mut(place as usize) else { return false };
+        if segment.flags & (CHECKED | PART) != 0 {
+            return true;
+        }
+        segment.flags |= CHECKED;
+        let segment = *segment;
+        self.bytes.resize(segment.size as usize, 0);
+        match self.source.read_at(segment.offset, &mut self.bytes) {
+            Ok(size) => self.bytes.truncate(size),
+            Err(error) => {
+                self.faults.push(segment.offset, FaultKind::Io { message: error.to_string() });
+                return false;
+            }
+        }
+        let Some(header) = block::header(&self.bytes) else { return false };
+        if !header.is_sealed() {
+            // Its count is what the chain has.
+            let recorded = self.account.recorded.max(end(&segment));
+            self.account.fold(&header);
+            self.account.recorded = recorded;
+            return true;
+        }
+        if !block::is_intact(&header, &self.bytes, false) {
+            let count = header.count.get();
+            let missing = u64::from(header.top.get()).saturating_sub(self.bytes.len() as u64);
+            let kind = match missing {
+                0 => FaultKind::BlockChecksum { count },
+                _ => FaultKind::BlockCut { missing },
+            };
+            self.faults.push(segment.offset, kind);
+            return false;
+        }
+        self.account.fold(&header);
+        true
+    }
+
+    /// Gives each number to one segment, and counts those that no segment has.
+    fn give(&mut self, kept: &[u32]) {
+        let mut reached = 0u64;
+        let mut gap = None;
+        let mut missing = 0u64;
+        for &place in kept {
+            let Some(segment) = self.segments.get_mut(place as usize) else { continue };
+            if segment.first > reached {
+                missing = missing.saturating_add(segment.first - reached);
+                gap = gap.or(Some(segment.offset));
+            }
+            let end = end(segment);
+            let first = segment.first.max(reached);
+            if first > segment.first {
+                segment.flags |= TRIMMED;
+            }
+            segment.count = u32::try_from(end.saturating_sub(first)).unwrap_or(u32::MAX);
+            segment.first = first;
+            self.account.found = self.account.found.saturating_add(u64::from(segment.count));
+            reached = reached.max(end);
+        }
+        let Some(last) = kept.last().and_then(|&place| self.get(place)) else { return };
+        let account = &mut self.account;
+        account.buffer = last.buffer;
+        account.registry = last.registry;
+        account.kind = last.kind;
+        account.thread = last.thread;
+        account.recorded = account.recorded.max(reached);
+        missing = missing.saturating_add(account.recorded - reached);
+        let accounted = account.overwritten.saturating_add(u64::from(account.discarded_io));
+        account.lost = missing.saturating_sub(accounted);
+        if account.lost > 0 {
+            let kind = FaultKind::Lost { buffer: last.buffer, count: account.lost };
+            self.faults.push(gap.unwrap_or(last.offset), kind);
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! The events of a log, one at a time, in order of time or of the file, in bounded memory.
+//!
+//! ```text
+//!  segments by their least ticks ──▶ │ not open yet │ open: a heap by the next event's ticks ──▶ Event
+//!                                                        │ decoded: a cache of a fixed size
+//! ```
+//!
+//! A segment is opened when its time has come. As long as the next event of the first segment is not later than that of
+//! the second, the heap is left alone. Order: `.time.order` in `design/format.md`.
+
+use super::event::Event;
+use super::fault::{FaultKind, Faults};
+use super::filter::{Action, Filter, Plan};
+use super::label::Labels;
+use super::log::Log;
+use super::registry::Registry;
+use super::segment::{Decoded, KIND_MIXED, Located, Segment};
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
+
+/// Memory of the decoded segments that are kept, in bytes, but for the one being read.
+pub const CACHE_SIZE_MAX: usize = 24 << 20;
+
+/// Buffers that are kept for use again, and the most memory that one of them may hold.
+const SPARE_COUNT_MAX: usize = 8;
+const SPARE_SIZE_MAX: usize = 4 << 20;
+
+/// The order in which events are given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By ticks; of equal ticks, by buffer and number (`.time.order`).
+    #[default]
+    Time,
+    /// As in the file: block by block, in each the oldest event first; in an MPS log, by offset.
+    File,
+}
+
+/// The place of an event in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    ticks: u64,
+    /// Stream and buffer.
+    buffer: u64,
+    number: u64,
+}
+
+impl Key {
+    const LAST: Key = Key { ticks: u64::MAX, buffer: u64::MAX, number: u64::MAX };
+}
+
+/// An open segment, by its next event; the greatest is the earliest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Waiting {
+    key: Key,
+    slot: u32,
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+        (other.key, other.slot).cmp(&(self.key, self.slot))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A segment that is being read.
+struct Open<'l> {
+    registry: &'l Registry,
+    actions: Option<Rc<[Action]>>,
+    decoded: Decoded,
+    /// Events given, in the order of reading.
+    position: u32,
+    /// Events in all; those that are decoded at the moment may be fewer.
+    count: u32,
+    segment: u32,
+    offset: u64,
+    buffer: u64,
+    thread: u32,
+    stream: u16,
+    kind: u8,
+    /// Whether it was read from since the cache last looked.
+    is_used: bool,
+}
+
+impl Open<'_> {
+    /// The place of the next event in order of time, if it is decoded.
+    #[inline(always)]
+    fn key(&self) -> Option<Key> {
+        let (place, located) = self.decoded.get(self.position as usize)?;
+        let number = self.decoded.first.wrapping_add(place as u64);
+        Some(Key { ticks: located.ticks, buffer: self.buffer, number })
+    }
+}
+
+/// The events of a log: see [`Log::events`].
+pub struct Events<'l> {
+    log: &'l Log,
+    order: Order,
+    plans: Vec<Plan>,
+    /// Segments to read, in the order of reading.
+    queue: Vec<u32>,
+    queued: usize,
+    /// The era (see [`Log::era`]) of what is being read.
+    era: u16,
+    open: Vec<Open<'l>>,
+    free: Vec<u32>,
+    heap: BinaryHeap<Waiting>,
+    current: u32,
+    /// The current segment is read while its next event comes before this.
+    bound: Key,
+    cache: Cache,
+    labels: Vec<Labels>,
+    no_labels: Labels,
+    /// Whether `labels` holds all that ever was, and is to be asked for the time of the event.
+    is_history: bool,
+    faults: Faults,
+}
+
+impl<'l> Events<'l> {
+    pub(crate) fn new(log: &'l Log, order: Order, filter: &Filter) -> Events<'l> {
+        let is_history = filter.labels && order == Order::File;
+        let labels = if is_history {
+            history(log)
+        } else if filter.labels {
+            vec![Labels::default(); log.streams().len()]
+        } else {
+            Vec::new()
+        };
+        let with_roles = filter.labels && !is_history;
+        let plans = log.registries().iter().map(|registry| Plan::new(filter, registry, with_roles));
+        let mut events = Events::with_plans(log, order, plans.collect(), labels);
+        events.is_history = is_history;
+        events
+    }
+
+    fn with_plans(log: &'l Log, order: Order, plans: Vec<Plan>, labels: Vec<Labels>) -> Events<'l> {
+        let wants = |place: &u32| {
+            let segment = log.segment(*place);
+            let plan = segment.and_then(|segment| plans.get(segment.registry as usize));
+            segment.zip(plan).is_some_and(|(segment, plan)| plan.wants(segment))
+        };
+        let mut queue: Vec<u32> = (0..log.segments().len() as u32).filter(wants).collect();
+        if order == Order::Time {
+            let key = |at: &Segment| (log.era(at.stream), at.ticks_min);
+            queue.sort_by_key(|&place| log.segment(place).map(key));
+        }
+        Events {
+            log,
+            order,
+            plans,
+            queue,
+            queued: 0,
+            era: 0,
+            open: Vec::new(),
+            free: Vec::new(),
+            heap: BinaryHeap::new(),
+            current: u32::MAX,
+            bound: Key::LAST,
+            cache: Cache::default(),
+            labels,
+            no_labels: Labels::default(),
+            is_history: false,
+            faults: Faults::default(),
+        }
+    }
+
+    /// What was found wrong while reading, as far as it goes; what the headers told is in [`Log::faults`].
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// The next event.
+    #[expect(clippy::should_implement_trait, reason = "an event borrows from what was read last")]
+    #[inline]
+    pub fn next(&mut self) -> Option<Event<'_>> {
+        let (number, located) = self.find()?;
+        if self.is_history {
+            let stream = self.open.get(self.current as usize)?.stream;
+            self.labels.get_mut(usize::from(stream))?.set_time(located.ticks);
+        }
+        let open = self.open.get(self.current as usize)?;
+        let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
+        Some(event(open, number, &located, labels))
+    }
+
+    /// The next event that is to be given, and its number.
+    #[inline(always)]
+    fn find(&mut self) -> Option<(u64, Located)> {
+        loop {
+            if let Some(open) = self.open.get_mut(self.current as usize)
+                && let Some((place, &located)) = open.decoded.get(open.position as usize)
+            {
+                let number = open.decoded.first.wrapping_add(place as u64);
+                let key = Key { ticks: located.ticks, buffer: open.buffer, number };
+                if key < self.bound {
+                    open.position += 1;
+                    let is_given = match &open.actions {
+                        None => true,
+                        Some(actions) => match actions.get(usize::from(located.row)) {
+                            Some(Action { give, role: None }) => *give,
+                            action => {
+                                let action = action.copied();
+                                self.act(action, number, &located)
+                            }
+                        },
+                    };
+                    if is_given {
+                        return Some((number, located));
+                    }
+                    continue;
+                }
+            }
+            let is_more = match self.order {
+                Order::Time => self.advance(),
+                Order::File => self.advance_in_file(),
+            };
+            if !is_more {
+                return None;
+            }
+        }
+    }
+
+    /// Feeds the labels with an event, or judges one of unknown code. Says whether to give it.
+    #[cold]
+    fn act(&mut self, action: Option<Action>, number: u64, located: &Located) -> bool {
+        let Some(open) = self.open.get(self.current as usize) else { return false };
+        let event = event(open, number, located, &self.no_labels);
+        let Some(action) = action else {
+            let plan =
+                self.plans.get(self.log.segment(open.segment).map_or(0, |at| at.registry) as usize);
+            return plan.is_some_and(|plan| plan.unknown(open.kind, event.code()));
+        };
+        if let Some(role) = action.role
+            && let Some(labels) = self.labels.get_mut(usize::from(open.stream))
+            && !labels.feed(role, &event)
+        {
+            self.faults.push_once(event.offset, FaultKind::LabelLimit);
+        }
+        action.give
+    }
+
+    /// Makes the next segment of the file the current one.
+    fn advance_in_file(&mut self) -> bool {
+        self.close(self.current);
+        while let Some(&place) = self.queue.get(self.queued) {
+            self.queued += 1;
+            let slot = self.begin(place);
+            if self.open.get(slot as usize).is_some_and(|open| open.count > 0) {
+                self.current = slot;
+                return true;
+            }
+            self.close(slot);
+        }
+        self.current = u32::MAX;
+        false
+    }
+
+    /// Makes the segment with the earliest event the current one.
+    #[inline(never)]
+    fn advance(&mut self) -> bool {
+        let mut waiting = self.wait(self.current);
+        let next = loop {
+            let top = self.heap.peek().copied();
+            let first = waiting.max(top); // The greatest is the earliest.
+            let next = self.queue.get(self.queued).and_then(|&place| self.log.segment(place));
+            let Some(next) = next else { break None };
+            let era = self.log.era(next.stream);
+            match first {
+                Some(_) if era != self.era => break None,
+                Some(first) if next.ticks_min > first.key.ticks => break Some(next.ticks_min),
+                _ => {}
+            }
+            self.era = era;
+            if let Some(&place) = self.queue.get(self.queued) {
+                self.queued += 1;
+                let slot = self.begin(place);
+                if let Some(opened) = self.wait(slot) {
+                    self.heap.push(opened);
+                }
+            }
+        };
+        // What comes first is taken; what was current goes into its place in the heap.
+        match (&mut waiting, self.heap.peek_mut()) {
+            (Some(waiting), Some(mut top)) if *top > *waiting => std::mem::swap(waiting, &mut top),
+            (Some(_), _) => {}
+            (None, Some(top)) => waiting = Some(PeekMut::pop(top)),
+            (None, None) => {}
+        }
+        let Some(first) = waiting else { return false };
+        self.current = first.slot;
+        if let Some(open) = self.open.get_mut(first.slot as usize) {
+            open.is_used = true;
+        }
+        let second = self.heap.peek().map_or(Key::LAST, |second| second.key);
+        let unopened = next.map_or(Key::LAST, |ticks| Key { ticks, buffer: 0, number: 0 });
+        self.bound = second.min(unopened);
+        self.decode(first.slot)
+    }
+
+    /// The next event of an open segment; a segment that has none is closed.
+    #[inline]
+    fn wait(&mut self, slot: u32) -> Option<Waiting> {
+        let open = self.open.get(slot as usize)?;
+        if let Some(key) = open.key() {
+            return Some(Waiting { key, slot });
+        }
+        if open.position < open.count && self.decode(slot) {
+            let key = self.open.get(slot as usize)?.key()?;
+            return Some(Waiting { key, slot });
+        }
+        self.close(slot);
+        None
+    }
+
+    /// Opens and decodes a segment. Gives its slot.
+    fn begin(&mut self, place: u32) -> u32 {
+        let log = self.log;
+        let Some(segment) = log.segment(place) else { return u32::MAX };
+        let Some(registry) = log.registries().get(segment.registry as usize) else {
+            return u32::MAX;
+        };
+        let plan = self.plans.get(segment.registry as usize);
+        let mut open = Open {
+            registry,
+            actions: plan.and_then(|plan| plan.actions.clone()),
+            decoded: self.cache.take(),
+            position: 0,
+            count: 0,
+            segment: place,
+            offset: segment.offset,
+            buffer: u64::from(segment.stream) << 32 | u64::from(segment.buffer),
+            thread: segment.thread,
+            stream: segment.stream,
+            kind: segment.kind,
+            is_used: true,
+        };
+        log.decode(segment, registry, &mut open.decoded, &mut self.faults);
+        if self.order == Order::Time {
+            open.decoded.sort();
+        }
+        open.count = open.decoded.located.len() as u32;
+        self.cache.memory += open.decoded.memory();
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.open.len() as u32 // Its place, once it is pushed.
+            }
+        };
+        match self.open.get_mut(slot as usize) {
+            Some(place) => *place = open,
+            None => self.open.push(open),
+        }
+        self.cache.admit(&mut self.open, slot);
+        slot
+    }
+
+    /// Sees to it that the next event of an open segment is decoded.
+    fn decode(&mut self, slot: u32) -> bool {
+        let Some(open) = self.open.get_mut(slot as usize) else { return false };
+        if open.key().is_some() {
+            return true;
+        }
+        let Some(segment) = self.log.segment(open.segment) else { return false };
+        self.cache.memory = self.cache.memory.saturating_sub(open.decoded.memory());
+        open.decoded = self.cache.take();
+        // Its faults were reported the first time.
+        let mut muted = Faults::default();
+        self.log.decode(segment, open.registry, &mut open.decoded, &mut muted);
+        open.decoded.sort();
+        self.cache.memory += open.decoded.memory();
+        let is_there = open.key().is_some();
+        self.cache.admit(&mut self.open, slot);
+        is_there
+    }
+
+    /// Gives the slot of a segment free.
+    fn close(&mut self, slot: u32) {
+        let Some(open) = self.open.get_mut(slot as usize) else { return };
+        self.cache.memory = self.cache.memory.saturating_sub(open.decoded.memory());
+        self.cache.keep(std::mem::take(&mut open.decoded));
+        open.count = 0;
+        open.position = 0;
+        open.actions = None;
+        self.free.push(slot);
+    }
+}
+
+/// What the log has for labels over all time.
+fn history(log: &Log) -> Vec<Labels> {
+    let plans = log.registries().iter().map(Plan::labels_alone).collect();
+    let labels = vec![Labels::with_history(); log.streams().len()];
+    let mut events = Events::with_plans(log, Order::Time, plans, labels);
+    while events.next().is_some() {}
+    events.labels
+}
+
+#[inline(always)]
+fn event<'a>(open: &'a Open<'_>, number: u64, located: &Located, labels: &'a Labels) -> Event<'a> {
+    let event_type = open.registry.event_types.get(usize::from(located.row));
+    Event {
+        ticks: located.ticks,
+        registry: open.registry,
+        event_type,
+        bytes: open.decoded.event(located),
+        labels,
+        offset: open.offset.wrapping_add(u64::from(located.offset)),
+        number,
+        buffer: open.buffer as u32,
+        thread: open.thread,
+        stream: open.stream,
+        kind: match event_type {
+            Some(event_type) if open.kind == KIND_MIXED => event_type.kind,
+            _ => open.kind,
+        },
+    }
+}
+
+/// The decoded segments that are kept.
+#[derive(Default)]
+struct Cache {
+    /// Slots that may be put out, in the order of looking.
+    resident: VecDeque<u32>,
+    /// Memory of all that is decoded, in bytes.
+    memory: usize,
+    /// Buffers to use again.
+    spare: Vec<Decoded>,
+}
+
+impl Cache {
+    fn take(&mut self) -> Decoded {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    fn keep(&mut self, mut decoded: Decoded) {
+        if self.spare.len() < SPARE_COUNT_MAX && decoded.memory() < SPARE_SIZE_MAX {
+            decoded.clear();
+            self.spare.push(decoded);
+        }
+    }
+
+    /// Takes in a segment that was decoded, and puts others out while there is too much: of those, the next few
+    /// events are kept, so that taking turns among many segments does not decode one for each event.
+    fn admit(&mut self, open: &mut [Open<'_>], slot: u32) {
+        self.resident.push_back(slot);
+        let window = CACHE_SIZE_MAX / 2 / (open.len() + 1);
+        // Each is looked at three times at most: used, whole, window.
+        let mut looks = self.resident.len().saturating_mul(3);
+        while self.memory > CACHE_SIZE_MAX && looks > 0 {
+            looks -= 1;
+            let Some(victim) = self.resident.pop_front() else { break };
+            let Some(out) = open.get_mut(victim as usize) else { continue };
+            let before = out.decoded.memory();
+            if before == 0 {
+                continue; // Closed, or put out.
+            }
+            if victim == slot || std::mem::take(&mut out.is_used) {
+                self.resident.push_back(victim);
+                continue;
+            }
+            let kept = if before > 2 * window {
+                self.resident.push_back(victim);
+                out.decoded.window(out.position as usize, window)
+            } else {
+                Decoded::default()
+            };
+            self.memory = self.memory.saturating_sub(before - kept.memory().min(before));
+            self.keep(std::mem::replace(&mut out.decoded, kept));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The reader: bytes to events. It trusts no byte, and cannot panic.
+//!
+//! ```text
+//!  Source ── index: headers only ──▶ [Segment] + [Registry] + [Fault]
+//!                                      │ order: time (heap of open segments, cache of a fixed size) or file
+//!                                      ▼
+//!                                   Event<'_>, one at a time
+//! ```
+//!
+//! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
+
+mod block;
+mod encoding;
+mod event;
+mod fault;
+mod filter;
+mod head;
+mod identity;
+mod label;
+mod log;
+mod merge;
+mod parts;
+mod registry;
+mod segment;
+mod source;
+mod stream;
+
+pub use event::{Event, Params, Value};
+pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
+pub use filter::{Filter, Pick};
+pub use label::{LABEL_COUNT_MAX, LABEL_SIZE_MAX, Labels};
+pub use log::{Account, Format, Log, Options, Stream};
+pub use merge::{CACHE_SIZE_MAX, Events, Order};
+pub use registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
+pub use source::{FileSource, Source};

@@ -1,0 +1,135 @@
+//! The parts in a parts block, or in the header block.
+//!
+//! ```text
+//!  │ header │ part: events │ part: registry │ ??? │ part: end │ 0 0 0 … │
+//!                                             └ look for the next part that checks
+//! ```
+//!
+//! Layout: section 4 of `design/format.md`.
+
+use super::block;
+use super::fault::FaultKind;
+use super::head;
+use super::log::Account;
+use super::stream::{Grid, Indexer, is_plausible, registry_key, segment};
+use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_MAGIC};
+
+/// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take forever.
+const EFFORT: usize = 16;
+
+impl Indexer<'_> {
+    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Gives the end of the last one.
+    pub(crate) fn parts(&mut self, grid: Grid, offset: u64, bytes: &[u8], mut at: usize) -> usize {
+        let mut effort = bytes.len().saturating_mul(EFFORT);
+        let mut end = at.min(bytes.len());
+        while let Some(rest) = bytes.get(at..) {
+            let start = offset.saturating_add(at as u64);
+            if rest.iter().take(4).all(|&byte| byte == 0) || rest.starts_with(&STREAM_MAGIC) {
+                break;
+            }
+            if let Some(header) = head::part(rest) {
+                let size = block::payload(&header, true).end;
+                let part = rest.get(..size).unwrap_or(rest);
+                self.part(grid, start, &header, part);
+                end = at.saturating_add(size);
+                at = end.next_multiple_of(8);
+                continue;
+            }
+            let next = next_part(bytes, at, &mut effort);
+            let skipped = next.unwrap_or(bytes.len()).saturating_sub(at) as u64;
+            let is_short = (bytes.len() as u64) < grid.block_size;
+            self.faults.push(start, damage(rest, skipped, is_short && next.is_none()));
+            match next {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        end
+    }
+
+    /// Indexes a part, whose checksum is right.
+    fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
+        if !self.is_ours(grid, offset, header) {
+            return;
+        }
+        match BlockType::from_byte(header.block_type) {
+            Some(BlockType::Events) if is_plausible(self, grid, offset, header) => {
+                self.sync(grid, header);
+                let key = (grid.stream, header.buffer.get());
+                self.accounts.entry(key).or_default().fold(header);
+                let segment = segment(grid, offset, bytes.len() as u32, block::PART, header);
+                if header.base.get() != header.base_last.get() {
+                    self.set_scratch(bytes);
+                    self.walked(segment, header);
+                } else if header.count.get() > 0 {
+                    self.segments.push(segment);
+                }
+            }
+            Some(BlockType::Events) => {}
+            Some(BlockType::Registry) => {
+                let piece = bytes.get(block::payload(header, true)).unwrap_or_default();
+                self.pieces.add(grid.stream, offset, header, piece);
+            }
+            // `.part.end`
+            Some(BlockType::End) => {
+                if let Some(stream) = self.streams.get_mut(usize::from(grid.stream)) {
+                    stream.closed = true;
+                }
+            }
+            Some(BlockType::Parts) | None => {
+                self.faults.push_once(offset, FaultKind::BlockType { found: header.block_type });
+            }
+        }
+    }
+}
+
+/// What is wrong with the part that begins these bytes.
+fn damage(rest: &[u8], skipped: u64, is_last: bool) -> FaultKind {
+    let is_part = rest.starts_with(&BLOCK_MAGIC);
+    let header = block::header(rest).filter(|_| is_part);
+    let end = header.as_ref().map_or(BLOCK_HEADER_SIZE, |header| block::payload(header, true).end);
+    let missing = end.saturating_sub(rest.len()) as u64;
+    match header {
+        _ if is_last && is_part && missing > 0 => FaultKind::BlockCut { missing },
+        Some(header) if header.block_type == BlockType::Events as u8 => {
+            FaultKind::BlockChecksum { count: header.count.get() }
+        }
+        _ => FaultKind::PartMagic { size: skipped },
+    }
+}
+
+/// The next part after `at`, at a multiple of 8, that checks (`.parts.sealed`).
+fn next_part(bytes: &[u8], at: usize, effort: &mut usize) -> Option<usize> {
+    let from = at.checked_add(8)?;
+    for place in memchr::memmem::find_iter(bytes.get(from..)?, &BLOCK_MAGIC) {
+        let place = from + place;
+        let rest = bytes.get(place..)?;
+        if place % 8 != 0 {
+            continue;
+        }
+        if head::part(rest).is_some() {
+            return Some(place);
+        }
+        let size = block::header(rest).map_or(0, |header| header.payload_size().min(rest.len()));
+        *effort = effort.checked_sub(size.saturating_add(BLOCK_HEADER_SIZE))?;
+    }
+    None
+}
+
+impl Account {
+    /// Takes over what a block's or part's header says, which is known to be right: the counts are totals, so
+    /// the highest is the latest (`.block.discarded`, `.block.overwritten`).
+    pub(crate) fn fold(&mut self, header: &BlockHeader) {
+        self.buffer = header.buffer.get();
+        self.registry = registry_key(header.registry.get(), header.flags);
+        self.kind = header.kind;
+        self.thread = header.thread.get();
+        let last = header.first.get().saturating_add(u64::from(header.count.get()));
+        self.recorded = self.recorded.max(last);
+        self.overwritten = self.overwritten.max(header.overwritten.get());
+        self.discarded_full = self.discarded_full.max(header.discarded_full.get());
+        self.discarded_nested = self.discarded_nested.max(header.discarded_nested.get());
+        self.discarded_large = self.discarded_large.max(header.discarded_large.get());
+        self.discarded_io = self.discarded_io.max(header.discarded_io.get());
+    }
+}

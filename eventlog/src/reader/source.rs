@@ -1,0 +1,110 @@
+//! Where a log is read from: something with a size and positioned reads.
+//!
+//! ```text
+//!  File, [u8], Vec<u8> ── read_at(offset) ──▶ bytes
+//! ```
+//!
+//! Never a memory mapping: a file that shrinks while it is read must give a fault, not a signal.
+//! Design: `.dumper` in `design/telemetry.md`.
+
+use std::fs::File;
+use std::io;
+
+/// Bytes at rest.
+pub trait Source {
+    /// Size in bytes, as of when the source was opened.
+    fn size(&self) -> u64;
+
+    /// Reads at `offset` into `buf`, and says how much: less than asked for only at the end.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
+}
+
+impl Source for [u8] {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
+        let rest = rest.unwrap_or_default();
+        let size = rest.len().min(buf.len());
+        if let (Some(to), Some(from)) = (buf.get_mut(..size), rest.get(..size)) {
+            to.copy_from_slice(from);
+        }
+        Ok(size)
+    }
+}
+
+impl Source for Vec<u8> {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        self.as_slice().read_at(offset, buf)
+    }
+}
+
+impl<T: Source + ?Sized> Source for &T {
+    fn size(&self) -> u64 {
+        (**self).size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, buf)
+    }
+}
+
+/// A regular file, with the size that it had when it was opened.
+#[derive(Debug)]
+pub struct FileSource {
+    file: File,
+    size: u64,
+}
+
+impl FileSource {
+    /// Takes a file that is open for reading.
+    pub fn new(file: File) -> io::Result<FileSource> {
+        let size = file.metadata()?.len();
+        Ok(FileSource { file, size })
+    }
+}
+
+impl Source for FileSource {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..) {
+            if rest.is_empty() {
+                break;
+            }
+            match read_once(&self.file, rest, offset.saturating_add(done as u64)) {
+                Ok(0) => break,
+                Ok(size) => done += size,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(unix)]
+fn read_once(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buf, offset)
+}
+
+#[cfg(windows)]
+fn read_once(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buf, offset)
+}
+
+#[cfg(not(any(unix, windows)))]
+fn read_once(mut file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    file.read(buf)
+}

@@ -1,0 +1,433 @@
+//! Our own streams: block headers alone to an index.
+//!
+//! ```text
+//!  │ header block │ events │ hole │ parts: events, registry, end │ ??? │ header block of the next stream …
+//!       head.rs      segment        parts.rs                       look for a stream, go on at the next block
+//! ```
+//!
+//! Rules: section 2 and 3.3 of `design/format.md`.
+
+use super::block;
+use super::encoding::Pieces;
+use super::fault::{FaultKind, Faults, OpenError};
+use super::head;
+use super::identity;
+use super::log::{Account, Format, Index, Stream};
+use super::registry::Registry;
+use super::segment::{Decoded, Segment};
+use super::source::Source;
+use crate::format::{
+    BIG_ENDIAN, BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE,
+    STREAM_MAGIC, WORD64,
+};
+use std::collections::BTreeMap;
+
+/// Streams in one log, at most; those beyond are not read.
+const STREAM_COUNT_MAX: usize = 1 << 12;
+/// Bytes that are searched at a time for a stream header.
+const SEARCH_SIZE: usize = 1 << 20;
+
+/// Whether the source is a stream in our format.
+pub(crate) fn recognise(head: &[u8]) -> bool {
+    head::is_stream(head)
+}
+
+/// Indexes a source that was recognised.
+pub(crate) fn index(source: &dyn Source) -> Result<Index, OpenError> {
+    let mut indexer = Indexer::new(source);
+    let mut start = 0;
+    while let Some(next) = indexer.stream(start)? {
+        start = next;
+    }
+    let faults = std::mem::take(&mut indexer.faults);
+    let mut index = Index {
+        format: Format::Stream,
+        decode: block::decode,
+        streams: indexer.streams,
+        registries: Vec::new(),
+        segments: indexer.segments,
+        accounts: Vec::new(),
+        faults,
+    };
+    identity::settle(source, &mut index, indexer.accounts);
+    resolve(&mut index, indexer.pieces);
+    for stream in &mut index.streams {
+        stream.syncs.sort_by_key(|sync| sync.ticks);
+        stream.syncs.dedup_by_key(|sync| sync.ticks);
+    }
+    Ok(index)
+}
+
+/// Gives each segment and account its registry, laid out for the platform of its block. Until then they say
+/// which it is by [`registry_key`].
+fn resolve(index: &mut Index, pieces: Pieces) {
+    let mut places: BTreeMap<(u16, u32), u32> = BTreeMap::new();
+    let known = pieces.finish(&mut index.faults);
+    for ((stream, registry_index), registry) in &known {
+        let platform = index.streams.get(usize::from(*stream)).map(|stream| stream.platform);
+        let flags = platform.map_or(WORD64, |platform| {
+            let order = if platform.big_endian { BIG_ENDIAN } else { 0 };
+            order | if platform.word_size == 8 { WORD64 } else { 0 }
+        });
+        let mut registry = registry.clone();
+        registry.lay_out(platform.unwrap_or(registry.platform));
+        places
+            .insert((*stream, registry_key(*registry_index, flags)), index.registries.len() as u32);
+        index.registries.push(registry);
+    }
+    let registries = &mut index.registries;
+    let mut place = |stream: u16, key: u32| {
+        *places.entry((stream, key)).or_insert_with(|| {
+            let registry_index = key as u16;
+            let platform = block::platform(&flags_header((key >> 16) as u8));
+            let known = known.get(&(stream, registry_index));
+            let mut registry = known
+                .cloned()
+                .unwrap_or_else(|| Registry::unknown(stream, registry_index, platform));
+            registry.lay_out(platform);
+            registries.push(registry);
+            registries.len() as u32 - 1
+        })
+    };
+    for segment in &mut index.segments {
+        segment.registry = place(segment.stream, segment.registry);
+    }
+    for account in &mut index.accounts {
+        account.registry = place(account.stream, account.registry);
+    }
+}
+
+/// A registry's index in its stream, and the platform flags of a block.
+pub(crate) fn registry_key(registry: u16, flags: u8) -> u32 {
+    u32::from(registry) | u32::from(flags & (BIG_ENDIAN | WORD64)) << 16
+}
+
+fn flags_header(flags: u8) -> BlockHeader {
+    let mut header = BlockHeader::native(BlockType::Events, 12);
+    header.flags = flags;
+    header
+}
+
+/// What has been found so far.
+pub(crate) struct Indexer<'a> {
+    source: &'a dyn Source,
+    pub(crate) faults: Faults,
+    pub(crate) streams: Vec<Stream>,
+    /// The first eight bytes of each stream's UUID.
+    ids: Vec<Option<[u8; 8]>>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) accounts: BTreeMap<(u16, u32), Account>,
+    pub(crate) pieces: Pieces,
+    bytes: Vec<u8>,
+    scratch: Decoded,
+}
+
+/// The blocks of one stream.
+#[derive(Clone, Copy)]
+pub(crate) struct Grid {
+    /// The stream, by its index in the log.
+    pub(crate) stream: u16,
+    pub(crate) block_size_log2: u8,
+    pub(crate) block_size: u64,
+}
+
+impl<'a> Indexer<'a> {
+    fn new(source: &'a dyn Source) -> Indexer<'a> {
+        Indexer {
+            source,
+            faults: Faults::default(),
+            streams: Vec::new(),
+            ids: Vec::new(),
+            segments: Vec::new(),
+            accounts: BTreeMap::new(),
+            pieces: Pieces::default(),
+            bytes: Vec::new(),
+            scratch: Decoded::default(),
+        }
+    }
+
+    /// Reads into `self.bytes`: less than asked for at the end, nothing where the host fails.
+    fn read(&mut self, offset: u64, size: usize) {
+        let left = self.source.size().saturating_sub(offset);
+        let size = size.min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.bytes.resize(size, 0);
+        match self.source.read_at(offset, &mut self.bytes) {
+            Ok(size) => self.bytes.truncate(size),
+            Err(error) => {
+                self.bytes.clear();
+                self.faults.push(offset, FaultKind::Io { message: error.to_string() });
+            }
+        }
+    }
+
+    /// Indexes the stream that begins at `start`, and gives the start of the next one (`.stream.again`).
+    fn stream(&mut self, start: u64) -> Result<Option<u64>, OpenError> {
+        let head = match head::read(self.source, start, &mut self.faults) {
+            Ok(head) => head,
+            Err(OpenError::Major { found, known }) if start > 0 => {
+                self.faults.push(start, FaultKind::HeaderMajor { found, known });
+                return Ok(self.find_stream(start + 1, self.source.size()));
+            }
+            Err(error) => return Err(error),
+        };
+        // A second copy of a stream goes on where the first one left off: `.event.identity` applies to both.
+        let same = self.ids.iter().position(|id| head.id.is_some() && *id == head.id);
+        if same.is_none() && self.streams.len() >= STREAM_COUNT_MAX {
+            self.faults.push(start, FaultKind::StreamLimit);
+            return Ok(None);
+        }
+        let stream = same.unwrap_or(self.streams.len()) as u16;
+        if same.is_none() {
+            self.ids.push(head.id);
+            self.streams.push(head.stream);
+        }
+        let block_size = 1 << head.block_size_log2;
+        let grid = Grid { stream, block_size_log2: head.block_size_log2, block_size };
+        self.read(start, block_size as usize);
+        let bytes = std::mem::take(&mut self.bytes);
+        let loose = start + self.parts(grid, start, &bytes, head.parts_at) as u64;
+        self.bytes = bytes;
+        Ok(self.blocks(grid, start, loose))
+    }
+
+    /// Walks the blocks after the header block. `loose` is the end of what is known to belong to this stream.
+    fn blocks(&mut self, grid: Grid, start: u64, mut loose: u64) -> Option<u64> {
+        let size = self.source.size();
+        let mut offset = start.saturating_add(grid.block_size);
+        let mut hole = None;
+        let mut garbage = None;
+        // The header block itself may be where another stream begins.
+        if offset > size || loose.saturating_add(8) < offset {
+            let next = self.find_stream(loose.max(start + 1), offset.min(size));
+            if next.is_some() {
+                return next;
+            }
+        }
+        while offset < size {
+            let end = offset.saturating_add(grid.block_size);
+            self.read(offset, BLOCK_HEADER_SIZE);
+            if self.bytes.starts_with(&STREAM_MAGIC) {
+                return Some(offset);
+            }
+            let is_block = self.bytes.starts_with(&BLOCK_MAGIC);
+            let is_zero = self.bytes.iter().take(4).all(|&byte| byte == 0);
+            if !is_block && (!is_zero || hole.is_none()) {
+                loose = self.settle_block(grid, loose, offset);
+                let next = self.find_stream(loose, end.min(size));
+                if next.is_some() {
+                    return next;
+                }
+                // Search nothing twice, but for a magic that goes on beyond.
+                loose = loose.max(end.min(size).saturating_sub(STREAM_MAGIC.len() as u64 - 1));
+            }
+            if is_block {
+                self.report_gap(hole.take(), garbage.take(), offset);
+                loose = self.block(grid, offset);
+            } else if is_zero {
+                self.report_gap(None, garbage.take(), offset);
+                hole = hole.or(Some(offset)); // `.stream.hole`
+            } else {
+                self.report_gap(hole.take(), None, offset);
+                garbage = garbage.or(Some(offset)); // `.read.resync`
+            }
+            offset = end;
+        }
+        self.report_gap(None, garbage, size);
+        if offset > size && hole.is_none() && garbage.is_none() {
+            loose = self.settle_block(grid, loose, offset);
+            return self.find_stream(loose, size);
+        }
+        None
+    }
+
+    /// Reports a run of holes or of garbage that ends at `end`.
+    fn report_gap(&mut self, hole: Option<u64>, garbage: Option<u64>, end: u64) {
+        if let Some(start) = hole {
+            self.faults.push(start, FaultKind::BlockHole { size: end - start });
+        }
+        if let Some(start) = garbage {
+            self.faults.push(start, FaultKind::BlockMagic { size: end - start });
+        }
+    }
+
+    /// The end of what is known to belong to this stream, if the block before `offset` is an event block: all of it if
+    /// its checksum is right, or nothing.
+    fn settle_block(&mut self, grid: Grid, loose: u64, offset: u64) -> u64 {
+        let Some(start) = offset.checked_sub(grid.block_size).filter(|start| loose == start + 1)
+        else {
+            return loose;
+        };
+        self.read(start, grid.block_size as usize);
+        match block::header(&self.bytes) {
+            Some(header) if block::is_intact(&header, &self.bytes, false) => offset,
+            _ => loose,
+        }
+    }
+
+    /// Finds a stream header in [from, to).
+    fn find_stream(&mut self, mut from: u64, to: u64) -> Option<u64> {
+        while from < to {
+            let size = (to - from).min(SEARCH_SIZE as u64) as usize;
+            self.read(from, size + STREAM_MAGIC.len() - 1);
+            let found: Vec<_> =
+                memchr::memmem::find_iter(&self.bytes, &STREAM_MAGIC).take(64).collect();
+            for at in &found {
+                self.read(from + *at as u64, STREAM_HEADER_SIZE);
+                if head::is_plausible(&self.bytes) {
+                    return Some(from + *at as u64);
+                }
+            }
+            from += match found.last() {
+                Some(last) if found.len() == 64 => *last as u64 + 1,
+                _ => size as u64,
+            };
+        }
+        None
+    }
+
+    /// Indexes the block at `offset`, whose header is in `self.bytes`. Gives the end of what is known to belong to
+    /// this stream: one byte in, for an event block, of which no more is known yet.
+    fn block(&mut self, grid: Grid, offset: u64) -> u64 {
+        let Some(header) = block::header(&self.bytes) else {
+            let missing = (BLOCK_HEADER_SIZE - self.bytes.len().min(BLOCK_HEADER_SIZE)) as u64;
+            self.faults.push(offset, FaultKind::BlockCut { missing });
+            return offset + 1;
+        };
+        match BlockType::from_byte(header.block_type) {
+            Some(BlockType::Events) => {
+                if self.is_ours(grid, offset, &header) && is_plausible(self, grid, offset, &header)
+                {
+                    self.event_block(grid, offset, &header);
+                }
+            }
+            Some(BlockType::Parts) => {
+                // `.parts.header`: its checksum covers the header alone. If it is wrong, the parts may still be right.
+                if !header.is_sealed() || header.checksum(&[]) != header.crc.get() {
+                    self.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
+                } else if !self.is_ours(grid, offset, &header) {
+                    return offset + 1;
+                }
+                self.read(offset, grid.block_size as usize);
+                let bytes = std::mem::take(&mut self.bytes);
+                let end = self.parts(grid, offset, &bytes, BLOCK_HEADER_SIZE);
+                self.bytes = bytes;
+                return offset + end as u64;
+            }
+            _ => self.faults.push_once(offset, FaultKind::BlockType { found: header.block_type }),
+        }
+        offset + 1
+    }
+
+    /// Whether a block or part is of this stream (`.block.stream`).
+    pub(crate) fn is_ours(&mut self, grid: Grid, offset: u64, header: &BlockHeader) -> bool {
+        let Some(id) = self.ids.get_mut(usize::from(grid.stream)) else { return false };
+        if *id.get_or_insert(header.stream) == header.stream {
+            return true;
+        }
+        self.faults.push(offset, FaultKind::BlockForeign);
+        false
+    }
+
+    /// Indexes an event block.
+    fn event_block(&mut self, grid: Grid, offset: u64, header: &BlockHeader) {
+        let size = grid.block_size.min(self.source.size().saturating_sub(offset)) as u32;
+        let segment = segment(grid, offset, size, 0, header);
+        // A sealed block without a base record says all in its header; else the chain has to be walked.
+        if header.is_sealed() && header.base.get() == header.base_last.get() {
+            self.sync(grid, header);
+            if header.count.get() > 0 {
+                self.segments.push(segment);
+            }
+            return;
+        }
+        self.read(offset, size as usize);
+        std::mem::swap(&mut self.scratch.bytes, &mut self.bytes);
+        self.walked(segment, header);
+    }
+
+    /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`).
+    pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) {
+        let registry = Registry::unknown(0, 0, block::platform(header));
+        // What is wrong with it is reported when it is read.
+        let mut faults = Faults::default();
+        block::decode(&segment, &registry, &mut self.scratch, &mut faults);
+        if header.is_sealed() && self.scratch.located.is_empty() {
+            return self.segments.push(segment);
+        }
+        let ticks = || self.scratch.located.iter().map(|located| located.ticks);
+        let (Some(min), Some(max)) = (ticks().min(), ticks().max()) else { return };
+        segment.ticks_min = min;
+        segment.ticks_max = max;
+        if !header.is_sealed() {
+            segment.first = self.scratch.first;
+            segment.count = self.scratch.located.len() as u32;
+        }
+        self.segments.push(segment);
+    }
+
+    /// Keeps bytes for [`Indexer::walked`].
+    pub(crate) fn set_scratch(&mut self, bytes: &[u8]) {
+        self.scratch.bytes.clear();
+        self.scratch.bytes.extend_from_slice(bytes);
+    }
+
+    /// Keeps the clock sync of a sealed block or part (`.block.sync`).
+    pub(crate) fn sync(&mut self, grid: Grid, header: &BlockHeader) {
+        if let Some(stream) = self.streams.get_mut(usize::from(grid.stream))
+            && header.sync_ticks.get() != 0
+        {
+            stream.add_sync(header.sync());
+        }
+    }
+}
+
+/// The entry of an event block or part.
+pub(crate) fn segment(
+    grid: Grid,
+    offset: u64,
+    size: u32,
+    flags: u8,
+    header: &BlockHeader,
+) -> Segment {
+    let sync = header.sync_ticks.get();
+    let is_max = header.is_sealed() && sync >= header.base_last.get();
+    Segment {
+        offset,
+        ticks_min: header.base.get(),
+        ticks_max: if is_max { sync } else { u64::MAX },
+        first: header.first.get(),
+        count: header.count.get().min(header.payload_size() as u32 / 8),
+        size,
+        buffer: header.buffer.get(),
+        thread: header.thread.get(),
+        registry: registry_key(header.registry.get(), header.flags),
+        stream: grid.stream,
+        kind: header.kind,
+        flags,
+    }
+}
+
+/// Whether the header of an event block makes sense (`.block.size`, `.read.sealed`); if not, it is reported.
+pub(crate) fn is_plausible(
+    indexer: &mut Indexer<'_>,
+    grid: Grid,
+    offset: u64,
+    header: &BlockHeader,
+) -> bool {
+    let (last, top) = (header.last.get(), header.top.get());
+    let fault = if header.block_size_log2 != grid.block_size_log2 {
+        Some(("block size", u64::from(header.block_size_log2)))
+    } else if u64::from(top) > grid.block_size {
+        Some(("top", u64::from(top)))
+    } else if last < BLOCK_HEADER_SIZE as u32 || last > top {
+        Some(("last", u64::from(last)))
+    } else if usize::from(header.kind) >= eventdef::KIND_COUNT_MAX {
+        Some(("kind", u64::from(header.kind)))
+    } else {
+        None
+    };
+    if let Some((field, found)) = fault {
+        indexer.faults.push(offset, FaultKind::BlockField { field, found });
+    }
+    fault.is_none()
+}

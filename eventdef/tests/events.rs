@@ -61,14 +61,14 @@ mod own_kinds {
         /// In the middle.
         Middle(0x0100, always, Key) {}
     }
-    pub mod early {
+    pub(super) mod early {
         eventdef::events! {
             part of super;
             /// First.
             First(0x0001, always, Lock) {}
         }
     }
-    pub mod late {
+    pub(super) mod late {
         eventdef::events! {
             part of super;
             /// Last.

@@ -161,6 +161,7 @@ macro_rules! __struct {
 macro_rules! __event {
     (retired $($row:tt)*) => {};
     (recorded [$($generics:tt)*] $name:ident $($param:ident)*) => {
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> $crate::Event for $name<$($generics)*> {
             const TYPE: &'static $crate::EventType = &Self::__ROW.event_type;
             const FIXED_SIZE: usize =

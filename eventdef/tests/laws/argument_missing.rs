@@ -22,3 +22,8 @@ fn main() {
     eventdef::event_value!(PoolAlloc { pool, addr });
     eventdef::event_value!(PoolAlloc { pool, addr, size: 8usize, rank: 1u32 });
 }
+
+//~ this function takes 3 arguments but 2 arguments were supplied
+//~ this function takes 3 arguments but 4 arguments were supplied
+//~ missing field `size` in initializer of `PoolAlloc`
+//~ struct `PoolAlloc` has no field named `rank`

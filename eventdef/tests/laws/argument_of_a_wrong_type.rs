@@ -37,3 +37,12 @@ fn main() {
     eventdef::event_value!(Others, 1u32, 1.0, 1u8, "one");
     eventdef::event_value!(Others, 1u32, 1.0, true, 'o');
 }
+
+//~ `usize` cannot stand for a parameter of sort P, a pointer
+//~ `&&str` cannot stand for a parameter of sort A, an address
+//~ `isize` cannot stand for a parameter of sort W, a word
+//~ `&&str` cannot stand for a parameter that is stored as `usize`
+//~ `u64` cannot stand for a parameter of sort U, an unsigned integer of 32 bits
+//~ `u32` cannot stand for a parameter of sort D, a double
+//~ `u8` cannot stand for a parameter of sort B, a Boolean
+//~ `char` cannot stand for a parameter of sort S, a string

@@ -9,3 +9,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolInit`: code 0xFF00 is reserved for the runtime's own registry; codes are from 0x0001 to 0xFEFF

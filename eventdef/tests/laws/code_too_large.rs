@@ -9,3 +9,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolInit`: a code has 16 bits; codes are from 0x0001 to 0xFEFF

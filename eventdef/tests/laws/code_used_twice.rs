@@ -11,3 +11,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolAlloc`: code 0x002A is already used by `PoolInit`

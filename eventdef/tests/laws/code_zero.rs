@@ -9,3 +9,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolInit`: code 0x0000 is reserved for base records; codes are from 0x0001 to 0xFEFF

@@ -9,3 +9,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `ThePoolWasInitializedForThisArena`: its name has more than 31 bytes

@@ -11,3 +11,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ the name `PoolInit` is defined multiple times

@@ -8,3 +8,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolInit`: it has no doc string

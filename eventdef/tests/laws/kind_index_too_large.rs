@@ -12,3 +12,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ kind `Lock`: its index is not from 0 to 63

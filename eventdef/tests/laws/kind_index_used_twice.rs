@@ -14,3 +14,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ kind `Key`: index 3 is already used by `Lock`

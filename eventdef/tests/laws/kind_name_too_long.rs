@@ -12,3 +12,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ kind `LocksAndKeysEtc1`: its name has more than 15 bytes

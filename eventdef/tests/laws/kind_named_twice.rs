@@ -14,3 +14,6 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ the name `Lock` is defined multiple times
+//~ kind `Lock`: another kind has that name too

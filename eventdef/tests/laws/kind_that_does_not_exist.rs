@@ -9,3 +9,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolInit`: kind `Pol` does not exist; the kinds are `Arena` `Pool` `Trace` `Seg` `Ref` `Object` `User`

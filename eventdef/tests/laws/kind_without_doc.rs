@@ -11,3 +11,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ kind `Lock`: it has no doc string

@@ -29,3 +29,5 @@ eventdef::events! {
 fn main() {
     eventdef::event_value!(PoolAlloc, &1, 0, 8);
 }
+
+//~ `i32` cannot stand for a parameter of sort W, a word

@@ -12,3 +12,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolAlloc`: parameter `the_size_that_was_asked_for_in_words`: its name has more than 31 bytes

@@ -16,3 +16,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolAlloc`: parameter `size`: another parameter has that name too

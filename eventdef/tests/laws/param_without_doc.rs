@@ -11,3 +11,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolInit`: parameter `pool`: it has no doc string

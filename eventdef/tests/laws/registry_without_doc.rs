@@ -8,3 +8,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ registry `heap`: it has no doc string

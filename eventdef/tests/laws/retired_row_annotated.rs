@@ -19,3 +19,5 @@ fn main() {
     record(eventdef::event_value!(PoolGlance, &pool));
     record(eventdef::event_value!(PoolGlance { pool: &pool }));
 }
+
+//~ `PoolGlance` cannot be annotated: it is not an event type, or its row is retired

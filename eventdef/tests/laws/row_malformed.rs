@@ -12,3 +12,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolInit`: a row is: Name(0x0001, always, Kind) { /// what it is. parameter: P, … }

@@ -14,3 +14,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolAlloc`: parameter `size` has sort X, but a sort is one of P A W U S D B

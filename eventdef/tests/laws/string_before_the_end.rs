@@ -14,3 +14,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolName`: parameter `name`: a string comes last, and there is at most one

@@ -9,3 +9,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `PoolInit`: it is recorded `always` or `sometimes`, not `never`

@@ -9,3 +9,5 @@ eventdef::events! {
 }
 
 fn main() {}
+
+//~ event type `obsolete PoolInit`: only `retired` stands before a name

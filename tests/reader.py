@@ -9,8 +9,7 @@ from collections import Counter, namedtuple
 from struct import calcsize, unpack_from
 
 STREAM_MAGIC, BLOCK_MAGIC = b"\xd5EVL\r\n\x1a\0", b"\xf7EL\x8a"           # .header.magic .block.magic
-EVENTS, PARTS, REGISTRY, END = 1, 2, 3, 4                                 # .block.type
-SEALED, BIG, WIDE = 1, 2, 4                                               # .block.flags
+EVENTS, PARTS, REGISTRY, END, SEALED, BIG, WIDE = 1, 2, 3, 4, 1, 2, 4     # .block.type .block.flags
 LAYOUT = struct.Struct("<4sBBBBIH2x8sIIIIQQQQ32xQ12xI")                   # 3.1
 Block = namedtuple("Block", "magic type flags log_size header_size crc registry stream last count top buffer"
                    " sequence first base base_last overwritten io at payload")
@@ -89,9 +88,10 @@ class Stream:                                                             # 2.2
             elif take(at, 8) == STREAM_MAGIC:
                 self.end = at
             elif b is None:                                               # .read.resync .stream.hole
-                self.look_for_stream(at, at + self.block_size)
                 written = any(take(at, 4)) and not report("a damaged block, or no block", at)
                 hole = hole if written else hole or at
+                is_parts = take(at, 5) == BLOCK_MAGIC + bytes([PARTS])    # .parts.header
+                (self.parts if is_parts else self.look_for_stream)(at + 128 * is_parts, at + self.block_size)
             else:
                 hole = hole and report("a hole", hole)
                 self.give(b, False)

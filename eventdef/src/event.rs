@@ -36,7 +36,8 @@ pub trait Event: Copy {
     fn encode(&self, sink: &mut impl ParamSink);
 }
 
-/// Where the parameters of an event are put. All integers are in the platform's byte order.
+/// Where the parameters of an event are put. All integers are in the platform's byte order. What is
+/// put later holds: the padding of a string may be put before the string, over a longer stretch.
 pub trait ParamSink {
     /// Puts a byte at `offset`.
     fn put_u8(&mut self, offset: usize, value: u8);

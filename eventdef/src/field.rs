@@ -102,8 +102,9 @@ impl Field for B {
 }
 
 impl Field for S<'_> {
-    /// The padding lies within the last eight bytes of the event. Where these hold nothing else than
-    /// string, they are put as one, and the string over them: no loop, and no call of `memset`.
+    /// The padding lies within the last eight bytes of the event. Where these hold nothing else
+    /// than string, they are put as one, and the string over them: no loop, and no call of
+    /// `memset`.
     #[inline(always)]
     fn put(self, offset: usize, sink: &mut impl ParamSink) {
         let size = self.size_after(offset);

@@ -102,7 +102,8 @@ fn three_words_are_three_stores_and_nothing_else() {
     assert_eq!(sorts::Words::new(&1, 2usize, 3usize).size(), sorts::Words::FIXED_SIZE);
 }
 
-/// `.event.params`: each at the next multiple of its alignment, counted from the start of the event.
+/// `.event.params`: each at the next multiple of its alignment, counted from the start of the
+/// event.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn parameters_lie_at_their_natural_alignment() {

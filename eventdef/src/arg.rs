@@ -38,7 +38,8 @@ pub trait AddressArg {
 /// What may stand for sort W: unsigned integers that fit in a word.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter of sort W, a word",
-    label = "expected an unsigned integer that fits in a word: `usize`, `u8`, `u16`, `u32` or, on platforms of 64 bits, `u64`",
+    label = "expected an unsigned integer that fits in a word: `usize`, \
+             `u8`, `u16`, `u32` or, on platforms of 64 bits, `u64`",
     note = "write a literal with its type: `16usize`"
 )]
 pub trait WordArg {
@@ -92,10 +93,14 @@ pub trait StringArg<'a> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter that is stored as `{F}`",
     label = "of a wrong type for its parameter",
-    note = "stored as `P`, a pointer: expected a raw pointer, a reference, `NonNull`, or an `Option` of one of the last two",
-    note = "stored as `A`, an address: expected a raw pointer, `NonNull`, `Option<NonNull>` or `usize`",
-    note = "stored as `usize`, a word: expected `usize`, `u8`, `u16`, `u32` or, on platforms of 64 bits, `u64`",
-    note = "stored as `u32`: expected `u8`, `u16` or `u32`; as `f64`: `f64` or `f32`; as `bool`: `bool`",
+    note = "stored as `P`, a pointer: expected a raw pointer, a reference, `NonNull`, \
+            or an `Option` of one of the last two",
+    note = "stored as `A`, an address: expected a raw pointer, `NonNull`, \
+            `Option<NonNull>` or `usize`",
+    note = "stored as `usize`, a word: expected `usize`, `u8`, `u16`, `u32` or, \
+            on platforms of 64 bits, `u64`",
+    note = "stored as `u32`: expected `u8`, `u16` or `u32`; as `f64`: `f64` or `f32`; \
+            as `bool`: `bool`",
     note = "stored as `&[u8]`, a string: expected `&str`, `&[u8]` or a reference to what holds one"
 )]
 pub trait ToField<F> {

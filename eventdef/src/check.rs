@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  events! ── rows, kinds ──▶ registry(…) ── a law is broken ──▶ panic in a const: a compile error
-//!                                          event type `PoolAlloc`: code 0x002A is already used by `PoolInit`
+//!      event type `PoolAlloc`: code 0x002A is already used by `PoolInit`
 //! ```
 //!
 //! Every message names the row and says what is wrong with it. Design: `.reg.code`, `.reg.kind`,
@@ -178,7 +178,8 @@ pub const fn kind_bit(index: u64) -> u64 {
     if index < KIND_COUNT_MAX as u64 { 1 << index } else { 0 }
 }
 
-/// The index of the kind with this name; `KIND_NONE`, of which `registry` complains, if there is none.
+/// The index of the kind with this name; `KIND_NONE`, of which `registry` complains, if there is
+/// none.
 #[doc(hidden)]
 pub const fn kind_named(kinds: &[Kind], name: &str) -> u8 {
     let mut index = 0;

@@ -40,18 +40,18 @@
 ///
 /// It is used once in a module, and makes there:
 ///
-/// - `REGISTRY`, a [`Registry`](crate::Registry): all of it as data, ascending by code (the rows may
-///   stand in any order);
+/// - `REGISTRY`, a [`Registry`](crate::Registry): all of it as data, ascending by code (the rows
+///   may stand in any order);
 /// - `CONTROL`, its [`Control`](crate::Control): which kinds are recorded, which output;
 /// - `Kinds`, a set of kinds: the [standard ones](crate::Kinds), or those of
 ///   `kinds { /// What falls into it. ⏎ Lock = 0, … }`;
 /// - for each row a struct with the row's parameters as fields, which is an
 ///   [`Event`](crate::Event) unless it is retired, and its `new`.
 ///
-/// The `///` comments are the doc strings, in the registry and in the Rust documentation; they may not
-/// be missing. A code is a number from 1 to FEFF, never used again for another event type. *always* rows
-/// are compiled into the hot variety too. A sort is one of the letters of [`Sort`](crate::Sort).
-/// What breaks a law of the registry does not compile.
+/// The `///` comments are the doc strings, in the registry and in the Rust documentation; they may
+/// not be missing. A code is a number from 1 to FEFF, never used again for another event type.
+/// *always* rows are compiled into the hot variety too. A sort is one of the letters of
+/// [`Sort`](crate::Sort). What breaks a law of the registry does not compile.
 ///
 /// A long list may be spread over modules: `parts pool, trace;` after the kinds names modules whose
 /// lists begin with `part of` and the path of this module instead of `registry` and `kinds`:
@@ -88,7 +88,9 @@ macro_rules! events {
 /// #   registry "heap" version(1, 0, 0);
 /// #   kinds standard;
 /// #   /// Memory was handed out.
-/// #   PoolAlloc(1, always, Pool) { /** the pool */ pool: P, /** the memory */ addr: A, /** its size */ size: W }
+/// #   PoolAlloc(1, always, Pool) {
+/// #       /** the pool */ pool: P, /** the memory */ addr: A, /** its size */ size: W
+/// #   }
 /// # } }
 /// use heap::PoolAlloc;
 /// let (pool, addr, n) = (&"pool", 0x1000, 16u32);
@@ -97,12 +99,14 @@ macro_rules! events {
 /// assert_eq!(event, PoolAlloc::new(pool, addr, n));
 /// ```
 ///
-/// Arguments are borrowed, so that a `&mut` is not used up. Each is evaluated once. For `event!`, which
-/// hands the value on within one expression, so that a string may be a temporary.
+/// Arguments are borrowed, so that a `&mut` is not used up. Each is evaluated once. For `event!`,
+/// which hands the value on within one expression, so that a string may be a temporary.
 #[macro_export]
 macro_rules! event_value {
     ($($event:ident)::+ { $($field:ident $(: $value:expr)?),* $(,)? }) => {
-        $($event)::+ { $($field: $crate::ToField::to_field(&$crate::__value!($field $($value)?))),* }
+        $($event)::+ { $(
+            $field: $crate::ToField::to_field(&$crate::__value!($field $($value)?))
+        ),* }
     };
     ($event:path $(, $value:expr)* $(,)?) => { <$event>::__new($(&$value),*) };
 }
@@ -143,7 +147,8 @@ macro_rules! __events {
         $crate::__registry! { $runtime [$($doc),*] $name [$major, $median, $minor] $($rows)* }
     };
     ($runtime:tt $(#[doc = $doc:expr])* registry $name:literal
-        version($major:literal, $median:literal, $minor:literal); kinds { $($kinds:tt)* } $($rows:tt)*) => {
+        version($major:literal, $median:literal, $minor:literal); kinds { $($kinds:tt)* }
+        $($rows:tt)*) => {
         $crate::__kinds! { $($kinds)* }
         $crate::__registry! { $runtime [$($doc),*] $name [$major, $median, $minor] $($rows)* }
     };
@@ -189,8 +194,8 @@ macro_rules! __kinds {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __registry {
-    (@whole [$runtime:literal] $doc:tt $name:literal [$major:literal, $median:literal, $minor:literal]
-        [$($part:ident)*] $($rows:tt)*) => {
+    (@whole [$runtime:literal] $doc:tt $name:literal
+        [$major:literal, $median:literal, $minor:literal] [$($part:ident)*] $($rows:tt)*) => {
         $crate::__rows! { $($rows)* }
 
         /// The registry of this module, as data.

@@ -15,7 +15,8 @@ pub const KIND_COUNT_MAX: usize = 64;
 pub const CODE_MAX: u16 = 0xFEFF;
 /// Size of the code, size and ticks that every event begins with, in bytes.
 pub const EVENT_HEADER_SIZE: usize = 8;
-/// The most that the fixed part of an event may have, header included, in bytes, so that it fits a block of any size.
+/// The most that the fixed part of an event may have, header included, in bytes, so that it fits a
+/// block of any size.
 pub const EVENT_FIXED_SIZE_MAX: usize = 3968;
 
 /// A three-part version (`.sol.version`).

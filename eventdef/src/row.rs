@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  __row ──▶ __sorts: letters known? a string? ──▶ __struct ──▶ struct, new, __ROW
-//!  what the row says        struct Name or Name<'a>       └───▶ __event ──▶ impl Event, unless retired
+//!  what the row says   struct Name or Name<'a>            └▶ __event ─▶ Event, unless retired
 //! ```
 //!
 //! Design: `.reg.rel`, `.reg.params` in `design/telemetry.md`.
@@ -184,7 +184,10 @@ macro_rules! __event {
             fn encode(&self, sink: &mut impl $crate::ParamSink) {
                 $($crate::field::Field::put(
                     self.$param,
-                    const { $crate::layout::offset_of_name(Self::TYPE.params, ::core::stringify!($param)) },
+                    const {
+                        let name = ::core::stringify!($param);
+                        $crate::layout::offset_of_name(Self::TYPE.params, name)
+                    },
                     sink,
                 );)*
             }

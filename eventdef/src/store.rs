@@ -46,7 +46,8 @@ crate::events! {
         registry: U,
         /// the index of their kind
         kind: U,
-        /// why: 0 no room, 1 nested in the recording of another, 2 too large, 3 failed to be written
+        /// why: 0 no room, 1 nested in the recording of another, 2 too large, 3 failed to be
+        /// written
         cause: U,
         /// how many there are so far
         count: W,

@@ -1,7 +1,8 @@
 //! Text that a const fn can write: what the compiler says when a law is broken.
 //!
 //! ```text
-//!  Text::new("event type ").quoted("PoolAlloc").then(": code ").code(0x2A) …  ─▶ breaks_a_law(): panic
+//!  Text::new("event type ").quoted("PoolAlloc").then(": code ").code(0x2A) …
+//!  ─▶ breaks_a_law(): panic, a compile error
 //! ```
 
 /// The most that a message may have, in bytes; the rest is cut off.

@@ -1,7 +1,7 @@
 //! The laws of a registry: each file in `laws/` breaks one.
 //!
 //! ```text
-//!  laws/code_used_twice.rs      the breach; its last lines say, after //~, what the compiler must say
+//!  laws/code_used_twice.rs      the breach; after //~, what the compiler must say
 //!  laws/code_used_twice.stderr  all that the compiler of RUSTC says
 //! ```
 //!

@@ -102,7 +102,8 @@ fn three_words_are_three_stores_and_nothing_else() {
     assert_eq!(sorts::Words::new(&1, 2usize, 3usize).size(), sorts::Words::FIXED_SIZE);
 }
 
-/// `.event.params`: each at the next multiple of its alignment, counted from the start of the event.
+/// `.event.params`: each at the next multiple of its alignment, counted from the start of the
+/// event.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn parameters_lie_at_their_natural_alignment() {
@@ -121,6 +122,21 @@ fn parameters_lie_at_their_natural_alignment() {
     assert_eq!(bytes[50..], [0, 0, 0, 0, 0, 5]);
 }
 
+/// `.event.string`: where the string begins within a word, the padding spares what lies before it.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn padding_spares_the_parameter_before_a_short_string() {
+    for (string, end) in [
+        ("", &[1, 0, 0, 0, 0, 0, 0, 6][..]),
+        ("ab", &[1, b'a', b'b', 0, 0, 0, 0, 4]),
+        ("abcdef", &[1, b'a', b'b', b'c', b'd', b'e', b'f', 0]),
+        ("abcdefg", b"\x01abcdefg\0\0\0\0\0\0\0\x07"),
+    ] {
+        let event = sorts::All::new(true, 1u32, true, &0, 1.5f32, true, string);
+        assert_eq!(&Bytes::of(event).bytes[40..], end);
+    }
+}
+
 /// `.event.string`: one to eight bytes of padding, the last of which says how many more there are.
 #[test]
 fn a_string_of_any_size_is_followed_by_its_padding() {
@@ -135,7 +151,7 @@ fn a_string_of_any_size_is_followed_by_its_padding() {
         let (last, others) = padding.split_last().unwrap();
         assert_eq!(usize::from(*last), padding.len() - 1);
         assert!(others.iter().all(|byte| *byte == 0));
-        assert!(sink.put_count[8..].iter().all(|count| *count == 1), "each byte is put once");
+        assert!(sink.put_count[8..].iter().all(|count| *count > 0), "no byte is left as it was");
     }
 }
 

@@ -1,7 +1,8 @@
 //! MPS events of kinds Pool, Object and User: pools, their buffers, allocation, and names.
 //!
 //! ```text
-//!  PoolInit, PoolInitAMC … ─▶ BufferInit ─▶ BufferReserve, BufferCommit … PoolAlloc, PoolFree … ─▶ PoolFinish
+//!  PoolInit, PoolInitAMC … ─▶ BufferInit ─▶ BufferReserve, BufferCommit … PoolAlloc, PoolFree …
+//!  ─▶ PoolFinish
 //! ```
 //!
 //! A part of the list in `mps.rs`.
@@ -212,7 +213,8 @@ crate::events! {
         /// whether it takes the first range that fits, and not the last
         firstFit: B,
     }
-    /// A pool of class MVT was made: freed by hand, blocks that tend to die in the order of their birth.
+    /// A pool of class MVT was made: freed by hand, blocks that tend to die in the order of their
+    /// birth.
     PoolInitMVT(0x0035, always, Pool) {
         /// the new pool
         pool: P,

@@ -1,11 +1,12 @@
 //! MPS events of kind Seg: segments, the memory under them, and what is scanned.
 //!
 //! ```text
-//!  SegAlloc ─▶ VMMap ─▶ BufferFill … SegSetGrey ─▶ TraceFindGrey ─▶ SegScan … SegReclaim ─▶ SegFree ─▶ VMUnmap
+//!  SegAlloc ─▶ VMMap ─▶ BufferFill … SegSetGrey ─▶ TraceFindGrey ─▶ SegScan …
+//!  ─▶ SegReclaim ─▶ SegFree ─▶ VMUnmap
 //! ```
 //!
-//! A part of the list in `mps.rs`. Two annotations of MPS 1.118 give their arguments in another order than
-//! their row has parameters; the doc strings say what a log holds.
+//! A part of the list in `mps.rs`. Two annotations of MPS 1.118 give their arguments in another
+//! order than their row has parameters; the doc strings say what a log holds.
 
 crate::events! {
     part of super;
@@ -190,7 +191,8 @@ crate::events! {
         /// where it ends
         limit: P,
     }
-    /// An area whose references are tagged is scanned. Declared by this version, which never records it.
+    /// An area whose references are tagged is scanned. Declared by this version, which never
+    /// records it.
     TraceScanAreaTagged(0x004F, always, Seg) {
         /// the state of the scan
         ss: P,

@@ -1,8 +1,9 @@
 //! MPS events of kinds Trace and Ref: collections, and the references that they follow.
 //!
 //! ```text
-//!  TraceCreate ─▶ ChainCondemnAuto ─▶ TraceStart ─▶ TraceFlipBegin, TraceFlipEnd ─▶ TraceFix … TraceBandAdvance …
-//!  ─▶ TraceReclaim ─▶ TraceEndGen ─▶ TraceStatScan, TraceStatFix, TraceStatReclaim ─▶ TraceDestroy
+//!  TraceCreate ─▶ ChainCondemnAuto ─▶ TraceStart ─▶ TraceFlipBegin, TraceFlipEnd
+//!  ─▶ TraceFix … TraceBandAdvance … ─▶ TraceReclaim ─▶ TraceEndGen
+//!  ─▶ TraceStatScan, TraceStatFix, TraceStatReclaim ─▶ TraceDestroy
 //! ```
 //!
 //! A part of the list in `mps.rs`.
@@ -32,7 +33,8 @@ crate::events! {
         /// the rank followed from now on: 1 exact, 2 final, 3 weak
         rank: W,
     }
-    /// Everything that can be collected was condemned. Declared by this version, which never records it.
+    /// Everything that can be collected was condemned. Declared by this version, which never
+    /// records it.
     TraceCondemnAll(0x0043, always, Trace) {
         /// the arena concerned
         arena: P,

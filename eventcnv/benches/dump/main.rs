@@ -10,7 +10,7 @@
 //! reading the log and writing as many bytes as are printed. What the names mean: `README.md`, Benchmarks.
 
 mod log;
-#[path = "../../../telemetry/benches/row.rs"]
+#[path = "../../../telemetry/benches/recording/row.rs"]
 mod row;
 
 use nix::sys::resource::{UsageWho, getrusage};

@@ -1,5 +1,5 @@
-//! Published recorders, each with one event of three words (or the nearest that it has), in the table of
-//! the event log's own benchmarks.
+//! Published recorders, each with one event of three words (or the nearest that it has), in the
+//! table of the event log's own benchmarks.
 //!
 //! ```text
 //!  peer-off      its cheapest way of being switched off        beside floor-off
@@ -8,16 +8,17 @@
 //!  peer-bytes    bytes in the file for each event
 //! ```
 //!
-//! Run with `cargo run --release` in this directory; `RECORD=peers` keeps the rows. What the names mean:
-//! `README.md`, Benchmarks.
+//! Run with `cargo run --release` in this directory; `RECORD=peers` keeps the rows. What the names
+//! mean: `README.md`, Benchmarks.
 
+#[expect(dead_code, reason = "shared with the benchmarks of telemetry, which use the rest")]
 #[path = "../../recording/floor.rs"]
 mod floor;
 #[expect(dead_code, reason = "shared with the benchmarks of telemetry, which use the rest")]
 #[path = "../../recording/measure.rs"]
 mod measure;
 mod recorders;
-#[path = "../../row.rs"]
+#[path = "../../recording/row.rs"]
 mod row;
 
 use measure::{EVENT_COUNT, in_turn, run};
@@ -68,7 +69,12 @@ fn measure_peer(peer: &Peer, directory: &Path) -> String {
     give("file", value, "ns", Some(value / floor));
     give("floor-file", floor, "ns", None);
     let size = size(&path);
-    give("bytes", size as f64 / EVENT_COUNT as f64, "B", Some(size as f64 / (EVENT_COUNT * 32) as f64));
+    give(
+        "bytes",
+        size as f64 / EVENT_COUNT as f64,
+        "B",
+        Some(size as f64 / (EVENT_COUNT * 32) as f64),
+    );
     rows
 }
 

@@ -97,7 +97,8 @@ impl Reporter for Reported {
         for span in &spans {
             for event in &span.events {
                 let time = event.timestamp_unix_ns.to_le_bytes();
-                let written = file.write_all(&time).and_then(|()| file.write_all(event.name.as_bytes()));
+                let written =
+                    file.write_all(&time).and_then(|()| file.write_all(event.name.as_bytes()));
                 written.expect("the file can be written");
             }
         }

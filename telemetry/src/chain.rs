@@ -15,10 +15,9 @@ pub(crate) fn base_at_last(events: &[u8], base_at_top: u64) -> u64 {
     let mut rest = events;
     while let Some(header) = rest.get(..EVENT_HEADER_SIZE) {
         let header: EventHeader = bytemuck::pod_read_unaligned(header);
-        if header.code == BASE_RECORD_CODE {
-            if let Some(record) = rest.get(..BASE_RECORD_SIZE) {
-                return bytemuck::pod_read_unaligned::<BaseRecord>(record).base;
-            }
+        let record = rest.get(..BASE_RECORD_SIZE).filter(|_| header.code == BASE_RECORD_CODE);
+        if let Some(record) = record {
+            return bytemuck::pod_read_unaligned::<BaseRecord>(record).base;
         }
         match rest.get(usize::from(header.size).max(EVENT_HEADER_SIZE)..) {
             Some(older) => rest = older,

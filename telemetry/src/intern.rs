@@ -72,7 +72,7 @@ pub fn intern(string: impl AsRef<[u8]>) -> StringId {
         return StringId::NONE;
     }
     let id = STRING.fetch_add(1, Ordering::Relaxed);
-    let kept = record(&entry, store::Intern::new(id, &string.as_ref()));
+    let kept = record(&entry, store::Intern::new(id, string.as_ref()));
     if kept { StringId(id) } else { StringId::NONE }
 }
 
@@ -93,7 +93,7 @@ pub fn label_address(address: usize, string: StringId) {
 
 /// Says that a thread began to record (`.store.thread`).
 pub(crate) fn record_thread(entry: &Entry, index: u32, number: usize, name: &[u8]) {
-    record(entry, store::Thread::new(index, number, &name));
+    record(entry, store::Thread::new(index, number, name));
 }
 
 /// Says what the masks of a registry are (`.store.control`).
@@ -129,8 +129,10 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
         COUNTS.discard(Cause::Nested, 1);
         return false;
     };
-    let put = store.put(E::CODE, size, &|claim| event.encode(claim));
-    if !put && !(store.begin() && store.put(E::CODE, size, &|claim| event.encode(claim))) {
+    let encode = |claim: &mut Claim| event.encode(claim);
+    let put =
+        store.put(E::CODE, size, &encode) || (store.begin() && store.put(E::CODE, size, &encode));
+    if !put {
         COUNTS.discard(Cause::Full, 1);
         return false;
     }

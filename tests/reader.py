@@ -4,7 +4,7 @@
 `reader.py [LOG]` (standard input if there is no LOG; Python 3.9) prints each event once, in time order, in the
 numeric form of eventcnv; faults go to standard error. Exit code 1: there were faults; 2: not a stream of ours.
 """
-import struct, sys
+import re, struct, sys
 from collections import Counter, namedtuple
 from struct import calcsize, unpack_from
 
@@ -93,8 +93,7 @@ class Stream:                                                             # 2.2
                 is_parts = take(at, 5) == BLOCK_MAGIC + bytes([PARTS])    # .parts.header
                 (self.parts if is_parts else self.look_for_stream)(at + 128 * is_parts, at + self.block_size)
             else:
-                hole = hole and report("a hole", hole)
-                self.give(b, False)
+                hole = (hole and report("a hole", hole)) or self.give(b, False)
             at += self.block_size
 
     def parts(self, at, end):                                             # .parts.chain
@@ -184,8 +183,9 @@ def parameters(e):
         if sort == "S":                                                   # .event.string
             end = e.size - 1 - raw[-1]
             value = raw[at:end] if raw[-1] < 8 and end >= at else raw[at:].split(b"\0")[0]
-            value = value.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-        yield {"S": b'"%s"', "D": b"%.10g"}.get(sort, b"%X") % value
+            escape = lambda m: b"\\" + m[0] if m[0] in b'"\\' else b"\\x%02X" % m[0][0]
+            value = re.sub(rb'["\\\0-\x1f\x7f]', escape, value)
+        yield {"S": b'"%s"', "D": b"%.10G"}.get(sort, b"%X") % value
         at += size
 
 data = (open(sys.argv[1], "rb") if len(sys.argv) > 1 else sys.stdin.buffer).read()

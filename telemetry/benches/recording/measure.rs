@@ -19,7 +19,8 @@ pub(crate) const RUN_COUNT: usize = 21;
 /// Runs two things in turn; the best time of each, in ns for one event.
 pub(crate) fn in_turn(mut a: impl FnMut(), mut b: impl FnMut()) -> (f64, f64) {
     let mut best = (f64::INFINITY, f64::INFINITY);
-    (a(), b());
+    a();
+    b();
     for _ in 0..RUN_COUNT {
         best.0 = best.0.min(time(&mut a));
         best.1 = best.1.min(time(&mut b));

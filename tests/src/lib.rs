@@ -1,2 +1,4 @@
 //! Whole-system tests of the event log: each file in `tests/tests/` is one.
 #![forbid(unsafe_code)]
+
+pub mod programs;

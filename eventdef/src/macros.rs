@@ -178,6 +178,12 @@ macro_rules! __kinds {
             }
         }
 
+        impl ::core::convert::From<Kinds> for u64 {
+            fn from(kinds: Kinds) -> u64 {
+                kinds.bits()
+            }
+        }
+
         #[allow(dead_code)]
         impl Kinds {
             /// The kinds as data, ascending by index.

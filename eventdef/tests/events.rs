@@ -157,6 +157,7 @@ fn kinds_are_a_set_with_names() {
     use heap::Kinds;
     let kinds = Kinds::Pool | Kinds::Arena;
     assert_eq!(kinds.bits(), 3);
+    assert_eq!(u64::from(kinds), 3);
     assert_eq!(Kinds::from_name("Trace"), Some(Kinds::Trace));
     assert_eq!(kinds.iter_names().map(|(name, _)| name).collect::<Vec<_>>(), ["Arena", "Pool"]);
 }

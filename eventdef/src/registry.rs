@@ -19,7 +19,7 @@ pub const EVENT_HEADER_SIZE: usize = 8;
 /// block of any size.
 pub const EVENT_FIXED_SIZE_MAX: usize = 3968;
 
-/// A three-part version (`.sol.version`).
+/// A three-part version (`.sol.version`, `.version.parts`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// Incremented when the format of everything changes.

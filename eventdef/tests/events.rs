@@ -91,6 +91,14 @@ fn rows_in_any_order_make_a_registry_in_order_of_code() {
     assert_eq!(codes, [0x07, 0x2A, 0x2D, 0x30, 0x31]);
 }
 
+/// `.version.parts`: major before median before minor.
+#[test]
+fn versions_compare_by_their_first_part_that_differs() {
+    let version = |major, median, minor| Version { major, median, minor };
+    assert!(version(1, 9, 9) < version(2, 0, 0) && version(1, 1, 9) < version(1, 2, 0));
+    assert!(version(1, 2, 3) < version(1, 2, 4));
+}
+
 #[test]
 fn a_registry_says_what_its_list_says() {
     let registry = &heap::REGISTRY;
@@ -157,6 +165,7 @@ fn kinds_are_a_set_with_names() {
     use heap::Kinds;
     let kinds = Kinds::Pool | Kinds::Arena;
     assert_eq!(kinds.bits(), 3);
+    assert_eq!(u64::from(kinds), 3);
     assert_eq!(Kinds::from_name("Trace"), Some(Kinds::Trace));
     assert_eq!(kinds.iter_names().map(|(name, _)| name).collect::<Vec<_>>(), ["Arena", "Pool"]);
 }

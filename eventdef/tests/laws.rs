@@ -12,7 +12,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The compiler that wrote the `.stderr` files.
+/// The compiler whose words `laws/*.stderr` has.
 const RUSTC: &str = "rustc 1.95.";
 
 fn rustc() -> Command {

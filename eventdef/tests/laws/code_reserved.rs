@@ -10,4 +10,4 @@ eventdef::events! {
 
 fn main() {}
 
-//~ event type `PoolInit`: code 0xFF00 is reserved for the runtime's own registry; codes are from 0x0001 to 0xFEFF
+//~ event type `PoolInit`: code 0xFF00 is reserved for the runtime's own registry; codes are from

@@ -136,4 +136,4 @@ eventdef::events! {
 
 fn main() {}
 
-//~ event type `Snapshot`: with words of 8 bytes its fixed part has 3976 bytes, but may have 3968, or it may not fit a block
+//~ event type `Snapshot`: with words of 8 bytes its fixed part has 3976 bytes, but may have 3968

@@ -9,4 +9,4 @@ eventdef::events! {
 
 fn main() {}
 
-//~ a registry begins: /// What it is about. registry "name" version(1, 0, 0); then: kinds standard; or: kinds { /// What falls into it. Name = 0, … }
+//~ a registry begins: /// What it is about. registry "name" version(1, 0, 0); then: kinds

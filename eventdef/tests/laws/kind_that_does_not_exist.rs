@@ -10,4 +10,4 @@ eventdef::events! {
 
 fn main() {}
 
-//~ event type `PoolInit`: kind `Pol` does not exist; the kinds are `Arena` `Pool` `Trace` `Seg` `Ref` `Object` `User`
+//~ event type `PoolInit`: kind `Pol` does not exist; the kinds are `Arena` `Pool` `Trace` `Seg`

@@ -13,4 +13,4 @@ eventdef::events! {
 
 fn main() {}
 
-//~ event type `PoolAlloc`: parameter `the_size_that_was_asked_for_in_words`: its name has more than 31 bytes
+//~ event type `PoolAlloc`: parameter `the_size_that_was_asked_for_in_words`: its name has more

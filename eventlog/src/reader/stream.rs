@@ -370,14 +370,19 @@ impl<'a> Indexer<'a> {
     /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`).
     pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) {
         let registry = Registry::unknown(0, 0, block::platform(header));
-        // What is wrong with it is reported when it is read.
+        // What is wrong with it is reported when it is read, unless there is nothing to read.
         let mut faults = Faults::default();
         block::decode(&segment, &registry, &mut self.scratch, &mut faults);
         if header.is_sealed() && self.scratch.located.is_empty() {
             return self.segments.push(segment);
         }
         let ticks = || self.scratch.located.iter().map(|located| located.ticks);
-        let (Some(min), Some(max)) = (ticks().min(), ticks().max()) else { return };
+        let (Some(min), Some(max)) = (ticks().min(), ticks().max()) else {
+            for fault in &faults {
+                self.faults.push(fault.offset, fault.kind.clone());
+            }
+            return;
+        };
         segment.ticks_min = min;
         segment.ticks_max = max;
         if !header.is_sealed() {

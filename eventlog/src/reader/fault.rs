@@ -291,15 +291,6 @@ impl Faults {
         self.push(offset, kind);
     }
 
-    /// Adds those of another.
-    pub(crate) fn append(&mut self, other: &Faults) {
-        let before = self.kept.len();
-        let room = FAULT_COUNT_MAX.saturating_sub(before);
-        self.kept.extend(other.kept.iter().take(room).cloned());
-        self.count = self.count.saturating_add(other.count);
-        self.loss_count = self.loss_count.saturating_add(other.loss_count);
-    }
-
     /// Those that were kept, in the order in which they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Fault> {
         self.kept.iter()

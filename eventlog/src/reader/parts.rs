@@ -18,40 +18,43 @@ use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STRE
 const EFFORT: usize = 16;
 
 impl Indexer<'_> {
-    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Gives the end of the last one.
+    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Gives the end of the last one that is of this stream.
     pub(crate) fn parts(&mut self, grid: Grid, offset: u64, bytes: &[u8], mut at: usize) -> usize {
         let mut effort = bytes.len().saturating_mul(EFFORT);
         let mut end = at.min(bytes.len());
         while let Some(rest) = bytes.get(at..) {
             let start = offset.saturating_add(at as u64);
             if rest.iter().take(4).all(|&byte| byte == 0) || rest.starts_with(&STREAM_MAGIC) {
-                break;
+                break; // Whoever walks the blocks sees what comes.
             }
             if let Some(header) = head::part(rest) {
                 let size = block::payload(&header, true).end;
                 let part = rest.get(..size).unwrap_or(rest);
-                self.part(grid, start, &header, part);
-                end = at.saturating_add(size);
-                at = end.next_multiple_of(8);
+                let is_ours = self.is_ours(grid, start, &header);
+                at = at.saturating_add(size);
+                if is_ours {
+                    self.part(grid, start, &header, part);
+                    end = at;
+                }
+                at = at.next_multiple_of(8);
                 continue;
             }
             let next = next_part(bytes, at, &mut effort);
+            self.next_stream =
+                next_stream(bytes, at, next).map(|at| offset.saturating_add(at as u64));
             let skipped = next.unwrap_or(bytes.len()).saturating_sub(at) as u64;
             let is_short = (bytes.len() as u64) < grid.block_size;
             self.faults.push(start, damage(rest, skipped, is_short && next.is_none()));
             match next {
-                Some(next) => at = next,
-                None => break,
+                Some(next) if self.next_stream.is_none() => at = next,
+                _ => break,
             }
         }
         end
     }
 
-    /// Indexes a part, whose checksum is right.
+    /// Indexes a part of this stream, whose checksum is right.
     fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
-        if !self.is_ours(grid, offset, header) {
-            return;
-        }
         match BlockType::from_byte(header.block_type) {
             Some(BlockType::Events) if is_plausible(self, grid, offset, header) => {
                 self.sync(grid, header);
@@ -96,6 +99,14 @@ fn damage(rest: &[u8], skipped: u64, is_last: bool) -> FaultKind {
         }
         _ => FaultKind::PartMagic { size: skipped },
     }
+}
+
+/// The start of another stream in [from, to) (`.stream.again`): it may come in the middle of a part that was cut.
+fn next_stream(bytes: &[u8], from: usize, to: Option<usize>) -> Option<usize> {
+    let range = from..to.unwrap_or(bytes.len());
+    let mut places = memchr::memmem::find_iter(bytes.get(range)?, &STREAM_MAGIC);
+    let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(head::is_plausible);
+    places.find(is_stream).map(|at| from + at)
 }
 
 /// The next part after `at`, at a multiple of 8, that checks (`.parts.sealed`).

@@ -118,6 +118,8 @@ pub(crate) struct Indexer<'a> {
     pub(crate) segments: Vec<Segment>,
     pub(crate) accounts: BTreeMap<(u16, u32), Account>,
     pub(crate) pieces: Pieces,
+    /// Where another stream begins, if it was met among parts.
+    pub(crate) next_stream: Option<u64>,
     bytes: Vec<u8>,
     scratch: Decoded,
 }
@@ -141,6 +143,7 @@ impl<'a> Indexer<'a> {
             segments: Vec::new(),
             accounts: BTreeMap::new(),
             pieces: Pieces::default(),
+            next_stream: None,
             bytes: Vec::new(),
             scratch: Decoded::default(),
         }
@@ -187,6 +190,9 @@ impl<'a> Indexer<'a> {
         let bytes = std::mem::take(&mut self.bytes);
         let loose = start + self.parts(grid, start, &bytes, head.parts_at) as u64;
         self.bytes = bytes;
+        if let Some(next) = self.next_stream.take() {
+            return Ok(Some(next));
+        }
         Ok(self.blocks(grid, start, loose))
     }
 
@@ -211,18 +217,22 @@ impl<'a> Indexer<'a> {
             }
             let is_block = self.bytes.starts_with(&BLOCK_MAGIC);
             let is_zero = self.bytes.iter().take(4).all(|&byte| byte == 0);
-            if !is_block && (!is_zero || hole.is_none()) {
+            if !(is_block && self.is_of(grid)) && (!is_zero || hole.is_none()) {
                 loose = self.settle_block(grid, loose, offset);
                 let next = self.find_stream(loose, end.min(size));
                 if next.is_some() {
                     return next;
                 }
+                self.read(offset, BLOCK_HEADER_SIZE);
                 // Search nothing twice, but for a magic that goes on beyond.
                 loose = loose.max(end.min(size).saturating_sub(STREAM_MAGIC.len() as u64 - 1));
             }
             if is_block {
                 self.report_gap(hole.take(), garbage.take(), offset);
                 loose = self.block(grid, offset);
+                if self.next_stream.is_some() {
+                    return self.next_stream.take();
+                }
             } else if is_zero {
                 self.report_gap(None, garbage.take(), offset);
                 hole = hole.or(Some(offset)); // `.stream.hole`
@@ -233,7 +243,7 @@ impl<'a> Indexer<'a> {
             offset = end;
         }
         self.report_gap(None, garbage, size);
-        if offset > size && hole.is_none() && garbage.is_none() {
+        if hole.is_none() && garbage.is_none() {
             loose = self.settle_block(grid, loose, offset);
             return self.find_stream(loose, size);
         }
@@ -259,7 +269,10 @@ impl<'a> Indexer<'a> {
         };
         self.read(start, grid.block_size as usize);
         match block::header(&self.bytes) {
-            Some(header) if block::is_intact(&header, &self.bytes, false) => offset,
+            // The payload ends the block: if it is whole, all of the block is.
+            Some(header) if block::is_intact(&header, &self.bytes, false) => {
+                if header.payload_size() > 0 { offset } else { start + BLOCK_HEADER_SIZE as u64 }
+            }
             _ => loose,
         }
     }
@@ -302,7 +315,8 @@ impl<'a> Indexer<'a> {
             }
             Some(BlockType::Parts) => {
                 // `.parts.header`: its checksum covers the header alone. If it is wrong, the parts may still be right.
-                if !header.is_sealed() || header.checksum(&[]) != header.crc.get() {
+                let is_right = header.is_sealed() && header.checksum(&[]) == header.crc.get();
+                if !is_right {
                     self.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
                 } else if !self.is_ours(grid, offset, &header) {
                     return offset + 1;
@@ -311,11 +325,19 @@ impl<'a> Indexer<'a> {
                 let bytes = std::mem::take(&mut self.bytes);
                 let end = self.parts(grid, offset, &bytes, BLOCK_HEADER_SIZE);
                 self.bytes = bytes;
-                return offset + end as u64;
+                let is_proven = is_right || end > BLOCK_HEADER_SIZE;
+                return if is_proven { offset + end as u64 } else { offset + 1 };
             }
             _ => self.faults.push_once(offset, FaultKind::BlockType { found: header.block_type }),
         }
         offset + 1
+    }
+
+    /// Whether the block header in `self.bytes` is of this stream, as far as that is known.
+    fn is_of(&self, grid: Grid) -> bool {
+        let id = self.ids.get(usize::from(grid.stream)).copied().flatten();
+        let header = block::header(&self.bytes);
+        id.zip(header).is_none_or(|(id, header)| header.stream == id)
     }
 
     /// Whether a block or part is of this stream (`.block.stream`).

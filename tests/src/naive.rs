@@ -1,0 +1,613 @@
+//! A naive writer of streams: `design/format.md` in `Vec<u8>`, with nothing of `eventlog::format`.
+//!
+//! ```text
+//!  Recipe ── write ──▶ bytes of a stream
+//!                 └──▶ [Recorded]: the events that a reader is to give
+//! ```
+//!
+//! It writes any word size, byte order and block size; blocks whole, open and in parts; base records. What it gets wrong,
+//! the reader must disagree with: so it is as plain as can be.
+
+/// The value of a parameter; a double by its bits, so that it can be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the sorts of `.event.params`")]
+pub enum Value {
+    P(u64),
+    A(u64),
+    W(u64),
+    U(u32),
+    D(u64),
+    B(bool),
+    S(Vec<u8>),
+}
+
+/// An event as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in the format document")]
+pub struct Recorded {
+    pub stream: u16,
+    pub buffer: u32,
+    pub number: u64,
+    pub ticks: u64,
+    pub registry: u16,
+    pub kind: u8,
+    pub thread: u32,
+    pub code: u16,
+    pub values: Vec<Value>,
+}
+
+/// An event type: code, kind, name, and the letters and names of its parameters.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "as in the format document")]
+pub struct EventType {
+    pub code: u16,
+    pub kind: u8,
+    pub name: &'static str,
+    pub params: &'static [(char, &'static str)],
+}
+
+/// The bytes of a platform, and the size of blocks.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "as in the format document")]
+pub struct Platform {
+    pub big_endian: bool,
+    pub word_size: usize,
+    pub block_size_log2: u32,
+}
+
+/// A stream being written.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// How.
+    pub platform: Platform,
+    /// Its UUID.
+    pub uuid: [u8; 16],
+    /// The blocks, without the header block.
+    pub blocks: Vec<Vec<u8>>,
+    /// The header block, as far as it is filled.
+    pub head: Vec<u8>,
+    /// The parts block that is being filled, as an index in `blocks`; none: the header block.
+    parts: Option<usize>,
+    parts_blocks: u64,
+}
+
+/// What identifies a buffer, and is the same in all its blocks.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "as in the format document")]
+pub struct Buffer {
+    pub buffer: u32,
+    pub registry: u16,
+    pub kind: u8,
+    pub thread: u32,
+}
+
+/// The fields of a block header that differ from block to block.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(missing_docs, reason = "as in the format document")]
+pub struct BlockFields {
+    pub block_type: u8,
+    pub last: u32,
+    pub count: u32,
+    pub top: u32,
+    pub sequence: u64,
+    pub first: u64,
+    pub base: u64,
+    pub base_last: u64,
+    pub sync_ticks: u64,
+    pub overwritten: u64,
+    pub discarded: [u32; 4],
+}
+
+/// CRC-32C, bit by bit (`.crc`).
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for &byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
+        }
+    }
+    !crc
+}
+
+/// Overwrites bytes at an offset.
+pub fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
+    bytes[offset..offset + value.len()].copy_from_slice(value);
+}
+
+/// Recomputes the checksum of the stream header at the start of these bytes.
+pub fn seal_stream_header(bytes: &mut [u8]) {
+    put(bytes, 28, &[0; 4]);
+    let crc = crc32c(&bytes[..512]);
+    put(bytes, 28, &crc.to_le_bytes());
+}
+
+/// Recomputes the checksum of the block header at the start of these bytes, over the payload that goes with it.
+pub fn seal_block(header: &mut [u8], payload: &[u8]) {
+    put(header, 8, &[0; 4]);
+    let mut all = header[..128].to_vec();
+    all.extend_from_slice(payload);
+    put(header, 8, &crc32c(&all).to_le_bytes());
+}
+
+impl Platform {
+    /// B.
+    pub fn block_size(&self) -> usize {
+        1 << self.block_size_log2
+    }
+
+    fn flags(&self) -> u8 {
+        u8::from(self.big_endian) * 2 + u8::from(self.word_size == 8) * 4
+    }
+
+    fn int(&self, value: u64, size: usize) -> Vec<u8> {
+        let mut bytes = value.to_le_bytes()[..size].to_vec();
+        if self.big_endian {
+            bytes.reverse();
+        }
+        bytes
+    }
+
+    /// An event, without its delta.
+    pub fn event(&self, code: u16, values: &[Value]) -> Vec<u8> {
+        let mut event = vec![0; 8];
+        let word = self.word_size;
+        for value in values {
+            let (size, bits) = match *value {
+                Value::P(bits) | Value::A(bits) | Value::W(bits) => (word, bits),
+                Value::U(bits) => (4, u64::from(bits)),
+                Value::D(bits) => (8, bits),
+                Value::B(bit) => (1, u64::from(bit)),
+                Value::S(ref string) => {
+                    event.extend_from_slice(string);
+                    let padding = 8 - event.len() % 8;
+                    event.extend_from_slice(&vec![0; padding - 1]);
+                    event.push(padding as u8 - 1);
+                    continue;
+                }
+            };
+            while event.len() % size != 0 {
+                event.push(0xEE); // Padding has no meaning.
+            }
+            event.extend_from_slice(&self.int(bits, size));
+        }
+        while event.len() % 8 != 0 {
+            event.push(0xEE);
+        }
+        put(&mut event, 0, &self.int(u64::from(code), 2));
+        let size = event.len() as u64;
+        put(&mut event, 2, &self.int(size, 2));
+        event
+    }
+
+    /// A base record.
+    pub fn base_record(&self, base: u64, before: u64) -> Vec<u8> {
+        let mut record = vec![0; 8];
+        put(&mut record, 2, &self.int(24, 2));
+        record.extend_from_slice(&self.int(base, 8));
+        record.extend_from_slice(&self.int(before, 8));
+        record
+    }
+
+    /// Sets the delta of an event.
+    pub fn set_delta(&self, event: &mut [u8], delta: u32) {
+        put(event, 4, &self.int(u64::from(delta), 4));
+    }
+}
+
+impl Writer {
+    /// Begins a stream.
+    pub fn new(platform: Platform, uuid: [u8; 16], boot_id: [u8; 16]) -> Writer {
+        let mut head = vec![0; 512];
+        put(&mut head, 0, &[0xD5, 0x45, 0x56, 0x4C, 0x0D, 0x0A, 0x1A, 0x00]);
+        put(&mut head, 8, &1u16.to_le_bytes());
+        put(&mut head, 14, &512u16.to_le_bytes());
+        put(&mut head, 16, &platform.int(0x0A0B_0C0D, 4));
+        head[20] = platform.word_size as u8;
+        head[21] = platform.word_size as u8;
+        put(&mut head, 24, &(platform.block_size() as u32).to_le_bytes());
+        put(&mut head, 32, &uuid);
+        put(&mut head, 48, &boot_id);
+        put(&mut head, 80, &4711u64.to_le_bytes());
+        put(&mut head, 104, &3u32.to_le_bytes());
+        put(&mut head, 152, b"naive 1");
+        put(&mut head, 280, b"program");
+        seal_stream_header(&mut head);
+        Writer { platform, uuid, blocks: Vec::new(), head, parts: None, parts_blocks: 0 }
+    }
+
+    /// A block header; sealed if there is a payload to seal it over.
+    pub fn header(&self, buffer: Buffer, fields: BlockFields, payload: Option<&[u8]>) -> Vec<u8> {
+        let mut header = vec![0; 128];
+        put(&mut header, 0, &[0xF7, 0x45, 0x4C, 0x8A]);
+        header[4] = fields.block_type;
+        header[5] = self.platform.flags() | u8::from(payload.is_some());
+        header[6] = self.platform.block_size_log2 as u8;
+        header[7] = 16;
+        put(&mut header, 12, &buffer.registry.to_le_bytes());
+        header[14] = buffer.kind;
+        put(&mut header, 16, &self.uuid[..8]);
+        put(&mut header, 24, &fields.last.to_le_bytes());
+        put(&mut header, 28, &fields.count.to_le_bytes());
+        put(&mut header, 32, &fields.top.to_le_bytes());
+        put(&mut header, 36, &buffer.buffer.to_le_bytes());
+        put(&mut header, 40, &fields.sequence.to_le_bytes());
+        put(&mut header, 48, &fields.first.to_le_bytes());
+        put(&mut header, 56, &fields.base.to_le_bytes());
+        put(&mut header, 64, &fields.base_last.to_le_bytes());
+        put(&mut header, 72, &buffer.thread.to_le_bytes());
+        put(&mut header, 80, &fields.sync_ticks.to_le_bytes());
+        put(&mut header, 104, &fields.overwritten.to_le_bytes());
+        for (index, count) in fields.discarded.iter().enumerate() {
+            put(&mut header, 112 + 4 * index, &count.to_le_bytes());
+        }
+        if let Some(payload) = payload {
+            seal_block(&mut header, payload);
+        }
+        header
+    }
+
+    /// Writes a part, into a new parts block if it does not fit.
+    pub fn part(&mut self, buffer: Buffer, fields: BlockFields, payload: &[u8]) {
+        let mut part = self.header(buffer, fields, Some(payload));
+        part.extend_from_slice(payload);
+        part.resize(part.len().next_multiple_of(8), 0);
+        let size = self.platform.block_size();
+        let used = match self.parts {
+            None => self.head.len(),
+            Some(index) => self.blocks[index].len(),
+        };
+        if used + part.len() > size {
+            let nobody = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
+            let (last, sequence) = (size as u32, self.parts_blocks);
+            let fields =
+                BlockFields { block_type: 2, last, top: last, sequence, ..BlockFields::default() };
+            self.blocks.push(self.header(nobody, fields, Some(&[])));
+            self.parts = Some(self.blocks.len() - 1);
+            self.parts_blocks += 1;
+        }
+        match self.parts {
+            None => self.head.extend_from_slice(&part),
+            Some(index) => self.blocks[index].extend_from_slice(&part),
+        }
+    }
+
+    /// Writes a registry, in pieces of a size.
+    pub fn registry(&mut self, index: u16, kinds: &[&str], types: &[EventType], piece_size: usize) {
+        let encoding = encode_registry(kinds, types);
+        for (n, piece) in encoding.chunks(piece_size).enumerate() {
+            let buffer = Buffer { buffer: 0, registry: index, kind: 0, thread: 0 };
+            let fields = BlockFields {
+                block_type: 3,
+                top: piece.len() as u32,
+                sequence: encoding.len() as u64,
+                first: (n * piece_size) as u64,
+                ..BlockFields::default()
+            };
+            self.part(buffer, fields, piece);
+        }
+    }
+
+    /// Writes an end part.
+    pub fn end(&mut self) {
+        let nobody = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
+        let sequence = self.blocks.len() as u64 + 1;
+        self.part(nobody, BlockFields { block_type: 4, sequence, ..BlockFields::default() }, &[]);
+    }
+
+    /// Writes an event block of which the payload ends at B; open if not sealed.
+    pub fn event_block(
+        &mut self,
+        buffer: Buffer,
+        fields: BlockFields,
+        payload: &[u8],
+        is_sealed: bool,
+    ) {
+        let header = self.header(buffer, fields, is_sealed.then_some(payload));
+        let mut block = vec![0xCC; self.platform.block_size()]; // The gap has no meaning.
+        put(&mut block, 0, &header);
+        put(&mut block, self.platform.block_size() - payload.len(), payload);
+        self.blocks.push(block);
+    }
+
+    /// The bytes of the stream.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head.clone();
+        for block in &self.blocks {
+            bytes.resize(bytes.len().next_multiple_of(self.platform.block_size()), 0);
+            bytes.extend_from_slice(block);
+        }
+        bytes
+    }
+}
+
+fn encode_str(bytes: &mut Vec<u8>, string: &str) {
+    bytes.extend_from_slice(&(string.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(string.as_bytes());
+}
+
+/// The encoding of a registry (5.1), version 1.2.3, whose docs are the names.
+pub fn encode_registry(kinds: &[&str], types: &[EventType]) -> Vec<u8> {
+    let mut bytes = vec![1, 0, 2, 0, 3, 0];
+    bytes.extend_from_slice(&(kinds.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(&(types.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&u64::MAX.to_le_bytes());
+    bytes.extend_from_slice(&5u64.to_le_bytes());
+    encode_str(&mut bytes, "naive");
+    encode_str(&mut bytes, "what it is about");
+    for (index, name) in kinds.iter().enumerate() {
+        bytes.push(index as u8);
+        encode_str(&mut bytes, name);
+        encode_str(&mut bytes, name);
+    }
+    for row in types {
+        bytes.extend_from_slice(&row.code.to_le_bytes());
+        bytes.extend_from_slice(&[row.kind, 1]);
+        bytes.extend_from_slice(&(row.params.len() as u16).to_le_bytes());
+        encode_str(&mut bytes, row.name);
+        encode_str(&mut bytes, row.name);
+        for (sort, name) in row.params {
+            bytes.push(*sort as u8);
+            encode_str(&mut bytes, name);
+            encode_str(&mut bytes, name);
+        }
+    }
+    bytes
+}
+
+/// The block of a buffer that is being filled.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    /// Whose it is.
+    pub buffer: Buffer,
+    /// Events in the buffer so far.
+    pub number: u64,
+    /// Fields of the whole block so far.
+    pub fields: BlockFields,
+    /// [last, top) of the whole block so far.
+    pub payload: Vec<u8>,
+    /// Fields of what is not in a part yet.
+    pub rest: BlockFields,
+}
+
+impl Ring {
+    /// Begins the first block of a buffer.
+    pub fn new(platform: &Platform, buffer: Buffer, base: u64) -> Ring {
+        let size = platform.block_size() as u32;
+        let fields = BlockFields {
+            block_type: 1,
+            last: size,
+            top: size,
+            base,
+            base_last: base,
+            ..BlockFields::default()
+        };
+        Ring { buffer, number: 0, fields, payload: Vec::new(), rest: fields }
+    }
+
+    /// Puts an event into the block, unless there is no room.
+    pub fn record(&mut self, platform: &Platform, ticks: u64, code: u16, values: &[Value]) -> bool {
+        let mut event = platform.event(code, values);
+        let mut base = self.fields.base_last;
+        let is_near = ticks.checked_sub(base).is_some_and(|delta| delta <= u64::from(u32::MAX));
+        let mut record = Vec::new();
+        if !is_near {
+            record = platform.base_record(ticks, base);
+            base = ticks;
+        }
+        if 128 + event.len() + record.len() > self.fields.last as usize {
+            return false;
+        }
+        platform.set_delta(&mut event, (ticks - base) as u32);
+        event.extend_from_slice(&record);
+        event.extend_from_slice(&self.payload);
+        self.payload = event;
+        self.number += 1;
+        for fields in [&mut self.fields, &mut self.rest] {
+            fields.last = (platform.block_size() - self.payload.len()) as u32;
+            fields.count += 1;
+            fields.base_last = base;
+            fields.sync_ticks = fields.sync_ticks.max(ticks);
+        }
+        true
+    }
+
+    /// Writes what is not in a part yet as one.
+    pub fn flush(&mut self, writer: &mut Writer) {
+        let size = (self.rest.top - self.rest.last) as usize;
+        if size + 256 > writer.platform.block_size() {
+            self.write(writer, true); // `.parts.fits`
+        } else if size > 0 {
+            writer.part(self.buffer, self.rest, &self.payload[..size].to_vec());
+        }
+        let BlockFields { last, count, base_last, .. } = self.rest;
+        self.rest.top = last;
+        self.rest.first += u64::from(count);
+        self.rest.count = 0;
+        self.rest.base = base_last;
+    }
+
+    /// Writes the whole block.
+    pub fn write(&self, writer: &mut Writer, is_sealed: bool) {
+        writer.event_block(self.buffer, self.fields, &self.payload, is_sealed);
+    }
+
+    /// Begins the next block.
+    pub fn advance(&mut self, platform: &Platform, base: u64) {
+        let before = self.fields;
+        let number = self.number;
+        *self = Ring::new(platform, self.buffer, base);
+        self.number = number;
+        for fields in [&mut self.fields, &mut self.rest] {
+            fields.first = number;
+            fields.sequence = before.sequence + 1;
+            fields.overwritten = before.overwritten;
+            fields.discarded = before.discarded;
+        }
+    }
+}
+
+/// A small generator of numbers (xorshift), so that a seed gives the same stream everywhere.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// Begins with a seed.
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// Any number.
+    pub fn any(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// A number below another.
+    pub fn below(&mut self, end: u64) -> u64 {
+        (self.any() >> 16) % end.max(1)
+    }
+
+    /// Whether one of so many chances comes true.
+    pub fn one_in(&mut self, chances: u64) -> bool {
+        self.below(chances) == 0
+    }
+}
+
+/// The event types of the streams that [`Recipe`] writes.
+pub const TYPES: &[EventType] = &[
+    EventType { code: 1, kind: 0, name: "Empty", params: &[] },
+    EventType { code: 2, kind: 1, name: "Words", params: &[('P', "a"), ('A', "b"), ('W', "c")] },
+    EventType {
+        code: 5,
+        kind: 0,
+        name: "Mixed",
+        params: &[('B', "a"), ('U', "b"), ('D', "c"), ('B', "d"), ('W', "e")],
+    },
+    EventType { code: 0x300, kind: 2, name: "Text", params: &[('U', "a"), ('S', "b")] },
+];
+
+/// The kinds of those streams.
+pub const KINDS: &[&str] = &["Arena", "Pool", "Trace"];
+
+/// What [`write`] is to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipe {
+    /// Decides everything else.
+    pub seed: u64,
+    /// How.
+    pub platform: Platform,
+    /// Number of buffers.
+    pub buffers: u32,
+    /// Events in all.
+    pub events: u32,
+    /// Whether events may be written more than once.
+    pub with_copies: bool,
+    /// Whether the blocks come in any order.
+    pub is_shuffled: bool,
+    /// Index of the stream in the log.
+    pub stream: u16,
+}
+
+fn value(random: &mut Random, sort: char, word_size: usize) -> Value {
+    let bits = random.any();
+    let word = if word_size == 4 { bits & 0xFFFF_FFFF } else { bits };
+    match sort {
+        'P' => Value::P(word),
+        'A' => Value::A(word),
+        'W' => Value::W(word),
+        'U' => Value::U(bits as u32),
+        'D' => Value::D(bits),
+        'B' => Value::B(bits & 1 == 1),
+        _ => Value::S((0..random.below(40)).map(|_| random.any() as u8).collect()),
+    }
+}
+
+/// Writes a stream, and says which events are in it, in the order of recording.
+pub fn write(recipe: Recipe) -> (Writer, Vec<Recorded>) {
+    let random = &mut Random::new(recipe.seed);
+    let platform = recipe.platform;
+    let mut uuid = [7; 16];
+    put(&mut uuid, 0, &recipe.seed.to_le_bytes());
+    let mut writer = Writer::new(platform, uuid, [9; 16]);
+    for registry in 1..=2 {
+        writer.registry(registry, KINDS, TYPES, 100 + random.below(400) as usize);
+    }
+    let mut ticks = 1_000_000 + random.below(1000);
+    let mut rings: Vec<Ring> = (0..recipe.buffers)
+        .map(|buffer| {
+            let registry = 1 + random.below(2) as u16;
+            let (kind, thread) = (random.below(3) as u8, 1 + random.below(9) as u32);
+            Ring::new(&platform, Buffer { buffer, registry, kind, thread }, ticks)
+        })
+        .collect();
+    let mut recorded = Vec::new();
+    for _ in 0..recipe.events {
+        ticks = match random.below(60) {
+            0 => ticks + (1 << 33),
+            1 => ticks.saturating_sub(random.below(5000)),
+            2..20 => ticks,
+            _ => ticks + random.below(300),
+        };
+        let index = random.below(rings.len() as u64) as usize;
+        let ring = &mut rings[index];
+        let of_kind: Vec<_> = TYPES.iter().collect();
+        let row = of_kind[random.below(of_kind.len() as u64) as usize];
+        let values: Vec<_> =
+            row.params.iter().map(|(sort, _)| value(random, *sort, platform.word_size)).collect();
+        if !ring.record(&platform, ticks, row.code, &values) {
+            retire(random, ring, &mut writer, recipe.with_copies);
+            ring.advance(&platform, ticks);
+            assert!(ring.record(&platform, ticks, row.code, &values));
+        }
+        let Buffer { buffer, registry, kind, thread } = ring.buffer;
+        let (stream, code, number) = (recipe.stream, row.code, ring.number - 1);
+        recorded.push(Recorded {
+            stream,
+            buffer,
+            number,
+            ticks,
+            registry,
+            kind,
+            thread,
+            code,
+            values,
+        });
+        if random.one_in(40) && recipe.with_copies {
+            ring.flush(&mut writer);
+        }
+    }
+    for ring in &mut rings {
+        match random.below(3) {
+            0 => ring.write(&mut writer, false),
+            1 => ring.flush(&mut writer),
+            _ => ring.write(&mut writer, true),
+        }
+        if ring.rest.first > ring.fields.first && random.one_in(2) {
+            ring.write(&mut writer, true);
+        }
+    }
+    writer.end();
+    if recipe.is_shuffled {
+        for block in &mut writer.blocks {
+            block.resize(platform.block_size(), 0);
+        }
+        for end in (1..writer.blocks.len()).rev() {
+            writer.blocks.swap(end, random.below(end as u64 + 1) as usize);
+        }
+    }
+    (writer, recorded)
+}
+
+/// Writes a block that is full: whole, in parts, or both.
+fn retire(random: &mut Random, ring: &mut Ring, writer: &mut Writer, with_copies: bool) {
+    let choice = if with_copies { random.below(3) } else { 0 };
+    if choice > 0 {
+        ring.flush(writer);
+    }
+    if choice < 2 {
+        ring.write(writer, true);
+    }
+}

@@ -1,0 +1,345 @@
+//! The reader gives exactly what a naive writer wrote.
+//!
+//! ```text
+//!  naive::write ──▶ bytes ── Log::events ──▶ = what was recorded, each event once, in order
+//! ```
+
+use eventlog::reader::{Event, Filter, Log, Order, Pick};
+use proptest::prelude::*;
+use tests::naive::{self, Buffer, Platform, Recipe, Recorded, Ring, Value, Writer};
+
+fn read(log: &Log, order: Order, filter: &Filter) -> Vec<Recorded> {
+    let mut events = log.events(order, filter);
+    let mut read = Vec::new();
+    while let Some(event) = events.next() {
+        read.push(recorded(&event));
+    }
+    assert!(events.faults().is_empty(), "{:?}", events.faults());
+    read
+}
+
+fn recorded(event: &Event<'_>) -> Recorded {
+    use eventlog::reader::Value as Read;
+    let value = |value| match value {
+        Read::P(value) => Value::P(value),
+        Read::A(value) => Value::A(value),
+        Read::W(value) => Value::W(value),
+        Read::U(value) => Value::U(value),
+        Read::D(value) => Value::D(value.to_bits()),
+        Read::B(value) => Value::B(value),
+        Read::S(value) => Value::S(value.to_vec()),
+    };
+    Recorded {
+        stream: event.stream,
+        buffer: event.buffer,
+        number: event.number,
+        ticks: event.ticks,
+        registry: event.registry.index,
+        kind: event.kind,
+        thread: event.thread,
+        code: event.code(),
+        values: event.params().map(|(_, read)| value(read)).collect(),
+    }
+}
+
+/// `.time.order`
+fn sort(recorded: &mut [Recorded]) {
+    recorded.sort_by_key(|event| (event.ticks, event.stream, event.buffer, event.number));
+}
+
+fn sort_by_identity(recorded: &mut [Recorded]) {
+    recorded.sort_by_key(|event| (event.stream, event.buffer, event.number));
+}
+
+fn platforms() -> impl Strategy<Value = Platform> {
+    let log2 = prop_oneof![Just(12), Just(13), Just(16)];
+    let word_size = prop_oneof![Just(4), Just(8)];
+    (any::<bool>(), word_size, log2).prop_map(|(big_endian, word_size, block_size_log2)| Platform {
+        big_endian,
+        word_size,
+        block_size_log2,
+    })
+}
+
+fn recipes() -> impl Strategy<Value = Recipe> {
+    let fields = (any::<u64>(), platforms(), 1u32..6, 0u32..900, any::<bool>(), any::<bool>());
+    fields.prop_map(|(seed, platform, buffers, events, with_copies, is_shuffled)| Recipe {
+        seed,
+        platform,
+        buffers,
+        events,
+        with_copies,
+        is_shuffled,
+        stream: 0,
+    })
+}
+
+/// A recipe in little-endian words of 64 bits and blocks of 4 KiB.
+fn recipe(seed: u64, with_copies: bool) -> Recipe {
+    let (platform, is_shuffled) = (WORDS, false);
+    Recipe { seed, platform, buffers: 4, events: 900, with_copies, is_shuffled, stream: 0 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// `.event.order`, `.event.params`, `.event.pad`, `.event.string`, `.event.base`, `.event.fill`,
+    /// `.event.identity`, `.event.number`, `.event.monotone`, `.block.base`, `.block.first`, `.parts.payload`,
+    /// `.part.events`, `.part.registry`, `.registry.index`, `.time.order`, `.parts.fits`, `.stream.blocks`
+    #[test]
+    fn what_was_recorded_is_read_once_and_in_order_of_time(recipe in recipes()) {
+        let (writer, mut expected) = naive::write(recipe);
+        let log = Log::from_source(writer.bytes()).unwrap();
+        prop_assert!(log.faults().is_empty(), "{:?}", log.faults());
+        prop_assert!(log.is_closed());
+        sort(&mut expected);
+        prop_assert_eq!(read(&log, Order::Time, &Filter::default()), expected);
+    }
+
+    /// `.stream.first`, `.event.identity`
+    #[test]
+    fn what_was_recorded_is_read_once_in_order_of_the_file(recipe in recipes()) {
+        let (writer, mut expected) = naive::write(recipe);
+        let log = Log::from_source(writer.bytes()).unwrap();
+        let mut found = read(&log, Order::File, &Filter::default());
+        sort_by_identity(&mut found);
+        sort_by_identity(&mut expected);
+        prop_assert_eq!(found, expected);
+    }
+
+    /// `.stream.again`, `.stream.tail`: also after a log that was cut anywhere.
+    #[test]
+    fn streams_that_were_concatenated_are_read_as_if_apart(
+        first in recipes(), second in recipes(), cut in 0usize..5000,
+    ) {
+        let (one, mut expected) = naive::write(first);
+        let second = Recipe { stream: 1, seed: first.seed ^ 1, ..second };
+        let (two, more) = naive::write(second);
+        let mut bytes = one.bytes();
+        bytes.truncate(bytes.len().saturating_sub(cut).max(512));
+        let is_cut = bytes.len() < one.bytes().len();
+        bytes.extend_from_slice(&two.bytes());
+        let log = Log::from_source(bytes).unwrap();
+        prop_assert_eq!(log.streams().len(), 2);
+        let mut events = log.events(Order::Time, &Filter::default());
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            found.push(recorded(&event));
+        }
+        if is_cut {
+            found.retain(|event| event.stream == 1);
+            expected = more;
+        } else {
+            expected.extend(more);
+        }
+        sort(&mut expected);
+        prop_assert_eq!(found, expected);
+    }
+}
+
+const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+const POOL: Buffer = Buffer { buffer: 3, registry: 1, kind: 1, thread: 2 };
+
+fn words(n: u64) -> Vec<Value> {
+    vec![Value::P(n), Value::A(n + 1), Value::W(n + 2)]
+}
+
+/// A stream with the registry that the tests use, and nothing else.
+fn writer() -> Writer {
+    let mut writer = Writer::new(WORDS, [1; 16], [9; 16]);
+    writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+    writer
+}
+
+/// `.header.uuid`, `.event.identity`
+#[test]
+fn a_second_copy_of_a_stream_adds_nothing() {
+    let (writer, mut expected) = naive::write(recipe(5, true));
+    let twice = [writer.bytes(), writer.bytes()].concat();
+    let log = Log::from_source(twice).unwrap();
+    assert_eq!(log.streams().len(), 1);
+    sort(&mut expected);
+    assert_eq!(read(&log, Order::Time, &Filter::default()), expected);
+}
+
+#[test]
+fn events_that_are_not_asked_for_are_left_out() {
+    let (writer, mut expected) = naive::write(recipe(11, false));
+    let log = Log::from_source(writer.bytes()).unwrap();
+    sort(&mut expected);
+    let filter = Filter {
+        event_types: vec![Pick::Name("words".into()), Pick::Number(5)],
+        ..Filter::default()
+    };
+    let all = expected.len();
+    expected.retain(|event| event.code == 2 || event.code == 5);
+    assert!(!expected.is_empty() && expected.len() < all);
+    assert_eq!(read(&log, Order::Time, &filter), expected);
+}
+
+/// The kind of a block and the kind of a row are the same in a sound log: here no row is of the kind of the first block.
+#[test]
+fn blocks_of_kinds_that_are_not_asked_for_are_not_even_read() {
+    let mut writer = writer();
+    for (kind, code) in [(0, 1), (1, 2)] {
+        let mut ring = Ring::new(&WORDS, Buffer { buffer: u32::from(kind), kind, ..POOL }, 0);
+        let values = if code == 2 { words(1) } else { Vec::new() };
+        assert!(ring.record(&WORDS, 1, code, &values) && ring.record(&WORDS, 2, code, &values));
+        ring.write(&mut writer, true);
+    }
+    let mut bytes = writer.bytes();
+    let log = Log::from_source(bytes.clone()).unwrap();
+    let filter = Filter { kinds: vec![Pick::Name("POOL".into())], ..Filter::default() };
+    let found = read(&log, Order::Time, &filter);
+    assert_eq!(found.iter().map(|event| event.code).collect::<Vec<_>>(), [2, 2]);
+    // Damage in the other block is not even seen, once the log is open.
+    let end = 2 * WORDS.block_size();
+    bytes[end - 1] ^= 1;
+    let log = Log::from_source(bytes).unwrap();
+    assert_eq!(read(&log, Order::Time, &filter), found);
+}
+
+/// `.read.loss`, `.block.overwritten`, `.block.discarded`
+#[test]
+fn what_is_missing_is_reported_unless_it_is_accounted_for() {
+    for (overwritten, io, lost) in [(0, 0, 20), (15, 0, 5), (15, 5, 0)] {
+        let mut writer = writer();
+        let mut ring = Ring::new(&WORDS, POOL, 100);
+        for block in 0..3 {
+            for n in 0..20 {
+                assert!(ring.record(&WORDS, 1000 * block + n, 2, &words(n)));
+            }
+            ring.fields.overwritten = overwritten;
+            ring.fields.discarded = [1, 2, 3, io];
+            if block != 1 {
+                ring.write(&mut writer, true);
+            }
+            ring.advance(&WORDS, 1000 * (block + 1));
+        }
+        let log = Log::from_source(writer.bytes()).unwrap();
+        let [account] = log.accounts() else { panic!("one buffer") };
+        assert_eq!((account.recorded, account.found, account.lost), (60, 40, lost));
+        assert_eq!((account.overwritten, account.discarded_io), (overwritten, io));
+        assert_eq!((account.discarded_full, account.discarded_nested), (1, 2));
+        assert_eq!(log.faults().count(), u64::from(lost > 0));
+        assert_eq!(read(&log, Order::Time, &Filter::default()).len(), 40);
+    }
+}
+
+/// `.write.publish`, `.read.open`: *base last* is stored before the base record is published.
+#[test]
+fn a_base_that_was_not_published_yet_is_not_in_force() {
+    let mut writer = writer();
+    let mut ring = Ring::new(&WORDS, POOL, 100);
+    for (ticks, n) in [(110, 0), (1 << 40, 1), ((1 << 40) + 7, 2)] {
+        assert!(ring.record(&WORDS, ticks, 2, &words(n)));
+    }
+    ring.fields.base_last = 1 << 50;
+    ring.write(&mut writer, false);
+    let log = Log::from_source(writer.bytes()).unwrap();
+    let found = read(&log, Order::Time, &Filter::default());
+    let ticks: Vec<_> = found.iter().map(|event| event.ticks).collect();
+    assert_eq!(ticks, [110, 1 << 40, (1 << 40) + 7]);
+}
+
+const STORE: &[naive::EventType] = &[
+    naive::EventType {
+        code: 0xFF01,
+        kind: 0,
+        name: "Intern",
+        params: &[('W', "stringId"), ('S', "string")],
+    },
+    naive::EventType {
+        code: 0xFF02,
+        kind: 0,
+        name: "Label",
+        params: &[('A', "address"), ('W', "stringId")],
+    },
+];
+
+/// `.store`, `.store.intern`, `.store.label`, `.store.before`: as of the event's time, in both orders.
+#[test]
+fn a_label_holds_from_its_time_until_the_next() {
+    let mut writer = Writer::new(WORDS, [1; 16], [9; 16]);
+    writer.registry(0, &["Store"], STORE, 4000);
+    writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+    // The store's block comes last in the file.
+    let mut ring = Ring::new(&WORDS, POOL, 0);
+    for ticks in [5, 15, 25, 35, 45] {
+        assert!(ring.record(&WORDS, ticks, 2, &words(77)));
+    }
+    ring.write(&mut writer, true);
+    let buffer = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
+    let mut store = Ring::new(&WORDS, buffer, 0);
+    for (id, string) in [(1, "one"), (2, "two")] {
+        let values = [Value::W(id), Value::S(string.into())];
+        assert!(store.record(&WORDS, 1, 0xFF01, &values));
+    }
+    for (ticks, id) in [(10, 1), (20, 2), (30, 0), (40, 1)] {
+        assert!(store.record(&WORDS, ticks, 0xFF02, &[Value::A(77), Value::W(id)]));
+    }
+    store.write(&mut writer, true);
+    let log = Log::from_source(writer.bytes()).unwrap();
+    let kinds = vec![Pick::Name("pool".into())];
+    let filter = Filter { labels: true, kinds, ..Filter::default() };
+    for order in [Order::Time, Order::File] {
+        let mut events = log.events(order, &filter);
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            let label = event.labels.label(77).unwrap_or_default();
+            found.push(String::from_utf8_lossy(label).into_owned());
+        }
+        assert_eq!(found, ["", "one", "two", "", "one"], "{order:?}");
+    }
+}
+
+/// 1000 buffers of 64 KiB that take turns are more than the cache holds.
+#[test]
+fn more_open_blocks_than_the_cache_holds_are_read_in_order() {
+    let platform = Platform { block_size_log2: 16, ..WORDS };
+    let mut writer = Writer::new(platform, [1; 16], [9; 16]);
+    writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+    let (buffers, per_buffer) = (1000u64, 20u64);
+    let long = Value::S(vec![b'x'; 3000]);
+    for buffer in 0..buffers {
+        let mut ring = Ring::new(&platform, Buffer { buffer: buffer as u32, ..POOL }, 0);
+        for n in 0..per_buffer {
+            let values = [Value::U(n as u32), long.clone()];
+            let ticks = n * buffers + (buffer * 7) % buffers;
+            assert!(ring.record(&platform, ticks, 0x300, &values));
+        }
+        ring.write(&mut writer, false);
+    }
+    let log = Log::from_source(writer.bytes()).unwrap();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let mut count = 0;
+    while let Some(event) = events.next() {
+        assert_eq!((event.ticks, event.number), (count, count / buffers));
+        let Some(eventlog::reader::Value::S(string)) = event.param("b") else { panic!("a string") };
+        assert_eq!(string.len(), 3000);
+        count += 1;
+    }
+    assert_eq!(count, buffers * per_buffer);
+}
+
+/// `.header.names`, `.header.clock`, `.header.block-size`, `.registry.version`, `.registry.masks`, `.event.params`,
+/// `.read.end`
+#[test]
+fn what_the_header_and_the_registry_say_is_what_was_written() {
+    let log = Log::from_source(writer().bytes()).unwrap();
+    let [stream] = log.streams() else { panic!("one stream") };
+    assert_eq!((stream.pid, stream.clock_source, stream.block_size), (4711, 3, 4096));
+    assert_eq!((&*stream.producer, &*stream.program), ("naive 1", "program"));
+    assert!(!log.is_closed() && log.faults().is_empty());
+    let [registry] = log.registries() else { panic!("one registry") };
+    assert_eq!((&*registry.name, registry.version.to_string()), ("naive", "1.2.3".to_string()));
+    assert_eq!((registry.recorded, registry.output), (u64::MAX, 5));
+    assert_eq!(registry.kind(1).map(|kind| &*kind.name), Some("Pool"));
+    let row = registry.event_type_named("Mixed").unwrap();
+    let offsets: Vec<_> = row.params.iter().map(|param| param.offset).collect();
+    assert_eq!((offsets, row.size_min), (vec![8, 12, 16, 24, 32], 40));
+}

@@ -19,6 +19,7 @@ mod identity;
 mod label;
 mod log;
 mod merge;
+mod mps;
 mod parts;
 mod registry;
 mod segment;

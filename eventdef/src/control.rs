@@ -5,8 +5,8 @@
 //!                 default: all                  default: none
 //! ```
 //!
-//! Here, and not in the runtime, because `events!` makes one for each registry. Design: `.control.buffer`,
-//! `.control.output` in `design/telemetry.md`.
+//! Here, and not in the runtime, because `events!` makes one for each registry. Design:
+//! `.control.buffer`, `.control.output` in `design/telemetry.md`.
 
 use crate::Registry;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

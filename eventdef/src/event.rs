@@ -9,6 +9,11 @@
 use crate::{Control, EventType};
 
 /// An event type as a Rust type. Implemented by `events!`, and by nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be annotated: it is not an event type, or its row is retired",
+    label = "not an event type that is recorded",
+    note = "a retired row keeps its name and code, for old streams; it is no longer recorded"
+)]
 pub trait Event: Copy {
     /// The row of the registry.
     const TYPE: &'static EventType;
@@ -18,7 +23,8 @@ pub trait Event: Copy {
     const KIND: u8 = Self::TYPE.kind;
     /// Whether it is in the hot variety.
     const ALWAYS: bool = Self::TYPE.always;
-    /// Size of the header and the parameters but for a string, in bytes; without a string, rounded up to a multiple of 8.
+    /// Size of the header and the parameters but for a string, in bytes; without a string, rounded
+    /// up to a multiple of 8.
     const FIXED_SIZE: usize;
 
     /// The masks of its registry.
@@ -31,7 +37,8 @@ pub trait Event: Copy {
     fn encode(&self, sink: &mut impl ParamSink);
 }
 
-/// Where the parameters of an event are put. All integers are in the platform's byte order.
+/// Where the parameters of an event are put. All integers are in the platform's byte order. What is
+/// put later holds: the padding of a string may be put before the string, over a longer stretch.
 pub trait ParamSink {
     /// Puts a byte at `offset`.
     fn put_u8(&mut self, offset: usize, value: u8);

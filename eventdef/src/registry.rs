@@ -15,10 +15,11 @@ pub const KIND_COUNT_MAX: usize = 64;
 pub const CODE_MAX: u16 = 0xFEFF;
 /// Size of the code, size and ticks that every event begins with, in bytes.
 pub const EVENT_HEADER_SIZE: usize = 8;
-/// The most that the fixed part of an event may have, header included, in bytes, so that it fits a block of any size.
+/// The most that the fixed part of an event may have, header included, in bytes, so that it fits a
+/// block of any size.
 pub const EVENT_FIXED_SIZE_MAX: usize = 3968;
 
-/// A three-part version (`.sol.version`).
+/// A three-part version (`.sol.version`, `.version.parts`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// Incremented when the format of everything changes.
@@ -51,7 +52,7 @@ pub struct Registry {
 }
 
 /// A coarse group of event types, which is switched on and off as one (`.sol.kind`).
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Its bit in the masks: 0 to 63.
     pub index: u8,
@@ -62,7 +63,7 @@ pub struct Kind {
 }
 
 /// A row of the registry: one type of event.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct EventType {
     /// Its name.
     pub name: &'static str,
@@ -81,7 +82,7 @@ pub struct EventType {
 }
 
 /// A parameter of an event type.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// Its sort.
     pub sort: Sort,

@@ -5,7 +5,8 @@
 //!  4 or 8      4 or 8      4 or 8      4            8          1           any
 //! ```
 //!
-//! Design: `.reg.param.sort` in `design/telemetry.md`; layout: `.event.params` in `design/format.md`.
+//! Design: `.reg.param.sort` in `design/telemetry.md`; layout: `.event.params` in
+//! `design/format.md`.
 
 /// The sort of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

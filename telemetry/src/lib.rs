@@ -1,1 +1,50 @@
-//! The runtime of the event log.
+//! The runtime of the event log: records events into blocks in memory, and puts those into a stream.
+//!
+//! ```text
+//!  event! ─▶ record ─▶ ring of this thread and kind ─▶ stream ─▶ plinth          plinth/ file · memory · your own
+//!            fast path   blocks in memory              places    the host
+//! ```
+//!
+//! Declare event types with [`events!`], annotate with [`event!`], run with `MPS_TELEMETRY_CONTROL="Pool Arena"`, and
+//! read `mpsio.log` with `eventcnv`. Recording takes no lock, makes no allocation and no system call, but to create a
+//! buffer and to hand over a full block. Design: `design/telemetry.md`; the bytes: `design/format.md`.
+
+mod annotation;
+mod chain;
+mod clock;
+mod config;
+pub mod control;
+mod flush;
+mod intern;
+mod losses;
+mod memory;
+mod names;
+mod parts;
+mod plinth;
+mod record;
+mod registration;
+mod report;
+mod ring;
+mod stream;
+mod sync;
+mod sys;
+mod thread;
+mod variety;
+mod writer;
+
+#[doc(hidden)]
+pub use eventdef as __eventdef;
+
+pub use config::{Config, configure};
+pub use eventdef::{Control, Event, Kinds, events};
+pub use flush::{flush, losses, losses_of, store_losses};
+pub use intern::{STORE_BLOCK_COUNT_MAX, StringId, intern, label, label_address};
+pub use losses::Losses;
+pub use memory::BLOCK_SIZE_LOG2_DEFAULT;
+pub use plinth::{FilePlinth, MemoryPlinth, Operation, Plinth, PlinthError};
+pub use record::{is_recorded, record};
+pub use registration::REGISTRY_COUNT_MAX;
+pub use ring::BLOCK_COUNT_MAX;
+pub use stream::set_plinth;
+pub use thread::SLOT_COUNT;
+pub use variety::{VARIETY, Variety};

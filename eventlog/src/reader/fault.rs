@@ -148,6 +148,20 @@ pub enum FaultKind {
         /// What the host said.
         message: String,
     },
+    /// A raw MPS stream of another version than the registry at hand: its codes mean something else.
+    MpsVersion {
+        /// The version that the stream states, if it does.
+        found: Option<Version>,
+        /// The version of the registry.
+        known: Version,
+    },
+    /// The first events of a raw MPS stream do not tell its platform from others.
+    MpsPlatform {
+        /// The platform that is used.
+        used: &'static str,
+        /// The others.
+        others: Vec<&'static str>,
+    },
     /// Bytes of a raw MPS stream that are not an event.
     Mps {
         /// What is wrong with them.
@@ -163,7 +177,11 @@ impl Fault {
         use FaultKind::*;
         matches!(
             self.kind,
-            HeaderVersion { .. } | BlockType { .. } | EventUnknown { .. } | LabelLimit
+            HeaderVersion { .. }
+                | BlockType { .. }
+                | EventUnknown { .. }
+                | LabelLimit
+                | MpsPlatform { .. }
         )
     }
 }
@@ -247,6 +265,21 @@ impl fmt::Display for FaultKind {
                 write!(f, "too many strings or labels: some values are shown without their label")
             }
             Io { message } => write!(f, "cannot read: {message}"),
+            MpsVersion { found: Some(found), known } => write!(
+                f,
+                "written by telemetry version {found} of the Memory Pool System, and the registry at hand is of {known}: \
+                 events are given by code only; to read them, hand over eventdef.h of version {found}"
+            ),
+            MpsVersion { found: None, known } => write!(
+                f,
+                "the events do not fit telemetry version {known} of the Memory Pool System, and the log does not say \
+                 which version wrote it: they are given by code only; to read them, hand over that version's eventdef.h"
+            ),
+            MpsPlatform { used, others } => write!(
+                f,
+                "the log does not say which platform wrote it: read as {used}, may be {}",
+                others.join(" or ")
+            ),
             Mps { what, size } => write!(f, "{what}: {size} bytes skipped"),
         }
     }

@@ -9,6 +9,7 @@
 use super::fault::{FaultKind, Faults, OpenError};
 use super::filter::Filter;
 use super::merge::{Events, Order};
+use super::mps;
 use super::registry::{Platform, Registry};
 use super::segment::{Decode, Decoded, Segment};
 use super::source::{FileSource, Source};
@@ -189,11 +190,11 @@ impl fmt::Debug for Log {
 }
 
 /// Recognises the format, and lets it index the source.
-fn index(source: &dyn Source, head: &[u8], _options: &Options) -> Result<Index, OpenError> {
+fn index(source: &dyn Source, head: &[u8], options: &Options) -> Result<Index, OpenError> {
     if stream::recognise(head) {
         return stream::index(source);
     }
-    Err(OpenError::NotALog)
+    mps::index(source, options)
 }
 
 /// The era of each stream: the first one with the same boot and clock.

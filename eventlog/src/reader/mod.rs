@@ -20,6 +20,7 @@ mod identity;
 mod label;
 mod log;
 mod merge;
+mod mps;
 mod open;
 mod parts;
 mod registry;

@@ -1,0 +1,147 @@
+//! The dump: from a log that was named to lines on standard output.
+//!
+//! ```text
+//!  input.rs ──▶ Log ──▶ Events ── view ──▶ text, 256 KiB at a time ──▶ standard output
+//!                 └───────┴── faults ──▶ standard error, exit status
+//! ```
+//!
+//! Design: `.dumper` in `design/telemetry.md`.
+
+use crate::args::{Args, FILENAME_VARIABLE, Order};
+use crate::progress::Progress;
+use crate::view::{self, View};
+use crate::{input, select};
+use clap::CommandFactory;
+use eventlog::reader::{self, Events, Faults, Filter, Log, Options};
+use std::io::{self, Write};
+
+/// Text is handed over in pieces of about this size.
+const OUTPUT_SIZE: usize = 1 << 18;
+/// What a line may need beyond it without the buffer growing.
+const OUTPUT_ROOM: usize = 1 << 12;
+
+/// Why nothing more can be printed.
+pub(crate) enum Stop {
+    /// Whoever read the output has had enough.
+    Closed,
+    /// What to say about it.
+    Message(String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Stop::Closed,
+            _ => Stop::Message(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+/// Does what the arguments say. Whether the log was read whole.
+pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
+    let out = &mut io::stdout().lock();
+    if let Some(shell) = args.completions {
+        return write_completions(shell, out);
+    }
+    let path = input::choose(args.log(), std::env::var_os(FILENAME_VARIABLE));
+    let path = path.map_err(Stop::Message)?;
+    let say = |(name, error)| Stop::Message(format!("{name}: {error}"));
+    let input = input::open(&path).map_err(say)?;
+    let name = input.name;
+    let progress = Progress::default();
+    let log = Log::with_source(progress.watch(input.source), &Options::default());
+    let log = log.map_err(|error| say((name.clone(), error)))?;
+    let labels = args.verbose >= 2 && !args.stats;
+    let filter = select::filter(&args.kinds, &args.events, log.registries(), labels);
+    let filter = filter.map_err(|what| Stop::Message(format!("{name}: {what}")))?;
+    if args.registry {
+        write_registries(&log, &filter, out)?;
+        report(&name, &[log.faults()]);
+        return Ok(log.faults().loss_count() == 0);
+    }
+    let order = match args.order {
+        Order::Time => reader::Order::Time,
+        Order::File => reader::Order::File,
+    };
+    let mut events = log.events(order, &filter);
+    let written = write(args, &log, &mut events, out);
+    progress.finish();
+    written?;
+    report(&name, &[log.faults(), events.faults()]);
+    Ok(log.faults().loss_count() + events.faults().loss_count() == 0)
+}
+
+fn write(args: &Args, log: &Log, events: &mut Events<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if args.stats {
+        let mut stats = view::stats::Stats::default();
+        while let Some(event) = events.next() {
+            stats.add(&event);
+        }
+        let mut text = Vec::new();
+        stats.write(log.streams(), log.registries(), log.accounts(), &mut text)?;
+        return out.write_all(&text);
+    }
+    let name_width = view::name_width(log.registries());
+    match args.verbose {
+        0 => lines(&view::numeric::Numeric, events, out),
+        1 => lines(&view::columns::Columns { name_width }, events, out),
+        _ => lines(&view::named::Named { name_width }, events, out),
+    }
+}
+
+/// Writes a line for each event.
+fn lines<V: View>(view: &V, events: &mut Events<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::with_capacity(OUTPUT_SIZE + OUTPUT_ROOM);
+    while let Some(event) = events.next() {
+        view.line(&event, &mut text);
+        if text.len() >= OUTPUT_SIZE {
+            out.write_all(&text)?;
+            text.clear();
+        }
+    }
+    out.write_all(&text)?;
+    out.flush()
+}
+
+fn write_registries(log: &Log, filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    let picks = |picks: &[reader::Pick], name: &str, number: u16| {
+        picks.is_empty() || picks.iter().any(|pick| pick.matches(name, number))
+    };
+    let is_shown = |registry: &reader::Registry, row: &reader::EventType| {
+        let kind = registry.kind(row.kind).map_or("", |kind| &kind.name);
+        picks(&filter.kinds, kind, row.kind.into())
+            && picks(&filter.event_types, &row.name, row.code)
+    };
+    view::registry::write(log.registries(), is_shown, &mut text)?;
+    out.write_all(&text)
+}
+
+fn write_completions(shell: clap_complete::Shell, out: &mut dyn Write) -> Result<bool, Stop> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "eventcnv", &mut text);
+    out.write_all(&text)?;
+    Ok(true)
+}
+
+/// Tells what was found wrong, a line each.
+fn report(name: &str, faults: &[&Faults]) {
+    let mut text = String::new();
+    for &faults in faults {
+        for fault in faults {
+            let weight = if fault.is_warning() { "warning: " } else { "" };
+            let (offset, what) = (fault.offset, &fault.kind);
+            text += &format!("eventcnv: {name}: {weight}offset 0x{offset:X}: {what}\n");
+        }
+        let untold = faults.count() - faults.iter().count() as u64;
+        if untold > 0 {
+            text += &format!("eventcnv: {name}: and {untold} faults more\n");
+        }
+    }
+    complain(&text);
+}
+
+/// Writes to standard error, if anybody listens.
+pub(crate) fn complain(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}

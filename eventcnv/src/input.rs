@@ -1,0 +1,118 @@
+//! Which log is read, and how its bytes are had.
+//!
+//! ```text
+//!  LOG │ -f LOG │ $MPS_TELEMETRY_FILENAME │ mpsio.log ──▶ name
+//!  a regular file ── positioned reads ─────────────────────────▶ Source
+//!  "-", a pipe, a device ── to memory, beyond 4 MiB to a file without a name ─▶ Source
+//! ```
+//!
+//! Design: `.dumper` in `design/telemetry.md`.
+
+use crate::args::{FILENAME_DEFAULT, FILENAME_VARIABLE};
+use eventlog::reader::{FileSource, OpenError, Source};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// What cannot be sought is kept in memory up to this size.
+const SPOOL_MEMORY_MAX: u64 = 4 << 20;
+
+/// Bytes of any kind.
+pub(crate) type AnySource = Box<dyn Source + Send + Sync>;
+
+/// A log that was found: its name for messages, and its bytes.
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) source: AnySource,
+}
+
+/// The log to read, from the command line, the environment, or by default.
+pub(crate) fn choose(
+    named: Option<&PathBuf>,
+    variable: Option<OsString>,
+) -> Result<PathBuf, String> {
+    if let Some(path) = named {
+        return Ok(path.clone());
+    }
+    let Some(value) = variable.filter(|value| !value.is_empty()) else {
+        return Ok(FILENAME_DEFAULT.into());
+    };
+    if value.as_encoded_bytes().windows(2).any(|pair| pair == b"%p") {
+        return Err(format!(
+            "{FILENAME_VARIABLE} is {}: %p stands for the number of the process that wrote the log, which cannot be \
+             guessed; name the log on the command line",
+            value.display()
+        ));
+    }
+    Ok(value.into())
+}
+
+/// Opens a log; `-` is standard input.
+pub(crate) fn open(path: &Path) -> Result<Input, (String, OpenError)> {
+    let is_stdin = path.as_os_str() == "-";
+    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    let file = if is_stdin {
+        io::stdin().as_fd().try_clone_to_owned().map(File::from)
+    } else {
+        File::open(path)
+    };
+    match file.map_err(OpenError::Io).and_then(source) {
+        Ok(source) => Ok(Input { name, source }),
+        Err(error) => Err((name, error)),
+    }
+}
+
+fn source(file: File) -> Result<AnySource, OpenError> {
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        Err(OpenError::Directory)
+    } else if kind.is_file() {
+        Ok(Box::new(FileSource::new(file)?))
+    } else {
+        Ok(spool(file, SPOOL_MEMORY_MAX)?)
+    }
+}
+
+/// Reads all of what can be read only once.
+fn spool(mut from: impl Read, memory_max: u64) -> io::Result<AnySource> {
+    let mut memory = Vec::new();
+    from.by_ref().take(memory_max).read_to_end(&mut memory)?;
+    if (memory.len() as u64) < memory_max {
+        return Ok(Box::new(memory));
+    }
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&memory)?;
+    drop(memory);
+    io::copy(&mut from, &mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(Box::new(FileSource::new(file)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_goes_before_the_environment_and_that_before_the_default() {
+        let named = PathBuf::from("a.log");
+        assert_eq!(choose(Some(&named), Some("b.log".into())).unwrap(), named);
+        assert_eq!(choose(None, Some("b.log".into())).unwrap(), PathBuf::from("b.log"));
+        assert_eq!(choose(None, Some("".into())).unwrap(), PathBuf::from("mpsio.log"));
+        assert_eq!(choose(None, None).unwrap(), PathBuf::from("mpsio.log"));
+        assert!(choose(None, Some("b.%p.log".into())).unwrap_err().contains("cannot be guessed"));
+    }
+
+    #[test]
+    fn what_is_spooled_is_the_same_in_memory_and_in_a_file() {
+        let bytes: Vec<u8> = (0..100_u8).collect();
+        for memory_max in [1, 99, 100, 101] {
+            let source = spool(bytes.as_slice(), memory_max).unwrap();
+            let mut read = vec![0; 100];
+            assert_eq!(source.size(), 100);
+            assert_eq!(source.read_at(0, &mut read).unwrap(), 100);
+            assert_eq!(read, bytes);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Views: events to text for people and for line tools. A view knows no file.
+//!
+//! ```text
+//!  Event ─┬─ numeric.rs   000003DEDE6D2FFC   1F 7F1F123F2000 7F1F0E0631F0 2 2400000 0.45
+//!         ├─ columns.rs   000003DEDE6D2FFC GenInit             7F1F123F2000 7F1F0E0631F0 …
+//!         ├─ named.rs     000003DEDE6D2FFC 001F GenInit             arena:00007F1F123F2000 …
+//!         └─ stats.rs     counted, and told at the end
+//!  Log ──── registry.rs   the event types that it declares
+//! ```
+//!
+//! Design: `.dumper`, `.control.output` in `design/telemetry.md`.
+
+pub(crate) mod columns;
+pub(crate) mod named;
+pub(crate) mod numeric;
+pub(crate) mod registry;
+pub(crate) mod stats;
+mod table;
+
+use crate::text;
+use eventlog::reader::{Event, Registry};
+
+/// Columns of the name of an event type, at least: as many as the longest name of the MPS has.
+const NAME_WIDTH_MIN: usize = 19;
+
+/// One line for one event.
+pub(crate) trait View {
+    /// Appends the line, with its end.
+    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>);
+}
+
+/// Columns that the names of all event types of these registries need.
+pub(crate) fn name_width<'a>(registries: impl IntoIterator<Item = &'a Registry>) -> usize {
+    let event_types = registries.into_iter().flat_map(|registry| &registry.event_types);
+    event_types.map(|row| row.name.chars().count()).fold(NAME_WIDTH_MIN, usize::max)
+}
+
+/// Appends the code as the MPS does where the registry is a program's first or the runtime's own (their codes
+/// cannot be confused); with the registry's index before it for others.
+#[inline]
+fn code(event: &Event<'_>, out: &mut Vec<u8>, digits: impl FnOnce(&mut Vec<u8>, u64)) {
+    let index = event.registry.index;
+    if index > 1 {
+        text::decimal(out, index.into());
+        out.push(b':');
+    }
+    digits(out, event.code().into());
+}
+
+/// Appends a name and spaces to the width of all names.
+fn name(out: &mut Vec<u8>, name: &str, width: usize) {
+    out.extend_from_slice(name.as_bytes());
+    text::pad(out, width.saturating_sub(name.chars().count()));
+}

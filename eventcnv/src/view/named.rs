@@ -1,0 +1,66 @@
+//! The named form (`-vv`): names of everything, values by sort, labels as of the event's time.
+//!
+//! ```text
+//!  000003DEDE6E4910 0022 Label               address:0000000000001000["InstClass"] stringId:0000000000000002
+//!  clock            code name                words in as many digits as they have, with the label
+//! ```
+//!
+//! Design: `.dumper`, `.sol.client` in `design/telemetry.md`.
+
+use super::View;
+use crate::text;
+use eventlog::reader::{Event, Value};
+
+/// The named form, with names padded to `name_width`.
+pub(crate) struct Named {
+    pub(crate) name_width: usize,
+}
+
+impl View for Named {
+    #[inline]
+    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+        text::hex16(out, event.ticks);
+        out.push(b' ');
+        super::code(event, out, |out, code| text::hex_zeros(out, code, 4));
+        out.push(b' ');
+        let Some(event_type) = event.event_type else {
+            super::name(out, "[Unknown]", self.name_width);
+            out.extend_from_slice(b" Unknown event.\n");
+            return;
+        };
+        super::name(out, &event_type.name, self.name_width);
+        out.push(b' ');
+        let digits = usize::from(event.registry.platform.word_size) * 2;
+        for (param, value) in event.params() {
+            out.extend_from_slice(param.name.as_bytes());
+            out.push(b':');
+            match value {
+                Value::W(value) => text::hex_zeros(out, value, digits),
+                Value::P(value) | Value::A(value) => {
+                    text::hex_zeros(out, value, digits);
+                    label(event, value, out);
+                }
+                Value::U(value) => text::decimal(out, value.into()),
+                Value::B(value) => out.extend_from_slice(if value { b"True" } else { b"False" }),
+                Value::D(value) => text::double_short(out, value),
+                Value::S(value) => text::quoted(out, value),
+            }
+            out.push(b' ');
+        }
+        out.push(b'\n');
+    }
+}
+
+/// Appends what a pointer or address is called at that time, if it is called anything.
+fn label(event: &Event<'_>, value: u64, out: &mut Vec<u8>) {
+    let Some(id) = event.labels.label_id(value) else { return };
+    out.push(b'[');
+    match event.labels.string(id) {
+        Some(string) => text::quoted(out, string),
+        None => {
+            out.extend_from_slice(b"unknown label ");
+            text::hex(out, id);
+        }
+    }
+    out.push(b']');
+}

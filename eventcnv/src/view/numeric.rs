@@ -1,0 +1,35 @@
+//! The numeric form: MPS's portable text, one event a line, made for other programs.
+//!
+//! ```text
+//!  000003DEDE6D2FFC   1F 7F1F123F2000 7F1F0E0631F0 2 2400000 0.45
+//!  clock, 16 digits  code, 4 columns  values in hexadecimal; doubles as %.10G, strings quoted
+//! ```
+//!
+//! Design: `.dumper` in `design/telemetry.md`.
+
+use super::View;
+use crate::text;
+use eventlog::reader::{Event, Value};
+
+/// The numeric form.
+pub(crate) struct Numeric;
+
+impl View for Numeric {
+    #[inline]
+    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+        text::hex16(out, event.ticks);
+        out.push(b' ');
+        super::code(event, out, |out, code| text::hex_spaces(out, code, 4));
+        for (_, value) in event.params() {
+            out.push(b' ');
+            match value {
+                Value::P(value) | Value::A(value) | Value::W(value) => text::hex(out, value),
+                Value::U(value) => text::hex(out, value.into()),
+                Value::B(value) => out.push(b'0' + u8::from(value)),
+                Value::D(value) => text::double_general(out, value),
+                Value::S(value) => text::quoted(out, value),
+            }
+        }
+        out.push(b'\n');
+    }
+}

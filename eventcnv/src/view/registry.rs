@@ -1,0 +1,84 @@
+//! The event types that a log declares (`--registry`).
+//!
+//! ```text
+//!  registry 1: mps 2.0.0
+//!  CODE  EVENT          KIND  VARIETY  PARAMETERS
+//!  001F  GenInit        Pool  all      P arena, P gen, U serial, …
+//!          A generation was made.
+//! ```
+//!
+//! Design: `.reg`, `.reg.doc` in `design/telemetry.md`.
+
+use eventlog::reader::{EventType, Registry};
+use std::io::{self, Write};
+
+/// Writes all registries.
+pub(crate) fn write<'a>(
+    registries: impl IntoIterator<Item = &'a Registry>,
+    is_shown: impl Fn(&Registry, &EventType) -> bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for (count, registry) in registries.into_iter().enumerate() {
+        if count > 0 {
+            writeln!(out)?;
+        }
+        heading(registry, out)?;
+        let shown: Vec<&EventType> =
+            registry.event_types.iter().filter(|row| is_shown(registry, row)).collect();
+        let width = super::name_width([registry]);
+        if !shown.is_empty() {
+            let (event, kind) = ("EVENT", "KIND");
+            writeln!(out, "\n  CODE  {event:width$}  {kind:8}  VARIETY  PARAMETERS")?;
+        }
+        for event_type in shown {
+            row(registry, event_type, width, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn heading(registry: &Registry, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "registry {}: {} {}", registry.index, registry.name, registry.version)?;
+    if !registry.doc.is_empty() {
+        writeln!(out, "  {}", registry.doc)?;
+    }
+    if !registry.kinds.is_empty() {
+        writeln!(out, "\n  KIND")?;
+    }
+    for kind in &registry.kinds {
+        writeln!(out, "  {:4}  {:8}  {}", kind.index, kind.name, kind.doc)?;
+    }
+    Ok(())
+}
+
+fn row(
+    registry: &Registry,
+    event_type: &EventType,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let kind = match registry.kind(event_type.kind) {
+        Some(kind) => kind.name.to_string(),
+        None => event_type.kind.to_string(),
+    };
+    let variety = match (event_type.retired, event_type.always) {
+        (true, _) => "retired",
+        (false, true) => "all",
+        (false, false) => "cool",
+    };
+    let params =
+        event_type.params.iter().map(|param| format!("{} {}", param.sort.letter(), param.name));
+    let params = params.collect::<Vec<_>>().join(", ");
+    let name = &event_type.name;
+    let line = format!("  {:04X}  {name:width$}  {kind:8}  {variety:7}  {params}", event_type.code);
+    writeln!(out, "{}", line.trim_end())?;
+    if !event_type.doc.is_empty() {
+        writeln!(out, "          {}", event_type.doc)?;
+    }
+    for param in &event_type.params {
+        if !param.doc.is_empty() {
+            writeln!(out, "            {}: {}", param.name, param.doc)?;
+        }
+    }
+    Ok(())
+}

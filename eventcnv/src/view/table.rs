@@ -1,0 +1,53 @@
+//! A table: columns as wide as what stands in them.
+//!
+//! ```text
+//!  kind     events    bytes
+//!  Arena       120     4800      the first column to the left, numbers to the right
+//! ```
+
+/// Rows of cells; the first row is the heading.
+pub(super) struct Table {
+    rows: Vec<Vec<String>>,
+    /// How many columns, from the first, are aligned to the left.
+    left_count: usize,
+}
+
+impl Table {
+    pub(super) fn new(left_count: usize, heading: &[&str]) -> Table {
+        let heading = heading.iter().map(|&cell| cell.to_owned()).collect();
+        Table { rows: vec![heading], left_count }
+    }
+
+    pub(super) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// Whether there is nothing but the heading.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.len() <= 1
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                let cell = if column < self.left_count {
+                    format!("{cell:<width$}  ")
+                } else {
+                    format!("{cell:>width$}  ")
+                };
+                line.push_str(&cell);
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}

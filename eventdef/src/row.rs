@@ -1,0 +1,267 @@
+//! What `events!` makes of one row.
+//!
+//! ```text
+//!  __row ──▶ __sorts: letters known? a string? ──▶ __struct ──▶ struct, new, __ROW
+//!  what the row says   struct Name or Name<'a>            └▶ __event ─▶ Event, unless retired
+//! ```
+//!
+//! Design: `.reg.rel`, `.reg.params` in `design/telemetry.md`.
+
+use crate::EventType;
+
+/// A row as it stands in the list.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The event type.
+    pub event_type: EventType,
+    /// The code, which may be too large for 16 bits.
+    pub code: u64,
+    /// What the row says its kind is.
+    pub kind_name: &'static str,
+}
+
+/// The name of the row that begins with these words.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __row_name {
+    (retired $name:ident) => {
+        $name
+    };
+    ($name:ident) => {
+        $name
+    };
+    ($($other:tt)*) => {
+        $crate::Row
+    };
+}
+
+/// Takes a row apart.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __row {
+    ($doc:tt [$name:ident] $head:tt $params:tt) => {
+        $crate::__row! { @parse $doc [recorded $name] $head $params }
+    };
+    ($doc:tt [retired $name:ident] $head:tt $params:tt) => {
+        $crate::__row! { @parse $doc [retired $name] $head $params }
+    };
+    (@parse $doc:tt [$state:ident $name:ident] ($code:literal, $variety:ident, $kind:ident)
+        { $($(#[doc = $param_doc:expr])* $param:ident : $sort:ident),* $(,)? }) => {
+        $crate::__sorts! { [$($param $sort)*] [] [] $name {
+            $doc $state ($code $variety $kind) { $([$($param_doc),*] $param $sort)* }
+        } }
+    };
+    (@parse $doc:tt [$state:ident $name:ident] $($other:tt)*) => {
+        $crate::__broken_row! { $name
+            "a row is: Name(0x0001, always, Kind) { /// what it is. parameter: P, … }" }
+    };
+    ($doc:tt [$($word:ident)+] $($other:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "event type `", ::core::stringify!($($word)+), "`: only `retired` stands before a name"
+        ));
+    };
+}
+
+/// Looks through the sorts: for one that does not exist, and for a string, which makes the struct
+/// borrow.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __sorts {
+    ([] $generics:tt $life:tt $name:ident { $($row:tt)* }) => {
+        $crate::__struct! { $generics $life $name $($row)* }
+    };
+    ([$param:ident S $($rest:tt)*] $generics:tt $life:tt $($row:tt)*) => {
+        $crate::__sorts! { [$($rest)*] ['a] ['a] $($row)* }
+    };
+    ([$param:ident P $($rest:tt)*] $($row:tt)*) => { $crate::__sorts! { [$($rest)*] $($row)* } };
+    ([$param:ident A $($rest:tt)*] $($row:tt)*) => { $crate::__sorts! { [$($rest)*] $($row)* } };
+    ([$param:ident W $($rest:tt)*] $($row:tt)*) => { $crate::__sorts! { [$($rest)*] $($row)* } };
+    ([$param:ident U $($rest:tt)*] $($row:tt)*) => { $crate::__sorts! { [$($rest)*] $($row)* } };
+    ([$param:ident D $($rest:tt)*] $($row:tt)*) => { $crate::__sorts! { [$($rest)*] $($row)* } };
+    ([$param:ident B $($rest:tt)*] $($row:tt)*) => { $crate::__sorts! { [$($rest)*] $($row)* } };
+    ([$param:ident $sort:ident $($rest:tt)*] $generics:tt $life:tt $name:ident $row:tt) => {
+        $crate::__broken_row! { $name
+            "parameter `", ::core::stringify!($param), "` has sort ", ::core::stringify!($sort),
+            ", but a sort is one of P A W U S D B" }
+    };
+}
+
+/// A row that cannot be read: one error, and a struct so that there are no others.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __broken_row {
+    ($name:ident $($message:expr),+) => {
+        ::core::compile_error!(::core::concat!(
+            "event type `", ::core::stringify!($name), "`: ", $($message),+
+        ));
+        #[doc(hidden)]
+        pub struct $name;
+        impl $name {
+            const __ROW: $crate::Row = $crate::Row::__ROW;
+        }
+    };
+}
+
+/// The struct of a row, and how it is made.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __struct {
+    ([$($generics:tt)*] $life:tt $name:ident [$($doc:expr),*] $state:ident
+        ($code:literal $variety:ident $kind:ident)
+        { $([$($param_doc:expr),*] $param:ident $sort:ident)* }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[allow(non_snake_case, dead_code)]
+        pub struct $name<$($generics)*> {
+            $($(#[doc = $param_doc])* pub $param: $crate::__field!($life $sort),)*
+        }
+
+        #[allow(non_snake_case, dead_code, clippy::too_many_arguments, clippy::new_without_default)]
+        impl<$($generics)*> $name<$($generics)*> {
+            #[doc(hidden)]
+            pub const __ROW: $crate::Row = $crate::Row {
+                event_type: $crate::EventType {
+                    name: $crate::doc::name(::core::stringify!($name)),
+                    code: $code as u64 as u16,
+                    kind: $crate::check::kind_named(Kinds::LIST, ::core::stringify!($kind)),
+                    always: $crate::__variety!($variety $name),
+                    retired: $crate::__retired!($state),
+                    doc: $crate::__doc!([$($doc),*]),
+                    params: &[$($crate::Param {
+                        sort: $crate::Sort::$sort,
+                        name: $crate::doc::name(::core::stringify!($param)),
+                        doc: $crate::__doc!([$($param_doc),*]),
+                    }),*],
+                },
+                code: $code,
+                kind_name: ::core::stringify!($kind),
+            };
+
+            /// The event with these parameters, in the order of the registry.
+            #[inline(always)]
+            pub fn new($($param: $crate::__arg!([impl] $life $sort)),*) -> Self {
+                Self { $($param: $crate::ToField::to_field(&$param)),* }
+            }
+
+            #[doc(hidden)]
+            #[inline(always)]
+            pub fn __new($($param: $crate::__arg!([&impl] $life $sort)),*) -> Self {
+                Self { $($param: $crate::ToField::to_field($param)),* }
+            }
+        }
+
+        $crate::__event! { $state [$($generics)*] $name $($param)* }
+    };
+}
+
+/// What makes a struct an event, unless its row is retired.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __event {
+    (retired $($row:tt)*) => {};
+    (recorded [$($generics:tt)*] $name:ident $($param:ident)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> $crate::Event for $name<$($generics)*> {
+            const TYPE: &'static $crate::EventType = &Self::__ROW.event_type;
+            const FIXED_SIZE: usize =
+                $crate::layout::fixed_size(Self::TYPE.params, $crate::layout::WORD_SIZE);
+
+            #[inline(always)]
+            fn control() -> &'static $crate::Control {
+                &CONTROL
+            }
+
+            #[inline(always)]
+            fn size(&self) -> usize {
+                let size = Self::FIXED_SIZE;
+                $(let size = $crate::field::Field::size_after(self.$param, size);)*
+                size
+            }
+
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn encode(&self, sink: &mut impl $crate::ParamSink) {
+                $($crate::field::Field::put(
+                    self.$param,
+                    const {
+                        let name = ::core::stringify!($param);
+                        $crate::layout::offset_of_name(Self::TYPE.params, name)
+                    },
+                    sink,
+                );)*
+            }
+        }
+    };
+}
+
+/// The type of a field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __field {
+    ([$($life:lifetime)?] S) => { $crate::field::S<$($life)?> };
+    ($life:tt $sort:ident) => { $crate::field::$sort };
+}
+
+/// The type of an argument.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __arg {
+    ([$($by:tt)*] $life:tt P) => { $($by)* $crate::PointerArg };
+    ([$($by:tt)*] $life:tt A) => { $($by)* $crate::AddressArg };
+    ([$($by:tt)*] $life:tt W) => { $($by)* $crate::WordArg };
+    ([$($by:tt)*] $life:tt U) => { $($by)* $crate::UnsignedArg };
+    ([$($by:tt)*] $life:tt D) => { $($by)* $crate::DoubleArg };
+    ([$($by:tt)*] $life:tt B) => { $($by)* $crate::BooleanArg };
+    ([$($by:tt)*] [$($life:lifetime)?] S) => { $($by)* $crate::StringArg<$($life)?> };
+}
+
+/// Whether a row is in the hot variety.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __variety {
+    (always $name:ident) => {
+        true
+    };
+    (sometimes $name:ident) => {
+        false
+    };
+    ($other:ident $name:ident) => {
+        ::core::compile_error!(::core::concat!(
+            "event type `",
+            ::core::stringify!($name),
+            "`: it is recorded `always` or `sometimes`, not `",
+            ::core::stringify!($other),
+            "`"
+        ))
+    };
+}
+
+/// Whether a row is retired.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __retired {
+    (retired) => {
+        true
+    };
+    (recorded) => {
+        false
+    };
+}
+
+impl Row {
+    /// What stands for a row of which the compiler has complained already.
+    pub const __ROW: Row = Row {
+        event_type: EventType {
+            name: "",
+            code: 0,
+            kind: 0,
+            always: false,
+            retired: true,
+            doc: "",
+            params: &[],
+        },
+        code: 0,
+        kind_name: "",
+    };
+}

@@ -1,0 +1,13 @@
+//! `.reg.doc`: a doc string says something.
+
+eventdef::events! {
+    /// A registry that breaks a law.
+    registry "heap" version(1, 0, 0);
+    kinds standard;
+    ///
+    PoolInit(0x0001, always, Pool) {}
+}
+
+fn main() {}
+
+//~ event type `PoolInit`: it has no doc string

@@ -1,0 +1,397 @@
+//! The first pass over a raw MPS stream: from event to event, cut into segments.
+//!
+//! ```text
+//!  │ event │ event │ … │ event │ ???????????? │ event │ event │ …
+//!  └──── segment, ≤ 64 KiB ────┘ └─ skipped ─┘ └──── segment ───
+//!                                 Fault: what, where, how much; then the next place where a chain of events begins
+//! ```
+//!
+//! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust` in `design/telemetry.md`.
+
+use super::decode::decode;
+use super::platform::{Fit, Head, PLATFORMS, Shapes, head, is_size, name};
+use super::recognise::{PREFIX_SIZE, Recognised, recognise, version_of};
+use super::window::Window;
+use crate::reader::fault::{FaultKind, Faults, OpenError};
+use crate::reader::log::{Format, Index, Options, Stream};
+use crate::reader::registry::{Platform, Registry};
+use crate::reader::segment::{KIND_MIXED, Segment};
+use crate::reader::source::Source;
+use eventdef::Version;
+
+/// A segment is cut before it would become larger than this.
+const SEGMENT_SIZE_MAX: usize = 1 << 16;
+/// What must be at hand to judge a place: a chain of events, each of at most 64 KiB.
+const LOOKAHEAD_SIZE: usize = 1 << 18;
+/// How many events must fit, one after another, where reading goes on after damage.
+const CHAIN_COUNT: usize = 4;
+/// How many, where the registry is not at hand and only sizes and clocks can be judged.
+const LOOSE_CHAIN_COUNT: usize = 16;
+/// How far apart clocks may be, of events that only their clocks make plausible: weeks.
+const CLOCK_DISTANCE_MAX: u64 = 1 << 52;
+/// Streams that are told apart in one log; what follows counts as part of the last one.
+const STREAM_COUNT_MAX: usize = 4096;
+
+/// Places that are tried as the beginning of another platform's stream.
+const TRY_COUNT_MAX: usize = 256;
+
+const CUT: &str = "the log ends within this event";
+const BAD_SIZE: &str = "no event has the size that stands here";
+const WRONG_SIZE: &str = "an event has another size than its type";
+const LONE: &str = "what may be an event of unknown type leads to none";
+const HEAD_DAMAGE: &str = "the stream of the Memory Pool System does not begin with an event";
+
+/// Indexes a raw MPS stream. What cannot be one is [`OpenError::NotALog`].
+pub(crate) fn index(source: &dyn Source, options: &Options) -> Result<Index, OpenError> {
+    let mut window = Window::new(source);
+    window.need(PREFIX_SIZE)?;
+    let prefix = window.rest();
+    let prefix = prefix.get(..PREFIX_SIZE).unwrap_or(prefix);
+    let known = match &options.mps_registry {
+        Some(registry) => registry.clone(),
+        None => Registry::new(&eventdef::mps::REGISTRY, PLATFORMS[0]),
+    };
+    let is_all = window.source_size <= prefix.len() as u64;
+    let found = recognise(prefix, is_all, &known).ok_or(OpenError::NotALog)?;
+    let mut indexer = Indexer::new(known, &found);
+    indexer.walk(&mut window)?;
+    Ok(indexer.finish())
+}
+
+/// What stands at a place.
+enum Step {
+    Event(Head),
+    Damage(&'static str),
+}
+
+struct Indexer {
+    known: Registry,
+    shapes: Shapes,
+    /// Kind by code; [`KIND_MIXED`] where the code is unknown.
+    kinds: Vec<u8>,
+    /// The code of EventInit, with which a stream begins in file order.
+    init_code: Option<u16>,
+    is_registry_right: bool,
+    clock: u64,
+    segment: Segment,
+    /// How often another platform's stream was looked for.
+    tries: usize,
+    event_count: u64,
+    /// A bit for each code that was reported as unknown.
+    reported: Box<[u64; 1024]>,
+    streams: Vec<Stream>,
+    registries: Vec<Registry>,
+    segments: Vec<Segment>,
+    faults: Faults,
+}
+
+impl Indexer {
+    fn new(known: Registry, found: &Recognised) -> Indexer {
+        let mut indexer = Indexer {
+            shapes: Shapes::new(&known),
+            known,
+            kinds: Vec::new(),
+            init_code: None,
+            is_registry_right: true,
+            clock: 0,
+            segment: EMPTY,
+            tries: 0,
+            event_count: 0,
+            reported: Box::new([0; 1024]),
+            streams: Vec::new(),
+            registries: Vec::new(),
+            segments: Vec::new(),
+            faults: Faults::default(),
+        };
+        if found.offset > 0 {
+            let size = found.offset as u64;
+            indexer.faults.push(0, FaultKind::Mps { what: HEAD_DAMAGE, size });
+        }
+        indexer.begin_platform(found.offset as u64, found);
+        indexer
+    }
+
+    /// From here on events are of this platform and version.
+    fn begin_platform(&mut self, offset: u64, found: &Recognised) {
+        let mut registry = self.known.clone();
+        registry.stream = self.streams.len() as u16;
+        registry.index = 1;
+        self.is_registry_right = found.is_registry_right;
+        if !found.is_registry_right {
+            let known = self.known.version;
+            self.faults.push(offset, FaultKind::MpsVersion { found: found.version, known });
+            registry.version = found.version.unwrap_or(known);
+            registry.event_types.clear();
+        }
+        if !found.alternatives.is_empty() {
+            let used = name(found.platform);
+            let others = found.alternatives.iter().map(|&other| name(other)).collect();
+            self.faults.push(offset, FaultKind::MpsPlatform { used, others });
+        }
+        registry.lay_out(found.platform);
+        self.shapes = Shapes::new(&registry);
+        let code_last = registry.event_types.last().map_or(0, |row| row.code);
+        let kind = |code| registry.event_type(code).map_or(KIND_MIXED, |row| row.kind);
+        self.kinds = (0..=code_last).map(kind).collect();
+        self.init_code = registry.event_type_named("EventInit").map(|row| row.code);
+        self.registries.push(registry);
+        self.begin_stream(offset, found.platform, found.version);
+    }
+
+    fn begin_stream(&mut self, offset: u64, platform: Platform, version: Option<Version>) {
+        if self.streams.len() < STREAM_COUNT_MAX {
+            let version = version.unwrap_or(self.known.version);
+            self.streams.push(mps_stream(offset, platform, version));
+        }
+    }
+
+    fn walk(&mut self, window: &mut Window) -> Result<(), OpenError> {
+        window.at = self.streams.first().map_or(0, |stream| stream.offset as usize);
+        loop {
+            window.need(LOOKAHEAD_SIZE + 1)?;
+            // Away from the window's end all that is looked at is at hand, and nothing need be asked again.
+            let safe = if window.is_last() { 0 } else { LOOKAHEAD_SIZE };
+            while window.rest().len() > safe {
+                match self.step(window.rest(), window.is_last()) {
+                    Step::Event(event) => {
+                        self.add(window.offset(), event, window.rest());
+                        window.at += event.size;
+                    }
+                    Step::Damage(what) => {
+                        self.skip(window, what)?;
+                        break;
+                    }
+                }
+            }
+            if window.is_last() && window.rest().is_empty() {
+                self.cut();
+                return Ok(());
+            }
+        }
+    }
+
+    /// What stands at the start of `rest`, after which the stream ends if `is_last`.
+    #[inline]
+    fn step(&self, rest: &[u8], is_last: bool) -> Step {
+        let Some(event) = head(self.shapes.platform, rest) else { return Step::Damage(CUT) };
+        let fit = self.shapes.fit(event, rest);
+        if event.size > rest.len() && is_last && fit != Fit::Impossible {
+            return Step::Damage(CUT);
+        }
+        match fit {
+            Fit::Exact => Step::Event(event),
+            Fit::Unknown if self.leads_on(event, rest) => Step::Event(event),
+            Fit::Unknown => Step::Damage(LONE),
+            Fit::Wrong => Step::Damage(WRONG_SIZE),
+            Fit::Impossible => Step::Damage(BAD_SIZE),
+        }
+    }
+
+    /// Whether an event of unknown type can be one: clocks are near, and soon an event of a known type follows,
+    /// or the end. Of another version than the registry's all types are unknown.
+    fn leads_on(&self, event: Head, rest: &[u8]) -> bool {
+        let (mut event, mut rest) = (event, rest);
+        let mut clock = if self.clock == 0 { event.clock } else { self.clock };
+        for _ in 0..LOOSE_CHAIN_COUNT {
+            let is_near = event.clock.abs_diff(clock) < CLOCK_DISTANCE_MAX;
+            if event.code == 0 || event.clock == 0 || !is_near {
+                return false;
+            }
+            clock = event.clock;
+            let Some(next) = rest.get(event.size..) else { return false };
+            let Some(next_event) = head(self.shapes.platform, next) else { return true };
+            match self.shapes.fit(next_event, next) {
+                Fit::Exact => return true,
+                Fit::Unknown => (event, rest) = (next_event, next),
+                Fit::Wrong | Fit::Impossible => return false,
+            }
+        }
+        !self.is_registry_right
+    }
+
+    /// Adds an event to the open segment, which is ended before it would be too large.
+    #[inline]
+    fn add(&mut self, offset: u64, event: Head, bytes: &[u8]) {
+        let kind = self.kinds.get(usize::from(event.code)).copied().unwrap_or(KIND_MIXED);
+        if self.segment.size as usize + event.size > SEGMENT_SIZE_MAX {
+            self.cut();
+        }
+        if kind == KIND_MIXED {
+            self.report_unknown(offset, event.code);
+        }
+        let platform = self.shapes.platform;
+        if Some(event.code) == self.init_code && self.is_within_stream(offset) {
+            let version = version_of(platform, event, bytes);
+            self.cut();
+            self.begin_stream(offset, platform, version);
+        }
+        if self.segment.count == 0 {
+            self.segment = Segment {
+                offset,
+                ticks_min: event.clock,
+                first: self.event_count,
+                stream: (self.streams.len() - 1) as u16,
+                registry: (self.registries.len() - 1) as u32,
+                kind,
+                ..EMPTY
+            };
+        }
+        let segment = &mut self.segment;
+        segment.ticks_min = segment.ticks_min.min(event.clock);
+        segment.ticks_max = segment.ticks_max.max(event.clock);
+        segment.count += 1;
+        segment.size += event.size as u32;
+        segment.kind = if segment.kind == kind { kind } else { KIND_MIXED };
+        self.event_count += 1;
+        self.clock = event.clock;
+    }
+
+    /// Whether a stream has begun, and not just here.
+    fn is_within_stream(&self, offset: u64) -> bool {
+        self.event_count > 0 && self.streams.last().is_some_and(|stream| stream.offset < offset)
+    }
+
+    fn report_unknown(&mut self, offset: u64, code: u16) {
+        // Of another version all codes are unknown, which was said.
+        let Some(bits) = self.reported.get_mut(usize::from(code / 64)) else { return };
+        let bit = 1 << (code % 64);
+        if *bits & bit == 0 && self.is_registry_right {
+            *bits |= bit;
+            self.faults.push(offset, FaultKind::EventUnknown { registry: 1, code });
+        }
+    }
+
+    /// Ends the open segment.
+    fn cut(&mut self) {
+        if self.segment.count > 0 {
+            self.segments.push(self.segment);
+            self.segment = EMPTY;
+        }
+    }
+
+    /// Passes over what is not an event, to the next place from which events follow one another.
+    fn skip(&mut self, window: &mut Window, what: &'static str) -> Result<(), OpenError> {
+        self.cut();
+        let start = window.offset();
+        if let Some(other) = self.other_stream(window.rest(), window.is_last()) {
+            self.begin_platform(start, &other);
+            return Ok(());
+        }
+        let mut found = None;
+        window.at += 1;
+        while found.is_none() {
+            window.need(LOOKAHEAD_SIZE + 1)?;
+            let is_last = window.is_last();
+            let safe = if is_last { 0 } else { LOOKAHEAD_SIZE };
+            while window.rest().len() > safe {
+                if self.is_place(window.rest(), is_last) {
+                    found = Some(None);
+                    break;
+                }
+                if let Some(other) = self.other_stream(window.rest(), is_last) {
+                    found = Some(Some(other));
+                    break;
+                }
+                window.at += 1;
+            }
+            if is_last && found.is_none() {
+                break;
+            }
+        }
+        let size = window.offset() - start;
+        self.faults.push(start, FaultKind::Mps { what, size });
+        if let Some(Some(other)) = found {
+            self.begin_platform(window.offset(), &other);
+        }
+        Ok(())
+    }
+
+    /// Whether reading can go on here.
+    fn is_place(&self, rest: &[u8], is_last: bool) -> bool {
+        if self.is_registry_right {
+            return self.shapes.is_chain(rest, CHAIN_COUNT, is_last);
+        }
+        let mut rest = rest;
+        for index in 0..LOOSE_CHAIN_COUNT {
+            if rest.is_empty() && is_last {
+                return index > 0;
+            }
+            let Some(event) = head(self.shapes.platform, rest) else { return false };
+            let is_near = event.clock.abs_diff(self.clock) < CLOCK_DISTANCE_MAX >> 8;
+            if !is_near || !is_size(self.shapes.platform, event.size) {
+                return false;
+            }
+            let Some(next) = rest.get(event.size..) else { return false };
+            rest = next;
+        }
+        true
+    }
+
+    /// Another stream that begins here, with an EventInit of another platform or version.
+    fn other_stream(&mut self, rest: &[u8], is_last: bool) -> Option<Recognised> {
+        if self.tries >= TRY_COUNT_MAX || self.streams.len() >= STREAM_COUNT_MAX {
+            return None;
+        }
+        let is_init = |&platform: &Platform| {
+            let event = head(platform, rest)?;
+            version_of(platform, event, rest)
+        };
+        PLATFORMS.iter().find_map(is_init)?;
+        self.tries += 1;
+        let prefix = rest.get(..PREFIX_SIZE);
+        let is_all = is_last && prefix.is_none();
+        let found = recognise(prefix.unwrap_or(rest), is_all, &self.known)?;
+        (found.offset == 0 && found.version.is_some()).then_some(found)
+    }
+
+    fn finish(self) -> Index {
+        Index {
+            format: Format::Mps,
+            decode,
+            streams: self.streams,
+            registries: self.registries,
+            segments: self.segments,
+            accounts: Vec::new(),
+            faults: self.faults,
+        }
+    }
+}
+
+/// A segment without events.
+const EMPTY: Segment = Segment {
+    offset: 0,
+    ticks_min: u64::MAX,
+    ticks_max: 0,
+    first: 0,
+    count: 0,
+    size: 0,
+    buffer: 0,
+    thread: 0,
+    registry: 0,
+    stream: 0,
+    kind: KIND_MIXED,
+    flags: 0,
+};
+
+fn mps_stream(offset: u64, platform: Platform, version: Version) -> Stream {
+    Stream {
+        offset,
+        platform,
+        version,
+        architecture: 0,
+        block_size: 0,
+        uuid: [0; 16],
+        boot_id: [0; 16],
+        parent: [0; 16],
+        pid: 0,
+        parent_pid: 0,
+        start: 0,
+        clock_source: 0,
+        clock_rate: 0,
+        producer: "Memory Pool System".into(),
+        host: Box::default(),
+        program: Box::default(),
+        syncs: Vec::new(),
+        closed: false,
+    }
+}

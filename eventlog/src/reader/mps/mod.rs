@@ -1,0 +1,23 @@
+//! Raw streams of the Memory Pool System, which have no header.
+//!
+//! ```text
+//!  first bytes ── recognise.rs ──▶ platform, version
+//!  all bytes ──── index.rs: walk from event to event ──▶ segments of at most 64 KiB, faults
+//!  a segment ──── decode.rs ──▶ located events
+//!
+//!  file order:   │ EventInit Intern │ sync │ Pool: newest … oldest │ Seg: newest … oldest │ sync │ …
+//!                └── one flush: the new events of each kind, newest first ──┘
+//!  time order:   a stable sort of that by clock
+//! ```
+//!
+//! Design: `.req.port`, `.req.back` in `design/telemetry.md`.
+
+mod decode;
+mod index;
+mod platform;
+mod recognise;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub(crate) use index::index;

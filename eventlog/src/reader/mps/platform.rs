@@ -1,0 +1,178 @@
+//! The platforms that a raw MPS stream may have been written on, and how events lie there.
+//!
+//! ```text
+//!  0      2      4        clock at 8 (4 where 64 bits are aligned to 4)
+//!  │ code │ size │ (gap) │ clock: u64 │ parameters at their natural alignment │ padding to a word │
+//!  └─ all in the writer's byte order; `size` is that of the whole event ──────────────────────────┘
+//! ```
+//!
+//! The stream is the C structures of the MPS as they lay in memory. Design: `.req.port` in `design/telemetry.md`.
+
+use crate::reader::registry::{EventType, Platform, Registry, StringEnd};
+use eventdef::Sort;
+
+/// Every platform that is tried, the likelier first.
+pub(super) const PLATFORMS: [Platform; 6] = [
+    platform(false, 8, 8),
+    platform(false, 4, 4),
+    platform(false, 4, 8),
+    platform(true, 8, 8),
+    platform(true, 4, 8),
+    platform(true, 4, 4),
+];
+
+/// A platform whose 64-bit values are aligned to `align_max`: to 8, or to 4 as on a 32-bit x86.
+pub(super) const fn platform(big_endian: bool, word_size: u8, align_max: u8) -> Platform {
+    // The clock comes after code and size, at its alignment.
+    let event_header_size = align_max + 8;
+    Platform { big_endian, word_size, event_header_size, string_end: StringEnd::Nul, align_max }
+}
+
+/// The platform in words.
+pub(super) fn name(platform: Platform) -> &'static str {
+    match (platform.word_size, platform.big_endian, platform.align_max) {
+        (8, false, _) => "64-bit little-endian",
+        (8, true, _) => "64-bit big-endian",
+        (_, false, 4) => "32-bit little-endian, 64-bit values aligned to 4",
+        (_, false, _) => "32-bit little-endian, 64-bit values aligned to 8",
+        (_, true, 4) => "32-bit big-endian, 64-bit values aligned to 4",
+        (_, true, _) => "32-bit big-endian, 64-bit values aligned to 8",
+    }
+}
+
+/// What every event begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) code: u16,
+    pub(super) size: usize,
+    pub(super) clock: u64,
+}
+
+/// Code, size and clock of the event at the start of `bytes`, if they are all there.
+#[inline]
+pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
+    let code = u16_of(platform, *bytes.first_chunk()?);
+    let size = u16_of(platform, *bytes.get(2..)?.first_chunk()?);
+    let clock = bytes.get(usize::from(platform.event_header_size) - 8..)?.first_chunk()?;
+    let clock =
+        if platform.big_endian { u64::from_be_bytes(*clock) } else { u64::from_le_bytes(*clock) };
+    Some(Head { code, size: size.into(), clock })
+}
+
+#[inline]
+fn u16_of(platform: Platform, bytes: [u8; 2]) -> u16 {
+    if platform.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+}
+
+/// Whether an event may have this size.
+#[inline]
+pub(super) fn is_size(platform: Platform, size: usize) -> bool {
+    // A word has four or eight bytes.
+    let below_word = usize::from(platform.word_size) - 1;
+    size >= usize::from(platform.event_header_size) && size & below_word == 0
+}
+
+/// What an event of one type looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The registry has no such code.
+    Unknown,
+    /// It has this size.
+    Fixed(u16),
+    /// A string begins here and gives the event its size.
+    Text(u16),
+}
+
+/// How well an event agrees with the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// The code is known, and the size is the one that it must have.
+    Exact,
+    /// The code is not known; the size could be right.
+    Unknown,
+    /// The code is known, and the size is not what it must have.
+    Wrong,
+    /// No event has this size.
+    Impossible,
+}
+
+/// The shapes of a registry's events on a platform, by code.
+#[derive(Clone, Debug)]
+pub(super) struct Shapes {
+    pub(super) platform: Platform,
+    by_code: Vec<Shape>,
+}
+
+impl Shapes {
+    /// The shapes of a registry that is laid out for a platform.
+    pub(super) fn new(registry: &Registry) -> Shapes {
+        let code_last = registry.event_types.last().map_or(0, |row| row.code);
+        let mut by_code = vec![Shape::Unknown; usize::from(code_last) + 1];
+        for row in &registry.event_types {
+            if let Some(shape) = by_code.get_mut(usize::from(row.code)) {
+                *shape = shape_of(row, registry.platform);
+            }
+        }
+        Shapes { platform: registry.platform, by_code }
+    }
+
+    /// The shape of the events of a code.
+    #[inline]
+    pub(super) fn shape(&self, code: u16) -> Shape {
+        self.by_code.get(usize::from(code)).copied().unwrap_or(Shape::Unknown)
+    }
+
+    /// How well the event at the start of `bytes` agrees. It may go on beyond `bytes`.
+    #[inline]
+    pub(super) fn fit(&self, head: Head, bytes: &[u8]) -> Fit {
+        match self.shape(head.code) {
+            Shape::Fixed(size) if usize::from(size) == head.size => Fit::Exact,
+            _ if !is_size(self.platform, head.size) => Fit::Impossible,
+            Shape::Fixed(_) => Fit::Wrong,
+            Shape::Text(offset) => self.fit_text(offset.into(), head.size, bytes),
+            Shape::Unknown => Fit::Unknown,
+        }
+    }
+
+    /// A string ends in a NUL, for which the MPS leaves four bytes, and at most a word's padding.
+    fn fit_text(&self, offset: usize, size: usize, bytes: &[u8]) -> Fit {
+        let word = usize::from(self.platform.word_size);
+        if size <= offset {
+            return Fit::Wrong;
+        }
+        let Some(string) = bytes.get(offset..size) else { return Fit::Exact };
+        match memchr::memchr(0, string) {
+            // A string with NULs within is longer than it looks: hence not "equal".
+            Some(nul) if (offset + nul + 4).next_multiple_of(word) <= size => Fit::Exact,
+            _ => Fit::Wrong,
+        }
+    }
+
+    /// Whether `count` events of the registry stand one after another at the start of `bytes`; fewer will do
+    /// where they end exactly at the end of `bytes`, which is the end of the stream if `is_all`.
+    pub(super) fn is_chain(&self, bytes: &[u8], count: usize, is_all: bool) -> bool {
+        let mut rest = bytes;
+        for index in 0..count {
+            if rest.is_empty() && is_all {
+                return index > 0;
+            }
+            let Some(head) = head(self.platform, rest) else { return false };
+            if self.fit(head, rest) != Fit::Exact {
+                return false;
+            }
+            let Some(next) = rest.get(head.size..) else { return false };
+            rest = next;
+        }
+        true
+    }
+}
+
+fn shape_of(row: &EventType, platform: Platform) -> Shape {
+    if let Some(string) = row.params.last().filter(|param| param.sort == Sort::S) {
+        return u16::try_from(string.offset).map_or(Shape::Unknown, Shape::Text);
+    }
+    // The structure is rounded up to the alignment of its clock, then to a pointer.
+    let align = u32::from(platform.align_max.max(platform.word_size));
+    let size = row.size_min.checked_next_multiple_of(align);
+    size.and_then(|size| u16::try_from(size).ok()).map_or(Shape::Unknown, Shape::Fixed)
+}

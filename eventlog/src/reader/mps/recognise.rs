@@ -1,0 +1,173 @@
+//! Which platform wrote a raw MPS stream, told from its first events.
+//!
+//! ```text
+//!  first bytes ─┬─ as 64-bit little-endian ── walk, count events that fit the registry ──┐
+//!               ├─ as 32-bit little-endian ── …                                          ├─▶ the best, or none
+//!               └─ … (six platforms)                                                     ┘
+//!                    EventInit on the way says the version and the word width: it wins
+//! ```
+//!
+//! An MPS stream has no header. Design: `.req.port`, `.sol.head` in `design/telemetry.md`.
+
+use super::platform::{Fit, Head, PLATFORMS, Shapes, head};
+use crate::reader::registry::{Platform, Registry};
+use eventdef::Version;
+
+/// How many bytes of a stream are looked at.
+pub(super) const PREFIX_SIZE: usize = 1 << 17;
+/// How many events are walked on each platform.
+const EVENT_COUNT_MAX: usize = 1024;
+/// How many events in a row must fit where something else came before them.
+const CHAIN_COUNT_MIN: usize = 8;
+
+/// A raw MPS stream, recognised.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Recognised {
+    /// The platform that wrote it.
+    pub(super) platform: Platform,
+    /// Others that its first events would fit as well.
+    pub(super) alternatives: Vec<Platform>,
+    /// The version, if the stream says it.
+    pub(super) version: Option<Version>,
+    /// Whether the registry at hand describes its events.
+    pub(super) is_registry_right: bool,
+    /// Where its first event is.
+    pub(super) offset: usize,
+}
+
+/// What a walk on one platform found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Walk {
+    exact: usize,
+    unknown: usize,
+    wrong: usize,
+    version: Option<Version>,
+    /// Whether it came to the end of the bytes (or of what is walked), and not upon what cannot be an event.
+    is_whole: bool,
+    /// Whether the clocks lie within a few weeks.
+    are_clocks_near: bool,
+}
+
+impl Walk {
+    fn count(&self) -> usize {
+        self.exact + self.unknown + self.wrong
+    }
+
+    /// What is compared: a stream that says its version, then how many events fit.
+    fn score(&self) -> (bool, usize) {
+        (self.version.is_some(), (2 * self.exact + self.unknown).saturating_sub(2 * self.wrong))
+    }
+
+    /// Whether this can be a stream of the registry's version.
+    fn is_of_registry(&self) -> bool {
+        let is_long = self.is_whole || self.exact >= CHAIN_COUNT_MIN;
+        self.exact > 0 && self.exact >= 4 * self.wrong && self.exact >= self.unknown && is_long
+    }
+
+    /// Whether this can be a stream of some version.
+    fn is_stream(&self) -> bool {
+        let is_long = self.count() >= 4 * CHAIN_COUNT_MIN && self.are_clocks_near;
+        self.is_of_registry() || self.version.is_some() || is_long
+    }
+}
+
+/// The platform of the raw MPS stream that begins with these bytes. `None`: they do not begin one.
+///
+/// `is_all` says that the stream has no more than these bytes.
+pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Option<Recognised> {
+    let shapes = PLATFORMS.map(|platform| {
+        let mut registry = registry.clone();
+        registry.lay_out(platform);
+        Shapes::new(&registry)
+    });
+    at(bytes, is_all, registry, &shapes).or_else(|| later(bytes, is_all, registry, &shapes))
+}
+
+/// Where the first bytes are damaged: the first place from which many events fit.
+fn later(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> Option<Recognised> {
+    for (offset, rest) in (0..bytes.len()).filter_map(|offset| Some((offset, bytes.get(offset..)?)))
+    {
+        if shapes.iter().any(|shapes| shapes.is_chain(rest, CHAIN_COUNT_MIN, false)) {
+            return Some(Recognised { offset, ..at(rest, is_all, registry, shapes)? });
+        }
+    }
+    None
+}
+
+fn at(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> Option<Recognised> {
+    let walks: Vec<(Platform, Walk)> = shapes
+        .iter()
+        .map(|shapes| (shapes.platform, walk(bytes, is_all, shapes)))
+        .filter(|(_, walk)| walk.is_stream())
+        .collect();
+    let best = walks.iter().map(|(_, walk)| walk.score()).max()?;
+    let mut equals = walks.iter().filter(|(_, walk)| walk.score() == best);
+    let &(platform, walk) = equals.next()?;
+    let version = walk.version;
+    // A minor version adds event types and changes none.
+    let is_version_right = version.is_none_or(|version| {
+        (version.major, version.median) == (registry.version.major, registry.version.median)
+    });
+    Some(Recognised {
+        platform,
+        alternatives: equals.map(|&(platform, _)| platform).collect(),
+        version,
+        is_registry_right: is_version_right && (version.is_some() || walk.is_of_registry()),
+        offset: 0,
+    })
+}
+
+fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
+    let mut walk = Walk { are_clocks_near: true, ..Walk::default() };
+    let mut rest = bytes;
+    let mut clock_first = None;
+    while walk.count() < EVENT_COUNT_MAX {
+        let Some(head) = head(shapes.platform, rest) else {
+            walk.is_whole = true;
+            return walk;
+        };
+        match shapes.fit(head, rest) {
+            // What goes on beyond a stream that is all here is not an event, or was cut: it counts for nothing.
+            fit if head.size > rest.len() && is_all => {
+                walk.is_whole = walk.count() > 0 && fit == Fit::Exact;
+                return walk;
+            }
+            Fit::Exact => walk.exact += 1,
+            Fit::Unknown => walk.unknown += 1,
+            Fit::Wrong => walk.wrong += 1,
+            Fit::Impossible => return walk,
+        }
+        walk.version = walk.version.or_else(|| version_of(shapes.platform, head, rest));
+        let clock_first = *clock_first.get_or_insert(head.clock);
+        walk.are_clocks_near &= head.clock != 0 && head.clock.abs_diff(clock_first) < 1 << 52;
+        rest = rest.get(head.size..).unwrap_or_default();
+    }
+    walk.is_whole = true;
+    walk
+}
+
+/// The version, if this is an EventInit: of any version, for its code was not always the same. It has the
+/// parameters major, median, minor, maxCode, maxNameLen, wordWidth (U) and, since 1.1, clocksPerSec (W).
+pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option<Version> {
+    let word = usize::from(platform.word_size);
+    let end = usize::from(platform.event_header_size) + 6 * 4;
+    let align = usize::from(platform.align_max.max(platform.word_size));
+    let with_clocks = (end.next_multiple_of(word) + word).next_multiple_of(align);
+    if head.size != with_clocks && head.size != end.next_multiple_of(align) {
+        return None;
+    }
+    let unsigned = |index: usize| {
+        let offset = usize::from(platform.event_header_size) + 4 * index;
+        let value = bytes.get(offset..)?.first_chunk()?;
+        Some(if platform.big_endian {
+            u32::from_be_bytes(*value)
+        } else {
+            u32::from_le_bytes(*value)
+        })
+    };
+    let small = |index: usize, max: u16| u16::try_from(unsigned(index)?).ok().filter(|&n| n <= max);
+    let version = Version { major: small(0, 99)?, median: small(1, 999)?, minor: small(2, 999)? };
+    let (_code_max, name_max) = (small(3, u16::MAX)?, small(4, 99)?);
+    let is_plausible = version.major > 0 && name_max >= 8 && unsigned(5)? == 8 * word as u32;
+    is_plausible.then_some(version)
+}

@@ -1,0 +1,214 @@
+//! Switching kinds on and off: from the environment, and by the program.
+//!
+//! ```text
+//!  MPS_TELEMETRY_CONTROL ──▶ output of every registry, when it is registered
+//!  control::set, reset   ──▶ output of every registry, now and later     of(&CONTROL) ──▶ of one registry
+//! ```
+//!
+//! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
+
+use crate::names;
+use crate::plinth::FilePlinth;
+use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
+use crate::report::{self, Text};
+use crate::sync::{Entry, Locked};
+use crate::{intern, stream, sys};
+use core::ffi::CStr;
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use eventdef::Control;
+
+/// The environment variable that says which kinds are output.
+pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
+/// The environment variable that says what the log is called.
+pub const FILENAME_VARIABLE: &CStr = c"MPS_TELEMETRY_FILENAME";
+/// What the log is called otherwise.
+pub const FILENAME_DEFAULT: &str = "mpsio.log";
+/// The longest value of a variable that is looked at, in bytes.
+const VALUE_SIZE_MAX: usize = 4096;
+/// Words of the control variable of which it is remembered that they were reported, at most.
+const WORD_COUNT_MAX: usize = 64;
+
+/// What was set and reset for all registries: bits that a registry begins with, and bits that it begins without.
+static SET: AtomicU64 = AtomicU64::new(0);
+static RESET: AtomicU64 = AtomicU64::new(0);
+static RECORDED: AtomicU64 = AtomicU64::new(u64::MAX);
+/// The words that were reported as unknown, a bit each.
+static REPORTED: Locked<u64> = Locked::new(0);
+const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
+
+/// The kinds that are output in any registry, by their index.
+pub fn get() -> u64 {
+    registration::all().fold(SET.load(Ordering::Relaxed), |mask, registered| {
+        mask | registered.control.output().load(Ordering::Relaxed)
+    })
+}
+
+/// Switches the output of kinds on, in every registry: those that are registered, and those to come.
+///
+/// What the buffers of these kinds still hold comes out too, with the next block or [flush](crate::flush()).
+pub fn set(kinds: impl Into<u64>) {
+    let kinds = kinds.into();
+    SET.fetch_or(kinds, Ordering::Relaxed);
+    RESET.fetch_and(!kinds, Ordering::Relaxed);
+    change_all(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
+}
+
+/// Switches the output of kinds off, in every registry.
+pub fn reset(kinds: impl Into<u64>) {
+    let kinds = kinds.into();
+    SET.fetch_and(!kinds, Ordering::Relaxed);
+    RESET.fetch_or(kinds, Ordering::Relaxed);
+    change_all(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
+}
+
+/// The kinds that are recorded in registries to come; what every registry has, if it was never set for one alone.
+pub fn recorded() -> u64 {
+    RECORDED.load(Ordering::Relaxed)
+}
+
+/// Switches the recording of kinds on, in every registry.
+pub fn set_recorded(kinds: impl Into<u64>) {
+    let kinds = kinds.into();
+    RECORDED.fetch_or(kinds, Ordering::Relaxed);
+    change_all(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
+}
+
+/// Switches the recording of kinds off, in every registry.
+pub fn reset_recorded(kinds: impl Into<u64>) {
+    let kinds = kinds.into();
+    RECORDED.fetch_and(!kinds, Ordering::Relaxed);
+    change_all(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
+}
+
+/// The masks of one registry, registered now if it was not: its `CONTROL`.
+pub fn of(control: &'static Control) -> RegistryControl {
+    registration::register(&Entry::new(), control);
+    RegistryControl { control }
+}
+
+/// The masks of one registry.
+#[derive(Clone, Copy, Debug)]
+pub struct RegistryControl {
+    control: &'static Control,
+}
+
+impl RegistryControl {
+    /// The kinds that are output.
+    pub fn output(self) -> u64 {
+        self.control.output().load(Ordering::Relaxed)
+    }
+
+    /// Switches the output of kinds on.
+    pub fn set_output(self, kinds: impl Into<u64>) {
+        let kinds = kinds.into();
+        self.change(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
+    }
+
+    /// Switches the output of kinds off.
+    pub fn reset_output(self, kinds: impl Into<u64>) {
+        let kinds = kinds.into();
+        self.change(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
+    }
+
+    /// The kinds that are recorded in memory.
+    pub fn recorded(self) -> u64 {
+        self.control.recorded().load(Ordering::Relaxed)
+    }
+
+    /// Switches the recording of kinds on.
+    pub fn set_recorded(self, kinds: impl Into<u64>) {
+        let kinds = kinds.into();
+        self.change(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
+    }
+
+    /// Switches the recording of kinds off.
+    pub fn reset_recorded(self, kinds: impl Into<u64>) {
+        let kinds = kinds.into();
+        self.change(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
+    }
+
+    fn change(self, change: &dyn Fn(&Control) -> u64) {
+        change(self.control);
+        let entry = Entry::new();
+        let registered = |found: &&Registered| core::ptr::eq(found.control, self.control);
+        if let Some(registered) = registration::all().find(registered) {
+            settle(&entry, registered);
+        }
+    }
+}
+
+fn change_all(change: &dyn Fn(&Control) -> u64) {
+    let entry = Entry::new();
+    for registered in registration::all().skip(1) {
+        change(registered.control);
+        settle(&entry, registered);
+    }
+}
+
+/// The masks were changed: the store says so, and where something is output there is a stream.
+fn settle(entry: &Entry, registered: &Registered) {
+    intern::record_control(entry, registered);
+    if registered.control.output().load(Ordering::Relaxed) != 0 {
+        stream::ensure(entry);
+    }
+}
+
+/// Gives a registry the masks that it begins with.
+pub(crate) fn apply_environment(control: &Control) {
+    let mut value = [0; VALUE_SIZE_MAX];
+    let value = sys::environment(CONTROL_VARIABLE, &mut value).unwrap_or_default();
+    let named = |word| names::mask(word, control.registry).unwrap_or(0);
+    let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
+    let output = (wanted | SET.load(Ordering::Relaxed)) & !RESET.load(Ordering::Relaxed);
+    control.output().fetch_or(output, Ordering::Relaxed);
+    control.recorded().fetch_and(RECORDED.load(Ordering::Relaxed), Ordering::Relaxed);
+    report_unknown(value);
+}
+
+/// Reports, once each, words that are the name of no kind of the registries so far.
+fn report_unknown(value: &[u8]) {
+    let Some(mut reported) = REPORTED.lock_waiting() else { return };
+    for (index, word) in names::words(value).enumerate().take(WORD_COUNT_MAX) {
+        let known = registration::all()
+            .skip(1)
+            .any(|each| names::mask(word, each.control.registry).is_some());
+        if !known && *reported & 1 << index == 0 {
+            *reported |= 1 << index;
+            let word = Text(word);
+            report::say(format_args!(
+                "MPS_TELEMETRY_CONTROL: there is no kind `{word}`; there are: {KindNames}, or `all`"
+            ));
+        }
+    }
+}
+
+/// The names of all kinds there are.
+struct KindNames;
+
+impl fmt::Display for KindNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names = [""; eventdef::KIND_COUNT_MAX * 2];
+        let mut count = 0;
+        for kind in registration::all().skip(1).flat_map(|each| each.control.registry.kinds) {
+            if count < names.len() && !names[..count].contains(&kind.name) {
+                f.write_str(if count == 0 { "" } else { " " })?;
+                f.write_str(kind.name)?;
+                names[count] = kind.name;
+                count += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The file that the environment names; `None` if the name is too long.
+pub(crate) fn file_plinth() -> Option<FilePlinth> {
+    let mut value = [0; VALUE_SIZE_MAX];
+    let value = sys::environment(FILENAME_VARIABLE, &mut value).filter(|value| !value.is_empty());
+    let mut name = [0; VALUE_SIZE_MAX];
+    let value = value.unwrap_or(FILENAME_DEFAULT.as_bytes());
+    FilePlinth::new(names::file_name(value, sys::process_ids().0, &mut name)?)
+}
+
+const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);

@@ -1,0 +1,241 @@
+//! The store: strings, labels, threads, losses, masks. Buffer 0, never overwritten, written whatever the masks say.
+//!
+//! ```text
+//!  intern("word counter") ──▶ 7        label(pool, 7)
+//!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ block 2 …   up to a named maximum; all kept in memory
+//! ```
+//!
+//! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
+
+use crate::losses::{self, Cause, Counts, Losses};
+use crate::memory::{Block, Blocks, Claim, Custody};
+use crate::registration::{self, Registered};
+use crate::ring::{Outlet, Progress};
+use crate::stream::{self, Standing};
+use crate::sync::{Entry, Locked};
+use crate::{clock, memory};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use eventdef::{Event, store};
+use eventlog::format::{
+    BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, BlockHeader, BlockType, EVENT_SIZE_MAX,
+};
+
+/// Blocks of the store, at most: 64 MiB of the usual size.
+pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
+
+/// The number of an interned string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StringId(usize);
+
+impl StringId {
+    /// No string: what is labelled so has no label.
+    pub const NONE: StringId = StringId(0);
+
+    /// The number.
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+struct Store {
+    custody: Custody,
+    blocks: [Option<Block>; STORE_BLOCK_COUNT_MAX],
+    block_count: usize,
+    /// Blocks that went out whole.
+    done: usize,
+    progress: Progress,
+    base: u64,
+    /// Ticks of the newest event: none is before it, so that an Intern precedes its Labels (`.store.before`).
+    ticks: u64,
+    told: u64,
+}
+
+static STORE: Locked<Store> = Locked::new(Store {
+    custody: Custody::new(),
+    blocks: [None; STORE_BLOCK_COUNT_MAX],
+    block_count: 0,
+    done: 0,
+    progress: Progress::NONE,
+    base: 0,
+    ticks: 0,
+    told: 0,
+});
+static COUNTS: Counts = Counts::new();
+static STRING: AtomicUsize = AtomicUsize::new(1);
+
+/// Gives a string a number, by which [`label`] and event types with a string number refer to it. Each call gives a new
+/// number. [`StringId::NONE`] where it could not be kept: it is longer than an event may be, or the store is full.
+pub fn intern(string: impl AsRef<[u8]>) -> StringId {
+    let entry = Entry::new();
+    if !registration::prepare_only(&entry) {
+        COUNTS.discard(Cause::Nested, 1);
+        return StringId::NONE;
+    }
+    let id = STRING.fetch_add(1, Ordering::Relaxed);
+    let kept = record(&entry, store::Intern::new(id, string.as_ref()));
+    if kept { StringId(id) } else { StringId::NONE }
+}
+
+/// Calls something by a string from now on: a pointer, an address, or any word.
+pub fn label<T: ?Sized>(what: *const T, string: StringId) {
+    label_address(what.cast::<()>().addr(), string);
+}
+
+/// The same for an address that is no pointer.
+pub fn label_address(address: usize, string: StringId) {
+    let entry = Entry::new();
+    if !registration::prepare_only(&entry) {
+        COUNTS.discard(Cause::Nested, 1);
+        return;
+    }
+    record(&entry, store::Label::new(address, string.0));
+}
+
+/// Says that a thread began to record (`.store.thread`).
+pub(crate) fn record_thread(entry: &Entry, index: u32, number: usize, name: &[u8]) {
+    record(entry, store::Thread::new(index, number, name));
+}
+
+/// Says what the masks of a registry are (`.store.control`).
+pub(crate) fn record_control(entry: &Entry, registered: &Registered) {
+    let [recorded, output] = [registered.control.recorded(), registered.control.output()]
+        .map(|mask| mask.load(Ordering::Relaxed));
+    let [recorded_low, output_low] = [recorded, output].map(|mask| mask as u32);
+    let [recorded_high, output_high] = [recorded, output].map(|mask| (mask >> 32) as u32);
+    let index = u32::from(registered.index);
+    let event = store::Control::new(index, recorded_low, recorded_high, output_low, output_high);
+    record(entry, event);
+}
+
+/// Says what no buffer could count (`.store.discarded`).
+fn record_discarded(entry: &Entry) {
+    losses::tell(&mut |slot, cause, count| {
+        let owner = registration::owner(slot);
+        let registry = owner.map_or(u32::from(u16::MAX), |(found, _)| u32::from(found.index));
+        let kind = owner.map_or(slot as u32 % 64, |(_, kind)| u32::from(kind));
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        record(entry, store::Discarded::new(registry, kind, cause as u32, count));
+    });
+}
+
+/// Records an event of registry 0; false if it was discarded, and counted.
+fn record<E: Event>(entry: &Entry, event: E) -> bool {
+    let size = event.size();
+    if size > EVENT_SIZE_MAX || size > memory::block_size() - BLOCK_HEADER_SIZE {
+        COUNTS.discard(Cause::Large, 1);
+        return false;
+    }
+    let Some(mut store) = STORE.lock(entry) else {
+        COUNTS.discard(Cause::Nested, 1);
+        return false;
+    };
+    let encode = |claim: &mut Claim| event.encode(claim);
+    let put =
+        store.put(E::CODE, size, &encode) || (store.begin() && store.put(E::CODE, size, &encode));
+    if !put {
+        COUNTS.discard(Cause::Full, 1);
+        return false;
+    }
+    // What the block before held goes out, if there is a stream.
+    store.send_full(entry);
+    true
+}
+
+/// Sends what the stream does not have, if there is one.
+pub(crate) fn flush(entry: &Entry) {
+    record_discarded(entry);
+    if stream::standing() != Standing::Open {
+        return;
+    }
+    let Some(mut store) = STORE.lock(entry) else { return };
+    if store.send_full(entry) {
+        store.send_open(entry);
+    }
+}
+
+/// The store's counts.
+pub(crate) fn losses(entry: &Entry) -> Losses {
+    let store = STORE.lock(entry);
+    let newest = store.as_ref().and_then(|store| store.newest());
+    let recorded =
+        newest.map_or(0, |block| block.header().first.get() + u64::from(block.state().1));
+    Losses::of(recorded, &COUNTS)
+}
+
+impl Store {
+    fn newest(&self) -> Option<Block> {
+        *self.blocks.get(self.block_count.checked_sub(1)?)?
+    }
+
+    /// Begins the next block; false if there can be none.
+    fn begin(&mut self) -> bool {
+        let Some(place) = self.blocks.get(self.block_count) else { return false };
+        debug_assert!(place.is_none());
+        let Some(block) = Blocks::map(1).map(|blocks| blocks.get(0)) else { return false };
+        let first = self.newest().map_or(0, |newest| {
+            newest.put_sync(clock::sync());
+            newest.header().first.get() + u64::from(newest.state().1)
+        });
+        let ticks = clock::ticks().max(self.ticks);
+        let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
+        header.stream = stream::id();
+        header.sequence = (self.block_count as u64).into();
+        header.first = first.into();
+        header.base = ticks.into();
+        header.base_last = ticks.into();
+        block.begin(&header);
+        self.blocks[self.block_count] = Some(block);
+        self.block_count += 1;
+        self.base = ticks;
+        true
+    }
+
+    /// Puts an event into the newest block; false if there is no room.
+    fn put(&mut self, code: u16, size: usize, encode: &dyn Fn(&mut Claim)) -> bool {
+        let Some(block) = self.newest() else { return false };
+        let ticks = clock::ticks().max(self.ticks);
+        if u32::try_from(ticks - self.base).is_err() {
+            if block.state().0 as usize - BLOCK_HEADER_SIZE < size + BASE_RECORD_SIZE {
+                return false;
+            }
+            let Some(claim) = block.claim(BASE_RECORD_SIZE) else { return false };
+            claim.publish_base(&BaseRecord::new(ticks, self.base));
+            self.base = ticks;
+        }
+        let Some(mut claim) = block.claim(size) else { return false };
+        claim.put_header(code, (ticks - self.base) as u32);
+        encode(&mut claim);
+        claim.publish();
+        self.ticks = ticks;
+        true
+    }
+
+    /// Sends the full blocks that did not go out yet, if there is a stream; false if that must wait.
+    fn send_full(&mut self, entry: &Entry) -> bool {
+        if stream::standing() != Standing::Open {
+            return false;
+        }
+        while self.done + 1 < self.block_count {
+            let Some(block) = self.blocks[self.done] else { return false };
+            let outlet = Outlet { entry, custody: &self.custody, counts: &COUNTS };
+            if !outlet.send(block, &mut self.progress) {
+                return false;
+            }
+            self.done += 1;
+        }
+        true
+    }
+
+    /// Sends what is new in the newest block.
+    fn send_open(&mut self, entry: &Entry) {
+        let Some(block) = self.newest() else { return };
+        let told = COUNTS.sum();
+        if self.progress.is_all_of(block) && told == self.told {
+            return;
+        }
+        let outlet = Outlet { entry, custody: &self.custody, counts: &COUNTS };
+        if outlet.send_part(block, &mut self.progress) {
+            self.told = told;
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What was not recorded or not output: the counts, by cause.
+//!
+//! ```text
+//!  requested = recorded + full + nested + large        recorded = in the log + overwritten + io + still in memory
+//! ```
+//!
+//! Nothing is lost in silence: the counts travel in block headers. Those of events that no buffer could count go to
+//! the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`, `.store.discarded` in
+//! `design/format.md`.
+
+use crate::thread::SLOT_COUNT;
+use core::ops::AddAssign;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use eventlog::format::BlockHeader;
+
+/// Why an event was discarded. The numbers are those of `.store.discarded`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Full = 0,
+    Nested = 1,
+    Large = 2,
+    Io = 3,
+}
+
+pub(crate) const CAUSES: [Cause; 4] = [Cause::Full, Cause::Nested, Cause::Large, Cause::Io];
+
+/// The counts of a buffer.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    discarded: [AtomicU64; CAUSES.len()],
+    overwritten: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) const fn new() -> Counts {
+        Counts { discarded: [const { AtomicU64::new(0) }; 4], overwritten: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn discard(&self, cause: Cause, count: u64) {
+        self.discarded[cause as usize].fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn overwrite(&self, count: u64) {
+        self.overwritten.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn discarded(&self, cause: Cause) -> u64 {
+        self.discarded[cause as usize].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn overwritten(&self) -> u64 {
+        self.overwritten.load(Ordering::Relaxed)
+    }
+
+    /// All of them in one number, which changes when one does.
+    pub(crate) fn sum(&self) -> u64 {
+        let discarded = CAUSES.map(|cause| self.discarded(cause)).iter().sum::<u64>();
+        discarded.wrapping_add(self.overwritten())
+    }
+
+    /// Puts them into a header (`.block.discarded`, `.block.overwritten`).
+    pub(crate) fn put(&self, header: &mut BlockHeader) {
+        let clamped = |cause| u32::try_from(self.discarded(cause)).unwrap_or(u32::MAX).into();
+        header.discarded_full = clamped(Cause::Full);
+        header.discarded_nested = clamped(Cause::Nested);
+        header.discarded_large = clamped(Cause::Large);
+        header.discarded_io = clamped(Cause::Io);
+        header.overwritten = self.overwritten().into();
+    }
+}
+
+/// Counts of events, as the program may ask for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Annotations that were passed with their kind recorded.
+    pub requested: u64,
+    /// Events recorded in memory.
+    pub recorded: u64,
+    /// Recorded events that were overwritten, because their kind was not output.
+    pub overwritten: u64,
+    /// Discarded: no room, and no way to make any.
+    pub full: u64,
+    /// Discarded: requested by a signal handler in the middle of recording another of the kind.
+    pub nested: u64,
+    /// Discarded: larger than a block holds.
+    pub large: u64,
+    /// Recorded events that the host failed to write.
+    pub io: u64,
+}
+
+impl Losses {
+    pub(crate) fn of(recorded: u64, counts: &Counts) -> Losses {
+        let [full, nested, large, io] = CAUSES.map(|cause| counts.discarded(cause));
+        let requested = recorded + full + nested + large;
+        Losses { requested, recorded, overwritten: counts.overwritten(), full, nested, large, io }
+    }
+}
+
+impl AddAssign for Losses {
+    fn add_assign(&mut self, other: Losses) {
+        self.requested += other.requested;
+        self.recorded += other.recorded;
+        self.overwritten += other.overwritten;
+        self.full += other.full;
+        self.nested += other.nested;
+        self.large += other.large;
+        self.io += other.io;
+    }
+}
+
+/// What no buffer could count: by slot, which says registry and kind.
+static UNHOUSED: [Counts; SLOT_COUNT] = [const { Counts::new() }; SLOT_COUNT];
+/// Whether there is something in `UNHOUSED` that the store was not told.
+static UNTOLD: AtomicBool = AtomicBool::new(false);
+
+/// Counts an event that has no buffer.
+pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
+    UNHOUSED[slot % SLOT_COUNT].discard(cause, count);
+    UNTOLD.store(true, Ordering::Release);
+}
+
+/// The counts of a slot's events that had no buffer.
+pub(crate) fn unhoused(slot: usize) -> &'static Counts {
+    &UNHOUSED[slot % SLOT_COUNT]
+}
+
+/// Gives the counts of all slots that had losses, if some were added since the last time.
+pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64)) {
+    if !UNTOLD.swap(false, Ordering::Acquire) {
+        return;
+    }
+    for (slot, counts) in UNHOUSED.iter().enumerate() {
+        for cause in CAUSES {
+            match counts.discarded(cause) {
+                0 => {}
+                count => tell(slot, cause, count),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eventlog::format::BlockType;
+
+    /// `.block.discarded`, `.block.overwritten`
+    #[test]
+    fn counts_of_32_bits_stay_at_their_greatest() {
+        let counts = Counts::new();
+        counts.discard(Cause::Nested, u64::from(u32::MAX) + 7);
+        counts.discard(Cause::Io, 3);
+        counts.overwrite(u64::from(u32::MAX) + 9);
+        let mut header = BlockHeader::native(BlockType::Events, 12);
+        counts.put(&mut header);
+        assert_eq!(header.discarded_nested.get(), u32::MAX);
+        assert_eq!((header.discarded_full.get(), header.discarded_io.get()), (0, 3));
+        assert_eq!(header.overwritten.get(), u64::from(u32::MAX) + 9);
+    }
+}

@@ -1,0 +1,114 @@
+//! A block of parts, as it is put together in memory.
+//!
+//! ```text
+//!  │ header │ part │ part │ part │ 0 0 0 … │         written: up to here the host has it
+//!            └ 128 ─ payload ─ zeros to 8  └ used
+//! ```
+//!
+//! Knows no lock and no host. Design: section 4 of `design/format.md`.
+
+use eventlog::format::{
+    BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_HEADER_SIZE, StreamHeader,
+};
+
+/// What parts are aligned to.
+const PART_ALIGNMENT: usize = 8;
+
+/// A parts block, or the header block.
+pub(crate) struct PartsBlock {
+    bytes: &'static mut [u8],
+    place: u64,
+    used: usize,
+    written: usize,
+}
+
+impl PartsBlock {
+    /// Begins block 0: the stream header, then parts (`.header.parts`).
+    pub(crate) fn begin_stream(bytes: &'static mut [u8], header: &StreamHeader) -> PartsBlock {
+        bytes[..STREAM_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(header));
+        PartsBlock { bytes, place: 0, used: STREAM_HEADER_SIZE, written: 0 }
+    }
+
+    /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream, at a place of its own.
+    pub(crate) fn begin(&mut self, place: u64, sequence: u64, stream: [u8; 8]) {
+        let size = self.bytes.len() as u32;
+        let mut header = BlockHeader::native(BlockType::Parts, size.ilog2() as u8);
+        header.stream = stream;
+        header.last = size.into();
+        header.top = size.into();
+        header.sequence = sequence.into();
+        header.seal(&[]);
+        self.bytes.fill(0);
+        self.bytes[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        self.place = place;
+        self.used = BLOCK_HEADER_SIZE;
+        self.written = 0;
+    }
+
+    /// The most that the payload of a part may have in a parts block of this size (`.parts.fits`).
+    pub(crate) fn payload_size_max(block_size: usize) -> usize {
+        block_size - 2 * BLOCK_HEADER_SIZE
+    }
+
+    /// The most that the payload of the next part may have here, if there can be one.
+    pub(crate) fn room(&self) -> Option<usize> {
+        self.bytes.len().checked_sub(self.used + BLOCK_HEADER_SIZE)
+    }
+
+    /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its top − last bytes, which `fill`
+    /// puts. False if it does not fit.
+    pub(crate) fn push(
+        &mut self,
+        mut header: BlockHeader,
+        fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+    ) -> bool {
+        let size = header.payload_size();
+        if self.room().is_none_or(|room| room < size) {
+            return false;
+        }
+        let (head, rest) = self.bytes[self.used..].split_at_mut(BLOCK_HEADER_SIZE);
+        let payload = &mut rest[..size];
+        fill(&mut header, payload);
+        header.seal(payload);
+        head.copy_from_slice(bytemuck::bytes_of(&header));
+        let end = self.used + BLOCK_HEADER_SIZE + size;
+        self.used = end.next_multiple_of(PART_ALIGNMENT).min(self.bytes.len());
+        true
+    }
+
+    /// What the host does not have yet, and where in the stream it goes (`.stream.grow`).
+    pub(crate) fn unwritten(&self) -> (u64, &[u8]) {
+        (self.offset() + self.written as u64, &self.bytes[self.written..self.used])
+    }
+
+    /// The same to the end of the block, zeros and all.
+    pub(crate) fn unwritten_padded(&self) -> (u64, &[u8]) {
+        (self.offset() + self.written as u64, &self.bytes[self.written..])
+    }
+
+    /// The host has all parts. (Where it also has zeros after them, further parts may come over those.)
+    pub(crate) fn mark_written(&mut self) {
+        self.written = self.used;
+    }
+
+    /// The host has the block to its end, and it takes no more parts.
+    pub(crate) fn close(&mut self) {
+        self.used = self.bytes.len();
+        self.written = self.used;
+    }
+
+    /// Gives the headers of the parts that the host does not have.
+    pub(crate) fn each_unwritten(&self, give: &mut dyn FnMut(&BlockHeader)) {
+        let begin = if self.place == 0 { STREAM_HEADER_SIZE } else { BLOCK_HEADER_SIZE };
+        let mut at = self.written.max(begin);
+        while let Some(header) = self.bytes[..self.used].get(at..at + BLOCK_HEADER_SIZE) {
+            let header: BlockHeader = bytemuck::pod_read_unaligned(header);
+            give(&header);
+            at += (BLOCK_HEADER_SIZE + header.payload_size()).next_multiple_of(PART_ALIGNMENT);
+        }
+    }
+
+    fn offset(&self) -> u64 {
+        self.place * self.bytes.len() as u64
+    }
+}

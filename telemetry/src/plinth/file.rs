@@ -1,0 +1,104 @@
+//! The plinth that is a file: what most programs use, and the default.
+//!
+//! ```text
+//!  regular file         pwrite(2), each block at its place: threads share no lock and no file position
+//!  pipe, device, …      write(2), one block after the other, under a lock
+//! ```
+//!
+//! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.torn` in `design/format.md`.
+
+use super::{Operation, Plinth, PlinthError};
+use crate::sync::Locked;
+use crate::{report::Text, sys};
+use core::ffi::CStr;
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// The longest name of a file, in bytes, its NUL included.
+pub(crate) const PATH_SIZE_MAX: usize = 4096;
+/// What [`FilePlinth::file`] is before there is a file.
+const NO_FILE: i32 = -1;
+
+/// A stream in a file of the operating system.
+pub struct FilePlinth {
+    path: [u8; PATH_SIZE_MAX],
+    file: AtomicI32,
+    regular: AtomicBool,
+    /// Held while a block is appended. True: one was torn, and what would follow could not be read.
+    torn: Locked<bool>,
+}
+
+impl FilePlinth {
+    /// A plinth for the file of this name, which is created or truncated when the stream begins; `None` if the name
+    /// is longer than the operating system allows, or holds a NUL.
+    pub fn new(path: impl AsRef<[u8]>) -> Option<FilePlinth> {
+        let path = path.as_ref();
+        if path.len() >= PATH_SIZE_MAX || path.contains(&0) {
+            return None;
+        }
+        let mut plinth = FilePlinth {
+            path: [0; PATH_SIZE_MAX],
+            file: AtomicI32::new(NO_FILE),
+            regular: AtomicBool::new(false),
+            torn: Locked::new(false),
+        };
+        plinth.path[..path.len()].copy_from_slice(path);
+        Some(plinth)
+    }
+
+    fn name(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.path).unwrap_or_default()
+    }
+
+    /// Writes at the end. What is torn there cannot be repaired: nothing more is written then.
+    fn append(&self, file: i32, bytes: &[u8]) -> Result<(), i32> {
+        let mut torn = self.torn.lock_waiting().ok_or(libc::EAGAIN)?;
+        if *torn {
+            return Err(libc::EIO);
+        }
+        sys::write_all(file, bytes).map_err(|(done, errno)| {
+            *torn = done != 0;
+            errno
+        })
+    }
+}
+
+impl Plinth for FilePlinth {
+    fn create(&self, _: usize) -> Result<(), PlinthError> {
+        let file = sys::create_file(self.name())
+            .map_err(|errno| PlinthError { operation: Operation::Create, errno })?;
+        self.regular.store(sys::is_regular(file), Ordering::Relaxed);
+        let old = self.file.swap(file, Ordering::Release);
+        if old != NO_FILE {
+            sys::close(old);
+        }
+        Ok(())
+    }
+
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        let file = self.file.load(Ordering::Acquire);
+        let result = if self.can_rewrite() {
+            sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
+        } else {
+            self.append(file, bytes)
+        };
+        result.map_err(|errno| PlinthError { operation: Operation::Write, errno })
+    }
+
+    fn can_rewrite(&self) -> bool {
+        self.regular.load(Ordering::Relaxed)
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Text(self.name().to_bytes()))
+    }
+}
+
+impl Drop for FilePlinth {
+    fn drop(&mut self) {
+        let file = *self.file.get_mut();
+        if file != NO_FILE {
+            sys::close(file);
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! A ring: the blocks of one thread and kind.
+//!
+//! ```text
+//!            done                 head
+//!   0 … ──────┼── sealed, waiting ──┼── being filled ── (sequence of blocks)
+//!   given up  │ held for output, or as history           sequence modulo count is the place in memory
+//! ```
+//!
+//! Its thread fills the block `head` with no lock. Everything else — writing a block, copying what was published,
+//! giving up a block so that its place can be used again — needs the ring's lock, behind which lies `Custody`.
+//! Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`; `.write`, `.part.events` in `design/format.md`.
+
+use crate::chain;
+use crate::losses::{Cause, Counts, Losses};
+use crate::memory::{Block, Blocks, Custody, Link};
+use crate::stream::{self, Standing};
+use crate::sync::{Entry, Locked};
+use crate::{clock, memory, writer};
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use eventdef::Control;
+use eventlog::format::{BlockHeader, BlockType, SEALED, U32le};
+
+/// Blocks of a ring, at most.
+pub const BLOCK_COUNT_MAX: usize = 64;
+/// A block of which no more than this part is not in the stream yet goes out as a part: one in so many.
+const PART_FRACTION: usize = 4;
+
+/// Who a buffer is: the fields of its block headers that stay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) registry: u16,
+    pub(crate) kind: u8,
+    pub(crate) buffer: u32,
+}
+
+/// What of a block is in the stream already, as parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// The block that this is about.
+    sequence: u64,
+    /// [last, top) is in the stream; 0: nothing yet is known of the block.
+    last: u32,
+    /// Events in there.
+    count: u32,
+    /// The base in force at `last`.
+    base: u64,
+}
+
+impl Progress {
+    /// Of no block.
+    pub(crate) const NONE: Progress = Progress { sequence: 0, last: 0, count: 0, base: 0 };
+
+    /// Whether the stream has all events of a block.
+    pub(crate) fn is_all_of(&self, block: Block) -> bool {
+        self.of(&block.header()).count == block.state().1
+    }
+
+    /// Of the block with this header: what was noted, or nothing.
+    fn of(&self, header: &BlockHeader) -> Progress {
+        let sequence = header.sequence.get();
+        if self.sequence == sequence && self.last != 0 {
+            return *self;
+        }
+        Progress { sequence, last: header.top.get(), count: 0, base: header.base.get() }
+    }
+}
+
+/// A block goes out, whole or in part. Shared by rings and the store.
+pub(crate) struct Outlet<'a> {
+    pub(crate) entry: &'a Entry,
+    pub(crate) custody: &'a Custody,
+    pub(crate) counts: &'a Counts,
+}
+
+impl Outlet<'_> {
+    /// Sends what is not in the stream yet of a block that nothing more is recorded into. False: it must wait.
+    pub(crate) fn send(&self, block: Block, progress: &mut Progress) -> bool {
+        let mut header = block.header();
+        let before = progress.of(&header);
+        let count = header.count.get() - before.count;
+        if count == 0 {
+            return true;
+        }
+        match stream::ensure(self.entry) {
+            None => return false,
+            Some(Standing::Open) => {}
+            Some(_) => {
+                self.counts.discard(Cause::Io, u64::from(count));
+                return true;
+            }
+        }
+        let size = (before.last - header.last.get()) as usize;
+        if size <= memory::block_size() / PART_FRACTION && self.send_part(block, progress) {
+            return true;
+        }
+        header.stream = stream::id();
+        header.flags |= SEALED;
+        header.crc = U32le::new(0);
+        self.counts.put(&mut header);
+        let range = header.last.get() as usize..header.top.get() as usize;
+        header.crc = block
+            .with_bytes(self.custody, |bytes| header.checksum(bytes.get(range).unwrap_or_default()))
+            .into();
+        block.put_header(&header);
+        if !block.with_bytes(self.custody, stream::write_block) {
+            self.counts.discard(Cause::Io, u64::from(count));
+        }
+        *progress = Progress { last: header.last.get(), count: header.count.get(), ..before };
+        true
+    }
+
+    /// Sends what was published into a block since the last time, as a part; or where that would be too large, a
+    /// copy of the block. False: that must wait, or there is no stream.
+    pub(crate) fn send_part(&self, block: Block, progress: &mut Progress) -> bool {
+        let (last, count) = block.state();
+        let mut header = block.header();
+        let before = progress.of(&header);
+        let Some(mut parts) = stream::parts(self.entry) else { return false };
+        header.stream = stream::id();
+        header.last = last.into();
+        header.count = count.into();
+        header.set_sync(clock::sync());
+        self.counts.put(&mut header);
+        let base = Cell::new(before.base);
+        let copy = |from: u32, top: u32, out: &mut [u8]| {
+            block.copy(self.custody, from as usize, top as usize, out);
+        };
+        let mut part = header;
+        part.top = before.last.into();
+        part.count = (count - before.count).into();
+        part.first = (header.first.get() + u64::from(before.count)).into();
+        part.base = before.base.into();
+        // The base at *last* is known once the events were copied.
+        let size = part.payload_size();
+        let sent = if parts.has_room_for_part(size) {
+            parts.push_events(part, |header, out| {
+                copy(last, before.last, out);
+                base.set(chain::base_at_last(out, before.base));
+                header.base_last = base.get().into();
+            })
+        } else {
+            parts.write_copy(header, |header, out| {
+                copy(last, header.top.get(), out);
+                base.set(chain::base_at_last(out, header.base.get()));
+                header.base_last = base.get().into();
+            })
+        };
+        if !sent {
+            self.counts.discard(Cause::Io, u64::from(count - before.count));
+        }
+        *progress = Progress { last, count, base: base.get(), ..before };
+        true
+    }
+}
+
+/// What only the holder of a ring's lock may do and know.
+struct HandOver {
+    custody: Custody,
+    progress: [Progress; BLOCK_COUNT_MAX],
+    /// The sum of the counts that the stream was told last.
+    told: u64,
+}
+
+/// The blocks of one thread and kind.
+pub(crate) struct Ring {
+    /// R1: the block `head`, which only the thread in `owner` that has taken the ring out of its slot records into.
+    block: memory::BlockLink,
+    /// R2: the base in force at *last* of that block.
+    base: AtomicU64,
+    pub(crate) counts: Counts,
+    pub(crate) control: &'static Control,
+    identity: Identity,
+    blocks: Blocks,
+    /// R3: done ≤ head + 1, and head < done + count. The owner alone moves `head`, the lock's holder alone `done`.
+    head: AtomicU64,
+    done: AtomicU64,
+    /// The index of the thread that has it; 0: it is free.
+    owner: AtomicU32,
+    next: Link<Ring>,
+    hand_over: Locked<HandOver>,
+}
+
+impl Ring {
+    /// A ring for a thread, its first block begun.
+    pub(crate) fn create(
+        control: &'static Control,
+        identity: Identity,
+        thread: u32,
+        block_count: usize,
+    ) -> Option<&'static Ring> {
+        let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
+        let ring = memory::place(Ring {
+            block: memory::BlockLink::new(blocks.get(0)),
+            base: AtomicU64::new(0),
+            counts: Counts::new(),
+            control,
+            identity,
+            blocks,
+            head: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            owner: AtomicU32::new(thread),
+            next: Link::none(),
+            hand_over: Locked::new(HandOver {
+                custody: Custody::new(),
+                progress: [Progress::NONE; BLOCK_COUNT_MAX],
+                told: 0,
+            }),
+        })?;
+        ring.begin(0, 0, clock::ticks(), thread);
+        Some(ring)
+    }
+
+    /// The block that is being filled.
+    #[inline(always)]
+    pub(crate) fn block(&self) -> Block {
+        self.block.get()
+    }
+
+    /// The base in force.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> u64 {
+        self.base.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_base(&self, base: u64) {
+        self.base.store(base, Ordering::Relaxed);
+    }
+
+    pub(crate) fn next(&self) -> &Link<Ring> {
+        &self.next
+    }
+
+    /// Takes a free ring for a thread.
+    pub(crate) fn adopt(&self, thread: u32) -> bool {
+        self.owner.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Makes it free.
+    pub(crate) fn release(&self) {
+        self.owner.store(0, Ordering::Release);
+    }
+
+    /// Whether its kind is output.
+    pub(crate) fn is_output(&self) -> bool {
+        let mask = self.control.output().load(Ordering::Relaxed);
+        mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
+    }
+
+    /// Begins a block (`.write.begin`). For the owner. Its base is `ticks`: those of the event to come.
+    fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
+        let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
+        header.registry = self.identity.registry.into();
+        header.kind = self.identity.kind;
+        header.stream = stream::id();
+        header.buffer = self.identity.buffer.into();
+        header.sequence = sequence.into();
+        header.first = first.into();
+        header.base = ticks.into();
+        header.base_last = ticks.into();
+        header.thread = thread.into();
+        let block = self.blocks.get(sequence);
+        block.begin(&header);
+        self.base.store(ticks, Ordering::Relaxed);
+        self.block.set(block);
+        self.head.store(sequence, Ordering::Release);
+    }
+
+    /// Ends the block that is being filled and begins the next one. For the owner. False: there is no block to begin.
+    pub(crate) fn advance(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        let head = self.head.load(Ordering::Relaxed);
+        let block = self.block();
+        block.put_sync(clock::sync());
+        if !(writer::is_on() && self.is_next_free(head)) {
+            self.make_way(entry, head);
+        }
+        if !self.is_next_free(head) {
+            return false;
+        }
+        let header = block.header();
+        let first = header.first.get() + u64::from(header.count.get());
+        self.begin(head + 1, first, ticks, thread);
+        true
+    }
+
+    /// Whether the place of the block after `head` was given up.
+    fn is_next_free(&self, head: u64) -> bool {
+        head + 1 < self.done.load(Ordering::Acquire) + self.blocks.count() as u64
+    }
+
+    /// Sends the blocks up to `head`, or with a writer thread as many as make room; where the kind is not output, gives
+    /// up the oldest if need be.
+    fn make_way(&self, entry: &Entry, head: u64) {
+        let Some(mut hand_over) = self.hand_over.lock(entry) else { return };
+        if self.is_output() {
+            let enough = || writer::is_on() && self.is_next_free(head);
+            while !enough() && self.done.load(Ordering::Relaxed) <= head {
+                if !self.send_oldest(entry, &mut hand_over) {
+                    return;
+                }
+            }
+        } else if !self.is_next_free(head) {
+            let oldest = self.done.load(Ordering::Relaxed);
+            let header = self.blocks.get(oldest).header();
+            let progress = hand_over.progress(self, oldest).of(&header);
+            self.counts.overwrite(u64::from(header.count.get() - progress.count));
+            self.done.store(oldest + 1, Ordering::Release);
+        }
+    }
+
+    /// Sends the oldest block that is held. False: it must wait.
+    fn send_oldest(&self, entry: &Entry, hand_over: &mut HandOver) -> bool {
+        let oldest = self.done.load(Ordering::Relaxed);
+        let mut progress = *hand_over.progress(self, oldest);
+        let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };
+        let told = self.counts.sum();
+        if !outlet.send(self.blocks.get(oldest), &mut progress) {
+            return false;
+        }
+        hand_over.told = told;
+        *hand_over.progress(self, oldest) = progress;
+        self.done.store(oldest + 1, Ordering::Release);
+        true
+    }
+
+    /// Sends the blocks that wait for it. For the writer thread; false if there were none.
+    pub(crate) fn send_waiting(&self, entry: &Entry) -> bool {
+        let waits = || self.done.load(Ordering::Acquire) < self.head.load(Ordering::Acquire);
+        let mut sent = false;
+        while waits() && self.is_output() {
+            let Some(mut hand_over) = self.hand_over.lock(entry) else { break };
+            if !(waits() && self.send_oldest(entry, &mut hand_over)) {
+                break;
+            }
+            sent = true;
+        }
+        sent
+    }
+
+    /// Sends all that was published, if the kind is output: blocks that wait, then what is new in the last one.
+    pub(crate) fn flush(&self, entry: &Entry) {
+        if !self.is_output() || stream::ensure(entry) != Some(Standing::Open) {
+            return;
+        }
+        let Some(mut hand_over) = self.hand_over.lock(entry) else { return };
+        let head = self.head.load(Ordering::Acquire);
+        while self.done.load(Ordering::Relaxed) < head {
+            if !self.send_oldest(entry, &mut hand_over) {
+                return;
+            }
+        }
+        // With done = head + 1 it has gone out already, and its owner is about to begin the next.
+        if self.done.load(Ordering::Relaxed) != head {
+            return;
+        }
+        let block = self.blocks.get(head);
+        let mut progress = *hand_over.progress(self, head);
+        let told = self.counts.sum();
+        if progress.is_all_of(block) && told == hand_over.told {
+            return;
+        }
+        let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };
+        if outlet.send_part(block, &mut progress) {
+            *hand_over.progress(self, head) = progress;
+            hand_over.told = told;
+        }
+    }
+
+    /// Its counts.
+    pub(crate) fn losses(&self, entry: &Entry) -> Losses {
+        // The lock keeps the block from beginning anew while it is looked at; without it the count may be a block off.
+        let _hand_over = self.hand_over.lock(entry);
+        let block = self.blocks.get(self.head.load(Ordering::Acquire));
+        let (header, (_, count)) = (block.header(), block.state());
+        Losses::of(header.first.get() + u64::from(count), &self.counts)
+    }
+}
+
+impl HandOver {
+    fn progress(&mut self, ring: &Ring, sequence: u64) -> &mut Progress {
+        &mut self.progress[(sequence % ring.blocks.count() as u64) as usize]
+    }
+}

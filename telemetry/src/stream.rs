@@ -1,0 +1,441 @@
+//! The stream: its header, places for blocks, and the parts block in which everything small goes out.
+//!
+//! ```text
+//!  ring ── full block ─▶ place: one atomic addition ─▶ plinth          no lock: threads write side by side
+//!  flush ─ few events ─▶ parts block, under a lock ─ end of flush ─▶ plinth
+//! ```
+//!
+//! Begun when the first registry is registered with a kind output, or the first time that a kind's output is switched
+//! on. Design: `.sol.stream` in `design/telemetry.md`; sections 2 and 4 of `design/format.md`.
+
+use crate::losses::{self, Cause};
+use crate::parts::PartsBlock;
+use crate::plinth::{FilePlinth, Operation, Plinth, PlinthError};
+use crate::sync::{Entry, Guard, Locked};
+use crate::{clock, control, memory, registration, report, sys, writer};
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use eventdef::Registry;
+use eventlog::format::{
+    BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader, encode_registry, encoded_registry_size,
+};
+use std::sync::OnceLock;
+
+/// A piece of a registry smaller than this, in bytes, goes to the next parts block.
+const PIECE_SIZE_MIN: usize = 64;
+
+/// How the stream stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// There is none yet.
+    None = 0,
+    /// It takes blocks.
+    Open = 1,
+    /// The host could not create it: what goes out is counted as lost.
+    Failed = 2,
+    /// This is a forked child, which leaves its parent's stream alone.
+    Left = 3,
+}
+
+struct State {
+    parts: Option<PartsBlock>,
+    /// Parts blocks so far.
+    parts_count: u64,
+    /// Registries that are in the stream: those with lower indexes.
+    registry_count: usize,
+    /// A block's worth of bytes to copy into.
+    copy: Option<&'static mut [u8]>,
+}
+
+static STATE: Locked<State> =
+    Locked::new(State { parts: None, parts_count: 0, registry_count: 0, copy: None });
+static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
+/// The number of the next block: its place.
+static PLACE: AtomicU64 = AtomicU64::new(1);
+static UUID: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+static PLINTH: OnceLock<&'static dyn Plinth> = OnceLock::new();
+static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Says where the stream goes, instead of to a file. Before there is a stream; false if there is one, or a plinth.
+pub fn set_plinth(plinth: impl Plinth + 'static) -> bool {
+    standing() == Standing::None && PLINTH.set(Box::leak(Box::new(plinth))).is_ok()
+}
+
+/// Gives the stream its UUID: version 4, random (`.header.uuid`).
+pub(crate) fn prepare() {
+    let mut uuid = [0u8; 16];
+    if !sys::random(&mut uuid) {
+        let sync = clock::sync();
+        let mixed = sync.ticks.rotate_left(32) ^ sync.monotonic ^ sys::process_ids().0 << 48;
+        uuid[..8].copy_from_slice(&sync.realtime.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
+        uuid[8..].copy_from_slice(&mixed.to_le_bytes());
+    }
+    uuid[6] = uuid[6] & 0x0F | 0x40;
+    uuid[8] = uuid[8] & 0x3F | 0x80;
+    let halves: [u64; 2] = bytemuck::cast(uuid);
+    UUID[0].store(halves[0], Ordering::Relaxed);
+    UUID[1].store(halves[1], Ordering::Relaxed);
+}
+
+fn uuid() -> [u8; 16] {
+    bytemuck::cast(UUID.each_ref().map(|half| half.load(Ordering::Relaxed)))
+}
+
+/// What blocks say of their stream (`.block.stream`).
+pub(crate) fn id() -> [u8; 8] {
+    UUID[0].load(Ordering::Relaxed).to_ne_bytes()
+}
+
+/// How the stream stands.
+pub(crate) fn standing() -> Standing {
+    match STANDING.load(Ordering::Acquire) {
+        1 => Standing::Open,
+        2 => Standing::Failed,
+        3 => Standing::Left,
+        _ => Standing::None,
+    }
+}
+
+/// Leaves the stream to the parent process.
+pub(crate) fn leave() {
+    STANDING.store(Standing::Left as u8, Ordering::Release);
+}
+
+/// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may have interrupted the
+/// plinth.
+pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
+    if entry.is_nested() {
+        return None;
+    }
+    if standing() == Standing::None {
+        let mut state = STATE.lock(entry)?;
+        if standing() == Standing::None {
+            let standing = create(&mut state);
+            // A child that was forked meanwhile keeps what it is.
+            let (old, new) = (Standing::None as u8, standing as u8);
+            let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
+            writer::start();
+        }
+    }
+    Some(standing())
+}
+
+fn create(state: &mut State) -> Standing {
+    match try_create(state) {
+        Ok(()) => Standing::Open,
+        Err(error) => {
+            tell(error);
+            state.parts = None;
+            Standing::Failed
+        }
+    }
+}
+
+fn try_create(state: &mut State) -> Result<(), PlinthError> {
+    let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
+    let bytes = memory::map_bytes(memory::block_size()).ok_or(no_memory)?;
+    state.copy = Some(memory::map_bytes(memory::block_size()).ok_or(no_memory)?);
+    let plinth = match PLINTH.get() {
+        Some(plinth) => *plinth,
+        None => {
+            let file: &'static FilePlinth =
+                control::file_plinth().and_then(memory::place).ok_or(no_memory)?;
+            *PLINTH.get_or_init(|| file)
+        }
+    };
+    plinth.create(memory::block_size())?;
+    state.parts = Some(PartsBlock::begin_stream(bytes, &header()));
+    // The header block goes first, as soon as there is something to go (a host that only appends).
+    bring_registries(state, plinth);
+    write_parts(state, plinth)
+}
+
+fn header() -> StreamHeader {
+    let mut header = StreamHeader::native(memory::block_size_log2());
+    header.uuid = uuid();
+    header.boot_id = boot_id();
+    let (pid, parent) = sys::process_ids();
+    header.pid = pid.into();
+    header.parent_pid = parent.into();
+    header.clock_source = (clock::source() as u32).into();
+    header.clock_flags = clock::flags().into();
+    header.clock_rate = clock::rate().into();
+    let sync = clock::sync();
+    header.set_sync(sync);
+    header.start = sync.realtime.into();
+    let producer = concat!("telemetry ", env!("CARGO_PKG_VERSION")).as_bytes();
+    header.producer[..producer.len()].copy_from_slice(producer);
+    sys::host_name(&mut header.host);
+    sys::program_name(&mut header.program);
+    header.seal();
+    header
+}
+
+/// Hexadecimal digits of the kernel's text, in pairs; zero where it has none.
+fn boot_id() -> [u8; 16] {
+    let mut text = [0u8; 64];
+    let text = sys::read_file(c"/proc/sys/kernel/random/boot_id", &mut text).unwrap_or_default();
+    let mut id = [0u8; 16];
+    let digits = text.iter().filter_map(|byte| char::from(*byte).to_digit(16));
+    for (index, digit) in digits.take(32).enumerate() {
+        id[index / 2] = id[index / 2] << 4 | digit as u8;
+    }
+    id
+}
+
+/// Writes a whole block at a place of its own. False if the host did not take it (`.write.fail`): the place stays a hole.
+pub(crate) fn write_block(bytes: &[u8]) -> bool {
+    let Some(plinth) = PLINTH.get().filter(|_| standing() == Standing::Open) else { return false };
+    let place = PLACE.fetch_add(1, Ordering::Relaxed);
+    plinth
+        .write_block(place * memory::block_size() as u64, bytes)
+        .inspect_err(|error| tell(*error))
+        .is_ok()
+}
+
+/// The stream, for what is smaller than a block; `None` if it is in use by what this entry interrupted.
+pub(crate) struct Parts<'a> {
+    state: Guard<'a, State>,
+    plinth: &'static dyn Plinth,
+}
+
+/// Takes the parts block; `None` where there is none, or it must wait: in a nested entry.
+pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
+    if entry.is_nested() {
+        return None;
+    }
+    let plinth = *PLINTH.get().filter(|_| standing() == Standing::Open)?;
+    let state = STATE.lock(entry)?;
+    Some(Parts { state, plinth })
+}
+
+impl Parts<'_> {
+    /// Whether a payload of this size fits into a part.
+    pub(crate) fn has_room_for_part(&self, size: usize) -> bool {
+        size <= PartsBlock::payload_size_max(memory::block_size())
+    }
+
+    /// Puts a part. `fill` puts its payload, [last, top) of the header, and may complete that. It goes out at the next
+    /// `write`, at the latest.
+    pub(crate) fn push_events(
+        &mut self,
+        header: BlockHeader,
+        fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+    ) -> bool {
+        push(&mut self.state, self.plinth, header, fill)
+    }
+
+    /// Writes a copy of a block that is still being filled. `fill` puts what is at [last, top), and may complete the
+    /// header.
+    pub(crate) fn write_copy(
+        &mut self,
+        mut header: BlockHeader,
+        fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+    ) -> bool {
+        let Some(copy) = self.state.copy.as_deref_mut() else { return false };
+        let (last, top) = (header.last.get() as usize, header.top.get() as usize);
+        copy[..last].fill(0);
+        fill(&mut header, &mut copy[last..top]);
+        header.seal(&copy[last..top]);
+        copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        write_block(copy)
+    }
+
+    /// Writes the registries that the stream does not have yet (`.part.registry-before`).
+    pub(crate) fn bring_registries(&mut self) {
+        bring_registries(&mut self.state, self.plinth);
+        write_parts(&mut self.state, self.plinth).unwrap_or_else(tell);
+    }
+
+    /// Writes what parts the host does not have yet.
+    pub(crate) fn write(&mut self) {
+        write_parts(&mut self.state, self.plinth).unwrap_or_else(tell);
+        self.plinth.flush();
+    }
+
+    /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block.
+    pub(crate) fn finish(&mut self) {
+        let mut header = part_header(BlockType::End);
+        header.sequence = PLACE.load(Ordering::Relaxed).into();
+        push(&mut self.state, self.plinth, header, |_, _| ());
+        let result = if self.plinth.can_rewrite() {
+            pad_parts(&mut self.state, self.plinth)
+        } else {
+            write_parts(&mut self.state, self.plinth)
+        };
+        result.unwrap_or_else(tell);
+        self.plinth.flush();
+        self.plinth.finish();
+    }
+}
+
+/// The header of a part that holds no events.
+fn part_header(block_type: BlockType) -> BlockHeader {
+    let mut header = BlockHeader::native(block_type, memory::block_size_log2());
+    header.stream = id();
+    header.set_sync(clock::sync());
+    header
+}
+
+fn push(
+    state: &mut State,
+    plinth: &dyn Plinth,
+    header: BlockHeader,
+    fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+) -> bool {
+    let room = state.parts.as_ref().and_then(PartsBlock::room);
+    if room.is_none_or(|room| room < header.payload_size()) {
+        turn_over(state, plinth);
+    }
+    state.parts.as_mut().is_some_and(|parts| parts.push(header, fill))
+}
+
+/// Writes the parts block and begins another one. What the host did not take of it is counted.
+fn turn_over(state: &mut State, plinth: &dyn Plinth) {
+    if let Err(error) = write_parts(state, plinth) {
+        tell(error);
+        if let Some(parts) = state.parts.as_ref() {
+            parts.each_unwritten(&mut count_lost);
+        }
+    }
+    let sequence = state.parts_count;
+    state.parts_count += 1;
+    if let Some(parts) = state.parts.as_mut() {
+        parts.begin(PLACE.fetch_add(1, Ordering::Relaxed), sequence, id());
+    }
+}
+
+fn count_lost(header: &BlockHeader) {
+    if header.block_type == BlockType::Events as u8 {
+        let slot = registration::slot(header.registry.get(), header.kind);
+        losses::discard_unhoused(slot, Cause::Io, u64::from(header.count.get()));
+    }
+}
+
+/// Writes what the host does not have of the parts block: at its place (`.stream.grow`), or, where the host can only
+/// append, padded, and the next parts go into another block.
+fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let Some(parts) = state.parts.as_mut() else { return Ok(()) };
+    if parts.unwritten().1.is_empty() {
+        return Ok(());
+    }
+    if plinth.can_rewrite() {
+        let (offset, bytes) = parts.unwritten();
+        plinth.write_block(offset, bytes)?;
+        parts.mark_written();
+    } else {
+        let (offset, bytes) = parts.unwritten_padded();
+        plinth.write_block(offset, bytes)?;
+        parts.close();
+    }
+    Ok(())
+}
+
+/// Writes the parts block to its end. Further parts may still come over the zeros.
+fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let Some(parts) = state.parts.as_mut() else { return Ok(()) };
+    let (offset, bytes) = parts.unwritten_padded();
+    plinth.write_block(offset, bytes)?;
+    parts.mark_written();
+    Ok(())
+}
+
+/// Puts the registries that the stream lacks into parts, in pieces (`.part.registry`).
+fn bring_registries(state: &mut State, plinth: &dyn Plinth) {
+    while let Some(registered) = registration::get(state.registry_count) {
+        let control = registered.control;
+        let masks = [control.recorded(), control.output()].map(|mask| mask.load(Ordering::Relaxed));
+        let size = encoded_registry_size(control.registry);
+        let mut offset = 0;
+        while offset < size {
+            let room = state.parts.as_ref().and_then(PartsBlock::room).unwrap_or(0);
+            let piece = if room < PIECE_SIZE_MIN.min(size - offset) {
+                PartsBlock::payload_size_max(memory::block_size())
+            } else {
+                room
+            };
+            let piece = piece.min(size - offset);
+            let mut header = part_header(BlockType::Registry);
+            header.registry = registered.index.into();
+            header.first = (offset as u64).into();
+            header.sequence = (size as u64).into();
+            header.top = (piece as u32).into();
+            push(state, plinth, header, |_, out| {
+                encode_piece(control.registry, masks, offset, out);
+            });
+            offset += piece;
+        }
+        state.registry_count += 1;
+    }
+}
+
+/// The bytes of a registry's encoding from `offset` on.
+fn encode_piece(registry: &Registry, [recorded, output]: [u64; 2], offset: usize, out: &mut [u8]) {
+    let mut at = 0;
+    encode_registry(registry, recorded, output, &mut |bytes| {
+        let (from, to) = (at.max(offset), (at + bytes.len()).min(offset + out.len()));
+        if from < to {
+            out[from - offset..to - offset].copy_from_slice(&bytes[from - at..to - at]);
+        }
+        at += bytes.len();
+    });
+}
+
+/// Says once for the process what failed.
+fn tell(error: PlinthError) {
+    if FAILURE_TOLD.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let name = Name(PLINTH.get().copied());
+    let mut text = [0; 128];
+    let text = report::Text(sys::error_text(error.errno, &mut text));
+    match error.operation {
+        Operation::Create => report::say(format_args!(
+            "cannot create {name}: {text}; no event is output, the program goes on"
+        )),
+        Operation::Write => report::say(format_args!(
+            "cannot write to {name}: {text}; events that are not output are counted, the program goes on"
+        )),
+    }
+}
+
+struct Name(Option<&'static dyn Plinth>);
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(f.write_str("the log"), |plinth| plinth.describe(f))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.part.registry`
+    #[test]
+    fn the_pieces_of_a_registry_make_up_its_encoding() {
+        let registry = &eventdef::store::REGISTRY;
+        let mut whole = Vec::new();
+        encode_registry(registry, 5, 6, &mut |bytes| whole.extend_from_slice(bytes));
+        assert_eq!(whole.len(), encoded_registry_size(registry));
+        for piece_size in [1, 7, 64, whole.len()] {
+            let mut offset = 0;
+            while offset < whole.len() {
+                let mut piece = vec![0; piece_size.min(whole.len() - offset)];
+                encode_piece(registry, [5, 6], offset, &mut piece);
+                assert_eq!(piece, whole[offset..offset + piece.len()]);
+                offset += piece.len();
+            }
+        }
+    }
+
+    /// `.header.uuid`
+    #[test]
+    fn the_uuid_is_of_version_4() {
+        prepare();
+        let first = uuid();
+        assert_eq!((first[6] >> 4, first[8] >> 6), (4, 2));
+        prepare();
+        assert_ne!(first, uuid());
+    }
+}

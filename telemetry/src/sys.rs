@@ -1,0 +1,297 @@
+//! What the runtime asks of the operating system, but for memory and clocks.
+//!
+//! ```text
+//!  environment · standard error · files · threads: number, name, end · process: exit, fork, names
+//! ```
+//!
+//! Plain calls that neither allocate nor take a lock of the standard library.
+//! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "calls of the C library")]
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// An error number of the operating system.
+pub(crate) type Errno = i32;
+
+/// The error of the last call.
+fn errno() -> Errno {
+    #[cfg(any(target_os = "linux", target_os = "emscripten"))]
+    // SAFETY: gives a pointer to this thread's error number.
+    return unsafe { *libc::__errno_location() };
+    #[cfg(not(any(target_os = "linux", target_os = "emscripten")))]
+    return std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+}
+
+/// Copies the text of an environment variable; what does not fit is cut. `None` if it is not set.
+pub(crate) fn environment<'a>(name: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]> {
+    // SAFETY: `name` ends with a NUL. The result is read before anything else is called.
+    let value = unsafe {
+        let value = libc::getenv(name.as_ptr());
+        if value.is_null() {
+            return None;
+        }
+        CStr::from_ptr(value).to_bytes()
+    };
+    let size = value.len().min(text.len());
+    text[..size].copy_from_slice(&value[..size]);
+    Some(&text[..size])
+}
+
+/// Writes to standard error, as much as it takes.
+pub(crate) fn write_error(text: &[u8]) {
+    let _ = write_all(libc::STDERR_FILENO, text);
+}
+
+/// The text of an error number, without its allocating.
+pub(crate) fn error_text(errno: Errno, text: &mut [u8; 128]) -> &[u8] {
+    // SAFETY: at most `len` bytes are written, a NUL at their end.
+    unsafe { libc::strerror_r(errno, text.as_mut_ptr().cast(), text.len()) };
+    CStr::from_bytes_until_nul(text).map_or(b"unknown error", CStr::to_bytes)
+}
+
+/// Creates a file, or truncates it.
+pub(crate) fn create_file(path: &CStr) -> Result<c_int, Errno> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOCTTY;
+    let mode: libc::c_uint = 0o666;
+    // SAFETY: `path` ends with a NUL.
+    retry(|| unsafe { libc::open(path.as_ptr(), flags, mode) } as isize).map(|file| file as c_int)
+}
+
+/// Whether it is a regular file, which can be written at any place.
+pub(crate) fn is_regular(file: c_int) -> bool {
+    // SAFETY: a stat is plain integers; the call fills one that lives through it.
+    unsafe {
+        let mut stat: libc::stat = core::mem::zeroed();
+        libc::fstat(file, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+}
+
+/// Writes all bytes at the end of what was written, or says how many were and why no more.
+pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)> {
+    put_all(bytes, |rest, _| {
+        // SAFETY: reads the bytes of a slice.
+        unsafe { libc::write(file, rest.as_ptr().cast(), rest.len()) }
+    })
+}
+
+/// Writes all bytes at `offset`, or says how many were written and why no more.
+pub(crate) fn write_all_at(file: c_int, bytes: &[u8], offset: u64) -> Result<(), (usize, Errno)> {
+    put_all(bytes, |rest, done| {
+        let place = (offset + done as u64) as libc::off_t;
+        // SAFETY: reads the bytes of a slice.
+        unsafe { libc::pwrite(file, rest.as_ptr().cast(), rest.len(), place) }
+    })
+}
+
+fn put_all(bytes: &[u8], put: impl Fn(&[u8], usize) -> isize) -> Result<(), (usize, Errno)> {
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        match retry(|| put(rest, done)) {
+            Ok(0) => return Err((done, libc::EIO)),
+            Ok(size) => done += size as usize,
+            Err(errno) => return Err((done, errno)),
+        }
+    }
+    Ok(())
+}
+
+/// Calls again what a signal interrupted.
+fn retry(call: impl Fn() -> isize) -> Result<isize, Errno> {
+    loop {
+        match call() {
+            -1 => match errno() {
+                libc::EINTR => {}
+                errno => return Err(errno),
+            },
+            result => return Ok(result),
+        }
+    }
+}
+
+/// Closes a file.
+pub(crate) fn close(file: c_int) {
+    // SAFETY: the file is the caller's own, and not used again.
+    unsafe { libc::close(file) };
+}
+
+/// The beginning of a file, as much as fits.
+pub(crate) fn read_file<'a>(path: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]> {
+    // SAFETY: `path` ends with a NUL; at most `len` bytes are written.
+    let size = unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return None;
+        }
+        let size = libc::read(file, text.as_mut_ptr().cast(), text.len());
+        libc::close(file);
+        size
+    };
+    text.get(..usize::try_from(size).ok()?)
+}
+
+/// Random bytes from the operating system; false if it has none.
+pub(crate) fn random(bytes: &mut [u8; 16]) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: at most `len` bytes are written.
+    return unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) } == 16;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    return read_file(c"/dev/urandom", bytes).is_some_and(|bytes| bytes.len() == 16);
+}
+
+/// The process, and the one that started it.
+pub(crate) fn process_ids() -> (u64, u64) {
+    // SAFETY: these calls cannot fail and touch no memory.
+    unsafe { (libc::getpid() as u64, libc::getppid() as u64) }
+}
+
+/// The name of the host, into a field that keeps a zero at its end.
+pub(crate) fn host_name(name: &mut [u8; 64]) {
+    // SAFETY: at most so many bytes are written.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+}
+
+/// The file name of the program, as much as fits.
+pub(crate) fn program_name(name: &mut [u8; 128]) {
+    let mut path = [0u8; 4096];
+    // SAFETY: `path` of the call ends with a NUL; at most `len` bytes are written.
+    let size = unsafe {
+        let link = c"/proc/self/exe".as_ptr();
+        libc::readlink(link, path.as_mut_ptr().cast(), path.len())
+    };
+    let path = usize::try_from(size).ok().and_then(|size| path.get(..size)).unwrap_or_default();
+    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let size = file.len().min(name.len() - 1);
+    name[..size].copy_from_slice(&file[..size]);
+}
+
+/// The operating system's number of this thread.
+pub(crate) fn thread_number() -> usize {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the call cannot fail and touches no memory.
+    return unsafe { libc::syscall(libc::SYS_gettid) } as usize;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    // SAFETY: the call cannot fail and touches no memory.
+    return unsafe { libc::pthread_self() } as usize;
+}
+
+/// The name of this thread.
+pub(crate) fn thread_name(name: &mut [u8; 64]) -> &[u8] {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: at most 16 bytes are written, a NUL at their end.
+    unsafe {
+        libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr())
+    };
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    // SAFETY: at most `len` bytes are written, a NUL at their end.
+    unsafe {
+        libc::pthread_getname_np(libc::pthread_self(), name.as_mut_ptr().cast(), name.len())
+    };
+    CStr::from_bytes_until_nul(name).map_or(b"", CStr::to_bytes)
+}
+
+/// Lets other threads run.
+pub(crate) fn give_way() {
+    // SAFETY: the call touches no memory.
+    unsafe { libc::sched_yield() };
+}
+
+/// Sleeps.
+pub(crate) fn nap(nanoseconds: u64) {
+    let time = libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: `time` lives through the call, which may be told of no rest.
+    unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
+}
+
+/// Has a function called when the program exits normally.
+pub(crate) fn at_exit(call: extern "C" fn()) {
+    // SAFETY: a function that stays.
+    unsafe { libc::atexit(call) };
+}
+
+/// Has a function called in every forked child, before `fork` returns there.
+pub(crate) fn at_fork_in_child(call: extern "C" fn()) {
+    // SAFETY: a function that stays. The declared type of libc's parameter asks for an unsafe one.
+    unsafe { libc::pthread_atfork(None, None, Some(call)) };
+}
+
+/// A value of each thread, of which a function is told when the thread ends.
+pub(crate) struct ThreadEnd {
+    /// One more than the key; 0 if there is none.
+    key: AtomicU32,
+}
+
+impl ThreadEnd {
+    pub(crate) const fn new() -> ThreadEnd {
+        ThreadEnd { key: AtomicU32::new(0) }
+    }
+
+    /// Says which function. Once in the process.
+    pub(crate) fn arrange(&self, call: extern "C" fn(*mut c_void)) {
+        let mut key: libc::pthread_key_t = 0;
+        // SAFETY: writes one key; a function that stays.
+        if unsafe { libc::pthread_key_create(&mut key, Some(call)) } == 0 {
+            self.key.store(key as u32 + 1, Ordering::Release);
+        }
+    }
+
+    /// Asks for this thread's end. The function is called with a pointer that means nothing.
+    pub(crate) fn expect(&self) {
+        if let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) {
+            let something = core::ptr::from_ref(self).cast();
+            // SAFETY: the key was created; the value is not looked at, only that it is not null.
+            unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, something) };
+        }
+    }
+}
+
+/// Starts a thread that no signal is delivered to; false if there can be none.
+pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name: &CStr) -> bool {
+    // SAFETY: every structure is filled by its own call before it is used, and lives through the calls.
+    unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let mut thread: libc::pthread_t = core::mem::zeroed();
+        let result =
+            libc::pthread_create(&mut thread, core::ptr::null(), run, core::ptr::null_mut());
+        if result == 0 {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            libc::pthread_setname_np(thread, name.as_ptr());
+            libc::pthread_detach(thread);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        result == 0
+    }
+}
+
+/// Makes short sleeps of this thread short.
+pub(crate) fn sleep_exactly() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the call touches no memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_not_set_is_none() {
+        assert_eq!(environment(c"TELEMETRY_NO_SUCH_VARIABLE", &mut [0; 8]), None);
+        let mut text = [0; 2];
+        assert_eq!(environment(c"PATH", &mut text).map(<[u8]>::len), Some(2), "cut");
+    }
+
+    #[test]
+    fn an_error_number_has_its_text() {
+        let mut text = [0; 128];
+        assert_eq!(error_text(libc::ENOSPC, &mut text), b"No space left on device");
+    }
+}

@@ -1,0 +1,80 @@
+//! The writer thread: writes full blocks, so that the threads that record need not.
+//!
+//! ```text
+//!  threads that record ── head ──▶ rings ◀── done ── the writer, which polls: nobody wakes it
+//! ```
+//!
+//! It stays awake while there is work, then sleeps for longer and longer, up to a limit. A ring that fills up
+//! meanwhile is written by its own thread: nothing is lost. Design: `.sol.writer` in `design/telemetry.md`.
+
+use crate::stream::{self, Standing};
+use crate::sync::Entry;
+use crate::thread::{self, SLOT_COUNT};
+use crate::{registration, sys};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+/// Rounds without work before it sleeps.
+const IDLE_COUNT_MAX: u32 = 50;
+/// The first sleep, in ns; each next one is twice as long.
+const NAP_MIN: u64 = 20_000;
+/// The longest sleep, in ns.
+const NAP_MAX: u64 = 200_000;
+
+static WANTED: AtomicBool = AtomicBool::new(false);
+/// 0 not started, 1 running, 2 could not be started.
+static STATE: AtomicU8 = AtomicU8::new(0);
+
+/// Says whether there is to be a writer thread.
+pub(crate) fn want(wanted: bool) {
+    WANTED.store(wanted, Ordering::Relaxed);
+}
+
+/// Whether full blocks are left to the writer thread.
+pub(crate) fn is_on() -> bool {
+    STATE.load(Ordering::Relaxed) == 1 && stream::standing() != Standing::Left
+}
+
+/// Starts it, if it is wanted and not there.
+pub(crate) fn start() {
+    if WANTED.load(Ordering::Relaxed) && STATE.load(Ordering::Relaxed) == 0 {
+        // Set first: the new thread looks at it.
+        STATE.store(1, Ordering::Relaxed);
+        if !sys::start_thread(run, c"telemetry") {
+            STATE.store(2, Ordering::Relaxed);
+        }
+    }
+}
+
+extern "C" fn run(_: *mut c_void) -> *mut c_void {
+    sys::sleep_exactly();
+    let mut idle_count = 0u32;
+    let mut nap = NAP_MIN;
+    loop {
+        if write_once() {
+            idle_count = 0;
+            nap = NAP_MIN;
+        } else if idle_count < IDLE_COUNT_MAX {
+            idle_count += 1;
+            sys::give_way();
+        } else {
+            sys::nap(nap);
+            nap = (nap * 2).min(NAP_MAX);
+        }
+    }
+}
+
+/// Writes the blocks that wait; false if there were none.
+fn write_once() -> bool {
+    let entry = Entry::new();
+    let mut written = false;
+    for registered in registration::all() {
+        for slot in registered.slot..(registered.slot + registered.slot_count).min(SLOT_COUNT) {
+            thread::each_ring(slot, |ring| {
+                written |= ring.send_waiting(&entry);
+                false
+            });
+        }
+    }
+    written
+}

@@ -1,0 +1,297 @@
+//! A reader of streams for the tests of the runtime: naive, and written from `design/format.md` alone.
+//!
+//! ```text
+//!  bytes ─▶ header ─▶ blocks and parts ─▶ events by (buffer, number)
+//! ```
+//!
+//! Everything that is not as the document says is a panic.
+#![allow(dead_code, missing_docs, unreachable_pub, reason = "each test uses some of it")]
+
+use std::collections::BTreeMap;
+
+telemetry::events! {
+    /// The events of the tests.
+    registry "test" version(1, 2, 3);
+    kinds standard;
+
+    /// Three words.
+    Three(0x0001, always, Object) {
+        /// who
+        thread: W,
+        /// which
+        index: W,
+        /// what
+        value: W,
+    }
+    /// The same of another kind.
+    ThreeSeg(0x0002, always, Seg) {
+        /// who
+        thread: W,
+        /// which
+        index: W,
+        /// what
+        value: W,
+    }
+    /// One of every sort.
+    Sorts(0x0003, always, User) {
+        /// a pointer
+        p: P,
+        /// a Boolean
+        b: B,
+        /// a number of 32 bits
+        u: U,
+        /// a double
+        d: D,
+        /// a word
+        w: W,
+        /// an address
+        a: A,
+        /// a string
+        s: S,
+    }
+    /// A number, rarely.
+    Rare(0x0004, always, Arena) {
+        /// which
+        index: W,
+    }
+    /// A number, in another kind.
+    Pooled(0x0005, always, Pool) {
+        /// which
+        index: W,
+    }
+}
+
+/// An event as read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    pub registry: u16,
+    pub kind: u8,
+    pub thread: u32,
+    pub code: u16,
+    pub ticks: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl Read {
+    /// The word at the index-th place of eight bytes after the header.
+    pub fn word(&self, index: usize) -> u64 {
+        u64_at(&self.bytes, 8 + index * 8)
+    }
+}
+
+/// The counts of a buffer, as last told.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Told {
+    pub overwritten: u64,
+    pub full: u32,
+    pub nested: u32,
+    pub large: u32,
+    pub io: u32,
+}
+
+/// A stream as read.
+#[derive(Debug, Default)]
+pub struct Stream {
+    pub block_size: usize,
+    pub block_count: usize,
+    pub holes: usize,
+    pub events: BTreeMap<(u32, u64), Read>,
+    /// What was found twice, and was the same.
+    pub again: usize,
+    pub whole_blocks: usize,
+    pub event_parts: usize,
+    pub base_records: usize,
+    pub told: BTreeMap<u32, Told>,
+    pub registries: BTreeMap<u16, Vec<u8>>,
+    pub ended: bool,
+}
+
+pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap())
+}
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+/// `.crc`
+fn crc32c_of(pieces: &[&[u8]]) -> u32 {
+    pieces.iter().fold(0, |crc, piece| crc32c::crc32c_append(crc, piece))
+}
+
+/// Reads a stream.
+pub fn read(bytes: &[u8]) -> Stream {
+    assert_eq!(crc32c_of(&[b"123456789"]), 0xE306_9283);
+    assert_eq!(bytes[..8], [0xD5, 0x45, 0x56, 0x4C, 0x0D, 0x0A, 0x1A, 0x00], ".header.magic");
+    assert_eq!([u16_at(bytes, 8), u16_at(bytes, 10), u16_at(bytes, 12)], [1, 0, 0]);
+    assert_eq!(bytes[16..20], [0x0D, 0x0C, 0x0B, 0x0A], ".header.order: tests run little-endian");
+    let mut header = bytes[..512].to_vec();
+    header[28..32].fill(0);
+    assert_eq!(crc32c_of(&[&header]), u32_at(bytes, 28), ".header.crc");
+    let block_size = u32_at(bytes, 24) as usize;
+    assert!(block_size.is_power_of_two() && (4096..=1 << 20).contains(&block_size));
+    let mut stream = Stream { block_size, ..Stream::default() };
+    let id = &bytes[32..40];
+    for (index, block) in bytes.chunks(block_size).enumerate() {
+        let mut block = block.to_vec();
+        block.resize(block_size, 0);
+        stream.block_count += 1;
+        match (index, block[0..4] == [0; 4]) {
+            (0, _) => read_parts(&mut stream, id, &block[512..]),
+            (_, true) => stream.holes += 1,
+            _ => read_block(&mut stream, id, &block),
+        }
+    }
+    check_numbers(&stream);
+    stream
+}
+
+fn read_block(stream: &mut Stream, id: &[u8], block: &[u8]) {
+    check_header(id, block, stream.block_size);
+    assert_eq!(u32_at(block, 32) as usize, stream.block_size, "top of a block");
+    match block[4] {
+        1 => {
+            stream.whole_blocks += 1;
+            let last = u32_at(block, 24) as usize;
+            assert!(last >= 128);
+            read_events(stream, &block[..128], &block[last..]);
+        }
+        2 => {
+            check_crc(&block[..128], &[]);
+            assert_eq!(u32_at(block, 24) as usize, stream.block_size, ".parts.header");
+            read_parts(stream, id, &block[128..]);
+        }
+        other => panic!("block of type {other}"),
+    }
+}
+
+fn check_header(id: &[u8], header: &[u8], block_size: usize) {
+    assert_eq!(header[..4], [0xF7, 0x45, 0x4C, 0x8A], ".block.magic");
+    assert_eq!(header[5], 1 | 4, ".block.flags: sealed, little-endian, words of 8 bytes");
+    assert_eq!(1 << header[6], block_size, ".block.size");
+    assert_eq!(header[7], 16);
+    assert_eq!(&header[16..24], id, ".block.stream");
+    assert!(header[4] == 2 || u64_at(header, 80) != 0, ".block.sync of type {}", header[4]);
+}
+
+fn check_crc(header: &[u8], payload: &[u8]) {
+    let mut copy = header[..128].to_vec();
+    copy[8..12].fill(0);
+    assert_eq!(crc32c_of(&[&copy, payload]), u32_at(header, 8), ".block.crc");
+}
+
+fn read_parts(stream: &mut Stream, id: &[u8], parts: &[u8]) {
+    let mut rest = parts;
+    while rest.len() >= 128 && rest[..4] != [0; 4] {
+        check_header(id, rest, stream.block_size);
+        let (header, after) = rest.split_at(128);
+        let size = (u32_at(header, 32) - u32_at(header, 24)) as usize;
+        let payload = &after[..size];
+        check_crc(header, payload);
+        match header[4] {
+            1 => {
+                stream.event_parts += 1;
+                read_events(stream, header, payload);
+            }
+            3 => {
+                let encoding = stream.registries.entry(u16_at(header, 12)).or_default();
+                assert_eq!(encoding.len() as u64, u64_at(header, 48), ".part.registry: in order");
+                encoding.extend_from_slice(payload);
+                assert!(encoding.len() as u64 <= u64_at(header, 40));
+            }
+            4 => stream.ended = true,
+            other => panic!("part of type {other}"),
+        }
+        rest = after.get(size.next_multiple_of(8)..).unwrap_or_default();
+    }
+    assert!(rest.iter().all(|byte| *byte == 0), "zeros after the last part");
+}
+
+fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
+    check_crc(header, payload);
+    let (registry, kind) = (u16_at(header, 12), header[14]);
+    assert!(stream.registries.contains_key(&registry), ".part.registry-before: {registry}");
+    let mut chain = Vec::new();
+    let mut rest = payload;
+    while !rest.is_empty() {
+        let size = usize::from(u16_at(rest, 2));
+        assert!(size >= 8 && size % 8 == 0 && size <= rest.len(), ".read.chain: {size}");
+        chain.push(&rest[..size]);
+        rest = &rest[size..];
+    }
+    let buffer = u32_at(header, 36);
+    let (mut base, mut number) = (u64_at(header, 56), u64_at(header, 48));
+    for event in chain.iter().rev() {
+        if u16_at(event, 0) == 0 {
+            assert_eq!((event.len(), u32_at(event, 4), u64_at(event, 16)), (24, 0, base));
+            base = u64_at(event, 8);
+            stream.base_records += 1;
+            continue;
+        }
+        let ticks = base + u64::from(u32_at(event, 4));
+        assert!(ticks <= u64_at(header, 80), "no event is later than the sync of its block");
+        let code = u16_at(event, 0);
+        let thread = u32_at(header, 72);
+        let read = Read { registry, kind, thread, code, ticks, bytes: event.to_vec() };
+        let mut bytes_of = read.clone();
+        clear_padding(&mut bytes_of);
+        if let Some(before) = stream.events.insert((buffer, number), bytes_of.clone()) {
+            assert_eq!(before, bytes_of, ".event.identity: buffer {buffer} number {number}");
+            stream.again += 1;
+        }
+        number += 1;
+    }
+    assert_eq!(base, u64_at(header, 64), "base last");
+    let count = u64::from(u32_at(header, 28));
+    assert_eq!(number, u64_at(header, 48) + count, ".block.count");
+    let told = stream.told.entry(buffer).or_default();
+    told.overwritten = told.overwritten.max(u64_at(header, 104));
+    told.full = told.full.max(u32_at(header, 112));
+    told.nested = told.nested.max(u32_at(header, 116));
+    told.large = told.large.max(u32_at(header, 120));
+    told.io = told.io.max(u32_at(header, 124));
+}
+
+/// The bytes between the parameters of `Sorts`, which have no meaning.
+fn clear_padding(read: &mut Read) {
+    if read.registry == 1 && read.code == 3 {
+        read.bytes[17..20].fill(0);
+    }
+}
+
+fn check_numbers(stream: &Stream) {
+    for (buffer, told) in &stream.told {
+        let numbers: Vec<u64> =
+            stream.events.range((*buffer, 0)..=(*buffer, u64::MAX)).map(|((_, n), _)| *n).collect();
+        let top = numbers.last().map_or(0, |last| last + 1);
+        assert!(
+            numbers.len() as u64 + told.overwritten + u64::from(told.io) >= top,
+            "buffer {buffer}: {} of {top} numbers, and {told:?}",
+            numbers.len()
+        );
+    }
+}
+
+/// Runs the test of this name again in a process of its own, with this environment, and gives what it said. In that
+/// process it is `None`, and the test does what it is about.
+pub fn in_own_process(
+    test: &str,
+    environment: &[(&str, &str)],
+    folder: &std::path::Path,
+) -> Option<std::process::Output> {
+    if std::env::var_os("TELEMETRY_TEST_PROCESS").is_some() {
+        return None;
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    command.env("TELEMETRY_TEST_PROCESS", "1").current_dir(folder);
+    for name in ["CONTROL", "FILENAME", "BLOCK_SIZE", "WRITER"] {
+        command.env_remove(format!("MPS_TELEMETRY_{name}"));
+    }
+    command.envs(environment.iter().copied());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    Some(output)
+}

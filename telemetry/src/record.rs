@@ -32,22 +32,19 @@ pub fn is_recorded<E: Event>() -> bool {
 pub fn record<E: Event>(event: E) {
     let size = event.size();
     let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND);
-    let Some(ring) = thread::take(slot) else {
-        return record_without_ring(&Request::of::<E>(size), &|claim| event.encode(claim));
-    };
+    let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };
     // The room says enough of the size of an event without a string: it is less than any block.
     let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
-    if is_small && let Some(mut claim) = ring.block().claim(size) {
-        let delta = clock::ticks().wrapping_sub(ring.base());
-        if let Ok(delta) = u32::try_from(delta) {
-            claim.put_header(E::CODE, delta);
-            event.encode(&mut claim);
-            claim.publish();
-            thread::put(slot, ring);
-            return;
-        }
+    if is_small
+        && let Some(mut claim) = ring.block().claim(size)
+        && let Some(delta) = ring.delta()
+    {
+        claim.put_header(E::CODE, delta);
+        event.encode(&mut claim);
+        claim.publish();
+        return thread::put(slot, ring);
     }
-    record_into_full_ring(ring, slot, &Request::of::<E>(size), &|claim| event.encode(claim));
+    record_into_taken_ring(&event, slot, ring);
 }
 
 const fn has_string<E: Event>() -> bool {
@@ -66,8 +63,8 @@ struct Request {
 }
 
 impl Request {
-    fn of<E: Event>(size: usize) -> Request {
-        Request { control: E::control(), kind: E::KIND, code: E::CODE, size }
+    fn of<E: Event>(event: &E) -> Request {
+        Request { control: E::control(), kind: E::KIND, code: E::CODE, size: event.size() }
     }
 }
 
@@ -77,7 +74,20 @@ type Encode<'a> = &'a dyn Fn(&mut Claim);
 /// Records an event whose slot is empty.
 #[cold]
 #[inline(never)]
-fn record_without_ring(request: &Request, encode: Encode<'_>) {
+fn record_without_ring<E: Event>(event: &E) {
+    find_ring_and_record(&Request::of(event), &|claim| event.encode(claim));
+}
+
+/// Records an event for which the block has no room, or whose ticks are too far from its base, or are no counter's.
+#[cold]
+#[inline(never)]
+fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
+    let entry = Entry::new();
+    record_slowly(&entry, ring, &Request::of(event), &|claim| event.encode(claim));
+    thread::put(slot, ring);
+}
+
+fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     let entry = Entry::new();
     let registered = registration::register(&entry, request.control);
     let slot = request.control.slot().load(Ordering::Acquire) as usize + usize::from(request.kind);
@@ -87,23 +97,11 @@ fn record_without_ring(request: &Request, encode: Encode<'_>) {
         return;
     }
     // A handler may have come since the slot was found empty, and have made the ring and put it there.
-    let ring = match thread::take(slot) {
-        Some(ring) => Some(ring),
-        None => thread::find_or_make(&entry, slot),
-    };
+    let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
         record_slowly(&entry, ring, request, encode);
         thread::put(slot, ring);
     }
-}
-
-/// Records an event for which the block has no room, or whose ticks are too far from its base.
-#[cold]
-#[inline(never)]
-fn record_into_full_ring(ring: &'static Ring, slot: usize, request: &Request, encode: Encode<'_>) {
-    let entry = Entry::new();
-    record_slowly(&entry, ring, request, encode);
-    thread::put(slot, ring);
 }
 
 /// Records into a ring that is taken, going to its next block if need be.

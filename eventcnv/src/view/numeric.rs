@@ -19,7 +19,8 @@ impl View for Numeric {
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
         text::hex16(out, event.ticks);
         out.push(b' ');
-        super::code(event, out, |out, code| text::hex_spaces(out, code, 4));
+        let width = if event.registry.index > 1 { 0 } else { 4 };
+        super::code(event, out, |out, code| text::hex_spaces(out, code, width));
         for (_, value) in event.params() {
             out.push(b' ');
             match value {

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::view::{self, View};
 use crate::{input, select};
 use clap::CommandFactory;
-use eventlog::reader::{self, Events, Faults, Filter, Log, Options};
+use eventlog::reader::{self, Events, Faults, Filter, Log, OpenError, Options};
 use std::io::{self, Write};
 
 /// Text is handed over in pieces of about this size.
@@ -45,12 +45,16 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     }
     let path = input::choose(args.log(), std::env::var_os(FILENAME_VARIABLE));
     let path = path.map_err(Stop::Message)?;
-    let say = |(name, error)| Stop::Message(format!("{name}: {error}"));
-    let input = input::open(&path).map_err(say)?;
-    let name = input.name;
+    let (name, source) = input::open(&path);
+    let unread = |error| Stop::Message(format!("{name}: {error}"));
+    let source = source.map_err(|error| match error {
+        OpenError::Io(error) if args.log().is_none() => Stop::Message(format!(
+            "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}"
+        )),
+        error => unread(error),
+    })?;
     let progress = Progress::default();
-    let log = Log::with_source(progress.watch(input.source), &Options::default());
-    let log = log.map_err(|error| say((name.clone(), error)))?;
+    let log = Log::with_source(progress.watch(source), &Options::default()).map_err(unread)?;
     let labels = args.verbose >= 2 && !args.stats;
     let filter = select::filter(&args.kinds, &args.events, log.registries(), labels);
     let filter = filter.map_err(|what| Stop::Message(format!("{name}: {what}")))?;

@@ -7,6 +7,7 @@
 //! Design: `.control.output` in `design/telemetry.md`.
 
 use eventlog::reader::{Filter, Pick, Registry};
+use std::collections::HashSet;
 
 /// The filter for these kinds and event types of a log.
 pub(crate) fn filter(
@@ -48,9 +49,8 @@ fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Pick, String>
 }
 
 fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let mut known: Vec<&str> = known.collect();
-    known.sort_unstable();
-    known.dedup();
+    let mut seen = HashSet::new();
+    let known: Vec<&str> = known.filter(|name| seen.insert(*name)).collect();
     if known.is_empty() {
         return format!("no {what} is called {asked:?}: the log declares none");
     }

@@ -166,12 +166,12 @@ impl Platform {
                     continue;
                 }
             };
-            while event.len() % size != 0 {
+            while !event.len().is_multiple_of(size) {
                 event.push(0xEE); // Padding has no meaning.
             }
             event.extend_from_slice(&self.int(bits, size));
         }
-        while event.len() % 8 != 0 {
+        while !event.len().is_multiple_of(8) {
             event.push(0xEE);
         }
         put(&mut event, 0, &self.int(u64::from(code), 2));
@@ -418,7 +418,7 @@ impl Ring {
         if size + 256 > writer.platform.block_size() {
             self.write(writer, true); // `.parts.fits`
         } else if size > 0 {
-            writer.part(self.buffer, self.rest, &self.payload[..size].to_vec());
+            writer.part(self.buffer, self.rest, &self.payload[..size]);
         }
         let BlockFields { last, count, base_last, .. } = self.rest;
         self.rest.top = last;

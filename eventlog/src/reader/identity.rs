@@ -92,16 +92,15 @@ impl Settler<'_> {
                 {
                     self.drop(top);
                     kept.pop();
-                } else if end(&segment) <= reached {
-                    self.drop(place); // Covered by what is known to be whole.
-                    break;
-                } else if self.check(place) {
+                    continue;
+                }
+                // A copy that is not needed is checked too: it may be a damaged block of another buffer.
+                if self.check(place) && end(&segment) > reached {
                     kept.push(place);
-                    break;
                 } else {
                     self.drop(place);
-                    break;
                 }
+                break;
             }
         }
         while let Some(&last) = kept.last()

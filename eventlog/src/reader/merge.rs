@@ -13,18 +13,10 @@ use super::fault::{FaultKind, Faults};
 use super::filter::{Action, Filter, Plan};
 use super::label::Labels;
 use super::log::Log;
-use super::registry::Registry;
-use super::segment::{Decoded, KIND_MIXED, Located, Segment};
+use super::open::{Cache, Key, Open, event};
+use super::segment::{Located, Segment};
+use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, VecDeque};
-use std::rc::Rc;
-
-/// Memory of the decoded segments that are kept, in bytes, but for the one being read.
-pub const CACHE_SIZE_MAX: usize = 24 << 20;
-
-/// Buffers that are kept for use again, and the most memory that one of them may hold.
-const SPARE_COUNT_MAX: usize = 8;
-const SPARE_SIZE_MAX: usize = 4 << 20;
 
 /// The order in which events are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,19 +26,6 @@ pub enum Order {
     Time,
     /// As in the file: block by block, in each the oldest event first; in an MPS log, by offset.
     File,
-}
-
-/// The place of an event in order of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    ticks: u64,
-    /// Stream and buffer.
-    buffer: u64,
-    number: u64,
-}
-
-impl Key {
-    const LAST: Key = Key { ticks: u64::MAX, buffer: u64::MAX, number: u64::MAX };
 }
 
 /// An open segment, by its next event; the greatest is the earliest.
@@ -65,35 +44,6 @@ impl Ord for Waiting {
 impl PartialOrd for Waiting {
     fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
-    }
-}
-
-/// A segment that is being read.
-struct Open<'l> {
-    registry: &'l Registry,
-    actions: Option<Rc<[Action]>>,
-    decoded: Decoded,
-    /// Events given, in the order of reading.
-    position: u32,
-    /// Events in all; those that are decoded at the moment may be fewer.
-    count: u32,
-    segment: u32,
-    offset: u64,
-    buffer: u64,
-    thread: u32,
-    stream: u16,
-    kind: u8,
-    /// Whether it was read from since the cache last looked.
-    is_used: bool,
-}
-
-impl Open<'_> {
-    /// The place of the next event in order of time, if it is decoded.
-    #[inline(always)]
-    fn key(&self) -> Option<Key> {
-        let (place, located) = self.decoded.get(self.position as usize)?;
-        let number = self.decoded.first.wrapping_add(place as u64);
-        Some(Key { ticks: located.ticks, buffer: self.buffer, number })
     }
 }
 
@@ -397,79 +347,4 @@ fn history(log: &Log) -> Vec<Labels> {
     let mut events = Events::with_plans(log, Order::Time, plans, labels);
     while events.next().is_some() {}
     events.labels
-}
-
-#[inline(always)]
-fn event<'a>(open: &'a Open<'_>, number: u64, located: &Located, labels: &'a Labels) -> Event<'a> {
-    let event_type = open.registry.event_types.get(usize::from(located.row));
-    Event {
-        ticks: located.ticks,
-        registry: open.registry,
-        event_type,
-        bytes: open.decoded.event(located),
-        labels,
-        offset: open.offset.wrapping_add(u64::from(located.offset)),
-        number,
-        buffer: open.buffer as u32,
-        thread: open.thread,
-        stream: open.stream,
-        kind: match event_type {
-            Some(event_type) if open.kind == KIND_MIXED => event_type.kind,
-            _ => open.kind,
-        },
-    }
-}
-
-/// The decoded segments that are kept.
-#[derive(Default)]
-struct Cache {
-    /// Slots that may be put out, in the order of looking.
-    resident: VecDeque<u32>,
-    /// Memory of all that is decoded, in bytes.
-    memory: usize,
-    /// Buffers to use again.
-    spare: Vec<Decoded>,
-}
-
-impl Cache {
-    fn take(&mut self) -> Decoded {
-        self.spare.pop().unwrap_or_default()
-    }
-
-    fn keep(&mut self, mut decoded: Decoded) {
-        if self.spare.len() < SPARE_COUNT_MAX && decoded.memory() < SPARE_SIZE_MAX {
-            decoded.clear();
-            self.spare.push(decoded);
-        }
-    }
-
-    /// Takes in a segment that was decoded, and puts others out while there is too much: of those, the next few
-    /// events are kept, so that taking turns among many segments does not decode one for each event.
-    fn admit(&mut self, open: &mut [Open<'_>], slot: u32) {
-        self.resident.push_back(slot);
-        let window = CACHE_SIZE_MAX / 2 / (open.len() + 1);
-        // Each is looked at three times at most: used, whole, window.
-        let mut looks = self.resident.len().saturating_mul(3);
-        while self.memory > CACHE_SIZE_MAX && looks > 0 {
-            looks -= 1;
-            let Some(victim) = self.resident.pop_front() else { break };
-            let Some(out) = open.get_mut(victim as usize) else { continue };
-            let before = out.decoded.memory();
-            if before == 0 {
-                continue; // Closed, or put out.
-            }
-            if victim == slot || std::mem::take(&mut out.is_used) {
-                self.resident.push_back(victim);
-                continue;
-            }
-            let kept = if before > 2 * window {
-                self.resident.push_back(victim);
-                out.decoded.window(out.position as usize, window)
-            } else {
-                Decoded::default()
-            };
-            self.memory = self.memory.saturating_sub(before - kept.memory().min(before));
-            self.keep(std::mem::replace(&mut out.decoded, kept));
-        }
-    }
 }

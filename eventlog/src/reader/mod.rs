@@ -11,6 +11,7 @@
 
 mod block;
 mod encoding;
+mod entry;
 mod event;
 mod fault;
 mod filter;
@@ -20,6 +21,7 @@ mod label;
 mod log;
 mod merge;
 mod mps;
+mod open;
 mod parts;
 mod registry;
 mod segment;
@@ -31,6 +33,7 @@ pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
 pub use filter::{Filter, Pick};
 pub use label::{LABEL_COUNT_MAX, LABEL_SIZE_MAX, Labels};
 pub use log::{Account, Format, Log, Options, Stream};
-pub use merge::{CACHE_SIZE_MAX, Events, Order};
+pub use merge::{Events, Order};
+pub use open::CACHE_SIZE_MAX;
 pub use registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
 pub use source::{FileSource, Source};

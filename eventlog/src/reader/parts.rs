@@ -8,10 +8,11 @@
 //! Layout: section 4 of `design/format.md`.
 
 use super::block;
+use super::entry::{is_plausible, registry_key, segment};
 use super::fault::FaultKind;
 use super::head;
 use super::log::Account;
-use super::stream::{Grid, Indexer, is_plausible, registry_key, segment};
+use super::stream::{Grid, Indexer};
 use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_MAGIC};
 
 /// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take forever.

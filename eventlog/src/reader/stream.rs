@@ -9,6 +9,7 @@
 
 use super::block;
 use super::encoding::Pieces;
+use super::entry::{self, is_plausible, segment};
 use super::fault::{FaultKind, Faults, OpenError};
 use super::head;
 use super::identity;
@@ -17,8 +18,7 @@ use super::registry::Registry;
 use super::segment::{Decoded, Segment};
 use super::source::Source;
 use crate::format::{
-    BIG_ENDIAN, BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE,
-    STREAM_MAGIC, WORD64,
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
 };
 use std::collections::BTreeMap;
 
@@ -50,62 +50,12 @@ pub(crate) fn index(source: &dyn Source) -> Result<Index, OpenError> {
         faults,
     };
     identity::settle(source, &mut index, indexer.accounts);
-    resolve(&mut index, indexer.pieces);
+    entry::resolve(&mut index, indexer.pieces);
     for stream in &mut index.streams {
         stream.syncs.sort_by_key(|sync| sync.ticks);
         stream.syncs.dedup_by_key(|sync| sync.ticks);
     }
     Ok(index)
-}
-
-/// Gives each segment and account its registry, laid out for the platform of its block. Until then they say
-/// which it is by [`registry_key`].
-fn resolve(index: &mut Index, pieces: Pieces) {
-    let mut places: BTreeMap<(u16, u32), u32> = BTreeMap::new();
-    let known = pieces.finish(&mut index.faults);
-    for ((stream, registry_index), registry) in &known {
-        let platform = index.streams.get(usize::from(*stream)).map(|stream| stream.platform);
-        let flags = platform.map_or(WORD64, |platform| {
-            let order = if platform.big_endian { BIG_ENDIAN } else { 0 };
-            order | if platform.word_size == 8 { WORD64 } else { 0 }
-        });
-        let mut registry = registry.clone();
-        registry.lay_out(platform.unwrap_or(registry.platform));
-        places
-            .insert((*stream, registry_key(*registry_index, flags)), index.registries.len() as u32);
-        index.registries.push(registry);
-    }
-    let registries = &mut index.registries;
-    let mut place = |stream: u16, key: u32| {
-        *places.entry((stream, key)).or_insert_with(|| {
-            let registry_index = key as u16;
-            let platform = block::platform(&flags_header((key >> 16) as u8));
-            let known = known.get(&(stream, registry_index));
-            let mut registry = known
-                .cloned()
-                .unwrap_or_else(|| Registry::unknown(stream, registry_index, platform));
-            registry.lay_out(platform);
-            registries.push(registry);
-            registries.len() as u32 - 1
-        })
-    };
-    for segment in &mut index.segments {
-        segment.registry = place(segment.stream, segment.registry);
-    }
-    for account in &mut index.accounts {
-        account.registry = place(account.stream, account.registry);
-    }
-}
-
-/// A registry's index in its stream, and the platform flags of a block.
-pub(crate) fn registry_key(registry: u16, flags: u8) -> u32 {
-    u32::from(registry) | u32::from(flags & (BIG_ENDIAN | WORD64)) << 16
-}
-
-fn flags_header(flags: u8) -> BlockHeader {
-    let mut header = BlockHeader::native(BlockType::Events, 12);
-    header.flags = flags;
-    header
 }
 
 /// What has been found so far.
@@ -370,14 +320,19 @@ impl<'a> Indexer<'a> {
     /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`).
     pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) {
         let registry = Registry::unknown(0, 0, block::platform(header));
-        // What is wrong with it is reported when it is read.
+        // What is wrong with it is reported when it is read, unless there is nothing to read.
         let mut faults = Faults::default();
         block::decode(&segment, &registry, &mut self.scratch, &mut faults);
         if header.is_sealed() && self.scratch.located.is_empty() {
             return self.segments.push(segment);
         }
         let ticks = || self.scratch.located.iter().map(|located| located.ticks);
-        let (Some(min), Some(max)) = (ticks().min(), ticks().max()) else { return };
+        let (Some(min), Some(max)) = (ticks().min(), ticks().max()) else {
+            for fault in &faults {
+                self.faults.push(fault.offset, fault.kind.clone());
+            }
+            return;
+        };
         segment.ticks_min = min;
         segment.ticks_max = max;
         if !header.is_sealed() {
@@ -401,55 +356,4 @@ impl<'a> Indexer<'a> {
             stream.add_sync(header.sync());
         }
     }
-}
-
-/// The entry of an event block or part.
-pub(crate) fn segment(
-    grid: Grid,
-    offset: u64,
-    size: u32,
-    flags: u8,
-    header: &BlockHeader,
-) -> Segment {
-    let sync = header.sync_ticks.get();
-    let is_max = header.is_sealed() && sync >= header.base_last.get();
-    Segment {
-        offset,
-        ticks_min: header.base.get(),
-        ticks_max: if is_max { sync } else { u64::MAX },
-        first: header.first.get(),
-        count: header.count.get().min(header.payload_size() as u32 / 8),
-        size,
-        buffer: header.buffer.get(),
-        thread: header.thread.get(),
-        registry: registry_key(header.registry.get(), header.flags),
-        stream: grid.stream,
-        kind: header.kind,
-        flags,
-    }
-}
-
-/// Whether the header of an event block makes sense (`.block.size`, `.read.sealed`); if not, it is reported.
-pub(crate) fn is_plausible(
-    indexer: &mut Indexer<'_>,
-    grid: Grid,
-    offset: u64,
-    header: &BlockHeader,
-) -> bool {
-    let (last, top) = (header.last.get(), header.top.get());
-    let fault = if header.block_size_log2 != grid.block_size_log2 {
-        Some(("block size", u64::from(header.block_size_log2)))
-    } else if u64::from(top) > grid.block_size {
-        Some(("top", u64::from(top)))
-    } else if last < BLOCK_HEADER_SIZE as u32 || last > top {
-        Some(("last", u64::from(last)))
-    } else if usize::from(header.kind) >= eventdef::KIND_COUNT_MAX {
-        Some(("kind", u64::from(header.kind)))
-    } else {
-        None
-    };
-    if let Some((field, found)) = fault {
-        indexer.faults.push(offset, FaultKind::BlockField { field, found });
-    }
-    fault.is_none()
 }

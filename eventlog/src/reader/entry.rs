@@ -1,0 +1,118 @@
+//! The entry of an event block or part in the index: from its header to a [`Segment`].
+//!
+//! ```text
+//!  header ── plausible? ──▶ Segment, with the registry by index and platform ── resolve ──▶ by its place in the log
+//! ```
+//!
+//! Rules: `.block.size`, `.read.sealed`, `.registry.index` in `design/format.md`.
+
+use super::block;
+use super::encoding::Pieces;
+use super::fault::FaultKind;
+use super::log::Index;
+use super::registry::Registry;
+use super::segment::Segment;
+use super::stream::{Grid, Indexer};
+use crate::format::{BIG_ENDIAN, BLOCK_HEADER_SIZE, BlockHeader, BlockType, WORD64};
+use std::collections::BTreeMap;
+
+/// The entry of an event block or part.
+pub(crate) fn segment(
+    grid: Grid,
+    offset: u64,
+    size: u32,
+    flags: u8,
+    header: &BlockHeader,
+) -> Segment {
+    let sync = header.sync_ticks.get();
+    let is_max = header.is_sealed() && sync >= header.base_last.get();
+    Segment {
+        offset,
+        ticks_min: header.base.get(),
+        ticks_max: if is_max { sync } else { u64::MAX },
+        first: header.first.get(),
+        count: header.count.get().min(header.payload_size() as u32 / 8),
+        size,
+        buffer: header.buffer.get(),
+        thread: header.thread.get(),
+        registry: registry_key(header.registry.get(), header.flags),
+        stream: grid.stream,
+        kind: header.kind,
+        flags,
+    }
+}
+
+/// Whether the header of an event block makes sense (`.block.size`, `.read.sealed`); if not, it is reported.
+pub(crate) fn is_plausible(
+    indexer: &mut Indexer<'_>,
+    grid: Grid,
+    offset: u64,
+    header: &BlockHeader,
+) -> bool {
+    let (last, top) = (header.last.get(), header.top.get());
+    let fault = if header.block_size_log2 != grid.block_size_log2 {
+        Some(("block size", u64::from(header.block_size_log2)))
+    } else if u64::from(top) > grid.block_size {
+        Some(("top", u64::from(top)))
+    } else if last < BLOCK_HEADER_SIZE as u32 || last > top {
+        Some(("last", u64::from(last)))
+    } else if usize::from(header.kind) >= eventdef::KIND_COUNT_MAX {
+        Some(("kind", u64::from(header.kind)))
+    } else {
+        None
+    };
+    if let Some((field, found)) = fault {
+        indexer.faults.push(offset, FaultKind::BlockField { field, found });
+    }
+    fault.is_none()
+}
+
+/// Gives each segment and account its registry, laid out for the platform of its block. Until then they say
+/// which it is by [`registry_key`].
+pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
+    let mut places: BTreeMap<(u16, u32), u32> = BTreeMap::new();
+    let known = pieces.finish(&mut index.faults);
+    for ((stream, registry_index), registry) in &known {
+        let platform = index.streams.get(usize::from(*stream)).map(|stream| stream.platform);
+        let flags = platform.map_or(WORD64, |platform| {
+            let order = if platform.big_endian { BIG_ENDIAN } else { 0 };
+            order | if platform.word_size == 8 { WORD64 } else { 0 }
+        });
+        let mut registry = registry.clone();
+        registry.lay_out(platform.unwrap_or(registry.platform));
+        places
+            .insert((*stream, registry_key(*registry_index, flags)), index.registries.len() as u32);
+        index.registries.push(registry);
+    }
+    let registries = &mut index.registries;
+    let mut place = |stream: u16, key: u32| {
+        *places.entry((stream, key)).or_insert_with(|| {
+            let registry_index = key as u16;
+            let platform = block::platform(&flags_header((key >> 16) as u8));
+            let known = known.get(&(stream, registry_index));
+            let mut registry = known
+                .cloned()
+                .unwrap_or_else(|| Registry::unknown(stream, registry_index, platform));
+            registry.lay_out(platform);
+            registries.push(registry);
+            registries.len() as u32 - 1
+        })
+    };
+    for segment in &mut index.segments {
+        segment.registry = place(segment.stream, segment.registry);
+    }
+    for account in &mut index.accounts {
+        account.registry = place(account.stream, account.registry);
+    }
+}
+
+/// A registry's index in its stream, and the platform flags of a block.
+pub(crate) fn registry_key(registry: u16, flags: u8) -> u32 {
+    u32::from(registry) | u32::from(flags & (BIG_ENDIAN | WORD64)) << 16
+}
+
+fn flags_header(flags: u8) -> BlockHeader {
+    let mut header = BlockHeader::native(BlockType::Events, 12);
+    header.flags = flags;
+    header
+}

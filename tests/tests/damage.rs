@@ -1,0 +1,526 @@
+//! Damage costs what the format says it costs, and no more: never a panic, a hang, or memory out of proportion.
+//!
+//! ```text
+//!  a small log ── cut │ flip │ splice │ forge ──▶ Log ──▶ the events that can be had, faults with their offsets
+//! ```
+
+use eventlog::reader::{Fault, FaultKind, Filter, Log, OpenError, Order, Value as Read};
+use proptest::prelude::*;
+use tests::naive::{self, BlockFields, Buffer, Platform, Ring, Value, Writer};
+
+const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+const NOBODY: Buffer = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
+const B: usize = 4096;
+
+/// An event, by what the block alone says of it: buffer, number, ticks, code.
+type Identity = (u32, u64, u64, u16);
+
+/// The small log: where each event ends up, and the bytes.
+struct Small {
+    bytes: Vec<u8>,
+    /// The stretch that each event's block or part takes, and the event.
+    events: Vec<(std::ops::Range<usize>, Identity)>,
+    /// Where the parts block begins.
+    parts: usize,
+}
+
+fn words(n: u64) -> Vec<Value> {
+    vec![Value::P(n), Value::A(n), Value::W(n)]
+}
+
+fn buffer(index: u32) -> Buffer {
+    Buffer { buffer: index, registry: 1, kind: 1, thread: 1 }
+}
+
+fn writer() -> Writer {
+    let mut writer = Writer::new(WORDS, [3; 16], [9; 16]);
+    writer.registry(1, naive::KINDS, naive::TYPES, 300);
+    writer
+}
+
+/// A ring with these events.
+fn ring(index: u32, base: u64, ticks: std::ops::Range<u64>) -> Ring {
+    let mut ring = Ring::new(&WORDS, buffer(index), base);
+    for ticks in ticks {
+        assert!(ring.record(&WORDS, ticks, 2, &words(ticks)));
+    }
+    ring
+}
+
+/// Header block, three event blocks, a parts block with three event parts and an end part.
+fn small() -> Small {
+    let mut writer = writer();
+    let mut events = Vec::new();
+    for index in 0..3 {
+        let start = 1000 * u64::from(index);
+        ring(index, start, start..start + 5).write(&mut writer, true);
+        let block = B * (index as usize + 1)..B * (index as usize + 2);
+        events.extend((0..5).map(|n| (block.clone(), (index, n, start + n, 2))));
+    }
+    writer.head.resize(B, 0); // So that parts go into a block of their own.
+    let parts = 4 * B;
+    let mut at = parts + 128;
+    for index in 3..6 {
+        let start = 1000 * u64::from(index);
+        ring(index, start, start..start + 2).flush(&mut writer);
+        let part = at..at + 128 + 64;
+        at = part.end;
+        events.extend((0..2).map(|n| (part.clone(), (index, n, start + n, 2))));
+    }
+    writer.end();
+    Small { bytes: writer.bytes(), events, parts }
+}
+
+/// All events of a log in both orders, and all faults. Each event has been looked at whole.
+fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
+    let log = Log::from_source(bytes)?;
+    let mut faults: Vec<Fault> = log.faults().iter().cloned().collect();
+    let mut all = Vec::new();
+    for order in [Order::Time, Order::File] {
+        let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            assert!(event.bytes.len() >= 8);
+            assert!(event.params().count() <= 5);
+            found.push((event.buffer, event.number, event.ticks, event.code()));
+        }
+        if order == Order::File {
+            faults.extend(events.faults().iter().cloned());
+        }
+        found.sort();
+        all.push(found);
+    }
+    assert_eq!(all[0], all[1], "both orders give the same events");
+    for fault in &faults {
+        assert!(fault.to_string().starts_with(&format!("offset {}: ", fault.offset)));
+    }
+    Ok((all.swap_remove(0), faults))
+}
+
+fn kinds(faults: &[Fault]) -> Vec<&FaultKind> {
+    faults.iter().map(|fault| &fault.kind).collect()
+}
+
+/// `.stream.tail`, `.write.torn`, `.stream.grow`, `.read.end`
+#[test]
+fn a_log_cut_anywhere_gives_every_event_whose_block_or_part_is_whole() {
+    let small = small();
+    for cut in 0..small.bytes.len() {
+        let result = read(small.bytes[..cut].to_vec());
+        if cut < 8 {
+            assert!(matches!(result, Err(OpenError::Empty | OpenError::NotALog)), "{cut}");
+            continue;
+        }
+        let (found, _) = result.unwrap();
+        let whole = small.events.iter().filter(|(place, _)| place.end <= cut);
+        let mut expected: Vec<_> = whole.map(|(_, event)| *event).collect();
+        expected.sort();
+        assert_eq!(found, expected, "cut at {cut}");
+    }
+}
+
+/// `.block.crc`, `.read.sealed`, `.parts.sealed`, `.parts.header`, `.parts.chain`, `.read.header-damage`, `.read.no-magic`,
+/// `.read.resync`, `.header.crc`, `.header.magic`, `.header.order`, `.header.word`, `.block.magic`, `.block.stream`,
+/// `.crc`, `.event.unknown`, `.part.registry-before`, `.part.end`
+#[test]
+fn a_flipped_byte_costs_at_most_its_block_or_part() {
+    let small = small();
+    let all: Vec<_> = small.events.iter().map(|(_, event)| *event).collect();
+    for offset in 0..small.bytes.len() {
+        for mask in [0x01, 0x06, 0x80, 0xFF] {
+            let mut bytes = small.bytes.clone();
+            bytes[offset] ^= mask;
+            let (found, faults) = read(bytes).unwrap();
+            assert!(found.iter().all(|event| all.contains(event)), "{offset} invents events");
+            let is_hit = |place: &std::ops::Range<usize>| match offset.checked_sub(small.parts) {
+                // A block that is not known to be a parts block any more.
+                Some(0..8) => place.start >= small.parts,
+                _ => place.contains(&offset),
+            };
+            for (place, event) in &small.events {
+                assert!(found.contains(event) || is_hit(place), "{offset} ^ {mask:#x}: {event:?}");
+            }
+            assert!(found.len() == all.len() || !faults.is_empty(), "{offset}: lost in silence");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn pieces_of_a_log_put_together_at_random_invent_no_events(
+        pieces in prop::collection::vec((0usize..21000, 0usize..9000), 1..6),
+    ) {
+        let small = small();
+        let mut bytes = small.bytes[..512].to_vec();
+        for (start, size) in pieces {
+            let rest = small.bytes.get(start..).unwrap_or_default();
+            bytes.extend_from_slice(&rest[..size.min(rest.len())]);
+        }
+        let (found, _) = read(bytes).unwrap();
+        let all: Vec<_> = small.events.iter().map(|(_, event)| *event).collect();
+        prop_assert!(found.iter().all(|event| all.contains(event)));
+        let mut once = found.clone();
+        once.dedup();
+        prop_assert_eq!(once, found);
+    }
+
+    #[test]
+    fn anything_after_a_magic_is_read_to_its_end(
+        magic in prop::bool::ANY, bytes in prop::collection::vec(any::<u8>(), 0..9000),
+    ) {
+        let mut all = small().bytes[..if magic { 512 } else { 1024 }].to_vec();
+        all.extend_from_slice(&bytes);
+        prop_assert!(read(all).is_ok());
+    }
+
+    /// Bytes within an open block, which no checksum covers, may be anything.
+    #[test]
+    fn an_open_block_may_hold_anything(
+        last in 0u32..5000, top in 0u32..5000, count: u32, first: u64, base: u64, base_last: u64,
+        payload in prop::collection::vec(prop_oneof![Just(0u8), Just(8), Just(24), any::<u8>()], 0..3900),
+    ) {
+        let mut writer = writer();
+        let fields = BlockFields {
+            block_type: 1, last, top, count, first, base, base_last, ..BlockFields::default()
+        };
+        writer.event_block(buffer(0), fields, &payload, false);
+        ring(1, 0, 0..5).write(&mut writer, true);
+        let (found, _) = read(writer.bytes()).unwrap();
+        prop_assert_eq!(found.iter().filter(|event| event.0 == 1).count(), 5);
+    }
+}
+
+/// A sealed block with this payload, whose events are said to be so many.
+fn sealed(payload: &[u8], count: u32, first: u64) -> Writer {
+    let mut writer = writer();
+    let (last, top) = ((B - payload.len()) as u32, B as u32);
+    let fields = BlockFields { block_type: 1, last, top, count, first, ..BlockFields::default() };
+    writer.event_block(buffer(0), fields, payload, true);
+    writer
+}
+
+/// `.read.chain`, `.event.size`: numbers are counted down from the newest.
+#[test]
+fn an_event_of_a_wrong_size_ends_the_chain_and_what_is_newer_stands() {
+    for size in [0u16, 4, 7, 9, 65535, 65528, 4096] {
+        let mut payload = WORDS.event(2, &words(1));
+        payload.extend(WORDS.event(2, &words(2)));
+        let mut broken = WORDS.event(2, &words(3));
+        naive::put(&mut broken, 2, &size.to_le_bytes());
+        payload.extend(broken);
+        payload.extend(WORDS.event(2, &words(4)));
+        let (found, faults) = read(sealed(&payload, 4, 0).bytes()).unwrap();
+        let numbers: Vec<_> = found.iter().map(|event| event.1).collect();
+        assert_eq!(numbers, [2, 3], "size {size}");
+        assert_eq!(kinds(&faults), [&FaultKind::EventChain { size, lost: 2 }]);
+        assert_eq!(faults[0].offset, (2 * B - 64) as u64);
+    }
+}
+
+/// `.block.count`
+#[test]
+fn a_wrong_count_is_reported_and_the_events_are_given() {
+    let payload = [WORDS.event(2, &words(1)), WORDS.event(2, &words(2))].concat();
+    let (found, faults) = read(sealed(&payload, 5, 0).bytes()).unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(kinds(&faults), [&FaultKind::EventCount { stated: 5, found: 2 }]);
+}
+
+/// `.event.short`, `.event.unknown`, `.event.code`
+#[test]
+fn short_and_unknown_events_are_given_as_far_as_they_go() {
+    let mut short = WORDS.event(2, &words(7));
+    short.truncate(24);
+    naive::put(&mut short, 2, &24u16.to_le_bytes());
+    let unknown = WORDS.event(99, &words(1));
+    let longer = WORDS.event(2, &[words(8), words(9)].concat());
+    let payload = [short, unknown.clone(), unknown, longer].concat();
+    let log = Log::from_source(sealed(&payload, 4, 0).bytes()).unwrap();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let mut found = Vec::new();
+    while let Some(event) = events.next() {
+        let values: Vec<_> = event.params().map(|(_, value)| value).collect();
+        let all: Vec<_> = values.iter().map(|value| format!("{value:?}")).collect();
+        found.push((event.code(), event.name().to_string(), all.join(" ")));
+    }
+    let row = |code, name: &str, values: &str| (code, name.to_string(), values.to_string());
+    let expected = [
+        row(2, "Words", "P(8) A(8) W(8)"),
+        row(99, "?", ""),
+        row(99, "?", ""),
+        row(2, "Words", "P(7) A(7)"),
+    ];
+    assert_eq!(found, expected);
+    let faults: Vec<_> = events.faults().iter().cloned().collect();
+    let short = FaultKind::EventShort { code: 2, size: 24 };
+    let unknown = FaultKind::EventUnknown { registry: 1, code: 99 };
+    assert_eq!(kinds(&faults), [&short, &unknown], "the unknown code is reported once");
+    assert!(!faults[0].is_warning() && faults[1].is_warning());
+}
+
+/// `.event.string`
+#[test]
+fn a_string_with_wrong_padding_ends_at_the_first_nul_or_the_end_of_the_event() {
+    for (tail, expected) in [
+        (*b"ab\0c\0\0\0\x03", b"ab\0c".as_slice()),
+        (*b"ab\0c\0\0\0\x09", b"ab"),
+        (*b"abcdefg\x00", b"abcdefg"),
+        (*b"abcdefgh", b"abcdefgh"),
+    ] {
+        let mut event = WORDS.event(0x300, &[Value::U(1), Value::S(b"xxx".to_vec())]);
+        event.truncate(12);
+        event.extend_from_slice(&[b'x'; 4]);
+        event.extend_from_slice(&tail);
+        naive::put(&mut event, 2, &24u16.to_le_bytes());
+        let log = Log::from_source(sealed(&event, 1, 0).bytes()).unwrap();
+        let mut events = log.events(Order::Time, &Filter::default());
+        let event = events.next().unwrap();
+        let expected = [b"xxxx", expected].concat();
+        assert_eq!(event.param("b"), Some(Read::S(&expected)));
+    }
+}
+
+/// `.read.header-damage`, `.header.block-size`
+#[test]
+fn a_block_size_that_is_wrong_is_taken_from_the_blocks() {
+    let small = small();
+    for size in [0u32, 1, 512, 4095, 4097, 8192, 65536, 1 << 20, 1 << 21, 1 << 31, u32::MAX] {
+        let mut bytes = small.bytes.clone();
+        naive::put(&mut bytes, 24, &size.to_le_bytes());
+        let (found, faults) = read(bytes.clone()).unwrap();
+        assert_eq!(found.len(), small.events.len(), "{size}");
+        let field =
+            FaultKind::HeaderField { field: "block size", found: u64::from(size), used: 4096 };
+        assert_eq!(kinds(&faults), [&FaultKind::HeaderChecksum, &field]);
+        // A writer that lies and seals it: nothing need be found, and nothing bad happens.
+        naive::seal_stream_header(&mut bytes);
+        assert!(read(bytes).is_ok());
+    }
+}
+
+/// `.block.size`, `.read.sealed`
+#[test]
+fn a_sealed_block_whose_bounds_make_no_sense_is_skipped() {
+    for (last, top) in
+        [(0, 4096), (127, 4096), (4096, 4095), (128, 4097), (128, u32::MAX), (u32::MAX, 0)]
+    {
+        let mut writer = writer();
+        let fields = BlockFields { block_type: 1, last, top, count: 3, ..BlockFields::default() };
+        writer.event_block(buffer(0), fields, &[0; 64], true);
+        ring(1, 0, 0..5).write(&mut writer, true);
+        let (found, faults) = read(writer.bytes()).unwrap();
+        assert_eq!(found.len(), 5);
+        assert!(matches!(kinds(&faults)[..], [FaultKind::BlockField { .. }]), "{faults:?}");
+    }
+}
+
+/// `.header.version`, `.read.major`, `.read.minor`
+#[test]
+fn a_higher_major_is_refused_and_a_higher_median_or_minor_is_read_with_a_warning() {
+    let small = small();
+    for (at, is_read) in [(8, false), (10, true), (12, true)] {
+        let mut bytes = small.bytes.clone();
+        bytes[at] = 7;
+        naive::seal_stream_header(&mut bytes);
+        match read(bytes) {
+            Ok((found, faults)) => {
+                assert!(is_read);
+                assert_eq!(found.len(), small.events.len());
+                assert!(matches!(kinds(&faults)[..], [FaultKind::HeaderVersion { .. }]));
+                assert!(faults[0].is_warning());
+                let said = faults[0].to_string();
+                assert!(said.contains("1.0.0") && said.contains('7'), "{said}");
+            }
+            Err(error) => {
+                assert!(!is_read);
+                assert!(matches!(error, OpenError::Major { .. }));
+                let said = error.to_string();
+                assert!(said.contains("7.0.0") && said.contains("1.0.0"), "{said}");
+            }
+        }
+    }
+    // Behind another log it is passed over.
+    let mut second = small.bytes.clone();
+    second[8] = 2;
+    naive::seal_stream_header(&mut second);
+    let (found, faults) = read([small.bytes.clone(), second].concat()).unwrap();
+    assert_eq!(found.len(), small.events.len());
+    assert!(matches!(kinds(&faults)[..], [FaultKind::HeaderMajor { .. }]));
+}
+
+#[test]
+fn what_is_not_a_log_is_refused() {
+    let png = [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, b'I', b'H', b'D', b'R'];
+    assert!(matches!(read(Vec::new()), Err(OpenError::Empty)));
+    assert!(matches!(read(png.to_vec()), Err(OpenError::NotALog)));
+    assert!(matches!(read(b"Dear Sir or Madam,\n".repeat(300)), Err(OpenError::NotALog)));
+    assert!(matches!(Log::open(std::env::temp_dir()), Err(OpenError::Directory)));
+    assert!(matches!(Log::open("/nonexistent/no.log"), Err(OpenError::Io(_))));
+}
+
+/// `.block.type`, `.block.unknown`, `.block.stream`, `.stream.hole`, `.read.resync`, `.block.flags`
+#[test]
+fn what_is_not_a_block_of_the_stream_is_skipped_and_reported() {
+    let mut writer = writer();
+    ring(0, 0, 0..5).write(&mut writer, true);
+    for _ in 0..2 {
+        let fields = BlockFields { block_type: 77, ..BlockFields::default() };
+        writer.event_block(NOBODY, fields, &[0; 8], true);
+    }
+    writer.blocks.push(vec![0; B]);
+    writer.blocks.push(vec![0; B]);
+    let mut other = Writer::new(WORDS, [8; 16], [9; 16]);
+    ring(0, 0, 0..5).write(&mut other, true);
+    writer.blocks.extend(other.blocks);
+    writer.blocks.push(vec![0x55; B]);
+    ring(1, 0, 0..5).write(&mut writer, true);
+    writer.blocks.push(vec![0; B]);
+    let (found, faults) = read(writer.bytes()).unwrap();
+    assert_eq!(found.len(), 10);
+    let size = B as u64;
+    let expected = [
+        (2 * size, FaultKind::BlockType { found: 77 }),
+        (4 * size, FaultKind::BlockHole { size: 2 * size }),
+        (6 * size, FaultKind::BlockForeign),
+        (7 * size, FaultKind::BlockMagic { size }),
+    ];
+    let expected = expected.map(|(offset, kind)| Fault { offset, kind });
+    assert_eq!(faults, expected, "and the hole at the end is none");
+}
+
+/// `.block.unknown`, `.block.header-size`, `.parts.chain`
+#[test]
+fn a_part_of_unknown_type_and_a_longer_header_are_read_over() {
+    let mut writer = writer();
+    writer.part(NOBODY, BlockFields { block_type: 9, top: 24, ..BlockFields::default() }, &[1; 24]);
+    // A part of a later minor version: its header has 136 bytes.
+    let later = ring(2, 0, 0..3);
+    let mut header = writer.header(buffer(2), later.rest, Some(&later.payload));
+    header[7] = 17;
+    naive::seal_block(&mut header, &later.payload);
+    header.extend_from_slice(&[0xAB; 8]);
+    writer.head.extend_from_slice(&header);
+    writer.head.extend_from_slice(&later.payload);
+    ring(0, 0, 0..5).flush(&mut writer);
+    let (found, faults) = read(writer.bytes()).unwrap();
+    assert_eq!(found.len(), 8);
+    assert_eq!(kinds(&faults), [&FaultKind::BlockType { found: 9 }]);
+    assert!(faults[0].is_warning());
+}
+
+/// The encoding of the registry as one part, in a stream with one event.
+fn with_encoding(encoding: &[u8], stated: u64) -> Vec<u8> {
+    let platform = Platform { block_size_log2: 20, ..WORDS };
+    let mut writer = Writer::new(platform, [3; 16], [9; 16]);
+    let mut first = 0;
+    for piece in encoding.chunks(500_000) {
+        let registry = Buffer { registry: 1, ..NOBODY };
+        let top = piece.len() as u32;
+        let fields =
+            BlockFields { block_type: 3, top, sequence: stated, first, ..BlockFields::default() };
+        writer.part(registry, fields, piece);
+        first += piece.len() as u64;
+    }
+    let mut ring = Ring::new(&platform, buffer(0), 0);
+    assert!(ring.record(&platform, 1, 2, &words(1)));
+    ring.flush(&mut writer);
+    writer.bytes()
+}
+
+/// `.registry.trust`
+#[test]
+fn counts_in_a_registry_are_bounded_by_its_bytes() {
+    let sound = naive::encode_registry(naive::KINDS, naive::TYPES);
+    for (at, size) in [(6, 2), (8, 4)] {
+        let mut encoding = sound.clone();
+        encoding[at..at + size].fill(0xFF);
+        let (found, faults) = read(with_encoding(&encoding, encoding.len() as u64)).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(faults.iter().any(|fault| matches!(fault.kind, FaultKind::Registry { .. })));
+    }
+    for cut in 0..sound.len() {
+        let (found, faults) = read(with_encoding(&sound[..cut], sound.len() as u64)).unwrap();
+        assert_eq!(found.len(), 1);
+        if cut > 0 {
+            assert!(faults.iter().any(|fault| matches!(fault.kind, FaultKind::Registry { .. })));
+        }
+    }
+}
+
+/// `.registry.trust`: of two of one index the first counts.
+#[test]
+fn as_many_kinds_as_can_be_stated_leave_the_64_that_there_are() {
+    let names: Vec<String> = (0..65535).map(|n| format!("K{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let encoding = naive::encode_registry(&names, naive::TYPES);
+    let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
+    let [registry] = log.registries() else { panic!("one registry") };
+    assert_eq!(registry.kinds.len(), 64);
+    assert_eq!(registry.kind(5).map(|kind| &*kind.name), Some("K5"));
+    assert_eq!(registry.event_types.len(), naive::TYPES.len());
+}
+
+/// `.registry.trust`, `.registry.more`
+#[test]
+fn strings_that_are_not_utf8_and_sorts_that_are_not_known_are_read_over() {
+    let mut encoding = naive::encode_registry(naive::KINDS, naive::TYPES);
+    let name = encoding.windows(5).position(|bytes| bytes == b"naive").unwrap();
+    encoding[name] = 0xFF;
+    // The sort of the second parameter of "Words".
+    let words = encoding.windows(5).position(|bytes| bytes == b"Words").unwrap();
+    let second = encoding[words..].iter().position(|&byte| byte == b'A').unwrap();
+    encoding[words + second] = b'Q';
+    encoding.extend_from_slice(b"what a later version adds");
+    let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
+    assert!(log.faults().is_empty(), "{:?}", log.faults());
+    let [registry] = log.registries() else { panic!("one registry") };
+    assert_eq!(&*registry.name, "\u{FFFD}aive");
+    let row = registry.event_type_named("Words").unwrap();
+    assert_eq!(row.params.len(), 1, "what comes after an unknown sort cannot be decoded");
+    assert_eq!(registry.event_types.len(), naive::TYPES.len());
+    let mut events = log.events(Order::Time, &Filter::default());
+    assert_eq!(events.next().unwrap().param("a"), Some(Read::P(1)));
+}
+
+/// Every eighth byte may begin a part that is as long as what is left: checking all of them would take for ever.
+#[test]
+fn a_block_made_of_magics_is_given_up_soon() {
+    let platform = Platform { block_size_log2: 20, ..WORDS };
+    let mut writer = Writer::new(platform, [3; 16], [9; 16]);
+    let header = writer.header(
+        buffer(0),
+        BlockFields { block_type: 1, top: 1 << 19, ..BlockFields::default() },
+        Some(&[]),
+    );
+    while writer.head.len() < 1 << 20 {
+        writer.head.extend_from_slice(&header[..40]);
+    }
+    let start = std::time::Instant::now();
+    let (found, faults) = read(writer.bytes()).unwrap();
+    assert!(found.is_empty() && !faults.is_empty());
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+/// `.event.identity`, `.read.sealed`: what was flushed before stands in for a block that is damaged.
+#[test]
+fn parts_give_the_events_of_a_block_that_is_damaged() {
+    let mut writer = writer();
+    let mut ring = ring(0, 0, 0..5);
+    ring.flush(&mut writer);
+    assert!(ring.record(&WORDS, 9, 2, &words(1)));
+    ring.write(&mut writer, true);
+    let mut bytes = writer.bytes();
+    let (found, faults) = read(bytes.clone()).unwrap();
+    assert_eq!((found.len(), faults.len()), (6, 0), "each once");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    let (found, faults) = read(bytes).unwrap();
+    assert_eq!(found.len(), 5);
+    assert_eq!(kinds(&faults), [&FaultKind::BlockChecksum { count: 6 }]);
+}

@@ -21,7 +21,8 @@ impl View for Named {
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
         text::hex16(out, event.ticks);
         out.push(b' ');
-        super::code(event, out, |out, code| text::hex_zeros(out, code, 4));
+        super::registry_index(event, out);
+        text::hex_zeros(out, event.code().into(), 4);
         out.push(b' ');
         let Some(event_type) = event.event_type else {
             super::name(out, "[Unknown]", self.name_width);

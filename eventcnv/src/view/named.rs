@@ -37,8 +37,8 @@ impl View for Named {
             out.push(b':');
             match value {
                 Value::W(value) => text::hex_zeros(out, value, digits),
-                Value::P(value) | Value::A(value) => {
-                    text::hex_zeros(out, value, digits);
+                Value::P(word) | Value::A(word) => {
+                    text::hex_zeros(out, word, digits);
                     label(event, value, out);
                 }
                 Value::U(value) => text::decimal(out, value.into()),
@@ -53,8 +53,8 @@ impl View for Named {
 }
 
 /// Appends what a pointer or address is called at that time, if it is called anything.
-fn label(event: &Event<'_>, value: u64, out: &mut Vec<u8>) {
-    let Some(id) = event.labels.label_id(value) else { return };
+fn label(event: &Event<'_>, value: Value<'_>, out: &mut Vec<u8>) {
+    let Some(id) = event.labels.label_id_of(value) else { return };
     out.push(b'[');
     match event.labels.string(id) {
         Some(string) => text::quoted(out, string),

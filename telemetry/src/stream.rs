@@ -51,7 +51,7 @@ static STATE: Locked<State> =
     Locked::new(State { parts: None, parts_count: 0, registry_count: 0, copy: None });
 static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
 /// The number of the next block: its place.
-static PLACE: AtomicU64 = AtomicU64::new(1);
+static PLACE: AtomicU64 = AtomicU64::new(1); // `.stream.first`: place 0 is the header block's
 static UUID: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 static PLINTH: OnceLock<&'static dyn Plinth> = OnceLock::new();
 static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
@@ -150,6 +150,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     write_parts(state, plinth)
 }
 
+/// The stream header, which is written once (`.header.once`).
 fn header() -> StreamHeader {
     let mut header = StreamHeader::native(memory::block_size_log2());
     header.uuid = uuid();

@@ -167,7 +167,8 @@ pub(crate) struct Block {
     /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish` store it.
     /// B4: bytes below *last* are written by the one thread that records here; those above are written no more until
     ///     `begin`, which a ring does only where the block was given up (under `Custody`).
-    start: NonNull<u8>,
+    /// Not a `NonNull`: its niche would cost the fast path a test.
+    start: *mut u8,
 }
 
 // SAFETY: B1 holds anywhere; B2 and B4 say who may access what.
@@ -187,7 +188,7 @@ impl Blocks {
     pub(crate) fn map(count: usize) -> Option<Blocks> {
         fix_block_size();
         let start = map(count.checked_mul(block_size())?)?;
-        Some(Blocks { first: Block { start }, count })
+        Some(Blocks { first: Block { start: start.as_ptr() }, count })
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -205,7 +206,7 @@ impl Blocks {
 impl Block {
     fn words(self) -> &'static [AtomicU64; HEADER_WORD_COUNT] {
         // SAFETY: B1; B2.
-        unsafe { self.start.cast().as_ref() }
+        unsafe { &*self.start.cast() }
     }
 
     #[inline(always)]
@@ -278,15 +279,14 @@ impl Block {
         assert_eq!(out.len(), to - from);
         // SAFETY: B1; B4: from *last* upwards nobody writes while there is `Custody`; `out` is no block.
         unsafe {
-            let from = self.start.add(from).as_ptr();
-            core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
+            core::ptr::copy_nonoverlapping(self.start.add(from), out.as_mut_ptr(), out.len());
         }
     }
 
     /// Gives all bytes of a block that nothing more is recorded into.
     pub(crate) fn with_bytes<T>(self, _: &Custody, give: impl FnOnce(&[u8]) -> T) -> T {
         // SAFETY: B1; B2 and B4: nobody writes to a full block while there is `Custody`.
-        give(unsafe { core::slice::from_raw_parts(self.start.as_ptr(), block_size()) })
+        give(unsafe { core::slice::from_raw_parts(self.start, block_size()) })
     }
 }
 
@@ -298,24 +298,23 @@ pub(crate) struct BlockLink {
 
 impl BlockLink {
     pub(crate) fn new(block: Block) -> BlockLink {
-        BlockLink { start: AtomicPtr::new(block.start.as_ptr()) }
+        BlockLink { start: AtomicPtr::new(block.start) }
     }
 
     #[inline(always)]
     pub(crate) fn get(&self) -> Block {
-        // SAFETY: made of a block, which is not null.
-        Block { start: unsafe { NonNull::new_unchecked(self.start.load(Ordering::Relaxed)) } }
+        Block { start: self.start.load(Ordering::Relaxed) }
     }
 
     pub(crate) fn set(&self, block: Block) {
-        self.start.store(block.start.as_ptr(), Ordering::Relaxed);
+        self.start.store(block.start, Ordering::Relaxed);
     }
 }
 
 /// The space of an event that is being recorded: not there for anybody until published.
 pub(crate) struct Claim {
     /// C1: `size` bytes of `block`, just below the *last* of `state`.
-    at: NonNull<u8>,
+    at: *mut u8,
     size: usize,
     block: Block,
     state: u64,
@@ -351,7 +350,7 @@ impl Claim {
     fn place(&self, offset: usize, size: usize) -> *mut u8 {
         assert!(offset <= self.size && size <= self.size - offset);
         // SAFETY: C1 and the test: within the claim.
-        unsafe { self.at.add(offset).as_ptr() }
+        unsafe { self.at.add(offset) }
     }
 }
 

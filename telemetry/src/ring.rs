@@ -19,7 +19,7 @@ use crate::{clock, memory, writer};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use eventdef::Control;
-use eventlog::format::{BlockHeader, BlockType, SEALED, U32le};
+use eventlog::format::{BlockHeader, BlockType, ClockSource, SEALED, U32le};
 
 /// Blocks of a ring, at most.
 pub const BLOCK_COUNT_MAX: usize = 64;
@@ -163,11 +163,14 @@ struct HandOver {
 }
 
 /// The blocks of one thread and kind.
+#[repr(C)]
 pub(crate) struct Ring {
     /// R1: the block `head`, which only the thread in `owner` that has taken the ring out of its slot records into.
     block: memory::BlockLink,
     /// R2: the base in force at *last* of that block.
     base: AtomicU64,
+    /// What `base` is ticks of.
+    clock: ClockSource,
     pub(crate) counts: Counts,
     pub(crate) control: &'static Control,
     identity: Identity,
@@ -182,17 +185,19 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring for a thread, its first block begun.
+    /// A ring for a thread, its first block begun with these ticks as its base.
     pub(crate) fn create(
         control: &'static Control,
         identity: Identity,
         thread: u32,
         block_count: usize,
+        ticks: u64,
     ) -> Option<&'static Ring> {
         let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
         let ring = memory::place(Ring {
             block: memory::BlockLink::new(blocks.get(0)),
             base: AtomicU64::new(0),
+            clock: clock::source(),
             counts: Counts::new(),
             control,
             identity,
@@ -207,7 +212,7 @@ impl Ring {
                 told: 0,
             }),
         })?;
-        ring.begin(0, 0, clock::ticks(), thread);
+        ring.begin(0, 0, ticks, thread);
         Some(ring)
     }
 
@@ -217,8 +222,14 @@ impl Ring {
         self.block.get()
     }
 
-    /// The base in force.
+    /// Ticks since the base in force, if the processor's counter says them and they fit (`.event.delta`).
     #[inline(always)]
+    pub(crate) fn delta(&self) -> Option<u32> {
+        let ticks = clock::counter_ticks(self.clock)?;
+        u32::try_from(ticks.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()
+    }
+
+    /// The base in force.
     pub(crate) fn base(&self) -> u64 {
         self.base.load(Ordering::Relaxed)
     }

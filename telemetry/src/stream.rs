@@ -403,7 +403,10 @@ struct Name(Option<&'static dyn Plinth>);
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(f.write_str("the log"), |plinth| plinth.describe(f))
+        match self.0 {
+            Some(plinth) => plinth.describe(f),
+            None => f.write_str("the log"),
+        }
     }
 }
 

@@ -50,7 +50,8 @@ fn registry_index(event: &Event<'_>, out: &mut Vec<u8>) -> bool {
 /// Appends a name and spaces to the width of all names.
 fn name(out: &mut Vec<u8>, name: &str, width: usize) {
     out.extend_from_slice(name.as_bytes());
-    text::pad(out, width.saturating_sub(name.chars().count()));
+    let columns = if name.is_ascii() { name.len() } else { name.chars().count() };
+    text::pad(out, width.saturating_sub(columns));
 }
 
 #[cfg(test)]

@@ -231,6 +231,7 @@ fn kinds_and_events_are_chosen_by_names_in_any_case_and_by_codes() {
     assert_eq!(lines(&["--kinds", "user"]), having(&["Intern", "Label", "LabelPointer"]));
     assert_eq!(lines(&["--kinds", "user", "--events", "Label,EventInit"]), having(&["Label"]));
     assert_eq!(lines(&["--events", "0x7FFF"]), "");
+    assert_eq!(lines(&["--events", "1:22"]), having(&["Label"]));
 }
 
 #[test]
@@ -239,6 +240,7 @@ fn an_unknown_name_is_answered_with_the_names_there_are() {
     for (args, what, one) in [
         (["--kinds", "Pol"], "no kind is called \"Pol\"", "Arena, Pool, Trace"),
         (["--events", "PoolAloc"], "no event type is called \"PoolAloc\"", "PoolAlloc, "),
+        (["--events", "2:22"], "no event type is called \"2:22\"", "PoolAlloc, "),
         (["--events", "7FFF"], "no event type is called \"7FFF\"", "PoolAlloc, "),
     ] {
         let (found, code, errors) = run(&[args.as_slice(), &[&labels]].concat());

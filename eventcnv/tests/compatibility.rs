@@ -81,3 +81,32 @@ fn a_log_without_event_init_is_read_the_same() {
         assert_eq!(String::from_utf8(found).unwrap(), expected, "{log}");
     }
 }
+
+#[test]
+fn pointers_and_addresses_are_labelled_apart() {
+    // The last PoolFree is made one of 2000, which has a label: as an address, then as a pointer.
+    let whole = fs::read(mps("labels.log")).unwrap();
+    let word = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap());
+    let size = |at: usize| usize::from(u16::from_le_bytes([whole[at + 2], whole[at + 3]]));
+    let next = |&at: &usize| Some(at + size(at)).filter(|&at| at < whole.len());
+    let starts: Vec<usize> = std::iter::successors(Some(0), next).collect();
+    let label = *starts.iter().find(|&&at| whole[at] == 0x22 && word(at + 16) == 0x2000).unwrap();
+    let free =
+        *starts.iter().filter(|&&at| whole[at] == 0x2C).max_by_key(|&&at| word(at + 8)).unwrap();
+    for (code, expected) in
+        [(0x22, "old:0000000000002000[\"Inst\"]"), (0x23, "old:0000000000002000 ")]
+    {
+        let mut bytes = whole.clone();
+        bytes[label] = code;
+        bytes[free + 24..free + 32].copy_from_slice(&0x2000_u64.to_le_bytes());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &bytes).unwrap();
+        for order in ["--order=time", "--order=file"] {
+            let (found, status, _) =
+                run(&["-vv", order, "--events=PoolFree", file.path().to_str().unwrap()]);
+            let found = String::from_utf8(found).unwrap();
+            assert_eq!(status, 0);
+            assert!(found.contains(expected), "{expected}: {found}");
+        }
+    }
+}

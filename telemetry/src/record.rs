@@ -141,3 +141,99 @@ fn put_event(ring: &Ring, code: u16, size: usize, encode: Encode<'_>) -> bool {
     claim.publish();
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Custody;
+    use crate::ring::Identity;
+    use eventdef::{ParamSink, store};
+
+    const CODE: u16 = 0x1234;
+    const SIZE: usize = 16;
+
+    fn ring(ticks: u64) -> &'static Ring {
+        clock::choose();
+        let identity = Identity { registry: 1, kind: 0, buffer: 9 };
+        Ring::create(&store::CONTROL, identity, 1, 2, ticks).expect("memory")
+    }
+
+    fn put(ring: &Ring, value: u64) -> bool {
+        put_event(ring, CODE, SIZE, &|claim| claim.put_u64(8, value))
+    }
+
+    /// The words of what was recorded, newest event first.
+    fn words(ring: &Ring) -> Vec<u64> {
+        let last = ring.block().state().0 as usize;
+        let mut bytes = vec![0; block_size() - last];
+        ring.block().copy(&Custody::new(), last, block_size(), &mut bytes);
+        bytes.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
+    }
+
+    /// `.event.base`, `.write.publish`: an hour and more after the base of the block.
+    #[test]
+    fn ticks_too_far_from_the_base_take_a_base_record() {
+        let long_ago = clock::ticks() - (1 << 40);
+        let ring = ring(long_ago);
+        assert!(put(ring, 7) && put(ring, 8));
+        let words = words(ring);
+        assert_eq!(words.len(), 2 + 2 + 3, "two events and one base record");
+        let [base_record, new, old] = [words[4], words[5], words[6]];
+        assert_eq!(base_record, 24 << 16, "code 0, size 24, delta 0");
+        assert_eq!((old, ring.base()), (long_ago, new));
+        assert_eq!((words[2], words[3]), (u64::from(CODE) | (SIZE as u64) << 16, 7));
+        assert_eq!(words[1], 8);
+        let header = ring.block().header();
+        assert_eq!((header.base.get(), header.base_last.get()), (long_ago, new));
+        assert_eq!(header.count.get(), 2, "a base record is no event");
+    }
+
+    /// `.event.monotone`: a clock that was set back.
+    #[test]
+    fn ticks_before_the_base_take_a_base_record() {
+        let future = clock::ticks() + (1 << 40);
+        let ring = ring(future);
+        assert!(put(ring, 7));
+        let words = words(ring);
+        assert_eq!((words.len(), words[4]), (5, future));
+        assert!(ring.base() < future);
+    }
+
+    /// A base record that fits without its event is not put: the next block needs none.
+    #[test]
+    fn a_base_record_goes_into_a_block_only_with_its_event() {
+        let ring = ring(clock::ticks());
+        let mut room = block_size() - BLOCK_HEADER_SIZE;
+        while room > SIZE + BASE_RECORD_SIZE {
+            assert!(put(ring, 0));
+            room -= SIZE;
+        }
+        ring.set_base(ring.base() - (1 << 40));
+        let before = ring.block().state();
+        assert_eq!(put(ring, 1), room >= SIZE + BASE_RECORD_SIZE);
+        while put(ring, 2) {}
+        assert!(ring.block().state().0 <= before.0);
+        assert!((ring.block().state().0 as usize) < BLOCK_HEADER_SIZE + SIZE + BASE_RECORD_SIZE);
+    }
+
+    /// `.write.begin`, `.event.number`
+    #[test]
+    fn a_ring_that_is_not_output_keeps_a_block_of_history_and_counts_the_rest() {
+        let ring = ring(clock::ticks());
+        let entry = Entry::new();
+        let per_block = ((block_size() - BLOCK_HEADER_SIZE) / SIZE) as u64;
+        let count = 3 * per_block + 5;
+        for index in 0..count {
+            let request = Request { control: &store::CONTROL, kind: 0, code: CODE, size: SIZE };
+            record_slowly(&entry, ring, &request, &|claim| claim.put_u64(8, index));
+        }
+        let header = ring.block().header();
+        assert_eq!((header.sequence.get(), header.first.get()), (3, 3 * per_block));
+        assert_eq!(header.count.get(), 5);
+        let losses = ring.losses(&entry);
+        assert_eq!((losses.requested, losses.recorded), (count, count));
+        assert_eq!(losses.overwritten, 2 * per_block, "one block of history, one being filled");
+        let newest_value = words(ring)[1];
+        assert_eq!(newest_value, count - 1);
+    }
+}

@@ -185,12 +185,13 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring for a thread, its first block begun.
+    /// A ring for a thread, its first block begun with these ticks as its base.
     pub(crate) fn create(
         control: &'static Control,
         identity: Identity,
         thread: u32,
         block_count: usize,
+        ticks: u64,
     ) -> Option<&'static Ring> {
         let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
         let ring = memory::place(Ring {
@@ -211,7 +212,7 @@ impl Ring {
                 told: 0,
             }),
         })?;
-        ring.begin(0, 0, clock::ticks(), thread);
+        ring.begin(0, 0, ticks, thread);
         Some(ring)
     }
 

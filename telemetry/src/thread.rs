@@ -225,7 +225,7 @@ fn make(slot: usize) -> Option<&'static Ring> {
     let buffer = BUFFER.fetch_add(1, Ordering::Relaxed);
     let identity = Identity { registry: registered.index, kind, buffer };
     let block_count = config::block_count(writer::is_on());
-    let ring = Ring::create(registered.control, identity, index(), block_count)?;
+    let ring = Ring::create(registered.control, identity, index(), block_count, clock::ticks())?;
     push(&RINGS[slot], ring.next(), ring);
     Some(ring)
 }

@@ -109,7 +109,9 @@ fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
                     std::thread::sleep(std::time::Duration::from_micros(20));
                 }
             });
-            while !ready.load(Ordering::Relaxed) {}
+            while !ready.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
             for index in 0..COUNT {
                 event!(Three, 0usize, index, index);
                 if index % 100_000 == 0 {

@@ -23,26 +23,27 @@ System (its word width and byte order are inferred). The log says what its event
 wrote it is not needed.";
 
 const FORMS: &str = "\
-Forms:
-  (none)  numeric, for other programs: the portable form of the MPS.
+Forms, one event a line:
+  (none)  numeric, for other programs; the portable form of the MPS.
             000003DEDE6D2FFC   1F 7F1F123F2000 7F1F0E0631F0 2 2400000 0.45
-          Clock (16 hexadecimal digits), code, values: hexadecimal, doubles in decimal, strings quoted with a
-          backslash before each \" and \\. Codes of a second registry and others have its index before them: 2:1F.
-  -v      columns: the name instead of the code, values right-justified in columns of 8.
+          Clock (16 hexadecimal digits), code, values. Doubles are in decimal, all else in
+          hexadecimal, strings in quotation marks with a backslash before each \" and \\.
+          A code of a program's second registry has 2: before it, and so on.
+  -v      columns: the name of the event type, and values right-justified in columns of 8.
             0000178EA03C2825 PoolInitMFS             9C0D8    9C000     1000        C
-  -vv     names: each value with the name of its parameter, by its sort; labels in brackets, as of that time.
-            000003DEDE6E4910 0022 Label               address:0000000000001000[\"Inst\"] stringId:0000000000000003
-          Pointers, addresses and words are in hexadecimal, unsigned integers in decimal.
-  In each, a control character in a string is printed as \\xHH.
+  -vv     names: each value after the name of its parameter; unsigned integers in decimal,
+          pointers, addresses and words in hexadecimal, with what they were called just then.
+            000003DEDE6E4BC0 0022 Label      address:0000000000002000[\"Inst\"] stringId:3
+  A control character in a string is printed as \\xHH, so that an event stays on its line.
 
 Examples:
   eventcnv                            what is in mpsio.log
   eventcnv -v run.log | head          the first events, with names
-  eventcnv -vv --kinds Pool,Arena     events of two kinds, labels resolved
-  eventcnv --events PoolAlloc,1F -v   events of two types, by name and by code
-  eventcnv --stats run.log            how many events of each kind, type and thread, and what was lost
-  eventcnv --registry run.log         what types of event the log declares, and what they mean
-  xz -dc run.log.xz | eventcnv -      standard input
+  eventcnv -vv --kinds Pool,Arena     events of two kinds, with parameter names and labels
+  eventcnv -v --events PoolAlloc,1F   events of two types, one by name, one by code
+  eventcnv --stats run.log            how much there is of what, and what was lost
+  eventcnv --registry run.log         what types of event the log declares; what they mean
+  xz -dc run.log.xz | eventcnv -      a log from standard input
   eventcnv --completions bash > ~/.local/share/bash-completion/completions/eventcnv
 
 Environment:

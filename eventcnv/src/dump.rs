@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::view::{self, View};
 use crate::{input, select};
 use clap::CommandFactory;
-use eventlog::reader::{self, Events, Faults, Filter, Log, Options};
+use eventlog::reader::{self, Account, Events, Faults, Filter, Log, OpenError, Options};
 use std::io::{self, Write};
 
 /// Text is handed over in pieces of about this size.
@@ -45,12 +45,16 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     }
     let path = input::choose(args.log(), std::env::var_os(FILENAME_VARIABLE));
     let path = path.map_err(Stop::Message)?;
-    let say = |(name, error)| Stop::Message(format!("{name}: {error}"));
-    let input = input::open(&path).map_err(say)?;
-    let name = input.name;
+    let (name, source) = input::open(&path);
+    let unread = |error| Stop::Message(format!("{name}: {error}"));
+    let source = source.map_err(|error| match error {
+        OpenError::Io(error) if args.log().is_none() => Stop::Message(format!(
+            "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}"
+        )),
+        error => unread(error),
+    })?;
     let progress = Progress::default();
-    let log = Log::with_source(progress.watch(input.source), &Options::default());
-    let log = log.map_err(|error| say((name.clone(), error)))?;
+    let log = Log::with_source(progress.watch(source), &Options::default()).map_err(unread)?;
     let labels = args.verbose >= 2 && !args.stats;
     let filter = select::filter(&args.kinds, &args.events, log.registries(), labels);
     let filter = filter.map_err(|what| Stop::Message(format!("{name}: {what}")))?;
@@ -68,6 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     progress.finish();
     written?;
     report(&name, &[log.faults(), events.faults()]);
+    note_discarded(&name, &log);
     Ok(log.faults().loss_count() + events.faults().loss_count() == 0)
 }
 
@@ -105,10 +110,10 @@ fn lines<V: View>(view: &V, events: &mut Events<'_>, out: &mut dyn Write) -> io:
 
 fn write_registries(log: &Log, filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
-    let picks = |picks: &[reader::Pick], name: &str, number: u16| {
-        picks.is_empty() || picks.iter().any(|pick| pick.matches(name, number))
-    };
     let is_shown = |registry: &reader::Registry, row: &reader::EventType| {
+        let picks = |picks: &[reader::Pick], name: &str, number: u16| {
+            picks.is_empty() || picks.iter().any(|pick| pick.matches(registry.index, name, number))
+        };
         let kind = registry.kind(row.kind).map_or("", |kind| &kind.name);
         picks(&filter.kinds, kind, row.kind.into())
             && picks(&filter.event_types, &row.name, row.code)
@@ -139,6 +144,25 @@ fn report(name: &str, faults: &[&Faults]) {
         }
     }
     complain(&text);
+}
+
+/// Says how many events were requested and are not in the log, by the program's own account: that is no fault of the log.
+fn note_discarded(name: &str, log: &Log) {
+    let sum = |count: fn(&Account) -> u32| log.accounts().iter().map(|a| u64::from(count(a))).sum();
+    let counts: [u64; 4] = [
+        sum(|account| account.discarded_full),
+        sum(|account| account.discarded_nested),
+        sum(|account| account.discarded_large),
+        sum(|account| account.discarded_io),
+    ];
+    let [full, nested, large, io] = counts;
+    let total = full + nested + large + io;
+    if total > 0 {
+        complain(&format!(
+            "eventcnv: {name}: note: {total} events were requested and not written: {full} for lack of room, {nested} \
+             nested, {large} too large, {io} refused by the host\n"
+        ));
+    }
 }
 
 /// Writes to standard error, if anybody listens.

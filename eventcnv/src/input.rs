@@ -22,12 +22,6 @@ const SPOOL_MEMORY_MAX: u64 = 4 << 20;
 /// Bytes of any kind.
 pub(crate) type AnySource = Box<dyn Source + Send + Sync>;
 
-/// A log that was found: its name for messages, and its bytes.
-pub(crate) struct Input {
-    pub(crate) name: String,
-    pub(crate) source: AnySource,
-}
-
 /// The log to read, from the command line, the environment, or by default.
 pub(crate) fn choose(
     named: Option<&PathBuf>,
@@ -49,8 +43,8 @@ pub(crate) fn choose(
     Ok(value.into())
 }
 
-/// Opens a log; `-` is standard input.
-pub(crate) fn open(path: &Path) -> Result<Input, (String, OpenError)> {
+/// Opens a log; `-` is standard input. Gives its name for messages too.
+pub(crate) fn open(path: &Path) -> (String, Result<AnySource, OpenError>) {
     let is_stdin = path.as_os_str() == "-";
     let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
     let file = if is_stdin {
@@ -58,10 +52,7 @@ pub(crate) fn open(path: &Path) -> Result<Input, (String, OpenError)> {
     } else {
         File::open(path)
     };
-    match file.map_err(OpenError::Io).and_then(source) {
-        Ok(source) => Ok(Input { name, source }),
-        Err(error) => Err((name, error)),
-    }
+    (name, file.map_err(OpenError::Io).and_then(source))
 }
 
 fn source(file: File) -> Result<AnySource, OpenError> {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// The bar, once there is one. It goes away with this.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Progress {
     bar: Arc<OnceLock<ProgressBar>>,
 }
@@ -30,8 +30,8 @@ impl Progress {
         if !io::stderr().is_terminal() || io::stdout().is_terminal() {
             return source;
         }
-        let (start, done, progress) = (Instant::now(), AtomicU64::new(0), self.clone());
-        Box::new(Watched { source, start, done, progress })
+        let (start, done, bar) = (Instant::now(), AtomicU64::new(0), Arc::clone(&self.bar));
+        Box::new(Watched { source, start, done, bar })
     }
 
     /// Takes the bar away.
@@ -42,12 +42,18 @@ impl Progress {
     }
 }
 
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 /// A source that shows how far it was read.
 struct Watched {
     source: AnySource,
     start: Instant,
     done: AtomicU64,
-    progress: Progress,
+    bar: Arc<OnceLock<ProgressBar>>,
 }
 
 impl Watched {
@@ -60,7 +66,7 @@ impl Watched {
         if self.start.elapsed() < SILENCE {
             return;
         }
-        let bar = self.progress.bar.get_or_init(|| {
+        let bar = self.bar.get_or_init(|| {
             let target = ProgressDrawTarget::stderr_with_hz(10);
             let bar = ProgressBar::with_draw_target(Some(self.total()), target);
             let style = ProgressStyle::with_template("{wide_bar} {percent}% {eta} left");

@@ -7,8 +7,9 @@
 //!                             claim: size bytes ┘└ last             └ top
 //! ```
 //!
-//! Everything here lives as long as the process, which makes references to it `'static`. Nothing comes from the
-//! allocator. Design: `.sol.memory` in `design/telemetry.md`; `.write` in `design/format.md`.
+//! Everything here lives as long as the process, which makes references to it `'static`. Nothing
+//! comes from the allocator. Design: `.sol.memory` in `design/telemetry.md`; `.write` in
+//! `design/format.md`.
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 
 use core::marker::PhantomData;
@@ -38,7 +39,8 @@ pub(crate) fn block_size() -> usize {
     1 << block_size_log2()
 }
 
-/// Chooses the block size; false where there is a block already, or the size is none that the format has.
+/// Chooses the block size; false where there is a block already, or the size is none that the
+/// format has.
 pub(crate) fn choose_block_size(log2: u8) -> bool {
     let old = BLOCK_SIZE.load(Ordering::Relaxed);
     (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2)
@@ -76,7 +78,8 @@ pub(crate) fn map_bytes(size: usize) -> Option<&'static mut [u8]> {
 pub(crate) fn place<T>(value: T) -> Option<&'static T> {
     const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
     let start = map(size_of::<T>())?.cast::<T>();
-    // SAFETY: enough mapped bytes, aligned to a page, that nothing else points to and nothing unmaps.
+    // SAFETY: enough mapped bytes, aligned to a page, that nothing else points to and nothing
+    // unmaps.
     unsafe {
         start.write(value);
         Some(start.as_ref())
@@ -149,8 +152,9 @@ const _: () = assert!(offset_of!(BlockHeader, last).is_multiple_of(8));
 const _: () = assert!(offset_of!(BlockHeader, count) == offset_of!(BlockHeader, last) + 4);
 const _: () = assert!(offset_of!(BlockHeader, base_last).is_multiple_of(8));
 
-/// The right to read what was published in blocks, and to write what was sealed. Lies behind the lock of a ring (or
-/// of the store), and whoever holds it knows that no block which is not yet given up begins anew.
+/// The right to read what was published in blocks, and to write what was sealed. Lies behind the
+/// lock of a ring (or of the store), and whoever holds it knows that no block which is not yet
+/// given up begins anew.
 pub(crate) struct Custody(());
 
 impl Custody {
@@ -163,11 +167,14 @@ impl Custody {
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     /// B1: `block_size()` bytes, mapped for ever, aligned to a page.
-    /// B2: the words of the header are accessed as atomics, but under `Custody` when the block is full.
-    /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish` store it.
-    /// B4: bytes below *last* are written by the one thread that records here; those above are written no more until
-    ///     `begin`, which a ring does only where the block was given up (under `Custody`).
-    start: NonNull<u8>,
+    /// B2: the words of the header are accessed as atomics, but under `Custody` when the block is
+    ///     full.
+    /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish`
+    ///     store it.
+    /// B4: bytes below *last* are written by the one thread that records here; those above are
+    ///     written no more until `begin`, which a ring does only where the block was given up
+    ///     (under `Custody`). Not a `NonNull`: its niche would cost the fast path a test.
+    start: *mut u8,
 }
 
 // SAFETY: B1 holds anywhere; B2 and B4 say who may access what.
@@ -187,7 +194,7 @@ impl Blocks {
     pub(crate) fn map(count: usize) -> Option<Blocks> {
         fix_block_size();
         let start = map(count.checked_mul(block_size())?)?;
-        Some(Blocks { first: Block { start }, count })
+        Some(Blocks { first: Block { start: start.as_ptr() }, count })
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -205,7 +212,7 @@ impl Blocks {
 impl Block {
     fn words(self) -> &'static [AtomicU64; HEADER_WORD_COUNT] {
         // SAFETY: B1; B2.
-        unsafe { self.start.cast().as_ref() }
+        unsafe { &*self.start.cast() }
     }
 
     #[inline(always)]
@@ -213,8 +220,8 @@ impl Block {
         &self.words()[index]
     }
 
-    /// Begins the block anew (`.write.begin`): at every instant it is either not there or a valid open block. *last*
-    /// and *top* become the block size, *count* 0.
+    /// Begins the block anew (`.write.begin`): at every instant it is either not there or a valid
+    /// open block. *last* and *top* become the block size, *count* 0.
     pub(crate) fn begin(self, header: &BlockHeader) {
         let mut header = *header;
         let top = block_size() as u32;
@@ -227,7 +234,8 @@ impl Block {
         self.put_header(&header);
     }
 
-    /// Stores a header, the word with the magic and the flags last. For a block that nobody records into just now.
+    /// Stores a header, the word with the magic and the flags last. For a block that nobody records
+    /// into just now.
     pub(crate) fn put_header(self, header: &BlockHeader) {
         let words: [u64; HEADER_WORD_COUNT] = bytemuck::cast(*header);
         for (index, word) in words.iter().enumerate().skip(1) {
@@ -276,17 +284,17 @@ impl Block {
         let (last, _) = self.state();
         assert!(last as usize <= from && from <= to && to <= block_size());
         assert_eq!(out.len(), to - from);
-        // SAFETY: B1; B4: from *last* upwards nobody writes while there is `Custody`; `out` is no block.
+        // SAFETY: B1; B4: from *last* upwards nobody writes while there is `Custody`; `out` is no
+        // block.
         unsafe {
-            let from = self.start.add(from).as_ptr();
-            core::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len());
+            core::ptr::copy_nonoverlapping(self.start.add(from), out.as_mut_ptr(), out.len());
         }
     }
 
     /// Gives all bytes of a block that nothing more is recorded into.
     pub(crate) fn with_bytes<T>(self, _: &Custody, give: impl FnOnce(&[u8]) -> T) -> T {
         // SAFETY: B1; B2 and B4: nobody writes to a full block while there is `Custody`.
-        give(unsafe { core::slice::from_raw_parts(self.start.as_ptr(), block_size()) })
+        give(unsafe { core::slice::from_raw_parts(self.start, block_size()) })
     }
 }
 
@@ -298,24 +306,23 @@ pub(crate) struct BlockLink {
 
 impl BlockLink {
     pub(crate) fn new(block: Block) -> BlockLink {
-        BlockLink { start: AtomicPtr::new(block.start.as_ptr()) }
+        BlockLink { start: AtomicPtr::new(block.start) }
     }
 
     #[inline(always)]
     pub(crate) fn get(&self) -> Block {
-        // SAFETY: made of a block, which is not null.
-        Block { start: unsafe { NonNull::new_unchecked(self.start.load(Ordering::Relaxed)) } }
+        Block { start: self.start.load(Ordering::Relaxed) }
     }
 
     pub(crate) fn set(&self, block: Block) {
-        self.start.store(block.start.as_ptr(), Ordering::Relaxed);
+        self.start.store(block.start, Ordering::Relaxed);
     }
 }
 
 /// The space of an event that is being recorded: not there for anybody until published.
 pub(crate) struct Claim {
     /// C1: `size` bytes of `block`, just below the *last* of `state`.
-    at: NonNull<u8>,
+    at: *mut u8,
     size: usize,
     block: Block,
     state: u64,
@@ -336,7 +343,8 @@ impl Claim {
         self.block.word(STATE_WORD).store(state.to_le(), Ordering::Release);
     }
 
-    /// Makes it a base record and publishes that: *base last* first, and no event more (`.write.publish`).
+    /// Makes it a base record and publishes that: *base last* first, and no event more
+    /// (`.write.publish`).
     pub(crate) fn publish_base(mut self, record: &BaseRecord) {
         assert_eq!(self.size, BASE_RECORD_SIZE);
         self.put_bytes(0, bytemuck::bytes_of(record));
@@ -351,7 +359,7 @@ impl Claim {
     fn place(&self, offset: usize, size: usize) -> *mut u8 {
         assert!(offset <= self.size && size <= self.size - offset);
         // SAFETY: C1 and the test: within the claim.
-        unsafe { self.at.add(offset).as_ptr() }
+        unsafe { self.at.add(offset) }
     }
 }
 

@@ -29,7 +29,8 @@ impl PartsBlock {
         PartsBlock { bytes, place: 0, used: STREAM_HEADER_SIZE, written: 0 }
     }
 
-    /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream, at a place of its own.
+    /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream,
+    /// at a place of its own.
     pub(crate) fn begin(&mut self, place: u64, sequence: u64, stream: [u8; 8]) {
         let size = self.bytes.len() as u32;
         let mut header = BlockHeader::native(BlockType::Parts, size.ilog2() as u8);
@@ -55,8 +56,8 @@ impl PartsBlock {
         self.bytes.len().checked_sub(self.used + BLOCK_HEADER_SIZE)
     }
 
-    /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its top − last bytes, which `fill`
-    /// puts. False if it does not fit.
+    /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its top − last
+    /// bytes, which `fill` puts. False if it does not fit.
     pub(crate) fn push(
         &mut self,
         mut header: BlockHeader,
@@ -86,7 +87,8 @@ impl PartsBlock {
         (self.offset() + self.written as u64, &self.bytes[self.written..])
     }
 
-    /// The host has all parts. (Where it also has zeros after them, further parts may come over those.)
+    /// The host has all parts. (Where it also has zeros after them, further parts may come over
+    /// those.)
     pub(crate) fn mark_written(&mut self) {
         self.written = self.used;
     }
@@ -110,5 +112,92 @@ impl PartsBlock {
 
     fn offset(&self) -> u64 {
         self.place * self.bytes.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: usize = 4096;
+
+    fn stream_begun() -> PartsBlock {
+        let mut header = StreamHeader::native(12);
+        header.seal();
+        PartsBlock::begin_stream(vec![0; SIZE].leak(), &header)
+    }
+
+    fn part(size: u32, count: u32) -> BlockHeader {
+        let mut header = BlockHeader::native(BlockType::Events, 12);
+        header.last = 1000.into();
+        header.top = (1000 + size).into();
+        header.count = count.into();
+        header
+    }
+
+    fn push(parts: &mut PartsBlock, size: u32, count: u32) -> bool {
+        parts.push(part(size, count), |_, payload| payload.fill(0xEE))
+    }
+
+    /// `.parts.chain`, `.parts.payload`, `.parts.sealed`, `.header.parts`
+    #[test]
+    fn parts_follow_one_another_at_multiples_of_eight() {
+        let mut parts = stream_begun();
+        assert!(push(&mut parts, 20, 1) && push(&mut parts, 8, 2));
+        let (offset, bytes) = parts.unwritten();
+        assert_eq!((offset, bytes.len()), (0, 512 + 128 + 24 + 128 + 8));
+        let second = 512 + 128 + 24;
+        let header: BlockHeader = bytemuck::pod_read_unaligned(&bytes[second..second + 128]);
+        assert!(header.is_sealed());
+        assert_eq!(header.crc.get(), header.checksum(&[0xEE; 8]));
+        assert_eq!(bytes[512 + 128 + 19..512 + 128 + 24], [0xEE, 0, 0, 0, 0]);
+    }
+
+    /// `.stream.grow`: what was written is not written again.
+    #[test]
+    fn a_second_flush_writes_what_the_first_did_not() {
+        let mut parts = stream_begun();
+        push(&mut parts, 8, 1);
+        parts.mark_written();
+        assert!(parts.unwritten().1.is_empty());
+        push(&mut parts, 16, 1);
+        let (offset, bytes) = parts.unwritten();
+        assert_eq!((offset, bytes.len()), (512 + 136, 144));
+        assert_eq!(parts.unwritten_padded().1.len(), SIZE - (512 + 136));
+    }
+
+    /// `.parts.fits`, `.parts.header`
+    #[test]
+    fn a_part_that_does_not_fit_goes_into_the_next_block() {
+        let mut parts = stream_begun();
+        let size = (SIZE - 512 - 128) as u32;
+        assert!(!push(&mut parts, size + 1, 1) && push(&mut parts, size, 1));
+        assert_eq!(parts.room(), None);
+        parts.begin(5, 3, [7; 8]);
+        let (offset, bytes) = parts.unwritten();
+        assert_eq!((offset, bytes.len()), (5 * SIZE as u64, 128));
+        let header: BlockHeader = bytemuck::pod_read_unaligned(bytes);
+        assert_eq!(header.block_type, BlockType::Parts as u8);
+        assert_eq!((header.last.get(), header.top.get()), (SIZE as u32, SIZE as u32));
+        assert_eq!((header.sequence.get(), header.stream), (3, [7; 8]));
+        assert_eq!(header.crc.get(), header.checksum(&[]));
+        let most = PartsBlock::payload_size_max(SIZE) as u32;
+        assert!(!push(&mut parts, most + 1, 1) && push(&mut parts, most, 1));
+        assert!(parts.unwritten_padded().1[128 + 128 + most as usize..].is_empty());
+    }
+
+    #[test]
+    fn what_the_host_did_not_take_is_known_by_its_headers() {
+        let mut parts = stream_begun();
+        push(&mut parts, 8, 1);
+        parts.mark_written();
+        push(&mut parts, 20, 2);
+        push(&mut parts, 0, 0);
+        push(&mut parts, 9, 3);
+        let mut counts = Vec::new();
+        parts.each_unwritten(&mut |header| counts.push(header.count.get()));
+        assert_eq!(counts, [2, 0, 3]);
+        parts.close();
+        assert_eq!((parts.room(), parts.unwritten().1.len()), (None, 0));
     }
 }

@@ -1,15 +1,15 @@
 //! Recording an event: the fast path, and what it falls back to.
 //!
 //! ```text
-//!  take the ring out of its slot ─ room below *last*? ─ ticks fit in 32 bits? ─▶ five stores ─▶ ring back in its slot
-//!         │ empty                    │ no                 │ no
-//!         ▼                          ▼                    ▼
-//!   make the ring, or it is taken:  next block        base record
+//!  take the ring out of its slot ─▶ room below *last*? ─▶ ticks fit? ─▶ five stores ─▶ put it back
+//!         │ empty                    │ no                  │ no
+//!         ▼                          ▼                     ▼
+//!   make the ring, or it is taken:  next block            base record
 //!   count "nested"                  or count "full", "large"
 //! ```
 //!
-//! Design: `.sol.buffer`, `.sol.nested` in `design/telemetry.md`; `.write.publish`, `.event.base` in
-//! `design/format.md`.
+//! Design: `.sol.buffer`, `.sol.nested` in `design/telemetry.md`; `.write.publish`, `.event.base`
+//! in `design/format.md`.
 
 use crate::losses::{self, Cause};
 use crate::memory::{Claim, block_size};
@@ -20,34 +20,32 @@ use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
 use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
 
-/// Whether events of this type are recorded now: compiled in, and their kind switched on. One load, one test.
+/// Whether events of this type are recorded now: compiled in, and their kind switched on. One load,
+/// one test.
 #[inline(always)]
 pub fn is_recorded<E: Event>() -> bool {
     crate::VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
 }
 
-/// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched off costs its load,
-/// test and branch, and little code.
+/// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched
+/// off costs its load, test and branch, and little code.
 #[inline(never)]
 pub fn record<E: Event>(event: E) {
     let size = event.size();
     let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND);
-    let Some(ring) = thread::take(slot) else {
-        return record_without_ring(&Request::of::<E>(size), &|claim| event.encode(claim));
-    };
+    let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };
     // The room says enough of the size of an event without a string: it is less than any block.
     let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
-    if is_small && let Some(mut claim) = ring.block().claim(size) {
-        let delta = clock::ticks().wrapping_sub(ring.base());
-        if let Ok(delta) = u32::try_from(delta) {
-            claim.put_header(E::CODE, delta);
-            event.encode(&mut claim);
-            claim.publish();
-            thread::put(slot, ring);
-            return;
-        }
+    if is_small
+        && let Some(mut claim) = ring.block().claim(size)
+        && let Some(delta) = ring.delta()
+    {
+        claim.put_header(E::CODE, delta);
+        event.encode(&mut claim);
+        claim.publish();
+        return thread::put(slot, ring);
     }
-    record_into_full_ring(ring, slot, &Request::of::<E>(size), &|claim| event.encode(claim));
+    record_into_taken_ring(&event, slot, ring);
 }
 
 const fn has_string<E: Event>() -> bool {
@@ -66,8 +64,8 @@ struct Request {
 }
 
 impl Request {
-    fn of<E: Event>(size: usize) -> Request {
-        Request { control: E::control(), kind: E::KIND, code: E::CODE, size }
+    fn of<E: Event>(event: &E) -> Request {
+        Request { control: E::control(), kind: E::KIND, code: E::CODE, size: event.size() }
     }
 }
 
@@ -77,7 +75,21 @@ type Encode<'a> = &'a dyn Fn(&mut Claim);
 /// Records an event whose slot is empty.
 #[cold]
 #[inline(never)]
-fn record_without_ring(request: &Request, encode: Encode<'_>) {
+fn record_without_ring<E: Event>(event: &E) {
+    find_ring_and_record(&Request::of(event), &|claim| event.encode(claim));
+}
+
+/// Records an event for which the block has no room, or whose ticks are too far from its base, or
+/// are no counter's.
+#[cold]
+#[inline(never)]
+fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
+    let entry = Entry::new();
+    record_slowly(&entry, ring, &Request::of(event), &|claim| event.encode(claim));
+    thread::put(slot, ring);
+}
+
+fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     let entry = Entry::new();
     let registered = registration::register(&entry, request.control);
     let slot = request.control.slot().load(Ordering::Acquire) as usize + usize::from(request.kind);
@@ -86,24 +98,13 @@ fn record_without_ring(request: &Request, encode: Encode<'_>) {
         losses::discard_unhoused(slot, cause, 1);
         return;
     }
-    // A handler may have come since the slot was found empty, and have made the ring and put it there.
-    let ring = match thread::take(slot) {
-        Some(ring) => Some(ring),
-        None => thread::find_or_make(&entry, slot),
-    };
+    // A handler may have come since the slot was found empty, and have made the ring and put it
+    // there.
+    let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
         record_slowly(&entry, ring, request, encode);
         thread::put(slot, ring);
     }
-}
-
-/// Records an event for which the block has no room, or whose ticks are too far from its base.
-#[cold]
-#[inline(never)]
-fn record_into_full_ring(ring: &'static Ring, slot: usize, request: &Request, encode: Encode<'_>) {
-    let entry = Entry::new();
-    record_slowly(&entry, ring, request, encode);
-    thread::put(slot, ring);
 }
 
 /// Records into a ring that is taken, going to its next block if need be.
@@ -123,7 +124,8 @@ fn record_slowly(entry: &Entry, ring: &Ring, request: &Request, encode: Encode<'
     }
 }
 
-/// Puts an event into the block that is being filled, after a base record if need be (`.event.base`). False: no room.
+/// Puts an event into the block that is being filled, after a base record if need be
+/// (`.event.base`). False: no room.
 fn put_event(ring: &Ring, code: u16, size: usize, encode: Encode<'_>) -> bool {
     let block = ring.block();
     let ticks = clock::ticks();
@@ -142,4 +144,100 @@ fn put_event(ring: &Ring, code: u16, size: usize, encode: Encode<'_>) -> bool {
     encode(&mut claim);
     claim.publish();
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Custody;
+    use crate::ring::Identity;
+    use eventdef::{ParamSink, store};
+
+    const CODE: u16 = 0x1234;
+    const SIZE: usize = 16;
+
+    fn ring(ticks: u64) -> &'static Ring {
+        clock::choose();
+        let identity = Identity { registry: 1, kind: 0, buffer: 9 };
+        Ring::create(&store::CONTROL, identity, 1, 2, ticks).expect("memory")
+    }
+
+    fn put(ring: &Ring, value: u64) -> bool {
+        put_event(ring, CODE, SIZE, &|claim| claim.put_u64(8, value))
+    }
+
+    /// The words of what was recorded, newest event first.
+    fn words(ring: &Ring) -> Vec<u64> {
+        let last = ring.block().state().0 as usize;
+        let mut bytes = vec![0; block_size() - last];
+        ring.block().copy(&Custody::new(), last, block_size(), &mut bytes);
+        bytes.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
+    }
+
+    /// `.event.base`, `.write.publish`: an hour and more after the base of the block.
+    #[test]
+    fn ticks_too_far_from_the_base_take_a_base_record() {
+        let long_ago = clock::ticks() - (1 << 40);
+        let ring = ring(long_ago);
+        assert!(put(ring, 7) && put(ring, 8));
+        let words = words(ring);
+        assert_eq!(words.len(), 2 + 2 + 3, "two events and one base record");
+        let [base_record, new, old] = [words[4], words[5], words[6]];
+        assert_eq!(base_record, 24 << 16, "code 0, size 24, delta 0");
+        assert_eq!((old, ring.base()), (long_ago, new));
+        assert_eq!((words[2], words[3]), (u64::from(CODE) | (SIZE as u64) << 16, 7));
+        assert_eq!(words[1], 8);
+        let header = ring.block().header();
+        assert_eq!((header.base.get(), header.base_last.get()), (long_ago, new));
+        assert_eq!(header.count.get(), 2, "a base record is no event");
+    }
+
+    /// `.event.monotone`: a clock that was set back.
+    #[test]
+    fn ticks_before_the_base_take_a_base_record() {
+        let future = clock::ticks() + (1 << 40);
+        let ring = ring(future);
+        assert!(put(ring, 7));
+        let words = words(ring);
+        assert_eq!((words.len(), words[4]), (5, future));
+        assert!(ring.base() < future);
+    }
+
+    /// A base record that fits without its event is not put: the next block needs none.
+    #[test]
+    fn a_base_record_goes_into_a_block_only_with_its_event() {
+        let ring = ring(clock::ticks());
+        let mut room = block_size() - BLOCK_HEADER_SIZE;
+        while room > SIZE + BASE_RECORD_SIZE {
+            assert!(put(ring, 0));
+            room -= SIZE;
+        }
+        ring.set_base(ring.base() - (1 << 40));
+        let before = ring.block().state();
+        assert_eq!(put(ring, 1), room >= SIZE + BASE_RECORD_SIZE);
+        while put(ring, 2) {}
+        assert!(ring.block().state().0 <= before.0);
+        assert!((ring.block().state().0 as usize) < BLOCK_HEADER_SIZE + SIZE + BASE_RECORD_SIZE);
+    }
+
+    /// `.write.begin`, `.event.number`
+    #[test]
+    fn a_ring_that_is_not_output_keeps_a_block_of_history_and_counts_the_rest() {
+        let ring = ring(clock::ticks());
+        let entry = Entry::new();
+        let per_block = ((block_size() - BLOCK_HEADER_SIZE) / SIZE) as u64;
+        let count = 3 * per_block + 5;
+        for index in 0..count {
+            let request = Request { control: &store::CONTROL, kind: 0, code: CODE, size: SIZE };
+            record_slowly(&entry, ring, &request, &|claim| claim.put_u64(8, index));
+        }
+        let header = ring.block().header();
+        assert_eq!((header.sequence.get(), header.first.get()), (3, 3 * per_block));
+        assert_eq!(header.count.get(), 5);
+        let losses = ring.losses(&entry);
+        assert_eq!((losses.requested, losses.recorded), (count, count));
+        assert_eq!(losses.overwritten, 2 * per_block, "one block of history, one being filled");
+        let newest_value = words(ring)[1];
+        assert_eq!(newest_value, count - 1);
+    }
 }

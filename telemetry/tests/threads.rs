@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{CONTROL, Kinds, Pooled, Three, ThreeSeg};
+use common::{CONTROL, Kinds, Pooled, Three, ThreeSeg, ran};
+use std::sync::atomic::{AtomicBool, Ordering};
 use telemetry::{MemoryPlinth, control, event};
 
 const THREAD_COUNT: usize = 8;
@@ -10,6 +11,11 @@ const EVENT_COUNT: usize = 1_000_000;
 
 #[test]
 fn eight_threads_record_a_million_events_each_and_all_are_in_the_log() {
+    let test = "eight_threads_record_a_million_events_each_and_all_are_in_the_log";
+    ran(test, &[], eight_threads_record_a_million_events_each);
+}
+
+fn eight_threads_record_a_million_events_each() {
     let plinth = MemoryPlinth::new();
     assert!(telemetry::set_plinth(plinth.clone()));
     control::of(&CONTROL).set_output(Kinds::Object | Kinds::Seg | Kinds::Pool);
@@ -49,4 +55,130 @@ fn eight_threads_record_a_million_events_each_and_all_are_in_the_log() {
         indexes.sort_unstable();
         assert!(indexes.iter().copied().eq(0..EVENT_COUNT as u64));
     }
+}
+
+/// `.part.events`, `.event.identity`
+#[test]
+fn a_flush_from_another_thread_neither_splits_nor_loses_an_event() {
+    let test = "a_flush_from_another_thread_neither_splits_nor_loses_an_event";
+    let environment =
+        [("MPS_TELEMETRY_CONTROL", "Object Seg"), ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
+    const COUNT: usize = 200_000;
+    let Some(ran) = ran(test, &environment, || {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for index in 0..COUNT {
+                    event!(Three, 1usize, index, index);
+                    if index % 3 == 0 {
+                        event!(ThreeSeg, 1usize, index, index);
+                    }
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+            while !done.load(Ordering::Relaxed) {
+                telemetry::flush();
+            }
+        });
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.words(1, 1), (0..COUNT as u64).collect::<Vec<_>>());
+    assert_eq!(stream.words(2, 1), (0..COUNT as u64).step_by(3).collect::<Vec<_>>());
+    assert!(stream.event_parts > 10, "{} parts", stream.event_parts);
+}
+
+/// `.event.number`: the buffer goes on where the thread before it stopped.
+#[test]
+fn rings_of_threads_that_ended_are_used_again() {
+    let test = "rings_of_threads_that_ended_are_used_again";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
+        for thread in 0..100usize {
+            std::thread::spawn(move || {
+                (0..10usize).for_each(|index| event!(Three, thread, thread * 10 + index, 0usize));
+            })
+            .join()
+            .unwrap();
+        }
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    let buffers: std::collections::BTreeSet<_> = stream
+        .events
+        .iter()
+        .filter(|(_, e)| e.registry == 1)
+        .map(|((buffer, _), _)| buffer)
+        .collect();
+    assert_eq!(buffers.len(), 1);
+    assert_eq!(stream.words(1, 1), (0..1000).collect::<Vec<_>>());
+    let threads: std::collections::BTreeSet<_> = stream.of(1).iter().map(|e| e.thread).collect();
+    assert_eq!(threads.len(), 100);
+    assert_eq!(stream.store(0xFF03).len(), 100, ".store.thread");
+    assert!(stream.block_count <= 2, "short threads cost no blocks: {}", stream.block_count);
+}
+
+/// What a thread recorded is in the log when it has ended, without a flush.
+#[test]
+fn a_thread_that_ends_flushes_what_it_recorded() {
+    let test = "a_thread_that_ends_flushes_what_it_recorded";
+    let Some(_) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
+        std::thread::spawn(|| event!(Three, 7usize, 0usize, 0usize)).join().unwrap();
+        let stream = common::read(&std::fs::read("mpsio.log").unwrap());
+        assert_eq!(stream.words(1, 0), [7]);
+        assert!(!stream.ended, ".part.end");
+    }) else {
+        return;
+    };
+}
+
+/// Recorded by the destructor of a thread-local value, which runs when the thread ends.
+#[test]
+fn events_of_destructors_of_threads_are_in_the_log() {
+    struct Records;
+    impl Drop for Records {
+        fn drop(&mut self) {
+            event!(Three, 9usize, 0usize, 0usize);
+        }
+    }
+    thread_local!(static RECORDS: Records = const { Records });
+    let test = "events_of_destructors_of_threads_are_in_the_log";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
+        std::thread::spawn(|| {
+            RECORDS.with(|_| ());
+            event!(Three, 8usize, 0usize, 0usize);
+        })
+        .join()
+        .unwrap();
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().words(1, 0), [8, 9]);
+}
+
+/// With a writer thread nothing is lost either, also where it does not keep up.
+#[test]
+fn a_writer_thread_writes_what_many_threads_record() {
+    let test = "a_writer_thread_writes_what_many_threads_record";
+    let environment = [
+        ("MPS_TELEMETRY_CONTROL", "Object"),
+        ("MPS_TELEMETRY_WRITER", "thread"),
+        ("MPS_TELEMETRY_BLOCK_SIZE", "4096"),
+    ];
+    const COUNT: usize = 100_000;
+    let Some(ran) = ran(test, &environment, || {
+        std::thread::scope(|scope| {
+            for thread in 0..4usize {
+                scope.spawn(move || {
+                    (0..COUNT).for_each(|index| event!(Three, thread, index, index));
+                });
+            }
+        });
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.of(1).len(), 4 * COUNT);
+    assert_eq!((stream.holes, stream.ended), (0, true));
 }

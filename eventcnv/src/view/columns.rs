@@ -28,7 +28,8 @@ impl View for Columns {
         match event.event_type {
             None => {
                 out.extend_from_slice(b"[Unknown ");
-                super::code(event, out, |out, code| text::hex_zeros(out, code, 4));
+                super::registry_index(event, out);
+                text::hex_zeros(out, event.code().into(), 4);
                 out.push(b']');
             }
             // Without values there is nothing to pad for.

@@ -35,16 +35,16 @@ pub(crate) fn name_width<'a>(registries: impl IntoIterator<Item = &'a Registry>)
     event_types.map(|row| row.name.chars().count()).fold(NAME_WIDTH_MIN, usize::max)
 }
 
-/// Appends the code as the MPS does where the registry is a program's first or the runtime's own (their codes
-/// cannot be confused); with the registry's index before it for others.
+/// Appends the index of the registry, where it is not a program's first or the runtime's own: the codes of those
+/// cannot be confused, and stand alone.
 #[inline]
-fn code(event: &Event<'_>, out: &mut Vec<u8>, digits: impl FnOnce(&mut Vec<u8>, u64)) {
+fn registry_index(event: &Event<'_>, out: &mut Vec<u8>) -> bool {
     let index = event.registry.index;
     if index > 1 {
         text::decimal(out, index.into());
         out.push(b':');
     }
-    digits(out, event.code().into());
+    index > 1
 }
 
 /// Appends a name and spaces to the width of all names.
@@ -52,3 +52,6 @@ fn name(out: &mut Vec<u8>, name: &str, width: usize) {
     out.extend_from_slice(name.as_bytes());
     text::pad(out, width.saturating_sub(name.chars().count()));
 }
+
+#[cfg(test)]
+mod tests;

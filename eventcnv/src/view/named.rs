@@ -21,7 +21,8 @@ impl View for Named {
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
         text::hex16(out, event.ticks);
         out.push(b' ');
-        super::code(event, out, |out, code| text::hex_zeros(out, code, 4));
+        super::registry_index(event, out);
+        text::hex_zeros(out, event.code().into(), 4);
         out.push(b' ');
         let Some(event_type) = event.event_type else {
             super::name(out, "[Unknown]", self.name_width);
@@ -36,8 +37,8 @@ impl View for Named {
             out.push(b':');
             match value {
                 Value::W(value) => text::hex_zeros(out, value, digits),
-                Value::P(value) | Value::A(value) => {
-                    text::hex_zeros(out, value, digits);
+                Value::P(word) | Value::A(word) => {
+                    text::hex_zeros(out, word, digits);
                     label(event, value, out);
                 }
                 Value::U(value) => text::decimal(out, value.into()),
@@ -52,8 +53,8 @@ impl View for Named {
 }
 
 /// Appends what a pointer or address is called at that time, if it is called anything.
-fn label(event: &Event<'_>, value: u64, out: &mut Vec<u8>) {
-    let Some(id) = event.labels.label_id(value) else { return };
+fn label(event: &Event<'_>, value: Value<'_>, out: &mut Vec<u8>) {
+    let Some(id) = event.labels.label_id_of(value) else { return };
     out.push(b'[');
     match event.labels.string(id) {
         Some(string) => text::quoted(out, string),

@@ -19,7 +19,8 @@ impl View for Numeric {
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
         text::hex16(out, event.ticks);
         out.push(b' ');
-        super::code(event, out, |out, code| text::hex_spaces(out, code, 4));
+        let code_width = if super::registry_index(event, out) { 1 } else { 4 };
+        text::hex_spaces(out, event.code().into(), code_width);
         for (_, value) in event.params() {
             out.push(b' ');
             match value {

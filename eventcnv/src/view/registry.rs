@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  registry 1: mps 2.0.0
-//!  CODE  EVENT          KIND  VARIETY  PARAMETERS
-//!  001F  GenInit        Pool  all      P arena, P gen, U serial, …
+//!  CODE  EVENT          KIND  WHEN     PARAMETERS
+//!  001F  GenInit        Pool  always  P arena, P gen, U serial, …
 //!          A generation was made.
 //! ```
 //!
@@ -28,7 +28,7 @@ pub(crate) fn write<'a>(
         let width = super::name_width([registry]);
         if !shown.is_empty() {
             let (event, kind) = ("EVENT", "KIND");
-            writeln!(out, "\n  CODE  {event:width$}  {kind:8}  VARIETY  PARAMETERS")?;
+            writeln!(out, "\n  CODE  {event:width$}  {kind:8}  WHEN     PARAMETERS")?;
         }
         for event_type in shown {
             row(registry, event_type, width, out)?;
@@ -61,16 +61,16 @@ fn row(
         Some(kind) => kind.name.to_string(),
         None => event_type.kind.to_string(),
     };
-    let variety = match (event_type.retired, event_type.always) {
+    let when = match (event_type.retired, event_type.always) {
         (true, _) => "retired",
-        (false, true) => "all",
+        (false, true) => "always",
         (false, false) => "cool",
     };
     let params =
         event_type.params.iter().map(|param| format!("{} {}", param.sort.letter(), param.name));
     let params = params.collect::<Vec<_>>().join(", ");
     let name = &event_type.name;
-    let line = format!("  {:04X}  {name:width$}  {kind:8}  {variety:7}  {params}", event_type.code);
+    let line = format!("  {:04X}  {name:width$}  {kind:8}  {when:7}  {params}", event_type.code);
     writeln!(out, "{}", line.trim_end())?;
     if !event_type.doc.is_empty() {
         writeln!(out, "          {}", event_type.doc)?;

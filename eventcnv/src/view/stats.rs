@@ -152,7 +152,8 @@ impl Stats {
             let platform = stream.platform;
             let order = if platform.big_endian { "big-endian" } else { "little-endian" };
             let width = platform.word_size * 8;
-            write!(out, "stream {index}: {by} {}, {width}-bit {order}", stream.version)?;
+            let version = stream.version;
+            write!(out, "stream {index}: {by}, format {version}, {width}-bit {order}")?;
             if stream.pid > 0 {
                 write!(out, ", process {}", stream.pid)?;
             }

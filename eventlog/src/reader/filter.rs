@@ -18,14 +18,17 @@ pub enum Pick {
     Name(String),
     /// By number: the index of a kind, the code of an event type.
     Number(u16),
+    /// By number, in the registry of this index alone.
+    NumberIn(u16, u16),
 }
 
 impl Pick {
-    /// Whether this is picked.
-    pub fn matches(&self, name: &str, number: u16) -> bool {
+    /// Whether what has this name and number in the registry of this index is picked.
+    pub fn matches(&self, registry: u16, name: &str, number: u16) -> bool {
         match self {
             Pick::Name(picked) => picked.eq_ignore_ascii_case(name),
             Pick::Number(picked) => *picked == number,
+            Pick::NumberIn(index, picked) => (*index, *picked) == (registry, number),
         }
     }
 }
@@ -68,12 +71,16 @@ impl Plan {
         let name = |index: u8| registry.kind(index).map_or("", |kind| &*kind.name);
         let is_kind = |index: u8| {
             filter.kinds.is_empty()
-                || filter.kinds.iter().any(|pick| pick.matches(name(index), u16::from(index)))
+                || filter
+                    .kinds
+                    .iter()
+                    .any(|pick| pick.matches(registry.index, name(index), u16::from(index)))
         };
         let kinds =
             (0..64u8).filter(|&index| is_kind(index)).fold(0, |mask, index| mask | 1 << index);
         let is_type = |event_type: &EventType| {
-            let matches = |pick: &Pick| pick.matches(&event_type.name, event_type.code);
+            let matches =
+                |pick: &Pick| pick.matches(registry.index, &event_type.name, event_type.code);
             filter.event_types.is_empty() || filter.event_types.iter().any(matches)
         };
         let action = |event_type: &EventType| Action {
@@ -85,6 +92,7 @@ impl Plan {
         let is_plain = actions.iter().all(|action| action.give) && !is_labelling;
         let code = |pick: &Pick| match pick {
             Pick::Number(code) => Some(*code),
+            Pick::NumberIn(index, code) => Some(*code).filter(|_| *index == registry.index),
             Pick::Name(_) => None,
         };
         let codes = filter.event_types.iter().filter_map(code).collect();

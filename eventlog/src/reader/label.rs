@@ -23,6 +23,8 @@ pub const LABEL_SIZE_MAX: usize = 1 << 24;
 pub(crate) enum Role {
     Intern,
     Label,
+    /// The label of a pointer, which in an MPS log says nothing of the address of the same number.
+    LabelPointer,
 }
 
 /// The role of an event type, if it has one: by its name and the sorts and names of its parameters.
@@ -34,7 +36,9 @@ pub(crate) fn role(event_type: &EventType) -> Option<Role> {
     match &*event_type.name {
         "Intern" if is(0, "W", "stringId") && is(1, "S", "string") => Some(Role::Intern),
         "Label" if is(0, "PAW", "address") && is(1, "W", "stringId") => Some(Role::Label),
-        "LabelPointer" if is(0, "PAW", "pointer") && is(1, "W", "stringId") => Some(Role::Label),
+        "LabelPointer" if is(0, "PAW", "pointer") && is(1, "W", "stringId") => {
+            Some(Role::LabelPointer)
+        }
         _ => None,
     }
 }
@@ -50,6 +54,8 @@ pub struct Labels {
     history_count: usize,
     /// The time that is asked for, in a history.
     at: u64,
+    /// The labels of pointers, where the log labels them apart from addresses.
+    pointers: Option<Box<Labels>>,
 }
 
 impl Labels {
@@ -62,6 +68,9 @@ impl Labels {
     #[inline]
     pub(crate) fn set_time(&mut self, ticks: u64) {
         self.at = ticks;
+        if let Some(pointers) = &mut self.pointers {
+            pointers.at = ticks;
+        }
     }
 
     /// The string with this number.
@@ -69,7 +78,17 @@ impl Labels {
         self.strings.get(&id).map(|string| &**string)
     }
 
-    /// The number of the string that a pointer, address or word is called by now.
+    /// The number of the string that a value is called by now: an MPS log labels pointers apart from addresses.
+    #[inline]
+    pub fn label_id_of(&self, value: Value<'_>) -> Option<u64> {
+        match value {
+            Value::P(value) => self.pointers.as_deref().unwrap_or(self).label_id(value),
+            Value::A(value) | Value::W(value) => self.label_id(value),
+            _ => None,
+        }
+    }
+
+    /// The number of the string that a pointer, address or word (of an MPS log: an address) is called by now.
     pub fn label_id(&self, value: u64) -> Option<u64> {
         let id = match &self.history {
             None => self.now.get(&value).copied(),
@@ -96,6 +115,15 @@ impl Labels {
                 Some(Value::P(value) | Value::A(value) | Value::W(value)),
                 Some(Value::W(id)),
             ) => self.set(event.ticks, value, id),
+            (
+                Role::LabelPointer,
+                Some(Value::P(value) | Value::A(value) | Value::W(value)),
+                Some(Value::W(id)),
+            ) => {
+                let history = self.history.as_ref().map(|_| HashMap::new());
+                let new = || Box::new(Labels { history, ..Labels::default() });
+                self.pointers.get_or_insert_with(new).set(event.ticks, value, id)
+            }
             _ => true,
         }
     }

@@ -1,4 +1,5 @@
-//! A reader of streams for the tests of the runtime: naive, and written from `design/format.md` alone.
+//! A reader of streams for the tests of the runtime: naive, and written from `design/format.md`
+//! alone.
 //!
 //! ```text
 //!  bytes ─▶ header ─▶ blocks and parts ─▶ events by (buffer, number)
@@ -72,7 +73,49 @@ pub struct Read {
     pub bytes: Vec<u8>,
 }
 
+impl Stream {
+    /// The events of the test's registry with this code, by buffer and number.
+    pub fn of(&self, code: u16) -> Vec<&Read> {
+        self.events.values().filter(|event| (event.registry, event.code) == (1, code)).collect()
+    }
+
+    /// The indexes in the events of a code, where they are the index-th word.
+    pub fn words(&self, code: u16, index: usize) -> Vec<u64> {
+        self.of(code).iter().map(|event| event.word(index)).collect()
+    }
+
+    /// The strings of registry 0's events of a code, with their first word.
+    pub fn store(&self, code: u16) -> Vec<&Read> {
+        self.events.values().filter(|event| (event.registry, event.code) == (0, code)).collect()
+    }
+
+    /// What was told of the buffers of a kind, summed up.
+    pub fn told_of(&self, kind: u8) -> Told {
+        let mut sum = Told::default();
+        for (buffer, told) in &self.told {
+            let of_kind = self.kinds.get(buffer) == Some(&(1, kind));
+            if of_kind {
+                sum.overwritten += told.overwritten;
+                sum.full += told.full;
+                sum.nested += told.nested;
+                sum.large += told.large;
+                sum.io += told.io;
+            }
+        }
+        sum
+    }
+}
+
 impl Read {
+    /// The string that begins at this offset (`.event.string`).
+    pub fn string(&self, offset: usize) -> String {
+        let padding = usize::from(*self.bytes.last().unwrap()) + 1;
+        assert!((1..=8).contains(&padding));
+        let end = self.bytes.len() - padding;
+        assert!(self.bytes[end..self.bytes.len() - 1].iter().all(|byte| *byte == 0));
+        String::from_utf8(self.bytes[offset..end].to_vec()).unwrap()
+    }
+
     /// The word at the index-th place of eight bytes after the header.
     pub fn word(&self, index: usize) -> u64 {
         u64_at(&self.bytes, 8 + index * 8)
@@ -102,6 +145,8 @@ pub struct Stream {
     pub event_parts: usize,
     pub base_records: usize,
     pub told: BTreeMap<u32, Told>,
+    /// Registry and kind of each buffer.
+    pub kinds: BTreeMap<u32, (u16, u8)>,
     pub registries: BTreeMap<u16, Vec<u8>>,
     pub ended: bool,
 }
@@ -222,6 +267,7 @@ fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
         rest = &rest[size..];
     }
     let buffer = u32_at(header, 36);
+    stream.kinds.insert(buffer, (registry, kind));
     let (mut base, mut number) = (u64_at(header, 56), u64_at(header, 48));
     for event in chain.iter().rev() {
         if u16_at(event, 0) == 0 {
@@ -274,24 +320,58 @@ fn check_numbers(stream: &Stream) {
     }
 }
 
-/// Runs the test of this name again in a process of its own, with this environment, and gives what it said. In that
-/// process it is `None`, and the test does what it is about.
-pub fn in_own_process(
-    test: &str,
-    environment: &[(&str, &str)],
-    folder: &std::path::Path,
-) -> Option<std::process::Output> {
-    if std::env::var_os("TELEMETRY_TEST_PROCESS").is_some() {
+/// What a process of a test left behind.
+pub struct Ran {
+    pub folder: tempfile::TempDir,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// The bytes of a file that it wrote.
+    pub fn file(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.folder.path().join(name)).unwrap()
+    }
+
+    /// The log under its usual name.
+    pub fn stream(&self) -> Stream {
+        read(&self.file("mpsio.log"))
+    }
+
+    /// What the runtime said on standard error.
+    pub fn said(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| line.starts_with("telemetry: ")).collect()
+    }
+}
+
+/// Set in the process of a test.
+pub const PROCESS_VARIABLE: &str = "TELEMETRY_TEST_PROCESS";
+
+/// Does `what` in a process of its own, which runs the test of this name again with this
+/// environment, in an empty folder; and gives what it left. In that process itself the result is
+/// `None`.
+pub fn ran(test: &str, environment: &[(&str, &str)], what: impl FnOnce()) -> Option<Ran> {
+    if std::env::var_os(PROCESS_VARIABLE).is_some() {
+        what();
         return None;
     }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(test, environment);
+    let output = command.current_dir(folder.path()).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}\n{stdout}\n{stderr}", output.status);
+    assert!(stdout.contains("1 passed"), "there is no test {test}");
+    Some(Ran { folder, stderr })
+}
+
+/// The command that runs a test of this program in a process of its own.
+pub fn command(test: &str, environment: &[(&str, &str)]) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    command.env("TELEMETRY_TEST_PROCESS", "1").current_dir(folder);
+    command.env(PROCESS_VARIABLE, "1");
     for name in ["CONTROL", "FILENAME", "BLOCK_SIZE", "WRITER"] {
         command.env_remove(format!("MPS_TELEMETRY_{name}"));
     }
     command.envs(environment.iter().copied());
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    Some(output)
+    command
 }

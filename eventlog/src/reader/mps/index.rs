@@ -10,7 +10,7 @@
 
 use super::decode::decode;
 use super::platform::{Fit, Head, PLATFORMS, Shapes, head, is_size, name};
-use super::recognise::{PREFIX_SIZE, Recognised, recognise, version_of};
+use super::recognise::{PREFIX_SIZE, Recognised, mps_stream, recognise, version_of};
 use super::window::Window;
 use crate::reader::fault::{FaultKind, Faults, OpenError};
 use crate::reader::log::{Format, Index, Options, Stream};
@@ -25,6 +25,10 @@ const SEGMENT_SIZE_MAX: usize = 1 << 16;
 const LOOKAHEAD_SIZE: usize = 1 << 18;
 /// How many events must fit, one after another, where reading goes on after damage.
 const CHAIN_COUNT: usize = 4;
+/// How many, once so many segments were made that damage must be all there is: the index shall not become large.
+const CHAIN_COUNT_LATE: usize = 128;
+/// Segments before that.
+const SEGMENT_COUNT_LATE: usize = 1 << 18;
 /// How many, where the registry is not at hand and only sizes and clocks can be judged.
 const LOOSE_CHAIN_COUNT: usize = 16;
 /// How far apart clocks may be, of events that only their clocks make plausible: weeks.
@@ -309,7 +313,9 @@ impl Indexer {
     /// Whether reading can go on here.
     fn is_place(&self, rest: &[u8], is_last: bool) -> bool {
         if self.is_registry_right {
-            return self.shapes.is_chain(rest, CHAIN_COUNT, is_last);
+            let is_late = self.segments.len() >= SEGMENT_COUNT_LATE;
+            let count = if is_late { CHAIN_COUNT_LATE } else { CHAIN_COUNT };
+            return self.shapes.is_chain(rest, count, is_last);
         }
         let mut rest = rest;
         for index in 0..LOOSE_CHAIN_COUNT {
@@ -372,26 +378,3 @@ const EMPTY: Segment = Segment {
     kind: KIND_MIXED,
     flags: 0,
 };
-
-fn mps_stream(offset: u64, platform: Platform, version: Version) -> Stream {
-    Stream {
-        offset,
-        platform,
-        version,
-        architecture: 0,
-        block_size: 0,
-        uuid: [0; 16],
-        boot_id: [0; 16],
-        parent: [0; 16],
-        pid: 0,
-        parent_pid: 0,
-        start: 0,
-        clock_source: 0,
-        clock_rate: 0,
-        producer: "Memory Pool System".into(),
-        host: Box::default(),
-        program: Box::default(),
-        syncs: Vec::new(),
-        closed: false,
-    }
-}

@@ -10,6 +10,7 @@
 //! An MPS stream has no header. Design: `.req.port`, `.sol.head` in `design/telemetry.md`.
 
 use super::platform::{Fit, Head, PLATFORMS, Shapes, head};
+use crate::reader::log::Stream;
 use crate::reader::registry::{Platform, Registry};
 use eventdef::Version;
 
@@ -170,4 +171,28 @@ pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option
     let (_code_max, name_max) = (small(3, u16::MAX)?, small(4, 99)?);
     let is_plausible = version.major > 0 && name_max >= 8 && unsigned(5)? == 8 * word as u32;
     is_plausible.then_some(version)
+}
+
+/// What a header would say, as far as anything does.
+pub(super) fn mps_stream(offset: u64, platform: Platform, version: Version) -> Stream {
+    Stream {
+        offset,
+        platform,
+        version,
+        architecture: 0,
+        block_size: 0,
+        uuid: [0; 16],
+        boot_id: [0; 16],
+        parent: [0; 16],
+        pid: 0,
+        parent_pid: 0,
+        start: 0,
+        clock_source: 0,
+        clock_rate: 0,
+        producer: "Memory Pool System".into(),
+        host: Box::default(),
+        program: Box::default(),
+        syncs: Vec::new(),
+        closed: false,
+    }
 }

@@ -1,0 +1,280 @@
+//! The tool as a user meets it: help, names, input of every kind, exit codes.
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use support::{assert_golden, eventcnv, golden_path, mps, run, told};
+use tempfile::TempDir;
+
+/// A directory with one file in it, and the file's name.
+fn file_with(bytes: &[u8]) -> (TempDir, String) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("some.log");
+    fs::write(&path, bytes).unwrap();
+    let name = path.to_str().unwrap().to_owned();
+    (directory, name)
+}
+
+/// Output of the tool in a directory, with `MPS_TELEMETRY_FILENAME` set.
+fn run_in(directory: &Path, variable: Option<&str>, args: &[&str]) -> (Vec<u8>, i32, String) {
+    let mut command = eventcnv(args);
+    command.current_dir(directory);
+    variable.map(|value| command.env("MPS_TELEMETRY_FILENAME", value));
+    told(command.output().unwrap())
+}
+
+fn log() -> Vec<u8> {
+    fs::read(mps("labels.log")).unwrap()
+}
+
+fn numeric() -> Vec<u8> {
+    run(&[&mps("labels.log")]).0
+}
+
+#[test]
+fn help_and_forms_are_as_they_were() {
+    let labels = mps("labels.log");
+    for (name, args) in [
+        ("help-short.txt", ["-h"].as_slice()),
+        ("help.txt", &["--help"]),
+        ("columns.txt", &["-v", &labels]),
+        ("stats.txt", &["--stats", &labels]),
+        ("registry.txt", &["--registry", "--events", "PoolAlloc,GenInit,Intern", &labels]),
+    ] {
+        let (found, code, errors) = run(args);
+        assert_eq!((code, errors.as_str()), (0, ""), "{name}");
+        assert_golden(&format!("cli/{name}"), &found);
+    }
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let expected = format!("eventcnv {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(run(&["--version"]), (expected.into_bytes(), 0, String::new()));
+}
+
+#[test]
+fn completions_are_there_for_each_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (found, code, _) = run(&["--completions", shell]);
+        assert_eq!(code, 0);
+        assert!(String::from_utf8(found).unwrap().contains("registry"), "{shell}");
+    }
+}
+
+#[test]
+fn the_log_is_the_one_named_then_the_environments_then_the_default() {
+    let directory = TempDir::new().unwrap();
+    let (absent, code, errors) = run_in(directory.path(), None, &[]);
+    assert_eq!((absent.as_slice(), code), (b"".as_slice(), 2));
+    assert!(
+        errors.starts_with("eventcnv: mpsio.log: ") && errors.contains("name a log"),
+        "{errors}"
+    );
+    fs::write(directory.path().join("mpsio.log"), log()).unwrap();
+    fs::write(directory.path().join("other.log"), [log(), log()].concat()).unwrap();
+    let lines = |variable, args: &[&str]| {
+        let (found, code, _) = run_in(directory.path(), variable, args);
+        assert_eq!(code, 0);
+        found.split(|&byte| byte == b'\n').count() - 1
+    };
+    assert_eq!(lines(None, &[]), 151);
+    assert_eq!(lines(Some(""), &[]), 151);
+    assert_eq!(lines(Some("other.log"), &[]), 302);
+    assert_eq!(lines(Some("other.log"), &["mpsio.log"]), 151);
+    assert_eq!(lines(Some("other.log"), &["-f", "mpsio.log"]), 151);
+}
+
+#[test]
+fn a_name_with_the_process_number_in_it_is_not_guessed() {
+    let directory = TempDir::new().unwrap();
+    let (found, code, errors) = run_in(directory.path(), Some("run.%p.log"), &[]);
+    assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
+    assert!(errors.contains("run.%p.log") && errors.contains("cannot be guessed"), "{errors}");
+}
+
+#[test]
+fn standard_input_may_be_a_file_or_a_pipe() {
+    let expected = numeric();
+    let mut command = eventcnv(&["-"]);
+    command.stdin(File::open(mps("labels.log")).unwrap());
+    assert_eq!(told(command.output().unwrap()), (expected.clone(), 0, String::new()));
+
+    let mut command = eventcnv(&["-f", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&log()).unwrap();
+    assert_eq!(told(child.wait_with_output().unwrap()), (expected, 0, String::new()));
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_costs_exit_code_2() {
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\0\0\0\x02\0\x08\x06\0\0\0\xf4x\xd4\xfa";
+    let text = "Not a log, but a text.\n".repeat(1000);
+    let directory = TempDir::new().unwrap();
+    let absent = directory.path().join("absent.log").to_str().unwrap().to_owned();
+    let (_empty, empty) = file_with(b"");
+    let (_png, png) = file_with(png);
+    let (_text, text) = file_with(text.as_bytes());
+    for (name, what) in [
+        (absent.as_str(), "No such file"),
+        (directory.path().to_str().unwrap(), "is a directory"),
+        (&empty, "is empty"),
+        (&png, "is not a log"),
+        (&text, "is not a log"),
+    ] {
+        for form in ["--order=time", "-vv", "--stats", "--registry"] {
+            let (found, code, errors) = run(&[form, name]);
+            assert_eq!((found.as_slice(), code), (b"".as_slice(), 2), "{form} {name}");
+            assert!(errors.starts_with(&format!("eventcnv: {name}: ")), "{errors}");
+            assert!(errors.contains(what) && errors.lines().count() == 1, "{errors}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_command_line_costs_exit_code_2() {
+    for args in [["--order", "size"].as_slice(), &["a", "b"], &["--fast"], &["a", "-f", "b"]] {
+        let (found, code, errors) = run(args);
+        assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
+        assert!(errors.contains("--help"), "{errors}");
+    }
+}
+
+#[test]
+fn a_cut_log_gives_what_is_before_the_cut() {
+    let whole = log();
+    let expected = fs::read(mps("labels.cnv")).unwrap();
+    for size in (48..whole.len()).step_by(61) {
+        let (_directory, name) = file_with(&whole[..size]);
+        let (found, code, errors) = run(&["--order", "file", &name]);
+        assert!(expected.starts_with(&found), "cut at {size}");
+        if code == 1 {
+            assert!(errors.starts_with(&format!("eventcnv: {name}: offset 0x")), "{errors}");
+            assert!(errors.contains("ends within this event") && errors.lines().count() == 1);
+        } else {
+            assert_eq!((code, errors.as_str()), (0, ""));
+        }
+    }
+}
+
+#[test]
+fn damage_is_reported_with_file_offset_and_fault() {
+    let mut bytes = log();
+    bytes[0xF0 + 2] = 0;
+    let (_directory, name) = file_with(&bytes);
+    let (found, code, errors) = run(&["--order", "file", &name]);
+    assert_eq!(code, 1);
+    let expected = format!(
+        "eventcnv: {name}: offset 0xF0: no event has the size that stands here: 56 bytes skipped\n"
+    );
+    assert_eq!(errors, expected);
+    let cnv = fs::read_to_string(mps("labels.cnv")).unwrap();
+    let lines: Vec<&str> =
+        cnv.lines().enumerate().filter(|&(n, _)| n != 3).map(|(_, line)| line).collect();
+    assert_eq!(String::from_utf8(found).unwrap().lines().collect::<Vec<_>>(), lines);
+}
+
+#[test]
+fn no_flipped_byte_stops_the_tool() {
+    let whole = log();
+    let count = whole.len();
+    for at in (0..count).step_by(83) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xFF;
+        let (_directory, name) = file_with(&bytes);
+        let (found, code, _) = run(&["-vv", &name]);
+        let lines = found.split(|&byte| byte == b'\n').count() - 1;
+        // The first and last events can cost up to three that follow or precede them.
+        assert!(code < 2 && lines + 4 >= 151, "byte {at}: exit code {code}, {lines} lines");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_fault() {
+    let mut command = eventcnv(&["-vv", &mps("amcss-arena-pool-trace.log")]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(told(child.wait_with_output().unwrap()), (Vec::new(), 0, String::new()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_costs_exit_code_2() {
+    let mut command = eventcnv(&[&mps("labels.log")]);
+    command.stdout(File::options().write(true).open("/dev/full").unwrap());
+    let (_, code, errors) = told(command.output().unwrap());
+    assert_eq!(code, 2);
+    assert!(errors.contains("cannot write the output"), "{errors}");
+}
+
+#[test]
+fn kinds_and_events_are_chosen_by_names_in_any_case_and_by_codes() {
+    let labels = mps("labels.log");
+    let all = String::from_utf8(run(&["-v", &labels]).0).unwrap();
+    let lines = |args: &[&str]| {
+        let (found, code, errors) = run(&[&["-v", labels.as_str()], args].concat());
+        assert_eq!((code, errors.as_str()), (0, ""));
+        String::from_utf8(found).unwrap()
+    };
+    let having = |names: &[&str]| {
+        let is_asked = |line: &&str| names.contains(&line[17..].split(' ').next().unwrap());
+        all.lines().filter(is_asked).map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let expected = having(&["Label", "EventInit"]);
+    assert!(expected.lines().count() > 3);
+    assert_eq!(lines(&["--events", "label,1D"]), expected);
+    assert_eq!(lines(&["--events", "EVENTINIT", "--events", "0x22"]), expected);
+    assert_eq!(lines(&["--kinds", "user"]), having(&["Intern", "Label", "LabelPointer"]));
+    assert_eq!(lines(&["--kinds", "user", "--events", "Label,EventInit"]), having(&["Label"]));
+    assert_eq!(lines(&["--events", "0x7FFF"]), "");
+    assert_eq!(lines(&["--events", "1:22"]), having(&["Label"]));
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_names_there_are() {
+    let labels = mps("labels.log");
+    for (args, what, one) in [
+        (["--kinds", "Pol"], "no kind is called \"Pol\"", "Arena, Pool, Trace"),
+        (["--events", "PoolAloc"], "no event type is called \"PoolAloc\"", "PoolAlloc, "),
+        (["--events", "2:22"], "no event type is called \"2:22\"", "PoolAlloc, "),
+        (["--events", "7FFF"], "no event type is called \"7FFF\"", "PoolAlloc, "),
+    ] {
+        let (found, code, errors) = run(&[args.as_slice(), &[&labels]].concat());
+        assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
+        assert!(errors.contains(what) && errors.contains(one), "{errors}");
+    }
+}
+
+#[test]
+fn labels_are_resolved_also_of_events_that_are_not_printed() {
+    let labels = mps("labels.log");
+    let all = fs::read_to_string(mps("labels.txt")).unwrap();
+    let expected: String = all
+        .lines()
+        .filter(|line| line[22..].starts_with("Label "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert!(expected.contains("[\"Inst\"]"));
+    let (found, code, _) = run(&["-vv", "--events", "Label", &labels]);
+    assert_eq!((String::from_utf8(found).unwrap(), code), (expected, 0));
+}
+
+#[test]
+fn concatenated_logs_are_read_one_after_the_other() {
+    let (_directory, name) = file_with(&[log(), log()].concat());
+    let one = numeric();
+    assert_eq!(run(&[&name]), ([one.clone(), one].concat(), 0, String::new()));
+}
+
+#[test]
+fn golden_files_are_all_used() {
+    let used = ["help-short.txt", "help.txt", "columns.txt", "stats.txt", "registry.txt"];
+    for entry in fs::read_dir(golden_path("cli")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(used.contains(&name.as_str()), "{name} is compared with nothing");
+    }
+}

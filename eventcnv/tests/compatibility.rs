@@ -1,0 +1,112 @@
+//! Real logs of the Memory Pool System, and what its own tools print of them. Those files are never rewritten.
+
+mod support;
+
+use std::fs;
+use support::{mps, run};
+
+const LOGS: [&str; 4] = ["labels", "amcss-arena-pool-trace", "mpmss-cut", "mpmss-32bit-cut"];
+
+fn assert_same(args: &[&str], log: &str, expected: &str) {
+    let (found, code, errors) = run(&[args, &[&mps(log)]].concat());
+    assert_eq!((code, errors.as_str()), (0, ""), "{log}");
+    let expected = fs::read(mps(expected)).unwrap();
+    let lines =
+        |text: &[u8]| text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+    for (number, (found, expected)) in lines(&found).iter().zip(lines(&expected)).enumerate() {
+        let (found, expected) =
+            (String::from_utf8_lossy(found), String::from_utf8_lossy(&expected));
+        assert_eq!(found, expected, "{log}, line {}", number + 1);
+    }
+    assert!(found == expected, "{log}: the number of lines");
+}
+
+#[test]
+fn the_numeric_form_in_file_order_is_what_mpseventcnv_prints() {
+    for log in LOGS {
+        assert_same(&["--order", "file"], &format!("{log}.log"), &format!("{log}.cnv"));
+    }
+}
+
+#[test]
+fn the_named_form_in_order_of_time_is_what_mpseventtxt_prints() {
+    for log in LOGS {
+        assert_same(&["-vv"], &format!("{log}.log"), &format!("{log}.txt"));
+    }
+}
+
+#[test]
+fn order_of_time_is_a_stable_sort_of_the_file_order_by_clock() {
+    for log in LOGS {
+        let cnv = fs::read_to_string(mps(&format!("{log}.cnv"))).unwrap();
+        let mut expected: Vec<&str> = cnv.lines().collect();
+        expected.sort_by_key(|line| &line[..16]);
+        let (found, code, _) = run(&[&mps(&format!("{log}.log"))]);
+        assert_eq!(code, 0);
+        assert_eq!(
+            String::from_utf8(found).unwrap().lines().collect::<Vec<_>>(),
+            expected,
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn labels_are_those_of_the_time_in_file_order_too() {
+    for log in LOGS {
+        let txt = fs::read_to_string(mps(&format!("{log}.txt"))).unwrap();
+        let mut expected: Vec<&str> = txt.lines().collect();
+        let (found, code, _) = run(&["-vv", "--order", "file", &mps(&format!("{log}.log"))]);
+        assert_eq!(code, 0);
+        let found = String::from_utf8(found).unwrap();
+        let mut found: Vec<&str> = found.lines().collect();
+        assert_ne!(found, expected, "the file is not in order of time");
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{log}");
+    }
+}
+
+#[test]
+fn a_log_without_event_init_is_read_the_same() {
+    // EventInit comes first; without the Arena kind it is not there.
+    for (log, size) in [("labels", 48), ("mpmss-32bit-cut", 40)] {
+        let bytes = fs::read(mps(&format!("{log}.log"))).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &bytes[size..]).unwrap();
+        let (found, code, errors) = run(&["--order", "file", file.path().to_str().unwrap()]);
+        assert_eq!((code, errors.as_str()), (0, ""));
+        let cnv = fs::read_to_string(mps(&format!("{log}.cnv"))).unwrap();
+        let expected = &cnv[cnv.find('\n').unwrap() + 1..];
+        assert_eq!(String::from_utf8(found).unwrap(), expected, "{log}");
+    }
+}
+
+#[test]
+fn pointers_and_addresses_are_labelled_apart() {
+    // The last PoolFree is made one of 2000, which has a label: as an address, then as a pointer.
+    let whole = fs::read(mps("labels.log")).unwrap();
+    let word = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap());
+    let size = |at: usize| usize::from(u16::from_le_bytes([whole[at + 2], whole[at + 3]]));
+    let next = |&at: &usize| Some(at + size(at)).filter(|&at| at < whole.len());
+    let starts: Vec<usize> = std::iter::successors(Some(0), next).collect();
+    let label = *starts.iter().find(|&&at| whole[at] == 0x22 && word(at + 16) == 0x2000).unwrap();
+    let free =
+        *starts.iter().filter(|&&at| whole[at] == 0x2C).max_by_key(|&&at| word(at + 8)).unwrap();
+    for (code, expected) in
+        [(0x22, "old:0000000000002000[\"Inst\"]"), (0x23, "old:0000000000002000 ")]
+    {
+        let mut bytes = whole.clone();
+        bytes[label] = code;
+        bytes[free + 24..free + 32].copy_from_slice(&0x2000_u64.to_le_bytes());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &bytes).unwrap();
+        for order in ["--order=time", "--order=file"] {
+            let (found, status, _) =
+                run(&["-vv", order, "--events=PoolFree", file.path().to_str().unwrap()]);
+            let found = String::from_utf8(found).unwrap();
+            assert_eq!(status, 0);
+            assert!(found.contains(expected), "{expected}: {found}");
+        }
+    }
+}

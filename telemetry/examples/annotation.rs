@@ -1,0 +1,37 @@
+//! The least program with an annotation: for reading what the compiler makes of it.
+//!
+//! ```text
+//!  cargo rustc --release -p telemetry --example annotation -- --emit asm
+//! ```
+//!
+//! `tests/assembly.rs` keeps that as golden files. Design: `.annot` in `design/telemetry.md`.
+
+use std::hint::black_box;
+
+mod heap {
+    telemetry::events! {
+        /// The events of a heap.
+        registry "heap" version(1, 0, 0);
+        kinds standard;
+
+        /// Memory was handed out.
+        PoolAlloc(0x0001, always, Object) {
+            /// the pool
+            pool: P,
+            /// the memory
+            addr: A,
+            /// its size in bytes
+            size: W,
+        }
+    }
+}
+
+/// What `black_box` makes opaque, so that nothing is known of the arguments.
+#[inline(never)]
+fn annotated(pool: &u8, addr: usize, size: usize) {
+    telemetry::event!(heap::PoolAlloc, pool, addr, size);
+}
+
+fn main() {
+    annotated(black_box(&1), black_box(2), black_box(3));
+}

@@ -1,0 +1,272 @@
+//! What is in the log file, in the cases of normal life.
+
+mod common;
+
+use common::{CONTROL, Kinds, Pooled, Rare, Sorts, Three, ran};
+use telemetry::{control, event};
+
+const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
+
+/// `.part.end`, `.stream.tail`, `.registry.index`
+#[test]
+fn a_program_that_exits_leaves_a_log_with_its_events_and_an_end() {
+    let test = "a_program_that_exits_leaves_a_log_with_its_events_and_an_end";
+    let Some(ran) = ran(test, &[OBJECT], || {
+        for index in 0..10usize {
+            event!(Three, 0usize, index, index * 2);
+            event!(Pooled, index);
+        }
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.words(1, 1), (0..10).collect::<Vec<_>>());
+    assert_eq!(stream.words(1, 2), (0..10).map(|index| index * 2).collect::<Vec<_>>());
+    assert!(stream.of(5).is_empty(), "Pool is not output");
+    assert!(stream.ended);
+    assert_eq!(stream.block_count, 1, "a few events go with the header");
+    assert_eq!(ran.file("mpsio.log").len(), 65536);
+    assert_eq!(stream.registries.len(), 2);
+    assert!(stream.registries[&0].windows(9).any(|bytes| bytes == b"telemetry"));
+    assert!(stream.registries[&1].windows(6).any(|bytes| bytes == b"Object"));
+    assert_eq!(ran.said(), Vec::<&str>::new());
+}
+
+/// `.event.params`, `.event.string`, `.event.size`
+#[test]
+fn every_sort_is_laid_out_as_the_format_says() {
+    let test = "every_sort_is_laid_out_as_the_format_says";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "user")], || {
+        let p = std::ptr::without_provenance::<u8>(0x1122_3344_5566_7788);
+        for size in 0..18 {
+            let s = &"abcdefghijklmnopqr"[..size];
+            event!(Sorts { p, b: true, u: 0xDEAD_BEEFu32, d: 1.5f64, w: 7usize, a: 9usize, s });
+        }
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    let events = stream.of(3);
+    assert_eq!(events.len(), 18);
+    for (size, event) in events.iter().enumerate() {
+        assert_eq!(event.word(0), 0x1122_3344_5566_7788);
+        assert_eq!(event.bytes[16], 1);
+        assert_eq!(common::u32_at(&event.bytes, 20), 0xDEAD_BEEF);
+        assert_eq!(f64::from_bits(event.word(2)), 1.5);
+        assert_eq!((event.word(3), event.word(4)), (7, 9));
+        assert_eq!(event.string(48), "abcdefghijklmnopqr"[..size]);
+        assert_eq!(event.bytes.len(), (48 + size + 1).next_multiple_of(8));
+    }
+}
+
+/// `.event.fill`, `.event.number`, `.write.begin`, `.block.sync`
+#[test]
+fn full_blocks_go_out_whole_and_the_rest_as_a_part() {
+    let test = "full_blocks_go_out_whole_and_the_rest_as_a_part";
+    let small = ("MPS_TELEMETRY_BLOCK_SIZE", "0x1000");
+    let Some(ran) = ran(test, &[OBJECT, small], || {
+        (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.block_size, 4096);
+    assert_eq!(stream.words(1, 1), (0..1000).collect::<Vec<_>>());
+    let per_block = (4096 - 128) / 32;
+    assert_eq!(stream.whole_blocks, 1000 / per_block);
+    assert_eq!(stream.again, 0);
+}
+
+/// `.block.overwritten`
+#[test]
+fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
+    let test = "output_that_is_switched_on_later_brings_out_what_the_buffer_holds";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
+        (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
+        assert!(!std::path::Path::new("mpsio.log").exists(), "nothing is output");
+        control::set(Kinds::Object);
+        (1000..1010usize).for_each(|index| event!(Three, 0usize, index, index));
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    let indexes = stream.words(1, 1);
+    // Two blocks of 124 events: eight are full, the last holds 8 of the 1000 and the ten after.
+    assert_eq!(indexes, (7 * 124..1010).collect::<Vec<_>>());
+    assert_eq!(stream.told_of(5).overwritten, 7 * 124);
+    let changes = stream.store(0xFF05);
+    assert_eq!(changes.len(), 1, ".store.control");
+    assert_eq!(common::u32_at(&changes[0].bytes, 20), 1 << 5, "outputLow");
+}
+
+/// `.store.intern`, `.store.label`, `.store.thread`, `.store.before`, `.store.thread0`
+#[test]
+fn strings_labels_and_threads_are_in_the_log_whatever_the_masks() {
+    let test = "strings_labels_and_threads_are_in_the_log_whatever_the_masks";
+    let Some(ran) = ran(test, &[OBJECT], || {
+        let first = telemetry::intern("first");
+        telemetry::label_address(0xABC, first);
+        std::thread::Builder::new()
+            .name("worker".into())
+            .spawn(|| event!(Three, 1usize, 2usize, 3usize))
+            .unwrap()
+            .join()
+            .unwrap();
+        telemetry::label_address(0xABC, telemetry::intern("second, 日本"));
+        telemetry::label_address(0xABC, telemetry::StringId::NONE);
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    let names: Vec<_> = stream.store(0xFF01).iter().map(|e| (e.word(0), e.string(16))).collect();
+    assert_eq!(names, [(1, "first".to_owned()), (2, "second, 日本".to_owned())]);
+    let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| (e.word(0), e.word(1))).collect();
+    assert_eq!(labels, [(0xABC, 1), (0xABC, 2), (0xABC, 0)]);
+    for (name, label) in stream.store(0xFF01).iter().zip(stream.store(0xFF02)) {
+        assert!(name.ticks <= label.ticks, ".store.before");
+    }
+    let threads = stream.store(0xFF03);
+    assert_eq!(threads.len(), 1);
+    assert_eq!((threads[0].word(0), threads[0].string(24)), (1, "worker".to_owned()));
+    assert!(threads[0].word(1) > 1, "the operating system's number");
+    assert!(threads.iter().all(|event| event.thread == 0));
+    assert_eq!(stream.of(1)[0].thread, 1);
+}
+
+/// The store is never overwritten, and many blocks of it go out.
+#[test]
+fn ten_thousand_labels_are_all_in_the_log() {
+    let test = "ten_thousand_labels_are_all_in_the_log";
+    let environment = [OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
+    let Some(ran) = ran(test, &environment, || {
+        for index in 0..5000 {
+            telemetry::label_address(index, telemetry::intern(format!("string {index}")));
+        }
+        // Only now is there a registry with output, and so a stream.
+        event!(Three, 0usize, 0usize, 0usize);
+        for index in 5000..10_000 {
+            telemetry::label_address(index, telemetry::intern(format!("string {index}")));
+        }
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| (e.word(0), e.word(1))).collect();
+    assert_eq!(labels, (0..10_000).map(|index| (index, index + 1)).collect::<Vec<_>>());
+    assert_eq!(stream.store(0xFF01).last().unwrap().string(16), "string 9999");
+}
+
+/// `.event.base`: a clock that jumps is tested in the crate; this is the ordinary case.
+#[test]
+fn a_kind_with_few_events_costs_no_block() {
+    let test = "a_kind_with_few_events_costs_no_block";
+    let all = ("MPS_TELEMETRY_CONTROL", "all");
+    let Some(ran) = ran(test, &[all], || {
+        for index in 0..5usize {
+            event!(Rare, index);
+            telemetry::flush();
+        }
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.words(4, 0), [0, 1, 2, 3, 4]);
+    assert_eq!((stream.block_count, stream.again), (1, 0));
+    assert_eq!(stream.event_parts, 5 + 1, "one for each flush, one for the thread's name");
+}
+
+/// `.block.discarded`
+#[test]
+fn an_event_larger_than_a_block_is_counted_as_large() {
+    let test = "an_event_larger_than_a_block_is_counted_as_large";
+    let environment = [("MPS_TELEMETRY_CONTROL", "User"), ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
+    let Some(ran) = ran(test, &environment, || {
+        let p = std::ptr::null::<u8>();
+        for size in [10, 3968 - 48 - 1, 3968 - 48, 70_000, 20] {
+            let s = &vec![b'x'; size];
+            event!(Sorts { p, b: false, u: 0u32, d: 0.0f64, w: size, a: 0usize, s });
+            telemetry::flush();
+        }
+        let losses = telemetry::losses_of(&CONTROL, Kinds::User);
+        assert_eq!((losses.requested, losses.recorded, losses.large), (5, 3, 2));
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.words(3, 3), [10, 3968 - 48 - 1, 20]);
+    assert_eq!(stream.told_of(6).large, 2);
+}
+
+/// `.stream.grow`: a host that only appends gets whole blocks, padded.
+#[test]
+fn a_pipe_gets_a_log_that_can_be_read() {
+    let test = "a_pipe_gets_a_log_that_can_be_read";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        std::thread::scope(|scope| {
+            for thread in 0..4usize {
+                scope.spawn(move || {
+                    for index in 0..2000usize {
+                        event!(Three, thread, index, index);
+                        if index % 1000 == 500 {
+                            telemetry::flush();
+                        }
+                    }
+                });
+            }
+        });
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let name = ("MPS_TELEMETRY_FILENAME", pipe.to_str().unwrap());
+    let environment = [OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096"), name];
+    let mut child =
+        common::command(test, &environment).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let log = std::fs::read(&pipe).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(log.len() % 4096, 0);
+    let stream = common::read(&log);
+    assert_eq!((stream.of(1).len(), stream.holes, stream.ended), (8000, 0, true));
+}
+
+/// `.part.registry`, `.part.registry-before`: a registry that is registered when the stream is
+/// there already, and larger than a block.
+#[test]
+fn a_registry_that_comes_late_stands_before_its_events() {
+    let test = "a_registry_that_comes_late_stands_before_its_events";
+    let environment = [OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
+    let Some(ran) = ran(test, &environment, || {
+        event!(Three, 0usize, 0usize, 0usize);
+        event!(late::Late, 7usize);
+        assert_eq!(control::of(&late::CONTROL).output(), 1 << 5);
+        control::of(&late::CONTROL).set_output(telemetry::Kinds::Seg);
+        assert_eq!(control::of(&late::CONTROL).output(), 1 << 5 | 1 << 3);
+        assert_eq!(control::of(&CONTROL).output(), 1 << 5);
+        assert_eq!(control::get(), 1 << 5 | 1 << 3);
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert!(stream.registries[&2].windows(4).any(|bytes| bytes == b"Late"));
+    let late: Vec<_> = stream.events.values().filter(|event| event.registry == 2).collect();
+    assert_eq!((late.len(), late[0].word(0)), (1, 7));
+}
+
+mod late {
+    telemetry::events! {
+        /// Comes late, and is about nothing, at some length: so that its encoding does not fit into
+        /// what is left of the header block. Comes late, and is about nothing, at some length: so
+        /// that its encoding does not fit into what is left of the header block. Comes late, and is
+        /// about nothing, at some length: so that its encoding does not fit into what is left of
+        /// the header block. Comes late, and is about nothing, at some length.
+        registry "late" version(1, 0, 0);
+        kinds standard;
+
+        /// Late.
+        Late(0x0001, always, Object) {
+            /// which
+            index: W,
+        }
+    }
+}

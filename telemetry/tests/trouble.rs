@@ -1,0 +1,221 @@
+//! What the runtime does where the host, the user or a signal is in its way.
+
+mod common;
+
+use common::{CONTROL, Kinds, Pooled, Three, ran};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use telemetry::{control, event};
+
+const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
+
+#[test]
+fn an_unwritable_file_is_said_once_and_the_events_are_counted() {
+    let test = "an_unwritable_file_is_said_once_and_the_events_are_counted";
+    let nowhere = ("MPS_TELEMETRY_FILENAME", "no/such/folder/%p.log");
+    let environment = [OBJECT, nowhere, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
+    let Some(ran) = ran(test, &environment, || {
+        (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
+        telemetry::flush();
+        let losses = telemetry::losses();
+        assert_eq!((losses.requested, losses.recorded), (1000, 1000));
+        assert_eq!(losses.io, 8 * 124, "full blocks that nobody took");
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("telemetry: cannot create no/such/folder/"), "{said:?}");
+    assert!(said[0].contains(".log: No such file or directory; "), "{said:?}");
+}
+
+/// `.write.fail`
+#[test]
+fn a_full_device_is_said_once_and_the_events_are_counted() {
+    let test = "a_full_device_is_said_once_and_the_events_are_counted";
+    let full = ("MPS_TELEMETRY_FILENAME", "/dev/full");
+    let environment = [OBJECT, full, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
+    let Some(ran) = ran(test, &environment, || {
+        (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
+        let losses = telemetry::losses();
+        assert_eq!((losses.requested, losses.io), (1000, 8 * 124));
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("/dev/full: No space left on device"), "{said:?}");
+}
+
+#[test]
+fn names_of_no_kind_are_said_once_with_those_there_are() {
+    let test = "names_of_no_kind_are_said_once_with_those_there_are";
+    let environment = [("MPS_TELEMETRY_CONTROL", "Pool Nonsense object 0x1 09")];
+    let Some(ran) = ran(test, &environment, || {
+        assert_eq!(control::of(&CONTROL).output(), 1 << 1 | 1 << 5 | 1);
+        (0..10usize).for_each(|index| event!(Pooled, index));
+    }) else {
+        return;
+    };
+    let kinds = "there are: Arena Pool Trace Seg Ref Object User, or `all`";
+    let unknown =
+        |word| format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}`; {kinds}");
+    assert_eq!(ran.said(), [unknown("Nonsense"), unknown("09")]);
+    assert_eq!(ran.stream().of(5).len(), 10, "the known ones count");
+}
+
+#[test]
+fn the_log_is_called_what_the_environment_says() {
+    let test = "the_log_is_called_what_the_environment_says";
+    let name = ("MPS_TELEMETRY_FILENAME", "100%%-%p.io");
+    let Some(ran) = ran(test, &[OBJECT, name], || event!(Three, 0usize, 0usize, 0usize)) else {
+        return;
+    };
+    let entry = std::fs::read_dir(ran.folder.path()).unwrap().next().unwrap().unwrap();
+    let name = entry.file_name().into_string().unwrap();
+    let pid = common::u64_at(&ran.file(&name), 80);
+    assert_eq!(name, format!("100%-{pid}.io"));
+}
+
+/// Signals that came, and what their handlers asked for.
+static SIGNAL_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn record_in_handler(_: i32) {
+    let index = SIGNAL_COUNT.fetch_add(1, Ordering::Relaxed);
+    event!(Three, usize::MAX, index, 0usize);
+    event!(Pooled, index);
+}
+
+/// `.block.discarded`: nested. Another thread's signals record two kinds, of which the interrupted
+/// code records one.
+#[test]
+#[expect(unsafe_code, reason = "a signal handler")]
+fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
+    let test = "events_of_signal_handlers_are_recorded_or_counted_exactly";
+    let kinds = ("MPS_TELEMETRY_CONTROL", "Object Pool");
+    let small = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+    const COUNT: usize = 3_000_000;
+    let Some(ran) = ran(test, &[kinds, small], || {
+        let handler = record_in_handler as extern "C" fn(i32);
+        // SAFETY: the handler calls nothing but the runtime, which may be called there.
+        unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+        // SAFETY: the call cannot fail.
+        let victim = unsafe { libc::pthread_self() };
+        let (ready, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                ready.store(true, Ordering::Relaxed);
+                while !done.load(Ordering::Relaxed) {
+                    // SAFETY: the victim waits for this thread before it ends.
+                    unsafe { libc::pthread_kill(victim, libc::SIGUSR1) };
+                    std::thread::sleep(std::time::Duration::from_micros(20));
+                }
+            });
+            while !ready.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            for index in 0..COUNT {
+                event!(Three, 0usize, index, index);
+                if index % 100_000 == 0 {
+                    telemetry::flush();
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let signals = SIGNAL_COUNT.load(Ordering::Relaxed) as u64;
+        let losses = telemetry::losses();
+        assert_eq!(losses.requested, COUNT as u64 + 2 * signals, "{losses:?}");
+        println!("{signals} signals, {losses:?}");
+        std::fs::write("signals", format!("{signals}")).unwrap();
+    }) else {
+        return;
+    };
+    let signals: u64 = String::from_utf8(ran.file("signals")).unwrap().parse().unwrap();
+    let stream = ran.stream();
+    let (object, pool) = (stream.told_of(5), stream.told_of(1));
+    let unhoused: u64 = stream.store(0xFF04).iter().map(|event| event.word(2)).sum();
+    let three = stream.of(1).len() as u64;
+    let requested = three + u64::from(object.nested + object.full) + stream.of(5).len() as u64;
+    let requested = requested + u64::from(pool.nested + pool.full) + unhoused;
+    assert_eq!(requested, COUNT as u64 + 2 * signals, "{object:?} {pool:?} {unhoused}");
+    assert!(signals > 100, "{signals} signals");
+    assert!(object.nested > 0, "of {signals} signals none came while an event was recorded");
+    // The interrupted code lost nothing.
+    let own = stream.of(1).iter().filter(|event| event.word(0) == 0).count() as u64;
+    assert_eq!(own + u64::from(object.full), COUNT as u64);
+}
+
+/// A forked child leaves its parent's log alone.
+#[test]
+#[expect(unsafe_code, reason = "fork")]
+fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
+    let test = "a_forked_child_writes_nothing_into_the_log_of_its_parent";
+    let Some(ran) = ran(test, &[OBJECT, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
+        (0..1000usize).for_each(|index| event!(Three, 1usize, index, index));
+        // SAFETY: the child calls nothing but the runtime, and exits.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                (0..1000usize).for_each(|index| event!(Three, 2usize, index, index));
+                control::set(Kinds::Object);
+                (0..1000usize).for_each(|index| event!(Three, 3usize, index, index));
+                telemetry::flush();
+                libc::exit(0);
+            }
+            let mut status = 1;
+            libc::waitpid(child, &mut status, 0);
+            assert_eq!(status, 0);
+        }
+        (1000..2000usize).for_each(|index| event!(Three, 1usize, index, index));
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.words(1, 1), (0..2000).collect::<Vec<_>>());
+    assert!(stream.words(1, 0).iter().all(|who| *who == 1));
+    assert_eq!((stream.holes, stream.again), (0, 0));
+}
+
+/// A registry of kinds 0 to 63 takes 64 slots: eight do not fit, and the eighth's events are
+/// counted.
+#[test]
+fn events_of_a_registry_for_which_there_is_no_room_are_counted() {
+    let test = "events_of_a_registry_for_which_there_is_no_room_are_counted";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
+        event!(Pooled, 1usize);
+        wide::record_all();
+        let losses = telemetry::losses();
+        assert_eq!((losses.requested, losses.recorded, losses.full), (9, 7, 2), "{losses:?}");
+    }) else {
+        return;
+    };
+    let told = ran.stream();
+    let told = told.store(0xFF04);
+    assert_eq!(told.len(), 1, ".store.discarded");
+    assert_eq!(told[0].word(2), 2);
+}
+
+mod wide {
+    macro_rules! wide {
+        ($($name:ident)*) => {
+            $(mod $name {
+                telemetry::events! {
+                    /// Wide.
+                    registry "wide" version(1, 0, 0);
+                    kinds {
+                        /// The last that there can be.
+                        Last = 63,
+                    }
+                    /// An event.
+                    Wide(0x0001, always, Last) {
+                        /// which
+                        index: W,
+                    }
+                }
+            })*
+            pub(crate) fn record_all() {
+                $(telemetry::event!($name::Wide, 1usize);)*
+            }
+        };
+    }
+    wide! { a b c d e f g h }
+}

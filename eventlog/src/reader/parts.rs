@@ -25,7 +25,8 @@ impl Indexer<'_> {
         let mut end = at.min(bytes.len());
         while let Some(rest) = bytes.get(at..) {
             let start = offset.saturating_add(at as u64);
-            if rest.iter().take(4).all(|&byte| byte == 0) || rest.starts_with(&STREAM_MAGIC) {
+            let is_short = (bytes.len() as u64) < grid.block_size;
+            if (rest.len() < BLOCK_HEADER_SIZE && !is_short) || head::is_sound(rest) {
                 break; // Whoever walks the blocks sees what comes.
             }
             if let Some(header) = head::part(rest) {
@@ -43,9 +44,15 @@ impl Indexer<'_> {
             let next = next_part(bytes, at, &mut effort);
             self.next_stream =
                 next_stream(bytes, at, next).map(|at| offset.saturating_add(at as u64));
+            // Zeros end the parts, unless a part comes after them: then they are a part that the host did not take.
+            let is_zero = rest.iter().take(4).all(|&byte| byte == 0);
+            if is_zero && (next.is_none() || self.next_stream.is_some()) {
+                break;
+            }
             let skipped = next.unwrap_or(bytes.len()).saturating_sub(at) as u64;
-            let is_short = (bytes.len() as u64) < grid.block_size;
-            self.faults.push(start, damage(rest, skipped, is_short && next.is_none()));
+            let is_last = is_short && next.is_none();
+            let hole = FaultKind::BlockHole { size: skipped };
+            self.faults.push(start, if is_zero { hole } else { damage(rest, skipped, is_last) });
             match next {
                 Some(next) if self.next_stream.is_none() => at = next,
                 _ => break,
@@ -57,6 +64,7 @@ impl Indexer<'_> {
     /// Indexes a part of this stream, whose checksum is right.
     fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
         match BlockType::from_byte(header.block_type) {
+            // `.part.events`
             Some(BlockType::Events) if is_plausible(self, grid, offset, header) => {
                 self.sync(grid, header);
                 let key = (grid.stream, header.buffer.get());
@@ -87,7 +95,7 @@ impl Indexer<'_> {
     }
 }
 
-/// What is wrong with the part that begins these bytes.
+/// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`) that begins these bytes.
 fn damage(rest: &[u8], skipped: u64, is_last: bool) -> FaultKind {
     let is_part = rest.starts_with(&BLOCK_MAGIC);
     let header = block::header(rest).filter(|_| is_part);
@@ -106,7 +114,7 @@ fn damage(rest: &[u8], skipped: u64, is_last: bool) -> FaultKind {
 fn next_stream(bytes: &[u8], from: usize, to: Option<usize>) -> Option<usize> {
     let range = from..to.unwrap_or(bytes.len());
     let mut places = memchr::memmem::find_iter(bytes.get(range)?, &STREAM_MAGIC);
-    let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(head::is_plausible);
+    let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(head::is_sound);
     places.find(is_stream).map(|at| from + at)
 }
 

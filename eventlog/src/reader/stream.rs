@@ -81,6 +81,8 @@ pub(crate) struct Grid {
     pub(crate) stream: u16,
     pub(crate) block_size_log2: u8,
     pub(crate) block_size: u64,
+    /// The flags that an open block must have, if they are known for certain.
+    pub(crate) flags: Option<u8>,
 }
 
 impl<'a> Indexer<'a> {
@@ -124,6 +126,7 @@ impl<'a> Indexer<'a> {
             Err(error) => return Err(error),
         };
         // A second copy of a stream goes on where the first one left off: `.event.identity` applies to both.
+        let flags = head.is_right.then(|| entry::flags_of(head.stream.platform));
         let same = self.ids.iter().position(|id| head.id.is_some() && *id == head.id);
         if same.is_none() && self.streams.len() >= STREAM_COUNT_MAX {
             self.faults.push(start, FaultKind::StreamLimit);
@@ -135,7 +138,7 @@ impl<'a> Indexer<'a> {
             self.streams.push(head.stream);
         }
         let block_size = 1 << head.block_size_log2;
-        let grid = Grid { stream, block_size_log2: head.block_size_log2, block_size };
+        let grid = Grid { stream, block_size_log2: head.block_size_log2, block_size, flags };
         self.read(start, block_size as usize);
         let bytes = std::mem::take(&mut self.bytes);
         let loose = start + self.parts(grid, start, &bytes, head.parts_at) as u64;
@@ -146,7 +149,7 @@ impl<'a> Indexer<'a> {
         Ok(self.blocks(grid, start, loose))
     }
 
-    /// Walks the blocks after the header block. `loose` is the end of what is known to belong to this stream.
+    /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is known to belong to this stream.
     fn blocks(&mut self, grid: Grid, start: u64, mut loose: u64) -> Option<u64> {
         let size = self.source.size();
         let mut offset = start.saturating_add(grid.block_size);
@@ -236,7 +239,7 @@ impl<'a> Indexer<'a> {
                 memchr::memmem::find_iter(&self.bytes, &STREAM_MAGIC).take(64).collect();
             for at in &found {
                 self.read(from + *at as u64, STREAM_HEADER_SIZE);
-                if head::is_plausible(&self.bytes) {
+                if head::is_sound(&self.bytes) {
                     return Some(from + *at as u64);
                 }
             }
@@ -273,7 +276,9 @@ impl<'a> Indexer<'a> {
                 }
                 self.read(offset, grid.block_size as usize);
                 let bytes = std::mem::take(&mut self.bytes);
-                let end = self.parts(grid, offset, &bytes, BLOCK_HEADER_SIZE);
+                // `.block.header-size`
+                let from = if is_right { block::header_size(&header) } else { BLOCK_HEADER_SIZE };
+                let end = self.parts(grid, offset, &bytes, from.max(BLOCK_HEADER_SIZE));
                 self.bytes = bytes;
                 let is_proven = is_right || end > BLOCK_HEADER_SIZE;
                 return if is_proven { offset + end as u64 } else { offset + 1 };

@@ -76,10 +76,10 @@ impl Walk {
 ///
 /// `is_all` says that the stream has no more than these bytes.
 pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Option<Recognised> {
+    let mut laid_out = registry.clone();
     let shapes = PLATFORMS.map(|platform| {
-        let mut registry = registry.clone();
-        registry.lay_out(platform);
-        Shapes::new(&registry)
+        laid_out.lay_out(platform);
+        Shapes::new(&laid_out)
     });
     at(bytes, is_all, registry, &shapes).or_else(|| later(bytes, is_all, registry, &shapes))
 }

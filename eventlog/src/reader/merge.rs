@@ -288,19 +288,15 @@ impl<'l> Events<'l> {
             stream: segment.stream,
             kind: segment.kind,
             is_used: true,
+            stamp: 0,
         };
         log.decode(segment, registry, &mut open.decoded, &mut self.faults);
         if self.order == Order::Time {
             open.decoded.sort();
         }
         open.count = open.decoded.located.len() as u32;
-        self.cache.memory += open.decoded.memory();
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                self.open.len() as u32 // Its place, once it is pushed.
-            }
-        };
+        // Its place, once it is pushed.
+        let slot = self.free.pop().unwrap_or(self.open.len() as u32);
         match self.open.get_mut(slot as usize) {
             Some(place) => *place = open,
             None => self.open.push(open),
@@ -316,13 +312,12 @@ impl<'l> Events<'l> {
             return true;
         }
         let Some(segment) = self.log.segment(open.segment) else { return false };
-        self.cache.memory = self.cache.memory.saturating_sub(open.decoded.memory());
+        self.cache.release(open);
         open.decoded = self.cache.take();
         // Its faults were reported the first time.
         let mut muted = Faults::default();
         self.log.decode(segment, open.registry, &mut open.decoded, &mut muted);
         open.decoded.sort();
-        self.cache.memory += open.decoded.memory();
         let is_there = open.key().is_some();
         self.cache.admit(&mut self.open, slot);
         is_there
@@ -331,8 +326,7 @@ impl<'l> Events<'l> {
     /// Gives the slot of a segment free.
     fn close(&mut self, slot: u32) {
         let Some(open) = self.open.get_mut(slot as usize) else { return };
-        self.cache.memory = self.cache.memory.saturating_sub(open.decoded.memory());
-        self.cache.keep(std::mem::take(&mut open.decoded));
+        self.cache.release(open);
         open.count = 0;
         open.position = 0;
         open.actions = None;

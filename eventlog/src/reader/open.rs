@@ -52,6 +52,8 @@ pub(crate) struct Open<'l> {
     pub(crate) kind: u8,
     /// Whether it was read from since the cache last looked.
     pub(crate) is_used: bool,
+    /// By which the cache knows it; 0 if nothing of it is decoded.
+    pub(crate) stamp: u64,
 }
 
 impl Open<'_> {
@@ -94,53 +96,81 @@ pub(crate) fn event<'a>(
 /// The decoded segments that are kept.
 #[derive(Default)]
 pub(crate) struct Cache {
-    /// Slots that may be put out, in the order of looking.
-    resident: VecDeque<u32>,
+    /// What is decoded whole, in the order of looking: slot and [`Open::stamp`].
+    whole: VecDeque<(u32, u64)>,
+    /// That of which a few events are kept.
+    windows: VecDeque<(u32, u64)>,
     /// Memory of all that is decoded, in bytes.
-    pub(crate) memory: usize,
+    memory: usize,
     /// Buffers to use again.
     spare: Vec<Decoded>,
+    stamp: u64,
 }
 
 impl Cache {
+    /// Empty buffers to decode into.
     pub(crate) fn take(&mut self) -> Decoded {
         self.spare.pop().unwrap_or_default()
     }
 
-    pub(crate) fn keep(&mut self, mut decoded: Decoded) {
+    /// Takes buffers back.
+    fn keep(&mut self, mut decoded: Decoded) {
         if self.spare.len() < SPARE_COUNT_MAX && decoded.memory() < SPARE_SIZE_MAX {
             decoded.clear();
             self.spare.push(decoded);
         }
     }
 
-    /// Takes in a segment that was decoded, and puts others out while there is too much: of those, the next few
+    /// Lets go of what is decoded of a segment.
+    pub(crate) fn release(&mut self, open: &mut Open<'_>) {
+        self.memory = self.memory.saturating_sub(open.decoded.memory());
+        open.stamp = 0;
+        self.keep(std::mem::take(&mut open.decoded));
+    }
+
+    /// Takes in a segment that was decoded whole, and puts others out while there is too much: of those, the next few
     /// events are kept, so that taking turns among many segments does not decode one for each event.
     pub(crate) fn admit(&mut self, open: &mut [Open<'_>], slot: u32) {
-        self.resident.push_back(slot);
-        let window = CACHE_SIZE_MAX / 2 / (open.len() + 1);
-        // Each is looked at three times at most: used, whole, window.
-        let mut looks = self.resident.len().saturating_mul(3);
+        let Some(admitted) = open.get_mut(slot as usize) else { return };
+        self.memory += admitted.decoded.memory();
+        self.stamp += 1;
+        admitted.stamp = self.stamp;
+        self.whole.push_back((slot, self.stamp));
+        let is_current = |open: &[Open<'_>], &(slot, stamp): &(u32, u64)| {
+            open.get(slot as usize).is_some_and(|open| open.stamp == stamp)
+        };
+        if self.whole.len() + self.windows.len() > 4 * open.len() + 16 {
+            self.whole.retain(|entry| is_current(open, entry));
+            self.windows.retain(|entry| is_current(open, entry));
+        }
+        let window = CACHE_SIZE_MAX / 2 / open.len().max(1);
+        // Each is looked at twice at most: the first time it may have been used.
+        let mut looks = self.whole.len().saturating_mul(2);
         while self.memory > CACHE_SIZE_MAX && looks > 0 {
             looks -= 1;
-            let Some(victim) = self.resident.pop_front() else { break };
+            let Some((victim, stamp)) = self.whole.pop_front() else { break };
             let Some(out) = open.get_mut(victim as usize) else { continue };
-            let before = out.decoded.memory();
-            if before == 0 {
-                continue; // Closed, or put out.
-            }
-            if victim == slot || std::mem::take(&mut out.is_used) {
-                self.resident.push_back(victim);
+            if out.stamp != stamp {
                 continue;
             }
-            let kept = if before > 2 * window {
-                self.resident.push_back(victim);
-                out.decoded.window(out.position as usize, window)
-            } else {
-                Decoded::default()
-            };
-            self.memory = self.memory.saturating_sub(before - kept.memory().min(before));
-            self.keep(std::mem::replace(&mut out.decoded, kept));
+            if victim == slot || std::mem::take(&mut out.is_used) {
+                self.whole.push_back((victim, stamp));
+                continue;
+            }
+            let kept = out.decoded.window(out.position as usize, window);
+            self.release(out);
+            self.memory += kept.memory();
+            out.decoded = kept;
+            out.stamp = stamp;
+            self.windows.push_back((victim, stamp));
+        }
+        // Windows that were made when fewer segments were open are too large by now.
+        while self.memory > CACHE_SIZE_MAX
+            && let Some((victim, stamp)) = self.windows.pop_front()
+        {
+            if let Some(out) = open.get_mut(victim as usize).filter(|out| out.stamp == stamp) {
+                self.release(out);
+            }
         }
     }
 }

@@ -6,10 +6,11 @@
 //!
 //! Design: `.annot` in `design/telemetry.md`.
 
-/// Records an event, if its kind is switched on. Otherwise it is one load, one test and one branch, and the arguments
-/// are not evaluated.
+/// Records an event, if its kind is switched on. Otherwise it is one load, one test and one branch,
+/// and the arguments are not evaluated.
 ///
-/// The arguments are in the order of the registry, or named; a field without a value takes the variable of its name.
+/// The arguments are in the order of the registry, or named; a field without a value takes the
+/// variable of its name.
 ///
 /// ```
 /// mod heap {

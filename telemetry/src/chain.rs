@@ -1,7 +1,7 @@
 //! The chain of events in a block, walked from the newest up: what a writer needs to know of it.
 //!
 //! ```text
-//!  last ─▶ │ event │ event │ base record │ event │ ◀─ top          size leads from each to the next older
+//!  last ─▶ │ event │ event │ base record │ event │ ◀─ top     size leads to the next older one
 //! ```
 //!
 //! Design: `.event.fill`, `.event.base` in `design/format.md`.

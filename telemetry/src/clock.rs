@@ -1,11 +1,12 @@
 //! Ticks, and the instants that relate them to time.
 //!
 //! ```text
-//!  CPUID: invariant counter? ─ yes ─▶ rdtsc          Arm ─▶ cntvct_el0          else CLOCK_MONOTONIC
-//!  sync:  monotonic ── ticks ── realtime ── monotonic     best of a few; the bracket is the uncertainty
+//!  CPUID: invariant counter? ─ yes ─▶ rdtsc        Arm ─▶ cntvct_el0        else CLOCK_MONOTONIC
+//!  sync:  monotonic ── ticks ── realtime ── monotonic    best of a few; uncertain by the bracket
 //! ```
 //!
-//! Design: `.sol.clock` in `design/telemetry.md`; `.header.clock`, `.time.sync` in `design/format.md`.
+//! Design: `.sol.clock` in `design/telemetry.md`; `.header.clock`, `.time.sync` in
+//! `design/format.md`.
 #![expect(unsafe_code, reason = "the processor's counter and the system's clocks")]
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +17,8 @@ const SYNC_TRY_COUNT_MAX: usize = 4;
 /// A bracket this narrow, in ns, is not tried again.
 const SYNC_UNCERTAINTY_GOOD: u64 = 200;
 
-/// The source in use. CLOCK_MONOTONIC until `choose` has found better, which is before the first ring.
+/// The source in use. CLOCK_MONOTONIC until `choose` has found better, which is before the first
+/// ring.
 static SOURCE: AtomicU32 = AtomicU32::new(ClockSource::Monotonic as u32);
 
 /// Chooses the source, once, before the first ticks are read.
@@ -89,8 +91,8 @@ pub(crate) fn ticks() -> u64 {
     counter_ticks(source()).unwrap_or_else(|| nanoseconds(libc::CLOCK_MONOTONIC))
 }
 
-/// The ticks now, if the source, which is the one in use, is the processor's counter. For the fast path, which has
-/// the source at hand, and goes without a frame because it calls nobody.
+/// The ticks now, if the source, which is the one in use, is the processor's counter. For the fast
+/// path, which has the source at hand, and goes without a frame because it calls nobody.
 #[inline(always)]
 pub(crate) fn counter_ticks(source: ClockSource) -> Option<u64> {
     #[cfg(target_arch = "x86_64")]

@@ -29,8 +29,8 @@ static BLOCK_COUNT: AtomicUsize = AtomicUsize::new(0);
 pub struct Config {
     /// log2 of the block size, from 12 (4 KiB) to 20 (1 MiB).
     pub block_size_log2: u8,
-    /// Blocks of each ring, from 2 to 64; more hold more history. 0: as many as are needed, 2, or 8 with a writer
-    /// thread.
+    /// Blocks of each ring, from 2 to 64; more hold more history. 0: as many as are needed, 2, or 8
+    /// with a writer thread.
     pub block_count: usize,
     /// Whether a thread writes the full blocks, so that the threads that record need not.
     pub writer_thread: bool,
@@ -42,7 +42,8 @@ impl Default for Config {
     }
 }
 
-/// Chooses; false where an event was recorded already, or a size is none that there can be. Nothing is changed then.
+/// Chooses; false where an event was recorded already, or a size is none that there can be. Nothing
+/// is changed then.
 pub fn configure(config: Config) -> bool {
     let counts = 2..=BLOCK_COUNT_MAX;
     if config.block_count != 0 && !counts.contains(&config.block_count) {
@@ -73,7 +74,7 @@ pub(crate) fn apply_environment() {
         if !size.is_some_and(|size| choose_block_size(size.ilog2() as u8)) {
             let value = report::Text(value);
             report::say(format_args!(
-                "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is no power of two from 4096 to 1048576, and is left aside"
+                "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is no power of two from 4096 to 1048576"
             ));
         }
     }

@@ -1,8 +1,9 @@
 //! Switching kinds on and off: from the environment, and by the program.
 //!
 //! ```text
-//!  MPS_TELEMETRY_CONTROL ──▶ output of every registry, when it is registered
-//!  control::set, reset   ──▶ output of every registry, now and later     of(&CONTROL) ──▶ of one registry
+//!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
+//!  control::set, reset   ─▶ output of every registry, now and later
+//!  control::of(&CONTROL) ─▶ masks of one registry
 //! ```
 //!
 //! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
@@ -29,7 +30,8 @@ const VALUE_SIZE_MAX: usize = 4096;
 /// Words of the control variable of which it is remembered that they were reported, at most.
 const WORD_COUNT_MAX: usize = 64;
 
-/// What was set and reset for all registries: bits that a registry begins with, and bits that it begins without.
+/// What was set and reset for all registries: bits that a registry begins with, and bits that it
+/// begins without.
 static SET: AtomicU64 = AtomicU64::new(0);
 static RESET: AtomicU64 = AtomicU64::new(0);
 static RECORDED: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -44,9 +46,11 @@ pub fn get() -> u64 {
     })
 }
 
-/// Switches the output of kinds on, in every registry: those that are registered, and those to come.
+/// Switches the output of kinds on, in every registry: those that are registered, and those to
+/// come.
 ///
-/// What the buffers of these kinds still hold comes out too, with the next block or [flush](crate::flush()).
+/// What the buffers of these kinds still hold comes out too, with the next block or
+/// [flush](crate::flush()).
 pub fn set(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     SET.fetch_or(kinds, Ordering::Relaxed);
@@ -62,7 +66,8 @@ pub fn reset(kinds: impl Into<u64>) {
     change_all(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
 }
 
-/// The kinds that are recorded in registries to come; what every registry has, if it was never set for one alone.
+/// The kinds that are recorded in registries to come; what every registry has, if it was never set
+/// for one alone.
 pub fn recorded() -> u64 {
     RECORDED.load(Ordering::Relaxed)
 }

@@ -1,11 +1,13 @@
 //! Flushing: from any thread, and when the program exits.
 //!
 //! ```text
-//!  flush ─▶ each ring that is output: blocks that wait, then what is new ─▶ store ─▶ parts block ─▶ plinth
+//!  flush ─▶ each ring that is output: blocks that wait, then what is new
+//!        ─▶ store ─▶ parts block ─▶ plinth
 //! ```
 //!
-//! The threads that record are not disturbed: what they have published is copied. Design: `.sol.flush`,
-//! `.sol.exit` in `design/telemetry.md`; `.stream.grow`, `.part.end` in `design/format.md`.
+//! The threads that record are not disturbed: what they have published is copied. Design:
+//! `.sol.flush`, `.sol.exit` in `design/telemetry.md`; `.stream.grow`, `.part.end` in
+//! `design/format.md`.
 
 use crate::losses::{self, Losses};
 use crate::sync::Entry;
@@ -17,8 +19,8 @@ use eventdef::Control;
 /// Whether the program is exiting: a line is drawn under the stream.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
-/// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread, at any time; from a
-/// signal handler as far as what it interrupted allows.
+/// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread,
+/// at any time; from a signal handler as far as what it interrupted allows.
 pub fn flush() {
     let entry = Entry::new();
     flush_rings(&entry);

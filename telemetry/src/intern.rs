@@ -1,11 +1,13 @@
-//! The store: strings, labels, threads, losses, masks. Buffer 0, never overwritten, written whatever the masks say.
+//! The store: strings, labels, threads, losses, masks. Buffer 0, never overwritten, written
+//! whatever the masks say.
 //!
 //! ```text
-//!  intern("word counter") ──▶ 7        label(pool, 7)
-//!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ block 2 …   up to a named maximum; all kept in memory
+//!  intern("word counter") ─▶ 7        label(pool, 7)
+//!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ …   up to a named maximum, all kept
 //! ```
 //!
-//! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
+//! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store`, `.store.thread0` in
+//! `design/format.md`.
 
 use crate::losses::{self, Cause, Counts, Losses};
 use crate::memory::{Block, Blocks, Claim, Custody};
@@ -13,7 +15,7 @@ use crate::registration::{self, Registered};
 use crate::ring::{Outlet, Progress};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
-use crate::{clock, memory};
+use crate::{clock, identity, memory};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventdef::{Event, store};
 use eventlog::format::{
@@ -45,7 +47,8 @@ struct Store {
     done: usize,
     progress: Progress,
     base: u64,
-    /// Ticks of the newest event: none is before it, so that an Intern precedes its Labels (`.store.before`).
+    /// Ticks of the newest event: none is before it, so that an Intern precedes its Labels
+    /// (`.store.before`).
     ticks: u64,
     told: u64,
 }
@@ -63,8 +66,9 @@ static STORE: Locked<Store> = Locked::new(Store {
 static COUNTS: Counts = Counts::new();
 static STRING: AtomicUsize = AtomicUsize::new(1);
 
-/// Gives a string a number, by which [`label`] and event types with a string number refer to it. Each call gives a new
-/// number. [`StringId::NONE`] where it could not be kept: it is longer than an event may be, or the store is full.
+/// Gives a string a number, by which [`label`] and event types with a string number refer to it.
+/// Each call gives a new number. [`StringId::NONE`] where it could not be kept: it is longer than
+/// an event may be, or the store is full.
 pub fn intern(string: impl AsRef<[u8]>) -> StringId {
     let entry = Entry::new();
     if !registration::prepare_only(&entry) {
@@ -178,7 +182,7 @@ impl Store {
         });
         let ticks = clock::ticks().max(self.ticks);
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
-        header.stream = stream::id();
+        header.stream = identity::id();
         header.sequence = (self.block_count as u64).into();
         header.first = first.into();
         header.base = ticks.into();
@@ -210,7 +214,8 @@ impl Store {
         true
     }
 
-    /// Sends the full blocks that did not go out yet, if there is a stream; false if that must wait.
+    /// Sends the full blocks that did not go out yet, if there is a stream; false if that must
+    /// wait.
     fn send_full(&mut self, entry: &Entry) -> bool {
         if stream::standing() != Standing::Open {
             return false;

@@ -1,13 +1,15 @@
-//! The runtime of the event log: records events into blocks in memory, and puts those into a stream.
+//! The runtime of the event log: records events into blocks in memory, and puts those into a
+//! stream.
 //!
 //! ```text
-//!  event! ─▶ record ─▶ ring of this thread and kind ─▶ stream ─▶ plinth          plinth/ file · memory · your own
-//!            fast path   blocks in memory              places    the host
+//!  event! ─▶ record ─▶ ring of this thread and kind ─▶ stream ─▶ plinth
+//!            fast path   blocks in memory              places    file · memory · your own
 //! ```
 //!
-//! Declare event types with [`events!`], annotate with [`event!`], run with `MPS_TELEMETRY_CONTROL="Pool Arena"`, and
-//! read `mpsio.log` with `eventcnv`. Recording takes no lock, makes no allocation and no system call, but to create a
-//! buffer and to hand over a full block. Design: `design/telemetry.md`; the bytes: `design/format.md`.
+//! Declare event types with [`events!`], annotate with [`event!`], run with
+//! `MPS_TELEMETRY_CONTROL="Pool Arena"`, and read `mpsio.log` with `eventcnv`. Recording takes no
+//! lock, makes no allocation and no system call, but to create a buffer and to hand over a full
+//! block. Design: `design/telemetry.md`; the bytes: `design/format.md`.
 
 mod annotation;
 mod chain;
@@ -15,6 +17,7 @@ mod clock;
 mod config;
 pub mod control;
 mod flush;
+mod identity;
 mod intern;
 mod losses;
 mod memory;

@@ -1,12 +1,13 @@
 //! What was not recorded or not output: the counts, by cause.
 //!
 //! ```text
-//!  requested = recorded + full + nested + large        recorded = in the log + overwritten + io + still in memory
+//!  requested = recorded + full + nested + large
+//!  recorded  = in the log + overwritten + io + still in memory
 //! ```
 //!
-//! Nothing is lost in silence: the counts travel in block headers. Those of events that no buffer could count go to
-//! the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`, `.store.discarded` in
-//! `design/format.md`.
+//! Nothing is lost in silence: the counts travel in block headers. Those of events that no buffer
+//! could count go to the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`,
+//! `.store.discarded` in `design/format.md`.
 
 use crate::thread::SLOT_COUNT;
 use core::ops::AddAssign;

@@ -7,8 +7,9 @@
 //!                             claim: size bytes ┘└ last             └ top
 //! ```
 //!
-//! Everything here lives as long as the process, which makes references to it `'static`. Nothing comes from the
-//! allocator. Design: `.sol.memory` in `design/telemetry.md`; `.write` in `design/format.md`.
+//! Everything here lives as long as the process, which makes references to it `'static`. Nothing
+//! comes from the allocator. Design: `.sol.memory` in `design/telemetry.md`; `.write.begin` in
+//! `design/format.md`.
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 
 use core::marker::PhantomData;
@@ -38,7 +39,8 @@ pub(crate) fn block_size() -> usize {
     1 << block_size_log2()
 }
 
-/// Chooses the block size; false where there is a block already, or the size is none that the format has.
+/// Chooses the block size; false where there is a block already, or the size is none that the
+/// format has.
 pub(crate) fn choose_block_size(log2: u8) -> bool {
     let old = BLOCK_SIZE.load(Ordering::Relaxed);
     (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2)
@@ -76,7 +78,8 @@ pub(crate) fn map_bytes(size: usize) -> Option<&'static mut [u8]> {
 pub(crate) fn place<T>(value: T) -> Option<&'static T> {
     const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
     let start = map(size_of::<T>())?.cast::<T>();
-    // SAFETY: enough mapped bytes, aligned to a page, that nothing else points to and nothing unmaps.
+    // SAFETY: enough mapped bytes, aligned to a page, that nothing else points to and nothing
+    // unmaps.
     unsafe {
         start.write(value);
         Some(start.as_ref())
@@ -149,8 +152,9 @@ const _: () = assert!(offset_of!(BlockHeader, last).is_multiple_of(8));
 const _: () = assert!(offset_of!(BlockHeader, count) == offset_of!(BlockHeader, last) + 4);
 const _: () = assert!(offset_of!(BlockHeader, base_last).is_multiple_of(8));
 
-/// The right to read what was published in blocks, and to write what was sealed. Lies behind the lock of a ring (or
-/// of the store), and whoever holds it knows that no block which is not yet given up begins anew.
+/// The right to read what was published in blocks, and to write what was sealed. Lies behind the
+/// lock of a ring (or of the store), and whoever holds it knows that no block which is not yet
+/// given up begins anew.
 pub(crate) struct Custody(());
 
 impl Custody {
@@ -163,11 +167,13 @@ impl Custody {
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     /// B1: `block_size()` bytes, mapped for ever, aligned to a page.
-    /// B2: the words of the header are accessed as atomics, but under `Custody` when the block is full.
-    /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish` store it.
-    /// B4: bytes below *last* are written by the one thread that records here; those above are written no more until
-    ///     `begin`, which a ring does only where the block was given up (under `Custody`).
-    /// Not a `NonNull`: its niche would cost the fast path a test.
+    /// B2: the words of the header are accessed as atomics, but under `Custody` when the block is
+    ///     full.
+    /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish`
+    ///     store it.
+    /// B4: bytes below *last* are written by the one thread that records here; those above are
+    ///     written no more until `begin`, which a ring does only where the block was given up
+    ///     (under `Custody`). Not a `NonNull`: its niche would cost the fast path a test.
     start: *mut u8,
 }
 
@@ -214,8 +220,8 @@ impl Block {
         &self.words()[index]
     }
 
-    /// Begins the block anew (`.write.begin`): at every instant it is either not there or a valid open block. *last*
-    /// and *top* become the block size, *count* 0.
+    /// Begins the block anew (`.write.begin`): at every instant it is either not there or a valid
+    /// open block. *last* and *top* become the block size, *count* 0.
     pub(crate) fn begin(self, header: &BlockHeader) {
         let mut header = *header;
         let top = block_size() as u32;
@@ -228,7 +234,8 @@ impl Block {
         self.put_header(&header);
     }
 
-    /// Stores a header, the word with the magic and the flags last. For a block that nobody records into just now.
+    /// Stores a header, the word with the magic and the flags last. For a block that nobody records
+    /// into just now.
     pub(crate) fn put_header(self, header: &BlockHeader) {
         let words: [u64; HEADER_WORD_COUNT] = bytemuck::cast(*header);
         for (index, word) in words.iter().enumerate().skip(1) {
@@ -277,7 +284,8 @@ impl Block {
         let (last, _) = self.state();
         assert!(last as usize <= from && from <= to && to <= block_size());
         assert_eq!(out.len(), to - from);
-        // SAFETY: B1; B4: from *last* upwards nobody writes while there is `Custody`; `out` is no block.
+        // SAFETY: B1; B4: from *last* upwards nobody writes while there is `Custody`; `out` is no
+        // block.
         unsafe {
             core::ptr::copy_nonoverlapping(self.start.add(from), out.as_mut_ptr(), out.len());
         }
@@ -335,7 +343,8 @@ impl Claim {
         self.block.word(STATE_WORD).store(state.to_le(), Ordering::Release);
     }
 
-    /// Makes it a base record and publishes that: *base last* first, and no event more (`.write.publish`).
+    /// Makes it a base record and publishes that: *base last* first, and no event more
+    /// (`.write.publish`).
     pub(crate) fn publish_base(mut self, record: &BaseRecord) {
         assert_eq!(self.size, BASE_RECORD_SIZE);
         self.put_bytes(0, bytemuck::bytes_of(record));

@@ -1,7 +1,7 @@
 //! What `MPS_TELEMETRY_CONTROL` says, as masks; and what `MPS_TELEMETRY_FILENAME` says, as a name.
 //!
 //! ```text
-//!  "Pool arena 0x40"  ─ words ─▶  Pool | Arena | 1 << 6        a number in C notation, or a name in any case
+//!  "Pool arena 0x40"  ─ words ─▶  Pool | Arena | 1 << 6     numbers as in C; names in any case
 //!  "log-%p-%%.io"     ──────────▶ "log-4711-%.io"
 //! ```
 //!
@@ -41,7 +41,8 @@ pub(crate) fn number(word: &[u8]) -> Option<u64> {
     u64::from_str_radix(core::str::from_utf8(digits).ok()?, radix).ok()
 }
 
-/// Puts the name of a file together: `%p` is the process identifier, `%%` a percent sign. `None` if it does not fit.
+/// Puts the name of a file together: `%p` is the process identifier, `%%` a percent sign. `None` if
+/// it does not fit.
 pub(crate) fn file_name<'a>(text: &[u8], pid: u64, name: &'a mut [u8]) -> Option<&'a [u8]> {
     let mut size = 0;
     let mut put = |bytes: &[u8]| {

@@ -29,7 +29,8 @@ impl PartsBlock {
         PartsBlock { bytes, place: 0, used: STREAM_HEADER_SIZE, written: 0 }
     }
 
-    /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream, at a place of its own.
+    /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream,
+    /// at a place of its own.
     pub(crate) fn begin(&mut self, place: u64, sequence: u64, stream: [u8; 8]) {
         let size = self.bytes.len() as u32;
         let mut header = BlockHeader::native(BlockType::Parts, size.ilog2() as u8);
@@ -55,8 +56,8 @@ impl PartsBlock {
         self.bytes.len().checked_sub(self.used + BLOCK_HEADER_SIZE)
     }
 
-    /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its top − last bytes, which `fill`
-    /// puts. False if it does not fit.
+    /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its top − last
+    /// bytes, which `fill` puts. False if it does not fit.
     pub(crate) fn push(
         &mut self,
         mut header: BlockHeader,
@@ -86,7 +87,8 @@ impl PartsBlock {
         (self.offset() + self.written as u64, &self.bytes[self.written..])
     }
 
-    /// The host has all parts. (Where it also has zeros after them, further parts may come over those.)
+    /// The host has all parts. (Where it also has zeros after them, further parts may come over
+    /// those.)
     pub(crate) fn mark_written(&mut self) {
         self.written = self.used;
     }

@@ -1,15 +1,15 @@
 //! Recording an event: the fast path, and what it falls back to.
 //!
 //! ```text
-//!  take the ring out of its slot ─ room below *last*? ─ ticks fit in 32 bits? ─▶ five stores ─▶ ring back in its slot
-//!         │ empty                    │ no                 │ no
-//!         ▼                          ▼                    ▼
-//!   make the ring, or it is taken:  next block        base record
+//!  take the ring out of its slot ─▶ room below *last*? ─▶ ticks fit? ─▶ five stores ─▶ put it back
+//!         │ empty                    │ no                  │ no
+//!         ▼                          ▼                     ▼
+//!   make the ring, or it is taken:  next block            base record
 //!   count "nested"                  or count "full", "large"
 //! ```
 //!
-//! Design: `.sol.buffer`, `.sol.nested` in `design/telemetry.md`; `.write.publish`, `.event.base` in
-//! `design/format.md`.
+//! Design: `.sol.buffer`, `.sol.nested` in `design/telemetry.md`; `.write.publish`, `.event.base`
+//! in `design/format.md`.
 
 use crate::losses::{self, Cause};
 use crate::memory::{Claim, block_size};
@@ -20,14 +20,15 @@ use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
 use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
 
-/// Whether events of this type are recorded now: compiled in, and their kind switched on. One load, one test.
+/// Whether events of this type are recorded now: compiled in, and their kind switched on. One load,
+/// one test.
 #[inline(always)]
 pub fn is_recorded<E: Event>() -> bool {
     crate::VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
 }
 
-/// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched off costs its load,
-/// test and branch, and little code.
+/// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched
+/// off costs its load, test and branch, and little code.
 #[inline(never)]
 pub fn record<E: Event>(event: E) {
     let size = event.size();
@@ -78,7 +79,8 @@ fn record_without_ring<E: Event>(event: &E) {
     find_ring_and_record(&Request::of(event), &|claim| event.encode(claim));
 }
 
-/// Records an event for which the block has no room, or whose ticks are too far from its base, or are no counter's.
+/// Records an event for which the block has no room, or whose ticks are too far from its base, or
+/// are no counter's.
 #[cold]
 #[inline(never)]
 fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
@@ -96,7 +98,8 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
         losses::discard_unhoused(slot, cause, 1);
         return;
     }
-    // A handler may have come since the slot was found empty, and have made the ring and put it there.
+    // A handler may have come since the slot was found empty, and have made the ring and put it
+    // there.
     let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
         record_slowly(&entry, ring, request, encode);
@@ -121,7 +124,8 @@ fn record_slowly(entry: &Entry, ring: &Ring, request: &Request, encode: Encode<'
     }
 }
 
-/// Puts an event into the block that is being filled, after a base record if need be (`.event.base`). False: no room.
+/// Puts an event into the block that is being filled, after a base record if need be
+/// (`.event.base`). False: no room.
 fn put_event(ring: &Ring, code: u16, size: usize, encode: Encode<'_>) -> bool {
     let block = ring.block();
     let ticks = clock::ticks();

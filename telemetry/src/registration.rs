@@ -1,16 +1,18 @@
-//! Registries get their places: an index in the stream, slots in every thread, masks from the environment.
+//! Registries get their places: an index in the stream, slots in every thread, masks from the
+//! environment.
 //!
 //! ```text
-//!  first event of a registry ──▶ register: masks ─ index ─ slots ─ into the stream, if there is one ──▶ Control.slot
-//!  first of the process      ──▶ prepare:  clock, UUID, exit, fork, thread ends, registry 0
+//!  first event of a registry ─▶ register: masks ─ index ─ slots ─ into the stream ─▶ Control.slot
+//!  first of the process      ─▶ prepare:  clock, UUID, exit, fork, thread ends, registry 0
 //! ```
 //!
-//! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in `design/format.md`.
+//! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in
+//! `design/format.md`.
 
 use crate::memory::{self, Link};
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
-use crate::{clock, config, control, flush, stream, sync, sys, thread};
+use crate::{clock, config, control, flush, identity, stream, sync, sys, thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventdef::Control;
 
@@ -94,7 +96,7 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
         return;
     }
     clock::choose();
-    stream::prepare();
+    identity::prepare();
     config::apply_environment();
     memory::fix_block_size();
     thread::prepare();
@@ -134,8 +136,8 @@ fn bring_out(entry: &Entry) {
     }
 }
 
-/// A forked child leaves the stream to its parent: nothing of it is output. Runs in the child alone, before `fork`
-/// returns there.
+/// A forked child leaves the stream to its parent: nothing of it is output. Runs in the child
+/// alone, before `fork` returns there.
 extern "C" fn leave_parent() {
     sync::wait_no_more();
     stream::leave();

@@ -2,20 +2,22 @@
 //!
 //! ```text
 //!            done                 head
-//!   0 … ──────┼── sealed, waiting ──┼── being filled ── (sequence of blocks)
-//!   given up  │ held for output, or as history           sequence modulo count is the place in memory
+//!   0 … ──────┼── sealed, waiting ──┼── being filled ──  (sequence of blocks)
+//!   given up  │ for output, or as   │                    sequence modulo count is the
+//!             │ history             │                    place in memory
 //! ```
 //!
-//! Its thread fills the block `head` with no lock. Everything else — writing a block, copying what was published,
-//! giving up a block so that its place can be used again — needs the ring's lock, behind which lies `Custody`.
-//! Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`; `.write`, `.part.events` in `design/format.md`.
+//! Its thread fills the block `head` with no lock. Everything else — writing a block, copying what
+//! was published, giving up a block so that its place can be used again — needs the ring's lock,
+//! behind which lies `Custody`. Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`;
+//! `.write.begin`, `.part.events` in `design/format.md`.
 
 use crate::chain;
 use crate::losses::{Cause, Counts, Losses};
 use crate::memory::{Block, Blocks, Custody, Link};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
-use crate::{clock, memory, writer};
+use crate::{clock, identity, memory, writer};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use eventdef::Control;
@@ -23,7 +25,8 @@ use eventlog::format::{BlockHeader, BlockType, ClockSource, SEALED, U32le};
 
 /// Blocks of a ring, at most.
 pub const BLOCK_COUNT_MAX: usize = 64;
-/// A block of which no more than this part is not in the stream yet goes out as a part: one in so many.
+/// A block of which no more than this part is not in the stream yet goes out as a part: one in so
+/// many.
 const PART_FRACTION: usize = 4;
 
 /// Who a buffer is: the fields of its block headers that stay.
@@ -74,7 +77,8 @@ pub(crate) struct Outlet<'a> {
 }
 
 impl Outlet<'_> {
-    /// Sends what is not in the stream yet of a block that nothing more is recorded into. False: it must wait.
+    /// Sends what is not in the stream yet of a block that nothing more is recorded into. False: it
+    /// must wait.
     pub(crate) fn send(&self, block: Block, progress: &mut Progress) -> bool {
         let mut header = block.header();
         let before = progress.of(&header);
@@ -94,7 +98,7 @@ impl Outlet<'_> {
         if size <= memory::block_size() / PART_FRACTION && self.send_part(block, progress) {
             return true;
         }
-        header.stream = stream::id();
+        header.stream = identity::id();
         header.flags |= SEALED;
         header.crc = U32le::new(0);
         self.counts.put(&mut header);
@@ -110,14 +114,14 @@ impl Outlet<'_> {
         true
     }
 
-    /// Sends what was published into a block since the last time, as a part; or where that would be too large, a
-    /// copy of the block. False: that must wait, or there is no stream.
+    /// Sends what was published into a block since the last time, as a part; or where that would be
+    /// too large, a copy of the block. False: that must wait, or there is no stream.
     pub(crate) fn send_part(&self, block: Block, progress: &mut Progress) -> bool {
         let (last, count) = block.state();
         let mut header = block.header();
         let before = progress.of(&header);
         let Some(mut parts) = stream::parts(self.entry) else { return false };
-        header.stream = stream::id();
+        header.stream = identity::id();
         header.last = last.into();
         header.count = count.into();
         header.set_sync(clock::sync());
@@ -165,7 +169,8 @@ struct HandOver {
 /// The blocks of one thread and kind.
 #[repr(C)]
 pub(crate) struct Ring {
-    /// R1: the block `head`, which only the thread in `owner` that has taken the ring out of its slot records into.
+    /// R1: the block `head`, which only the thread in `owner` that has taken the ring out of its
+    ///     slot records into.
     block: memory::BlockLink,
     /// R2: the base in force at *last* of that block.
     base: AtomicU64,
@@ -175,7 +180,8 @@ pub(crate) struct Ring {
     pub(crate) control: &'static Control,
     identity: Identity,
     blocks: Blocks,
-    /// R3: done ≤ head + 1, and head < done + count. The owner alone moves `head`, the lock's holder alone `done`.
+    /// R3: done ≤ head + 1, and head < done + count. The owner alone moves `head`, the lock's
+    ///     holder alone `done`.
     head: AtomicU64,
     done: AtomicU64,
     /// The index of the thread that has it; 0: it is free.
@@ -222,7 +228,8 @@ impl Ring {
         self.block.get()
     }
 
-    /// Ticks since the base in force, if the processor's counter says them and they fit (`.event.delta`).
+    /// Ticks since the base in force, if the processor's counter says them and they fit
+    /// (`.event.delta`).
     #[inline(always)]
     pub(crate) fn delta(&self) -> Option<u32> {
         let ticks = clock::counter_ticks(self.clock)?;
@@ -258,12 +265,13 @@ impl Ring {
         mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
     }
 
-    /// Begins a block (`.write.begin`). For the owner. Its base is `ticks`: those of the event to come.
+    /// Begins a block (`.write.begin`). For the owner. Its base is `ticks`: those of the event to
+    /// come.
     fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
         header.registry = self.identity.registry.into();
         header.kind = self.identity.kind;
-        header.stream = stream::id();
+        header.stream = identity::id();
         header.buffer = self.identity.buffer.into();
         header.sequence = sequence.into();
         header.first = first.into();
@@ -277,7 +285,8 @@ impl Ring {
         self.head.store(sequence, Ordering::Release);
     }
 
-    /// Ends the block that is being filled and begins the next one. For the owner. False: there is no block to begin.
+    /// Ends the block that is being filled and begins the next one. For the owner. False: there is
+    /// no block to begin.
     pub(crate) fn advance(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
         let head = self.head.load(Ordering::Relaxed);
         let block = self.block();
@@ -299,8 +308,8 @@ impl Ring {
         head + 1 < self.done.load(Ordering::Acquire) + self.blocks.count() as u64
     }
 
-    /// Sends the blocks up to `head`, or with a writer thread as many as make room; where the kind is not output, gives
-    /// up the oldest if need be.
+    /// Sends the blocks up to `head`, or with a writer thread as many as make room; where the kind
+    /// is not output, gives up the oldest if need be.
     fn make_way(&self, entry: &Entry, head: u64) {
         let Some(mut hand_over) = self.hand_over.lock(entry) else { return };
         if self.is_output() {
@@ -348,7 +357,8 @@ impl Ring {
         sent
     }
 
-    /// Sends all that was published, if the kind is output: blocks that wait, then what is new in the last one.
+    /// Sends all that was published, if the kind is output: blocks that wait, then what is new in
+    /// the last one.
     pub(crate) fn flush(&self, entry: &Entry) {
         if !self.is_output() || stream::ensure(entry) != Some(Standing::Open) {
             return;
@@ -379,7 +389,8 @@ impl Ring {
 
     /// Its counts.
     pub(crate) fn losses(&self, entry: &Entry) -> Losses {
-        // The lock keeps the block from beginning anew while it is looked at; without it the count may be a block off.
+        // The lock keeps the block from beginning anew while it is looked at; without it the count
+        // may be a block off.
         let _hand_over = self.hand_over.lock(entry);
         let block = self.blocks.get(self.head.load(Ordering::Acquire));
         let (header, (_, count)) = (block.header(), block.state());

@@ -1,23 +1,25 @@
-//! The stream: its header, places for blocks, and the parts block in which everything small goes out.
+//! The stream: its header, places for blocks, and the parts block in which everything small goes
+//! out.
 //!
 //! ```text
-//!  ring ── full block ─▶ place: one atomic addition ─▶ plinth          no lock: threads write side by side
+//!  ring ── full block ─▶ place: one atomic addition ─▶ plinth    no lock: side by side
 //!  flush ─ few events ─▶ parts block, under a lock ─ end of flush ─▶ plinth
 //! ```
 //!
-//! Begun when the first registry is registered with a kind output, or the first time that a kind's output is switched
-//! on. Design: `.sol.stream` in `design/telemetry.md`; sections 2 and 4 of `design/format.md`.
+//! Begun when the first registry is registered with a kind output, or the first time that a kind's
+//! output is switched on. Design: `.sol.stream` in `design/telemetry.md`; sections 2 and 4 of
+//! `design/format.md`.
 
 use crate::losses::{self, Cause};
 use crate::parts::PartsBlock;
 use crate::plinth::{FilePlinth, Operation, Plinth, PlinthError};
 use crate::sync::{Entry, Guard, Locked};
-use crate::{clock, control, memory, registration, report, sys, writer};
+use crate::{clock, control, identity, memory, registration, report, sys, writer};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use eventdef::Registry;
 use eventlog::format::{
-    BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader, encode_registry, encoded_registry_size,
+    BLOCK_HEADER_SIZE, BlockHeader, BlockType, encode_registry, encoded_registry_size,
 };
 use std::sync::OnceLock;
 
@@ -50,40 +52,15 @@ struct State {
 static STATE: Locked<State> =
     Locked::new(State { parts: None, parts_count: 0, registry_count: 0, copy: None });
 static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
-/// The number of the next block: its place.
+/// The number of the next block: its place. Place 0 is the header block's (`.stream.first`).
 static PLACE: AtomicU64 = AtomicU64::new(1);
-static UUID: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 static PLINTH: OnceLock<&'static dyn Plinth> = OnceLock::new();
 static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Says where the stream goes, instead of to a file. Before there is a stream; false if there is one, or a plinth.
+/// Says where the stream goes, instead of to a file. Before there is a stream; false if there is
+/// one, or a plinth.
 pub fn set_plinth(plinth: impl Plinth + 'static) -> bool {
     standing() == Standing::None && PLINTH.set(Box::leak(Box::new(plinth))).is_ok()
-}
-
-/// Gives the stream its UUID: version 4, random (`.header.uuid`).
-pub(crate) fn prepare() {
-    let mut uuid = [0u8; 16];
-    if !sys::random(&mut uuid) {
-        let sync = clock::sync();
-        let mixed = sync.ticks.rotate_left(32) ^ sync.monotonic ^ sys::process_ids().0 << 48;
-        uuid[..8].copy_from_slice(&sync.realtime.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
-        uuid[8..].copy_from_slice(&mixed.to_le_bytes());
-    }
-    uuid[6] = uuid[6] & 0x0F | 0x40;
-    uuid[8] = uuid[8] & 0x3F | 0x80;
-    let halves: [u64; 2] = bytemuck::cast(uuid);
-    UUID[0].store(halves[0], Ordering::Relaxed);
-    UUID[1].store(halves[1], Ordering::Relaxed);
-}
-
-fn uuid() -> [u8; 16] {
-    bytemuck::cast(UUID.each_ref().map(|half| half.load(Ordering::Relaxed)))
-}
-
-/// What blocks say of their stream (`.block.stream`).
-pub(crate) fn id() -> [u8; 8] {
-    UUID[0].load(Ordering::Relaxed).to_ne_bytes()
 }
 
 /// How the stream stands.
@@ -101,8 +78,8 @@ pub(crate) fn leave() {
     STANDING.store(Standing::Left as u8, Ordering::Release);
 }
 
-/// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may have interrupted the
-/// plinth.
+/// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
+/// have interrupted the plinth.
 pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
     if entry.is_nested() {
         return None;
@@ -144,46 +121,14 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
         }
     };
     plinth.create(memory::block_size())?;
-    state.parts = Some(PartsBlock::begin_stream(bytes, &header()));
+    state.parts = Some(PartsBlock::begin_stream(bytes, &identity::header()));
     // The header block goes first, as soon as there is something to go (a host that only appends).
     bring_registries(state, plinth);
     write_parts(state, plinth)
 }
 
-fn header() -> StreamHeader {
-    let mut header = StreamHeader::native(memory::block_size_log2());
-    header.uuid = uuid();
-    header.boot_id = boot_id();
-    let (pid, parent) = sys::process_ids();
-    header.pid = pid.into();
-    header.parent_pid = parent.into();
-    header.clock_source = (clock::source() as u32).into();
-    header.clock_flags = clock::flags().into();
-    header.clock_rate = clock::rate().into();
-    let sync = clock::sync();
-    header.set_sync(sync);
-    header.start = sync.realtime.into();
-    let producer = concat!("telemetry ", env!("CARGO_PKG_VERSION")).as_bytes();
-    header.producer[..producer.len()].copy_from_slice(producer);
-    sys::host_name(&mut header.host);
-    sys::program_name(&mut header.program);
-    header.seal();
-    header
-}
-
-/// Hexadecimal digits of the kernel's text, in pairs; zero where it has none.
-fn boot_id() -> [u8; 16] {
-    let mut text = [0u8; 64];
-    let text = sys::read_file(c"/proc/sys/kernel/random/boot_id", &mut text).unwrap_or_default();
-    let mut id = [0u8; 16];
-    let digits = text.iter().filter_map(|byte| char::from(*byte).to_digit(16));
-    for (index, digit) in digits.take(32).enumerate() {
-        id[index / 2] = id[index / 2] << 4 | digit as u8;
-    }
-    id
-}
-
-/// Writes a whole block at a place of its own. False if the host did not take it (`.write.fail`): the place stays a hole.
+/// Writes a whole block at a place of its own. False if the host did not take it (`.write.fail`):
+/// the place stays a hole.
 pub(crate) fn write_block(bytes: &[u8]) -> bool {
     let Some(plinth) = PLINTH.get().filter(|_| standing() == Standing::Open) else { return false };
     let place = PLACE.fetch_add(1, Ordering::Relaxed);
@@ -193,7 +138,8 @@ pub(crate) fn write_block(bytes: &[u8]) -> bool {
         .is_ok()
 }
 
-/// The stream, for what is smaller than a block; `None` if it is in use by what this entry interrupted.
+/// The stream, for what is smaller than a block; `None` if it is in use by what this entry
+/// interrupted.
 pub(crate) struct Parts<'a> {
     state: Guard<'a, State>,
     plinth: &'static dyn Plinth,
@@ -215,8 +161,8 @@ impl Parts<'_> {
         size <= PartsBlock::payload_size_max(memory::block_size())
     }
 
-    /// Puts a part. `fill` puts its payload, [last, top) of the header, and may complete that. It goes out at the next
-    /// `write`, at the latest.
+    /// Puts a part. `fill` puts its payload, [last, top) of the header, and may complete that. It
+    /// goes out at the next `write`, at the latest.
     pub(crate) fn push_events(
         &mut self,
         header: BlockHeader,
@@ -225,8 +171,8 @@ impl Parts<'_> {
         push(&mut self.state, self.plinth, header, fill)
     }
 
-    /// Writes a copy of a block that is still being filled. `fill` puts what is at [last, top), and may complete the
-    /// header.
+    /// Writes a copy of a block that is still being filled. `fill` puts what is at [last, top), and
+    /// may complete the header.
     pub(crate) fn write_copy(
         &mut self,
         mut header: BlockHeader,
@@ -272,7 +218,7 @@ impl Parts<'_> {
 /// The header of a part that holds no events.
 fn part_header(block_type: BlockType) -> BlockHeader {
     let mut header = BlockHeader::native(block_type, memory::block_size_log2());
-    header.stream = id();
+    header.stream = identity::id();
     header.set_sync(clock::sync());
     header
 }
@@ -301,7 +247,7 @@ fn turn_over(state: &mut State, plinth: &dyn Plinth) {
     let sequence = state.parts_count;
     state.parts_count += 1;
     if let Some(parts) = state.parts.as_mut() {
-        parts.begin(PLACE.fetch_add(1, Ordering::Relaxed), sequence, id());
+        parts.begin(PLACE.fetch_add(1, Ordering::Relaxed), sequence, identity::id());
     }
 }
 
@@ -312,8 +258,8 @@ fn count_lost(header: &BlockHeader) {
     }
 }
 
-/// Writes what the host does not have of the parts block: at its place (`.stream.grow`), or, where the host can only
-/// append, padded, and the next parts go into another block.
+/// Writes what the host does not have of the parts block: at its place (`.stream.grow`), or, where
+/// the host can only append, padded, and the next parts go into another block.
 fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(parts) = state.parts.as_mut() else { return Ok(()) };
     if parts.unwritten().1.is_empty() {
@@ -391,10 +337,10 @@ fn tell(error: PlinthError) {
     let text = report::Text(sys::error_text(error.errno, &mut text));
     match error.operation {
         Operation::Create => report::say(format_args!(
-            "cannot create {name}: {text}; no event is output, the program goes on"
+            "cannot create {name}: {text}; nothing is output, the program goes on"
         )),
         Operation::Write => report::say(format_args!(
-            "cannot write to {name}: {text}; events that are not output are counted, the program goes on"
+            "cannot write to {name}: {text}; what is not written is counted, the program goes on"
         )),
     }
 }
@@ -430,15 +376,5 @@ mod tests {
                 offset += piece.len();
             }
         }
-    }
-
-    /// `.header.uuid`
-    #[test]
-    fn the_uuid_is_of_version_4() {
-        prepare();
-        let first = uuid();
-        assert_eq!((first[6] >> 4, first[8] >> 6), (4, 2));
-        prepare();
-        assert_ne!(first, uuid());
     }
 }

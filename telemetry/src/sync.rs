@@ -6,9 +6,10 @@
 //!            └ signal ──▶ event! ──▶ Entry, nested: a lock that is taken is not waited for
 //! ```
 //!
-//! A signal may come while this very thread holds a lock, and its code may record. An entry that begins within another
-//! one of its thread therefore never waits, and never calls the plinth: what it cannot do it gives up, and counts. Locks
-//! are taken in the order registrations, ring, store, stream, plinth. Design: `.sol.lock` in `design/telemetry.md`.
+//! A signal may come while this very thread holds a lock, and its code may record. An entry that
+//! begins within another one of its thread therefore never waits, and never calls the plinth: what
+//! it cannot do it gives up, and counts. Locks are taken in the order registrations, ring, store,
+//! stream, plinth. Design: `.sol.lock` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a lock that neither allocates nor waits where it must not")]
 
 use crate::{sys, thread};
@@ -77,7 +78,8 @@ impl<T> Locked<T> {
         self.lock_if(!entry.is_nested())
     }
 
-    /// Takes the lock, waiting for it. For the innermost locks, which are not taken in nested entries.
+    /// Takes the lock, waiting for it. For the innermost locks, which are not taken in nested
+    /// entries.
     pub(crate) fn lock_waiting(&self) -> Option<Guard<'_, T>> {
         self.lock_if(true)
     }

@@ -250,7 +250,8 @@ impl ThreadEnd {
 
 /// Starts a thread that no signal is delivered to; false if there can be none.
 pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name: &CStr) -> bool {
-    // SAFETY: every structure is filled by its own call before it is used, and lives through the calls.
+    // SAFETY: every structure is filled by its own call before it is used, and lives through the
+    // calls.
     unsafe {
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();

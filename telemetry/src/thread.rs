@@ -1,12 +1,14 @@
 //! What a thread has: its slots, its rings, and what happens when it ends.
 //!
 //! ```text
-//!  thread-local:  slots  [ – – … │ ring │ – │ ring │ … ]   by registry and kind; empty while an event is recorded
-//!                 thread ──▶ rings  [ … the same, and never emptied … ]      so "empty" and "taken" differ
+//!  thread-local  slots   [ – – … │ ring │ – │ ring │ … ]   by registry and kind; empty while an
+//!                                                          event is recorded
+//!  in memory     rings   [ … the same, never emptied … ]   so that "empty" and "taken" differ
 //! ```
 //!
-//! Thread-local storage is zero at first and has no destructor, so that using it never allocates; the end of the
-//! thread is learned from a POSIX key. Design: `.sol.thread`, `.sol.nested` in `design/telemetry.md`.
+//! Thread-local storage is zero at first and has no destructor, so that using it never allocates;
+//! the end of the thread is learned from a POSIX key. Design: `.sol.thread`, `.sol.nested` in
+//! `design/telemetry.md`.
 
 use crate::losses::{self, Cause};
 use crate::memory::{Link, OwnLink};
@@ -83,7 +85,8 @@ pub(crate) fn rise() {
     });
 }
 
-/// Takes the ring out of a slot of this thread. A signal handler that comes from now on finds it empty.
+/// Takes the ring out of a slot of this thread. A signal handler that comes from now on finds it
+/// empty.
 #[inline(always)]
 pub(crate) fn take(slot: usize) -> Option<&'static Ring> {
     LOCAL.with(|local| {
@@ -115,8 +118,8 @@ pub(crate) fn index() -> u32 {
     LOCAL.with(|local| local.index.load(Ordering::Relaxed))
 }
 
-/// The ring of this thread for a slot that is empty, taken: an existing one means that the event is nested in the
-/// recording of another. `None`: the event was counted as discarded.
+/// The ring of this thread for a slot that is empty, taken: an existing one means that the event is
+/// nested in the recording of another. `None`: the event was counted as discarded.
 pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> {
     let thread = match LOCAL.with(|local| local.thread.get()) {
         Some(thread) => thread,
@@ -245,8 +248,8 @@ pub(crate) fn each_ring(
     None
 }
 
-/// The end of this thread: what it recorded goes out, and its rings are free for others. If a later destructor records
-/// again, the thread is made known anew, with the same index.
+/// The end of this thread: what it recorded goes out, and its rings are free for others. If a later
+/// destructor records again, the thread is made known anew, with the same index.
 extern "C" fn end(_: *mut c_void) {
     let entry = Entry::new();
     let Some(thread) = LOCAL.with(|local| local.thread.get()) else { return };

@@ -5,8 +5,8 @@
 //!  feature `rash`        feature `hot`, release builds          feature `cool`, debug builds
 //! ```
 //!
-//! Chosen once, here; the rest is an ordinary `if`, so that what is compiled out is still type-checked.
-//! Design: `.sol.variety` in `design/telemetry.md`.
+//! Chosen once, here; the rest is an ordinary `if`, so that what is compiled out is still
+//! type-checked. Design: `.sol.variety` in `design/telemetry.md`.
 
 /// How much is compiled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum Variety {
     Cool,
 }
 
-/// The variety of this build. The most capable of the features wins; without one, a build with debug
-/// assertions is cool and any other hot.
+/// The variety of this build. The most capable of the features wins; without one, a build with
+/// debug assertions is cool and any other hot.
 pub const VARIETY: Variety = if cfg!(feature = "cool") {
     Variety::Cool
 } else if cfg!(feature = "hot") {

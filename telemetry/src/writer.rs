@@ -4,8 +4,9 @@
 //!  threads that record ── head ──▶ rings ◀── done ── the writer, which polls: nobody wakes it
 //! ```
 //!
-//! It stays awake while there is work, then sleeps for longer and longer, up to a limit. A ring that fills up
-//! meanwhile is written by its own thread: nothing is lost. Design: `.sol.writer` in `design/telemetry.md`.
+//! It stays awake while there is work, then sleeps for longer and longer, up to a limit. A ring
+//! that fills up meanwhile is written by its own thread: nothing is lost. Design: `.sol.writer` in
+//! `design/telemetry.md`.
 
 use crate::stream::{self, Standing};
 use crate::sync::Entry;

@@ -1,11 +1,11 @@
 //! What the compiler makes of an annotation: golden files, and what must hold of any compiler's.
 //!
 //! ```text
-//!  examples/annotation.rs ── cargo rustc --release ──▶ .s ── one function, names and labels made plain ──▶ tests/golden/asm/
+//!  examples/annotation.rs ─ cargo rustc --release ─▶ .s ─ one function, made plain ─▶ golden/asm/
 //! ```
 //!
-//! `BLESS=1` rewrites the files. Each says in its first line which compiler it is of; another compiler's code is only looked
-//! at for what must hold. Design: `.annot` in `design/telemetry.md`.
+//! `BLESS=1` rewrites the files. Each says in its first line which compiler it is of; another
+//! compiler's code is only looked at for what must hold. Design: `.annot` in `design/telemetry.md`.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::collections::BTreeMap;
@@ -34,7 +34,8 @@ fn assembly() -> &'static str {
     })
 }
 
-/// The instructions of the function whose name has this in it, one a line, labels numbered as they come.
+/// The instructions of the function whose name has this in it, one a line, labels numbered as they
+/// come.
 fn function(part_of_name: &str) -> Vec<String> {
     let is_begin = |line: &&str| line.starts_with("_") && line.contains(part_of_name);
     let mut lines = assembly().lines().skip_while(|line| !is_begin(line)).skip(1);
@@ -98,7 +99,8 @@ fn an_annotation_that_is_off_is_load_test_and_branch() {
     compare("off.s", &code);
 }
 
-/// Recording three words calls nobody, locks nothing, reads the counter once, and has a line for each store.
+/// Recording three words calls nobody, locks nothing, reads the counter once, and has a line for
+/// each store.
 #[test]
 fn recording_three_words_is_a_counter_read_and_five_stores() {
     let code = function("record6record");

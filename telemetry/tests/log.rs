@@ -230,8 +230,8 @@ fn a_pipe_gets_a_log_that_can_be_read() {
     assert_eq!((stream.of(1).len(), stream.holes, stream.ended), (8000, 0, true));
 }
 
-/// `.part.registry`, `.part.registry-before`: a registry that is registered when the stream is there already, and larger
-/// than a block.
+/// `.part.registry`, `.part.registry-before`: a registry that is registered when the stream is
+/// there already, and larger than a block.
 #[test]
 fn a_registry_that_comes_late_stands_before_its_events() {
     let test = "a_registry_that_comes_late_stands_before_its_events";
@@ -255,10 +255,11 @@ fn a_registry_that_comes_late_stands_before_its_events() {
 
 mod late {
     telemetry::events! {
-        /// Comes late, and is about nothing, at some length: so that its encoding does not fit into what is left of the
-        /// header block. Comes late, and is about nothing, at some length: so that its encoding does not fit into
-        /// what is left of the header block. Comes late, and is about nothing, at some length: so that its encoding
-        /// does not fit into what is left of the header block. Comes late, and is about nothing, at some length.
+        /// Comes late, and is about nothing, at some length: so that its encoding does not fit into
+        /// what is left of the header block. Comes late, and is about nothing, at some length: so
+        /// that its encoding does not fit into what is left of the header block. Comes late, and is
+        /// about nothing, at some length: so that its encoding does not fit into what is left of
+        /// the header block. Comes late, and is about nothing, at some length.
         registry "late" version(1, 0, 0);
         kinds standard;
 

@@ -30,7 +30,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// From the first event to the last of a thread, with everything output: no allocation, not even for the stream.
+/// From the first event to the last of a thread, with everything output: no allocation, not even
+/// for the stream.
 #[test]
 fn recording_allocates_nothing() {
     let test = "recording_allocates_nothing";
@@ -66,8 +67,8 @@ fn record_and_flush() {
     assert_ne!(telemetry::losses().recorded, 0);
 }
 
-/// Between two marks a program records a million events, of which half are output: the system sees the blocks, and
-/// nothing else.
+/// Between two marks a program records a million events, of which half are output: the system sees
+/// the blocks, and nothing else.
 #[test]
 fn recording_calls_the_system_for_blocks_alone() {
     let test = "recording_calls_the_system_for_blocks_alone";

@@ -85,7 +85,8 @@ extern "C" fn record_in_handler(_: i32) {
     event!(Pooled, index);
 }
 
-/// `.block.discarded`: nested. Another thread's signals record two kinds, of which the interrupted code records one.
+/// `.block.discarded`: nested. Another thread's signals record two kinds, of which the interrupted
+/// code records one.
 #[test]
 #[expect(unsafe_code, reason = "a signal handler")]
 fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
@@ -174,7 +175,8 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
     assert_eq!((stream.holes, stream.again), (0, 0));
 }
 
-/// A registry of kinds 0 to 63 takes 64 slots: eight do not fit, and the eighth's events are counted.
+/// A registry of kinds 0 to 63 takes 64 slots: eight do not fit, and the eighth's events are
+/// counted.
 #[test]
 fn events_of_a_registry_for_which_there_is_no_room_are_counted() {
     let test = "events_of_a_registry_for_which_there_is_no_room_are_counted";

@@ -1,3 +1,5 @@
 //! Whole-system tests of the event log: each file in `tests/tests/` is one.
+#![forbid(unsafe_code)]
 
 pub mod naive;
+pub mod programs;

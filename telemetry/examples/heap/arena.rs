@@ -1,4 +1,5 @@
-//! The arena: segments of one size, each from the operating system at first, and used again by whatever pool.
+//! The arena: segments of one size, each from the operating system at first, and used again by
+//! whatever pool.
 //!
 //! ```text
 //!  │ segment 0 │ segment 1 │ … │        free: [1]

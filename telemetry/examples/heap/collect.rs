@@ -1,4 +1,5 @@
-//! The collector: copies the letters that entries refer to into new segments, and gives the old ones back.
+//! The collector: copies the letters that entries refer to into new segments, and gives the old
+//! ones back.
 //!
 //! ```text
 //!  entries ──▶ │ live │ dead │ dead │ live │ …       condemned

@@ -1,7 +1,8 @@
 //! What the heap tells of itself.
 
 telemetry::events! {
-    /// A small heap: an arena of segments, pools that allocate in them, and a collector that copies.
+    /// A small heap: an arena of segments, pools that allocate in them, and a collector that
+    /// copies.
     registry "heap" version(1, 0, 0);
     kinds standard;
 

@@ -1,8 +1,9 @@
 //! Counts the words of files, on a heap of its own that tells what it does.
 //!
 //! ```text
-//!  files ─▶ words.rs: a table of words ─▶ pool.rs: their letters and counts ─▶ arena.rs: segments from the system
-//!              └── collect.rs: letters that no entry refers to are left behind        events.rs: what is recorded
+//!  files ─▶ words.rs: a table of words ─▶ pool.rs: letters, counts ─▶ arena.rs: segments
+//!              └─ collect.rs: letters that no entry refers to are left behind
+//!                                                             events.rs: what is recorded
 //! ```
 //!
 //! ```text

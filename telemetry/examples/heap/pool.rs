@@ -58,7 +58,8 @@ impl Pool {
         self.segments.len() * SEGMENT_SIZE
     }
 
-    /// Goes on with new segments; the old ones are the caller's, to be given back when nothing in them is used.
+    /// Goes on with new segments; the old ones are the caller's, to be given back when nothing in
+    /// them is used.
     pub(crate) fn condemn(&mut self) -> Vec<u32> {
         self.used = SEGMENT_SIZE;
         std::mem::take(&mut self.segments)

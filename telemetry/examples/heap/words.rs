@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  table (open addressing) │ – │ hash, letters, count │ – │ …
-//!                                      │        └─▶ pool "counts": eight bytes each, where they are for ever
+//!                                      │        └─▶ pool "counts": eight bytes each, never moved
 //!                                      └──────────▶ pool "letters": moved by the collector
 //! ```
 //!
-//! Each word that is read is allocated before it is looked up, as an interpreter does with its strings; and most are
-//! known already, and so garbage.
+//! Each word that is read is allocated before it is looked up, as an interpreter does with its
+//! strings; and most are known already, and so garbage.
 
 use crate::arena::{Arena, Place, SEGMENT_SIZE};
 use crate::collect::Collector;

@@ -1,11 +1,12 @@
 //! The plinth that is a file: what most programs use, and the default.
 //!
 //! ```text
-//!  regular file         pwrite(2), each block at its place: threads share no lock and no file position
-//!  pipe, device, …      write(2), one block after the other, under a lock
+//!  regular file      pwrite(2), each block at its place: threads share no lock, no position
+//!  pipe, device, …   write(2), one block after the other, under a lock
 //! ```
 //!
-//! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.torn` in `design/format.md`.
+//! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.torn` in
+//! `design/format.md`.
 
 use super::{Operation, Plinth, PlinthError};
 use crate::sync::Locked;
@@ -29,8 +30,8 @@ pub struct FilePlinth {
 }
 
 impl FilePlinth {
-    /// A plinth for the file of this name, which is created or truncated when the stream begins; `None` if the name
-    /// is longer than the operating system allows, or holds a NUL.
+    /// A plinth for the file of this name, which is created or truncated when the stream begins;
+    /// `None` if the name is longer than the operating system allows, or holds a NUL.
     pub fn new(path: impl AsRef<[u8]>) -> Option<FilePlinth> {
         let path = path.as_ref();
         if path.len() >= PATH_SIZE_MAX || path.contains(&0) {

@@ -1,4 +1,5 @@
-//! The plinth in memory: a stream as a vector of bytes, for tests and for programs that send it on themselves.
+//! The plinth in memory: a stream as a vector of bytes, for tests and for programs that send it on
+//! themselves.
 //!
 //! ```text
 //!  blocks ──▶ Vec<u8> ──▶ bytes()

@@ -1,10 +1,12 @@
 //! The plinth: what the runtime asks of its host to put a stream somewhere.
 //!
 //! ```text
-//!  blocks ──▶ create ─ write_block(offset, bytes) … ─ flush ─ finish        file.rs · memory.rs · your own
+//!  blocks ─▶ create ─ write_block(offset, bytes) … ─ flush ─ finish
+//!            file.rs · memory.rs · your own
 //! ```
 //!
-//! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in `design/format.md`.
+//! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in
+//! `design/format.md`.
 
 mod file;
 mod memory;
@@ -14,18 +16,21 @@ pub use memory::MemoryPlinth;
 
 use core::fmt;
 
-/// Where a stream goes. Called from any thread, from several at once, and from inside the program's allocator:
-/// a plinth for such a program must not allocate. What a plinth itself records is lost, and counted as *nested*.
+/// Where a stream goes. Called from any thread, from several at once, and from inside the program's
+/// allocator: a plinth for such a program must not allocate. What a plinth itself records is lost,
+/// and counted as *nested*.
 pub trait Plinth: Send + Sync {
     /// Begins the stream. Called once, before everything else.
     fn create(&self, block_size: usize) -> Result<(), PlinthError>;
 
-    /// Puts bytes at `offset` from the start of the stream. They are whole blocks, each written once; where the
-    /// plinth [can rewrite](Plinth::can_rewrite), also pieces of a block that grows: never over what was written.
+    /// Puts bytes at `offset` from the start of the stream. They are whole blocks, each written
+    /// once; where the plinth [can rewrite](Plinth::can_rewrite), also pieces of a block that
+    /// grows: never over what was written.
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError>;
 
-    /// Whether bytes can be put at any offset, in any order. If not, only whole blocks come, the header block
-    /// first, and they are to be put one after the other as they come, whatever the offset says.
+    /// Whether bytes can be put at any offset, in any order. If not, only whole blocks come, the
+    /// header block first, and they are to be put one after the other as they come, whatever the
+    /// offset says.
     fn can_rewrite(&self) -> bool;
 
     /// Hands on what the plinth itself may hold back. Called at the end of every flush.

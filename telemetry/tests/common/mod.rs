@@ -1,4 +1,5 @@
-//! A reader of streams for the tests of the runtime: naive, and written from `design/format.md` alone.
+//! A reader of streams for the tests of the runtime: naive, and written from `design/format.md`
+//! alone.
 //!
 //! ```text
 //!  bytes ─▶ header ─▶ blocks and parts ─▶ events by (buffer, number)
@@ -345,8 +346,9 @@ impl Ran {
 /// Set in the process of a test.
 pub const PROCESS_VARIABLE: &str = "TELEMETRY_TEST_PROCESS";
 
-/// Does `what` in a process of its own, which runs the test of this name again with this environment, in an empty
-/// folder; and gives what it left. In that process itself the result is `None`.
+/// Does `what` in a process of its own, which runs the test of this name again with this
+/// environment, in an empty folder; and gives what it left. In that process itself the result is
+/// `None`.
 pub fn ran(test: &str, environment: &[(&str, &str)], what: impl FnOnce()) -> Option<Ran> {
     if std::env::var_os(PROCESS_VARIABLE).is_some() {
         what();

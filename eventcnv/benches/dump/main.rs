@@ -1,0 +1,168 @@
+//! How fast logs are dumped, in each form, and how much memory that takes.
+//!
+//! ```text
+//!  mpmss.log × n = 100 MB ─┐
+//!  10,000,000 events ──────┴▶ eventcnv [-v | -vv] [--order file] ─▶ /dev/null     best of runs
+//! ```
+//!
+//! Rows are `name ⇥ value ⇥ unit ⇥ ratio`: `dump-numeric` and its like are of a log of ours, with
+//! `-mps` of the log of the Memory Pool System; `-order-file` without the merge; `-memory` is the
+//! peak. The floor is reading the log and writing as many bytes as are printed. What the names
+//! mean: `README.md`, Measure it.
+
+mod log;
+#[path = "../../../telemetry/benches/recording/row.rs"]
+mod row;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use std::{env, fs};
+
+/// Runs of each form, after one to warm up.
+const RUN_COUNT: usize = 7;
+const OUR_EVENT_COUNT: u64 = 10_000_000;
+const MPS_SIZE: usize = 100_000_000;
+/// Tells a run of this program that it is to measure one form alone, for its peak memory.
+const FORM: &str = "DUMP_BENCH_FORM";
+
+/// A form of the dump: its name, and the arguments that ask for it.
+const FORMS: [(&str, &[&str]); 6] = [
+    ("dump-numeric", &[]),
+    ("dump-numeric-order-file", &["--order", "file"]),
+    ("dump-v", &["-v"]),
+    ("dump-v-order-file", &["-v", "--order", "file"]),
+    ("dump-vv", &["-vv"]),
+    ("dump-vv-order-file", &["-vv", "--order", "file"]),
+];
+
+/// A log: what is added to the names of its rows, where it is, how many events it has.
+struct Log {
+    suffix: &'static str,
+    path: PathBuf,
+    event_count: u64,
+}
+
+fn main() {
+    let logs = [our_log(), mps_log()];
+    if let Ok(form) = env::var(FORM) {
+        return measure_named(&form, &logs);
+    }
+    let mut lines = String::new();
+    for log in &logs {
+        for (form, _) in FORMS {
+            lines += &measure_in_process_of_its_own(&format!("{form}{}", log.suffix));
+        }
+    }
+    row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &lines);
+}
+
+fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// A log of ours; made once.
+fn our_log() -> Log {
+    let path = directory().join("ours.log");
+    if !path.exists() {
+        let part = path.with_extension("part");
+        let file = fs::File::create(&part).expect("the target directory can be written");
+        let mut file = BufWriter::new(file);
+        log::write(OUR_EVENT_COUNT, &mut file).expect("the log can be written");
+        file.flush().expect("the log can be written");
+        fs::rename(part, &path).expect("the log can be renamed");
+    }
+    Log { suffix: "", path, event_count: OUR_EVENT_COUNT }
+}
+
+/// The log of the Memory Pool System, repeated; made once. The beginning of it is among the golden
+/// files; `MPMSS_LOG` names the whole, where that is to be measured.
+fn mps_log() -> Log {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps/mpmss-cut.log");
+    let one = env::var_os("MPMSS_LOG").map_or(golden, PathBuf::from);
+    let bytes = fs::read(&one).unwrap_or_else(|error| panic!("{}: {error}", one.display()));
+    let times = MPS_SIZE.div_ceil(bytes.len());
+    let path = directory().join(format!("mps-{}.log", bytes.len()));
+    if !path.exists() {
+        fs::write(&path, bytes.repeat(times)).expect("the target directory can be written");
+    }
+    let output = command(&[], &one).output().expect("eventcnv can be run");
+    let event_count = output.stdout.iter().filter(|byte| **byte == b'\n').count() * times;
+    Log { suffix: "-mps", path, event_count: event_count as u64 }
+}
+
+fn measure_in_process_of_its_own(name: &str) -> String {
+    let this = env::current_exe().expect("this program has a path");
+    let output = Command::new(this).env(FORM, name).env_remove("RECORD").output();
+    let output = output.expect("this program can be run again");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
+    print!("{rows}");
+    rows
+}
+
+fn measure_named(name: &str, logs: &[Log; 2]) {
+    for log in logs {
+        let form = FORMS.iter().find(|(form, _)| format!("{form}{}", log.suffix) == name);
+        if let Some((_, arguments)) = form {
+            measure(name, arguments, log);
+        }
+    }
+}
+
+fn measure(name: &str, arguments: &[&str], log: &Log) {
+    let million = log.event_count as f64 / 1e6;
+    let size = output_size(arguments, &log.path);
+    let (mut best, mut floor) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..=RUN_COUNT {
+        best = best.min(time_dump(arguments, &log.path));
+        floor = floor.min(time_floor(&log.path, size));
+    }
+    row::print(name, million / best, "Mevents/s", Some(floor / best));
+    row::print(&format!("floor-{name}"), million / floor, "Mevents/s", None);
+    let peak = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss());
+    row::print(&format!("{name}-memory"), peak as f64 / 1024.0, "MiB", None);
+}
+
+fn command(arguments: &[&str], log: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_eventcnv"));
+    command.args(arguments).arg(log).stderr(Stdio::null());
+    command
+}
+
+/// Seconds that a dump takes.
+fn time_dump(arguments: &[&str], log: &Path) -> f64 {
+    let start = Instant::now();
+    let status = command(arguments, log).stdout(Stdio::null()).status();
+    let seconds = start.elapsed().as_secs_f64();
+    // 1 says that a fault was reported: logs that are repeated have some.
+    let code = status.ok().and_then(|status| status.code());
+    assert!(matches!(code, Some(0 | 1)), "eventcnv {arguments:?}: {code:?}");
+    seconds
+}
+
+/// Bytes that a dump prints.
+fn output_size(arguments: &[&str], log: &Path) -> u64 {
+    let child = command(arguments, log).stdout(Stdio::piped()).spawn();
+    let mut child = child.expect("eventcnv can be run");
+    let mut output = child.stdout.take().expect("its output is a pipe");
+    let size = std::io::copy(&mut output, &mut std::io::sink()).expect("a pipe can be read");
+    child.wait().expect("eventcnv ends");
+    size
+}
+
+/// Seconds that it takes to read the log and to write as many bytes as the dump prints.
+fn time_floor(log: &Path, size: u64) -> f64 {
+    let start = Instant::now();
+    let mut block = vec![0; 64 * 1024];
+    let mut file = fs::File::open(log).expect("the log can be read");
+    while file.read(&mut block).expect("the log can be read") != 0 {}
+    let mut null = fs::File::create("/dev/null").expect("/dev/null can be written");
+    for _ in 0..size / block.len() as u64 {
+        block.fill(b'0');
+        null.write_all(&block).expect("/dev/null can be written");
+    }
+    start.elapsed().as_secs_f64()
+}

@@ -1,0 +1,182 @@
+//! What recording costs: each thing beside the least that it could cost, measured in turn with it.
+//!
+//! ```text
+//!  cargo bench -p telemetry ─┬─ memory   off, memory, two-threads, tail-*-memory
+//!   one process each, for    ├─ file     file, two-threads-file, tail-*, bytes, overhead
+//!   they differ in the       └─ writer   file-writer, tail-*-file-writer
+//!   stream they have
+//! ```
+//!
+//! Rows are `name ⇥ value ⇥ unit ⇥ ratio to floor`; `RECORD=name` keeps them in `record/`.
+//! An event has three 64-bit words. What the names mean: `README.md`, Measure it.
+
+mod floor;
+mod measure;
+mod row;
+
+use events::{Quiet, Three};
+use measure::{EVENT_COUNT, TAIL, in_turn, run, tails, threads_in_turn};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+use telemetry::{Kinds, control, event};
+
+mod events {
+    telemetry::events! {
+        /// The events of the benchmark.
+        registry "recording" version(1, 0, 0);
+        kinds standard;
+
+        /// Something with three words happened.
+        Three(0x0001, always, Object) {
+            /// the first word
+            a: W,
+            /// the second word
+            b: W,
+            /// the third word
+            c: W,
+        }
+        /// The same, of a kind that is not recorded.
+        Quiet(0x0002, always, User) {
+            /// the first word
+            a: W,
+            /// the second word
+            b: W,
+            /// the third word
+            c: W,
+        }
+    }
+}
+
+/// Tells a run of this program which process of the three it is.
+const PROCESS: &str = "RECORDING_BENCH_PROCESS";
+const PROCESSES: [&str; 3] = ["memory", "file", "writer"];
+
+fn main() {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    match env::var(PROCESS).as_deref() {
+        Ok("memory") => return measure_memory(),
+        Ok("file") => return measure_file(&directory),
+        Ok(_) => return measure_writer(&directory),
+        Err(_) => {}
+    }
+    let lines: String = PROCESSES.iter().map(|name| run_process(name, &directory)).collect();
+    row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("benches"), &lines);
+}
+
+/// Runs this program again, with the environment of one of the three.
+fn run_process(name: &str, directory: &Path) -> String {
+    let this = env::current_exe().expect("this program has a path");
+    let log = directory.join(format!("{name}.log"));
+    let output = Command::new(this)
+        .env(PROCESS, name)
+        .env("MPS_TELEMETRY_FILENAME", &log)
+        .env("MPS_TELEMETRY_CONTROL", if name == "memory" { "" } else { "Object" })
+        .env("MPS_TELEMETRY_WRITER", if name == "writer" { "thread" } else { "none" })
+        .output()
+        .expect("this program can be run again");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    // What was said on standard error is not lost: who discards events measures something else.
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
+    print!("{rows}");
+    let _ = fs::remove_file(log);
+    rows
+}
+
+#[inline(always)]
+fn three(a: u64, b: u64, c: u64) {
+    event!(Three, a as usize, b as usize, c as usize);
+}
+
+#[inline(always)]
+fn quiet(a: u64, b: u64, c: u64) {
+    event!(Quiet, a as usize, b as usize, c as usize);
+}
+
+/// A row of ours, and the row of its floor.
+fn give((value, floor): (f64, f64), name: &str, unit: &str) {
+    row::print(name, value, unit, Some(value / floor));
+    row::print(&format!("floor-{name}"), floor, unit, None);
+}
+
+fn give_tails((ours, floors): ([f64; 5], [f64; 5]), suffix: &str) {
+    for ((point, _), values) in TAIL.iter().zip(ours.into_iter().zip(floors)) {
+        give(values, &format!("tail-{point}{suffix}"), "ns");
+    }
+}
+
+/// Two threads: the time of an event, and how many times as many are recorded as by one.
+fn give_threads((ours, floors): ([f64; 2], [f64; 2]), name: &str) {
+    give((ours[1], floors[1]), name, "ns");
+    give((ours[0] / ours[1], floors[0] / floors[1]), &format!("{name}-speedup"), "×");
+}
+
+fn measure_memory() {
+    control::reset_recorded(Kinds::User);
+    floor::begin(None);
+    give(in_turn(|| run(quiet), || run(floor::off)), "off", "ns");
+    give(in_turn(|| run(three), || run(floor::memory)), "memory", "ns");
+    let times = threads_in_turn(three, || floor::begin(None), floor::memory);
+    give_threads(times, "two-threads");
+    give_tails(tails(three, floor::memory), "-memory");
+    judge_losses();
+}
+
+fn measure_file(directory: &Path) {
+    let floor_file = directory.join("floor");
+    floor::begin(Some(&floor_file));
+    give(in_turn(|| run(three), || run(floor::file)), "file", "ns");
+    give_tails(tails(three, floor::file), "");
+    let before = log_size();
+    let recorded = telemetry::losses().recorded;
+    for _ in 0..10 {
+        run(three);
+    }
+    telemetry::flush();
+    give_sizes(log_size() - before, telemetry::losses().recorded - recorded);
+    let name = || directory.join(format!("floor-{:?}", std::thread::current().id()));
+    let times = threads_in_turn(three, || floor::begin(Some(&name())), floor::file);
+    give_threads(times, "two-threads-file");
+    judge_losses();
+    remove_floors(directory);
+}
+
+/// Bytes of an event, and bytes that are no event in 4 KiB of events, of a part of the log.
+fn give_sizes(size: u64, event_count: u64) {
+    let floor = (event_count * floor::EVENT_SIZE as u64) as f64;
+    row::print("bytes", size as f64 / event_count as f64, "B", Some(size as f64 / floor));
+    row::print("overhead", (size as f64 - floor) / (floor / 4096.0), "B/4KiB", None);
+}
+
+fn log_size() -> u64 {
+    telemetry::flush();
+    let path = env::var_os("MPS_TELEMETRY_FILENAME").expect("the log has a name");
+    fs::metadata(path).map_or(0, |data| data.len())
+}
+
+fn measure_writer(directory: &Path) {
+    floor::begin_with_writer(&directory.join("floor"));
+    give(in_turn(|| run(three), || run(floor::file_writer)), "file-writer", "ns");
+    give_tails(tails(three, floor::file_writer), "-file-writer");
+    judge_losses();
+    remove_floors(directory);
+}
+
+/// A benchmark that discards events has measured something else.
+fn judge_losses() {
+    let losses = telemetry::losses();
+    let lost = losses.requested - losses.recorded + losses.io;
+    if lost != 0 {
+        eprintln!("recording: {lost} of {} events were discarded: {losses:?}", losses.requested);
+    }
+    assert!(losses.recorded > EVENT_COUNT, "nothing was recorded: {losses:?}");
+}
+
+fn remove_floors(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("floor") {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Measuring two things in turn, so that both see the same machine.
+//!
+//! ```text
+//!  warm-up ─ A B A B A B … ─▶ the best of each
+//! ```
+//!
+//! The best run is the one that was disturbed least. Names: `README.md`, Measure it.
+
+use crate::floor::ticks;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant;
+
+/// Events in a run.
+pub(crate) const EVENT_COUNT: u64 = 500_000;
+/// Runs of each thing, after one to warm up.
+pub(crate) const RUN_COUNT: usize = 21;
+
+/// Runs two things in turn; the best time of each, in ns for one event.
+pub(crate) fn in_turn(mut a: impl FnMut(), mut b: impl FnMut()) -> (f64, f64) {
+    let mut best = (f64::INFINITY, f64::INFINITY);
+    a();
+    b();
+    for _ in 0..RUN_COUNT {
+        best.0 = best.0.min(time(&mut a));
+        best.1 = best.1.min(time(&mut b));
+    }
+    best
+}
+
+fn time(run: &mut impl FnMut()) -> f64 {
+    let start = Instant::now();
+    run();
+    start.elapsed().as_secs_f64() * 1e9 / EVENT_COUNT as f64
+}
+
+/// Calls `record` for every event of a run.
+#[inline(always)]
+pub(crate) fn run(record: impl Fn(u64, u64, u64)) {
+    for i in 0..EVENT_COUNT {
+        record(i, i + 1, i + 2);
+    }
+}
+
+/// Runs two things in turn, each on one thread and on two: the best times of each, in ns for one
+/// event of all that were recorded. Threads `begin` the second thing before the clock starts.
+pub(crate) fn threads_in_turn(
+    a: impl Fn(u64, u64, u64) + Sync,
+    begin: impl Fn() + Sync,
+    b: impl Fn(u64, u64, u64) + Sync,
+) -> ([f64; 2], [f64; 2]) {
+    let mut best = ([f64::INFINITY; 2], [f64::INFINITY; 2]);
+    for _ in 0..RUN_COUNT {
+        for count in [1, 2] {
+            best.0[count - 1] = best.0[count - 1].min(threads(count, &|| {}, &a));
+            best.1[count - 1] = best.1[count - 1].min(threads(count, &begin, &b));
+        }
+    }
+    best
+}
+
+fn threads(
+    count: usize,
+    begin: &(impl Fn() + Sync),
+    record: &(impl Fn(u64, u64, u64) + Sync),
+) -> f64 {
+    let barrier = Barrier::new(count);
+    let body = || {
+        begin();
+        run(record);
+        barrier.wait();
+        let start = Instant::now();
+        run(record);
+        (start, Instant::now())
+    };
+    let spans: Vec<(Instant, Instant)> = thread::scope(|scope| {
+        let handles: Vec<_> = (0..count).map(|_| scope.spawn(body)).collect();
+        handles.into_iter().map(|handle| handle.join().expect("no thread panics")).collect()
+    });
+    let start = spans.iter().map(|span| span.0).min().expect("there is a thread");
+    let end = spans.iter().map(|span| span.1).max().expect("there is a thread");
+    (end - start).as_secs_f64() * 1e9 / (EVENT_COUNT * count as u64) as f64
+}
+
+/// The points of a tail, with their names.
+pub(crate) const TAIL: [(&str, f64); 5] =
+    [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("max", 1.0)];
+
+/// Times single calls of two things, a run of each in turn: of each point of the tail the best run,
+/// in ns. A call's time includes one reading of the counter.
+pub(crate) fn tails(
+    mut a: impl FnMut(u64, u64, u64),
+    mut b: impl FnMut(u64, u64, u64),
+) -> ([f64; 5], [f64; 5]) {
+    let mut best = ([f64::INFINITY; 5], [f64::INFINITY; 5]);
+    let mut times = vec![0u32; EVENT_COUNT as usize];
+    let rate = ticks_per_ns();
+    for _ in 0..=RUN_COUNT / 2 {
+        lower(&mut best.0, tail(&mut a, &mut times, rate));
+        lower(&mut best.1, tail(&mut b, &mut times, rate));
+    }
+    best
+}
+
+fn tail(record: &mut impl FnMut(u64, u64, u64), times: &mut [u32], rate: f64) -> [f64; 5] {
+    let mut before = ticks();
+    for (i, time) in (0..).zip(times.iter_mut()) {
+        record(i, i + 1, i + 2);
+        let after = ticks();
+        *time = u32::try_from(after.saturating_sub(before)).unwrap_or(u32::MAX);
+        before = after;
+    }
+    times.sort_unstable();
+    let last = times.len() - 1;
+    TAIL.map(|(_, part)| f64::from(times[(last as f64 * part) as usize]) / rate)
+}
+
+fn lower(best: &mut [f64; 5], other: [f64; 5]) {
+    for (best, other) in best.iter_mut().zip(other) {
+        *best = best.min(other);
+    }
+}
+
+fn ticks_per_ns() -> f64 {
+    let (start, from) = (Instant::now(), ticks());
+    thread::sleep(std::time::Duration::from_millis(50));
+    (ticks() - from) as f64 / start.elapsed().as_nanos() as f64
+}

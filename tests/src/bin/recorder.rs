@@ -1,0 +1,189 @@
+//! A program that records, for the tests to run: what it does is its first argument.
+//!
+//! ```text
+//!  recorder kinds              one event of each standard kind, two registries, strings, labels
+//!  recorder threads N M        N threads record M events each, of three kinds
+//!  recorder sorts              every sort at its extremes, and a pause too long for 32 bits of ticks
+//! ```
+//!
+//! Prints what was requested, recorded, overwritten and not written. What is output, and where, is
+//! up to the environment: `.control.env` in `design/telemetry.md`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{env, thread};
+use telemetry::{event, intern, label};
+
+mod heap {
+    telemetry::events! {
+        /// The events of a heap: one of each standard kind.
+        registry "heap" version(1, 0, 0);
+        kinds standard;
+
+        /// An arena was created.
+        ArenaCreate(0x0009, always, Arena) {
+            /// the arena
+            arena: P,
+            /// its size in bytes
+            size: W,
+        }
+        /// A pool was created.
+        PoolInit(0x002D, always, Pool) {
+            /// the pool
+            pool: P,
+            /// the arena that it takes memory from
+            arena: P,
+        }
+        /// A collection began.
+        TraceStart(0x0016, always, Trace) {
+            /// its number
+            trace: U,
+            /// the part of memory that is expected to die
+            mortality: D,
+        }
+        /// A segment was made.
+        SegAlloc(0x0018, always, Seg) {
+            /// its first byte
+            base: A,
+            /// its size in bytes
+            size: W,
+        }
+        /// A reference was fixed.
+        TraceFix(0x0020, always, Ref) {
+            /// where it is
+            place: A,
+            /// whether it was moved
+            moved: B,
+        }
+        /// Memory was handed out.
+        PoolAlloc(0x002A, always, Object) {
+            /// the pool
+            pool: P,
+            /// the memory
+            address: A,
+            /// its size in bytes
+            size: W,
+        }
+        /// Somebody said something.
+        Said(0x0060, always, User) {
+            /// how loud
+            loudness: U,
+            /// what
+            what: S,
+        }
+    }
+}
+
+mod work {
+    telemetry::events! {
+        /// What threads do: three kinds, three words each.
+        registry "work" version(1, 0, 0);
+        kinds {
+            /// Work begins.
+            Begin = 0,
+            /// Work goes on.
+            Middle = 1,
+            /// Work ends.
+            End = 2,
+        }
+
+        /// A piece of work began.
+        Begun(0x0001, always, Begin) {
+            /// the thread
+            thread: W,
+            /// the number of the event in its thread
+            index: W,
+            /// its square
+            square: W,
+        }
+        /// A piece of work went on.
+        WentOn(0x0002, always, Middle) {
+            /// the thread
+            thread: W,
+            /// the number of the event in its thread
+            index: W,
+            /// its square
+            square: W,
+        }
+        /// A piece of work ended.
+        Ended(0x0003, always, End) {
+            /// the thread
+            thread: W,
+            /// the number of the event in its thread
+            index: W,
+            /// its square
+            square: W,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["kinds"] => record_kinds(),
+        ["sorts"] => record_sorts(),
+        ["threads", threads, events] => match (threads.parse(), events.parse()) {
+            (Ok(threads), Ok(events)) => record_threads(threads, events),
+            _ => return ExitCode::FAILURE,
+        },
+        _ => return ExitCode::FAILURE,
+    }
+    let losses = telemetry::losses();
+    println!("{} {} {} {}", losses.requested, losses.recorded, losses.overwritten, losses.io);
+    ExitCode::SUCCESS
+}
+
+fn record_kinds() {
+    let arena = 0x7F49_6000_3000 as *const u8;
+    let pool = 0x7F49_6000_4000 as *const u8;
+    label(pool, intern("the \"word\" pool"));
+    event!(heap::ArenaCreate, arena, 1usize << 20);
+    event!(heap::PoolInit, pool, arena);
+    event!(heap::TraceStart, 1u32, 0.45);
+    event!(heap::SegAlloc, 0x7F49_6000_8000usize, 4096usize);
+    event!(heap::TraceFix, 0x7F49_6000_8010usize, true);
+    event!(heap::PoolAlloc, pool, 0x7F49_6000_8020usize, 16usize);
+    event!(heap::Said, 3u32, "hello");
+    event!(work::Begun, 1usize, 2usize, 4usize);
+}
+
+fn record_sorts() {
+    for word in [0, 1, usize::MAX, usize::MAX >> 1, 0x1234_5678] {
+        event!(heap::PoolAlloc, word as *const u8, word, word);
+    }
+    for double in [0.0, -0.0, 1.0, -1.5, 1e300, 1e-300, f64::INFINITY, f64::MAX, 0.1, 123_456.789] {
+        event!(heap::TraceStart, u32::MAX, double);
+    }
+    event!(heap::TraceFix, 0usize, false);
+    // 32 bits of ticks span 1.4 s at 3 GHz: after the pause a base record is needed.
+    thread::sleep(Duration::from_secs(2));
+    for size in 0..24 {
+        event!(heap::Said, size as u32, &"abcdefghijklmnopqrstuvwxyz"[..size]);
+    }
+    event!(heap::Said, 0u32, "say \"hi\"\\\n\tünïcödé\0 after a NUL");
+    event!(heap::Said, 0u32, "long ".repeat(10_000).as_str());
+    event!(work::WentOn, 1usize, 2usize, 4usize);
+}
+
+fn record_threads(thread_count: usize, event_count: usize) {
+    thread::scope(|scope| {
+        for thread in 0..thread_count {
+            scope.spawn(move || {
+                for index in 0..event_count {
+                    record_work(thread, index);
+                }
+            });
+        }
+    });
+}
+
+fn record_work(thread: usize, index: usize) {
+    let square = index.wrapping_mul(index);
+    match index % 3 {
+        0 => event!(work::Begun, thread, index, square),
+        1 => event!(work::WentOn, thread, index, square),
+        _ => event!(work::Ended, thread, index, square),
+    }
+}

@@ -1,0 +1,67 @@
+//! The programs that the tests run: the dumper, the program that records, and those of the system.
+//!
+//! ```text
+//!  eventcnv()   built once, by the same cargo
+//!  system()     python3, strace ── missing? ──▶ the test fails and says so
+//! ```
+//!
+//! Tests run what users run: `.dumper` in `design/telemetry.md`.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The dumper, built if it was not: `cargo test -p tests` alone does not build it.
+pub fn eventcnv() -> Command {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    Command::new(PROGRAM.get_or_init(|| build("eventcnv")))
+}
+
+/// Builds a program of the workspace as this one was built, and says where it is.
+fn build(name: &str) -> PathBuf {
+    let this = env::current_exe().expect("a test has a path");
+    // …/target/debug/deps/test-0123: two up is where programs are.
+    let directory = this.ancestors().nth(2).expect("a test is in target/PROFILE/deps");
+    let target = directory.parent().expect("a profile's directory is in one");
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--locked", "-p", name, "--target-dir"]).arg(target);
+    if directory.ends_with("release") {
+        cargo.arg("--release");
+    }
+    let status = cargo.current_dir(root()).status().expect("cargo can be run");
+    assert!(status.success(), "cargo cannot build {name}");
+    directory.join(format!("{name}{}", env::consts::EXE_SUFFIX))
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_path_buf()
+}
+
+/// A program of the system that `./test` installs.
+pub fn system(name: &str) -> Command {
+    let answers = Command::new(name).arg("--version").output().is_ok();
+    assert!(answers, "this test runs {name}, which is not installed; ./test installs it");
+    Command::new(name)
+}
+
+/// A command with the environment of a recording program: kinds, and the name of the log.
+pub fn recording(mut command: Command, kinds: &str, log: &Path) -> Command {
+    command.env("MPS_TELEMETRY_CONTROL", kinds).env("MPS_TELEMETRY_FILENAME", log);
+    command
+}
+
+/// Runs a command that must succeed; what it printed.
+pub fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+    output
+}
+
+/// The lines that a command prints, which must succeed.
+pub fn lines(command: &mut Command) -> Vec<String> {
+    let output = run(command);
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,158 @@
+//! The whole path as a user walks it: a program records, its log is dumped.
+//!
+//! ```text
+//!  recorder ── MPS_TELEMETRY_CONTROL, MPS_TELEMETRY_FILENAME ──▶ log ──▶ eventcnv ──▶ lines
+//! ```
+//!
+//! Rules: `.control.env`, `.sol.control`, `.req.multi` in `design/telemetry.md`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use tests::programs::{eventcnv, lines, recording, run};
+
+fn recorder(words: &[&str], kinds: &str, log: &Path) -> Command {
+    let mut command = recording(Command::new(env!("CARGO_BIN_EXE_recorder")), kinds, log);
+    command.args(words);
+    command
+}
+
+/// The names of the events of a dump, without those of registry 0.
+fn names(log: &Path) -> Vec<String> {
+    let dump =
+        lines(eventcnv().args(["-v", "--kinds", "Arena,Pool,Trace,Seg,Ref,Object,User"]).arg(log));
+    let second = |line: &String| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    dump.iter().map(second).collect()
+}
+
+#[test]
+fn the_dump_shows_the_kinds_that_were_asked_for_and_no_others() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    for (kinds, expected) in [
+        ("Pool Arena", vec!["ArenaCreate", "PoolInit"]),
+        ("pool", vec!["PoolInit"]),
+        ("0x20", vec!["PoolAlloc"]),
+        (
+            "all",
+            vec![
+                "ArenaCreate",
+                "PoolInit",
+                "TraceStart",
+                "SegAlloc",
+                "TraceFix",
+                "PoolAlloc",
+                "Said",
+            ],
+        ),
+    ] {
+        run(&mut recorder(&["kinds"], kinds, &log));
+        assert_eq!(names(&log), expected, "MPS_TELEMETRY_CONTROL={kinds}");
+    }
+}
+
+#[test]
+fn a_label_shows_the_string_that_it_was_given() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    run(&mut recorder(&["kinds"], "Pool", &log));
+    let dump = lines(eventcnv().args(["-vv", "--events", "PoolInit"]).arg(&log));
+    assert_eq!(dump.len(), 1, "{dump:?}");
+    assert!(dump[0].contains(r#"pool:00007F4960004000["the \"word\" pool"]"#), "{dump:?}");
+}
+
+#[test]
+fn without_a_control_word_there_is_no_log() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    let output = run(&mut recorder(&["kinds"], "", &log));
+    assert!(!log.exists(), "nothing is output, but there is a log");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn an_unknown_kind_is_reported_once_with_those_there_are_and_the_known_ones_count() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    let output = run(&mut recorder(&["kinds"], "Pool Swimming", &log));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors.matches("Swimming").count(), 1, "{errors}");
+    for kind in ["Arena", "Pool", "Trace", "Seg", "Ref", "Object", "User"] {
+        assert!(errors.contains(kind), "{kind} is not named: {errors}");
+    }
+    assert_eq!(names(&log), ["PoolInit"]);
+}
+
+#[test]
+fn a_percent_p_in_the_name_of_the_log_is_the_process() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let pattern = directory.path().join("run-%p.log");
+    let mut command = recorder(&["kinds"], "all", &pattern);
+    let mut child = command.stdout(Stdio::null()).spawn().expect("recorder runs");
+    let log = directory.path().join(format!("run-{}.log", child.id()));
+    assert!(child.wait().expect("recorder ends").success());
+    assert_eq!(names(&log).len(), 7);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_reported_once_and_the_program_goes_on() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("no/such/directory/mpsio.log");
+    let output = run(&mut recorder(&["threads", "2", "100000"], "all", &log));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    let named = format!("cannot create {}: ", log.display());
+    assert!(errors.contains(&named), "{errors}");
+    let [requested, recorded, _, io] = counts(&output.stdout);
+    assert_eq!(requested, 200_000);
+    assert!(io > 0 && io <= recorded, "the losses are not counted: {io} of {recorded}");
+}
+
+fn counts(output: &[u8]) -> [u64; 4] {
+    let text = String::from_utf8_lossy(output);
+    let numbers: Vec<u64> =
+        text.split_whitespace().map(|word| word.parse().expect("a count")).collect();
+    numbers.try_into().expect("four counts")
+}
+
+/// `.block.discarded`, `.event.monotone`, `.time.order`
+#[test]
+fn eight_threads_lose_nothing_that_is_not_counted_and_keep_their_order() {
+    const THREADS: u64 = 8;
+    const EVENTS: u64 = 1_000_000;
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    let words = ["threads", &THREADS.to_string(), &EVENTS.to_string()];
+    let output = run(&mut recorder(&words, "Begin Middle End", &log));
+    let [requested, recorded, overwritten, io] = counts(&output.stdout);
+    assert_eq!(requested, THREADS * EVENTS);
+    let mut next: BTreeMap<u64, u64> = BTreeMap::new();
+    let (mut count, mut ticks_before, mut skipped) = (0, 0, 0);
+    each_work_event(&log, |ticks, thread, index, square| {
+        assert!(ticks >= ticks_before, "event {count}: time goes back");
+        ticks_before = ticks;
+        assert_eq!(square, index.wrapping_mul(index), "event {count}: its words are torn");
+        let expected = next.insert(thread, index + 1).unwrap_or(0);
+        assert!(index >= expected, "thread {thread}: {index} after {expected}");
+        skipped += index - expected;
+        count += 1;
+    });
+    assert_eq!(next.len() as u64, THREADS);
+    assert_eq!(count, recorded - overwritten - io, "requested {requested}, recorded {recorded}");
+    assert_eq!(count + (requested - recorded) + overwritten + io, requested);
+    let cut = next.values().map(|next| EVENTS - next).sum::<u64>();
+    assert_eq!(skipped + cut, requested - count);
+}
+
+/// Gives ticks, thread, index and square of every event of the registry `work` in a log. Ours are
+/// the first program's registries: their codes stand without an index.
+fn each_work_event(log: &Path, mut give: impl FnMut(u64, u64, u64, u64)) {
+    let output = run(eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(log));
+    let hex = |word: &str| u64::from_str_radix(word, 16).expect("a hexadecimal number");
+    let text = String::from_utf8(output.stdout).expect("a dump of numbers is text");
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [ticks, _, thread, index, square] = words[..] else { panic!("{line}") };
+        give(hex(ticks), hex(thread), hex(index), hex(square));
+    }
+}

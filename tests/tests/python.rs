@@ -1,0 +1,157 @@
+//! The reader in Python, made from the format document alone, agrees with the dumper event for
+//! event.
+//!
+//! ```text
+//!  log ─┬─▶ tests/reader.py ─▶ lines ─┐
+//!       └─▶ eventcnv ───────▶ lines ──┴─▶ the same
+//! ```
+//!
+//! It proves that `design/format.md` is complete: `.req.share`, `.req.port` in
+//! `design/telemetry.md`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use tests::naive::{self, Platform, Recipe};
+use tests::programs::{eventcnv, recording, root, run, system};
+
+const LINES_MAX: usize = 200;
+
+/// What a reader prints, and its exit code. Python loses the sign of what is not a number.
+fn output(command: &mut Command) -> (Vec<String>, Option<i32>) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = String::from_utf8_lossy(&output.stdout).replace(" -NAN", " NAN");
+    (text.lines().map(str::to_owned).collect(), output.status.code())
+}
+
+fn python(log: &Path) -> (Vec<String>, Option<i32>) {
+    output(system("python3").arg(root().join("tests/reader.py")).arg(log))
+}
+
+/// Judges that both readers give the same events, so many of them.
+fn agree(what: &str, log: &Path, event_count: impl FnOnce(usize) -> bool) {
+    let (theirs, their_code) = python(log);
+    let (ours, our_code) = output(eventcnv().arg(log));
+    for (line, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        assert_eq!(ours, theirs, "{what}: event {line}: eventcnv is left, Python right");
+    }
+    assert_eq!(ours.len(), theirs.len(), "{what}: number of events");
+    assert_eq!(our_code, their_code, "{what}: exit code");
+    assert!(event_count(ours.len()), "{what}: {} events", ours.len());
+}
+
+#[test]
+fn the_reader_in_python_is_no_longer_than_200_lines_and_needs_nothing() {
+    let text = fs::read_to_string(root().join("tests/reader.py")).expect("the reader is there");
+    assert!(text.lines().count() <= LINES_MAX, "{} lines", text.lines().count());
+    let imports: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("import ") || line.starts_with("from "))
+        .collect();
+    let of_python = [
+        "import re, struct, sys",
+        "from collections import Counter, namedtuple",
+        "from struct import calcsize, unpack_from",
+    ];
+    assert_eq!(imports, of_python);
+}
+
+/// `.order.header`, `.event.order`, `.header.word`, `.event.base`, `.part.events`,
+/// `.event.identity`
+#[test]
+fn the_python_reader_agrees_on_streams_of_any_platform() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("naive.log");
+    for seed in 0..16 {
+        let platform = Platform {
+            big_endian: seed & 1 != 0,
+            word_size: if seed & 2 != 0 { 4 } else { 8 },
+            block_size_log2: 12 + (seed / 4) as u32 % 3,
+        };
+        let recipe = Recipe {
+            seed,
+            platform,
+            buffers: 1 + seed as u32 % 5,
+            events: 600,
+            with_copies: seed & 4 != 0,
+            is_shuffled: seed & 8 != 0,
+            stream: 0,
+        };
+        let (writer, recorded) = naive::write(recipe);
+        fs::write(&log, writer.bytes()).expect("the log can be written");
+        agree(&format!("{recipe:?}"), &log, |count| count == recorded.len());
+    }
+}
+
+/// `.stream.again`, `.event.identity`
+#[test]
+fn the_python_reader_agrees_on_logs_one_after_the_other() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("two.log");
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let bytes: Vec<Vec<u8>> = [1, 2]
+        .map(|seed| Recipe {
+            seed,
+            platform,
+            buffers: 3,
+            events: 300,
+            with_copies: true,
+            is_shuffled: false,
+            stream: 0,
+        })
+        .map(|recipe| naive::write(recipe).0.bytes())
+        .into();
+    fs::write(&log, bytes.concat()).expect("the log can be written");
+    agree("two streams", &log, |count| count == 600);
+    fs::write(&log, [&*bytes[0], &*bytes[1], &*bytes[0]].concat()).expect("the log can be written");
+    agree("two streams, and one again", &log, |count| count == 600);
+}
+
+/// `.read.sealed`, `.parts.sealed`, `.read.header-damage`, `.stream.tail`, `.stream.hole`
+#[test]
+fn the_python_reader_agrees_on_damaged_streams() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("damaged.log");
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    for with_copies in [false, true] {
+        let recipe = Recipe {
+            seed: 5,
+            platform,
+            buffers: 2,
+            events: 400,
+            with_copies,
+            is_shuffled: false,
+            stream: 0,
+        };
+        let sound = naive::write(recipe).0.bytes();
+        for step in 1..24 {
+            let place = sound.len() * step / 24;
+            fs::write(&log, &sound[..place]).expect("the log can be written");
+            agree(&format!("cut at {place}"), &log, |_| true);
+            // Of copies that differ, any may be given.
+            if !with_copies {
+                let mut flipped = sound.clone();
+                flipped[place] ^= 0x55;
+                fs::write(&log, &flipped).expect("the log can be written");
+                agree(&format!("byte {place} flipped"), &log, |_| true);
+            }
+        }
+        let mut holed = sound.clone();
+        holed[4096..8192].fill(0);
+        fs::write(&log, &holed).expect("the log can be written");
+        agree("a hole", &log, |_| true);
+    }
+}
+
+/// `.write.publish`, `.write.seal`, `.part.registry`, `.store.intern`
+#[test]
+fn the_python_reader_agrees_on_what_a_program_recorded() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    let cases = [("kinds", 11), ("sorts", 44), ("threads 4 20000", 80_004)];
+    for (words, events) in cases {
+        let recorder = Command::new(env!("CARGO_BIN_EXE_recorder"));
+        run(recording(recorder, "all", &log).args(words.split(' ')));
+        agree(words, &log, |count| count == events);
+    }
+}

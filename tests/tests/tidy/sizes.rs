@@ -1,0 +1,107 @@
+//! How long things may be.
+//!
+//! ```text
+//!  line 100 columns · function 70 lines · macro 60 · file 400, 600 with its tests · main.rs 40
+//! ```
+//!
+//! A page of code is what a reader can hold in mind at once.
+
+use super::tree::{File, judge, read, rust_files};
+
+const LINE_COLUMNS_MAX: usize = 100;
+const FUNCTION_LINES_MAX: usize = 70;
+const MACRO_LINES_MAX: usize = 60;
+const FILE_LINES_MAX: usize = 400;
+const FILE_LINES_WITH_TESTS_MAX: usize = 600;
+const MAIN_LINES_MAX: usize = 40;
+/// Tables: a registry is as long as its list of event types.
+const TABLES: [&str; 1] = ["eventdef/src/mps.rs"];
+
+#[test]
+fn no_line_is_longer_than_100_columns() {
+    let mut breaches = Vec::new();
+    for file in rust_files().iter().filter(|file| !is_table(file)) {
+        let long = file.lines().filter(|(_, line)| line.chars().count() > LINE_COLUMNS_MAX);
+        breaches.extend(long.map(|(number, line)| {
+            format!("{}:{number}: {} columns", file.path, line.chars().count())
+        }));
+    }
+    judge("A line has at most 100 columns.", breaches);
+}
+
+#[test]
+fn no_file_is_longer_than_400_lines_or_600_with_its_tests() {
+    let mut breaches = Vec::new();
+    for file in rust_files().iter().filter(|file| !is_table(file)) {
+        let whole = file.text.lines().count();
+        let without_tests = if file.is_test() { 0 } else { file.tests_begin() - 1 };
+        if without_tests > FILE_LINES_MAX {
+            breaches.push(format!("{}: {without_tests} lines before its tests", file.path));
+        } else if whole > FILE_LINES_WITH_TESTS_MAX {
+            breaches.push(format!("{}: {whole} lines with its tests", file.path));
+        }
+    }
+    judge("A file has at most 400 lines, 600 with its tests.", breaches);
+}
+
+#[test]
+fn no_function_is_longer_than_70_lines_and_no_macro_than_60() {
+    let mut breaches = Vec::new();
+    for file in rust_files() {
+        for (number, what, lines) in items(&file) {
+            let is_macro = what.starts_with("macro_rules!");
+            let max = if is_macro { MACRO_LINES_MAX } else { FUNCTION_LINES_MAX };
+            if lines > max {
+                breaches.push(format!("{}:{number}: {lines} lines: {what}", file.path));
+            }
+        }
+    }
+    judge("A function has at most 70 lines, a macro 60.", breaches);
+}
+
+#[test]
+fn a_main_file_decides_the_exit_code_and_little_else() {
+    let lines = read("eventcnv/src/main.rs").lines().count();
+    assert!(lines <= MAIN_LINES_MAX, "eventcnv/src/main.rs has {lines} lines; it may have 40");
+}
+
+fn is_table(file: &File) -> bool {
+    TABLES.contains(&file.path.as_str())
+}
+
+/// Functions and macros: line number, first line, number of lines. The formatter puts the closing
+/// brace under the beginning of the item.
+fn items(file: &File) -> Vec<(usize, String, usize)> {
+    let lines: Vec<&str> = file.text.lines().collect();
+    let mut found = Vec::new();
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| begins_item(line)) {
+        let indent = line.len() - line.trim_start().len();
+        let closing = format!("{}}}", " ".repeat(indent));
+        let rest = lines.get(index + 1..).unwrap_or_default();
+        let is_end = |l: &&str| **l == closing || l.trim_end().ends_with("; }");
+        let one_line = line.trim_end().ends_with('}') || line.trim_end().ends_with(';');
+        let size = if one_line { 1 } else { rest.iter().position(is_end).map_or(1, |n| n + 2) };
+        found.push((index + 1, line.trim().to_owned(), size));
+    }
+    found
+}
+
+fn begins_item(line: &str) -> bool {
+    const BEFORE_FN: [&str; 6] = ["pub", "const", "unsafe", "async", "extern", "default"];
+    let mut words = line.split_whitespace();
+    let is_qualifier = |word: &&str| {
+        let word = word.split('(').next().unwrap_or_default();
+        BEFORE_FN.contains(&word) || word == "\"C\""
+    };
+    let first = words.find(|word| !is_qualifier(word)).unwrap_or_default();
+    first == "fn" || first == "macro_rules!"
+}
+
+#[test]
+fn an_item_is_measured_from_its_name_to_its_closing_brace() {
+    let function = "pub(crate) const fn a() {\n    b(|| {\n    });\n}\n";
+    let text = format!("{function}fn c() {{}}\nmacro_rules! d {{\n    () => {{}};\n}}\n");
+    let file = File { path: "x.rs".into(), text };
+    let sizes: Vec<usize> = items(&file).into_iter().map(|(_, _, size)| size).collect();
+    assert_eq!(sizes, [4, 1, 3]);
+}

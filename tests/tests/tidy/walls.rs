@@ -1,0 +1,185 @@
+//! Who may depend on whom, and where unsafe code may be.
+//!
+//! ```text
+//!  eventdef ◀─ eventlog::format ◀─ telemetry        nothing ──▶ tests
+//!                 eventlog::reader ◀─ eventcnv, replay
+//! ```
+//!
+//! Rules: `ARCHITECTURE.md`, Invariants.
+
+use super::tree::{File, files, judge, read, rust_files};
+
+/// Members, and what of ours each may depend on, tests and benchmarks included.
+const WALLS: [(&str, &[&str]); 6] = [
+    ("eventdef", &[]),
+    ("eventlog", &["eventdef"]),
+    ("telemetry", &["eventdef", "eventlog"]),
+    ("eventcnv", &["eventdef", "eventlog"]),
+    ("replay", &["eventdef", "eventlog"]),
+    ("tests", &["eventdef", "eventlog", "telemetry", "eventcnv", "replay"]),
+];
+
+/// The modules that may hold unsafe code: of the product, and of its tests and benchmarks.
+const UNSAFE_MODULES: [&str; 7] = [
+    "telemetry/src/clock.rs",
+    "telemetry/src/memory.rs",
+    "telemetry/src/sync.rs",
+    "telemetry/src/sys.rs",
+    "telemetry/benches/recording/floor.rs",
+    "telemetry/tests/quiet.rs",
+    "telemetry/tests/trouble.rs",
+];
+/// What lets unsafe code in: by name, with a reason.
+const LET_IN: &str = "expect(unsafe_code, reason";
+
+/// A line of a `[…dependencies]` table of a manifest: the crate it names, and the line.
+fn dependencies(manifest: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in manifest.lines().map(str::trim) {
+        if let Some(table) = line.strip_prefix('[') {
+            let table = table.trim_end_matches(']');
+            inside = table.ends_with("dependencies") && !table.starts_with("workspace");
+            if let Some((_, name)) = table.rsplit_once("dependencies.") {
+                found.push((name.to_owned(), line.to_owned()));
+            }
+        } else if inside && let Some((key, _)) = line.split_once('=') {
+            let name = key.trim().split('.').next().unwrap_or_default();
+            found.push((name.to_owned(), line.to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn each_crate_depends_only_on_those_to_its_left() {
+    let mut breaches = Vec::new();
+    for (member, allowed) in WALLS {
+        for (name, _) in dependencies(&read(&format!("{member}/Cargo.toml"))) {
+            let is_ours = WALLS.iter().any(|(ours, _)| *ours == name);
+            if is_ours && !allowed.contains(&name.as_str()) {
+                breaches.push(format!("{member}/Cargo.toml: depends on {name}"));
+            }
+        }
+    }
+    judge("A crate depends only on those that ARCHITECTURE.md draws to its left.", breaches);
+}
+
+#[test]
+fn the_workspace_has_the_members_that_the_walls_know() {
+    let manifest = read("Cargo.toml");
+    let line = manifest.lines().find(|line| line.starts_with("members")).unwrap_or_default();
+    let members: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+    let known: Vec<&str> = WALLS.iter().map(|(member, _)| *member).collect();
+    assert_eq!(members, known, "a new member needs its walls: add it to WALLS");
+}
+
+#[test]
+fn the_runtime_does_without_the_reader() {
+    let manifest = read("telemetry/Cargo.toml");
+    let lines = dependencies(&manifest).into_iter().filter(|(name, _)| name == "eventlog");
+    let mut breaches: Vec<String> = lines
+        .filter(|(_, line)| line.contains("features") || line.contains("path"))
+        .map(|(_, line)| format!("telemetry/Cargo.toml: {line}"))
+        .collect();
+    if !read("Cargo.toml")
+        .lines()
+        .any(|l| l.starts_with("eventlog") && l.contains("default-features = false"))
+    {
+        breaches
+            .push("Cargo.toml: eventlog has its default features on, the reader among them".into());
+    }
+    breaches.extend(uses("telemetry/", "eventlog::reader"));
+    breaches.extend(uses("eventcnv/", "telemetry::"));
+    breaches.extend(uses("replay/", "telemetry::"));
+    judge("The runtime never uses the reader; the tools never use the runtime.", breaches);
+}
+
+fn uses(member: &str, path: &str) -> Vec<String> {
+    let of_member = rust_files().into_iter().filter(|file| file.path.starts_with(member));
+    let mut found = Vec::new();
+    for file in of_member {
+        let lines = file.code().filter(|(_, code)| code.contains(path));
+        found.extend(lines.map(|(number, _)| format!("{}:{number}: uses {path}", file.path)));
+    }
+    found
+}
+
+fn says_unsafe(file: &File) -> bool {
+    let is_word = |word: &str| word == "unsafe";
+    file.code().any(|(_, code)| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_word))
+}
+
+#[test]
+fn unsafe_code_is_only_where_it_was_let_in_by_name() {
+    let mut breaches = Vec::new();
+    for file in rust_files() {
+        let named = UNSAFE_MODULES.contains(&file.path.as_str());
+        if says_unsafe(&file) && !named {
+            breaches.push(format!("{}: unsafe code in a module that is not named", file.path));
+        }
+        if named && !says_unsafe(&file) {
+            breaches.push(format!("{}: named, and needs no unsafe code: unname it", file.path));
+        }
+        if named && !file.text.contains(LET_IN) && !let_in_by_parent(&file.path) {
+            breaches.push(format!("{}: is not let in by `#[{LET_IN} = …)]`", file.path));
+        }
+        let allows = file.code().filter(|(_, code)| code.contains("allow(unsafe_code"));
+        breaches
+            .extend(allows.map(|(number, _)| format!("{}:{number}: allow, not expect", file.path)));
+    }
+    let missing = UNSAFE_MODULES.iter().filter(|path| read(path).is_empty());
+    breaches.extend(missing.map(|path| format!("{path}: named, and not there")));
+    judge(
+        "Unsafe code lives in the modules named in UNSAFE_MODULES, each let in with a reason.",
+        breaches,
+    );
+}
+
+/// Whether the `mod` line of a module of telemetry, or the line before it, lets it in.
+fn let_in_by_parent(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
+    let parent = read("telemetry/src/lib.rs");
+    let before: Vec<&str> = parent.split(&format!("mod {name};")).collect();
+    let lines: Vec<&str> =
+        before.first().copied().unwrap_or_default().lines().rev().take(6).collect();
+    before.len() > 1 && lines.iter().any(|line| line.contains(LET_IN))
+}
+
+#[test]
+fn every_other_crate_forbids_unsafe_code() {
+    let mut breaches = Vec::new();
+    let roots = ["src/lib.rs", "src/main.rs"];
+    for (member, _) in WALLS.iter().filter(|(member, _)| *member != "telemetry") {
+        for path in roots.map(|root| format!("{member}/{root}")) {
+            let text = read(&path);
+            if !text.is_empty() && !text.contains("#![forbid(unsafe_code)]") {
+                breaches.push(format!("{path}: lacks #![forbid(unsafe_code)]"));
+            }
+        }
+    }
+    let manifest = read("Cargo.toml");
+    if !manifest.contains("unsafe_code = \"deny\"") {
+        breaches.push("Cargo.toml: the workspace does not deny unsafe code".into());
+    }
+    for file in files().iter().filter(|f| f.path.ends_with("/Cargo.toml") && is_member(&f.path)) {
+        if !file.text.contains("[lints]\nworkspace = true") {
+            breaches.push(format!("{}: does not take the workspace's lints", file.path));
+        }
+    }
+    judge("Every crate but telemetry forbids unsafe code; all take its lints.", breaches);
+}
+
+fn is_member(manifest: &str) -> bool {
+    WALLS.iter().any(|(member, _)| manifest == format!("{member}/Cargo.toml"))
+}
+
+#[test]
+fn a_dependency_is_found_in_every_form_that_a_manifest_has() {
+    let manifest = "[dependencies]\na.workspace = true\n\
+                    [dev-dependencies]\nb = { path = \"b\" }\n\
+                    [target.'cfg(unix)'.dependencies]\nc = \"1\"\n\
+                    [dependencies.d]\nversion = \"1\"\n[package]\ne = \"f\"\n";
+    let names: Vec<String> = dependencies(manifest).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["a", "b", "c", "d"]);
+}

@@ -1,0 +1,137 @@
+//! The words of the house: names that say nothing are not used, and nothing is left to do later.
+//!
+//! ```text
+//!  identifiers ──▶ their words ──▶ none of them banned
+//! ```
+//!
+//! Rules: `ARCHITECTURE.md`, Invariants.
+
+use super::tree::{File, files, judge, rust_files};
+
+/// Words that may not be part of the name of a type or file.
+const EMPTY_NAMES: [&str; 6] = ["manager", "handler", "util", "utils", "misc", "helper"];
+/// Words of other systems, which may not be part of any name.
+const FOREIGN_NAMES: [&str; 3] = ["probe", "backend", "sink"];
+/// The one name that is an exception; a file that says it may call a value of it `sink`.
+const EXCEPTION: &str = "ParamSink";
+/// Marks of work that was not done.
+const UNDONE: [&str; 4] = ["todo!", "unimplemented!", "FIXME", "XXX"];
+/// Beginnings of paths that exist on one machine only.
+const MACHINE_PATHS: [&str; 5] = ["/root/", "/home/", "/work/", "/Users/", "C:\\"];
+/// Marks of a licence text.
+const LICENCE_MARKS: [&str; 4] =
+    ["SPDX-", "Licensed under", "Copyright (c)", "Permission is hereby"];
+
+/// This directory names what it bans.
+fn is_rule(file: &File) -> bool {
+    file.path.starts_with("tests/tests/tidy")
+}
+
+/// The words of an identifier: `ParamSink` and `param_sink` are both `param`, `sink`.
+fn words(identifier: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut before_is_lower = false;
+    for c in identifier.chars() {
+        if c == '_' || (c.is_uppercase() && before_is_lower) {
+            found.push(String::new());
+        }
+        before_is_lower = c.is_lowercase();
+        if let Some(last) = found.last_mut().filter(|_| c != '_') {
+            last.extend(c.to_lowercase());
+        }
+    }
+    found
+}
+
+fn identifiers(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+#[test]
+fn names_say_what_a_thing_is() {
+    let mut breaches = Vec::new();
+    for file in rust_files().iter().filter(|file| !is_rule(file)) {
+        let stem = file.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
+        if words(stem).iter().any(|word| EMPTY_NAMES.contains(&word.as_str())) {
+            breaches.push(format!("{}: the file's name", file.path));
+        }
+        for (number, code) in file.code() {
+            let is_exception = |name: &str| name == "sink" && file.text.contains(EXCEPTION);
+            let banned = identifiers(&code).filter(|name| is_banned(name, &code));
+            let banned = banned.filter(|name| !is_exception(name));
+            breaches.extend(banned.map(|name| format!("{}:{number}: {name}", file.path)));
+        }
+    }
+    judge("These names say nothing, or are another system's words.", breaches);
+}
+
+fn is_banned(name: &str, code: &str) -> bool {
+    let parts = words(name);
+    let is_type = name.starts_with(|c: char| c.is_uppercase()) && name.contains(char::is_lowercase);
+    let is_std = name == "sink" && code.contains("io::sink");
+    let has = |list: &[&str]| parts.iter().any(|part| list.contains(&part.as_str()));
+    name != EXCEPTION && !is_std && (has(&FOREIGN_NAMES) || is_type && has(&EMPTY_NAMES))
+}
+
+#[test]
+fn nothing_is_left_to_be_done_later() {
+    find("Nothing is left undone in the tree.", &UNDONE, |file| file.path.ends_with(".rs"));
+}
+
+#[test]
+fn no_path_of_one_machine_is_in_the_tree() {
+    find("A path of one machine means nothing on another.", &MACHINE_PATHS, |_| true);
+}
+
+#[test]
+fn the_licence_is_in_one_file() {
+    find("The licence is in LICENSE, and nowhere else.", &LICENCE_MARKS, |_| true);
+    assert!(super::tree::root().join("LICENSE").is_file(), "LICENSE is missing");
+}
+
+/// Judges that none of the marks occurs in the files of ours that are looked at.
+fn find(rule: &str, marks: &[&str], looked_at: fn(&File) -> bool) {
+    let mut breaches = Vec::new();
+    for file in files().iter().filter(|file| looked_at(file) && !is_rule(file)) {
+        for (number, line) in file.lines() {
+            let found = marks.iter().filter(|mark| line.contains(**mark));
+            breaches.extend(found.map(|mark| format!("{}:{number}: {mark}", file.path)));
+        }
+    }
+    judge(rule, breaches);
+}
+
+#[test]
+fn the_first_line_of_a_file_says_what_it_is() {
+    let mut breaches = Vec::new();
+    for file in files().iter().filter(|file| !file.path.ends_with(".stderr")) {
+        if !says_what_it_is(file) {
+            let first = file.text.lines().next().unwrap_or_default();
+            breaches.push(format!("{}: {first}", file.path));
+        }
+    }
+    judge("The first line of a file says what it is.", breaches);
+}
+
+fn says_what_it_is(file: &File) -> bool {
+    let mut lines = file.text.lines();
+    let first = lines.next().unwrap_or_default();
+    let second = lines.next().unwrap_or_default();
+    match file.path.rsplit('.').next().unwrap_or_default() {
+        "rs" => (first.starts_with("//! ") || first.starts_with("// ")) && first.len() > 20,
+        "md" => first.starts_with("# "),
+        "py" => first.starts_with("#!") && second.starts_with("\"\"\"") && second.len() > 20,
+        "toml" | "yml" => true,
+        _ => first.starts_with("#!") && second.starts_with("# "),
+    }
+}
+
+#[test]
+fn an_identifier_falls_into_its_words() {
+    assert_eq!(words("ParamSink"), ["param", "sink"]);
+    assert_eq!(words("block_size_max"), ["block", "size", "max"]);
+    assert_eq!(words("SEALED"), ["sealed"]);
+    assert!(
+        is_banned("EventHandler", "") && is_banned("my_probe", "") && !is_banned("ParamSink", "")
+    );
+}

@@ -524,3 +524,53 @@ fn parts_give_the_events_of_a_block_that_is_damaged() {
     assert_eq!(found.len(), 5);
     assert_eq!(kinds(&faults), [&FaultKind::BlockChecksum { count: 6 }]);
 }
+
+/// `.reserved`, `.header.parts`: a later version may use them, and make the header longer.
+#[test]
+fn reserved_bytes_and_a_longer_stream_header_are_read_over() {
+    let small = small();
+    let mut bytes = small.bytes.clone();
+    bytes[148..152].fill(0xA5);
+    bytes[408..512].fill(0xA5);
+    // 128 bytes more of header: room is taken from the zeros at the end of the block.
+    bytes.copy_within(512..B - 128, 640);
+    bytes[512..640].fill(0xF7);
+    naive::put(&mut bytes, 14, &640u16.to_le_bytes());
+    naive::seal_stream_header(&mut bytes);
+    let (header, payload) = bytes[B..2 * B].split_at_mut(128);
+    header[15] = 0xA5;
+    naive::seal_block(header, &payload[payload.len() - 160..]);
+    let (found, faults) = read(bytes).unwrap();
+    assert_eq!((found.len(), faults.len()), (small.events.len(), 0), "{faults:?}");
+}
+
+/// `.write.begin`
+#[test]
+fn a_block_whose_magic_is_not_stored_yet_is_not_there() {
+    let small = small();
+    let mut bytes = small.bytes.clone();
+    bytes[2 * B..2 * B + 4].fill(0);
+    let (found, faults) = read(bytes).unwrap();
+    assert_eq!(found.len(), small.events.len() - 5);
+    assert_eq!(kinds(&faults), [&FaultKind::BlockHole { size: B as u64 }]);
+}
+
+/// `.time.order`: ticks of different boots do not compare, so that streams are given one after the other.
+#[test]
+fn streams_of_different_boots_are_not_mixed() {
+    let stream = |uuid: u8, boot: u8| {
+        let mut writer = Writer::new(WORDS, [uuid; 16], [boot; 16]);
+        writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+        ring(0, 0, 0..3).write(&mut writer, true);
+        writer.bytes()
+    };
+    for (boot, expected) in [(1, [0, 0, 1, 1, 2, 2]), (2, [0, 1, 2, 0, 1, 2])] {
+        let log = Log::from_source([stream(1, 1), stream(2, boot)].concat()).unwrap();
+        let mut events = log.events(Order::Time, &Filter::default());
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            found.push(event.ticks);
+        }
+        assert_eq!(found, expected);
+    }
+}

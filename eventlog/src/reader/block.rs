@@ -5,7 +5,7 @@
 //!                 last              base in force: base last ──────▶ base before
 //! ```
 //!
-//! The chain is walked from *last* up, as it was left at whatever instant. Layout: 3.1 and 3.2 of
+//! The chain is walked from *last* up (`.block.last`), as it was left at whatever instant. Layout: 3.1 and 3.2 of
 //! `design/format.md`; rules: 3.3.
 
 use super::fault::{FaultKind, Faults};
@@ -194,7 +194,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks how the walk ended, and gives the number of the oldest event found. `located` is oldest first by now.
+    /// Checks how the walk ended, and gives the number of the oldest event found (`.block.first`). `located` is oldest first by now.
     fn close(&self, end: &End, bytes: &[u8], located: &mut [Located], faults: &mut Faults) -> u64 {
         let found = located.len() as u64;
         let stated = self.header.count.get();
@@ -210,7 +210,7 @@ impl Walk<'_> {
             let found = located.len() as u32;
             faults.push(self.offset, FaultKind::EventCount { stated, found });
         }
-        // A writer that was stopped between storing *base last* and publishing the base record leaves a base that
+        // `.block.base`: a writer that was stopped between storing *base last* and publishing the base record leaves a base that
         // is not in force yet: then the one at *top* leads, upwards in time.
         if end.torn {
             self.rebase(bytes, located);

@@ -142,7 +142,8 @@ fn evidence(bytes: &[u8]) -> Option<BlockHeader> {
     None
 }
 
-/// Decides what to believe.
+/// Decides what to believe: of the block size (`.header.block-size`), where parts begin (`.header.parts`), the word size
+/// (`.header.word`), the UUID (`.header.uuid`). Reserved bytes are not looked at (`.reserved`).
 fn settle(
     header: &StreamHeader,
     start: u64,

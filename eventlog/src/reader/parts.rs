@@ -57,6 +57,7 @@ impl Indexer<'_> {
     /// Indexes a part of this stream, whose checksum is right.
     fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
         match BlockType::from_byte(header.block_type) {
+            // `.part.events`
             Some(BlockType::Events) if is_plausible(self, grid, offset, header) => {
                 self.sync(grid, header);
                 let key = (grid.stream, header.buffer.get());
@@ -87,7 +88,7 @@ impl Indexer<'_> {
     }
 }
 
-/// What is wrong with the part that begins these bytes.
+/// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`) that begins these bytes.
 fn damage(rest: &[u8], skipped: u64, is_last: bool) -> FaultKind {
     let is_part = rest.starts_with(&BLOCK_MAGIC);
     let header = block::header(rest).filter(|_| is_part);

@@ -55,7 +55,7 @@ pub struct Registry {
     pub stream: u16,
     /// Its name.
     pub name: Box<str>,
-    /// Its version (`.registry.version`).
+    /// Its version (`.registry.version`, `.version.parts`).
     pub version: Version,
     /// What it is about.
     pub doc: Box<str>,

@@ -146,7 +146,7 @@ impl<'a> Indexer<'a> {
         Ok(self.blocks(grid, start, loose))
     }
 
-    /// Walks the blocks after the header block. `loose` is the end of what is known to belong to this stream.
+    /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is known to belong to this stream.
     fn blocks(&mut self, grid: Grid, start: u64, mut loose: u64) -> Option<u64> {
         let size = self.source.size();
         let mut offset = start.saturating_add(grid.block_size);

@@ -1,9 +1,9 @@
 //! Which platform wrote a raw MPS stream, told from its first events.
 //!
 //! ```text
-//!  first bytes ─┬─ as 64-bit little-endian ── walk: how many events fit the registry? ─┐
-//!               ├─ as 32-bit little-endian ── …                                        ├─▶ the best
-//!               └─ … (six platforms)                                                   ┘
+//!  first bytes ─┬─ as 64-bit little-endian ── walk: how many events fit? ─┐
+//!               ├─ as 32-bit little-endian ── …                           ├─▶ the best
+//!               └─ … (six platforms)                                      ┘
 //!                    EventInit on the way says the version and the word width: it wins
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! A naive encoder of MPS streams, for any platform: by the book, slowly.
 //!
 //! ```text
-//!  (name, clock, values) ──▶ the bytes of the C structure, as a compiler of the platform lays it out
+//!  (name, clock, values) ──▶ the bytes of the C structure on that platform
 //! ```
 
 use crate::reader::registry::Platform;

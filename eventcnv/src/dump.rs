@@ -146,7 +146,8 @@ fn report(name: &str, faults: &[&Faults]) {
     complain(&text);
 }
 
-/// Says how many events were requested and are not in the log, by the program's own account: that is no fault of the log.
+/// Says how many events were requested and are not in the log, by the program's own account: that
+/// is no fault of the log.
 fn note_discarded(name: &str, log: &Log) {
     let sum = |count: fn(&Account) -> u32| log.accounts().iter().map(|a| u64::from(count(a))).sum();
     let counts: [u64; 4] = [
@@ -159,8 +160,9 @@ fn note_discarded(name: &str, log: &Log) {
     let total = full + nested + large + io;
     if total > 0 {
         complain(&format!(
-            "eventcnv: {name}: note: {total} events were requested and not written: {full} for lack of room, {nested} \
-             nested, {large} too large, {io} refused by the host\n"
+            "eventcnv: {name}: note: {total} events were requested and not written: \
+             {full} for lack of room, {nested} nested, {large} too large, {io} refused by \
+             the host\n"
         ));
     }
 }

@@ -35,8 +35,8 @@ pub(crate) fn choose(
     };
     if value.as_encoded_bytes().windows(2).any(|pair| pair == b"%p") {
         return Err(format!(
-            "{FILENAME_VARIABLE} is {}: %p stands for the number of the process that wrote the log, which cannot be \
-             guessed; name the log on the command line",
+            "{FILENAME_VARIABLE} is {}: %p stands for the number of the process that \
+             wrote the log, which cannot be guessed; name the log on the command line",
             value.display()
         ));
     }

@@ -36,8 +36,8 @@ pub(crate) fn platform(header: &BlockHeader) -> Platform {
     Platform::stream(header.flags & BIG_ENDIAN != 0, word_size)
 }
 
-/// Where in a block's or part's bytes the events are: [last, top) in a block; after the header in a part
-/// (`.parts.payload`).
+/// Where in a block's or part's bytes the events are: [last, top) in a block (`.block.last`); after the
+/// header in a part (`.parts.payload`).
 pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<usize> {
     let start = if is_part { header_size(header) } else { header.last.get() as usize };
     start..start.saturating_add(header.payload_size())
@@ -198,7 +198,7 @@ impl Walk<'_> {
     fn close(&self, end: &End, bytes: &[u8], located: &mut [Located], faults: &mut Faults) -> u64 {
         let found = located.len() as u64;
         let stated = self.header.count.get();
-        let first = self.header.first.get();
+        let first = self.header.first.get(); // `.block.first`
         if let Some((at, size)) = end.broken {
             // `.read.chain`: what is nearer to *last* stands, numbered down from the newest.
             let lost = u64::from(stated).saturating_sub(found);
@@ -218,7 +218,7 @@ impl Walk<'_> {
         first
     }
 
-    /// Gives the events their ticks again, from the oldest on.
+    /// Gives the events their ticks again, from the oldest on (`.block.base`).
     #[cold]
     fn rebase(&self, bytes: &[u8], located: &mut [Located]) {
         let big = self.registry.platform.big_endian;

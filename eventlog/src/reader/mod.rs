@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Source ── index: headers only ──▶ [Segment] + [Registry] + [Fault]
-//!                                      │ order: time (heap of open segments, cache of a fixed size) or file
+//!                                      │ order: time (heap of open segments, a cache) or file
 //!                                      ▼
 //!                                   Event<'_>, one at a time
 //! ```

@@ -1,0 +1,175 @@
+//! What a fault is in words: what, where, what was lost, and what can be done.
+//!
+//! ```text
+//!  Fault ──▶ "offset 196608: block checksum is wrong: its 2044 events are lost"
+//! ```
+//!
+//! Rules: section 3.3 of `design/format.md`.
+
+use super::{Fault, FaultKind};
+use std::fmt;
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {}: {}", self.offset, self.kind)
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FaultKind::*;
+        match self {
+            HeaderChecksum
+            | HeaderMissing
+            | HeaderField { .. }
+            | HeaderVersion { .. }
+            | HeaderMajor { .. }
+            | StreamLimit => self.fmt_header(f),
+            BlockMagic { .. }
+            | BlockField { .. }
+            | BlockChecksum { .. }
+            | BlockForeign
+            | BlockType { .. }
+            | BlockHole { .. }
+            | BlockCut { .. }
+            | PartMagic { .. } => self.fmt_block(f),
+            MpsVersion { .. } | MpsPlatform { .. } | Mps { .. } => self.fmt_mps(f),
+            Registry { .. }
+            | EventChain { .. }
+            | EventCount { .. }
+            | EventShort { .. }
+            | EventUnknown { .. }
+            | Lost { .. }
+            | LabelLimit
+            | Io { .. } => self.fmt_event(f),
+        }
+    }
+}
+
+impl FaultKind {
+    /// What is wrong with a stream.
+    fn fmt_header(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FaultKind::*;
+        match self {
+            HeaderChecksum => {
+                write!(f, "stream header checksum is wrong: its fields are used where plausible")
+            }
+            HeaderMissing => {
+                write!(f, "stream header is damaged: taken from the blocks that follow")
+            }
+            HeaderField { field, found, used } => {
+                write!(f, "stream header's {field} is {found}: {used} is used instead")
+            }
+            HeaderVersion { found, known } => write!(
+                f,
+                "stream format {found} is newer than {known}, which this reader knows: what was \
+                 added is skipped; \
+                 use a newer reader to see it"
+            ),
+            HeaderMajor { found, known } => write!(
+                f,
+                "stream format {found} cannot be read by this reader of {known}: the stream is \
+                 skipped; use a newer reader"
+            ),
+            StreamLimit => {
+                write!(f, "too many streams in one log: those from here on are not read")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with a block or part.
+    fn fmt_block(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FaultKind::*;
+        match self {
+            BlockMagic { size } => {
+                write!(f, "no block here: {size} bytes skipped to the next one")
+            }
+            BlockField { field, found } => {
+                write!(f, "block header's {field} is {found}: the block is skipped")
+            }
+            BlockChecksum { count } => {
+                write!(f, "block checksum is wrong: its {count} events are lost")
+            }
+            BlockForeign => write!(f, "block of another stream: skipped"),
+            BlockType { found } => write!(
+                f,
+                "block type {found} is unknown: all of its type are skipped; use a newer reader \
+                 to see them"
+            ),
+            BlockHole { size } => {
+                write!(
+                    f,
+                    "{size} bytes were never written: the host failed, or the program was stopped"
+                )
+            }
+            BlockCut { missing } => {
+                write!(f, "the log ends within this block: {missing} bytes are missing")
+            }
+            PartMagic { size } => {
+                write!(f, "no part of a block here: {size} bytes skipped to the next one")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with a registry, with events, or with the host.
+    fn fmt_event(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FaultKind::*;
+        match self {
+            Registry { index, what } => {
+                write!(f, "registry {index}: {what}: event types beyond are given by code only")
+            }
+            EventChain { size, lost } => {
+                write!(f, "event size {size} is wrong: {lost} older events of the block are lost")
+            }
+            EventCount { stated, found } => {
+                write!(f, "block says that it holds {stated} events, and holds {found}")
+            }
+            EventShort { code, size } => write!(
+                f,
+                "event of code {code:#06x} has {size} bytes, too few for its parameters: those \
+                 that fit are given"
+            ),
+            EventUnknown { registry, code } => write!(
+                f,
+                "code {code:#06x} is not in registry {registry}: its events are given without \
+                 parameters"
+            ),
+            Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
+            LabelLimit => {
+                write!(f, "too many strings or labels: some values are shown without their label")
+            }
+            Io { message } => write!(f, "cannot read: {message}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with an MPS log.
+    fn fmt_mps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FaultKind::*;
+        match self {
+            MpsVersion { found: Some(found), known } => write!(
+                f,
+                "written by telemetry version {found} of the Memory Pool System, and the \
+                 registry at hand is of {known}: \
+                 events are given by code only; to read them, hand over eventdef.h of version \
+                 {found}"
+            ),
+            MpsVersion { found: None, known } => write!(
+                f,
+                "the events do not fit telemetry version {known} of the Memory Pool System, and \
+                 the log does not say \
+                 which version wrote it: they are given by code only; to read them, hand over \
+                 that version's eventdef.h"
+            ),
+            MpsPlatform { used, others } => write!(
+                f,
+                "the log does not say which platform wrote it: read as {used}, may be {}",
+                others.join(" or ")
+            ),
+            Mps { what, size } => write!(f, "{what}: {size} bytes skipped"),
+            _ => Ok(()),
+        }
+    }
+}

@@ -276,10 +276,14 @@ fn a_log_of_another_version_is_read_by_that_versions_eventdef() {
         "{errors}"
     );
     let header = directory.path().join("eventdef.h");
-    let text = "#define EVENT_VERSION_MAJOR ((unsigned)3)\n#define EVENT_VERSION_MEDIAN 0\n\
-        #define EVENT_VERSION_MINOR 0\n#define EVENT_LIST(EVENT, X) EVENT(X, Init, 0x001d, TRUE, Arena)\n\
-        #define EVENT_Init_PARAMS(PARAM, X) PARAM(X, 0, U, major) PARAM(X, 1, U, median) \\\n\
-        PARAM(X, 2, U, a) PARAM(X, 3, U, b) PARAM(X, 4, U, c) PARAM(X, 5, U, d) PARAM(X, 6, W, e)\n";
+    let text = "\
+        #define EVENT_VERSION_MAJOR ((unsigned)3)\n\
+        #define EVENT_VERSION_MEDIAN 0\n\
+        #define EVENT_VERSION_MINOR 0\n\
+        #define EVENT_LIST(EVENT, X) EVENT(X, Init, 0x001d, TRUE, Arena)\n\
+        #define EVENT_Init_PARAMS(PARAM, X) PARAM(X, 0, U, a) PARAM(X, 1, U, b) \\\n\
+        PARAM(X, 2, U, c) PARAM(X, 3, U, d) PARAM(X, 4, U, e) PARAM(X, 5, U, f) \\\n\
+        PARAM(X, 6, W, g)\n";
     fs::write(&header, text).unwrap();
     let header = header.to_str().unwrap();
     let (found, _, _) = run(&["-v", "--order", "file", "--eventdef", header, &name]);

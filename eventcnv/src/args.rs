@@ -46,6 +46,7 @@ Examples:
   eventcnv --stats run.log            how much there is of what, and what was lost
   eventcnv --registry run.log         what types of event the log declares; what they mean
   xz -dc run.log.xz | eventcnv -      a log from standard input
+  eventcnv --eventdef eventdef.h old.log   a log of another version of the MPS
   eventcnv --completions bash > ~/.local/share/bash-completion/completions/eventcnv
 
 Environment:
@@ -92,6 +93,10 @@ pub(crate) struct Args {
     /// Count events and bytes by kind, event type and thread, and what was lost
     #[arg(long)]
     pub(crate) stats: bool,
+
+    /// The eventdef.h of the MPS that wrote the log, if it is not of telemetry version 2.0.0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) eventdef: Option<PathBuf>,
 
     /// Print completions for a shell
     #[arg(long, value_name = "SHELL")]

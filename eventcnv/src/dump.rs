@@ -53,8 +53,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         )),
         error => unread(error),
     })?;
+    let mps_registry = args.eventdef.as_deref().map(input::mps_registry).transpose();
+    let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
     let progress = Progress::default();
-    let log = Log::with_source(progress.watch(source), &Options::default()).map_err(unread)?;
+    let log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
     let labels = args.verbose >= 2 && !args.stats;
     let filter = select::filter(&args.kinds, &args.events, log.registries(), labels);
     let filter = filter.map_err(|what| Stop::Message(format!("{name}: {what}")))?;

@@ -34,6 +34,7 @@ pub use filter::{Filter, Pick};
 pub use label::{LABEL_COUNT_MAX, LABEL_SIZE_MAX, Labels};
 pub use log::{Account, Format, Log, Options, Stream};
 pub use merge::{Events, Order};
+pub use mps::HeaderError;
 pub use open::CACHE_SIZE_MAX;
 pub use registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
 pub use source::{FileSource, Source};

@@ -126,6 +126,8 @@ impl Indexer {
             let known = self.known.version;
             self.faults.push(offset, FaultKind::MpsVersion { found: found.version, known });
             registry.version = found.version.unwrap_or(known);
+            registry.doc = Box::default();
+            registry.kinds.clear();
             registry.event_types.clear();
         }
         if !found.alternatives.is_empty() {
@@ -193,8 +195,8 @@ impl Indexer {
         }
     }
 
-    /// Whether an event of unknown type can be one: clocks are near, and soon an event of a known
-    /// type follows, or the end. Of another version than the registry's all types are unknown.
+    /// Whether an event of unknown type can be one: clocks are near, and an event of a known type
+    /// follows, or the end, or so many that could be events that it cannot be chance.
     fn leads_on(&self, event: Head, rest: &[u8]) -> bool {
         let (mut event, mut rest) = (event, rest);
         let mut clock = if self.clock == 0 { event.clock } else { self.clock };
@@ -212,7 +214,7 @@ impl Indexer {
                 Fit::Wrong | Fit::Impossible => return false,
             }
         }
-        !self.is_registry_right
+        true
     }
 
     /// Adds an event to the open segment, which is ended before it would be too large.

@@ -13,6 +13,7 @@
 //! Design: `.req.port`, `.req.back` in `design/telemetry.md`.
 
 mod decode;
+mod header;
 mod index;
 mod platform;
 mod recognise;
@@ -20,4 +21,5 @@ mod recognise;
 mod tests;
 mod window;
 
+pub use header::HeaderError;
 pub(crate) use index::index;

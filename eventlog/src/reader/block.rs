@@ -66,19 +66,14 @@ pub(crate) fn decode(
     decoded.located.clear();
     decoded.first = segment.first;
     let is_part = segment.flags & PART != 0;
-    let Some(header) = header(&decoded.bytes) else {
-        let missing = u64::from(segment.size).saturating_sub(decoded.bytes.len() as u64);
-        return faults.push(segment.offset, FaultKind::BlockCut { missing });
-    };
+    // `.stream.tail`: what is missing counts as zero.
+    let there = decoded.bytes.len();
+    decoded.bytes.resize(segment.size as usize, 0);
+    let Some(header) = header(&decoded.bytes) else { return };
     let range = payload(&header, is_part);
     // `.read.sealed`: a wrong checksum costs the block.
     if header.is_sealed() && !is_intact(&header, &decoded.bytes, is_part) {
-        let missing = range.end.saturating_sub(decoded.bytes.len()) as u64;
-        let kind = match missing {
-            0 => FaultKind::BlockChecksum { count: header.count.get() },
-            _ => FaultKind::BlockCut { missing },
-        };
-        return faults.push(segment.offset, kind);
+        return faults.push(segment.offset, damage(&header, range.end, there));
     }
     let walk = Walk { offset: segment.offset, header: &header, registry, range };
     let end = if registry.platform.big_endian {
@@ -90,6 +85,15 @@ pub(crate) fn decode(
     decoded.first = walk.close(&end, &decoded.bytes, &mut decoded.located, faults);
     if segment.flags & TRIMMED != 0 {
         trim(segment, decoded);
+    }
+}
+
+/// What is wrong with a block or part whose checksum is wrong and whose payload ends at `end`, of which so many bytes are
+/// there.
+pub(crate) fn damage(header: &BlockHeader, end: usize, there: usize) -> FaultKind {
+    match end.saturating_sub(there) as u64 {
+        0 => FaultKind::BlockChecksum { count: header.count.get() },
+        missing => FaultKind::BlockCut { missing },
     }
 }
 

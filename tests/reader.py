@@ -128,7 +128,7 @@ class Stream:                                                             # 2.2
         order, at, top, chain = ">" if b.flags & BIG else "<", b.payload, b.payload + b.top - b.last, []
         while at < top:                                                   # .event.fill
             code, size, delta, new, before = unpack_from(order + "HHIQQ", take(at, 24))
-            if size < (8 if code else 24) or size % 8 or at + size > top:
+            if size < (8 if code else 24) or size % 8 or at + size > min(top, len(data)):
                 report(f"an event of size {size} ends the chain", at)     # .read.chain
                 break
             chain.append((code, size, delta, new, before, at))
@@ -196,5 +196,5 @@ for e in sorted(events.values()):                                         # .tim
     code = b"%4X" % e.code if e.registry < 2 else b"%d:%X" % (e.registry, e.code)
     sys.stdout.buffer.write(b" ".join([b"%016X %s" % (e.ticks, code), *parameters(e)]) + b"\n")
 for key, count in (highest - accounted - Counter(key[:2] for key in events)).items():  # .read.loss
-    report(f"{count} events of buffer {key[1]} lost")
+    report(f"{count} events of buffer {key[1]} lost", 0)
 sys.exit(1 if any(at is not None for _, at in reports) else 0)

@@ -35,11 +35,19 @@ pub const fn registry(name: &str, doc: &str, kinds: &[Kind], rows: &[Row], is_ru
     }
     check_kinds(kinds);
     let mut index = 0;
+    // Only a code that is not above all before it can be one of them: a list in ascending order
+    // is checked in one pass.
+    let mut code_highest = 0;
     while index < rows.len() {
         // A row without a name could not be read: an error has been given already.
         if !rows[index].event_type.name.is_empty() {
             check_row(&rows[index], kinds, is_runtime);
-            check_code_is_unique(rows, index);
+            let code = rows[index].event_type.code;
+            if code > code_highest {
+                code_highest = code;
+            } else {
+                check_code_is_unique(rows, index);
+            }
         }
         index += 1;
     }
@@ -55,6 +63,9 @@ const fn check_kinds(kinds: &[Kind]) {
         if name.len() > KIND_NAME_SIZE_MAX {
             who.says_size_max("its name", KIND_NAME_SIZE_MAX)
         }
+        if name.eq_ignore_ascii_case("all") {
+            who.says("that name stands for all kinds, in any case")
+        }
         if doc.is_empty() {
             who.says("it has no doc string")
         }
@@ -63,8 +74,8 @@ const fn check_kinds(kinds: &[Kind]) {
         }
         let mut other = 0;
         while other < index {
-            if is_equal(kinds[other].name, name) {
-                who.says("another kind has that name too")
+            if kinds[other].name.eq_ignore_ascii_case(name) {
+                who.says("another kind has that name too, in whatever case")
             }
             if kinds[other].index == number {
                 let what = who.then(": index ").number(number as usize);

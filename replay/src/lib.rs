@@ -8,3 +8,4 @@
 //! System, compile them into a workload without addresses or contents, and play it against
 //! other allocators, several times faster than the program that was recorded. This release holds the
 //! place of the crate in the workspace and no code. See `.replayer` in `design/telemetry.md`.
+#![forbid(unsafe_code)]

@@ -53,7 +53,7 @@ static STATE: Locked<State> =
     Locked::new(State { parts: None, parts_count: 0, registry_count: 0, copy: None });
 static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
 /// The number of the next block: its place.
-static PLACE: AtomicU64 = AtomicU64::new(1);
+static PLACE: AtomicU64 = AtomicU64::new(1); // `.stream.first`: place 0 is the header block's
 static PLINTH: OnceLock<&'static dyn Plinth> = OnceLock::new();
 static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use tests::programs::{eventcnv, lines, recording, run};
 
 fn recorder(words: &[&str], kinds: &str, log: &Path) -> Command {
@@ -87,7 +87,8 @@ fn an_unknown_kind_is_reported_once_with_those_there_are_and_the_known_ones_coun
 fn a_percent_p_in_the_name_of_the_log_is_the_process() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let pattern = directory.path().join("run-%p.log");
-    let mut child = recorder(&["kinds"], "all", &pattern).spawn().expect("recorder runs");
+    let mut command = recorder(&["kinds"], "all", &pattern);
+    let mut child = command.stdout(Stdio::null()).spawn().expect("recorder runs");
     let log = directory.path().join(format!("run-{}.log", child.id()));
     assert!(child.wait().expect("recorder ends").success());
     assert_eq!(names(&log).len(), 7);

@@ -5,9 +5,10 @@
 //!  10,000,000 events ──────┴▶ eventcnv [-v | -vv] [--order file] ─▶ /dev/null     best of runs
 //! ```
 //!
-//! Rows are `name ⇥ value ⇥ unit ⇥ ratio`: `dump-numeric` and its like are of a log of ours, with `-mps` of
-//! the log of the Memory Pool System; `-order-file` without the merge; `-memory` is the peak. The floor is
-//! reading the log and writing as many bytes as are printed. What the names mean: `README.md`, Benchmarks.
+//! Rows are `name ⇥ value ⇥ unit ⇥ ratio`: `dump-numeric` and its like are of a log of ours, with
+//! `-mps` of the log of the Memory Pool System; `-order-file` without the merge; `-memory` is the
+//! peak. The floor is reading the log and writing as many bytes as are printed. What the names mean:
+//! `README.md`, Measure it.
 
 mod log;
 #[path = "../../../telemetry/benches/recording/row.rs"]
@@ -24,9 +25,7 @@ use std::{env, fs};
 const RUN_COUNT: usize = 7;
 const OUR_EVENT_COUNT: u64 = 10_000_000;
 const MPS_SIZE: usize = 100_000_000;
-/// Events in `mpmss.log`.
-const MPMSS_EVENT_COUNT: u64 = 31_247;
-/// Tells a run of this program that it is to measure one form alone: its peak memory is that form's.
+/// Tells a run of this program that it is to measure one form alone, for its peak memory.
 const FORM: &str = "DUMP_BENCH_FORM";
 
 /// A form of the dump: its name, and the arguments that ask for it.
@@ -78,16 +77,20 @@ fn our_log() -> Log {
     Log { suffix: "", path, event_count: OUR_EVENT_COUNT }
 }
 
-/// The log of the Memory Pool System, repeated; made once.
+/// The log of the Memory Pool System, repeated; made once. The beginning of it is among the golden
+/// files; `MPMSS_LOG` names the whole, where that is to be measured.
 fn mps_log() -> Log {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps/mpmss.log");
-    let one = fs::read(&golden).expect("tests/golden/mps/mpmss.log is there");
-    let times = MPS_SIZE.div_ceil(one.len());
-    let path = directory().join("mpmss-repeated.log");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps/mpmss-cut.log");
+    let one = env::var_os("MPMSS_LOG").map_or(golden, PathBuf::from);
+    let bytes = fs::read(&one).unwrap_or_else(|error| panic!("{}: {error}", one.display()));
+    let times = MPS_SIZE.div_ceil(bytes.len());
+    let path = directory().join(format!("mps-{}.log", bytes.len()));
     if !path.exists() {
-        fs::write(&path, one.repeat(times)).expect("the target directory can be written");
+        fs::write(&path, bytes.repeat(times)).expect("the target directory can be written");
     }
-    Log { suffix: "-mps", path, event_count: MPMSS_EVENT_COUNT * times as u64 }
+    let output = command(&[], &one).output().expect("eventcnv can be run");
+    let event_count = output.stdout.iter().filter(|byte| **byte == b'\n').count() * times;
+    Log { suffix: "-mps", path, event_count: event_count as u64 }
 }
 
 fn measure_in_process_of_its_own(name: &str) -> String {

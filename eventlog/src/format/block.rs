@@ -94,7 +94,8 @@ const _: () = assert!(core::mem::offset_of!(BlockHeader, last) == 24);
 const _: () = assert!(core::mem::offset_of!(BlockHeader, sync_ticks) == 80);
 
 impl BlockHeader {
-    /// A header of this platform and version, with every other field zero: not sealed, no checksum.
+    /// A header of this platform and version, with every other field zero (`.reserved`): not sealed,
+    /// no checksum.
     pub fn native(block_type: BlockType, block_size_log2: u8) -> BlockHeader {
         let mut header = BlockHeader::zeroed();
         header.magic = BLOCK_MAGIC;
@@ -105,7 +106,8 @@ impl BlockHeader {
         header
     }
 
-    /// The checksum that the header should have, with these bytes at [last, top) (`.block.crc`).
+    /// The checksum that the header should have, with these bytes at [last, top): CRC-32C (`.crc`,
+    /// `.block.crc`).
     pub fn checksum(&self, payload: &[u8]) -> u32 {
         let mut copy = *self;
         copy.crc = U32le::new(0);

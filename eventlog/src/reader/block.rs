@@ -36,8 +36,8 @@ pub(crate) fn platform(header: &BlockHeader) -> Platform {
     Platform::stream(header.flags & BIG_ENDIAN != 0, word_size)
 }
 
-/// Where in a block's or part's bytes the events are: [last, top) in a block; after the header in a part
-/// (`.parts.payload`).
+/// Where in a block's or part's bytes the events are: [last, top) in a block (`.block.last`); after the
+/// header in a part (`.parts.payload`).
 pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<usize> {
     let start = if is_part { header_size(header) } else { header.last.get() as usize };
     start..start.saturating_add(header.payload_size())
@@ -75,7 +75,9 @@ pub(crate) fn decode(
     if header.is_sealed() && !is_intact(&header, &decoded.bytes, is_part) {
         return faults.push(segment.offset, damage(&header, range.end, there));
     }
-    let walk = Walk { offset: segment.offset, header: &header, registry, range };
+    // `.read.chain`: an event that goes beyond the end of the log ends the chain.
+    let limit = there.min(range.end);
+    let walk = Walk { offset: segment.offset, header: &header, registry, range, limit };
     let end = if registry.platform.big_endian {
         walk.run::<true>(&decoded.bytes, &mut decoded.located, faults)
     } else {
@@ -114,6 +116,8 @@ struct Walk<'a> {
     header: &'a BlockHeader,
     registry: &'a Registry,
     range: std::ops::Range<usize>,
+    /// No event goes beyond this.
+    limit: usize,
 }
 
 /// How a walk ended.
@@ -153,7 +157,7 @@ impl Walk<'_> {
         located: &mut Vec<Located>,
         faults: &mut Faults,
     ) -> End {
-        let bytes = bytes.get(..self.range.end.min(bytes.len())).unwrap_or_default();
+        let bytes = bytes.get(..self.limit.min(bytes.len())).unwrap_or_default();
         // The count is not to be trusted: no more room than the bytes can fill.
         let most = (self.header.count.get() as usize).min(self.range.len() / 8);
         located.reserve(most);
@@ -208,7 +212,7 @@ impl Walk<'_> {
     fn close(&self, end: &End, bytes: &[u8], located: &mut [Located], faults: &mut Faults) -> u64 {
         let found = located.len() as u64;
         let stated = self.header.count.get();
-        let first = self.header.first.get();
+        let first = self.header.first.get(); // `.block.first`
         if let Some((at, size)) = end.broken {
             // `.read.chain`: what is nearer to *last* stands, numbered down from the newest.
             let lost = u64::from(stated).saturating_sub(found);
@@ -231,7 +235,7 @@ impl Walk<'_> {
         first
     }
 
-    /// Gives the events below `top` their ticks again, from the oldest on: `base` is in force there.
+    /// Gives the events below `top` their ticks again, from the oldest on (`.block.base`): `base` is in force there.
     #[cold]
     fn rebase(&self, bytes: &[u8], located: &mut [Located], mut base: u64, mut top: usize) {
         let big = self.registry.platform.big_endian;

@@ -165,6 +165,7 @@ fn settle(
     let log2_range = BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX;
     let log2 = evidence.map(|block| block.block_size_log2).filter(|log2| log2_range.contains(log2));
     let log2 = log2.or(block_size_log2(header)).unwrap_or(BLOCK_SIZE_LOG2_MIN);
+    // `.header.block-size`
     replace("block size", u64::from(header.block_size.get()), 1 << log2);
     let header_size = usize::from(header.header_size.get());
     let is_size_right = header_size >= STREAM_HEADER_SIZE
@@ -174,6 +175,7 @@ fn settle(
     let parts_at = if is_size_right { header_size } else { STREAM_HEADER_SIZE };
     replace("header size", header_size as u64, parts_at as u64);
     let platform = evidence.map(block::platform).unwrap_or_else(|| {
+        // `.header.word`
         let word_size = if header.word_size == 4 { 4 } else { 8 };
         replace("word size", u64::from(header.word_size), u64::from(word_size));
         Platform::stream(big_endian(header).unwrap_or(false), word_size)

@@ -21,7 +21,8 @@ use std::collections::binary_heap::PeekMut;
 /// The order in which events are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By ticks; of equal ticks, by buffer and number (`.time.order`).
+    /// By ticks, whatever the order in a buffer (`.event.monotone`); of equal ticks, by buffer and
+    /// number (`.time.order`).
     #[default]
     Time,
     /// As in the file: block by block, in each the oldest event first; in an MPS log, by offset.

@@ -27,6 +27,7 @@ mod registry;
 mod segment;
 mod source;
 mod stream;
+mod time;
 
 pub use event::{Event, Params, Value};
 pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
@@ -37,3 +38,4 @@ pub use merge::{Events, Order};
 pub use open::CACHE_SIZE_MAX;
 pub use registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
 pub use source::{FileSource, Source};
+pub use time::WallTime;

@@ -7,7 +7,8 @@
 //!  writer   the same, but a thread that polls does the writing
 //! ```
 //!
-//! Raw pointers, because a floor that checks bounds would be too high. Names: `README.md`, Benchmarks.
+//! Raw pointers, because a floor that checks bounds would be too high.
+//! Names: `README.md`, Measure it.
 #![expect(unsafe_code, reason = "the counter, and stores that nothing checks")]
 
 use std::cell::Cell;
@@ -179,7 +180,7 @@ fn write_block(next: usize) {
     // SAFETY: F3; `begin` was called on this thread.
     let ring = unsafe { &*RING.get() };
     let from = next.wrapping_sub(BLOCK_SIZE) & ring.mask;
-    // SAFETY: F1: the block before `next` lies within the ring, and this thread alone stores into it.
+    // SAFETY: F1: the block before `next` lies within the ring; this thread alone stores there.
     let block = unsafe {
         std::slice::from_raw_parts(ring.bytes.byte_add(from).cast::<u8>().cast_const(), BLOCK_SIZE)
     };

@@ -350,7 +350,7 @@ fn what_the_header_and_the_registry_say_is_what_was_written() {
 
 /// `.time.sync`, `.time.interpolate`, `.block.sync`
 #[test]
-fn wall_time_is_interpolated_between_syncs_and_never_beyond_them() {
+fn wall_time_is_interpolated_between_syncs_and_beyond_them_marked_as_assumed() {
     let mut writer = writer();
     let mut ring = Ring::new(&WORDS, POOL, 100);
     for (n, (ticks, realtime)) in [(1000, 50_000), (3000, 51_000)].into_iter().enumerate() {
@@ -361,6 +361,8 @@ fn wall_time_is_interpolated_between_syncs_and_never_beyond_them() {
     }
     let log = Log::from_source(writer.bytes()).unwrap();
     let [stream] = log.streams() else { panic!("one stream") };
-    let wall = [1000, 1500, 2000, 3000, 3001].map(|ticks| stream.realtime(ticks));
-    assert_eq!(wall, [Some(50_000), Some(50_250), Some(50_500), Some(51_000), None]);
+    let wall = [1000, 1500, 2000, 3000].map(|ticks| stream.wall_time(ticks).unwrap());
+    assert_eq!(wall.map(|wall| wall.realtime), [50_000, 50_250, 50_500, 51_000]);
+    assert!(wall[..3].iter().all(|wall| !wall.is_extrapolated));
+    assert!(stream.wall_time(3001).unwrap().is_extrapolated);
 }

@@ -215,23 +215,6 @@ fn eras(streams: &[Stream]) -> Vec<u16> {
 }
 
 impl Stream {
-    /// The wall time of some ticks, in ns since the Unix epoch: interpolated between the clock
-    /// syncs before and after (`.time.interpolate`). None before the first and after the last: a
-    /// rate is never extrapolated.
-    pub fn realtime(&self, ticks: u64) -> Option<u64> {
-        let after = self.syncs.partition_point(|sync| sync.ticks < ticks);
-        let next = self.syncs.get(after)?;
-        if next.ticks == ticks {
-            return Some(next.realtime);
-        }
-        let last = self.syncs.get(after.checked_sub(1)?)?;
-        let part = u128::from(ticks - last.ticks);
-        let whole = u128::from(next.ticks - last.ticks);
-        let span = u128::from(next.realtime.checked_sub(last.realtime)?);
-        let passed = u64::try_from(span * part / whole).ok()?;
-        last.realtime.checked_add(passed)
-    }
-
     /// Keeps a clock sync; of too many, every second one.
     pub(crate) fn add_sync(&mut self, sync: ClockSync) {
         if self.syncs.len() >= SYNC_COUNT_MAX {

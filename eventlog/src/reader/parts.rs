@@ -20,15 +20,21 @@ use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STRE
 const EFFORT: usize = 16;
 
 impl Indexer<'_> {
-    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Gives the end of
-    /// the last one that is of this stream.
-    pub(crate) fn parts(&mut self, grid: Grid, offset: u64, bytes: &[u8], mut at: usize) -> usize {
+    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Of its bytes only
+    /// so many are there. Gives the end of the last part that is of this stream.
+    pub(crate) fn parts(
+        &mut self,
+        grid: Grid,
+        offset: u64,
+        bytes: &[u8],
+        there: usize,
+        mut at: usize,
+    ) -> usize {
         let mut effort = bytes.len().saturating_mul(EFFORT);
         let mut end = at.min(bytes.len());
         while let Some(rest) = bytes.get(at..) {
             let start = offset.saturating_add(at as u64);
-            let is_short = (bytes.len() as u64) < grid.block_size;
-            if (rest.len() < BLOCK_HEADER_SIZE && !is_short) || head::is_sound(rest) {
+            if rest.len() < BLOCK_HEADER_SIZE || head::is_sound(rest) {
                 break; // Whoever walks the blocks sees what comes.
             }
             if let Some(header) = head::part(rest) {
@@ -52,10 +58,13 @@ impl Indexer<'_> {
             if is_zero && (next.is_none() || self.next_stream.is_some()) {
                 break;
             }
-            let skipped = next.unwrap_or(bytes.len()).saturating_sub(at) as u64;
-            let is_last = is_short && next.is_none();
-            let hole = FaultKind::BlockHole { size: skipped };
-            self.faults.push(start, if is_zero { hole } else { damage(rest, skipped, is_last) });
+            let size = next.unwrap_or(there).saturating_sub(at) as u64;
+            let kind = if is_zero {
+                FaultKind::BlockHole { size }
+            } else {
+                damage(rest, size, there.saturating_sub(at))
+            };
+            self.faults.push(start, kind);
             match next {
                 Some(next) if self.next_stream.is_none() => at = next,
                 _ => break,
@@ -99,18 +108,15 @@ impl Indexer<'_> {
 }
 
 /// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`)
-/// that begins these bytes.
-fn damage(rest: &[u8], skipped: u64, is_last: bool) -> FaultKind {
-    let is_part = rest.starts_with(&BLOCK_MAGIC);
-    let header = block::header(rest).filter(|_| is_part);
-    let end = header.as_ref().map_or(BLOCK_HEADER_SIZE, |header| block::payload(header, true).end);
-    let missing = end.saturating_sub(rest.len()) as u64;
-    match header {
-        _ if is_last && is_part && missing > 0 => FaultKind::BlockCut { missing },
-        Some(header) if header.block_type == BlockType::Events as u8 => {
-            FaultKind::BlockChecksum { count: header.count.get() }
-        }
-        _ => FaultKind::PartMagic { size: skipped },
+/// that begins these bytes, of which so many are there.
+fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
+    let header = block::header(rest).filter(|header| header.magic == BLOCK_MAGIC);
+    let Some(header) = header else { return FaultKind::PartMagic { size: skipped } };
+    let end = block::payload(&header, true).end;
+    if header.block_type == BlockType::Events as u8 || (there < end && end < rest.len()) {
+        block::damage(&header, end.min(rest.len()), there)
+    } else {
+        FaultKind::PartMagic { size: skipped }
     }
 }
 

@@ -1,19 +1,105 @@
-//! Damage costs what the format says it costs, and no more: never a panic, a hang, or memory out of
-//! proportion.
+//! Damage costs what the format says it costs, and no more: never a panic, a hang, or memory out of proportion.
 //!
 //! ```text
-//!  a small log ── cut │ flip │ splice │ forge ──▶ Log ──▶ the events that can be had,
-//!                                                         faults with their offsets
+//!  a small log ── cut │ flip │ splice │ forge ──▶ Log ──▶ the events that can be had, faults with their offsets
 //! ```
 
 use eventlog::reader::{Fault, FaultKind, Filter, Log, OpenError, Order, Value as Read};
 use proptest::prelude::*;
 use tests::naive::{self, BlockFields, Buffer, Platform, Ring, Value, Writer};
 
-#[path = "damage/small.rs"]
-mod small;
+const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+const NOBODY: Buffer = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
+const B: usize = 4096;
 
-use small::{B, NOBODY, WORDS, buffer, kinds, read, ring, small, words, writer};
+/// An event, by what the block alone says of it: buffer, number, ticks, code.
+type Identity = (u32, u64, u64, u16);
+
+/// The small log: where each event ends up, and the bytes.
+struct Small {
+    bytes: Vec<u8>,
+    /// The stretch that each event's block or part takes, and the event.
+    events: Vec<(std::ops::Range<usize>, Identity)>,
+    /// Where the parts block begins.
+    parts: usize,
+}
+
+fn words(n: u64) -> Vec<Value> {
+    vec![Value::P(n), Value::A(n), Value::W(n)]
+}
+
+fn buffer(index: u32) -> Buffer {
+    Buffer { buffer: index, registry: 1, kind: 1, thread: 1 }
+}
+
+fn writer() -> Writer {
+    let mut writer = Writer::new(WORDS, [3; 16], [9; 16]);
+    writer.registry(1, naive::KINDS, naive::TYPES, 300);
+    writer
+}
+
+/// A ring with these events.
+fn ring(index: u32, base: u64, ticks: std::ops::Range<u64>) -> Ring {
+    let mut ring = Ring::new(&WORDS, buffer(index), base);
+    for ticks in ticks {
+        assert!(ring.record(&WORDS, ticks, 2, &words(ticks)));
+    }
+    ring
+}
+
+/// Header block, three event blocks, a parts block with three event parts and an end part.
+fn small() -> Small {
+    let mut writer = writer();
+    let mut events = Vec::new();
+    for index in 0..3 {
+        let start = 1000 * u64::from(index);
+        ring(index, start, start..start + 5).write(&mut writer, true);
+        let block = B * (index as usize + 1)..B * (index as usize + 2);
+        events.extend((0..5).map(|n| (block.clone(), (index, n, start + n, 2))));
+    }
+    writer.head.resize(B, 0); // So that parts go into a block of their own.
+    let parts = 4 * B;
+    let mut at = parts + 128;
+    for index in 3..6 {
+        let start = 1000 * u64::from(index);
+        ring(index, start, start..start + 2).flush(&mut writer);
+        let part = at..at + 128 + 64;
+        at = part.end;
+        events.extend((0..2).map(|n| (part.clone(), (index, n, start + n, 2))));
+    }
+    writer.end();
+    Small { bytes: writer.bytes(), events, parts }
+}
+
+/// All events of a log in both orders, and all faults. Each event has been looked at whole.
+fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
+    let log = Log::from_source(bytes)?;
+    let mut faults: Vec<Fault> = log.faults().iter().cloned().collect();
+    let mut all = Vec::new();
+    for order in [Order::Time, Order::File] {
+        let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            assert!(event.bytes.len() >= 8);
+            assert!(event.params().count() <= 5);
+            found.push((event.buffer, event.number, event.ticks, event.code()));
+        }
+        if order == Order::File {
+            faults.extend(events.faults().iter().cloned());
+        }
+        found.sort();
+        all.push(found);
+    }
+    assert_eq!(all[0], all[1], "both orders give the same events");
+    for fault in &faults {
+        assert!(fault.to_string().starts_with(&format!("offset {}: ", fault.offset)));
+    }
+    Ok((all.swap_remove(0), faults))
+}
+
+fn kinds(faults: &[Fault]) -> Vec<&FaultKind> {
+    faults.iter().map(|fault| &fault.kind).collect()
+}
 
 /// `.stream.tail`, `.write.torn`, `.stream.grow`, `.read.end`
 #[test]
@@ -41,10 +127,9 @@ fn a_log_cut_anywhere_gives_every_event_whose_block_or_part_is_whole() {
     }
 }
 
-/// `.block.crc`, `.read.sealed`, `.parts.sealed`, `.parts.header`, `.parts.chain`,
-/// `.read.header-damage`, `.read.no-magic`, `.read.resync`, `.header.crc`, `.header.magic`,
-/// `.header.order`, `.header.word`, `.block.magic`, `.block.stream`, `.crc`, `.event.unknown`,
-/// `.part.registry-before`, `.part.end`
+/// `.block.crc`, `.read.sealed`, `.parts.sealed`, `.parts.header`, `.parts.chain`, `.read.header-damage`, `.read.no-magic`,
+/// `.read.resync`, `.header.crc`, `.header.magic`, `.header.order`, `.header.word`, `.block.magic`, `.block.stream`,
+/// `.crc`, `.event.unknown`, `.part.registry-before`, `.part.end`
 #[test]
 fn a_flipped_byte_costs_at_most_its_block_or_part() {
     let small = small();
@@ -68,11 +153,6 @@ fn a_flipped_byte_costs_at_most_its_block_or_part() {
             assert!(found.len() == all.len() || !faults.is_empty(), "{offset}: lost in silence");
         }
     }
-}
-
-/// A byte, often one that means something in a chain of events.
-fn byte() -> impl Strategy<Value = u8> {
-    prop_oneof![Just(0u8), Just(8), Just(24), any::<u8>()]
 }
 
 proptest! {
@@ -113,7 +193,7 @@ proptest! {
     #[test]
     fn an_open_block_may_hold_anything(
         last in 0u32..5000, top in 0u32..5000, count: u32, first: u64, base: u64, base_last: u64,
-        payload in prop::collection::vec(byte(), 0..3900),
+        payload in prop::collection::vec(prop_oneof![Just(0u8), Just(8), Just(24), any::<u8>()], 0..3900),
     ) {
         let mut writer = writer();
         let fields = BlockFields {
@@ -419,8 +499,7 @@ fn strings_that_are_not_utf8_and_sorts_that_are_not_known_are_read_over() {
     assert_eq!(events.next().unwrap().param("a"), Some(Read::P(1)));
 }
 
-/// Every eighth byte may begin a part that is as long as what is left: checking all of them would
-/// take for ever.
+/// Every eighth byte may begin a part that is as long as what is left: checking all of them would take for ever.
 #[test]
 fn a_block_made_of_magics_is_given_up_soon() {
     let platform = Platform { block_size_log2: 20, ..WORDS };
@@ -439,8 +518,7 @@ fn a_block_made_of_magics_is_given_up_soon() {
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
-/// `.event.identity`, `.read.sealed`: what was flushed before stands in for a block that is
-/// damaged.
+/// `.event.identity`, `.read.sealed`: what was flushed before stands in for a block that is damaged.
 #[test]
 fn parts_give_the_events_of_a_block_that_is_damaged() {
     let mut writer = writer();
@@ -488,8 +566,7 @@ fn a_block_whose_magic_is_not_stored_yet_is_not_there() {
     assert_eq!(kinds(&faults), [&FaultKind::BlockHole { size: B as u64 }]);
 }
 
-/// `.time.order`: ticks of different boots do not compare, so that streams are given one after the
-/// other.
+/// `.time.order`: ticks of different boots do not compare, so that streams are given one after the other.
 #[test]
 fn streams_of_different_boots_are_not_mixed() {
     let stream = |uuid: u8, boot: u8| {

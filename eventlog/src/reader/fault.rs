@@ -1,13 +1,11 @@
 //! Faults: what was found wrong in a log, where, what it costs, and what to do.
 //!
 //! ```text
-//!  Fault = offset + kind ── Display (fault/text.rs) ──▶ "offset 196608: block checksum is …"
+//!  Fault = offset + kind ── Display (fault_text.rs) ──▶ "offset 196608: block checksum is …"
 //! ```
 //!
 //! A fault never stops the reading. What cannot be read at all is an [`OpenError`]. Design:
 //! `.read.*` in `design/format.md`.
-
-mod text;
 
 use eventdef::Version;
 use std::collections::HashSet;
@@ -186,6 +184,12 @@ impl Fault {
                 | LabelLimit
                 | MpsPlatform { .. }
         )
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {}: {}", self.offset, self.kind)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Filter: kinds, event types by name or number
-//!    └──▶ per registry: a mask of kinds, an action for each row
+//!    └──▶ Plan, per registry: a mask of kinds, an action for each row
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Source ── index: headers only ──▶ [Segment] + [Registry] + [Fault]
-//!                                      │ order: time (heap of open segments, a cache) or file
+//!                                      │ order: time (heap of open segments, cache of a fixed size) or file
 //!                                      ▼
 //!                                   Event<'_>, one at a time
 //! ```
@@ -14,6 +14,7 @@ mod encoding;
 mod entry;
 mod event;
 mod fault;
+mod fault_text;
 mod filter;
 mod head;
 mod identity;
@@ -27,6 +28,7 @@ mod registry;
 mod segment;
 mod source;
 mod stream;
+mod time;
 
 pub use event::{Event, Params, Value};
 pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
@@ -38,3 +40,4 @@ pub use mps::HeaderError;
 pub use open::CACHE_SIZE_MAX;
 pub use registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
 pub use source::{FileSource, Source};
+pub use time::WallTime;

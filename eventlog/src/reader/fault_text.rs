@@ -1,19 +1,13 @@
-//! What a fault is in words: what, where, what was lost, and what can be done.
+//! What faults say: each what was found, what it costs, and what to do where anything can be done.
 //!
 //! ```text
-//!  Fault ──▶ "offset 196608: block checksum is wrong: its 2044 events are lost"
+//!  FaultKind ── Display ──▶ "block checksum is wrong: its 2044 events are lost"
 //! ```
 //!
-//! Rules: section 3.3 of `design/format.md`.
+//! Design: `.read.*` in `design/format.md`.
 
-use super::{Fault, FaultKind};
+use super::fault::FaultKind;
 use std::fmt;
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "offset {}: {}", self.offset, self.kind)
-    }
-}
 
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,31 +18,19 @@ impl fmt::Display for FaultKind {
             | HeaderField { .. }
             | HeaderVersion { .. }
             | HeaderMajor { .. }
-            | StreamLimit => self.fmt_header(f),
-            BlockMagic { .. }
-            | BlockField { .. }
-            | BlockChecksum { .. }
-            | BlockForeign
-            | BlockType { .. }
-            | BlockHole { .. }
-            | BlockCut { .. }
-            | PartMagic { .. } => self.fmt_block(f),
-            MpsVersion { .. } | MpsPlatform { .. } | Mps { .. } => self.fmt_mps(f),
-            Registry { .. }
-            | EventChain { .. }
-            | EventCount { .. }
-            | EventShort { .. }
-            | EventUnknown { .. }
+            | Registry { .. }
             | Lost { .. }
             | LabelLimit
-            | Io { .. } => self.fmt_event(f),
+            | Io { .. } => self.fmt_stream(f),
+            MpsVersion { .. } | MpsPlatform { .. } | Mps { .. } => self.fmt_mps(f),
+            _ => self.fmt_block(f),
         }
     }
 }
 
 impl FaultKind {
-    /// What is wrong with a stream.
-    fn fmt_header(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// What is wrong with a stream as a whole.
+    fn fmt_stream(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use FaultKind::*;
         match self {
             HeaderChecksum => {
@@ -71,17 +53,25 @@ impl FaultKind {
                 "stream format {found} cannot be read by this reader of {known}: the stream is \
                  skipped; use a newer reader"
             ),
-            StreamLimit => {
-                write!(f, "too many streams in one log: those from here on are not read")
+            Registry { index, what } => {
+                write!(f, "registry {index}: {what}: event types beyond are given by code only")
             }
+            Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
+            LabelLimit => {
+                write!(f, "too many strings or labels: some values are shown without their label")
+            }
+            Io { message } => write!(f, "cannot read: {message}"),
             _ => Ok(()),
         }
     }
 
-    /// What is wrong with a block or part.
+    /// What is wrong with a block, a part, or the events in it.
     fn fmt_block(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use FaultKind::*;
         match self {
+            StreamLimit => {
+                write!(f, "too many streams in one log: those from here on are not read")
+            }
             BlockMagic { size } => {
                 write!(f, "no block here: {size} bytes skipped to the next one")
             }
@@ -109,17 +99,6 @@ impl FaultKind {
             PartMagic { size } => {
                 write!(f, "no part of a block here: {size} bytes skipped to the next one")
             }
-            _ => Ok(()),
-        }
-    }
-
-    /// What is wrong with a registry, with events, or with the host.
-    fn fmt_event(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use FaultKind::*;
-        match self {
-            Registry { index, what } => {
-                write!(f, "registry {index}: {what}: event types beyond are given by code only")
-            }
             EventChain { size, lost } => {
                 write!(f, "event size {size} is wrong: {lost} older events of the block are lost")
             }
@@ -136,30 +115,39 @@ impl FaultKind {
                 "code {code:#06x} is not in registry {registry}: its events are given without \
                  parameters"
             ),
-            Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
-            LabelLimit => {
-                write!(f, "too many strings or labels: some values are shown without their label")
-            }
-            Io { message } => write!(f, "cannot read: {message}"),
-            _ => Ok(()),
+            // Named, so that a new kind of fault must be given its words.
+            HeaderChecksum
+            | HeaderMissing
+            | HeaderField { .. }
+            | HeaderVersion { .. }
+            | HeaderMajor { .. }
+            | Registry { .. }
+            | Lost { .. }
+            | LabelLimit
+            | Io { .. }
+            | MpsVersion { .. }
+            | MpsPlatform { .. }
+            | Mps { .. } => Ok(()),
         }
     }
 
-    /// What is wrong with an MPS log.
+    /// What is wrong with a raw MPS stream.
     fn fmt_mps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use FaultKind::*;
         match self {
             MpsVersion { found: Some(found), known } => write!(
                 f,
                 "written by telemetry version {found} of the Memory Pool System, and the \
-                 registry at hand is of {known}: events are given by code only; to read them, \
-                 hand over eventdef.h of version {found} (eventcnv --eventdef)"
+                 registry at hand is of {known}: \
+                 events are given by code only; to read them, hand over eventdef.h of version \
+                 {found} (eventcnv --eventdef)"
             ),
             MpsVersion { found: None, known } => write!(
                 f,
                 "the events do not fit telemetry version {known} of the Memory Pool System, and \
-                 the log does not say which version wrote it: they are given by code only; to \
-                 read them, hand over that version's eventdef.h (eventcnv --eventdef)"
+                 the log does not say \
+                 which version wrote it: they are given by code only; to read them, hand over \
+                 that version's eventdef.h (eventcnv --eventdef)"
             ),
             MpsPlatform { used, others } => write!(
                 f,

@@ -7,14 +7,17 @@
 //! The best run is the one that was disturbed least. Names: `README.md`, Measure it.
 
 use crate::floor::ticks;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Events in a run.
-pub(crate) const EVENT_COUNT: u64 = 500_000;
+/// Events in a run: about a millisecond, so that some runs are not disturbed even on a busy machine.
+pub(crate) const EVENT_COUNT: u64 = 100_000;
 /// Runs of each thing, after one to warm up.
-pub(crate) const RUN_COUNT: usize = 21;
+pub(crate) const RUN_COUNT: usize = 101;
+/// Events in a run whose calls are timed one by one, and runs.
+const TAIL_EVENT_COUNT: usize = 500_000;
+const TAIL_RUN_COUNT: usize = 11;
 
 /// Runs two things in turn; the best time of each, in ns for one event.
 pub(crate) fn in_turn(mut a: impl FnMut(), mut b: impl FnMut()) -> (f64, f64) {
@@ -64,11 +67,15 @@ fn threads(
     begin: &(impl Fn() + Sync),
     record: &(impl Fn(u64, u64, u64) + Sync),
 ) -> f64 {
-    let barrier = Barrier::new(count);
+    let arrived = AtomicUsize::new(0);
     let body = || {
         begin();
         run(record);
-        barrier.wait();
+        // They start at once, without being woken.
+        arrived.fetch_add(1, Ordering::AcqRel);
+        while arrived.load(Ordering::Acquire) < count {
+            std::hint::spin_loop();
+        }
         let start = Instant::now();
         run(record);
         (start, Instant::now())
@@ -93,9 +100,9 @@ pub(crate) fn tails(
     mut b: impl FnMut(u64, u64, u64),
 ) -> ([f64; 5], [f64; 5]) {
     let mut best = ([f64::INFINITY; 5], [f64::INFINITY; 5]);
-    let mut times = vec![0u32; EVENT_COUNT as usize];
+    let mut times = vec![0u32; TAIL_EVENT_COUNT];
     let rate = ticks_per_ns();
-    for _ in 0..=RUN_COUNT / 2 {
+    for _ in 0..TAIL_RUN_COUNT {
         lower(&mut best.0, tail(&mut a, &mut times, rate));
         lower(&mut best.1, tail(&mut b, &mut times, rate));
     }

@@ -37,7 +37,7 @@ pub(crate) fn id() -> [u8; 8] {
     UUID[0].load(Ordering::Relaxed).to_ne_bytes()
 }
 
-/// The header of the stream, as it begins now (`.header.once`).
+/// The header of the stream, as it begins now (`.header.once`, `.header.names`).
 pub(crate) fn header() -> StreamHeader {
     let mut header = StreamHeader::native(memory::block_size_log2());
     header.uuid = uuid();

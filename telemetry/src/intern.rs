@@ -11,8 +11,8 @@
 
 use crate::losses::{self, Cause, Counts, Losses};
 use crate::memory::{Block, Blocks, Claim, Custody};
+use crate::outlet::{Outlet, Progress};
 use crate::registration::{self, Registered};
-use crate::ring::{Outlet, Progress};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
 use crate::{clock, identity, memory};
@@ -122,6 +122,11 @@ fn record_discarded(entry: &Entry) {
     });
 }
 
+/// Events of the store were put into parts that the host did not take.
+pub(crate) fn count_unwritten(count: u64) {
+    COUNTS.discard(Cause::Io, count);
+}
+
 /// Records an event of registry 0; false if it was discarded, and counted.
 fn record<E: Event>(entry: &Entry, event: E) -> bool {
     let size = event.size();
@@ -182,6 +187,7 @@ impl Store {
         });
         let ticks = clock::ticks().max(self.ticks);
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
+        // Buffer 0, thread 0 (`.store.thread0`), and the one kind of registry 0.
         header.stream = identity::id();
         header.sequence = (self.block_count as u64).into();
         header.first = first.into();
@@ -235,7 +241,7 @@ impl Store {
     fn send_open(&mut self, entry: &Entry) {
         let Some(block) = self.newest() else { return };
         let told = COUNTS.sum();
-        if self.progress.is_all_of(block) && told == self.told {
+        if self.progress.missing_of(block) == 0 && told == self.told {
             return;
         }
         let outlet = Outlet { entry, custody: &self.custody, counts: &COUNTS };

@@ -22,6 +22,7 @@ mod intern;
 mod losses;
 mod memory;
 mod names;
+mod outlet;
 mod parts;
 mod plinth;
 mod record;

@@ -253,14 +253,14 @@ impl Block {
         bytemuck::cast(words)
     }
 
-    /// Stores the clock sync of a block that nothing more is recorded into.
+    /// Stores the clock sync of a block that nothing more is recorded into (`.block.sync`).
     pub(crate) fn put_sync(self, sync: ClockSync) {
         let mut header = self.header();
         header.set_sync(sync);
         self.put_header(&header);
     }
 
-    /// *last* and *count*.
+    /// *last* and *count* (`.block.last`, `.block.count`).
     pub(crate) fn state(self) -> (u32, u32) {
         let state = u64::from_le(self.word(STATE_WORD).load(Ordering::Acquire));
         (state as u32, (state >> 32) as u32)
@@ -329,7 +329,8 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Puts code, size and delta.
+    /// Puts code, size and delta, in this platform's byte order (`.event.code`, `.event.size`,
+    /// `.event.delta`, `.event.order`).
     #[inline(always)]
     pub(crate) fn put_header(&mut self, code: u16, delta: u32) {
         let header = EventHeader { code, size: self.size as u16, delta };

@@ -12,150 +12,24 @@
 //! behind which lies `Custody`. Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`;
 //! `.write`, `.part.events` in `design/format.md`.
 
-use crate::chain;
-use crate::losses::{Cause, Counts, Losses};
+use crate::losses::{Counts, Losses};
 use crate::memory::{Block, Blocks, Custody, Link};
+use crate::outlet::{Outlet, Progress};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
 use crate::{clock, identity, memory, writer};
-use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use eventdef::Control;
-use eventlog::format::{BlockHeader, BlockType, ClockSource, SEALED, U32le};
+use eventlog::format::{BlockHeader, BlockType, ClockSource};
 
 /// Blocks of a ring, at most.
 pub const BLOCK_COUNT_MAX: usize = 64;
-/// A block of which no more than this part is not in the stream yet goes out as a part: one in so
-/// many.
-const PART_FRACTION: usize = 4;
-
 /// Who a buffer is: the fields of its block headers that stay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) registry: u16,
     pub(crate) kind: u8,
     pub(crate) buffer: u32,
-}
-
-/// What of a block is in the stream already, as parts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
-    /// The block that this is about.
-    sequence: u64,
-    /// [last, top) is in the stream; 0: nothing yet is known of the block.
-    last: u32,
-    /// Events in there.
-    count: u32,
-    /// The base in force at `last`.
-    base: u64,
-}
-
-impl Progress {
-    /// Of no block.
-    pub(crate) const NONE: Progress = Progress { sequence: 0, last: 0, count: 0, base: 0 };
-
-    /// Whether the stream has all events of a block.
-    pub(crate) fn is_all_of(&self, block: Block) -> bool {
-        self.of(&block.header()).count == block.state().1
-    }
-
-    /// Of the block with this header: what was noted, or nothing.
-    fn of(&self, header: &BlockHeader) -> Progress {
-        let sequence = header.sequence.get();
-        if self.sequence == sequence && self.last != 0 {
-            return *self;
-        }
-        Progress { sequence, last: header.top.get(), count: 0, base: header.base.get() }
-    }
-}
-
-/// A block goes out, whole or in part. Shared by rings and the store.
-pub(crate) struct Outlet<'a> {
-    pub(crate) entry: &'a Entry,
-    pub(crate) custody: &'a Custody,
-    pub(crate) counts: &'a Counts,
-}
-
-impl Outlet<'_> {
-    /// Sends what is not in the stream yet of a block that nothing more is recorded into. False: it
-    /// must wait.
-    pub(crate) fn send(&self, block: Block, progress: &mut Progress) -> bool {
-        let mut header = block.header();
-        let before = progress.of(&header);
-        let count = header.count.get() - before.count;
-        if count == 0 {
-            return true;
-        }
-        match stream::ensure(self.entry) {
-            None => return false,
-            Some(Standing::Open) => {}
-            Some(_) => {
-                self.counts.discard(Cause::Io, u64::from(count));
-                return true;
-            }
-        }
-        let size = (before.last - header.last.get()) as usize;
-        if size <= memory::block_size() / PART_FRACTION && self.send_part(block, progress) {
-            return true;
-        }
-        header.stream = identity::id();
-        header.flags |= SEALED;
-        header.crc = U32le::new(0);
-        self.counts.put(&mut header);
-        let range = header.last.get() as usize..header.top.get() as usize;
-        header.crc = block
-            .with_bytes(self.custody, |bytes| header.checksum(bytes.get(range).unwrap_or_default()))
-            .into();
-        block.put_header(&header);
-        if !block.with_bytes(self.custody, stream::write_block) {
-            self.counts.discard(Cause::Io, u64::from(count));
-        }
-        *progress = Progress { last: header.last.get(), count: header.count.get(), ..before };
-        true
-    }
-
-    /// Sends what was published into a block since the last time, as a part; or where that would be
-    /// too large, a copy of the block. False: that must wait, or there is no stream.
-    pub(crate) fn send_part(&self, block: Block, progress: &mut Progress) -> bool {
-        let (last, count) = block.state();
-        let mut header = block.header();
-        let before = progress.of(&header);
-        let Some(mut parts) = stream::parts(self.entry) else { return false };
-        header.stream = identity::id();
-        header.last = last.into();
-        header.count = count.into();
-        header.set_sync(clock::sync());
-        self.counts.put(&mut header);
-        let base = Cell::new(before.base);
-        let copy = |from: u32, top: u32, out: &mut [u8]| {
-            block.copy(self.custody, from as usize, top as usize, out);
-        };
-        let mut part = header;
-        part.top = before.last.into();
-        part.count = (count - before.count).into();
-        part.first = (header.first.get() + u64::from(before.count)).into();
-        part.base = before.base.into();
-        // The base at *last* is known once the events were copied.
-        let size = part.payload_size();
-        let sent = if parts.has_room_for_part(size) {
-            parts.push_events(part, |header, out| {
-                copy(last, before.last, out);
-                base.set(chain::base_at_last(out, before.base));
-                header.base_last = base.get().into();
-            })
-        } else {
-            parts.write_copy(header, |header, out| {
-                copy(last, header.top.get(), out);
-                base.set(chain::base_at_last(out, header.base.get()));
-                header.base_last = base.get().into();
-            })
-        };
-        if !sent {
-            self.counts.discard(Cause::Io, u64::from(count - before.count));
-        }
-        *progress = Progress { last, count, base: base.get(), ..before };
-        true
-    }
 }
 
 /// What only the holder of a ring's lock may do and know.
@@ -265,8 +139,8 @@ impl Ring {
         mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
     }
 
-    /// Begins a block (`.write.begin`). For the owner. Its base is `ticks`: those of the event to
-    /// come.
+    /// Begins a block (`.write.begin`, `.block.first`, `.block.base`). For the owner. Its base is
+    /// `ticks`: those of the event to come.
     fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
         header.registry = self.identity.registry.into();
@@ -321,9 +195,8 @@ impl Ring {
             }
         } else if !self.is_next_free(head) {
             let oldest = self.done.load(Ordering::Relaxed);
-            let header = self.blocks.get(oldest).header();
-            let progress = hand_over.progress(self, oldest).of(&header);
-            self.counts.overwrite(u64::from(header.count.get() - progress.count));
+            let missing = hand_over.progress(self, oldest).missing_of(self.blocks.get(oldest));
+            self.counts.overwrite(u64::from(missing));
             self.done.store(oldest + 1, Ordering::Release);
         }
     }
@@ -377,7 +250,7 @@ impl Ring {
         let block = self.blocks.get(head);
         let mut progress = *hand_over.progress(self, head);
         let told = self.counts.sum();
-        if progress.is_all_of(block) && told == hand_over.told {
+        if progress.missing_of(block) == 0 && told == hand_over.told {
             return;
         }
         let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };

@@ -14,7 +14,7 @@ use crate::losses::{self, Cause};
 use crate::parts::PartsBlock;
 use crate::plinth::{FilePlinth, Operation, Plinth, PlinthError};
 use crate::sync::{Entry, Guard, Locked};
-use crate::{clock, control, identity, memory, registration, report, sys, writer};
+use crate::{clock, control, identity, intern, memory, registration, report, sys, writer};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use eventdef::Registry;
@@ -52,8 +52,9 @@ struct State {
 static STATE: Locked<State> =
     Locked::new(State { parts: None, parts_count: 0, registry_count: 0, copy: None });
 static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
-/// The number of the next block: its place.
-static PLACE: AtomicU64 = AtomicU64::new(1); // `.stream.first`: place 0 is the header block's
+/// The number of the next block: its place (`.stream.blocks`); block 0 is the header's
+/// (`.stream.first`).
+static PLACE: AtomicU64 = AtomicU64::new(1);
 static PLINTH: OnceLock<&'static dyn Plinth> = OnceLock::new();
 static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 
@@ -127,8 +128,8 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     write_parts(state, plinth)
 }
 
-/// Writes a whole block at a place of its own. False if the host did not take it (`.write.fail`):
-/// the place stays a hole.
+/// Writes a whole block at a place of its own, where nothing was before (`.write.torn`). False if
+/// the host did not take it (`.write.fail`): the place stays a hole (`.stream.hole`).
 pub(crate) fn write_block(bytes: &[u8]) -> bool {
     let Some(plinth) = PLINTH.get().filter(|_| standing() == Standing::Open) else { return false };
     let place = PLACE.fetch_add(1, Ordering::Relaxed);
@@ -201,6 +202,8 @@ impl Parts<'_> {
 
     /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block.
     pub(crate) fn finish(&mut self) {
+        // First, for the mark says how many blocks there are.
+        make_room(&mut self.state, self.plinth, 0);
         let mut header = part_header(BlockType::End);
         header.sequence = PLACE.load(Ordering::Relaxed).into();
         push(&mut self.state, self.plinth, header, |_, _| ());
@@ -229,11 +232,16 @@ fn push(
     header: BlockHeader,
     fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
 ) -> bool {
+    make_room(state, plinth, header.payload_size());
+    state.parts.as_mut().is_some_and(|parts| parts.push(header, fill))
+}
+
+/// Sees to it that a part with such a payload fits.
+fn make_room(state: &mut State, plinth: &dyn Plinth, size: usize) {
     let room = state.parts.as_ref().and_then(PartsBlock::room);
-    if room.is_none_or(|room| room < header.payload_size()) {
+    if room.is_none_or(|room| room < size) {
         turn_over(state, plinth);
     }
-    state.parts.as_mut().is_some_and(|parts| parts.push(header, fill))
 }
 
 /// Writes the parts block and begins another one. What the host did not take of it is counted.
@@ -252,13 +260,19 @@ fn turn_over(state: &mut State, plinth: &dyn Plinth) {
 }
 
 fn count_lost(header: &BlockHeader) {
-    if header.block_type == BlockType::Events as u8 {
-        let slot = registration::slot(header.registry.get(), header.kind);
-        losses::discard_unhoused(slot, Cause::Io, u64::from(header.count.get()));
+    let count = u64::from(header.count.get());
+    match (header.block_type, header.registry.get()) {
+        (block_type, _) if block_type != BlockType::Events as u8 => {}
+        (_, 0) => intern::count_unwritten(count),
+        (_, registry) => {
+            let slot = registration::slot(registry, header.kind);
+            losses::discard_unhoused(slot, Cause::Io, count);
+        }
     }
 }
 
-/// Writes what the host does not have of the parts block: at its place (`.stream.grow`), or, where
+/// Writes what the host does not have of the parts block, which leaves the last block of the stream
+/// short (`.stream.tail`): at its place (`.stream.grow`), or, where
 /// the host can only append, padded, and the next parts go into another block.
 fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(parts) = state.parts.as_mut() else { return Ok(()) };

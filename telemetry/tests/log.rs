@@ -32,6 +32,51 @@ fn a_program_that_exits_leaves_a_log_with_its_events_and_an_end() {
     assert_eq!(ran.said(), Vec::<&str>::new());
 }
 
+/// `.header.version`, `.header.order`, `.header.word`, `.header.block-size`, `.header.uuid`,
+/// `.header.clock`, `.header.names`, `.header.once`, `.header.parts`, `.reserved`
+#[test]
+fn the_header_says_who_wrote_the_stream() {
+    let test = "the_header_says_who_wrote_the_stream";
+    let Some(ran) = ran(test, &[OBJECT], || {
+        std::fs::write("pid", std::process::id().to_string()).unwrap();
+        event!(Three, 0usize, 0usize, 0usize);
+        let header = std::fs::read("mpsio.log").unwrap()[..512].to_vec();
+        std::fs::write("header", header).unwrap();
+    }) else {
+        return;
+    };
+    let log = ran.file("mpsio.log");
+    assert_eq!(log[..512], ran.file("header"), "written once, as the program began");
+    assert_eq!((common::u16_at(&log, 14), log[20], log[21]), (512, 8, 8));
+    assert_eq!(common::u16_at(&log, 22), if cfg!(target_arch = "x86_64") { 62 } else { 183 });
+    assert_eq!(common::u32_at(&log, 24), 65536);
+    assert_eq!((log[32 + 6] >> 4, log[32 + 8] >> 6), (4, 2));
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let hex: String = log[48..64].iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, boot_id.trim().replace('-', ""));
+    assert_eq!(log[64..80], [0; 16], "no parent");
+    let pid = String::from_utf8(ran.file("pid")).unwrap();
+    assert_eq!(common::u64_at(&log, 80).to_string(), pid);
+    assert_eq!(common::u64_at(&log, 88), u64::from(std::process::id()), "its parent is this one");
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    for realtime in [common::u64_at(&log, 96), common::u64_at(&log, 136)] {
+        assert!(realtime <= now && now - realtime < 600_000_000_000, "{realtime} {now}");
+    }
+    assert!((1..=3).contains(&common::u32_at(&log, 104)));
+    assert_ne!((common::u64_at(&log, 120), common::u64_at(&log, 128)), (0, 0));
+    let name = |from: usize, size: usize| {
+        let field = &log[from..from + size];
+        let end = field.iter().position(|byte| *byte == 0).unwrap();
+        assert!(field[end..].iter().all(|byte| *byte == 0));
+        String::from_utf8(field[..end].to_vec()).unwrap()
+    };
+    assert_eq!(name(152, 64), format!("telemetry {}", env!("CARGO_PKG_VERSION")));
+    let program = std::env::current_exe().unwrap();
+    assert_eq!(name(280, 128), program.file_name().unwrap().to_str().unwrap());
+    assert!(!name(216, 64).is_empty(), "the host");
+    assert_eq!(log[408..512], [0; 104]);
+}
+
 /// `.event.params`, `.event.string`, `.event.size`
 #[test]
 fn every_sort_is_laid_out_as_the_format_says() {

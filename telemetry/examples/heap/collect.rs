@@ -12,7 +12,7 @@ use crate::pool::Pool;
 use telemetry::event;
 
 /// A pool smaller than this, in bytes, is not collected.
-const COLLECTED_SIZE_MIN: usize = 1 << 20;
+const COLLECTED_SIZE_MIN: usize = 1 << 17;
 
 /// Says when it is time, and how often it was.
 pub(crate) struct Collector {

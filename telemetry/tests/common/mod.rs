@@ -166,7 +166,7 @@ fn crc32c_of(pieces: &[&[u8]]) -> u32 {
     pieces.iter().fold(0, |crc, piece| crc32c::crc32c_append(crc, piece))
 }
 
-/// Reads a stream.
+/// Reads a stream. `.order.header`: all that is not an event is little-endian.
 pub fn read(bytes: &[u8]) -> Stream {
     assert_eq!(crc32c_of(&[b"123456789"]), 0xE306_9283);
     assert_eq!(bytes[..8], [0xD5, 0x45, 0x56, 0x4C, 0x0D, 0x0A, 0x1A, 0x00], ".header.magic");
@@ -179,6 +179,7 @@ pub fn read(bytes: &[u8]) -> Stream {
     assert!(block_size.is_power_of_two() && (4096..=1 << 20).contains(&block_size));
     let mut stream = Stream { block_size, ..Stream::default() };
     let id = &bytes[32..40];
+    // `.stream.blocks`, `.stream.first`, `.stream.tail`, `.stream.hole`
     for (index, block) in bytes.chunks(block_size).enumerate() {
         let mut block = block.to_vec();
         block.resize(block_size, 0);
@@ -196,6 +197,7 @@ pub fn read(bytes: &[u8]) -> Stream {
 fn read_block(stream: &mut Stream, id: &[u8], block: &[u8]) {
     check_header(id, block, stream.block_size);
     assert_eq!(u32_at(block, 32) as usize, stream.block_size, "top of a block");
+    // `.block.type`
     match block[4] {
         1 => {
             stream.whole_blocks += 1;
@@ -214,6 +216,7 @@ fn read_block(stream: &mut Stream, id: &[u8], block: &[u8]) {
 
 fn check_header(id: &[u8], header: &[u8], block_size: usize) {
     assert_eq!(header[..4], [0xF7, 0x45, 0x4C, 0x8A], ".block.magic");
+    assert_eq!(header[15], 0, ".reserved");
     assert_eq!(header[5], 1 | 4, ".block.flags: sealed, little-endian, words of 8 bytes");
     assert_eq!(1 << header[6], block_size, ".block.size");
     assert_eq!(header[7], 16);
@@ -221,12 +224,14 @@ fn check_header(id: &[u8], header: &[u8], block_size: usize) {
     assert!(header[4] == 2 || u64_at(header, 80) != 0, ".block.sync of type {}", header[4]);
 }
 
+/// `.write.seal`: what leaves has a checksum.
 fn check_crc(header: &[u8], payload: &[u8]) {
     let mut copy = header[..128].to_vec();
     copy[8..12].fill(0);
     assert_eq!(crc32c_of(&[&copy, payload]), u32_at(header, 8), ".block.crc");
 }
 
+/// `.parts.chain`, `.parts.payload`, `.parts.sealed`, `.parts.fits`
 fn read_parts(stream: &mut Stream, id: &[u8], parts: &[u8]) {
     let mut rest = parts;
     while rest.len() >= 128 && rest[..4] != [0; 4] {
@@ -266,6 +271,7 @@ fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
         chain.push(&rest[..size]);
         rest = &rest[size..];
     }
+    // `.block.first`, `.block.base`, `.event.code`, `.event.delta`
     let buffer = u32_at(header, 36);
     stream.kinds.insert(buffer, (registry, kind));
     let (mut base, mut number) = (u64_at(header, 56), u64_at(header, 48));
@@ -300,7 +306,7 @@ fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
     told.io = told.io.max(u32_at(header, 124));
 }
 
-/// The bytes between the parameters of `Sorts`, which have no meaning.
+/// The bytes between the parameters of `Sorts`, which have no meaning (`.event.pad`).
 fn clear_padding(read: &mut Read) {
     if read.registry == 1 && read.code == 3 {
         read.bytes[17..20].fill(0);

@@ -89,6 +89,7 @@ proptest! {
 
     /// `.event.order`, `.event.params`, `.event.pad`, `.event.string`, `.event.base`, `.event.fill`,
     /// `.event.identity`, `.event.number`, `.event.monotone`, `.block.base`, `.block.first`, `.parts.payload`,
+    /// `.block.last`, `.event.delta`, `.order.header`,
     /// `.part.events`, `.part.registry`, `.registry.index`, `.time.order`, `.parts.fits`, `.stream.blocks`
     #[test]
     fn what_was_recorded_is_read_once_and_in_order_of_time(recipe in recipes()) {
@@ -326,7 +327,7 @@ fn more_open_blocks_than_the_cache_holds_are_read_in_order() {
     assert_eq!(count, buffers * per_buffer);
 }
 
-/// `.header.names`, `.header.clock`, `.header.block-size`, `.registry.version`, `.registry.masks`, `.event.params`,
+/// `.header.names`, `.header.clock`, `.header.block-size`, `.registry.version`, `.version.parts`, `.registry.masks`, `.event.params`,
 /// `.read.end`
 #[test]
 fn what_the_header_and_the_registry_say_is_what_was_written() {
@@ -342,4 +343,23 @@ fn what_the_header_and_the_registry_say_is_what_was_written() {
     let row = registry.event_type_named("Mixed").unwrap();
     let offsets: Vec<_> = row.params.iter().map(|param| param.offset).collect();
     assert_eq!((offsets, row.size_min), (vec![8, 12, 16, 24, 32], 40));
+}
+
+/// `.time.sync`, `.time.interpolate`, `.block.sync`
+#[test]
+fn wall_time_is_interpolated_between_syncs_and_beyond_them_marked_as_assumed() {
+    let mut writer = writer();
+    let mut ring = Ring::new(&WORDS, POOL, 100);
+    for (n, (ticks, realtime)) in [(1000, 50_000), (3000, 51_000)].into_iter().enumerate() {
+        assert!(ring.record(&WORDS, ticks, 2, &words(n as u64)));
+        ring.fields.sync_realtime = realtime;
+        ring.write(&mut writer, true);
+        ring.advance(&WORDS, ticks);
+    }
+    let log = Log::from_source(writer.bytes()).unwrap();
+    let [stream] = log.streams() else { panic!("one stream") };
+    let wall = [1000, 1500, 2000, 3000].map(|ticks| stream.wall_time(ticks).unwrap());
+    assert_eq!(wall.map(|wall| wall.realtime), [50_000, 50_250, 50_500, 51_000]);
+    assert!(wall[..3].iter().all(|wall| !wall.is_extrapolated));
+    assert!(stream.wall_time(3001).unwrap().is_extrapolated);
 }

@@ -5,7 +5,7 @@
 //!                 last              base in force: base last ──────▶ base before
 //! ```
 //!
-//! The chain is walked from *last* up, as it was left at whatever instant. Layout: 3.1 and 3.2 of
+//! The chain is walked from *last* up (`.block.last`), as it was left at whatever instant. Layout: 3.1 and 3.2 of
 //! `design/format.md`; rules: 3.3.
 
 use super::fault::{FaultKind, Faults};
@@ -43,13 +43,17 @@ pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<us
     start..start.saturating_add(header.payload_size())
 }
 
-/// Whether the checksum is right over these bytes of a block or part; what is missing counts as zero
-/// (`.block.crc`, `.stream.tail`).
+/// Whether the checksum is right over these bytes of a block or part: its header, as long as it says it is, and its
+/// payload (`.block.crc`).
 pub(crate) fn is_intact(header: &BlockHeader, bytes: &[u8], is_part: bool) -> bool {
-    let range = payload(header, is_part);
-    let there = bytes.get(range.start.min(bytes.len())..range.end.min(bytes.len()));
-    let there = there.unwrap_or_default();
-    there.len() == range.len() && header.checksum(there) == header.crc.get()
+    let added = bytes.get(BLOCK_HEADER_SIZE..header_size(header));
+    let (Some(added), Some(payload)) = (added, bytes.get(payload(header, is_part))) else {
+        return false;
+    };
+    if added.is_empty() {
+        return header.checksum(payload) == header.crc.get();
+    }
+    crc32c::crc32c_append(header.checksum(added), payload) == header.crc.get()
 }
 
 /// Decodes a block or part: see [`super::segment::Decode`].
@@ -62,21 +66,18 @@ pub(crate) fn decode(
     decoded.located.clear();
     decoded.first = segment.first;
     let is_part = segment.flags & PART != 0;
-    let Some(header) = header(&decoded.bytes) else {
-        let missing = u64::from(segment.size).saturating_sub(decoded.bytes.len() as u64);
-        return faults.push(segment.offset, FaultKind::BlockCut { missing });
-    };
+    // `.stream.tail`: what is missing counts as zero.
+    let there = decoded.bytes.len();
+    decoded.bytes.resize(segment.size as usize, 0);
+    let Some(header) = header(&decoded.bytes) else { return };
     let range = payload(&header, is_part);
     // `.read.sealed`: a wrong checksum costs the block.
     if header.is_sealed() && !is_intact(&header, &decoded.bytes, is_part) {
-        let missing = range.end.saturating_sub(decoded.bytes.len()) as u64;
-        let kind = match missing {
-            0 => FaultKind::BlockChecksum { count: header.count.get() },
-            _ => FaultKind::BlockCut { missing },
-        };
-        return faults.push(segment.offset, kind);
+        return faults.push(segment.offset, damage(&header, range.end, there));
     }
-    let walk = Walk { offset: segment.offset, header: &header, registry, range };
+    // `.read.chain`: an event that goes beyond the end of the log ends the chain.
+    let limit = there.min(range.end);
+    let walk = Walk { offset: segment.offset, header: &header, registry, range, limit };
     let end = if registry.platform.big_endian {
         walk.run::<true>(&decoded.bytes, &mut decoded.located, faults)
     } else {
@@ -86,6 +87,15 @@ pub(crate) fn decode(
     decoded.first = walk.close(&end, &decoded.bytes, &mut decoded.located, faults);
     if segment.flags & TRIMMED != 0 {
         trim(segment, decoded);
+    }
+}
+
+/// What is wrong with a block or part whose checksum is wrong and whose payload ends at `end`, of which so many bytes are
+/// there.
+pub(crate) fn damage(header: &BlockHeader, end: usize, there: usize) -> FaultKind {
+    match end.saturating_sub(there) as u64 {
+        0 => FaultKind::BlockChecksum { count: header.count.get() },
+        missing => FaultKind::BlockCut { missing },
     }
 }
 
@@ -106,10 +116,14 @@ struct Walk<'a> {
     header: &'a BlockHeader,
     registry: &'a Registry,
     range: std::ops::Range<usize>,
+    /// No event goes beyond this.
+    limit: usize,
 }
 
 /// How a walk ended.
 struct End {
+    /// The base in force there.
+    base: u64,
     /// Where the chain is broken, and the size that the event there states.
     broken: Option<(usize, u16)>,
     /// The bases do not follow on one another.
@@ -143,7 +157,7 @@ impl Walk<'_> {
         located: &mut Vec<Located>,
         faults: &mut Faults,
     ) -> End {
-        let bytes = bytes.get(..self.range.end.min(bytes.len())).unwrap_or_default();
+        let bytes = bytes.get(..self.limit.min(bytes.len())).unwrap_or_default();
         // The count is not to be trusted: no more room than the bytes can fill.
         let most = (self.header.count.get() as usize).min(self.range.len() / 8);
         located.reserve(most);
@@ -152,12 +166,12 @@ impl Walk<'_> {
         let mut at = self.range.start;
         while at < self.range.end {
             let Some(Head { code, size, delta }) = head::<BIG>(bytes, at) else {
-                return End { torn, broken: Some((at, 0)) };
+                return End { base, torn, broken: Some((at, 0)) };
             };
             let next = at + usize::from(size);
             // `.event.size`, `.read.chain`
             if size & 7 != 0 || size == 0 || next > bytes.len() {
-                return End { torn, broken: Some((at, size)) };
+                return End { base, torn, broken: Some((at, size)) };
             }
             if code == BASE_RECORD_CODE {
                 // `.event.base`: older events count from the base before.
@@ -166,7 +180,7 @@ impl Walk<'_> {
                         torn |= after != base;
                         base = before;
                     }
-                    None => return End { torn, broken: Some((at, size)) },
+                    None => return End { base, torn, broken: Some((at, size)) },
                 }
             } else {
                 let row = self.registry.row(code);
@@ -179,7 +193,7 @@ impl Walk<'_> {
             at = next;
         }
         torn |= base != self.header.base.get();
-        End { torn, broken: None }
+        End { base, torn, broken: None }
     }
 
     /// Reports an event of unknown code or of too small a size (`.event.unknown`, `.event.short`).
@@ -194,7 +208,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks how the walk ended, and gives the number of the oldest event found. `located` is oldest first by now.
+    /// Checks how the walk ended, and gives the number of the oldest event found (`.block.first`). `located` is oldest first by now.
     fn close(&self, end: &End, bytes: &[u8], located: &mut [Located], faults: &mut Faults) -> u64 {
         let found = located.len() as u64;
         let stated = self.header.count.get();
@@ -204,52 +218,53 @@ impl Walk<'_> {
             let lost = u64::from(stated).saturating_sub(found);
             let offset = self.offset.saturating_add(at as u64);
             faults.push(offset, FaultKind::EventChain { size, lost });
+            if end.torn {
+                self.rebase(bytes, located, end.base, at);
+            }
             return first.saturating_add(lost);
         }
         if self.header.is_sealed() && found != u64::from(stated) {
             let found = located.len() as u32;
             faults.push(self.offset, FaultKind::EventCount { stated, found });
         }
-        // A writer that was stopped between storing *base last* and publishing the base record leaves a base that
+        // `.block.base`: a writer that was stopped between storing *base last* and publishing the base record leaves a base that
         // is not in force yet: then the one at *top* leads, upwards in time.
         if end.torn {
-            self.rebase(bytes, located);
+            self.rebase(bytes, located, self.header.base.get(), self.range.end);
         }
         first
     }
 
-    /// Gives the events their ticks again, from the oldest on (`.block.base`).
+    /// Gives the events below `top` their ticks again, from the oldest on (`.block.base`): `base` is in force there.
     #[cold]
-    fn rebase(&self, bytes: &[u8], located: &mut [Located]) {
+    fn rebase(&self, bytes: &[u8], located: &mut [Located], mut base: u64, mut top: usize) {
         let big = self.registry.platform.big_endian;
-        let mut base = self.header.base.get();
-        let mut top = self.range.end;
+        let head = |at| if big { head::<true>(bytes, at) } else { head::<false>(bytes, at) };
         for event in located {
-            // What stands between two events is base records: the one next to the older event holds last.
+            // What stands between two events is base records: the one next to the newer event holds.
             let mut at = event.offset as usize + usize::from(event.size);
             let mut newest = None;
             while at < top {
+                let size = head(at).map_or(0, |head| head.size);
                 let record = if big {
-                    base_record::<true>(bytes, at, BASE_RECORD_SIZE as u16)
+                    base_record::<true>(bytes, at, size)
                 } else {
-                    base_record::<false>(bytes, at, BASE_RECORD_SIZE as u16)
+                    base_record::<false>(bytes, at, size)
                 };
                 newest = newest.or(record);
-                at += BASE_RECORD_SIZE;
+                at += usize::from(size).max(BASE_RECORD_SIZE);
             }
             base = newest.map_or(base, |(base, _)| base);
-            let start = event.offset as usize;
-            let head = if big { head::<true>(bytes, start) } else { head::<false>(bytes, start) };
-            let delta = head.map_or(0, |head| head.delta);
+            top = event.offset as usize;
+            let delta = head(top).map_or(0, |head| head.delta);
             event.ticks = base.wrapping_add(u64::from(delta));
-            top = start;
         }
     }
 }
 
 /// The bases in a base record: the new one, and the one before.
 fn base_record<const BIG: bool>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
-    if usize::from(size) != BASE_RECORD_SIZE {
+    if usize::from(size) < BASE_RECORD_SIZE {
         return None;
     }
     let rest = bytes.get(at + 8..)?;

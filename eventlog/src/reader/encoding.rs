@@ -53,16 +53,15 @@ impl Pieces {
         }
     }
 
-    /// Reads them all.
+    /// Reads them all: when every block was met, so that one that came too late is known too (`.part.registry-before`).
     pub(crate) fn finish(self, faults: &mut Faults) -> BTreeMap<(u16, u16), Registry> {
         let mut registries = BTreeMap::new();
         for ((stream, index), encoding) in self.encodings {
             let mut registry = Registry::unknown(stream, index, Platform::stream(false, 8));
+            let is_short = (encoding.bytes.len() as u64) < encoding.size;
             let what = match parse(&encoding.bytes, &mut registry) {
+                _ if encoding.broken || is_short => Some("a piece is missing"),
                 Some(()) => None,
-                None if encoding.broken || (encoding.bytes.len() as u64) < encoding.size => {
-                    Some("a piece is missing")
-                }
                 None => Some("does not parse"),
             };
             if let Some(what) = what {

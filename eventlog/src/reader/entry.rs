@@ -10,7 +10,7 @@ use super::block;
 use super::encoding::Pieces;
 use super::fault::FaultKind;
 use super::log::Index;
-use super::registry::Registry;
+use super::registry::{Platform, Registry};
 use super::segment::Segment;
 use super::stream::{Grid, Indexer};
 use crate::format::{BIG_ENDIAN, BLOCK_HEADER_SIZE, BlockHeader, BlockType, WORD64};
@@ -54,6 +54,11 @@ pub(crate) fn is_plausible(
         Some(("block size", u64::from(header.block_size_log2)))
     } else if u64::from(top) > grid.block_size {
         Some(("top", u64::from(top)))
+    } else if block::header_size(header) < BLOCK_HEADER_SIZE {
+        Some(("header size", u64::from(header.header_size_words)))
+    } else if !header.is_sealed() && grid.flags.is_some_and(|flags| flags != platform_flags(header))
+    {
+        Some(("flags", u64::from(header.flags))) // `.read.open`
     } else if last < BLOCK_HEADER_SIZE as u32 || last > top {
         Some(("last", u64::from(last)))
     } else if usize::from(header.kind) >= eventdef::KIND_COUNT_MAX {
@@ -74,10 +79,7 @@ pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
     let known = pieces.finish(&mut index.faults);
     for ((stream, registry_index), registry) in &known {
         let platform = index.streams.get(usize::from(*stream)).map(|stream| stream.platform);
-        let flags = platform.map_or(WORD64, |platform| {
-            let order = if platform.big_endian { BIG_ENDIAN } else { 0 };
-            order | if platform.word_size == 8 { WORD64 } else { 0 }
-        });
+        let flags = platform.map_or(WORD64, flags_of);
         let mut registry = registry.clone();
         registry.lay_out(platform.unwrap_or(registry.platform));
         places
@@ -104,6 +106,17 @@ pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
     for account in &mut index.accounts {
         account.registry = place(account.stream, account.registry);
     }
+}
+
+/// The flags of a block that say how its events are laid out.
+fn platform_flags(header: &BlockHeader) -> u8 {
+    header.flags & (BIG_ENDIAN | WORD64)
+}
+
+/// The flags of the blocks of a platform.
+pub(crate) fn flags_of(platform: Platform) -> u8 {
+    let order = if platform.big_endian { BIG_ENDIAN } else { 0 };
+    order | if platform.word_size == 8 { WORD64 } else { 0 }
 }
 
 /// A registry's index in its stream, and the platform flags of a block.

@@ -78,7 +78,7 @@ impl<'a> Event<'a> {
         self.event_type.map_or("?", |event_type| &event_type.name)
     }
 
-    /// Its parameters, in order: those that fit in it (`.event.short`).
+    /// Its parameters, in order: those that fit in it (`.event.short`). Padding is never looked at (`.event.pad`).
     #[inline]
     pub fn params(&self) -> Params<'a> {
         let params = self.event_type.map_or(&[][..], |event_type| &event_type.params);
@@ -128,6 +128,7 @@ fn value<'a>(param: &Param, bytes: &'a [u8], platform: Platform) -> Option<Value
         Sort::U => Value::U(u32_at(rest, platform)?),
         Sort::D => Value::D(f64::from_bits(u64_at(rest, platform)?)),
         Sort::B => Value::B(*rest.first()? != 0),
+        Sort::S if rest.is_empty() => return None,
         Sort::S => Value::S(string(rest, platform.string_end)),
     })
 }

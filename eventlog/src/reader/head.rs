@@ -30,6 +30,8 @@ pub(crate) struct Head {
     pub(crate) block_size_log2: u8,
     /// Where parts begin in block 0.
     pub(crate) parts_at: usize,
+    /// Whether the checksum is right: then open blocks must agree with it (`.read.open`).
+    pub(crate) is_right: bool,
 }
 
 /// The version that this library knows.
@@ -57,12 +59,10 @@ pub(crate) fn is_stream(bytes: &[u8]) -> bool {
         || bytes.get(STREAM_HEADER_SIZE..).is_some_and(|rest| part(rest).is_some())
 }
 
-/// Whether these bytes, found somewhere, are a stream header and not a chance.
-pub(crate) fn is_plausible(bytes: &[u8]) -> bool {
+/// Whether these bytes, found somewhere, are a stream header with a right checksum (`.stream.again`).
+pub(crate) fn is_sound(bytes: &[u8]) -> bool {
     let header = parse(bytes);
-    header.magic == STREAM_MAGIC
-        && (header.checksum() == header.crc.get()
-            || (block_size_log2(&header).is_some() && big_endian(&header).is_some()))
+    header.magic == STREAM_MAGIC && header.checksum() == header.crc.get()
 }
 
 fn block_size_log2(header: &StreamHeader) -> Option<u8> {
@@ -98,12 +98,17 @@ pub(crate) fn read(
     start: u64,
     faults: &mut Faults,
 ) -> Result<Head, OpenError> {
-    let header = parse(&read_some(source, start, STREAM_HEADER_SIZE)?);
+    let bytes = read_some(source, start, STREAM_HEADER_SIZE)?;
+    let header = parse(&bytes);
     let is_right = header.magic == STREAM_MAGIC && header.checksum() == header.crc.get();
     let evidence =
         if is_right { None } else { evidence(&read_some(source, start, 2 * BLOCK_SIZE_MAX)?) };
     let found = version(header.version.map(|part| part.get()));
-    if header.magic == STREAM_MAGIC && found.major > known().major && evidence.is_none() {
+    // Of a header that was cut, or before a part that checks, a wrong version is damage.
+    let is_cut = bytes.len() < STREAM_HEADER_SIZE;
+    let is_proven = evidence.as_ref().is_some_and(|(at, _)| *at == STREAM_HEADER_SIZE);
+    let is_damaged = !is_right && (is_cut || is_proven);
+    if header.magic == STREAM_MAGIC && found.major != known().major && !is_damaged {
         return Err(OpenError::Major { found, known: known() });
     }
     if header.magic != STREAM_MAGIC {
@@ -113,7 +118,8 @@ pub(crate) fn read(
     } else if found > known() {
         faults.push(start, FaultKind::HeaderVersion { found, known: known() });
     }
-    Ok(settle(&header, start, evidence.as_ref(), is_right, faults))
+    let evidence = evidence.as_ref().map(|(_, header)| header);
+    Ok(settle(&header, start, evidence, is_right, faults))
 }
 
 fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8>> {
@@ -124,25 +130,26 @@ fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-/// A part or block near the start of a stream that checks: what it says of the stream is right.
-fn evidence(bytes: &[u8]) -> Option<BlockHeader> {
+/// A part or block near the start of a stream that checks, and where it is: what it says of the stream is right.
+fn evidence(bytes: &[u8]) -> Option<(usize, BlockHeader)> {
     let mut budget = 4 * BLOCK_SIZE_MAX;
     for at in memchr::memmem::find_iter(bytes, &BLOCK_MAGIC).filter(|at| at % 8 == 0) {
         let rest = bytes.get(at..)?;
         if let Some(header) = part(rest) {
-            return Some(header);
+            return Some((at, header));
         }
         let header = block::header(rest)?;
         let is_block = header.block_type == BlockType::Events as u8 && at % (1 << 12) == 0;
         if is_block && header.is_sealed() && block::is_intact(&header, rest, false) {
-            return Some(header);
+            return Some((at, header));
         }
         budget = budget.checked_sub(2 * header.payload_size().min(bytes.len()))?;
     }
     None
 }
 
-/// Decides what to believe.
+/// Decides what to believe: of the block size (`.header.block-size`), where parts begin (`.header.parts`), the word size
+/// (`.header.word`), the UUID (`.header.uuid`). Reserved bytes are not looked at (`.reserved`).
 fn settle(
     header: &StreamHeader,
     start: u64,
@@ -180,6 +187,7 @@ fn settle(
         id,
         block_size_log2: log2,
         parts_at,
+        is_right,
     }
 }
 

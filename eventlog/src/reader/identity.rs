@@ -131,14 +131,15 @@ impl Settler<'_> {
         }
         segment.flags |= CHECKED;
         let segment = *segment;
+        self.bytes.clear();
         self.bytes.resize(segment.size as usize, 0);
-        match self.source.read_at(segment.offset, &mut self.bytes) {
-            Ok(size) => self.bytes.truncate(size),
+        let there = match self.source.read_at(segment.offset, &mut self.bytes) {
+            Ok(size) => size,
             Err(error) => {
                 self.faults.push(segment.offset, FaultKind::Io { message: error.to_string() });
                 return false;
             }
-        }
+        };
         let Some(header) = block::header(&self.bytes) else { return false };
         if !header.is_sealed() {
             // Its count is what the chain has.
@@ -148,12 +149,7 @@ impl Settler<'_> {
             return true;
         }
         if !block::is_intact(&header, &self.bytes, false) {
-            let count = header.count.get();
-            let missing = u64::from(header.top.get()).saturating_sub(self.bytes.len() as u64);
-            let kind = match missing {
-                0 => FaultKind::BlockChecksum { count },
-                _ => FaultKind::BlockCut { missing },
-            };
+            let kind = block::damage(&header, header.top.get() as usize, there);
             self.faults.push(segment.offset, kind);
             return false;
         }

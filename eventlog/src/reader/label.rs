@@ -5,7 +5,7 @@
 //!  Label (address, stringId) ──▶ labels ──┴──▶ value ──▶ string
 //! ```
 //!
-//! Fed with events by name and parameters, of either format. Read in order of time, only what holds now is kept. Read in file
+//! An Intern comes before the labels that use it (`.store.before`). Fed with events by name and parameters, of either format. Read in order of time, only what holds now is kept. Read in file
 //! order, a first pass in order of time keeps all that ever held, and the reader says which time it asks for.
 //! Design: `.store.intern`, `.store.label` in `design/format.md`.
 

@@ -19,13 +19,21 @@ use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STRE
 const EFFORT: usize = 16;
 
 impl Indexer<'_> {
-    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Gives the end of the last one that is of this stream.
-    pub(crate) fn parts(&mut self, grid: Grid, offset: u64, bytes: &[u8], mut at: usize) -> usize {
+    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Of its bytes only so many are there. Gives the end
+    /// of the last part that is of this stream.
+    pub(crate) fn parts(
+        &mut self,
+        grid: Grid,
+        offset: u64,
+        bytes: &[u8],
+        there: usize,
+        mut at: usize,
+    ) -> usize {
         let mut effort = bytes.len().saturating_mul(EFFORT);
         let mut end = at.min(bytes.len());
         while let Some(rest) = bytes.get(at..) {
             let start = offset.saturating_add(at as u64);
-            if rest.iter().take(4).all(|&byte| byte == 0) || rest.starts_with(&STREAM_MAGIC) {
+            if rest.len() < BLOCK_HEADER_SIZE || head::is_sound(rest) {
                 break; // Whoever walks the blocks sees what comes.
             }
             if let Some(header) = head::part(rest) {
@@ -43,9 +51,18 @@ impl Indexer<'_> {
             let next = next_part(bytes, at, &mut effort);
             self.next_stream =
                 next_stream(bytes, at, next).map(|at| offset.saturating_add(at as u64));
-            let skipped = next.unwrap_or(bytes.len()).saturating_sub(at) as u64;
-            let is_short = (bytes.len() as u64) < grid.block_size;
-            self.faults.push(start, damage(rest, skipped, is_short && next.is_none()));
+            // Zeros end the parts, unless a part comes after them: then they are a part that the host did not take.
+            let is_zero = rest.iter().take(4).all(|&byte| byte == 0);
+            if is_zero && (next.is_none() || self.next_stream.is_some()) {
+                break;
+            }
+            let size = next.unwrap_or(there).saturating_sub(at) as u64;
+            let kind = if is_zero {
+                FaultKind::BlockHole { size }
+            } else {
+                damage(rest, size, there.saturating_sub(at))
+            };
+            self.faults.push(start, kind);
             match next {
                 Some(next) if self.next_stream.is_none() => at = next,
                 _ => break,
@@ -57,6 +74,7 @@ impl Indexer<'_> {
     /// Indexes a part of this stream, whose checksum is right.
     fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
         match BlockType::from_byte(header.block_type) {
+            // `.part.events`
             Some(BlockType::Events) if is_plausible(self, grid, offset, header) => {
                 self.sync(grid, header);
                 let key = (grid.stream, header.buffer.get());
@@ -87,18 +105,16 @@ impl Indexer<'_> {
     }
 }
 
-/// What is wrong with the part that begins these bytes.
-fn damage(rest: &[u8], skipped: u64, is_last: bool) -> FaultKind {
-    let is_part = rest.starts_with(&BLOCK_MAGIC);
-    let header = block::header(rest).filter(|_| is_part);
-    let end = header.as_ref().map_or(BLOCK_HEADER_SIZE, |header| block::payload(header, true).end);
-    let missing = end.saturating_sub(rest.len()) as u64;
-    match header {
-        _ if is_last && is_part && missing > 0 => FaultKind::BlockCut { missing },
-        Some(header) if header.block_type == BlockType::Events as u8 => {
-            FaultKind::BlockChecksum { count: header.count.get() }
-        }
-        _ => FaultKind::PartMagic { size: skipped },
+/// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`) that begins these bytes, of
+/// which so many are there.
+fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
+    let header = block::header(rest).filter(|header| header.magic == BLOCK_MAGIC);
+    let Some(header) = header else { return FaultKind::PartMagic { size: skipped } };
+    let end = block::payload(&header, true).end;
+    if header.block_type == BlockType::Events as u8 || (there < end && end < rest.len()) {
+        block::damage(&header, end.min(rest.len()), there)
+    } else {
+        FaultKind::PartMagic { size: skipped }
     }
 }
 
@@ -106,7 +122,7 @@ fn damage(rest: &[u8], skipped: u64, is_last: bool) -> FaultKind {
 fn next_stream(bytes: &[u8], from: usize, to: Option<usize>) -> Option<usize> {
     let range = from..to.unwrap_or(bytes.len());
     let mut places = memchr::memmem::find_iter(bytes.get(range)?, &STREAM_MAGIC);
-    let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(head::is_plausible);
+    let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(head::is_sound);
     places.find(is_stream).map(|at| from + at)
 }
 

@@ -55,7 +55,7 @@ pub struct Registry {
     pub stream: u16,
     /// Its name.
     pub name: Box<str>,
-    /// Its version (`.registry.version`).
+    /// Its version (`.registry.version`, `.version.parts`).
     pub version: Version,
     /// What it is about.
     pub doc: Box<str>,
@@ -161,7 +161,8 @@ impl EventType {
             let size = param.sort.size(word_size as usize) as u32;
             let align = size.clamp(1, u32::from(platform.align_max).max(1));
             param.offset = end.checked_next_multiple_of(align).unwrap_or(u32::MAX);
-            end = param.offset.saturating_add(size);
+            // A string takes at least one byte, its padding or its NUL.
+            end = param.offset.saturating_add(if param.sort == Sort::S { 1 } else { size });
         }
         self.size_min = end;
     }

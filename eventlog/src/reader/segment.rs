@@ -81,7 +81,7 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// Puts the events in order of time, stably.
+    /// Puts the events in order of time, stably: a clock may have been set back (`.event.monotone`).
     pub(crate) fn sort(&mut self) {
         self.places.clear();
         if self.located.is_sorted_by_key(|located| located.ticks) {

@@ -81,6 +81,8 @@ pub(crate) struct Grid {
     pub(crate) stream: u16,
     pub(crate) block_size_log2: u8,
     pub(crate) block_size: u64,
+    /// The flags that an open block must have, if they are known for certain.
+    pub(crate) flags: Option<u8>,
 }
 
 impl<'a> Indexer<'a> {
@@ -113,6 +115,14 @@ impl<'a> Indexer<'a> {
         }
     }
 
+    /// Reads into `self.bytes`, where what is missing counts as zero (`.stream.tail`). Gives how much is there.
+    fn read_padded(&mut self, offset: u64, size: usize) -> usize {
+        self.read(offset, size);
+        let there = self.bytes.len();
+        self.bytes.resize(size, 0);
+        there
+    }
+
     /// Indexes the stream that begins at `start`, and gives the start of the next one (`.stream.again`).
     fn stream(&mut self, start: u64) -> Result<Option<u64>, OpenError> {
         let head = match head::read(self.source, start, &mut self.faults) {
@@ -124,6 +134,7 @@ impl<'a> Indexer<'a> {
             Err(error) => return Err(error),
         };
         // A second copy of a stream goes on where the first one left off: `.event.identity` applies to both.
+        let flags = head.is_right.then(|| entry::flags_of(head.stream.platform));
         let same = self.ids.iter().position(|id| head.id.is_some() && *id == head.id);
         if same.is_none() && self.streams.len() >= STREAM_COUNT_MAX {
             self.faults.push(start, FaultKind::StreamLimit);
@@ -135,10 +146,10 @@ impl<'a> Indexer<'a> {
             self.streams.push(head.stream);
         }
         let block_size = 1 << head.block_size_log2;
-        let grid = Grid { stream, block_size_log2: head.block_size_log2, block_size };
-        self.read(start, block_size as usize);
+        let grid = Grid { stream, block_size_log2: head.block_size_log2, block_size, flags };
+        let there = self.read_padded(start, block_size as usize);
         let bytes = std::mem::take(&mut self.bytes);
-        let loose = start + self.parts(grid, start, &bytes, head.parts_at) as u64;
+        let loose = start + self.parts(grid, start, &bytes, there, head.parts_at) as u64;
         self.bytes = bytes;
         if let Some(next) = self.next_stream.take() {
             return Ok(Some(next));
@@ -146,7 +157,7 @@ impl<'a> Indexer<'a> {
         Ok(self.blocks(grid, start, loose))
     }
 
-    /// Walks the blocks after the header block. `loose` is the end of what is known to belong to this stream.
+    /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is known to belong to this stream.
     fn blocks(&mut self, grid: Grid, start: u64, mut loose: u64) -> Option<u64> {
         let size = self.source.size();
         let mut offset = start.saturating_add(grid.block_size);
@@ -161,7 +172,7 @@ impl<'a> Indexer<'a> {
         }
         while offset < size {
             let end = offset.saturating_add(grid.block_size);
-            self.read(offset, BLOCK_HEADER_SIZE);
+            self.read_padded(offset, BLOCK_HEADER_SIZE);
             if self.bytes.starts_with(&STREAM_MAGIC) {
                 return Some(offset);
             }
@@ -173,7 +184,7 @@ impl<'a> Indexer<'a> {
                 if next.is_some() {
                     return next;
                 }
-                self.read(offset, BLOCK_HEADER_SIZE);
+                self.read_padded(offset, BLOCK_HEADER_SIZE);
                 // Search nothing twice, but for a magic that goes on beyond.
                 loose = loose.max(end.min(size).saturating_sub(STREAM_MAGIC.len() as u64 - 1));
             }
@@ -217,7 +228,7 @@ impl<'a> Indexer<'a> {
         else {
             return loose;
         };
-        self.read(start, grid.block_size as usize);
+        self.read_padded(start, grid.block_size as usize);
         match block::header(&self.bytes) {
             // The payload ends the block: if it is whole, all of the block is.
             Some(header) if block::is_intact(&header, &self.bytes, false) => {
@@ -236,7 +247,7 @@ impl<'a> Indexer<'a> {
                 memchr::memmem::find_iter(&self.bytes, &STREAM_MAGIC).take(64).collect();
             for at in &found {
                 self.read(from + *at as u64, STREAM_HEADER_SIZE);
-                if head::is_plausible(&self.bytes) {
+                if head::is_sound(&self.bytes) {
                     return Some(from + *at as u64);
                 }
             }
@@ -251,11 +262,7 @@ impl<'a> Indexer<'a> {
     /// Indexes the block at `offset`, whose header is in `self.bytes`. Gives the end of what is known to belong to
     /// this stream: one byte in, for an event block, of which no more is known yet.
     fn block(&mut self, grid: Grid, offset: u64) -> u64 {
-        let Some(header) = block::header(&self.bytes) else {
-            let missing = (BLOCK_HEADER_SIZE - self.bytes.len().min(BLOCK_HEADER_SIZE)) as u64;
-            self.faults.push(offset, FaultKind::BlockCut { missing });
-            return offset + 1;
-        };
+        let Some(header) = block::header(&self.bytes) else { return offset + 1 };
         match BlockType::from_byte(header.block_type) {
             Some(BlockType::Events) => {
                 if self.is_ours(grid, offset, &header) && is_plausible(self, grid, offset, &header)
@@ -271,9 +278,11 @@ impl<'a> Indexer<'a> {
                 } else if !self.is_ours(grid, offset, &header) {
                     return offset + 1;
                 }
-                self.read(offset, grid.block_size as usize);
+                let there = self.read_padded(offset, grid.block_size as usize);
                 let bytes = std::mem::take(&mut self.bytes);
-                let end = self.parts(grid, offset, &bytes, BLOCK_HEADER_SIZE);
+                // `.block.header-size`
+                let from = if is_right { block::header_size(&header) } else { BLOCK_HEADER_SIZE };
+                let end = self.parts(grid, offset, &bytes, there, from.max(BLOCK_HEADER_SIZE));
                 self.bytes = bytes;
                 let is_proven = is_right || end > BLOCK_HEADER_SIZE;
                 return if is_proven { offset + end as u64 } else { offset + 1 };
@@ -302,7 +311,7 @@ impl<'a> Indexer<'a> {
 
     /// Indexes an event block.
     fn event_block(&mut self, grid: Grid, offset: u64, header: &BlockHeader) {
-        let size = grid.block_size.min(self.source.size().saturating_sub(offset)) as u32;
+        let size = grid.block_size as u32;
         let segment = segment(grid, offset, size, 0, header);
         // A sealed block without a base record says all in its header; else the chain has to be walked.
         if header.is_sealed() && header.base.get() == header.base_last.get() {

@@ -14,6 +14,7 @@ mod encoding;
 mod entry;
 mod event;
 mod fault;
+mod fault_text;
 mod filter;
 mod head;
 mod identity;

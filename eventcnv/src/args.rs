@@ -1,7 +1,9 @@
 //! The command line, and what it means.
 //!
 //! ```text
-//!  arguments, environment ──▶ Args ──▶ which log (input.rs), which events (select.rs), which view (dump.rs)
+//!  arguments ──▶ Args ─┬─▶ which log (input.rs)
+//!                      ├─▶ which events (select.rs)
+//!                      └─▶ which view (dump.rs)
 //! ```
 //!
 //! Design: `.dumper`, `.control.output` in `design/telemetry.md`.
@@ -18,9 +20,9 @@ pub(crate) const FILENAME_DEFAULT: &str = "mpsio.log";
 const LONG_ABOUT: &str = "\
 Prints the events of a log, one a line, in order of time.
 
-A log is what a program annotated with the telemetry library wrote, or a raw telemetry stream of the Memory Pool \
-System (its word width and byte order are inferred). The log says what its events are called: the program that \
-wrote it is not needed.";
+A log is what a program annotated with the telemetry library wrote, or a raw telemetry stream of \
+the Memory Pool System (its word width and byte order are inferred). The log says what its events \
+are called: the program that wrote it is not needed.";
 
 const FORMS: &str = "\
 Forms, one event a line:
@@ -44,6 +46,7 @@ Examples:
   eventcnv --stats run.log            how much there is of what, and what was lost
   eventcnv --registry run.log         what types of event the log declares; what they mean
   xz -dc run.log.xz | eventcnv -      a log from standard input
+  eventcnv --eventdef eventdef.h old.log   a log of another version of the MPS
   eventcnv --completions bash > ~/.local/share/bash-completion/completions/eventcnv
 
 Environment:
@@ -90,6 +93,10 @@ pub(crate) struct Args {
     /// Count events and bytes by kind, event type and thread, and what was lost
     #[arg(long)]
     pub(crate) stats: bool,
+
+    /// The eventdef.h of the MPS that wrote the log, if it is not of telemetry version 2.0.0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) eventdef: Option<PathBuf>,
 
     /// Print completions for a shell
     #[arg(long, value_name = "SHELL")]

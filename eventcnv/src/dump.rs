@@ -53,8 +53,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         )),
         error => unread(error),
     })?;
+    let mps_registry = args.eventdef.as_deref().map(input::mps_registry).transpose();
+    let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
     let progress = Progress::default();
-    let log = Log::with_source(progress.watch(source), &Options::default()).map_err(unread)?;
+    let log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
     let labels = args.verbose >= 2 && !args.stats;
     let filter = select::filter(&args.kinds, &args.events, log.registries(), labels);
     let filter = filter.map_err(|what| Stop::Message(format!("{name}: {what}")))?;
@@ -146,7 +148,8 @@ fn report(name: &str, faults: &[&Faults]) {
     complain(&text);
 }
 
-/// Says how many events were requested and are not in the log, by the program's own account: that is no fault of the log.
+/// Says how many events were requested and are not in the log, by the program's own account: that
+/// is no fault of the log.
 fn note_discarded(name: &str, log: &Log) {
     let sum = |count: fn(&Account) -> u32| log.accounts().iter().map(|a| u64::from(count(a))).sum();
     let counts: [u64; 4] = [
@@ -159,8 +162,9 @@ fn note_discarded(name: &str, log: &Log) {
     let total = full + nested + large + io;
     if total > 0 {
         complain(&format!(
-            "eventcnv: {name}: note: {total} events were requested and not written: {full} for lack of room, {nested} \
-             nested, {large} too large, {io} refused by the host\n"
+            "eventcnv: {name}: note: {total} events were requested and not written: \
+             {full} for lack of room, {nested} nested, {large} too large, {io} refused by \
+             the host\n"
         ));
     }
 }

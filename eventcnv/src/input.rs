@@ -9,7 +9,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::args::{FILENAME_DEFAULT, FILENAME_VARIABLE};
-use eventlog::reader::{FileSource, OpenError, Source};
+use eventlog::reader::{FileSource, OpenError, Registry, Source};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 /// What cannot be sought is kept in memory up to this size.
 const SPOOL_MEMORY_MAX: u64 = 4 << 20;
+
+/// No `eventdef.h` is larger; what is read of one that is.
+const HEADER_SIZE_MAX: u64 = 1 << 20;
 
 /// Bytes of any kind.
 pub(crate) type AnySource = Box<dyn Source + Send + Sync>;
@@ -35,8 +38,8 @@ pub(crate) fn choose(
     };
     if value.as_encoded_bytes().windows(2).any(|pair| pair == b"%p") {
         return Err(format!(
-            "{FILENAME_VARIABLE} is {}: %p stands for the number of the process that wrote the log, which cannot be \
-             guessed; name the log on the command line",
+            "{FILENAME_VARIABLE} is {}: %p stands for the number of the process that \
+             wrote the log, which cannot be guessed; name the log on the command line",
             value.display()
         ));
     }
@@ -53,6 +56,16 @@ pub(crate) fn open(path: &Path) -> (String, Result<AnySource, OpenError>) {
         File::open(path)
     };
     (name, file.map_err(OpenError::Io).and_then(source))
+}
+
+/// The registry in an `eventdef.h` of the MPS.
+pub(crate) fn mps_registry(path: &Path) -> Result<Registry, String> {
+    let name = path.display();
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
+    let read = file.take(HEADER_SIZE_MAX).read_to_string(&mut text);
+    read.map_err(|error| format!("{name}: {error}"))?;
+    Registry::from_mps_header(&text).map_err(|error| format!("{name}: {error}"))
 }
 
 fn source(file: File) -> Result<AnySource, OpenError> {

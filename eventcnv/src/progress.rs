@@ -24,8 +24,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The same source, which shows how far it was read: unless standard error is no terminal, or would be disturbed
-    /// because standard output is one.
+    /// The same source, which shows how far it was read: unless standard error is no terminal, or
+    /// would be disturbed because standard output is one.
     pub(crate) fn watch(&self, source: AnySource) -> AnySource {
         if !io::stderr().is_terminal() || io::stdout().is_terminal() {
             return source;

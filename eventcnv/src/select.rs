@@ -1,7 +1,8 @@
 //! Which events are asked for: names on the command line to a filter.
 //!
 //! ```text
-//!  --kinds pool,Arena   --events PoolAlloc,1F ──▶ what the log declares ──▶ Filter, or what there is to choose from
+//!  --kinds pool,Arena  --events PoolAlloc,1F ──▶ what the log declares ──▶ Filter
+//!                                                        └─▶ or what there is to choose from
 //! ```
 //!
 //! Design: `.control.output` in `design/telemetry.md`.
@@ -50,7 +51,8 @@ fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Pick, String>
     let prefixed = code.strip_prefix("0x").or_else(|| code.strip_prefix("0X"));
     match (index, u16::from_str_radix(prefixed.unwrap_or(code), 16)) {
         (Some(index), Ok(code)) if is_known(Some(index), code) => Ok(Pick::NumberIn(index, code)),
-        // With the prefix it can be nothing else: events of unknown type are found by their code alone.
+        // With the prefix it can be nothing else: events of unknown type are found by their code
+        // alone.
         (None, Ok(code)) if prefixed.is_some() || is_known(None, code) => Ok(Pick::Number(code)),
         _ => Err(unknown("event type", asked, types().map(|row| &*row.name))),
     }

@@ -26,7 +26,8 @@ pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
     out.truncate(end);
 }
 
-/// Appends a value as upper-case hexadecimal with zeros before it up to `width` (at most 16) digits.
+/// Appends a value as upper-case hexadecimal with zeros before it up to `width` (at most 16)
+/// digits.
 #[inline]
 pub(crate) fn hex_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
     let count = hex_count(value).max(width.min(16));
@@ -36,7 +37,8 @@ pub(crate) fn hex_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
     out.truncate(end);
 }
 
-/// Appends a value as upper-case hexadecimal with spaces before it up to `width` (at most 16) columns.
+/// Appends a value as upper-case hexadecimal with spaces before it up to `width` (at most 16)
+/// columns.
 #[inline]
 pub(crate) fn hex_spaces(out: &mut Vec<u8>, value: u64, width: usize) {
     pad(out, width.saturating_sub(hex_count(value)));
@@ -73,8 +75,8 @@ pub(crate) fn decimal(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a string in quotation marks, with a backslash before each quotation mark and backslash.
 ///
-/// The MPS writes all other bytes as they are. Here a control character is written as `\xHH`, so that an event
-/// stays on its line and a terminal does not obey the log.
+/// The MPS writes all other bytes as they are. Here a control character is written as `\xHH`, so
+/// that an event stays on its line and a terminal does not obey the log.
 pub(crate) fn quoted(out: &mut Vec<u8>, string: &[u8]) {
     out.push(b'"');
     if string.iter().all(|&byte| byte >= b' ' && !matches!(byte, b'"' | b'\\' | 0x7F)) {
@@ -103,7 +105,8 @@ pub(crate) fn double_general(out: &mut Vec<u8>, value: f64) {
     general(out, value.is_sign_negative(), digits.without_zeros(), exponent, 10, false);
 }
 
-/// Appends a double as C's `%#8.3g` does, after it went through `%.10G`: the named form is made from the numeric.
+/// Appends a double as C's `%#8.3g` does, after it went through `%.10G`: the named form is made
+/// from the numeric.
 pub(crate) fn double_short(out: &mut Vec<u8>, value: f64) {
     let start = out.len();
     let mut numeric = Vec::with_capacity(24);
@@ -166,7 +169,8 @@ struct Digits {
 }
 
 impl Digits {
-    /// `count` (at most 10) digits of a finite value, correctly rounded, and the exponent of the first.
+    /// `count` (at most 10) digits of a finite value, correctly rounded, and the exponent of the
+    /// first.
     fn of(value: f64, count: usize) -> (Digits, i32) {
         let mut text = [0_u8; 32];
         let mut rest = text.as_mut_slice();
@@ -286,8 +290,8 @@ mod tests {
 
     #[test]
     fn doubles_are_printed_as_c_prints_them() {
-        // What printf("%.10G") and, of what scanf reads of that, printf("%#8.3g") print. But for 999.5, of which glibc
-        // prints " 1.e+03": it loses the zeros, which the C standard wants.
+        // What printf("%.10G") and, of what scanf reads of that, printf("%#8.3g") print. But for
+        // 999.5, of which glibc prints " 1.e+03": it loses the zeros, which the C standard wants.
         for (value, numeric, named) in [
             (0.0, "0", "    0.00"),
             (-0.0, "-0", "   -0.00"),

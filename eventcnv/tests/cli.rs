@@ -264,6 +264,40 @@ fn labels_are_resolved_also_of_events_that_are_not_printed() {
 }
 
 #[test]
+fn a_log_of_another_version_is_read_by_that_versions_eventdef() {
+    let mut bytes = log();
+    bytes[16] = 3; // The major version, in EventInit.
+    let (directory, name) = file_with(&bytes);
+    let (found, code, errors) = run(&["-v", "--order", "file", &name]);
+    assert_eq!(code, 1);
+    assert!(found.starts_with(b"000003DEDE65282C [Unknown 001D]\n"));
+    assert!(
+        errors.contains("telemetry version 3.0.0") && errors.contains("--eventdef"),
+        "{errors}"
+    );
+    let header = directory.path().join("eventdef.h");
+    let text = "\
+        #define EVENT_VERSION_MAJOR ((unsigned)3)\n\
+        #define EVENT_VERSION_MEDIAN 0\n\
+        #define EVENT_VERSION_MINOR 0\n\
+        #define EVENT_LIST(EVENT, X) EVENT(X, Init, 0x001d, TRUE, Arena)\n\
+        #define EVENT_Init_PARAMS(PARAM, X) PARAM(X, 0, U, a) PARAM(X, 1, U, b) \\\n\
+        PARAM(X, 2, U, c) PARAM(X, 3, U, d) PARAM(X, 4, U, e) PARAM(X, 5, U, f) \\\n\
+        PARAM(X, 6, W, g)\n";
+    fs::write(&header, text).unwrap();
+    let header = header.to_str().unwrap();
+    let (found, _, _) = run(&["-v", "--order", "file", "--eventdef", header, &name]);
+    let first =
+        "000003DEDE65282C Init                        3        0        0       5C       13";
+    let found = String::from_utf8(found).unwrap();
+    assert!(found.starts_with(first) && found.lines().count() == 151, "{found}");
+    fs::write(header, "no list\n").unwrap();
+    let (_, code, errors) = run(&["--eventdef", header, &name]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("eventdef.h: EVENT_VERSION_MAJOR: is not defined"), "{errors}");
+}
+
+#[test]
 fn concatenated_logs_are_read_one_after_the_other() {
     let (_directory, name) = file_with(&[log(), log()].concat());
     let one = numeric();

@@ -1,4 +1,5 @@
-//! Real logs of the Memory Pool System, and what its own tools print of them. Those files are never rewritten.
+//! Real logs of the Memory Pool System, and what its own tools print of them. Those files are never
+//! rewritten.
 
 mod support;
 

@@ -1,7 +1,8 @@
 //! The programs that the tests run: the dumper, the program that records, and those of the system.
 //!
 //! ```text
-//!  eventcnv()   built once, by the same cargo    python3, strace ── missing? ──▶ the test fails and says so
+//!  eventcnv()   built once, by the same cargo
+//!  system()     python3, strace ── missing? ──▶ the test fails and says so
 //! ```
 //!
 //! Tests run what users run: `.dumper` in `design/telemetry.md`.

@@ -144,8 +144,8 @@ fn eight_threads_lose_nothing_that_is_not_counted_and_keep_their_order() {
     assert_eq!(skipped + cut, requested - count);
 }
 
-/// Gives ticks, thread, index and square of every event of the registry `work` in a log. Ours are the
-/// first program's registries: their codes stand without an index.
+/// Gives ticks, thread, index and square of every event of the registry `work` in a log. Ours are
+/// the first program's registries: their codes stand without an index.
 fn each_work_event(log: &Path, mut give: impl FnMut(u64, u64, u64, u64)) {
     let output = run(eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(log));
     let hex = |word: &str| u64::from_str_radix(word, 16).expect("a hexadecimal number");

@@ -1,4 +1,5 @@
-//! Sentences of the format that no other test checks: a block, changed by hand; a stream, as it grows.
+//! Sentences of the format that no other test checks: a block, changed by hand; a stream, as it
+//! grows.
 //!
 //! ```text
 //!  naive block ── one field changed, sealed again ──▶ the reader gives what the field now says

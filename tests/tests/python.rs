@@ -1,11 +1,13 @@
-//! The reader in Python, made from the format document alone, agrees with the dumper event for event.
+//! The reader in Python, made from the format document alone, agrees with the dumper event for
+//! event.
 //!
 //! ```text
 //!  log ─┬─▶ tests/reader.py ─▶ lines ─┐
 //!       └─▶ eventcnv ───────▶ lines ──┴─▶ the same
 //! ```
 //!
-//! It proves that `design/format.md` is complete: `.req.share`, `.req.port` in `design/telemetry.md`.
+//! It proves that `design/format.md` is complete: `.req.share`, `.req.port` in
+//! `design/telemetry.md`.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +56,8 @@ fn the_reader_in_python_is_no_longer_than_200_lines_and_needs_nothing() {
     assert_eq!(imports, of_python);
 }
 
-/// `.order.header`, `.event.order`, `.header.word`, `.event.base`, `.part.events`, `.event.identity`
+/// `.order.header`, `.event.order`, `.header.word`, `.event.base`, `.part.events`,
+/// `.event.identity`
 #[test]
 fn the_python_reader_agrees_on_streams_of_any_platform() {
     let directory = tempfile::tempdir().expect("a directory can be made");

@@ -35,8 +35,8 @@ pub(crate) fn name_width<'a>(registries: impl IntoIterator<Item = &'a Registry>)
     event_types.map(|row| row.name.chars().count()).fold(NAME_WIDTH_MIN, usize::max)
 }
 
-/// Appends the index of the registry, where it is not a program's first or the runtime's own: the codes of those
-/// cannot be confused, and stand alone.
+/// Appends the index of the registry, where it is not a program's first or the runtime's own: the
+/// codes of those cannot be confused, and stand alone.
 #[inline]
 fn registry_index(event: &Event<'_>, out: &mut Vec<u8>) -> bool {
     let index = event.registry.index;
@@ -50,7 +50,8 @@ fn registry_index(event: &Event<'_>, out: &mut Vec<u8>) -> bool {
 /// Appends a name and spaces to the width of all names.
 fn name(out: &mut Vec<u8>, name: &str, width: usize) {
     out.extend_from_slice(name.as_bytes());
-    text::pad(out, width.saturating_sub(name.chars().count()));
+    let columns = if name.is_ascii() { name.len() } else { name.chars().count() };
+    text::pad(out, width.saturating_sub(columns));
 }
 
 #[cfg(test)]

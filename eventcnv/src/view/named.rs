@@ -1,7 +1,7 @@
 //! The named form (`-vv`): names of everything, values by sort, labels as of the event's time.
 //!
 //! ```text
-//!  000003DEDE6E4910 0022 Label               address:0000000000001000["InstClass"] stringId:0000000000000002
+//!  000003DEDE6E4910 0022 Label               address:0000000000001000["InstClass"] stringId:…
 //!  clock            code name                words in as many digits as they have, with the label
 //! ```
 //!

@@ -6,7 +6,8 @@
 //!  Account ──▶ lost, by cause; Discarded events ──▶ what no buffer could count
 //! ```
 //!
-//! Design: `.dumper` in `design/telemetry.md`; counts: `.block.discarded`, `.store.discarded` in `design/format.md`.
+//! Design: `.dumper` in `design/telemetry.md`; counts: `.block.discarded`, `.store.discarded` in
+//! `design/format.md`.
 
 use super::table::Table;
 use eventlog::reader::{Account, Event, Registry, Stream, Value};
@@ -42,7 +43,8 @@ pub(crate) struct Stats {
     /// By stream and thread.
     threads: BTreeMap<(u16, u32), Count>,
     thread_names: BTreeMap<(u16, u32), String>,
-    /// The last that was said of events that no buffer could count: by stream, registry, kind, cause.
+    /// The last that was said of events that no buffer could count: by stream, registry, kind,
+    /// cause.
     discarded: BTreeMap<[u64; 4], u64>,
     /// Times of the first and last event, by stream.
     times: BTreeMap<u16, (u64, u64)>,
@@ -218,7 +220,8 @@ impl Stats {
     }
 }
 
-/// How long so many ticks are, if the stream says it: by the clock syncs farthest apart, else by the stated rate.
+/// How long so many ticks are, if the stream says it: by the clock syncs farthest apart, else by
+/// the stated rate.
 fn seconds(stream: &Stream, ticks: u64) -> Option<f64> {
     let (first, last) = (stream.syncs.first()?, stream.syncs.last()?);
     let sync_ticks = last.ticks.saturating_sub(first.ticks);

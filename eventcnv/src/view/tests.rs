@@ -98,7 +98,8 @@ fn every_sort_has_its_text_in_each_form() {
     );
     assert_eq!(
         line(columns(), 1, 0x1F, &all()),
-        "0000000000000ABC All                  123456789ABC        7       FF     True      2.5 \"a\\\"b\\x0A\"\n"
+        "0000000000000ABC All                  123456789ABC        7       FF     True      2.5 \
+         \"a\\\"b\\x0A\"\n"
     );
     assert_eq!(
         line(named(), 1, 0x1F, &all()),

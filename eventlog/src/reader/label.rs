@@ -5,13 +5,16 @@
 //!  Label (address, stringId) ──▶ labels ──┴──▶ value ──▶ string
 //! ```
 //!
-//! An Intern comes before the labels that use it (`.store.before`). Fed with events by name and parameters, of either format. Read in order of time, only what holds now is kept. Read in file
-//! order, a first pass in order of time keeps all that ever held, and the reader says which time it asks for.
-//! Design: `.store.intern`, `.store.label` in `design/format.md`.
+//! An Intern comes before the labels that use it (`.store.before`). Fed with events by name and
+//! parameters, of either format. Read in order of time, only what holds now is kept. Read in file
+//! order, a first pass in order of time keeps all that ever held, and the reader says which time it
+//! asks for. Design: `.store.intern`, `.store.label` in `design/format.md`.
 
 use super::event::{Event, Value};
 use super::registry::EventType;
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 
 /// Strings and labels that are kept, at most, each.
 pub const LABEL_COUNT_MAX: usize = 1 << 20;
@@ -43,14 +46,61 @@ pub(crate) fn role(event_type: &EventType) -> Option<Role> {
     }
 }
 
+/// A table by numbers, with a hash that costs one multiplication: a named dump asks it for every
+/// pointer.
+type Numbered<T> = HashMap<u64, T, NumberHash>;
+
+/// Makes [`NumberHasher`]s, all with one secret, so that no log can be made to collide.
+#[derive(Clone, Debug)]
+struct NumberHash {
+    secret: u64,
+}
+
+impl Default for NumberHash {
+    fn default() -> NumberHash {
+        NumberHash { secret: RandomState::new().hash_one(0) }
+    }
+}
+
+impl BuildHasher for NumberHash {
+    type Hasher = NumberHasher;
+
+    #[inline]
+    fn build_hasher(&self) -> NumberHasher {
+        NumberHasher { state: self.secret }
+    }
+}
+
+/// Multiplies, and folds the high half of the product into the low half.
+struct NumberHasher {
+    state: u64,
+}
+
+impl Hasher for NumberHasher {
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(number ^ self.state) * 0x9E37_79B9_7F4A_7C15;
+        self.state = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.state
+    }
+}
+
 /// Strings, and what they label, in one stream.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
-    strings: HashMap<u64, Box<[u8]>>,
+    strings: Numbered<Box<[u8]>>,
     strings_size: usize,
-    now: HashMap<u64, u64>,
+    now: Numbered<u64>,
     /// If all that ever held is kept: of each value, since when it has had which string.
-    history: Option<HashMap<u64, Vec<(u64, u64)>>>,
+    history: Option<Numbered<Vec<(u64, u64)>>>,
     history_count: usize,
     /// The time that is asked for, in a history.
     at: u64,
@@ -61,7 +111,7 @@ pub struct Labels {
 impl Labels {
     /// Labels that remember all that ever held.
     pub(crate) fn with_history() -> Labels {
-        Labels { history: Some(HashMap::new()), ..Labels::default() }
+        Labels { history: Some(HashMap::default()), ..Labels::default() }
     }
 
     /// Sets the time that is asked for; of no effect without a history.
@@ -78,7 +128,8 @@ impl Labels {
         self.strings.get(&id).map(|string| &**string)
     }
 
-    /// The number of the string that a value is called by now: an MPS log labels pointers apart from addresses.
+    /// The number of the string that a value is called by now: an MPS log labels pointers apart
+    /// from addresses.
     #[inline]
     pub fn label_id_of(&self, value: Value<'_>) -> Option<u64> {
         match value {
@@ -88,7 +139,8 @@ impl Labels {
         }
     }
 
-    /// The number of the string that a pointer, address or word (of an MPS log: an address) is called by now.
+    /// The number of the string that a pointer, address or word (of an MPS log: an address) is
+    /// called by now.
     pub fn label_id(&self, value: u64) -> Option<u64> {
         let id = match &self.history {
             None => self.now.get(&value).copied(),
@@ -120,7 +172,7 @@ impl Labels {
                 Some(Value::P(value) | Value::A(value) | Value::W(value)),
                 Some(Value::W(id)),
             ) => {
-                let history = self.history.as_ref().map(|_| HashMap::new());
+                let history = self.history.as_ref().map(|_| HashMap::default());
                 let new = || Box::new(Labels { history, ..Labels::default() });
                 self.pointers.get_or_insert_with(new).set(event.ticks, value, id)
             }

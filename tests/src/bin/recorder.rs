@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!  recorder kinds              one event of each standard kind, two registries, strings, labels
-//!  recorder threads N M        N threads record M events each, of three kinds; prints what was lost
-//!  recorder sorts              every sort at its extremes, and a pause that 32 bits of ticks do not span
+//!  recorder threads N M        N threads record M events each, of three kinds
+//!  recorder sorts              every sort at its extremes, and a pause too long for 32 bits of ticks
 //! ```
 //!
-//! What is output, and where, is up to the environment: `.control.env` in `design/telemetry.md`.
+//! Prints what was requested, recorded, overwritten and not written. What is output, and where, is
+//! up to the environment: `.control.env` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

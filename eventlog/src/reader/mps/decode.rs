@@ -1,7 +1,7 @@
 //! A piece of an MPS stream to located events.
 //!
 //! ```text
-//!  bytes  ├ event ┼ event ┼ event ┤     the index has walked them: sizes are right, unless the source changed
+//!  bytes  ├ event ┼ event ┼ event ┤     sizes are right: the index walked them
 //!  located  ▲       ▲       ▲           code to row, clock to ticks
 //! ```
 //!

@@ -3,7 +3,7 @@
 //! ```text
 //!  │ event │ event │ … │ event │ ???????????? │ event │ event │ …
 //!  └──── segment, ≤ 64 KiB ────┘ └─ skipped ─┘ └──── segment ───
-//!                                 Fault: what, where, how much; then the next place where a chain of events begins
+//!                                 Fault: what, where, how much; on to the next chain of events
 //! ```
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust` in `design/telemetry.md`.
@@ -25,7 +25,8 @@ const SEGMENT_SIZE_MAX: usize = 1 << 16;
 const LOOKAHEAD_SIZE: usize = 1 << 18;
 /// How many events must fit, one after another, where reading goes on after damage.
 const CHAIN_COUNT: usize = 4;
-/// How many, once so many segments were made that damage must be all there is: the index shall not become large.
+/// How many, once so many segments were made that damage must be all there is: the index shall not
+/// become large.
 const CHAIN_COUNT_LATE: usize = 128;
 /// Segments before that.
 const SEGMENT_COUNT_LATE: usize = 1 << 18;
@@ -125,6 +126,8 @@ impl Indexer {
             let known = self.known.version;
             self.faults.push(offset, FaultKind::MpsVersion { found: found.version, known });
             registry.version = found.version.unwrap_or(known);
+            registry.doc = Box::default();
+            registry.kinds.clear();
             registry.event_types.clear();
         }
         if !found.alternatives.is_empty() {
@@ -153,7 +156,8 @@ impl Indexer {
         window.at = self.streams.first().map_or(0, |stream| stream.offset as usize);
         loop {
             window.need(LOOKAHEAD_SIZE + 1)?;
-            // Away from the window's end all that is looked at is at hand, and nothing need be asked again.
+            // Away from the window's end all that is looked at is at hand, and nothing need be
+            // asked again.
             let safe = if window.is_last() { 0 } else { LOOKAHEAD_SIZE };
             while window.rest().len() > safe {
                 match self.step(window.rest(), window.is_last()) {
@@ -191,8 +195,8 @@ impl Indexer {
         }
     }
 
-    /// Whether an event of unknown type can be one: clocks are near, and soon an event of a known type follows,
-    /// or the end. Of another version than the registry's all types are unknown.
+    /// Whether an event of unknown type can be one: clocks are near, and an event of a known type
+    /// follows, or the end, or so many that could be events that it cannot be chance.
     fn leads_on(&self, event: Head, rest: &[u8]) -> bool {
         let (mut event, mut rest) = (event, rest);
         let mut clock = if self.clock == 0 { event.clock } else { self.clock };
@@ -210,7 +214,7 @@ impl Indexer {
                 Fit::Wrong | Fit::Impossible => return false,
             }
         }
-        !self.is_registry_right
+        true
     }
 
     /// Adds an event to the open segment, which is ended before it would be too large.

@@ -5,14 +5,15 @@
 //!  all bytes ──── index.rs: walk from event to event ──▶ segments of at most 64 KiB, faults
 //!  a segment ──── decode.rs ──▶ located events
 //!
-//!  file order:   │ EventInit Intern │ sync │ Pool: newest … oldest │ Seg: newest … oldest │ sync │ …
-//!                └── one flush: the new events of each kind, newest first ──┘
+//!  file order:   │ EventInit Intern │ sync │ Pool: newest … oldest │ Seg: newest … │ sync │ …
+//!                                           └── one flush: the new events of each kind ──┘
 //!  time order:   a stable sort of that by clock
 //! ```
 //!
 //! Design: `.req.port`, `.req.back` in `design/telemetry.md`.
 
 mod decode;
+mod header;
 mod index;
 mod platform;
 mod recognise;
@@ -20,4 +21,5 @@ mod recognise;
 mod tests;
 mod window;
 
+pub use header::HeaderError;
 pub(crate) use index::index;

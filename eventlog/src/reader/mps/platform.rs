@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!  0      2      4        clock at 8 (4 where 64 bits are aligned to 4)
-//!  │ code │ size │ (gap) │ clock: u64 │ parameters at their natural alignment │ padding to a word │
-//!  └─ all in the writer's byte order; `size` is that of the whole event ──────────────────────────┘
+//!  │ code │ size │ (gap) │ clock: u64 │ parameters at their natural alignment │ padding │
+//!  └─ all in the writer's byte order; `size` is that of the whole event ────────────────┘
 //! ```
 //!
-//! The stream is the C structures of the MPS as they lay in memory. Design: `.req.port` in `design/telemetry.md`.
+//! The stream is the C structures of the MPS as they lay in memory. Design: `.req.port` in
+//! `design/telemetry.md`.
 
 use crate::reader::registry::{EventType, Platform, Registry, StringEnd};
 use eventdef::Sort;
@@ -148,8 +149,9 @@ impl Shapes {
         }
     }
 
-    /// Whether `count` events of the registry stand one after another at the start of `bytes`; fewer will do
-    /// where they end exactly at the end of `bytes`, which is the end of the stream if `is_all`.
+    /// Whether `count` events of the registry stand one after another at the start of `bytes`;
+    /// fewer will do where they end exactly at the end of `bytes`, which is the end of the stream
+    /// if `is_all`.
     pub(super) fn is_chain(&self, bytes: &[u8], count: usize, is_all: bool) -> bool {
         let mut rest = bytes;
         for index in 0..count {

@@ -1,9 +1,9 @@
 //! Which platform wrote a raw MPS stream, told from its first events.
 //!
 //! ```text
-//!  first bytes ─┬─ as 64-bit little-endian ── walk, count events that fit the registry ──┐
-//!               ├─ as 32-bit little-endian ── …                                          ├─▶ the best, or none
-//!               └─ … (six platforms)                                                     ┘
+//!  first bytes ─┬─ as 64-bit little-endian ── walk: how many events fit? ─┐
+//!               ├─ as 32-bit little-endian ── …                           ├─▶ the best
+//!               └─ … (six platforms)                                      ┘
 //!                    EventInit on the way says the version and the word width: it wins
 //! ```
 //!
@@ -43,7 +43,8 @@ struct Walk {
     unknown: usize,
     wrong: usize,
     version: Option<Version>,
-    /// Whether it came to the end of the bytes (or of what is walked), and not upon what cannot be an event.
+    /// Whether it came to the end of the bytes (or of what is walked), and not upon what cannot be
+    /// an event.
     is_whole: bool,
     /// Whether the clocks lie within a few weeks.
     are_clocks_near: bool,
@@ -76,10 +77,10 @@ impl Walk {
 ///
 /// `is_all` says that the stream has no more than these bytes.
 pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Option<Recognised> {
+    let mut laid_out = registry.clone();
     let shapes = PLATFORMS.map(|platform| {
-        let mut registry = registry.clone();
-        registry.lay_out(platform);
-        Shapes::new(&registry)
+        laid_out.lay_out(platform);
+        Shapes::new(&laid_out)
     });
     at(bytes, is_all, registry, &shapes).or_else(|| later(bytes, is_all, registry, &shapes))
 }
@@ -128,7 +129,8 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
             return walk;
         };
         match shapes.fit(head, rest) {
-            // What goes on beyond a stream that is all here is not an event, or was cut: it counts for nothing.
+            // What goes on beyond a stream that is all here is not an event, or was cut: it counts
+            // for nothing.
             fit if head.size > rest.len() && is_all => {
                 walk.is_whole = walk.count() > 0 && fit == Fit::Exact;
                 return walk;
@@ -147,8 +149,9 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
     walk
 }
 
-/// The version, if this is an EventInit: of any version, for its code was not always the same. It has the
-/// parameters major, median, minor, maxCode, maxNameLen, wordWidth (U) and, since 1.1, clocksPerSec (W).
+/// The version, if this is an EventInit: of any version, for its code was not always the same. It
+/// has the parameters major, median, minor, maxCode, maxNameLen, wordWidth (U) and, since 1.1,
+/// clocksPerSec (W).
 pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option<Version> {
     let word = usize::from(platform.word_size);
     let end = usize::from(platform.event_header_size) + 6 * 4;

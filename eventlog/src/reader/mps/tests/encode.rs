@@ -1,0 +1,77 @@
+//! A naive encoder of MPS streams, for any platform: by the book, slowly.
+//!
+//! ```text
+//!  (name, clock, values) ──▶ the bytes of the C structure on that platform
+//! ```
+
+use crate::reader::registry::Platform;
+use eventdef::Sort;
+use eventdef::mps::REGISTRY;
+
+/// A value to encode, or one that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Arg {
+    N(u64),
+    D(f64),
+    S(String),
+}
+use Arg::{D, N, S};
+
+/// Name of the event type, clock, values.
+pub(super) type Row = (&'static str, u64, Vec<Arg>);
+
+/// Appends an event as a C compiler of the platform would lay out its structure: by the book,
+/// slowly.
+pub(super) fn encode(out: &mut Vec<u8>, on: Platform, (name, clock, args): &Row) {
+    let row = REGISTRY.event_types.iter().find(|row| row.name == *name).unwrap();
+    let mut event: Vec<u8> = Vec::new();
+    let put = |event: &mut Vec<u8>, value: u64, size: usize| {
+        while !event.len().is_multiple_of(size.min(on.align_max.into())) {
+            event.push(0xEE);
+        }
+        let mut bytes = value.to_le_bytes()[..size].to_vec();
+        if on.big_endian {
+            bytes.reverse();
+        }
+        event.extend(bytes);
+    };
+    put(&mut event, row.code.into(), 2);
+    put(&mut event, 0, 2);
+    put(&mut event, *clock, 8);
+    let mut align: usize = on.align_max.max(on.word_size).into();
+    for (param, arg) in row.params.iter().zip(args) {
+        match (param.sort, arg) {
+            (Sort::P | Sort::A | Sort::W, N(value)) => put(&mut event, *value, on.word_size.into()),
+            (Sort::U, N(value)) => put(&mut event, *value, 4),
+            (Sort::B, N(value)) => put(&mut event, *value, 1),
+            (Sort::D, D(value)) => put(&mut event, value.to_bits(), 8),
+            (Sort::S, S(string)) => {
+                event.extend(string.as_bytes());
+                event.extend([0, 0, 0, 0]);
+                align = on.word_size.into();
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    while !event.len().is_multiple_of(align) {
+        event.push(0);
+    }
+    let mut size = (event.len() as u16).to_le_bytes();
+    if on.big_endian {
+        size.reverse();
+    }
+    event[2..4].copy_from_slice(&size);
+    out.extend(event);
+}
+
+pub(super) fn encoded(on: Platform, rows: &[Row]) -> Vec<u8> {
+    let mut out = Vec::new();
+    rows.iter().for_each(|row| encode(&mut out, on, row));
+    out
+}
+
+pub(super) fn init(on: Platform, version: [u64; 3]) -> Row {
+    let [major, median, minor] = version.map(N);
+    let width = u64::from(on.word_size) * 8;
+    ("EventInit", 1000, vec![major, median, minor, N(92), N(19), N(width), N(1_000_000)])
+}

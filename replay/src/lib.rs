@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It will take the allocation events of a log, from this project's runtime or from the Memory Pool
-//! System, compile them into a workload without addresses or contents, and play it against
-//! other allocators, several times faster than the program that was recorded. This release holds the
+//! System, compile them into a workload without addresses or contents, and play it against other
+//! allocators, several times faster than the program that was recorded. This release holds the
 //! place of the crate in the workspace and no code. See `.replayer` in `design/telemetry.md`.
 #![forbid(unsafe_code)]

@@ -6,8 +6,7 @@
 //!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ …   up to a named maximum, all kept
 //! ```
 //!
-//! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store`, `.store.thread0` in
-//! `design/format.md`.
+//! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
 
 use crate::losses::{self, Cause, Counts, Losses};
 use crate::memory::{Block, Blocks, Claim, Custody};

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Everything here lives as long as the process, which makes references to it `'static`. Nothing
-//! comes from the allocator. Design: `.sol.memory` in `design/telemetry.md`; `.write.begin` in
+//! comes from the allocator. Design: `.sol.memory` in `design/telemetry.md`; `.write` in
 //! `design/format.md`.
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 

@@ -10,7 +10,7 @@
 //! Its thread fills the block `head` with no lock. Everything else — writing a block, copying what
 //! was published, giving up a block so that its place can be used again — needs the ring's lock,
 //! behind which lies `Custody`. Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`;
-//! `.write.begin`, `.part.events` in `design/format.md`.
+//! `.write`, `.part.events` in `design/format.md`.
 
 use crate::losses::{Counts, Losses};
 use crate::memory::{Block, Blocks, Custody, Link};

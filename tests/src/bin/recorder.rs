@@ -3,7 +3,7 @@
 //! ```text
 //!  recorder kinds              one event of each standard kind, two registries, strings, labels
 //!  recorder threads N M        N threads record M events each, of three kinds
-//!  recorder sorts              every sort at its extremes, and a pause too long for 32 bits of ticks
+//!  recorder sorts              every sort at its extremes, and a pause too long for 32 bits
 //! ```
 //!
 //! Prints what was requested, recorded, overwritten and not written. What is output, and where, is

@@ -13,11 +13,7 @@ use crate::losses::{self, Losses};
 use crate::sync::Entry;
 use crate::thread::{self, SLOT_COUNT};
 use crate::{intern, registration, stream};
-use core::sync::atomic::{AtomicBool, Ordering};
 use eventdef::Control;
-
-/// Whether the program is exiting: a line is drawn under the stream.
-static EXITING: AtomicBool = AtomicBool::new(false);
 
 /// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread,
 /// at any time; from a signal handler as far as what it interrupted allows.
@@ -46,7 +42,6 @@ pub(crate) fn write_parts(entry: &Entry) {
 
 /// The normal exit of the program: everything goes out, and the stream ends (`.part.end`).
 pub(crate) extern "C" fn at_exit() {
-    EXITING.store(true, Ordering::Relaxed);
     let entry = Entry::new();
     flush_rings(&entry);
     if let Some(mut parts) = stream::parts(&entry) {

@@ -185,7 +185,12 @@ impl Ring {
     /// Sends the blocks up to `head`, or with a writer thread as many as make room; where the kind
     /// is not output, gives up the oldest if need be.
     fn make_way(&self, entry: &Entry, head: u64) {
-        let Some(mut hand_over) = self.hand_over.lock(entry) else { return };
+        // Somebody who flushes is not waited for while there is a block to go on with.
+        let hand_over = match self.is_next_free(head) {
+            true => self.hand_over.try_lock(),
+            false => self.hand_over.lock(entry),
+        };
+        let Some(mut hand_over) = hand_over else { return };
         if self.is_output() {
             let enough = || writer::is_on() && self.is_next_free(head);
             while !enough() && self.done.load(Ordering::Relaxed) <= head {

@@ -84,6 +84,11 @@ impl<T> Locked<T> {
         self.lock_if(true)
     }
 
+    /// Takes the lock if it is free.
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        self.lock_if(false)
+    }
+
     fn lock_if(&self, waiting: bool) -> Option<Guard<'_, T>> {
         let mut count = 0;
         while self.busy.swap(true, Ordering::Acquire) {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CONTROL, Kinds, Pooled, Three, ThreeSeg, ran};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use telemetry::{MemoryPlinth, control, event};
 
 const THREAD_COUNT: usize = 8;
@@ -61,32 +61,53 @@ fn eight_threads_record_a_million_events_each() {
 #[test]
 fn a_flush_from_another_thread_neither_splits_nor_loses_an_event() {
     let test = "a_flush_from_another_thread_neither_splits_nor_loses_an_event";
+    if let Some(stream) = flush_while_recording(test, "65536") {
+        assert!(stream.event_parts > 10, "{} parts", stream.event_parts);
+    }
+}
+
+/// The same where most flushes come while a block is handed over.
+#[test]
+fn a_flush_while_a_block_is_handed_over_loses_nothing() {
+    let test = "a_flush_while_a_block_is_handed_over_loses_nothing";
+    flush_while_recording(test, "4096");
+}
+
+fn flush_while_recording(test: &str, block_size: &str) -> Option<common::Stream> {
     let environment =
-        [("MPS_TELEMETRY_CONTROL", "Object Seg"), ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
-    const COUNT: usize = 200_000;
-    let Some(ran) = ran(test, &environment, || {
-        let done = AtomicBool::new(false);
+        [("MPS_TELEMETRY_CONTROL", "Object Seg"), ("MPS_TELEMETRY_BLOCK_SIZE", block_size)];
+    const FLUSH_COUNT: usize = 300;
+    const EVENTS_PER_FLUSH: usize = 1000;
+    let ran = ran(test, &environment, || {
+        let (flushed, recorded) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                for index in 0..COUNT {
+                for index in 0..FLUSH_COUNT * EVENTS_PER_FLUSH {
+                    // Not too far ahead, so that there is something to record during every flush.
+                    while index >= (flushed.load(Ordering::Relaxed) + 1) * EVENTS_PER_FLUSH {
+                        std::thread::yield_now();
+                    }
                     event!(Three, 1usize, index, index);
-                    if index % 3 == 0 {
+                    if index.is_multiple_of(3) {
                         event!(ThreeSeg, 1usize, index, index);
                     }
+                    recorded.store(index + 1, Ordering::Relaxed);
                 }
-                done.store(true, Ordering::Relaxed);
             });
-            while !done.load(Ordering::Relaxed) {
+            for round in 0..FLUSH_COUNT {
+                while recorded.load(Ordering::Relaxed) <= round * EVENTS_PER_FLUSH {
+                    std::thread::yield_now();
+                }
                 telemetry::flush();
+                flushed.store(round + 1, Ordering::Relaxed);
             }
         });
-    }) else {
-        return;
-    };
+    })?;
+    let count = (FLUSH_COUNT * EVENTS_PER_FLUSH) as u64;
     let stream = ran.stream();
-    assert_eq!(stream.words(1, 1), (0..COUNT as u64).collect::<Vec<_>>());
-    assert_eq!(stream.words(2, 1), (0..COUNT as u64).step_by(3).collect::<Vec<_>>());
-    assert!(stream.event_parts > 10, "{} parts", stream.event_parts);
+    assert_eq!(stream.words(1, 1), (0..count).collect::<Vec<_>>());
+    assert_eq!(stream.words(2, 1), (0..count).step_by(3).collect::<Vec<_>>());
+    Some(stream)
 }
 
 /// `.event.number`: the buffer goes on where the thread before it stopped.

@@ -1,4 +1,5 @@
-//! How fast the reader walks: 10 million three-word events in 64 KiB blocks, in order of the file and of time.
+//! How fast the reader walks: 10 million three-word events in 64 KiB blocks, in order of the file
+//! and of time.
 //!
 //! ```text
 //!  cargo run --release -p tests --example walk [EVENTS [BUFFERS]] ──▶ name<TAB>value<TAB>unit
@@ -73,7 +74,8 @@ fn write(path: &std::path::Path, count: u64, buffers: u64) -> std::io::Result<()
     file.flush()
 }
 
-/// A block that is filled from the top down in place: the naive ring copies too much for so many events.
+/// A block that is filled from the top down in place: the naive ring copies too much for so many
+/// events.
 struct Block {
     ring: Ring,
     bytes: Vec<u8>,

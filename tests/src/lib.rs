@@ -3,3 +3,4 @@
 
 pub mod naive;
 pub mod programs;
+mod recipe;

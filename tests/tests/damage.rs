@@ -1,12 +1,16 @@
-//! Damage costs what the format says it costs, and no more: never a panic, a hang, or memory out of proportion.
+//! Damage costs what the format says it costs, and no more: never a panic, a hang, or memory out of
+//! proportion.
 //!
 //! ```text
-//!  a small log ── cut │ flip │ splice │ forge ──▶ Log ──▶ the events that can be had, faults with their offsets
+//!  a small log ── cut │ flip │ splice │ forge ──▶ Log ──▶ the events that can be had, and faults
 //! ```
 
 use eventlog::reader::{Fault, FaultKind, Filter, Log, OpenError, Order, Value as Read};
 use proptest::prelude::*;
 use tests::naive::{self, BlockFields, Buffer, Platform, Ring, Value, Writer};
+
+#[path = "damage/registries.rs"]
+mod registries;
 
 const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
 const NOBODY: Buffer = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
@@ -120,16 +124,21 @@ fn a_log_cut_anywhere_gives_every_event_whose_block_or_part_is_whole() {
                 .all(|&byte| byte == 0)
                 && cut >= place.start + 128
         };
-        let whole = small.events.iter().filter(|(place, _)| is_whole(place));
+        // But an event of which any byte is missing is not given (`.read.chain`).
+        let is_there = |place: &std::ops::Range<usize>, number: u64| {
+            is_whole(place) && place.end - 32 * number as usize <= cut
+        };
+        let whole = small.events.iter().filter(|(place, event)| is_there(place, event.1));
         let mut expected: Vec<_> = whole.map(|(_, event)| *event).collect();
         expected.sort();
         assert_eq!(found, expected, "cut at {cut}");
     }
 }
 
-/// `.block.crc`, `.read.sealed`, `.parts.sealed`, `.parts.header`, `.parts.chain`, `.read.header-damage`, `.read.no-magic`,
-/// `.read.resync`, `.header.crc`, `.header.magic`, `.header.order`, `.header.word`, `.block.magic`, `.block.stream`,
-/// `.crc`, `.event.unknown`, `.part.registry-before`, `.part.end`
+/// `.block.crc`, `.read.sealed`, `.parts.sealed`, `.parts.header`, `.parts.chain`,
+/// `.read.header-damage`, `.read.no-magic`, `.read.resync`, `.header.crc`, `.header.magic`,
+/// `.header.order`, `.header.word`, `.block.magic`, `.block.stream`, `.crc`, `.event.unknown`,
+/// `.part.registry-before`, `.part.end`
 #[test]
 fn a_flipped_byte_costs_at_most_its_block_or_part() {
     let small = small();
@@ -193,7 +202,9 @@ proptest! {
     #[test]
     fn an_open_block_may_hold_anything(
         last in 0u32..5000, top in 0u32..5000, count: u32, first: u64, base: u64, base_last: u64,
-        payload in prop::collection::vec(prop_oneof![Just(0u8), Just(8), Just(24), any::<u8>()], 0..3900),
+        payload in prop::collection::vec(
+            prop_oneof![Just(0u8), Just(8), Just(24), any::<u8>()], 0..3900,
+        ),
     ) {
         let mut writer = writer();
         let fields = BlockFields {
@@ -425,81 +436,8 @@ fn a_part_of_unknown_type_and_a_longer_header_are_read_over() {
     assert!(faults[0].is_warning());
 }
 
-/// The encoding of the registry as one part, in a stream with one event.
-fn with_encoding(encoding: &[u8], stated: u64) -> Vec<u8> {
-    let platform = Platform { block_size_log2: 20, ..WORDS };
-    let mut writer = Writer::new(platform, [3; 16], [9; 16]);
-    let mut first = 0;
-    for piece in encoding.chunks(500_000) {
-        let registry = Buffer { registry: 1, ..NOBODY };
-        let top = piece.len() as u32;
-        let fields =
-            BlockFields { block_type: 3, top, sequence: stated, first, ..BlockFields::default() };
-        writer.part(registry, fields, piece);
-        first += piece.len() as u64;
-    }
-    let mut ring = Ring::new(&platform, buffer(0), 0);
-    assert!(ring.record(&platform, 1, 2, &words(1)));
-    ring.flush(&mut writer);
-    writer.bytes()
-}
-
-/// `.registry.trust`
-#[test]
-fn counts_in_a_registry_are_bounded_by_its_bytes() {
-    let sound = naive::encode_registry(naive::KINDS, naive::TYPES);
-    for (at, size) in [(6, 2), (8, 4)] {
-        let mut encoding = sound.clone();
-        encoding[at..at + size].fill(0xFF);
-        let (found, faults) = read(with_encoding(&encoding, encoding.len() as u64)).unwrap();
-        assert_eq!(found.len(), 1);
-        assert!(faults.iter().any(|fault| matches!(fault.kind, FaultKind::Registry { .. })));
-    }
-    for cut in 0..sound.len() {
-        let (found, faults) = read(with_encoding(&sound[..cut], sound.len() as u64)).unwrap();
-        assert_eq!(found.len(), 1);
-        if cut > 0 {
-            assert!(faults.iter().any(|fault| matches!(fault.kind, FaultKind::Registry { .. })));
-        }
-    }
-}
-
-/// `.registry.trust`: of two of one index the first counts.
-#[test]
-fn as_many_kinds_as_can_be_stated_leave_the_64_that_there_are() {
-    let names: Vec<String> = (0..65535).map(|n| format!("K{n}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let encoding = naive::encode_registry(&names, naive::TYPES);
-    let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
-    let [registry] = log.registries() else { panic!("one registry") };
-    assert_eq!(registry.kinds.len(), 64);
-    assert_eq!(registry.kind(5).map(|kind| &*kind.name), Some("K5"));
-    assert_eq!(registry.event_types.len(), naive::TYPES.len());
-}
-
-/// `.registry.trust`, `.registry.more`
-#[test]
-fn strings_that_are_not_utf8_and_sorts_that_are_not_known_are_read_over() {
-    let mut encoding = naive::encode_registry(naive::KINDS, naive::TYPES);
-    let name = encoding.windows(5).position(|bytes| bytes == b"naive").unwrap();
-    encoding[name] = 0xFF;
-    // The sort of the second parameter of "Words".
-    let words = encoding.windows(5).position(|bytes| bytes == b"Words").unwrap();
-    let second = encoding[words..].iter().position(|&byte| byte == b'A').unwrap();
-    encoding[words + second] = b'Q';
-    encoding.extend_from_slice(b"what a later version adds");
-    let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
-    assert!(log.faults().is_empty(), "{:?}", log.faults());
-    let [registry] = log.registries() else { panic!("one registry") };
-    assert_eq!(&*registry.name, "\u{FFFD}aive");
-    let row = registry.event_type_named("Words").unwrap();
-    assert_eq!(row.params.len(), 1, "what comes after an unknown sort cannot be decoded");
-    assert_eq!(registry.event_types.len(), naive::TYPES.len());
-    let mut events = log.events(Order::Time, &Filter::default());
-    assert_eq!(events.next().unwrap().param("a"), Some(Read::P(1)));
-}
-
-/// Every eighth byte may begin a part that is as long as what is left: checking all of them would take for ever.
+/// Every eighth byte may begin a part that is as long as what is left: checking all of them would
+/// take for ever.
 #[test]
 fn a_block_made_of_magics_is_given_up_soon() {
     let platform = Platform { block_size_log2: 20, ..WORDS };
@@ -518,7 +456,8 @@ fn a_block_made_of_magics_is_given_up_soon() {
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
-/// `.event.identity`, `.read.sealed`: what was flushed before stands in for a block that is damaged.
+/// `.event.identity`, `.read.sealed`: what was flushed before stands in for a block that is
+/// damaged.
 #[test]
 fn parts_give_the_events_of_a_block_that_is_damaged() {
     let mut writer = writer();
@@ -566,7 +505,8 @@ fn a_block_whose_magic_is_not_stored_yet_is_not_there() {
     assert_eq!(kinds(&faults), [&FaultKind::BlockHole { size: B as u64 }]);
 }
 
-/// `.time.order`: ticks of different boots do not compare, so that streams are given one after the other.
+/// `.time.order`: ticks of different boots do not compare, so that streams are given one after the
+/// other.
 #[test]
 fn streams_of_different_boots_are_not_mixed() {
     let stream = |uuid: u8, boot: u8| {

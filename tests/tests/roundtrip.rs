@@ -87,10 +87,11 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// `.event.order`, `.event.params`, `.event.pad`, `.event.string`, `.event.base`, `.event.fill`,
-    /// `.event.identity`, `.event.number`, `.event.monotone`, `.block.base`, `.block.first`, `.parts.payload`,
-    /// `.block.last`, `.event.delta`, `.order.header`,
-    /// `.part.events`, `.part.registry`, `.registry.index`, `.time.order`, `.parts.fits`, `.stream.blocks`
+    /// `.event.order`, `.event.params`, `.event.pad`, `.event.string`, `.event.base`,
+    /// `.event.fill`, `.event.identity`, `.event.number`, `.event.monotone`, `.block.base`,
+    /// `.block.first`, `.parts.payload`, `.block.last`, `.event.delta`, `.order.header`,
+    /// `.part.events`, `.part.registry`, `.registry.index`, `.time.order`, `.parts.fits`,
+    /// `.stream.blocks`
     #[test]
     fn what_was_recorded_is_read_once_and_in_order_of_time(recipe in recipes()) {
         let (writer, mut expected) = naive::write(recipe);
@@ -182,7 +183,8 @@ fn events_that_are_not_asked_for_are_left_out() {
     assert_eq!(read(&log, Order::Time, &filter), expected);
 }
 
-/// The kind of a block and the kind of a row are the same in a sound log: here no row is of the kind of the first block.
+/// The kind of a block and the kind of a row are the same in a sound log: here no row is of the
+/// kind of the first block.
 #[test]
 fn blocks_of_kinds_that_are_not_asked_for_are_not_even_read() {
     let mut writer = writer();
@@ -262,7 +264,8 @@ const STORE: &[naive::EventType] = &[
     },
 ];
 
-/// `.store`, `.store.intern`, `.store.label`, `.store.before`: as of the event's time, in both orders.
+/// `.store`, `.store.intern`, `.store.label`, `.store.before`: as of the event's time, in both
+/// orders.
 #[test]
 fn a_label_holds_from_its_time_until_the_next() {
     let mut writer = Writer::new(WORDS, [1; 16], [9; 16]);
@@ -327,8 +330,8 @@ fn more_open_blocks_than_the_cache_holds_are_read_in_order() {
     assert_eq!(count, buffers * per_buffer);
 }
 
-/// `.header.names`, `.header.clock`, `.header.block-size`, `.registry.version`, `.version.parts`, `.registry.masks`, `.event.params`,
-/// `.read.end`
+/// `.header.names`, `.header.clock`, `.header.block-size`, `.registry.version`, `.version.parts`,
+/// `.registry.masks`, `.event.params`, `.read.end`
 #[test]
 fn what_the_header_and_the_registry_say_is_what_was_written() {
     let log = Log::from_source(writer().bytes()).unwrap();

@@ -1,11 +1,11 @@
 //! Faults: what was found wrong in a log, where, what it costs, and what to do.
 //!
 //! ```text
-//!  Fault = offset + kind ── Display ──▶ "offset 196608: block checksum is wrong: its 2044 events are lost"
+//!  Fault = offset + kind ── fault_text.rs ──▶ "offset 196608: block checksum is wrong: …"
 //! ```
 //!
-//! A fault never stops the reading. What cannot be read at all is an [`OpenError`]. Design: `.read.*` in
-//! `design/format.md`.
+//! A fault never stops the reading. What cannot be read at all is an [`OpenError`]. Design:
+//! `.read.*` in `design/format.md`.
 
 use eventdef::Version;
 use std::collections::HashSet;
@@ -148,7 +148,8 @@ pub enum FaultKind {
         /// What the host said.
         message: String,
     },
-    /// A raw MPS stream of another version than the registry at hand: its codes mean something else.
+    /// A raw MPS stream of another version than the registry at hand: its codes mean something
+    /// else.
     MpsVersion {
         /// The version that the stream states, if it does.
         found: Option<Version>,
@@ -192,99 +193,6 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use FaultKind::*;
-        match self {
-            HeaderChecksum => {
-                write!(f, "stream header checksum is wrong: its fields are used where plausible")
-            }
-            HeaderMissing => {
-                write!(f, "stream header is damaged: taken from the blocks that follow")
-            }
-            HeaderField { field, found, used } => {
-                write!(f, "stream header's {field} is {found}: {used} is used instead")
-            }
-            HeaderVersion { found, known } => write!(
-                f,
-                "stream format {found} is newer than {known}, which this reader knows: what was added is skipped; \
-                 use a newer reader to see it"
-            ),
-            HeaderMajor { found, known } => write!(
-                f,
-                "stream format {found} cannot be read by this reader of {known}: the stream is skipped; use a newer reader"
-            ),
-            StreamLimit => {
-                write!(f, "too many streams in one log: those from here on are not read")
-            }
-            BlockMagic { size } => {
-                write!(f, "no block here: {size} bytes skipped to the next one")
-            }
-            BlockField { field, found } => {
-                write!(f, "block header's {field} is {found}: the block is skipped")
-            }
-            BlockChecksum { count } => {
-                write!(f, "block checksum is wrong: its {count} events are lost")
-            }
-            BlockForeign => write!(f, "block of another stream: skipped"),
-            BlockType { found } => write!(
-                f,
-                "block type {found} is unknown: all of its type are skipped; use a newer reader to see them"
-            ),
-            BlockHole { size } => {
-                write!(
-                    f,
-                    "{size} bytes were never written: the host failed, or the program was stopped"
-                )
-            }
-            BlockCut { missing } => {
-                write!(f, "the log ends within this block: {missing} bytes are missing")
-            }
-            PartMagic { size } => {
-                write!(f, "no part of a block here: {size} bytes skipped to the next one")
-            }
-            Registry { index, what } => {
-                write!(f, "registry {index}: {what}: event types beyond are given by code only")
-            }
-            EventChain { size, lost } => {
-                write!(f, "event size {size} is wrong: {lost} older events of the block are lost")
-            }
-            EventCount { stated, found } => {
-                write!(f, "block says that it holds {stated} events, and holds {found}")
-            }
-            EventShort { code, size } => write!(
-                f,
-                "event of code {code:#06x} has {size} bytes, too few for its parameters: those that fit are given"
-            ),
-            EventUnknown { registry, code } => write!(
-                f,
-                "code {code:#06x} is not in registry {registry}: its events are given without parameters"
-            ),
-            Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
-            LabelLimit => {
-                write!(f, "too many strings or labels: some values are shown without their label")
-            }
-            Io { message } => write!(f, "cannot read: {message}"),
-            MpsVersion { found: Some(found), known } => write!(
-                f,
-                "written by telemetry version {found} of the Memory Pool System, and the registry at hand is of {known}: \
-                 events are given by code only; to read them, hand over eventdef.h of version {found}"
-            ),
-            MpsVersion { found: None, known } => write!(
-                f,
-                "the events do not fit telemetry version {known} of the Memory Pool System, and the log does not say \
-                 which version wrote it: they are given by code only; to read them, hand over that version's eventdef.h"
-            ),
-            MpsPlatform { used, others } => write!(
-                f,
-                "the log does not say which platform wrote it: read as {used}, may be {}",
-                others.join(" or ")
-            ),
-            Mps { what, size } => write!(f, "{what}: {size} bytes skipped"),
-        }
-    }
-}
-
 /// Faults, of which no more than [`FAULT_COUNT_MAX`] are kept.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
@@ -306,7 +214,8 @@ impl Faults {
         }
     }
 
-    /// Adds one, unless one of its type or code was added before (`.block.unknown`, `.event.unknown`).
+    /// Adds one, unless one of its type or code was added before (`.block.unknown`,
+    /// `.event.unknown`).
     pub(crate) fn push_once(&mut self, offset: u64, kind: FaultKind) {
         let key = match kind {
             FaultKind::EventUnknown { registry, code } => (u32::from(registry), code),
@@ -383,7 +292,8 @@ impl fmt::Display for OpenError {
             OpenError::Empty => write!(f, "is empty: no log was written to it"),
             OpenError::NotALog => write!(
                 f,
-                "is not a log: offset 0 has neither the magic of a stream nor an event of the Memory Pool System"
+                "is not a log: offset 0 has neither the magic of a stream nor an event of the \
+                 Memory Pool System"
             ),
             OpenError::Major { found, known } => write!(
                 f,

@@ -1,7 +1,7 @@
 //! Which events of a log to give.
 //!
 //! ```text
-//!  Filter: kinds, event types by name or number ──▶ per registry: a mask of kinds, an action for each row
+//!  Filter: kinds, event types ──▶ per registry: a mask of kinds, an action for each row
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
@@ -40,7 +40,8 @@ pub struct Filter {
     pub kinds: Vec<Pick>,
     /// Only events of these types; if empty, of all.
     pub event_types: Vec<Pick>,
-    /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given or not.
+    /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given
+    /// or not.
     pub labels: bool,
 }
 

@@ -5,9 +5,10 @@
 //!  Label (address, stringId) ──▶ labels ──┴──▶ value ──▶ string
 //! ```
 //!
-//! An Intern comes before the labels that use it (`.store.before`). Fed with events by name and parameters, of either format. Read in order of time, only what holds now is kept. Read in file
-//! order, a first pass in order of time keeps all that ever held, and the reader says which time it asks for.
-//! Design: `.store.intern`, `.store.label` in `design/format.md`.
+//! An Intern comes before the labels that use it (`.store.before`). Fed with events by name and
+//! parameters, of either format. Read in order of time, only what holds now is kept. Read in file
+//! order, a first pass in order of time keeps all that ever held, and the reader says which time it
+//! asks for. Design: `.store.intern`, `.store.label` in `design/format.md`.
 
 use super::event::{Event, Value};
 use super::registry::EventType;
@@ -78,7 +79,8 @@ impl Labels {
         self.strings.get(&id).map(|string| &**string)
     }
 
-    /// The number of the string that a value is called by now: an MPS log labels pointers apart from addresses.
+    /// The number of the string that a value is called by now: an MPS log labels pointers apart
+    /// from addresses.
     #[inline]
     pub fn label_id_of(&self, value: Value<'_>) -> Option<u64> {
         match value {
@@ -88,7 +90,8 @@ impl Labels {
         }
     }
 
-    /// The number of the string that a pointer, address or word (of an MPS log: an address) is called by now.
+    /// The number of the string that a pointer, address or word (of an MPS log: an address) is
+    /// called by now.
     pub fn label_id(&self, value: u64) -> Option<u64> {
         let id = match &self.history {
             None => self.now.get(&value).copied(),

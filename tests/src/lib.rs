@@ -4,3 +4,4 @@
 pub mod naive;
 pub mod programs;
 mod recipe;
+mod ring;

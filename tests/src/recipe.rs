@@ -1,7 +1,7 @@
 //! What a naive writer is to write: a stream made up from a seed, and the events that are in it.
 //!
 //! ```text
-//!  Recipe { seed, platform, … } ── write ──▶ Writer (the bytes) + [Recorded] (what a reader is to give)
+//!  Recipe { seed, … } ── write ──▶ Writer (the bytes) + [Recorded] (what a reader is to give)
 //! ```
 
 use crate::naive::{Buffer, EventType, Platform, Recorded, Ring, Value, Writer, put};

@@ -35,13 +35,13 @@ impl fmt::Display for FaultKind {
             StreamLimit => {
                 write!(f, "too many streams in one log: those from here on are not read")
             }
-            _ => blocks_and_events(self, f),
+            _ => blocks(self, f),
         }
     }
 }
 
-/// What is wrong with blocks, events, and raw MPS streams.
-fn blocks_and_events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// What is wrong with blocks, parts and registries.
+fn blocks(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     use FaultKind::*;
     match kind {
         BlockMagic { size } => {
@@ -74,6 +74,14 @@ fn blocks_and_events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         Registry { index, what } => {
             write!(f, "registry {index}: {what}: event types beyond are given by code only")
         }
+        _ => events(kind, f),
+    }
+}
+
+/// What is wrong with events, labels, the host, and raw MPS streams.
+fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    use FaultKind::*;
+    match kind {
         EventChain { size, lost } => {
             write!(f, "event size {size} is wrong: {lost} older events of the block are lost")
         }

@@ -3,3 +3,5 @@
 
 pub mod naive;
 pub mod programs;
+mod recipe;
+mod ring;

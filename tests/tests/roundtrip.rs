@@ -89,9 +89,9 @@ proptest! {
 
     /// `.event.order`, `.event.params`, `.event.pad`, `.event.string`, `.event.base`,
     /// `.event.fill`, `.event.identity`, `.event.number`, `.event.monotone`, `.block.base`,
-    /// `.block.first`, `.parts.payload`, `.part.events`, `.part.registry`, `.registry.index`,
-    /// `.time.order`, `.parts.fits`, `.stream.blocks`, `.block.last`, `.event.delta`,
-    /// `.order.header`
+    /// `.block.first`, `.parts.payload`, `.block.last`, `.event.delta`, `.order.header`,
+    /// `.part.events`, `.part.registry`, `.registry.index`, `.time.order`, `.parts.fits`,
+    /// `.stream.blocks`
     #[test]
     fn what_was_recorded_is_read_once_and_in_order_of_time(recipe in recipes()) {
         let (writer, mut expected) = naive::write(recipe);
@@ -330,8 +330,8 @@ fn more_open_blocks_than_the_cache_holds_are_read_in_order() {
     assert_eq!(count, buffers * per_buffer);
 }
 
-/// `.header.names`, `.header.clock`, `.header.block-size`, `.registry.version`, `.registry.masks`,
-/// `.version.parts`, `.event.params`, `.read.end`
+/// `.header.names`, `.header.clock`, `.header.block-size`, `.registry.version`, `.version.parts`,
+/// `.registry.masks`, `.event.params`, `.read.end`
 #[test]
 fn what_the_header_and_the_registry_say_is_what_was_written() {
     let log = Log::from_source(writer().bytes()).unwrap();

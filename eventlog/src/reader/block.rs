@@ -5,8 +5,8 @@
 //!                 last              base in force: base last ──────▶ base before
 //! ```
 //!
-//! The chain is walked from *last* up (`.block.last`), as it was left at whatever instant. Layout: 3.1 and 3.2 of
-//! `design/format.md`; rules: 3.3.
+//! The chain is walked from *last* up (`.block.last`), as it was left at whatever instant. Layout:
+//! 3.1 and 3.2 of `design/format.md`; rules: 3.3.
 
 use super::fault::{FaultKind, Faults};
 use super::registry::{Platform, Registry, Row};
@@ -36,15 +36,15 @@ pub(crate) fn platform(header: &BlockHeader) -> Platform {
     Platform::stream(header.flags & BIG_ENDIAN != 0, word_size)
 }
 
-/// Where in a block's or part's bytes the events are: [last, top) in a block (`.block.last`); after the
-/// header in a part (`.parts.payload`).
+/// Where in a block's or part's bytes the events are: [last, top) in a block (`.block.last`); after
+/// the header in a part (`.parts.payload`).
 pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<usize> {
     let start = if is_part { header_size(header) } else { header.last.get() as usize };
     start..start.saturating_add(header.payload_size())
 }
 
-/// Whether the checksum is right over these bytes of a block or part: its header, as long as it says it is, and its
-/// payload (`.block.crc`).
+/// Whether the checksum is right over these bytes of a block or part: its header, as long as it
+/// says it is, and its payload (`.block.crc`).
 pub(crate) fn is_intact(header: &BlockHeader, bytes: &[u8], is_part: bool) -> bool {
     let added = bytes.get(BLOCK_HEADER_SIZE..header_size(header));
     let (Some(added), Some(payload)) = (added, bytes.get(payload(header, is_part))) else {
@@ -90,8 +90,8 @@ pub(crate) fn decode(
     }
 }
 
-/// What is wrong with a block or part whose checksum is wrong and whose payload ends at `end`, of which so many bytes are
-/// there.
+/// What is wrong with a block or part whose checksum is wrong and whose payload ends at `end`, of
+/// which so many bytes are there.
 pub(crate) fn damage(header: &BlockHeader, end: usize, there: usize) -> FaultKind {
     match end.saturating_sub(there) as u64 {
         0 => FaultKind::BlockChecksum { count: header.count.get() },
@@ -208,7 +208,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks how the walk ended, and gives the number of the oldest event found (`.block.first`). `located` is oldest first by now.
+    /// Checks how the walk ended, and gives the number of the oldest event found (`.block.first`).
+    /// `located` is oldest first by now.
     fn close(&self, end: &End, bytes: &[u8], located: &mut [Located], faults: &mut Faults) -> u64 {
         let found = located.len() as u64;
         let stated = self.header.count.get();
@@ -227,21 +228,24 @@ impl Walk<'_> {
             let found = located.len() as u32;
             faults.push(self.offset, FaultKind::EventCount { stated, found });
         }
-        // `.block.base`: a writer that was stopped between storing *base last* and publishing the base record leaves a base that
-        // is not in force yet: then the one at *top* leads, upwards in time.
+        // `.block.base`: a writer that was stopped between storing *base last* and publishing the
+        // base record leaves a base that is not in force yet: then the one at *top* leads, upwards
+        // in time.
         if end.torn {
             self.rebase(bytes, located, self.header.base.get(), self.range.end);
         }
         first
     }
 
-    /// Gives the events below `top` their ticks again, from the oldest on (`.block.base`): `base` is in force there.
+    /// Gives the events below `top` their ticks again, from the oldest on (`.block.base`): `base`
+    /// is in force there.
     #[cold]
     fn rebase(&self, bytes: &[u8], located: &mut [Located], mut base: u64, mut top: usize) {
         let big = self.registry.platform.big_endian;
         let head = |at| if big { head::<true>(bytes, at) } else { head::<false>(bytes, at) };
         for event in located {
-            // What stands between two events is base records: the one next to the newer event holds.
+            // What stands between two events is base records: the one next to the newer event
+            // holds.
             let mut at = event.offset as usize + usize::from(event.size);
             let mut newest = None;
             while at < top {

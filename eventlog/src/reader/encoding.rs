@@ -53,7 +53,8 @@ impl Pieces {
         }
     }
 
-    /// Reads them all: when every block was met, so that one that came too late is known too (`.part.registry-before`).
+    /// Reads them all: when every block was met, so that one that came too late is known too
+    /// (`.part.registry-before`).
     pub(crate) fn finish(self, faults: &mut Faults) -> BTreeMap<(u16, u16), Registry> {
         let mut registries = BTreeMap::new();
         for ((stream, index), encoding) in self.encodings {

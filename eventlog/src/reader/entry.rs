@@ -1,7 +1,7 @@
 //! The entry of an event block or part in the index: from its header to a [`Segment`].
 //!
 //! ```text
-//!  header ── plausible? ──▶ Segment, with the registry by index and platform ── resolve ──▶ by its place in the log
+//!  header ── plausible? ──▶ Segment, registry by index ── resolve ──▶ by its place in the log
 //! ```
 //!
 //! Rules: `.block.size`, `.read.sealed`, `.registry.index` in `design/format.md`.
@@ -42,7 +42,8 @@ pub(crate) fn segment(
     }
 }
 
-/// Whether the header of an event block makes sense (`.block.size`, `.read.sealed`); if not, it is reported.
+/// Whether the header of an event block makes sense (`.block.size`, `.read.sealed`); if not, it is
+/// reported.
 pub(crate) fn is_plausible(
     indexer: &mut Indexer<'_>,
     grid: Grid,
@@ -72,8 +73,8 @@ pub(crate) fn is_plausible(
     fault.is_none()
 }
 
-/// Gives each segment and account its registry, laid out for the platform of its block. Until then they say
-/// which it is by [`registry_key`].
+/// Gives each segment and account its registry, laid out for the platform of its block. Until then
+/// they say which it is by [`registry_key`].
 pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
     let mut places: BTreeMap<(u16, u32), u32> = BTreeMap::new();
     let known = pieces.finish(&mut index.faults);

@@ -78,7 +78,8 @@ impl<'a> Event<'a> {
         self.event_type.map_or("?", |event_type| &event_type.name)
     }
 
-    /// Its parameters, in order: those that fit in it (`.event.short`). Padding is never looked at (`.event.pad`).
+    /// Its parameters, in order: those that fit in it (`.event.short`). Padding is never looked at
+    /// (`.event.pad`).
     #[inline]
     pub fn params(&self) -> Params<'a> {
         let params = self.event_type.map_or(&[][..], |event_type| &event_type.params);

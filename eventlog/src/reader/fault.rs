@@ -1,7 +1,7 @@
 //! Faults: what was found wrong in a log, where, what it costs, and what to do.
 //!
 //! ```text
-//!  Fault = offset + kind ── Display (fault_text.rs) ──▶ "offset 196608: block checksum is …"
+//!  Fault = offset + kind ── fault_text.rs ──▶ "offset 196608: block checksum is wrong: …"
 //! ```
 //!
 //! A fault never stops the reading. What cannot be read at all is an [`OpenError`]. Design:

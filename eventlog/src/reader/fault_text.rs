@@ -1,4 +1,4 @@
-//! What faults say: each what was found, what it costs, and what to do where anything can be done.
+//! What each fault says: what it is, what it costs, what to do.
 //!
 //! ```text
 //!  FaultKind ── Display ──▶ "block checksum is wrong: its 2044 events are lost"
@@ -13,26 +13,6 @@ impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use FaultKind::*;
         match self {
-            HeaderChecksum
-            | HeaderMissing
-            | HeaderField { .. }
-            | HeaderVersion { .. }
-            | HeaderMajor { .. }
-            | Registry { .. }
-            | Lost { .. }
-            | LabelLimit
-            | Io { .. } => self.fmt_stream(f),
-            MpsVersion { .. } | MpsPlatform { .. } | Mps { .. } => self.fmt_mps(f),
-            _ => self.fmt_block(f),
-        }
-    }
-}
-
-impl FaultKind {
-    /// What is wrong with a stream as a whole.
-    fn fmt_stream(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use FaultKind::*;
-        match self {
             HeaderChecksum => {
                 write!(f, "stream header checksum is wrong: its fields are used where plausible")
             }
@@ -45,117 +25,103 @@ impl FaultKind {
             HeaderVersion { found, known } => write!(
                 f,
                 "stream format {found} is newer than {known}, which this reader knows: what was \
-                 added is skipped; \
-                 use a newer reader to see it"
+                 added is skipped; use a newer reader to see it"
             ),
             HeaderMajor { found, known } => write!(
                 f,
                 "stream format {found} cannot be read by this reader of {known}: the stream is \
                  skipped; use a newer reader"
             ),
-            Registry { index, what } => {
-                write!(f, "registry {index}: {what}: event types beyond are given by code only")
-            }
-            Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
-            LabelLimit => {
-                write!(f, "too many strings or labels: some values are shown without their label")
-            }
-            Io { message } => write!(f, "cannot read: {message}"),
-            _ => Ok(()),
-        }
-    }
-
-    /// What is wrong with a block, a part, or the events in it.
-    fn fmt_block(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use FaultKind::*;
-        match self {
             StreamLimit => {
                 write!(f, "too many streams in one log: those from here on are not read")
             }
-            BlockMagic { size } => {
-                write!(f, "no block here: {size} bytes skipped to the next one")
-            }
-            BlockField { field, found } => {
-                write!(f, "block header's {field} is {found}: the block is skipped")
-            }
-            BlockChecksum { count } => {
-                write!(f, "block checksum is wrong: its {count} events are lost")
-            }
-            BlockForeign => write!(f, "block of another stream: skipped"),
-            BlockType { found } => write!(
-                f,
-                "block type {found} is unknown: all of its type are skipped; use a newer reader \
-                 to see them"
-            ),
-            BlockHole { size } => {
-                write!(
-                    f,
-                    "{size} bytes were never written: the host failed, or the program was stopped"
-                )
-            }
-            BlockCut { missing } => {
-                write!(f, "the log ends within this block: {missing} bytes are missing")
-            }
-            PartMagic { size } => {
-                write!(f, "no part of a block here: {size} bytes skipped to the next one")
-            }
-            EventChain { size, lost } => {
-                write!(f, "event size {size} is wrong: {lost} older events of the block are lost")
-            }
-            EventCount { stated, found } => {
-                write!(f, "block says that it holds {stated} events, and holds {found}")
-            }
-            EventShort { code, size } => write!(
-                f,
-                "event of code {code:#06x} has {size} bytes, too few for its parameters: those \
-                 that fit are given"
-            ),
-            EventUnknown { registry, code } => write!(
-                f,
-                "code {code:#06x} is not in registry {registry}: its events are given without \
-                 parameters"
-            ),
-            // Named, so that a new kind of fault must be given its words.
-            HeaderChecksum
-            | HeaderMissing
-            | HeaderField { .. }
-            | HeaderVersion { .. }
-            | HeaderMajor { .. }
-            | Registry { .. }
-            | Lost { .. }
-            | LabelLimit
-            | Io { .. }
-            | MpsVersion { .. }
-            | MpsPlatform { .. }
-            | Mps { .. } => Ok(()),
+            _ => blocks(self, f),
         }
     }
+}
 
-    /// What is wrong with a raw MPS stream.
-    fn fmt_mps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use FaultKind::*;
-        match self {
-            MpsVersion { found: Some(found), known } => write!(
-                f,
-                "written by telemetry version {found} of the Memory Pool System, and the \
-                 registry at hand is of {known}: \
-                 events are given by code only; to read them, hand over eventdef.h of version \
-                 {found} (eventcnv --eventdef)"
-            ),
-            MpsVersion { found: None, known } => write!(
-                f,
-                "the events do not fit telemetry version {known} of the Memory Pool System, and \
-                 the log does not say \
-                 which version wrote it: they are given by code only; to read them, hand over \
-                 that version's eventdef.h (eventcnv --eventdef)"
-            ),
-            MpsPlatform { used, others } => write!(
-                f,
-                "the log does not say which platform wrote it: read as {used}, may be {}",
-                others.join(" or ")
-            ),
-            Mps { what, size } => write!(f, "{what}: {size} bytes skipped"),
-            _ => Ok(()),
+/// What is wrong with blocks, parts and registries.
+fn blocks(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    use FaultKind::*;
+    match kind {
+        BlockMagic { size } => {
+            write!(f, "no block here: {size} bytes skipped to the next one")
         }
+        BlockField { field, found } => {
+            write!(f, "block header's {field} is {found}: the block is skipped")
+        }
+        BlockChecksum { count } => {
+            write!(f, "block checksum is wrong: its {count} events are lost")
+        }
+        BlockForeign => write!(f, "block of another stream: skipped"),
+        BlockType { found } => write!(
+            f,
+            "block type {found} is unknown: all of its type are skipped; use a newer reader \
+             to see them"
+        ),
+        BlockHole { size } => {
+            write!(
+                f,
+                "{size} bytes were never written: the host failed, or the program was stopped"
+            )
+        }
+        BlockCut { missing } => {
+            write!(f, "the log ends within this block: {missing} bytes are missing")
+        }
+        PartMagic { size } => {
+            write!(f, "no part of a block here: {size} bytes skipped to the next one")
+        }
+        Registry { index, what } => {
+            write!(f, "registry {index}: {what}: event types beyond are given by code only")
+        }
+        _ => events(kind, f),
+    }
+}
+
+/// What is wrong with events, labels, the host, and raw MPS streams.
+fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    use FaultKind::*;
+    match kind {
+        EventChain { size, lost } => {
+            write!(f, "event size {size} is wrong: {lost} older events of the block are lost")
+        }
+        EventCount { stated, found } => {
+            write!(f, "block says that it holds {stated} events, and holds {found}")
+        }
+        EventShort { code, size } => write!(
+            f,
+            "event of code {code:#06x} has {size} bytes, too few for its parameters: those \
+             that fit are given"
+        ),
+        EventUnknown { registry, code } => write!(
+            f,
+            "code {code:#06x} is not in registry {registry}: its events are given without \
+             parameters"
+        ),
+        Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
+        LabelLimit => {
+            write!(f, "too many strings or labels: some values are shown without their label")
+        }
+        Io { message } => write!(f, "cannot read: {message}"),
+        MpsVersion { found: Some(found), known } => write!(
+            f,
+            "written by telemetry version {found} of the Memory Pool System, and the \
+             registry at hand is of {known}: events are given by code only; to read them, \
+             hand over eventdef.h of version {found}"
+        ),
+        MpsVersion { found: None, known } => write!(
+            f,
+            "the events do not fit telemetry version {known} of the Memory Pool System, and \
+             the log does not say which version wrote it: they are given by code only; to \
+             read them, hand over that version's eventdef.h"
+        ),
+        MpsPlatform { used, others } => write!(
+            f,
+            "the log does not say which platform wrote it: read as {used}, may be {}",
+            others.join(" or ")
+        ),
+        Mps { what, size } => write!(f, "{what}: {size} bytes skipped"),
+        // The others are said by the caller.
+        _ => Ok(()),
     }
 }

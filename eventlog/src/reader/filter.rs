@@ -1,8 +1,7 @@
 //! Which events of a log to give.
 //!
 //! ```text
-//!  Filter: kinds, event types by name or number
-//!    └──▶ Plan, per registry: a mask of kinds, an action for each row
+//!  Filter: kinds, event types ──▶ per registry: a mask of kinds, an action for each row
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //!  512 bytes ── checksum right ──▶ believed
-//!           └── wrong ──▶ first part or block that checks: its stream, block size, platform; the rest where plausible
+//!           └── wrong ──▶ first part or block that checks; the rest where plausible
 //! ```
 //!
-//! Rules: `.read.major`, `.read.minor`, `.read.header-damage`, `.read.no-magic` in `design/format.md`.
+//! Rules: `.read.major`, `.read.minor`, `.read.header-damage`, `.read.no-magic` in
+//! `design/format.md`.
 
 use super::block;
 use super::fault::{FaultKind, Faults, OpenError};
@@ -52,14 +53,15 @@ fn parse(bytes: &[u8]) -> StreamHeader {
     bytemuck::pod_read_unaligned(&whole)
 }
 
-/// Whether a stream begins with these bytes: its magic is there (`.header.magic`), or a part that checks
-/// stands where the first one should (`.read.no-magic`).
+/// Whether a stream begins with these bytes: its magic is there (`.header.magic`), or a part that
+/// checks stands where the first one should (`.read.no-magic`).
 pub(crate) fn is_stream(bytes: &[u8]) -> bool {
     bytes.starts_with(&STREAM_MAGIC)
         || bytes.get(STREAM_HEADER_SIZE..).is_some_and(|rest| part(rest).is_some())
 }
 
-/// Whether these bytes, found somewhere, are a stream header with a right checksum (`.stream.again`).
+/// Whether these bytes, found somewhere, are a stream header with a right checksum
+/// (`.stream.again`).
 pub(crate) fn is_sound(bytes: &[u8]) -> bool {
     let header = parse(bytes);
     header.magic == STREAM_MAGIC && header.checksum() == header.crc.get()
@@ -92,7 +94,8 @@ pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
     .then_some(header)
 }
 
-/// Reads the stream header at `start`. An error is a major version that is too high (`.read.major`).
+/// Reads the stream header at `start`. An error is a major version that is too high
+/// (`.read.major`).
 pub(crate) fn read(
     source: &dyn Source,
     start: u64,
@@ -130,7 +133,8 @@ fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-/// A part or block near the start of a stream that checks, and where it is: what it says of the stream is right.
+/// A part or block near the start of a stream that checks, and where it is: what it says of the
+/// stream is right.
 fn evidence(bytes: &[u8]) -> Option<(usize, BlockHeader)> {
     let mut budget = 4 * BLOCK_SIZE_MAX;
     for at in memchr::memmem::find_iter(bytes, &BLOCK_MAGIC).filter(|at| at % 8 == 0) {
@@ -148,8 +152,9 @@ fn evidence(bytes: &[u8]) -> Option<(usize, BlockHeader)> {
     None
 }
 
-/// Decides what to believe: of the block size (`.header.block-size`), where parts begin (`.header.parts`), the word size
-/// (`.header.word`), the UUID (`.header.uuid`). Reserved bytes are not looked at (`.reserved`).
+/// Decides what to believe: of the block size (`.header.block-size`), where parts begin
+/// (`.header.parts`), the word size (`.header.word`), the UUID (`.header.uuid`). Reserved bytes are
+/// not looked at (`.reserved`).
 fn settle(
     header: &StreamHeader,
     start: u64,

@@ -5,9 +5,9 @@
 //!                ├ part ┤├ part ┤  covered: given by the block, if the block is whole
 //! ```
 //!
-//! The index is made of headers, which may be damaged: where numbers do not follow on one another, the blocks on both
-//! sides are read and checked. So is the last one of each buffer, whose counts are the totals.
-//! Rules: `.event.identity`, `.read.loss` in `design/format.md`.
+//! The index is made of headers, which may be damaged: where numbers do not follow on one another,
+//! the blocks on both sides are read and checked. So is the last one of each buffer, whose counts
+//! are the totals. Rules: `.event.identity`, `.read.loss` in `design/format.md`.
 
 use super::block::{self, PART, TRIMMED};
 use super::fault::{FaultKind, Faults};
@@ -74,8 +74,8 @@ fn end(segment: &Segment) -> u64 {
 }
 
 impl Settler<'_> {
-    /// Settles the segments of one buffer, which are in order of their first number, the longest first. The places in `group`
-    /// are used for those that are kept.
+    /// Settles the segments of one buffer, which are in order of their first number, the longest
+    /// first. The places in `group` are used for those that are kept.
     fn buffer(&mut self, group: &mut [u32]) {
         let mut kept: Vec<u32> = Vec::new();
         for &mut place in group {
@@ -94,7 +94,8 @@ impl Settler<'_> {
                     kept.pop();
                     continue;
                 }
-                // A copy that is not needed is checked too: it may be a damaged block of another buffer.
+                // A copy that is not needed is checked too: it may be a damaged block of another
+                // buffer.
                 if self.check(place) && end(&segment) > reached {
                     kept.push(place);
                 } else {
@@ -122,8 +123,8 @@ impl Settler<'_> {
         }
     }
 
-    /// Whether a block is whole, which takes reading it; a part was checked when it was met, and an open block walked. The
-    /// counts in its header become the buffer's.
+    /// Whether a block is whole, which takes reading it; a part was checked when it was met, and an
+    /// open block walked. The counts in its header become the buffer's.
     fn check(&mut self, place: u32) -> bool {
         let Some(segment) = self.segments.get_mut(place as usize) else { return false };
         if segment.flags & (CHECKED | PART) != 0 {

@@ -21,7 +21,8 @@ use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
-/// Bytes by which the format is recognised: enough for the first part of a stream whose header is damaged.
+/// Bytes by which the format is recognised: enough for the first part of a stream whose header is
+/// damaged.
 const HEAD_SIZE: usize = 1 << 20;
 
 /// Clock syncs of a stream that are kept; beyond, every second one is let go.
@@ -46,7 +47,8 @@ pub enum Format {
 /// What the caller knows about a log that the log does not say.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The registry of a raw MPS stream, if it is not that of MPS 2.0.0. It is laid out for the platform that is found.
+    /// The registry of a raw MPS stream, if it is not that of MPS 2.0.0. It is laid out for the
+    /// platform that is found.
     pub mps_registry: Option<Registry>,
 }
 
@@ -120,7 +122,8 @@ impl Log {
         &self.index.registries
     }
 
-    /// What the headers told of faults; what is found while events are read is in [`Events::faults`].
+    /// What the headers told of faults; what is found while events are read is in
+    /// [`Events::faults`].
     pub fn faults(&self) -> &Faults {
         &self.index.faults
     }
@@ -130,7 +133,8 @@ impl Log {
         &self.index.accounts
     }
 
-    /// Whether every stream in it was closed in good order (`.read.end`). An MPS log cannot say, and counts as closed.
+    /// Whether every stream in it was closed in good order (`.read.end`). An MPS log cannot say,
+    /// and counts as closed.
     pub fn is_closed(&self) -> bool {
         self.index.streams.iter().all(|stream| stream.closed)
     }

@@ -1,12 +1,13 @@
 //! The events of a log, one at a time, in order of time or of the file, in bounded memory.
 //!
 //! ```text
-//!  segments by their least ticks ──▶ │ not open yet │ open: a heap by the next event's ticks ──▶ Event
+//!  segments by least ticks ──▶ │ not open yet │ open: a heap by the next event ──▶ Event
 //!                                                        │ decoded: a cache of a fixed size
 //! ```
 //!
-//! A segment is opened when its time has come. As long as the next event of the first segment is not later than that of
-//! the second, the heap is left alone. Order: `.time.order` in `design/format.md`.
+//! A segment is opened when its time has come. As long as the next event of the first segment is
+//! not later than that of the second, the heap is left alone. Order: `.time.order` in
+//! `design/format.md`.
 
 use super::event::Event;
 use super::fault::{FaultKind, Faults};
@@ -120,7 +121,8 @@ impl<'l> Events<'l> {
         }
     }
 
-    /// What was found wrong while reading, as far as it goes; what the headers told is in [`Log::faults`].
+    /// What was found wrong while reading, as far as it goes; what the headers told is in
+    /// [`Log::faults`].
     pub fn faults(&self) -> &Faults {
         &self.faults
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Source ── index: headers only ──▶ [Segment] + [Registry] + [Fault]
-//!                                      │ order: time (heap of open segments, cache of a fixed size) or file
+//!                                      │ by time (heap of open segments, bounded cache) or by file
 //!                                      ▼
 //!                                   Event<'_>, one at a time
 //! ```

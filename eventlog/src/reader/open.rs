@@ -1,7 +1,7 @@
 //! Open segments, and the cache of what is decoded of them.
 //!
 //! ```text
-//!  Open: decoded whole ──too much in memory──▶ its next few events ──still too much──▶ nothing, decoded again at need
+//!  Open: decoded whole ──too much in memory──▶ its next few events ──still──▶ nothing
 //! ```
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
@@ -128,8 +128,9 @@ impl Cache {
         self.keep(std::mem::take(&mut open.decoded));
     }
 
-    /// Takes in a segment that was decoded whole, and puts others out while there is too much: of those, the next few
-    /// events are kept, so that taking turns among many segments does not decode one for each event.
+    /// Takes in a segment that was decoded whole, and puts others out while there is too much: of
+    /// those, the next few events are kept, so that taking turns among many segments does not
+    /// decode one for each event.
     pub(crate) fn admit(&mut self, open: &mut [Open<'_>], slot: u32) {
         let Some(admitted) = open.get_mut(slot as usize) else { return };
         self.memory += admitted.decoded.memory();

@@ -15,12 +15,13 @@ use super::log::Account;
 use super::stream::{Grid, Indexer};
 use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_MAGIC};
 
-/// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take forever.
+/// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take
+/// forever.
 const EFFORT: usize = 16;
 
 impl Indexer<'_> {
-    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Of its bytes only so many are there. Gives the end
-    /// of the last part that is of this stream.
+    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Of its bytes only
+    /// so many are there. Gives the end of the last part that is of this stream.
     pub(crate) fn parts(
         &mut self,
         grid: Grid,
@@ -51,7 +52,8 @@ impl Indexer<'_> {
             let next = next_part(bytes, at, &mut effort);
             self.next_stream =
                 next_stream(bytes, at, next).map(|at| offset.saturating_add(at as u64));
-            // Zeros end the parts, unless a part comes after them: then they are a part that the host did not take.
+            // Zeros end the parts, unless a part comes after them: then they are a part that the
+            // host did not take.
             let is_zero = rest.iter().take(4).all(|&byte| byte == 0);
             if is_zero && (next.is_none() || self.next_stream.is_some()) {
                 break;
@@ -105,8 +107,8 @@ impl Indexer<'_> {
     }
 }
 
-/// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`) that begins these bytes, of
-/// which so many are there.
+/// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`)
+/// that begins these bytes, of which so many are there.
 fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
     let header = block::header(rest).filter(|header| header.magic == BLOCK_MAGIC);
     let Some(header) = header else { return FaultKind::PartMagic { size: skipped } };
@@ -118,7 +120,8 @@ fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
     }
 }
 
-/// The start of another stream in [from, to) (`.stream.again`): it may come in the middle of a part that was cut.
+/// The start of another stream in [from, to) (`.stream.again`): it may come in the middle of a part
+/// that was cut.
 fn next_stream(bytes: &[u8], from: usize, to: Option<usize>) -> Option<usize> {
     let range = from..to.unwrap_or(bytes.len());
     let mut places = memchr::memmem::find_iter(bytes.get(range)?, &STREAM_MAGIC);
@@ -145,8 +148,8 @@ fn next_part(bytes: &[u8], at: usize, effort: &mut usize) -> Option<usize> {
 }
 
 impl Account {
-    /// Takes over what a block's or part's header says, which is known to be right: the counts are totals, so
-    /// the highest is the latest (`.block.discarded`, `.block.overwritten`).
+    /// Takes over what a block's or part's header says, which is known to be right: the counts are
+    /// totals, so the highest is the latest (`.block.discarded`, `.block.overwritten`).
     pub(crate) fn fold(&mut self, header: &BlockHeader) {
         self.buffer = header.buffer.get();
         self.registry = registry_key(header.registry.get(), header.flags);

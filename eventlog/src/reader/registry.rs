@@ -30,7 +30,8 @@ pub struct Platform {
     pub big_endian: bool,
     /// Bytes in a word, a pointer, an address: 4 or 8.
     pub word_size: u8,
-    /// Bytes of an event before its parameters: 8 in ours; in MPS's 16, or 12 where words have 4 bytes.
+    /// Bytes of an event before its parameters: 8 in ours; in MPS's 16, or 12 where words have 4
+    /// bytes.
     pub event_header_size: u8,
     /// How a string ends.
     pub string_end: StringEnd,
@@ -199,8 +200,8 @@ impl Registry {
         new
     }
 
-    /// Lays all event types out for a platform, sorts them by code, and makes the table of codes. Of two
-    /// with one code or index the first counts (`.registry.trust`).
+    /// Lays all event types out for a platform, sorts them by code, and makes the table of codes.
+    /// Of two with one code or index the first counts (`.registry.trust`).
     pub fn lay_out(&mut self, platform: Platform) {
         self.platform = platform;
         self.kinds.sort_by_key(|kind| kind.index);

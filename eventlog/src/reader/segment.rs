@@ -67,8 +67,8 @@ const _: () = assert!(size_of::<Located>() == 16);
 pub(crate) struct Decoded {
     /// The segment's bytes, put here before it is decoded.
     pub(crate) bytes: Vec<u8>,
-    /// The events to give. The decoder leaves them in file order: in our streams oldest first, in an MPS log by offset;
-    /// [`Decoded::sort`] puts them in order of time.
+    /// The events to give. The decoder leaves them in file order: in our streams oldest first, in
+    /// an MPS log by offset; [`Decoded::sort`] puts them in order of time.
     pub(crate) located: Vec<Located>,
     /// Number in its buffer of the first event in file order; the n-th has *first* + n.
     pub(crate) first: u64,
@@ -81,7 +81,8 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// Puts the events in order of time, stably: a clock may have been set back (`.event.monotone`).
+    /// Puts the events in order of time, stably: a clock may have been set back
+    /// (`.event.monotone`).
     pub(crate) fn sort(&mut self) {
         self.places.clear();
         if self.located.is_sorted_by_key(|located| located.ticks) {
@@ -161,6 +162,6 @@ impl Decoded {
     }
 }
 
-/// Decodes a segment: `decoded.bytes` holds its bytes (fewer than its size if the source ends). Fills
-/// `located` (in file order) and `first`; [`Decoded::sort`] is called after it.
+/// Decodes a segment: `decoded.bytes` holds its bytes (fewer than its size if the source ends).
+/// Fills `located` (in file order) and `first`; [`Decoded::sort`] is called after it.
 pub(crate) type Decode = fn(&Segment, &Registry, &mut Decoded, &mut Faults);

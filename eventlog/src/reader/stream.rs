@@ -1,8 +1,8 @@
 //! Our own streams: block headers alone to an index.
 //!
 //! ```text
-//!  │ header block │ events │ hole │ parts: events, registry, end │ ??? │ header block of the next stream …
-//!       head.rs      segment        parts.rs                       look for a stream, go on at the next block
+//!  │ header block │ events │ hole │ parts: events, registry, end │ ??? │ header block …
+//!    head.rs        entry.rs        parts.rs                       look for a stream, go on
 //! ```
 //!
 //! Rules: section 2 and 3.3 of `design/format.md`.
@@ -115,7 +115,8 @@ impl<'a> Indexer<'a> {
         }
     }
 
-    /// Reads into `self.bytes`, where what is missing counts as zero (`.stream.tail`). Gives how much is there.
+    /// Reads into `self.bytes`, where what is missing counts as zero (`.stream.tail`). Gives how
+    /// much is there.
     fn read_padded(&mut self, offset: u64, size: usize) -> usize {
         self.read(offset, size);
         let there = self.bytes.len();
@@ -123,7 +124,8 @@ impl<'a> Indexer<'a> {
         there
     }
 
-    /// Indexes the stream that begins at `start`, and gives the start of the next one (`.stream.again`).
+    /// Indexes the stream that begins at `start`, and gives the start of the next one
+    /// (`.stream.again`).
     fn stream(&mut self, start: u64) -> Result<Option<u64>, OpenError> {
         let head = match head::read(self.source, start, &mut self.faults) {
             Ok(head) => head,
@@ -133,7 +135,8 @@ impl<'a> Indexer<'a> {
             }
             Err(error) => return Err(error),
         };
-        // A second copy of a stream goes on where the first one left off: `.event.identity` applies to both.
+        // A second copy of a stream goes on where the first one left off: `.event.identity` applies
+        // to both.
         let flags = head.is_right.then(|| entry::flags_of(head.stream.platform));
         let same = self.ids.iter().position(|id| head.id.is_some() && *id == head.id);
         if same.is_none() && self.streams.len() >= STREAM_COUNT_MAX {
@@ -157,7 +160,8 @@ impl<'a> Indexer<'a> {
         Ok(self.blocks(grid, start, loose))
     }
 
-    /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is known to belong to this stream.
+    /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is
+    /// known to belong to this stream.
     fn blocks(&mut self, grid: Grid, start: u64, mut loose: u64) -> Option<u64> {
         let size = self.source.size();
         let mut offset = start.saturating_add(grid.block_size);
@@ -221,8 +225,8 @@ impl<'a> Indexer<'a> {
         }
     }
 
-    /// The end of what is known to belong to this stream, if the block before `offset` is an event block: all of it if
-    /// its checksum is right, or nothing.
+    /// The end of what is known to belong to this stream, if the block before `offset` is an event
+    /// block: all of it if its checksum is right, or nothing.
     fn settle_block(&mut self, grid: Grid, loose: u64, offset: u64) -> u64 {
         let Some(start) = offset.checked_sub(grid.block_size).filter(|start| loose == start + 1)
         else {
@@ -259,8 +263,9 @@ impl<'a> Indexer<'a> {
         None
     }
 
-    /// Indexes the block at `offset`, whose header is in `self.bytes`. Gives the end of what is known to belong to
-    /// this stream: one byte in, for an event block, of which no more is known yet.
+    /// Indexes the block at `offset`, whose header is in `self.bytes`. Gives the end of what is
+    /// known to belong to this stream: one byte in, for an event block, of which no more is known
+    /// yet.
     fn block(&mut self, grid: Grid, offset: u64) -> u64 {
         let Some(header) = block::header(&self.bytes) else { return offset + 1 };
         match BlockType::from_byte(header.block_type) {
@@ -271,7 +276,8 @@ impl<'a> Indexer<'a> {
                 }
             }
             Some(BlockType::Parts) => {
-                // `.parts.header`: its checksum covers the header alone. If it is wrong, the parts may still be right.
+                // `.parts.header`: its checksum covers the header alone. If it is wrong, the parts
+                // may still be right.
                 let is_right = header.is_sealed() && header.checksum(&[]) == header.crc.get();
                 if !is_right {
                     self.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
@@ -313,7 +319,8 @@ impl<'a> Indexer<'a> {
     fn event_block(&mut self, grid: Grid, offset: u64, header: &BlockHeader) {
         let size = grid.block_size as u32;
         let segment = segment(grid, offset, size, 0, header);
-        // A sealed block without a base record says all in its header; else the chain has to be walked.
+        // A sealed block without a base record says all in its header; else the chain has to be
+        // walked.
         if header.is_sealed() && header.base.get() == header.base_last.get() {
             self.sync(grid, header);
             if header.count.get() > 0 {

@@ -1,0 +1,109 @@
+//! Damage in the stream header, versions, and what is no log at all.
+//!
+//! ```text
+//!  │ magic │ version │ sizes │ … │ ── Log ──▶ read all the same, or refused with a reason
+//! ```
+
+use super::*;
+
+/// `.read.header-damage`, `.header.block-size`
+#[test]
+fn a_block_size_that_is_wrong_is_taken_from_the_blocks() {
+    let small = small();
+    for size in [0u32, 1, 512, 4095, 4097, 8192, 65536, 1 << 20, 1 << 21, 1 << 31, u32::MAX] {
+        let mut bytes = small.bytes.clone();
+        naive::put(&mut bytes, 24, &size.to_le_bytes());
+        let (found, faults) = read(bytes.clone()).unwrap();
+        assert_eq!(found.len(), small.events.len(), "{size}");
+        let field =
+            FaultKind::HeaderField { field: "block size", found: u64::from(size), used: 4096 };
+        assert_eq!(kinds(&faults), [&FaultKind::HeaderChecksum, &field]);
+        // A writer that lies and seals it: nothing need be found, and nothing bad happens.
+        naive::seal_stream_header(&mut bytes);
+        assert!(read(bytes).is_ok());
+    }
+}
+
+/// `.header.version`, `.read.major`, `.read.minor`
+#[test]
+fn a_higher_major_is_refused_and_a_higher_median_or_minor_is_read_with_a_warning() {
+    let small = small();
+    for (at, is_read) in [(8, false), (10, true), (12, true)] {
+        let mut bytes = small.bytes.clone();
+        bytes[at] = 7;
+        naive::seal_stream_header(&mut bytes);
+        match read(bytes) {
+            Ok((found, faults)) => {
+                assert!(is_read);
+                assert_eq!(found.len(), small.events.len());
+                assert!(matches!(kinds(&faults)[..], [FaultKind::HeaderVersion { .. }]));
+                assert!(faults[0].is_warning());
+                let said = faults[0].to_string();
+                assert!(said.contains("1.0.0") && said.contains('7'), "{said}");
+            }
+            Err(error) => {
+                assert!(!is_read);
+                assert!(matches!(error, OpenError::Major { .. }));
+                let said = error.to_string();
+                assert!(said.contains("7.0.0") && said.contains("1.0.0"), "{said}");
+            }
+        }
+    }
+    // Behind another log it is passed over.
+    let mut second = small.bytes.clone();
+    second[8] = 2;
+    naive::seal_stream_header(&mut second);
+    let (found, faults) = read([small.bytes.clone(), second].concat()).unwrap();
+    assert_eq!(found.len(), small.events.len());
+    assert!(matches!(kinds(&faults)[..], [FaultKind::HeaderMajor { .. }]));
+}
+
+#[test]
+fn what_is_not_a_log_is_refused() {
+    let png = [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, b'I', b'H', b'D', b'R'];
+    assert!(matches!(read(Vec::new()), Err(OpenError::Empty)));
+    assert!(matches!(read(png.to_vec()), Err(OpenError::NotALog)));
+    assert!(matches!(read(b"Dear Sir or Madam,\n".repeat(300)), Err(OpenError::NotALog)));
+    assert!(matches!(Log::open(std::env::temp_dir()), Err(OpenError::Directory)));
+    assert!(matches!(Log::open("/nonexistent/no.log"), Err(OpenError::Io(_))));
+}
+
+/// `.reserved`, `.header.parts`: a later version may use them, and make the header longer.
+#[test]
+fn reserved_bytes_and_a_longer_stream_header_are_read_over() {
+    let small = small();
+    let mut bytes = small.bytes.clone();
+    bytes[148..152].fill(0xA5);
+    bytes[408..512].fill(0xA5);
+    // 128 bytes more of header: room is taken from the zeros at the end of the block.
+    bytes.copy_within(512..B - 128, 640);
+    bytes[512..640].fill(0xF7);
+    naive::put(&mut bytes, 14, &640u16.to_le_bytes());
+    naive::seal_stream_header(&mut bytes);
+    let (header, payload) = bytes[B..2 * B].split_at_mut(128);
+    header[15] = 0xA5;
+    naive::seal_block(header, &payload[payload.len() - 160..]);
+    let (found, faults) = read(bytes).unwrap();
+    assert_eq!((found.len(), faults.len()), (small.events.len(), 0), "{faults:?}");
+}
+
+/// `.time.order`: ticks of different boots do not compare, so that streams are given one after the
+/// other.
+#[test]
+fn streams_of_different_boots_are_not_mixed() {
+    let stream = |uuid: u8, boot: u8| {
+        let mut writer = Writer::new(WORDS, [uuid; 16], [boot; 16]);
+        writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+        ring(0, 0, 0..3).write(&mut writer, true);
+        writer.bytes()
+    };
+    for (boot, expected) in [(1, [0, 0, 1, 1, 2, 2]), (2, [0, 1, 2, 0, 1, 2])] {
+        let log = Log::from_source([stream(1, 1), stream(2, boot)].concat()).unwrap();
+        let mut events = log.events(Order::Time, &Filter::default());
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            found.push(event.ticks);
+        }
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,81 @@
+//! Damage in the encoding of a registry.
+//!
+//! ```text
+//!  encoding ── cut │ counts │ letters ──▶ one event in a stream ──▶ what is left of the registry
+//! ```
+
+use super::*;
+
+/// The encoding of the registry as one part, in a stream with one event.
+fn with_encoding(encoding: &[u8], stated: u64) -> Vec<u8> {
+    let platform = Platform { block_size_log2: 20, ..WORDS };
+    let mut writer = Writer::new(platform, [3; 16], [9; 16]);
+    let mut first = 0;
+    for piece in encoding.chunks(500_000) {
+        let registry = Buffer { registry: 1, ..NOBODY };
+        let top = piece.len() as u32;
+        let fields =
+            BlockFields { block_type: 3, top, sequence: stated, first, ..BlockFields::default() };
+        writer.part(registry, fields, piece);
+        first += piece.len() as u64;
+    }
+    let mut ring = Ring::new(&platform, buffer(0), 0);
+    assert!(ring.record(&platform, 1, 2, &words(1)));
+    ring.flush(&mut writer);
+    writer.bytes()
+}
+
+/// `.registry.trust`
+#[test]
+fn counts_in_a_registry_are_bounded_by_its_bytes() {
+    let sound = naive::encode_registry(naive::KINDS, naive::TYPES);
+    for (at, size) in [(6, 2), (8, 4)] {
+        let mut encoding = sound.clone();
+        encoding[at..at + size].fill(0xFF);
+        let (found, faults) = read(with_encoding(&encoding, encoding.len() as u64)).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(faults.iter().any(|fault| matches!(fault.kind, FaultKind::Registry { .. })));
+    }
+    for cut in 0..sound.len() {
+        let (found, faults) = read(with_encoding(&sound[..cut], sound.len() as u64)).unwrap();
+        assert_eq!(found.len(), 1);
+        if cut > 0 {
+            assert!(faults.iter().any(|fault| matches!(fault.kind, FaultKind::Registry { .. })));
+        }
+    }
+}
+
+/// `.registry.trust`: of two of one index the first counts.
+#[test]
+fn as_many_kinds_as_can_be_stated_leave_the_64_that_there_are() {
+    let names: Vec<String> = (0..65535).map(|n| format!("K{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let encoding = naive::encode_registry(&names, naive::TYPES);
+    let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
+    let [registry] = log.registries() else { panic!("one registry") };
+    assert_eq!(registry.kinds.len(), 64);
+    assert_eq!(registry.kind(5).map(|kind| &*kind.name), Some("K5"));
+    assert_eq!(registry.event_types.len(), naive::TYPES.len());
+}
+
+/// `.registry.trust`, `.registry.more`
+#[test]
+fn strings_that_are_not_utf8_and_sorts_that_are_not_known_are_read_over() {
+    let mut encoding = naive::encode_registry(naive::KINDS, naive::TYPES);
+    let name = encoding.windows(5).position(|bytes| bytes == b"naive").unwrap();
+    encoding[name] = 0xFF;
+    // The sort of the second parameter of "Words".
+    let words = encoding.windows(5).position(|bytes| bytes == b"Words").unwrap();
+    let second = encoding[words..].iter().position(|&byte| byte == b'A').unwrap();
+    encoding[words + second] = b'Q';
+    encoding.extend_from_slice(b"what a later version adds");
+    let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
+    assert!(log.faults().is_empty(), "{:?}", log.faults());
+    let [registry] = log.registries() else { panic!("one registry") };
+    assert_eq!(&*registry.name, "\u{FFFD}aive");
+    let row = registry.event_type_named("Words").unwrap();
+    assert_eq!(row.params.len(), 1, "what comes after an unknown sort cannot be decoded");
+    assert_eq!(registry.event_types.len(), naive::TYPES.len());
+    let mut events = log.events(Order::Time, &Filter::default());
+    assert_eq!(events.next().unwrap().param("a"), Some(Read::P(1)));
+}

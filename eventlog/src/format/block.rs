@@ -94,8 +94,8 @@ const _: () = assert!(core::mem::offset_of!(BlockHeader, last) == 24);
 const _: () = assert!(core::mem::offset_of!(BlockHeader, sync_ticks) == 80);
 
 impl BlockHeader {
-    /// A header of this platform and version, with every other field zero (`.reserved`): not sealed,
-    /// no checksum.
+    /// A header of this platform and version, with every other field zero (`.reserved`): not
+    /// sealed, no checksum.
     pub fn native(block_type: BlockType, block_size_log2: u8) -> BlockHeader {
         let mut header = BlockHeader::zeroed();
         header.magic = BLOCK_MAGIC;

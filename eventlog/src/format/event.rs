@@ -55,14 +55,15 @@ impl BaseRecord {
     }
 }
 
-/// The word that publishes an event: *last* in the low half, *count* in the high, to be stored as one
-/// little-endian u64 (`.write.publish`).
+/// The word that publishes an event: *last* in the low half, *count* in the high, to be stored as
+/// one little-endian u64 (`.write.publish`).
 #[inline(always)]
 pub const fn block_state(last: u32, count: u32) -> u64 {
     last as u64 | (count as u64) << 32
 }
 
-/// What is added to the word when an event of `size` bytes is published: one more event, `size` lower.
+/// What is added to the word when an event of `size` bytes is published: one more event, `size`
+/// lower.
 #[inline(always)]
 pub const fn block_state_step(size: u32) -> u64 {
     (1 << 32) - size as u64

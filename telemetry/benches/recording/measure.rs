@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Events in a run: about a millisecond, so that some runs are not disturbed even on a busy machine.
+/// Events in a run: about a millisecond, so that some runs are not disturbed even on a busy
+/// machine.
 pub(crate) const EVENT_COUNT: u64 = 100_000;
 /// Runs of each thing, after one to warm up.
 pub(crate) const RUN_COUNT: usize = 101;

@@ -121,11 +121,6 @@ fn record_discarded(entry: &Entry) {
     });
 }
 
-/// Events of the store were put into parts that the host did not take.
-pub(crate) fn count_unwritten(count: u64) {
-    COUNTS.discard(Cause::Io, count);
-}
-
 /// Records an event of registry 0; false if it was discarded, and counted.
 fn record<E: Event>(entry: &Entry, event: E) -> bool {
     let size = event.size();
@@ -138,9 +133,10 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
         return false;
     };
     let encode = |claim: &mut Claim| event.encode(claim);
-    let put =
-        store.put(E::CODE, size, &encode) || (store.begin() && store.put(E::CODE, size, &encode));
-    if !put {
+    if store.put(E::CODE, size, &encode) {
+        return true;
+    }
+    if !(store.begin() && store.put(E::CODE, size, &encode)) {
         COUNTS.discard(Cause::Full, 1);
         return false;
     }
@@ -168,6 +164,12 @@ pub(crate) fn losses(entry: &Entry) -> Losses {
     let recorded =
         newest.map_or(0, |block| block.header().first.get() + u64::from(block.state().1));
     Losses::of(recorded, &COUNTS)
+}
+
+/// The way out of the store's blocks, which never go out of memory: what the host does not take is
+/// written again.
+fn outlet<'a>(entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
+    Outlet { entry, custody, counts: &COUNTS, keeps: true }
 }
 
 impl Store {
@@ -227,7 +229,7 @@ impl Store {
         }
         while self.done + 1 < self.block_count {
             let Some(block) = self.blocks[self.done] else { return false };
-            let outlet = Outlet { entry, custody: &self.custody, counts: &COUNTS };
+            let outlet = outlet(entry, &self.custody);
             if !outlet.send(block, &mut self.progress) {
                 return false;
             }
@@ -243,7 +245,7 @@ impl Store {
         if self.progress.missing_of(block) == 0 && told == self.told {
             return;
         }
-        let outlet = Outlet { entry, custody: &self.custody, counts: &COUNTS };
+        let outlet = outlet(entry, &self.custody);
         if outlet.send_part(block, &mut self.progress) {
             self.told = told;
         }

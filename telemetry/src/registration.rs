@@ -59,11 +59,6 @@ pub(crate) fn owner(slot: usize) -> Option<(&'static Registered, u8)> {
     })
 }
 
-/// The slot of a kind; that of a registry that has none, where there is none.
-pub(crate) fn slot(registry: u16, kind: u8) -> usize {
-    get(usize::from(registry)).map_or(0, |registered| registered.slot) + usize::from(kind)
-}
-
 /// Registers a registry unless it is; false if that must wait, or there are too many.
 pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     if control.slot().load(Ordering::Acquire) != 0 {

@@ -205,7 +205,7 @@ impl Ring {
     fn send_oldest(&self, entry: &Entry, hand_over: &mut HandOver) -> bool {
         let oldest = self.done.load(Ordering::Relaxed);
         let mut progress = *hand_over.progress(self, oldest);
-        let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };
+        let outlet = self.outlet(entry, &hand_over.custody);
         let told = self.counts.sum();
         if !outlet.send(self.blocks.get(oldest), &mut progress) {
             return false;
@@ -214,6 +214,11 @@ impl Ring {
         *hand_over.progress(self, oldest) = progress;
         self.done.store(oldest + 1, Ordering::Release);
         true
+    }
+
+    /// The way out of its blocks. What the host does not take makes way all the same.
+    fn outlet<'a>(&'a self, entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
+        Outlet { entry, custody, counts: &self.counts, keeps: false }
     }
 
     /// Sends the blocks that wait for it. For the writer thread; false if there were none.
@@ -253,7 +258,7 @@ impl Ring {
         if progress.missing_of(block) == 0 && told == hand_over.told {
             return;
         }
-        let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };
+        let outlet = self.outlet(entry, &hand_over.custody);
         if outlet.send_part(block, &mut progress) {
             *hand_over.progress(self, head) = progress;
             hand_over.told = told;

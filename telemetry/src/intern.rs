@@ -8,6 +8,7 @@
 //!
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
 
+use crate::flush::expect_exit_again;
 use crate::losses::{self, Cause, Counts, Losses};
 use crate::memory::{Block, Blocks, Claim, Custody};
 use crate::outlet::{Outlet, Progress};
@@ -133,6 +134,7 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
         return false;
     };
     let encode = |claim: &mut Claim| event.encode(claim);
+    expect_exit_again();
     if store.put(E::CODE, size, &encode) {
         return true;
     }

@@ -95,7 +95,7 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
     config::apply_environment();
     memory::fix_block_size();
     thread::prepare();
-    sys::at_exit(flush::at_exit);
+    flush::expect_exit();
     sys::at_fork_in_child(leave_parent);
     // Registry 0 is recorded by the store alone: it needs no slots.
     add(&eventdef::store::CONTROL, 0, 0);

@@ -265,6 +265,11 @@ impl Ring {
         }
     }
 
+    /// Waits for whoever is writing its blocks.
+    pub(crate) fn wait(&self, entry: &Entry) {
+        drop(self.hand_over.lock(entry));
+    }
+
     /// Its counts.
     pub(crate) fn losses(&self, entry: &Entry) -> Losses {
         // The lock keeps the block from beginning anew while it is looked at; without it the count

@@ -13,7 +13,7 @@
 use crate::parts::PartsBlock;
 use crate::plinth::{FilePlinth, Operation, Plinth, PlinthError};
 use crate::sync::{Entry, Guard, Locked};
-use crate::{clock, control, identity, memory, registration, report, sys, writer};
+use crate::{clock, control, flush, identity, memory, registration, report, sys, writer};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use eventdef::Registry;
@@ -87,9 +87,9 @@ pub(crate) fn leave() {
 }
 
 /// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
-/// have interrupted the plinth.
+/// have interrupted the plinth; or another thread exits the program.
 pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
-    if entry.is_nested() {
+    if entry.is_nested() || flush::is_exit_elsewhere() {
         return None;
     }
     if standing() == Standing::None {
@@ -167,13 +167,17 @@ pub(crate) struct Parts<'a> {
     plinth: &'static dyn Plinth,
 }
 
-/// Takes the parts block; `None` where there is none, or it must wait: in a nested entry.
+/// Takes the parts block; `None` where there is none, or it must wait: in a nested entry, or where
+/// another thread exits the program.
 pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
     if entry.is_nested() {
         return None;
     }
     let plinth = *PLINTH.get().filter(|_| standing() == Standing::Open)?;
     let state = STATE.lock(entry)?;
+    if flush::is_exit_elsewhere() {
+        return None;
+    }
     Some(Parts { state, plinth })
 }
 

@@ -99,9 +99,7 @@ fn clean(bytes: &[u8]) -> common::Stream {
     let mut bytes = bytes.to_vec();
     for block in bytes.chunks_mut(4096).skip(1) {
         let last = common::u32_at(block, 24) as usize;
-        if block[4] == 1 && block[128..].iter().all(|byte| *byte == 0) {
-            block.fill(0);
-        } else if block[4] == 1 && crc(block, last) != common::u32_at(block, 8) {
+        if block[4] == 1 && crc(block, last) != common::u32_at(block, 8) {
             block.fill(0);
         }
     }

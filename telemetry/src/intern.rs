@@ -16,7 +16,7 @@ use crate::registration::{self, Registered};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
 use crate::{clock, identity, memory};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::{Event, store};
 use eventlog::format::{
     BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, BlockHeader, BlockType, EVENT_SIZE_MAX,
@@ -65,6 +65,9 @@ static STORE: Locked<Store> = Locked::new(Store {
 });
 static COUNTS: Counts = Counts::new();
 static STRING: AtomicUsize = AtomicUsize::new(1);
+/// Whether there may be something in the store that the host does not have. Relaxed: set before the
+/// program goes on, and so before whatever refers to it is in a block; cleared under the lock.
+static NEWS: AtomicBool = AtomicBool::new(false);
 
 /// Gives a string a number, by which [`label`] and event types with a string number refer to it.
 /// Each call gives a new number. [`StringId::NONE`] where it could not be kept: it is longer than
@@ -135,6 +138,7 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
     };
     let encode = |claim: &mut Claim| event.encode(claim);
     expect_exit_again();
+    NEWS.store(true, Ordering::Relaxed);
     if store.put(E::CODE, size, &encode) {
         return true;
     }
@@ -150,12 +154,20 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
 /// Sends what the stream does not have, if there is one.
 pub(crate) fn flush(entry: &Entry) {
     record_discarded(entry);
-    if stream::standing() != Standing::Open {
+    if let Some(mut store) = STORE.lock(entry) {
+        store.send_news(entry);
+    }
+}
+
+/// Sees to it that the host has what is in the store before it gets a block of events that may
+/// refer to it: so a program may be killed. Called with the lock of a ring held.
+pub(crate) fn bring_news(entry: &Entry) {
+    if !NEWS.load(Ordering::Relaxed) || entry.is_nested() || stream::standing() != Standing::Open {
         return;
     }
     let Some(mut store) = STORE.lock(entry) else { return };
-    if store.send_full(entry) {
-        store.send_open(entry);
+    if store.send_news(entry) && stream::parts(entry).is_some_and(|mut parts| parts.deliver()) {
+        NEWS.store(false, Ordering::Relaxed);
     }
 }
 
@@ -223,6 +235,11 @@ impl Store {
         true
     }
 
+    /// Sends what the stream does not have, if there is one; false if that must wait.
+    fn send_news(&mut self, entry: &Entry) -> bool {
+        self.send_full(entry) && self.send_open(entry)
+    }
+
     /// Sends the full blocks that did not go out yet, if there is a stream; false if that must
     /// wait.
     fn send_full(&mut self, entry: &Entry) -> bool {
@@ -240,16 +257,18 @@ impl Store {
         true
     }
 
-    /// Sends what is new in the newest block.
-    fn send_open(&mut self, entry: &Entry) {
-        let Some(block) = self.newest() else { return };
+    /// Sends what is new in the newest block; false if that must wait.
+    fn send_open(&mut self, entry: &Entry) -> bool {
+        let Some(block) = self.newest() else { return true };
         let told = COUNTS.sum();
         if self.progress.missing_of(block) == 0 && told == self.told {
-            return;
+            return true;
         }
         let outlet = outlet(entry, &self.custody);
-        if outlet.send_part(block, &mut self.progress) {
+        let sent = outlet.send_part(block, &mut self.progress);
+        if sent {
             self.told = told;
         }
+        sent
     }
 }

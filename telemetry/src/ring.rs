@@ -17,7 +17,7 @@ use crate::memory::{Block, Blocks, Custody, Link};
 use crate::outlet::{Outlet, Progress};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
-use crate::{clock, identity, memory, writer};
+use crate::{clock, identity, intern, memory, writer};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
@@ -207,6 +207,7 @@ impl Ring {
         let mut progress = *hand_over.progress(self, oldest);
         let outlet = self.outlet(entry, &hand_over.custody);
         let told = self.counts.sum();
+        intern::bring_news(entry);
         if !outlet.send(self.blocks.get(oldest), &mut progress) {
             return false;
         }

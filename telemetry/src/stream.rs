@@ -230,9 +230,14 @@ impl Parts<'_> {
         let _ = bring_registries(&mut self.state, self.plinth).inspect_err(tell);
     }
 
-    /// Writes what parts the host does not have yet.
+    /// Writes what parts the host does not have yet; false if it did not take them.
+    pub(crate) fn deliver(&mut self) -> bool {
+        write_parts(&mut self.state, self.plinth).inspect_err(tell).is_ok()
+    }
+
+    /// The same, and has the host hand on what it holds back.
     pub(crate) fn write(&mut self) {
-        let _ = write_parts(&mut self.state, self.plinth).inspect_err(tell);
+        self.deliver();
         self.plinth.flush();
     }
 

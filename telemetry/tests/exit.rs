@@ -104,3 +104,33 @@ fn the_end_says_how_many_blocks_there_are() {
         }
     }
 }
+
+/// Whatever a program is killed with: strings, labels and thread names are in the log before the
+/// blocks that need them.
+#[test]
+#[expect(unsafe_code, reason = "a signal")]
+fn a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks() {
+    let test = "a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        for round in 1..4usize {
+            let name = telemetry::intern(format!("pool {round}"));
+            telemetry::label_address(round, name);
+            (0..200usize).for_each(|index| event!(Three, round, index, index));
+        }
+        // SAFETY: the call touches no memory.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = common::command(test, &[ALL, SMALL]);
+    let status = command.stdout(std::process::Stdio::null()).current_dir(&folder).status();
+    assert!(!status.unwrap().success());
+    let stream = common::read(&std::fs::read(folder.path().join("mpsio.log")).unwrap());
+    let of_three = 600 / 124 * 124;
+    assert_eq!((stream.of(1).len(), stream.ended), (of_three, false));
+    let strings: Vec<_> = stream.store(0xFF01).iter().map(|event| event.string(16)).collect();
+    assert_eq!(strings, ["pool 1", "pool 2", "pool 3"]);
+    let labels: Vec<_> = stream.store(0xFF02).iter().map(|event| event.word(0)).collect();
+    assert_eq!((labels, stream.store(0xFF03).len()), (vec![1, 2, 3], 1));
+    assert_eq!(stream.event_parts, 3, "the store has something new three times, for four blocks");
+}

@@ -23,9 +23,13 @@ static EXITING: AtomicUsize = AtomicUsize::new(0);
 static EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread,
-/// at any time; from a signal handler as far as what it interrupted allows.
+/// at any time; in a signal handler that interrupted the runtime at other work than recording into
+/// a block, it does nothing.
 pub fn flush() {
     let entry = Entry::new();
+    if entry.is_nested() {
+        return;
+    }
     flush_rings(&entry);
     write_parts(&entry);
 }

@@ -121,7 +121,7 @@ fn record_discarded(entry: &Entry) {
         let registry = owner.map_or(u32::from(u16::MAX), |(found, _)| u32::from(found.index));
         let kind = owner.map_or(slot as u32 % 64, |(_, kind)| u32::from(kind));
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        record(entry, store::Discarded::new(registry, kind, cause as u32, count));
+        record(entry, store::Discarded::new(registry, kind, cause as u32, count))
     });
 }
 

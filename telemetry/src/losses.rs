@@ -125,16 +125,18 @@ pub(crate) fn unhoused(slot: usize) -> &'static Counts {
     &UNHOUSED[slot % SLOT_COUNT]
 }
 
-/// Gives the counts of all slots that had losses, if some were added since the last time.
-pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64)) {
+/// Gives the counts of all slots that had losses, if some were added since the last time; and once
+/// more the next time, where `tell` says false.
+pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64) -> bool) {
     if !UNTOLD.swap(false, Ordering::Acquire) {
         return;
     }
     for (slot, counts) in UNHOUSED.iter().enumerate() {
         for cause in CAUSES {
-            match counts.discarded(cause) {
-                0 => {}
-                count => tell(slot, cause, count),
+            let count = counts.discarded(cause);
+            if count != 0 && !tell(slot, cause, count) {
+                UNTOLD.store(true, Ordering::Release);
+                return;
             }
         }
     }

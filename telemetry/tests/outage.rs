@@ -1,8 +1,9 @@
-//! A host that fails for a while, and takes again what it is given.
+//! Hosts of a program's own: one that fails for a while, and takes again what it is given; one that
+//! is interrupted.
 
 mod common;
 
-use common::{CONTROL, Kinds, Three, ran};
+use common::{CONTROL, Kinds, Pooled, Three, ran};
 use std::sync::atomic::{AtomicBool, Ordering};
 use telemetry::{Config, MemoryPlinth, Operation, Plinth, PlinthError, control, event};
 
@@ -131,4 +132,60 @@ fn after_an_outage_of_a_host_that_appends_all_is_in_the_log_too() {
         return;
     };
     assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+}
+
+/// Raises a signal in the middle of the next write, if it is to.
+struct Interrupted(MemoryPlinth);
+
+static RAISES: AtomicBool = AtomicBool::new(false);
+
+impl Plinth for Interrupted {
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        self.0.create(block_size)
+    }
+
+    #[expect(unsafe_code, reason = "a signal")]
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        if RAISES.swap(false, Ordering::Relaxed) {
+            // SAFETY: the handler calls nothing but the runtime.
+            unsafe { libc::raise(libc::SIGUSR1) };
+        }
+        self.0.write_block(offset, bytes)
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+}
+
+extern "C" fn record_and_flush(_: i32) {
+    // This thread has no ring for it, and the store is locked.
+    event!(Pooled, 1usize);
+    telemetry::flush();
+}
+
+/// `.store.discarded`
+#[test]
+#[expect(unsafe_code, reason = "a signal handler")]
+fn a_flush_that_interrupts_another_swallows_no_count() {
+    let test = "a_flush_that_interrupts_another_swallows_no_count";
+    ran(test, &[], || {
+        let memory = MemoryPlinth::new();
+        assert!(telemetry::configure(Config { block_size_log2: 12, ..Config::default() }));
+        assert!(telemetry::set_plinth(Interrupted(memory.clone())));
+        control::set(u64::MAX);
+        event!(Three, 0usize, 0usize, 0usize);
+        let handler = record_and_flush as extern "C" fn(i32);
+        // SAFETY: the handler calls nothing but the runtime, which may be called there.
+        unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+        RAISES.store(true, Ordering::Relaxed);
+        // A block of the store goes out, and is interrupted.
+        (0..200).for_each(|index| telemetry::label_address(index, telemetry::intern("a string")));
+        assert!(!RAISES.load(Ordering::Relaxed));
+        telemetry::flush();
+        let stream = common::read(&memory.bytes());
+        let told = stream.store(0xFF04);
+        assert_eq!(told.len(), 1);
+        assert_eq!((common::u32_at(&told[0].bytes, 16), told[0].word(2)), (1, 1), "nested, once");
+    });
 }

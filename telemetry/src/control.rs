@@ -13,7 +13,7 @@ use crate::plinth::FilePlinth;
 use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
 use crate::report::{self, Text};
 use crate::sync::{Entry, Locked};
-use crate::{intern, stream, sys};
+use crate::{flush, intern, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -58,9 +58,12 @@ pub fn set(kinds: impl Into<u64>) {
     change_all(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
 }
 
-/// Switches the output of kinds off, in every registry.
+/// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
 pub fn reset(kinds: impl Into<u64>) {
     let kinds = kinds.into();
+    let entry = Entry::new();
+    registration::all().skip(1).for_each(|each| flush::flush_kinds(&entry, each, kinds));
+    drop(entry);
     SET.fetch_and(!kinds, Ordering::Relaxed);
     RESET.fetch_or(kinds, Ordering::Relaxed);
     change_all(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
@@ -110,9 +113,14 @@ impl RegistryControl {
         self.change(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
     }
 
-    /// Switches the output of kinds off.
+    /// Switches the output of kinds off. What was recorded so far goes out before.
     pub fn reset_output(self, kinds: impl Into<u64>) {
         let kinds = kinds.into();
+        let entry = Entry::new();
+        if let Some(registered) = self.registered() {
+            flush::flush_kinds(&entry, registered, kinds);
+        }
+        drop(entry);
         self.change(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
     }
 
@@ -135,11 +143,13 @@ impl RegistryControl {
 
     fn change(self, change: &dyn Fn(&Control) -> u64) {
         change(self.control);
-        let entry = Entry::new();
-        let registered = |found: &&Registered| core::ptr::eq(found.control, self.control);
-        if let Some(registered) = registration::all().find(registered) {
-            settle(&entry, registered);
+        if let Some(registered) = self.registered() {
+            settle(&Entry::new(), registered);
         }
+    }
+
+    fn registered(self) -> Option<&'static Registered> {
+        registration::all().find(|found| core::ptr::eq(found.control, self.control))
     }
 }
 

@@ -10,9 +10,10 @@
 //! `design/format.md`.
 
 use crate::losses::{self, Losses};
+use crate::registration::{self, Registered};
 use crate::sync::Entry;
 use crate::thread::{self, SLOT_COUNT};
-use crate::{intern, registration, stream, sys};
+use crate::{intern, stream, sys};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::Control;
 
@@ -42,6 +43,23 @@ fn flush_rings(entry: &Entry) {
         });
     }
     intern::flush(entry);
+}
+
+/// Brings out what was recorded so far of these kinds of a registry, if they are output.
+pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
+    if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
+        return;
+    }
+    for slot in registered.slot..registered.slot + registered.slot_count {
+        thread::each_ring(slot, |ring| {
+            if ring.is_of(kinds) {
+                ring.flush(entry);
+            }
+            false
+        });
+    }
+    intern::flush(entry);
+    write_parts(entry);
 }
 
 /// Writes the parts that were put together.

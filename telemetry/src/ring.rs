@@ -133,10 +133,15 @@ impl Ring {
         self.owner.store(0, Ordering::Release);
     }
 
+    /// Whether its kind is one of these.
+    pub(crate) fn is_of(&self, kinds: u64) -> bool {
+        kinds & 1 << self.identity.kind != 0
+    }
+
     /// Whether its kind is output.
     pub(crate) fn is_output(&self) -> bool {
-        let mask = self.control.output().load(Ordering::Relaxed);
-        mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
+        self.is_of(self.control.output().load(Ordering::Relaxed))
+            && stream::standing() != Standing::Left
     }
 
     /// Begins a block (`.write.begin`, `.block.first`, `.block.base`). For the owner. Its base is

@@ -35,6 +35,10 @@ const WORD_COUNT_MAX: usize = 64;
 static SET: AtomicU64 = AtomicU64::new(0);
 static RESET: AtomicU64 = AtomicU64::new(0);
 static RECORDED: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Held while these and the masks that follow from them are changed, and while a registry gets its
+/// masks: so a registry that comes meanwhile has either what was before and is changed with the
+/// others, or what is after.
+static CHANGING: Locked<()> = Locked::new(());
 /// The words that were reported as unknown, a bit each.
 static REPORTED: Locked<u64> = Locked::new(0);
 const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
@@ -53,9 +57,13 @@ pub fn get() -> u64 {
 /// [flush](crate::flush()).
 pub fn set(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    SET.fetch_or(kinds, Ordering::Relaxed);
-    RESET.fetch_and(!kinds, Ordering::Relaxed);
-    change_all(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
+    change_all(
+        &|| {
+            SET.fetch_or(kinds, Ordering::Relaxed);
+            RESET.fetch_and(!kinds, Ordering::Relaxed);
+        },
+        &|control| control.output().fetch_or(kinds, Ordering::Relaxed),
+    );
 }
 
 /// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
@@ -64,9 +72,13 @@ pub fn reset(kinds: impl Into<u64>) {
     let entry = Entry::new();
     registration::all().skip(1).for_each(|each| flush::flush_kinds(&entry, each, kinds));
     drop(entry);
-    SET.fetch_and(!kinds, Ordering::Relaxed);
-    RESET.fetch_or(kinds, Ordering::Relaxed);
-    change_all(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
+    change_all(
+        &|| {
+            SET.fetch_and(!kinds, Ordering::Relaxed);
+            RESET.fetch_or(kinds, Ordering::Relaxed);
+        },
+        &|control| control.output().fetch_and(!kinds, Ordering::Relaxed),
+    );
 }
 
 /// The kinds that are recorded in registries to come; what every registry has, if it was never set
@@ -78,15 +90,17 @@ pub fn recorded() -> u64 {
 /// Switches the recording of kinds on, in every registry.
 pub fn set_recorded(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    RECORDED.fetch_or(kinds, Ordering::Relaxed);
-    change_all(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
+    change_all(&|| _ = RECORDED.fetch_or(kinds, Ordering::Relaxed), &|control| {
+        control.recorded().fetch_or(kinds, Ordering::Relaxed)
+    });
 }
 
 /// Switches the recording of kinds off, in every registry.
 pub fn reset_recorded(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    RECORDED.fetch_and(!kinds, Ordering::Relaxed);
-    change_all(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
+    change_all(&|| _ = RECORDED.fetch_and(!kinds, Ordering::Relaxed), &|control| {
+        control.recorded().fetch_and(!kinds, Ordering::Relaxed)
+    });
 }
 
 /// The masks of one registry, registered now if it was not: its `CONTROL`.
@@ -153,12 +167,15 @@ impl RegistryControl {
     }
 }
 
-fn change_all(change: &dyn Fn(&Control) -> u64) {
+/// Changes what registries to come begin with, and the masks of those that there are.
+fn change_all(change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
     let entry = Entry::new();
-    for registered in registration::all().skip(1) {
-        change(registered.control);
-        settle(&entry, registered);
-    }
+    // A nested entry goes on without the lock.
+    let changing = CHANGING.lock(&entry);
+    change_coming();
+    registration::all().skip(1).for_each(|each| _ = change(each.control));
+    drop(changing);
+    registration::all().skip(1).for_each(|each| settle(&entry, each));
 }
 
 /// The masks were changed: the store says so, and where something is output there is a stream.
@@ -175,9 +192,11 @@ pub(crate) fn apply_environment(control: &Control) {
     let value = sys::environment(CONTROL_VARIABLE, &mut value).unwrap_or_default();
     let named = |word| names::mask(word, control.registry).unwrap_or(0);
     let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
+    let changing = CHANGING.lock_waiting();
     let output = (wanted | SET.load(Ordering::Relaxed)) & !RESET.load(Ordering::Relaxed);
     control.output().fetch_or(output, Ordering::Relaxed);
     control.recorded().fetch_and(RECORDED.load(Ordering::Relaxed), Ordering::Relaxed);
+    drop(changing);
     report_unknown(value);
 }
 

@@ -8,8 +8,8 @@
 //!
 //! A signal may come while this very thread holds a lock, and its code may record. An entry that
 //! begins within another one of its thread therefore never waits, and never calls the plinth: what
-//! it cannot do it gives up, and counts. Locks are taken in the order registrations, ring, store,
-//! stream, plinth. Design: `.sol.lock` in `design/telemetry.md`.
+//! it cannot do it gives up, and counts. Locks are taken in the order registrations, masks, ring,
+//! store, stream, plinth. Design: `.sol.lock` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a lock that neither allocates nor waits where it must not")]
 
 use crate::{sys, thread};

@@ -211,7 +211,8 @@ fn report_unknown(value: &[u8]) {
             *reported |= 1 << index;
             let word = Text(word);
             report::say(format_args!(
-                "MPS_TELEMETRY_CONTROL: there is no kind `{word}`; there are: {KindNames}, or `all`"
+                "MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; there are: {KindNames}, \
+                 or `all`"
             ));
         }
     }

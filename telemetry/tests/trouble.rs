@@ -57,10 +57,26 @@ fn names_of_no_kind_are_said_once_with_those_there_are() {
         return;
     };
     let kinds = "there are: Arena Pool Trace Seg Ref Object User, or `all`";
-    let unknown =
-        |word| format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}`; {kinds}");
+    let unknown = |word| {
+        format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; {kinds}")
+    };
     assert_eq!(ran.said(), [unknown("Nonsense"), unknown("09")]);
     assert_eq!(ran.stream().of(5).len(), 10, "the known ones count");
+}
+
+/// What is said of a registry that comes later is true when it is said, and is said once.
+#[test]
+fn a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist() {
+    let test = "a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Last")], || {
+        event!(Pooled, 1usize);
+        wide::record_all();
+    }) else {
+        return;
+    };
+    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+    assert!(ran.said()[0].contains("there is no kind `Last` so far; there are: Arena "));
+    assert_ne!(ran.stream().told.len(), 0, "its registry was output");
 }
 
 #[test]
@@ -197,7 +213,7 @@ fn events_of_a_registry_for_which_there_is_no_room_are_counted() {
 mod wide {
     macro_rules! wide {
         ($($name:ident)*) => {
-            $(mod $name {
+            $(pub(crate) mod $name {
                 telemetry::events! {
                     /// Wide.
                     registry "wide" version(1, 0, 0);

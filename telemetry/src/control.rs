@@ -103,6 +103,11 @@ pub fn reset_recorded(kinds: impl Into<u64>) {
     });
 }
 
+/// Whether somebody has a lock of it.
+pub(crate) fn is_busy() -> bool {
+    CHANGING.is_busy() || REPORTED.is_busy()
+}
+
 /// The masks of one registry, registered now if it was not: its `CONTROL`.
 pub fn of(control: &'static Control) -> RegistryControl {
     registration::register(&Entry::new(), control);

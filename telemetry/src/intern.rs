@@ -171,6 +171,11 @@ pub(crate) fn bring_news(entry: &Entry) {
     }
 }
 
+/// Whether somebody has its lock.
+pub(crate) fn is_busy() -> bool {
+    STORE.is_busy()
+}
+
 /// The store's counts.
 pub(crate) fn losses(entry: &Entry) -> Losses {
     let store = STORE.lock(entry);

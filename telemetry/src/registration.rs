@@ -10,9 +10,10 @@
 //! `design/format.md`.
 
 use crate::memory::{self, Link};
+use crate::stream::{self, Standing};
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
-use crate::{clock, config, control, flush, identity, stream, sync, sys, thread};
+use crate::{clock, config, control, flush, identity, intern, sync, sys, thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventdef::Control;
 
@@ -131,9 +132,24 @@ fn bring_out(entry: &Entry) {
     }
 }
 
-/// A forked child leaves the stream to its parent: nothing of it is output. Runs in the child
-/// alone, before `fork` returns there.
+/// Whether a thread has a lock of the runtime.
+fn is_busy() -> bool {
+    let in_ring = |slot| thread::each_ring(slot, |ring| ring.is_busy()).is_some();
+    STATE.is_busy()
+        || control::is_busy()
+        || (0..SLOT_COUNT).any(in_ring)
+        || intern::is_busy()
+        || stream::is_busy()
+}
+
+/// A forked child leaves the stream to its parent: nothing of it is output. Where there is none, and
+/// nobody was at work on it, the child may have one of its own. Runs in the child alone, before
+/// `fork` returns there.
 extern "C" fn leave_parent() {
+    if stream::standing() == Standing::None && !is_busy() {
+        identity::prepare();
+        return;
+    }
     sync::wait_no_more();
     stream::leave();
     for registered in all() {

@@ -271,6 +271,11 @@ impl Ring {
         }
     }
 
+    /// Whether somebody has its lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.hand_over.is_busy()
+    }
+
     /// Waits for whoever is writing its blocks.
     pub(crate) fn wait(&self, entry: &Entry) {
         drop(self.hand_over.lock(entry));

@@ -81,6 +81,11 @@ pub(crate) fn standing() -> Standing {
     }
 }
 
+/// Whether somebody has its lock.
+pub(crate) fn is_busy() -> bool {
+    STATE.is_busy()
+}
+
 /// Leaves the stream to the parent process.
 pub(crate) fn leave() {
     STANDING.store(Standing::Left as u8, Ordering::Release);

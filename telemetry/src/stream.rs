@@ -77,6 +77,9 @@ pub(crate) fn standing() -> Standing {
 /// Leaves the stream to the parent process.
 pub(crate) fn leave() {
     STANDING.store(Standing::Left as u8, Ordering::Release);
+    if let Some(plinth) = PLINTH.get() {
+        plinth.leave();
+    }
 }
 
 /// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
@@ -352,6 +355,10 @@ fn tell(error: PlinthError) {
     match error.operation {
         Operation::Create => report::say(format_args!(
             "cannot create {name}: {text}; nothing is output, the program goes on"
+        )),
+        Operation::Claim => report::say(format_args!(
+            "{name} is in use by another process; nothing is output, the program goes on (%p in \
+             MPS_TELEMETRY_FILENAME gives each process a log of its own)"
         )),
         Operation::Write => report::say(format_args!(
             "cannot write to {name}: {text}; what is not written is counted, the program goes on"

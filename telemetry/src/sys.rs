@@ -50,12 +50,41 @@ pub(crate) fn error_text(errno: Errno, text: &mut [u8; 128]) -> &[u8] {
     CStr::from_bytes_until_nul(text).map_or(b"unknown error", CStr::to_bytes)
 }
 
-/// Creates a file, or truncates it.
-pub(crate) fn create_file(path: &CStr) -> Result<c_int, Errno> {
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOCTTY;
+/// Opens a file to write, created if there is none. What it holds stays.
+pub(crate) fn open_file(path: &CStr) -> Result<c_int, Errno> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;
     let mode: libc::c_uint = 0o666;
     // SAFETY: `path` ends with a NUL.
     retry(|| unsafe { libc::open(path.as_ptr(), flags, mode) } as isize).map(|file| file as c_int)
+}
+
+/// Claims a file for this process until it ends or leaves the file; false if another one has it. A
+/// file system without locks lets everybody have it.
+pub(crate) fn claim_file(file: c_int) -> bool {
+    // SAFETY: the call touches no memory.
+    let result = retry(|| unsafe { libc::flock(file, libc::LOCK_EX | libc::LOCK_NB) } as isize);
+    result != Err(libc::EWOULDBLOCK)
+}
+
+/// Takes away what a file holds.
+pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
+    // SAFETY: the call touches no memory.
+    retry(|| unsafe { libc::ftruncate(file, 0) } as isize).map(drop)
+}
+
+/// Leaves a file to the process that it is shared with. Its number stays in use, for nothing, so
+/// that what was interrupted in a write cannot hit another file.
+pub(crate) fn leave_file(file: c_int) {
+    let flags = libc::O_WRONLY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a NUL; the numbers are this process's own.
+    unsafe {
+        let nothing = libc::open(c"/dev/null".as_ptr(), flags);
+        if nothing >= 0 {
+            libc::dup2(nothing, file);
+            libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
+            libc::close(nothing);
+        }
+    }
 }
 
 /// Whether it is a regular file, which can be written at any place.

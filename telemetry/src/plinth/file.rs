@@ -30,8 +30,8 @@ pub struct FilePlinth {
 }
 
 impl FilePlinth {
-    /// A plinth for the file of this name, which is created or truncated when the stream begins;
-    /// `None` if the name is longer than the operating system allows, or holds a NUL.
+    /// A plinth for the file of this name, which is created or emptied when the stream begins, and
+    /// which no other process can make its log until this one ends; `None` if the name is longer than the operating system allows, or holds a NUL.
     pub fn new(path: impl AsRef<[u8]>) -> Option<FilePlinth> {
         let path = path.as_ref();
         if path.len() >= PATH_SIZE_MAX || path.contains(&0) {
@@ -65,10 +65,20 @@ impl FilePlinth {
 }
 
 impl Plinth for FilePlinth {
+    /// Empties the file only once it is this process's own: another's log is not touched.
     fn create(&self, _: usize) -> Result<(), PlinthError> {
-        let file = sys::create_file(self.name())
-            .map_err(|errno| PlinthError { operation: Operation::Create, errno })?;
-        self.regular.store(sys::is_regular(file), Ordering::Relaxed);
+        let failed = |operation, errno| PlinthError { operation, errno };
+        let file = sys::open_file(self.name()).map_err(|errno| failed(Operation::Create, errno))?;
+        let regular = sys::is_regular(file);
+        if regular {
+            let claimed = if sys::claim_file(file) {
+                sys::empty_file(file).map_err(|errno| failed(Operation::Create, errno))
+            } else {
+                Err(failed(Operation::Claim, libc::EWOULDBLOCK))
+            };
+            claimed.inspect_err(|_| sys::close(file))?;
+        }
+        self.regular.store(regular, Ordering::Relaxed);
         let old = self.file.swap(file, Ordering::Release);
         if old != NO_FILE {
             sys::close(old);
@@ -88,6 +98,13 @@ impl Plinth for FilePlinth {
 
     fn can_rewrite(&self) -> bool {
         self.regular.load(Ordering::Relaxed)
+    }
+
+    fn leave(&self) {
+        let file = self.file.load(Ordering::Acquire);
+        if file != NO_FILE {
+            sys::leave_file(file);
+        }
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

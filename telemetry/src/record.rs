@@ -85,8 +85,24 @@ fn record_without_ring<E: Event>(event: &E) {
 #[inline(never)]
 fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
     let entry = Entry::new();
-    record_slowly(&entry, ring, &Request::of(event), &|claim| event.encode(claim));
-    thread::put(slot, ring);
+    record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
+}
+
+/// A ring that is out of its slot, on the slow path: back when dropped, for a plinth may panic.
+struct Taken {
+    slot: usize,
+    ring: &'static Ring,
+    /// Whether what became of the event is known: recorded, or counted.
+    settled: bool,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.ring.counts.discard(Cause::Full, 1);
+        }
+        thread::put(self.slot, self.ring);
+    }
 }
 
 fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
@@ -102,23 +118,31 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     // there.
     let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
-        record_slowly(&entry, ring, request, encode);
-        thread::put(slot, ring);
+        record_and_put_back(&entry, slot, ring, request, encode);
     }
+}
+
+fn record_and_put_back(
+    entry: &Entry,
+    slot: usize,
+    ring: &'static Ring,
+    request: &Request,
+    encode: Encode<'_>,
+) {
+    let mut taken = Taken { slot, ring, settled: false };
+    record_slowly(entry, ring, request, encode);
+    taken.settled = true;
 }
 
 /// Records into a ring that is taken, going to its next block if need be.
 fn record_slowly(entry: &Entry, ring: &Ring, request: &Request, encode: Encode<'_>) {
     let size = request.size;
     if size > EVENT_SIZE_MAX || size > block_size() - BLOCK_HEADER_SIZE {
-        return ring.counts.discard(Cause::Large, 1);
-    }
-    if put_event(ring, request.code, size, encode) {
-        return;
-    }
-    // The new block's base are these ticks, so that the event needs no base record there.
-    if !(ring.advance(entry, clock::ticks(), thread::index())
-        && put_event(ring, request.code, size, encode))
+        ring.counts.discard(Cause::Large, 1);
+    } else if !(put_event(ring, request.code, size, encode)
+        // The new block's base are these ticks, so that the event needs no base record there.
+        || ring.advance(entry, clock::ticks(), thread::index())
+            && put_event(ring, request.code, size, encode))
     {
         ring.counts.discard(Cause::Full, 1);
     }

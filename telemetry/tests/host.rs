@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Three, ran};
-use telemetry::event;
+use std::sync::atomic::{AtomicBool, Ordering};
+use telemetry::{Plinth, PlinthError, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
@@ -83,4 +84,41 @@ fn a_forked_child_gives_the_log_of_its_parent_up() {
     // SAFETY: the child that was forked above, which waits for a signal.
     unsafe { libc::kill(child, libc::SIGKILL) };
     assert!(free, "the child holds the log");
+}
+
+/// A plinth that panics when it is told to.
+struct Panicky;
+
+static PANIC: AtomicBool = AtomicBool::new(false);
+
+impl Plinth for Panicky {
+    fn create(&self, _: usize) -> Result<(), PlinthError> {
+        Ok(())
+    }
+
+    fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
+        assert!(!PANIC.swap(false, Ordering::Relaxed), "as it was told");
+        Ok(())
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+}
+
+/// A panic of the plinth goes through `event!`, and costs the event that met it.
+#[test]
+fn a_panic_of_the_plinth_costs_one_event() {
+    let test = "a_panic_of_the_plinth_costs_one_event";
+    ran(test, &[OBJECT, SMALL], || {
+        assert!(telemetry::set_plinth(Panicky));
+        record(1);
+        PANIC.store(true, Ordering::Relaxed);
+        assert!(std::panic::catch_unwind(|| record(1000)).is_err());
+        let before = telemetry::losses();
+        assert_eq!((before.recorded, before.full, before.nested), (124, 1, 0), "{before:?}");
+        record(1000);
+        let losses = telemetry::losses();
+        assert_eq!((losses.recorded, losses.full, losses.nested), (1124, 1, 0), "{losses:?}");
+    });
 }

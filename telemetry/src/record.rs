@@ -107,7 +107,12 @@ impl Drop for Taken {
 
 fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     let entry = Entry::new();
+    let is_first = request.control.slot().load(Ordering::Acquire) == 0;
     let registered = registration::register(&entry, request.control);
+    // The masks that it now has may leave this kind out.
+    if is_first && !request.control.is_recorded(1 << request.kind) {
+        return;
+    }
     let slot = request.control.slot().load(Ordering::Acquire) as usize + usize::from(request.kind);
     if !registered {
         let cause = if entry.is_nested() { Cause::Nested } else { Cause::Full };

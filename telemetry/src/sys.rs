@@ -14,6 +14,18 @@ use core::sync::atomic::{AtomicU32, Ordering};
 /// An error number of the operating system.
 pub(crate) type Errno = i32;
 
+/// The calls that take files of more than 2 GiB on machines of 32 bits as well.
+#[cfg(target_os = "linux")]
+mod files {
+    pub(super) use libc::{
+        RLIM64_INFINITY as RLIM_INFINITY, fstat64 as fstat, ftruncate64 as ftruncate,
+        getrlimit64 as getrlimit, off64_t as off_t, open64 as open, pwrite64 as pwrite,
+        rlimit64 as rlimit, stat64 as stat,
+    };
+}
+#[cfg(not(target_os = "linux"))]
+use libc as files;
+
 /// The error of the last call.
 fn errno() -> Errno {
     #[cfg(any(target_os = "linux", target_os = "emscripten"))]
@@ -55,7 +67,7 @@ pub(crate) fn open_file(path: &CStr) -> Result<c_int, Errno> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;
     let mode: libc::c_uint = 0o666;
     // SAFETY: `path` ends with a NUL.
-    retry(|| unsafe { libc::open(path.as_ptr(), flags, mode) } as isize).map(|file| file as c_int)
+    retry(|| unsafe { files::open(path.as_ptr(), flags, mode) } as isize).map(|file| file as c_int)
 }
 
 /// Claims a file for this process until it ends or leaves the file; false if another one has it. A
@@ -69,7 +81,7 @@ pub(crate) fn claim_file(file: c_int) -> bool {
 /// Takes away what a file holds.
 pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
     // SAFETY: the call touches no memory.
-    retry(|| unsafe { libc::ftruncate(file, 0) } as isize).map(drop)
+    retry(|| unsafe { files::ftruncate(file, 0) } as isize).map(drop)
 }
 
 /// Leaves a file to the process that it is shared with. Its number stays in use, for nothing, so
@@ -91,9 +103,17 @@ pub(crate) fn leave_file(file: c_int) {
 pub(crate) fn is_regular(file: c_int) -> bool {
     // SAFETY: a stat is plain integers; the call fills one that lives through it.
     unsafe {
-        let mut stat: libc::stat = core::mem::zeroed();
-        libc::fstat(file, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
+        let mut stat: files::stat = core::mem::zeroed();
+        files::fstat(file, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
     }
+}
+
+/// The greatest size that this process may give a file.
+pub(crate) fn file_size_max() -> u64 {
+    let mut limit = files::rlimit { rlim_cur: files::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: fills a structure that lives through the call.
+    unsafe { files::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    if limit.rlim_cur == files::RLIM_INFINITY { u64::MAX } else { limit.rlim_cur }
 }
 
 /// Writes all bytes at the end of what was written, or says how many were and why no more.

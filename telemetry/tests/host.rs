@@ -122,3 +122,26 @@ fn a_panic_of_the_plinth_costs_one_event() {
         assert_eq!((losses.recorded, losses.full, losses.nested), (1124, 1, 0), "{losses:?}");
     });
 }
+
+/// A limit of the size of files is an error as any other, and not the death of the program.
+#[test]
+#[expect(unsafe_code, reason = "a limit of the process")]
+fn a_file_at_its_limit_does_not_end_the_program() {
+    let test = "a_file_at_its_limit_does_not_end_the_program";
+    const BLOCK_SIZE: u64 = 4096;
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        let limit = libc::rlimit { rlim_cur: 3 * BLOCK_SIZE + 100, rlim_max: libc::RLIM_INFINITY };
+        // SAFETY: `limit` lives through the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
+        record(1000);
+        let losses = telemetry::losses();
+        assert_eq!((losses.recorded, losses.io), (1000, 6 * 124), "{losses:?}");
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("cannot write to mpsio.log: File too large"), "{said:?}");
+    let size = ran.file("mpsio.log").len() as u64;
+    assert!(size <= 3 * BLOCK_SIZE, "nothing is torn at the limit: {size}");
+}

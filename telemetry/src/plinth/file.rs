@@ -13,7 +13,7 @@ use crate::sync::Locked;
 use crate::{report::Text, sys};
 use core::ffi::CStr;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 /// The longest name of a file, in bytes, its NUL included.
 pub(crate) const PATH_SIZE_MAX: usize = 4096;
@@ -25,6 +25,8 @@ pub struct FilePlinth {
     path: [u8; PATH_SIZE_MAX],
     file: AtomicI32,
     regular: AtomicBool,
+    /// The size that the process may give it: a write beyond would end the program by a signal.
+    size_max: AtomicU64,
     /// Held while a block is appended. True: one was torn, and what would follow could not be read.
     torn: Locked<bool>,
 }
@@ -41,6 +43,7 @@ impl FilePlinth {
             path: [0; PATH_SIZE_MAX],
             file: AtomicI32::new(NO_FILE),
             regular: AtomicBool::new(false),
+            size_max: AtomicU64::new(u64::MAX),
             torn: Locked::new(false),
         };
         plinth.path[..path.len()].copy_from_slice(path);
@@ -49,6 +52,14 @@ impl FilePlinth {
 
     fn name(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.path).unwrap_or_default()
+    }
+
+    fn write_at(&self, file: i32, bytes: &[u8], offset: u64) -> Result<(), i32> {
+        let end = offset.saturating_add(bytes.len() as u64);
+        if end > self.size_max.load(Ordering::Relaxed) {
+            return Err(libc::EFBIG);
+        }
+        sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
     }
 
     /// Writes at the end. What is torn there cannot be repaired: nothing more is written then.
@@ -79,6 +90,7 @@ impl Plinth for FilePlinth {
             claimed.inspect_err(|_| sys::close(file))?;
         }
         self.regular.store(regular, Ordering::Relaxed);
+        self.size_max.store(sys::file_size_max(), Ordering::Relaxed);
         let old = self.file.swap(file, Ordering::Release);
         if old != NO_FILE {
             sys::close(old);
@@ -89,7 +101,7 @@ impl Plinth for FilePlinth {
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let file = self.file.load(Ordering::Acquire);
         let result = if self.can_rewrite() {
-            sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
+            self.write_at(file, bytes, offset)
         } else {
             self.append(file, bytes)
         };

@@ -126,10 +126,14 @@ pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)>
 
 /// Writes all bytes at `offset`, or says how many were written and why no more.
 pub(crate) fn write_all_at(file: c_int, bytes: &[u8], offset: u64) -> Result<(), (usize, Errno)> {
+    let end = offset.checked_add(bytes.len() as u64);
+    if end.is_none_or(|end| files::off_t::try_from(end).is_err()) {
+        return Err((0, libc::EFBIG));
+    }
     put_all(bytes, |rest, done| {
-        let place = (offset + done as u64) as libc::off_t;
+        let place = (offset + done as u64) as files::off_t;
         // SAFETY: reads the bytes of a slice.
-        unsafe { libc::pwrite(file, rest.as_ptr().cast(), rest.len(), place) }
+        unsafe { files::pwrite(file, rest.as_ptr().cast(), rest.len(), place) }
     })
 }
 
@@ -337,6 +341,18 @@ mod tests {
         assert_eq!(environment(c"TELEMETRY_NO_SUCH_VARIABLE", &mut [0; 8]), None);
         let mut text = [0; 2];
         assert_eq!(environment(c"PATH", &mut text).map(<[u8]>::len), Some(2), "cut");
+    }
+
+    #[test]
+    fn a_place_that_no_file_has_is_refused() {
+        let nothing = open_file(c"/dev/null").expect("there is one");
+        for offset in [u64::MAX, i64::MAX as u64, files::off_t::MAX as u64 + 1] {
+            assert_eq!(write_all_at(nothing, b"x", offset), Err((0, libc::EFBIG)), "{offset}");
+        }
+        let last = files::off_t::MAX as u64 - 1;
+        assert!(last > u64::from(u32::MAX) || cfg!(not(target_os = "linux")), "large files");
+        assert_eq!(write_all_at(nothing, b"x", last), Ok(()));
+        close(nothing);
     }
 
     #[test]

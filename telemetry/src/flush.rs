@@ -58,7 +58,7 @@ pub(crate) extern "C" fn at_exit() {
 pub fn losses() -> Losses {
     let entry = Entry::new();
     let mut sum = Losses::default();
-    for slot in 0..SLOT_COUNT {
+    for slot in registration::slots() {
         sum += losses_of_slot(&entry, slot);
     }
     sum
@@ -71,8 +71,8 @@ pub fn losses_of(control: &'static Control, kinds: impl Into<u64>) -> Losses {
     let mut sum = Losses::default();
     let registered = registration::all().find(|found| core::ptr::eq(found.control, control));
     if let Some(registered) = registered {
-        for kind in (0..registered.slot_count).filter(|kind| kinds & 1 << kind != 0) {
-            sum += losses_of_slot(&entry, registered.slot + kind);
+        for slot in registered.slots_of(kinds) {
+            sum += losses_of_slot(&entry, slot);
         }
     }
     sum

@@ -32,7 +32,7 @@ pub fn is_recorded<E: Event>() -> bool {
 #[inline(never)]
 pub fn record<E: Event>(event: E) {
     let size = event.size();
-    let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND);
+    let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND_PLACE);
     let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };
     // The room says enough of the size of an event without a string: it is less than any block.
     let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
@@ -59,13 +59,21 @@ const fn has_string<E: Event>() -> bool {
 struct Request {
     control: &'static Control,
     kind: u8,
+    /// The place of the kind among those of the registry.
+    place: u8,
     code: u16,
     size: usize,
 }
 
 impl Request {
     fn of<E: Event>(event: &E) -> Request {
-        Request { control: E::control(), kind: E::KIND, code: E::CODE, size: event.size() }
+        Request {
+            control: E::control(),
+            kind: E::KIND,
+            place: E::KIND_PLACE,
+            code: E::CODE,
+            size: event.size(),
+        }
     }
 }
 
@@ -113,7 +121,7 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     if is_first && !request.control.is_recorded(1 << request.kind) {
         return;
     }
-    let slot = request.control.slot().load(Ordering::Acquire) as usize + usize::from(request.kind);
+    let slot = registration::slot_of(request.control, request.kind, request.place);
     if !registered {
         let cause = if entry.is_nested() { Cause::Nested } else { Cause::Full };
         losses::discard_unhoused(slot, cause, 1);
@@ -257,7 +265,8 @@ mod tests {
         let per_block = ((block_size() - BLOCK_HEADER_SIZE) / SIZE) as u64;
         let count = 3 * per_block + 5;
         for index in 0..count {
-            let request = Request { control: &store::CONTROL, kind: 0, code: CODE, size: SIZE };
+            let control = &store::CONTROL;
+            let request = Request { control, kind: 0, place: 0, code: CODE, size: SIZE };
             record_slowly(&entry, ring, &request, &|claim| claim.put_u64(8, index));
         }
         let header = ring.block().header();

@@ -75,7 +75,7 @@ pub(crate) fn map_bytes(size: usize) -> Option<&'static mut [u8]> {
     Some(unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), size) })
 }
 
-/// Puts a value into pages of its own, for ever.
+/// Puts a small value into pages of its own, for ever.
 pub(crate) fn place<T>(value: T) -> Option<&'static T> {
     const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
     let start = map(size_of::<T>())?.cast::<T>();
@@ -113,6 +113,9 @@ pub(crate) struct Link<T: 'static> {
     /// K1: null, or made of a `&'static T`, all of which happened before it was stored (release).
     pointer: AtomicPtr<T>,
 }
+
+// SAFETY: K1: zero is a null pointer.
+unsafe impl<T> Zeroable for Link<T> {}
 
 impl<T: Sync> Link<T> {
     pub(crate) const fn none() -> Link<T> {

@@ -8,6 +8,7 @@
 //! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
+use crate::sync::Locked;
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -35,19 +36,16 @@ fn errno() -> Errno {
     return std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
 }
 
-/// Copies the text of an environment variable; what does not fit is cut. `None` if it is not set.
-pub(crate) fn environment<'a>(name: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]> {
-    // SAFETY: `name` ends with a NUL. The result is read before anything else is called.
+/// Gives the text of an environment variable, where it lies; `None` if it is not set. `read` may
+/// call nothing that changes the environment.
+pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
+    // SAFETY: `name` ends with a NUL. The text stays while nobody changes the environment, which is
+    // forbidden beside whatever may read it: `set_var` is unsafe, and says so.
     let value = unsafe {
         let value = libc::getenv(name.as_ptr());
-        if value.is_null() {
-            return None;
-        }
-        CStr::from_ptr(value).to_bytes()
+        if value.is_null() { None } else { Some(CStr::from_ptr(value).to_bytes()) }
     };
-    let size = value.len().min(text.len());
-    text[..size].copy_from_slice(&value[..size]);
-    Some(&text[..size])
+    read(value)
 }
 
 /// Writes to standard error, as much as it takes.
@@ -204,9 +202,14 @@ pub(crate) fn host_name(name: &mut [u8; 64]) {
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
 }
 
+/// The longest path of a program that is looked at, in bytes.
+const PROGRAM_PATH_SIZE_MAX: usize = 4096;
+/// Where the path of the program is put, since a stack may be small.
+static PROGRAM_PATH: Locked<[u8; PROGRAM_PATH_SIZE_MAX]> = Locked::new([0; PROGRAM_PATH_SIZE_MAX]);
+
 /// The file name of the program, as much as fits.
 pub(crate) fn program_name(name: &mut [u8; 128]) {
-    let mut path = [0u8; 4096];
+    let Some(mut path) = PROGRAM_PATH.lock_waiting() else { return };
     // SAFETY: `path` of the call ends with a NUL; at most `len` bytes are written.
     let size = unsafe {
         let link = c"/proc/self/exe".as_ptr();
@@ -338,9 +341,12 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_not_set_is_none() {
-        assert_eq!(environment(c"TELEMETRY_NO_SUCH_VARIABLE", &mut [0; 8]), None);
-        let mut text = [0; 2];
-        assert_eq!(environment(c"PATH", &mut text).map(<[u8]>::len), Some(2), "cut");
+        let size = |value: Option<&[u8]>| value.map(<[u8]>::len);
+        assert_eq!(with_environment(c"TELEMETRY_NO_SUCH_VARIABLE", size), None);
+        assert_eq!(
+            with_environment(c"PATH", size),
+            std::env::var_os("PATH").map(|path| path.len())
+        );
     }
 
     #[test]

@@ -14,15 +14,19 @@ use crate::{report::Text, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::borrow::Cow;
+use std::ffi::CString;
 
-/// The longest name of a file, in bytes, its NUL included.
+/// The longest name of a file that is looked at, in bytes. Systems take no longer ones.
 pub(crate) const PATH_SIZE_MAX: usize = 4096;
+/// How much of its name is said where something failed, in bytes.
+const PATH_SAID_MAX: usize = 256;
 /// What [`FilePlinth::file`] is before there is a file.
 const NO_FILE: i32 = -1;
 
 /// A stream in a file of the operating system.
 pub struct FilePlinth {
-    path: [u8; PATH_SIZE_MAX],
+    path: Cow<'static, CStr>,
     file: AtomicI32,
     regular: AtomicBool,
     /// The size that the process may give it: a write beyond would end the program by a signal.
@@ -33,25 +37,20 @@ pub struct FilePlinth {
 
 impl FilePlinth {
     /// A plinth for the file of this name, which is created or emptied when the stream begins, and
-    /// which no other process can make its log until this one ends; `None` if the name is longer than the operating system allows, or holds a NUL.
+    /// which no other process can make its log until this one ends; `None` if the name holds a NUL.
     pub fn new(path: impl AsRef<[u8]>) -> Option<FilePlinth> {
-        let path = path.as_ref();
-        if path.len() >= PATH_SIZE_MAX || path.contains(&0) {
-            return None;
-        }
-        let mut plinth = FilePlinth {
-            path: [0; PATH_SIZE_MAX],
+        Some(FilePlinth::named(CString::new(path.as_ref()).ok()?))
+    }
+
+    /// The same for a name that may be somewhere for ever: without allocating.
+    pub(crate) fn named(path: impl Into<Cow<'static, CStr>>) -> FilePlinth {
+        FilePlinth {
+            path: path.into(),
             file: AtomicI32::new(NO_FILE),
             regular: AtomicBool::new(false),
             size_max: AtomicU64::new(u64::MAX),
             torn: Locked::new(false),
-        };
-        plinth.path[..path.len()].copy_from_slice(path);
-        Some(plinth)
-    }
-
-    fn name(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.path).unwrap_or_default()
+        }
     }
 
     fn write_at(&self, file: i32, bytes: &[u8], offset: u64) -> Result<(), i32> {
@@ -79,7 +78,7 @@ impl Plinth for FilePlinth {
     /// Empties the file only once it is this process's own: another's log is not touched.
     fn create(&self, _: usize) -> Result<(), PlinthError> {
         let failed = |operation, errno| PlinthError { operation, errno };
-        let file = sys::open_file(self.name()).map_err(|errno| failed(Operation::Create, errno))?;
+        let file = sys::open_file(&self.path).map_err(|errno| failed(Operation::Create, errno))?;
         let regular = sys::is_regular(file);
         if regular {
             let claimed = if sys::claim_file(file) {
@@ -120,7 +119,11 @@ impl Plinth for FilePlinth {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Text(self.name().to_bytes()))
+        let name = self.path.to_bytes();
+        match name.get(..PATH_SAID_MAX) {
+            Some(beginning) if name.len() > PATH_SAID_MAX => write!(f, "{}…", Text(beginning)),
+            _ => write!(f, "{}", Text(name)),
+        }
     }
 }
 

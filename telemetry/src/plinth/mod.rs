@@ -12,6 +12,7 @@ mod file;
 mod memory;
 
 pub use file::FilePlinth;
+pub(crate) use file::PATH_SIZE_MAX;
 pub use memory::MemoryPlinth;
 
 use core::fmt;

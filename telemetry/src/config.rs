@@ -68,8 +68,8 @@ pub(crate) fn block_count(with_writer: bool) -> usize {
 
 /// Does what the environment says.
 pub(crate) fn apply_environment() {
-    let mut value = [0; 64];
-    if let Some(value) = sys::environment(BLOCK_SIZE_VARIABLE, &mut value) {
+    sys::with_environment(BLOCK_SIZE_VARIABLE, |value| {
+        let Some(value) = value else { return };
         let size = names::number(value).filter(|size| size.is_power_of_two());
         if !size.is_some_and(|size| choose_block_size(size.ilog2() as u8)) {
             let value = report::Text(value);
@@ -77,17 +77,16 @@ pub(crate) fn apply_environment() {
                 "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is no power of two from 4096 to 1048576"
             ));
         }
-    }
-    if let Some(value) = sys::environment(WRITER_VARIABLE, &mut value) {
-        match value {
-            b"thread" => writer::want(true),
-            b"" | b"none" => writer::want(false),
-            _ => {
-                let value = report::Text(value);
-                report::say(format_args!(
-                    "MPS_TELEMETRY_WRITER: there is no writer `{value}`; there are: thread none"
-                ));
-            }
+    });
+    sys::with_environment(WRITER_VARIABLE, |value| match value {
+        None => {}
+        Some(b"thread") => writer::want(true),
+        Some(b"" | b"none") => writer::want(false),
+        Some(value) => {
+            let value = report::Text(value);
+            report::say(format_args!(
+                "MPS_TELEMETRY_WRITER: there is no writer `{value}`; there are: thread none"
+            ));
         }
-    }
+    });
 }

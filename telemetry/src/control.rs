@@ -9,11 +9,11 @@
 //! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
 
 use crate::names;
-use crate::plinth::FilePlinth;
+use crate::plinth::{FilePlinth, PATH_SIZE_MAX};
 use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
 use crate::report::{self, Text};
 use crate::sync::{Entry, Locked};
-use crate::{flush, intern, stream, sys};
+use crate::{flush, intern, memory, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -25,8 +25,6 @@ pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
 pub const FILENAME_VARIABLE: &CStr = c"MPS_TELEMETRY_FILENAME";
 /// What the log is called otherwise.
 pub const FILENAME_DEFAULT: &str = "mpsio.log";
-/// The longest value of a variable that is looked at, in bytes.
-const VALUE_SIZE_MAX: usize = 4096;
 /// Words of the control variable of which it is remembered that they were reported, at most.
 const WORD_COUNT_MAX: usize = 64;
 
@@ -193,16 +191,17 @@ fn settle(entry: &Entry, registered: &Registered) {
 
 /// Gives a registry the masks that it begins with.
 pub(crate) fn apply_environment(control: &Control) {
-    let mut value = [0; VALUE_SIZE_MAX];
-    let value = sys::environment(CONTROL_VARIABLE, &mut value).unwrap_or_default();
-    let named = |word| names::mask(word, control.registry).unwrap_or(0);
-    let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
-    let changing = CHANGING.lock_waiting();
-    let output = (wanted | SET.load(Ordering::Relaxed)) & !RESET.load(Ordering::Relaxed);
-    control.output().fetch_or(output, Ordering::Relaxed);
-    control.recorded().fetch_and(RECORDED.load(Ordering::Relaxed), Ordering::Relaxed);
-    drop(changing);
-    report_unknown(value);
+    sys::with_environment(CONTROL_VARIABLE, |value| {
+        let value = value.unwrap_or_default();
+        let named = |word| names::mask(word, control.registry).unwrap_or(0);
+        let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
+        let changing = CHANGING.lock_waiting();
+        let output = (wanted | SET.load(Ordering::Relaxed)) & !RESET.load(Ordering::Relaxed);
+        control.output().fetch_or(output, Ordering::Relaxed);
+        control.recorded().fetch_and(RECORDED.load(Ordering::Relaxed), Ordering::Relaxed);
+        drop(changing);
+        report_unknown(value);
+    });
 }
 
 /// Reports, once each, words that are the name of no kind of the registries so far.
@@ -228,27 +227,26 @@ struct KindNames;
 
 impl fmt::Display for KindNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names = [""; eventdef::KIND_COUNT_MAX * 2];
-        let mut count = 0;
-        for kind in registration::all().skip(1).flat_map(|each| each.control.registry.kinds) {
-            if count < names.len() && !names[..count].contains(&kind.name) {
-                f.write_str(if count == 0 { "" } else { " " })?;
+        let all = || registration::all().skip(1).flat_map(|each| each.control.registry.kinds);
+        for (index, kind) in all().enumerate() {
+            if all().take(index).all(|before| before.name != kind.name) {
+                f.write_str(if index == 0 { "" } else { " " })?;
                 f.write_str(kind.name)?;
-                names[count] = kind.name;
-                count += 1;
             }
         }
         Ok(())
     }
 }
 
-/// The file that the environment names; `None` if the name is too long.
+/// The file that the environment names; `None` if there is no memory for its name. What is too long
+/// is cut where it is too long for the operating system as well, which then says so.
 pub(crate) fn file_plinth() -> Option<FilePlinth> {
-    let mut value = [0; VALUE_SIZE_MAX];
-    let value = sys::environment(FILENAME_VARIABLE, &mut value).filter(|value| !value.is_empty());
-    let mut name = [0; VALUE_SIZE_MAX];
-    let value = value.unwrap_or(FILENAME_DEFAULT.as_bytes());
-    FilePlinth::new(names::file_name(value, sys::process_ids().0, &mut name)?)
+    let name = memory::map_bytes(PATH_SIZE_MAX + 1)?;
+    sys::with_environment(FILENAME_VARIABLE, |value| {
+        let value = value.filter(|value| !value.is_empty()).unwrap_or(FILENAME_DEFAULT.as_bytes());
+        names::file_name(value, sys::process_ids().0, &mut name[..PATH_SIZE_MAX]);
+    });
+    Some(FilePlinth::named(CStr::from_bytes_until_nul(name).ok()?))
 }
 
 const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);

@@ -50,11 +50,9 @@ pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
         return;
     }
-    for slot in registered.slot..registered.slot + registered.slot_count {
+    for slot in registered.slots_of(kinds) {
         thread::each_ring(slot, |ring| {
-            if ring.is_of(kinds) {
-                ring.flush(entry);
-            }
+            ring.flush(entry);
             false
         });
     }
@@ -118,7 +116,7 @@ extern "C" fn at_exit() {
 pub fn losses() -> Losses {
     let entry = Entry::new();
     let mut sum = Losses::default();
-    for slot in 0..SLOT_COUNT {
+    for slot in registration::slots() {
         sum += losses_of_slot(&entry, slot);
     }
     sum
@@ -131,8 +129,8 @@ pub fn losses_of(control: &'static Control, kinds: impl Into<u64>) -> Losses {
     let mut sum = Losses::default();
     let registered = registration::all().find(|found| core::ptr::eq(found.control, control));
     if let Some(registered) = registered {
-        for kind in (0..registered.slot_count).filter(|kind| kinds & 1 << kind != 0) {
-            sum += losses_of_slot(&entry, registered.slot + kind);
+        for slot in registered.slots_of(kinds) {
+            sum += losses_of_slot(&entry, slot);
         }
     }
     sum

@@ -23,7 +23,7 @@ use eventlog::format::{BlockHeader, SEALED, U32le};
 const PART_FRACTION: usize = 4;
 
 /// What of a block is in the stream already, as parts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
 pub(crate) struct Progress {
     /// The block that this is about.
     sequence: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of no block.
+    /// Of no block. All zeros.
     pub(crate) const NONE: Progress =
         Progress { sequence: 0, last: 0, count: 0, base: 0, place: 0 };
 

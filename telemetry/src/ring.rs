@@ -35,7 +35,7 @@ pub(crate) struct Identity {
 /// What only the holder of a ring's lock may do and know.
 struct HandOver {
     custody: Custody,
-    progress: [Progress; BLOCK_COUNT_MAX],
+    progress: &'static mut [Progress; BLOCK_COUNT_MAX],
     /// The sum of the counts that the stream was told last.
     told: u64,
 }
@@ -74,7 +74,7 @@ impl Ring {
         ticks: u64,
     ) -> Option<&'static Ring> {
         let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
-        let ring = memory::place(Ring {
+        let ring = memory::place_with(|progress: &'static mut [Progress; BLOCK_COUNT_MAX]| Ring {
             block: memory::BlockLink::new(blocks.get(0)),
             base: AtomicU64::new(0),
             clock: clock::source(),
@@ -86,11 +86,7 @@ impl Ring {
             done: AtomicU64::new(0),
             owner: AtomicU32::new(thread),
             next: Link::none(),
-            hand_over: Locked::new(HandOver {
-                custody: Custody::new(),
-                progress: [Progress::NONE; BLOCK_COUNT_MAX],
-                told: 0,
-            }),
+            hand_over: Locked::new(HandOver { custody: Custody::new(), progress, told: 0 }),
         })?;
         ring.begin(0, 0, ticks, thread);
         Some(ring)
@@ -133,15 +129,10 @@ impl Ring {
         self.owner.store(0, Ordering::Release);
     }
 
-    /// Whether its kind is one of these.
-    pub(crate) fn is_of(&self, kinds: u64) -> bool {
-        kinds & 1 << self.identity.kind != 0
-    }
-
     /// Whether its kind is output.
     pub(crate) fn is_output(&self) -> bool {
-        self.is_of(self.control.output().load(Ordering::Relaxed))
-            && stream::standing() != Standing::Left
+        let mask = self.control.output().load(Ordering::Relaxed);
+        mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
     }
 
     /// Begins a block (`.write.begin`, `.block.first`, `.block.base`). For the owner. Its base is

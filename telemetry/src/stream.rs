@@ -13,8 +13,7 @@
 use crate::parts::PartsBlock;
 use crate::plinth::{FilePlinth, Operation, Plinth, PlinthError};
 use crate::sync::{Entry, Guard, Locked};
-use crate::{clock, control, flush, identity, memory, registration, report, sys, writer};
-use core::fmt;
+use crate::{clock, control, flush, identity, memory, registration, report, writer};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use eventdef::Registry;
 use eventlog::format::{
@@ -89,6 +88,9 @@ pub(crate) fn is_busy() -> bool {
 /// Leaves the stream to the parent process.
 pub(crate) fn leave() {
     STANDING.store(Standing::Left as u8, Ordering::Release);
+    if let Some(plinth) = PLINTH.get() {
+        plinth.leave();
+    }
 }
 
 /// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
@@ -375,30 +377,8 @@ fn encode_piece(registry: &Registry, [recorded, output]: [u64; 2], offset: usize
 
 /// Says once for the process what failed.
 fn tell(error: &PlinthError) {
-    if FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let name = Name(PLINTH.get().copied());
-    let mut text = [0; 128];
-    let text = report::Text(sys::error_text(error.errno, &mut text));
-    match error.operation {
-        Operation::Create => report::say(format_args!(
-            "cannot create {name}: {text}; nothing is output, the program goes on"
-        )),
-        Operation::Write => report::say(format_args!(
-            "cannot write to {name}: {text}; what is not written is counted, the program goes on"
-        )),
-    }
-}
-
-struct Name(Option<&'static dyn Plinth>);
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(plinth) => plinth.describe(f),
-            None => f.write_str("the log"),
-        }
+    if !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
+        report::say_failure(error, PLINTH.get().copied());
     }
 }
 

@@ -50,7 +50,7 @@ thread_local! {
 /// A thread that records.
 pub(crate) struct Thread {
     /// Its rings, by slot.
-    rings: [Link<Ring>; SLOT_COUNT],
+    rings: &'static [Link<Ring>; SLOT_COUNT],
     /// Whether a thread has it.
     used: AtomicBool,
     next: Link<Thread>,
@@ -185,8 +185,8 @@ fn reuse() -> Option<&'static Thread> {
 }
 
 fn make_thread() -> Option<&'static Thread> {
-    let thread = memory::place(Thread {
-        rings: [const { Link::none() }; SLOT_COUNT],
+    let thread = memory::place_with(|rings: &'static mut [Link<Ring>; SLOT_COUNT]| Thread {
+        rings,
         used: AtomicBool::new(true),
         next: Link::none(),
     })?;

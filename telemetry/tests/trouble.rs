@@ -74,9 +74,41 @@ fn a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist() {
     }) else {
         return;
     };
-    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
-    assert!(ran.said()[0].contains("there is no kind `Last` so far; there are: Arena "));
+    let of_kinds: Vec<_> = ran.said().into_iter().filter(|line| line.contains("kind `")).collect();
+    assert_eq!(of_kinds.len(), 1, "{of_kinds:?}");
+    assert!(of_kinds[0].contains("there is no kind `Last` so far; there are: Arena "));
     assert_ne!(ran.stream().told.len(), 0, "its registry was output");
+}
+
+/// What `%p` and `%%` become is what counts.
+#[test]
+fn a_name_that_is_too_long_is_said_to_be_too_long() {
+    let test = "a_name_that_is_too_long_is_said_to_be_too_long";
+    for name in ["x/".repeat(3000), format!("{}%p%p", "x/".repeat(2045))] {
+        let name = ("MPS_TELEMETRY_FILENAME", &*name);
+        let Some(ran) = ran(test, &[OBJECT, name], || {
+            event!(Three, 0usize, 0usize, 0usize);
+            telemetry::flush();
+        }) else {
+            return;
+        };
+        let said = ran.said();
+        assert_eq!(said.len(), 1, "{said:?}");
+        let begin = format!("telemetry: cannot create {}", &name.1[..64]);
+        assert!(said[0].starts_with(&begin), "{said:?}");
+        assert!(said[0].contains("…: File name too long; "), "{said:?}");
+        assert_eq!(std::fs::read_dir(ran.folder.path()).unwrap().count(), 0);
+    }
+}
+
+/// However long the list is, no word of it is cut.
+#[test]
+fn a_list_of_kinds_may_be_long() {
+    let test = "a_list_of_kinds_may_be_long";
+    let value = format!("{}0x21", " ".repeat(4096 - 3));
+    ran(test, &[("MPS_TELEMETRY_CONTROL", &value)], || {
+        assert_eq!(control::of(&CONTROL).output(), 0x21, "not 0x2");
+    });
 }
 
 #[test]
@@ -241,47 +273,97 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
     assert_eq!((stream.holes, stream.again), (0, 0));
 }
 
-/// A registry of kinds 0 to 63 takes 64 slots: eight do not fit, and the eighth's events are
-/// counted.
+/// Kinds that are many: six such registries fit beside that of the tests, the other two do not.
+/// Their events are counted by registry and kind, which the store says.
 #[test]
 fn events_of_a_registry_for_which_there_is_no_room_are_counted() {
     let test = "events_of_a_registry_for_which_there_is_no_room_are_counted";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
         event!(Pooled, 1usize);
         wide::record_all();
+        wide::record_all();
         let losses = telemetry::losses();
-        assert_eq!((losses.requested, losses.recorded, losses.full), (9, 7, 2), "{losses:?}");
+        assert_eq!((losses.requested, losses.recorded, losses.full), (17, 13, 4), "{losses:?}");
+        for control in [&wide::g::CONTROL, &wide::h::CONTROL] {
+            assert_eq!(telemetry::losses_of(control, 1u64 << 63).full, 2);
+            assert_eq!(telemetry::losses_of(control, u64::MAX >> 1).requested, 0);
+        }
     }) else {
         return;
     };
-    let told = ran.stream();
-    let told = told.store(0xFF04);
-    assert_eq!(told.len(), 1, ".store.discarded");
-    assert_eq!(told[0].word(2), 2);
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("telemetry: no room for registry `g`: "), "{said:?}");
+    let stream = ran.stream();
+    // `.store.discarded`: registry and kind in one word, cause, count
+    let mut told = stream.store(0xFF04);
+    told.sort_by_key(|event| common::u32_at(&event.bytes, 8));
+    assert_eq!(told.len(), 2);
+    for (told, name) in told.iter().zip(["g", "h"]) {
+        let registry = &stream.registries[&(common::u32_at(&told.bytes, 8) as u16)];
+        assert_eq!(registry[28..31], [1, 0, name.as_bytes()[0]], "the name, after its size");
+        assert_eq!((common::u32_at(&told.bytes, 12), told.word(2)), (63, 2));
+    }
+}
+
+/// A registry takes a slot for each kind that it has, whatever their indexes.
+#[test]
+fn kinds_with_high_indexes_take_no_more_room() {
+    let test = "kinds_with_high_indexes_take_no_more_room";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Last")], || {
+        sparse::record_all();
+        let losses = telemetry::losses_of(&sparse::a::CONTROL, sparse::a::Kinds::Last);
+        assert_eq!((losses.requested, losses.recorded), (1, 1));
+        let losses = telemetry::losses();
+        assert_eq!((losses.requested, losses.recorded, losses.full), (8, 8, 0), "{losses:?}");
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    let last = stream.events.values().filter(|event| event.kind == 63 && event.registry != 0);
+    assert_eq!(last.count(), 8);
+}
+
+macro_rules! registries {
+    (@all $kinds:tt $($name:ident $text:literal)*) => {
+        $(registries! { @one $kinds $name $text })*
+        pub(crate) fn record_all() {
+            $(telemetry::event!($name::Wide, 1usize);)*
+        }
+    };
+    (@one [$($kind:ident = $index:literal)*] $name:ident $text:literal) => {
+        pub(crate) mod $name {
+            telemetry::events! {
+                /// Registries of one shape.
+                registry $text version(1, 0, 0);
+                kinds {
+                    $(
+                        /// A kind.
+                        $kind = $index,
+                    )*
+                }
+                /// An event.
+                Wide(0x0001, always, Last) {
+                    /// which
+                    index: W,
+                }
+            }
+        }
+    };
+}
+
+mod sparse {
+    registries! { @all [First = 0 Last = 63] a "a" b "b" c "c" d "d" e "e" f "f" g "g" h "h" }
 }
 
 mod wide {
-    macro_rules! wide {
-        ($($name:ident)*) => {
-            $(pub(crate) mod $name {
-                telemetry::events! {
-                    /// Wide.
-                    registry "wide" version(1, 0, 0);
-                    kinds {
-                        /// The last that there can be.
-                        Last = 63,
-                    }
-                    /// An event.
-                    Wide(0x0001, always, Last) {
-                        /// which
-                        index: W,
-                    }
-                }
-            })*
-            pub(crate) fn record_all() {
-                $(telemetry::event!($name::Wide, 1usize);)*
-            }
-        };
+    registries! {
+        @all [A = 0 B = 1 C = 2 D = 3 E = 4 F = 5 G = 6 H = 7 I = 8 J = 9 K = 10 L = 11 M = 12 N = 13
+         O = 14 P = 15 Q = 16 R = 17 S = 18 T = 19 U = 20 V = 21 W = 22 X = 23 Y = 24 Z = 25
+         Aa = 26 Ab = 27 Ac = 28 Ad = 29 Ae = 30 Af = 31 Ag = 32 Ah = 33 Ai = 34 Aj = 35 Ak = 36
+         Al = 37 Am = 38 An = 39 Ao = 40 Ap = 41 Aq = 42 Ar = 43 As = 44 At = 45 Au = 46 Av = 47
+         Aw = 48 Ax = 49 Ay = 50 Az = 51 Ba = 52 Bb = 53 Bc = 54 Bd = 55 Be = 56 Bf = 57 Bg = 58
+         Bh = 59 Bi = 60 Bj = 61 Bk = 62 Last = 63]
+        a "a" b "b" c "c" d "d" e "e" f "f" g "g" h "h"
     }
-    wide! { a b c d e f g h }
 }

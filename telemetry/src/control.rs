@@ -2,9 +2,12 @@
 //!
 //! ```text
 //!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
-//!  control::set, reset   ─▶ output of every registry, now and later
-//!  control::of(&CONTROL) ─▶ masks of one registry
+//!  control::of(&CONTROL) ─▶ masks of one registry: set_output, reset_output, …
+//!  …_everywhere          ─▶ masks of every registry, now and later, by the index of the kind
 //! ```
+//!
+//! Begin with [`of`]: a kind is one registry's. The functions *everywhere* take bits alone, which
+//! mean the same kind in registries with the standard kinds, and in others whatever has the index.
 //!
 //! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
 
@@ -38,18 +41,18 @@ static REPORTED: Locked<u64> = Locked::new(0);
 const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
 
 /// The kinds that are output in any registry, by their index.
-pub fn get() -> u64 {
+pub fn output_everywhere() -> u64 {
     registration::all().fold(SET.load(Ordering::Relaxed), |mask, registered| {
         mask | registered.control.output().load(Ordering::Relaxed)
     })
 }
 
 /// Switches the output of kinds on, in every registry: those that are registered, and those to
-/// come.
+/// come. The kinds are given by their indexes, whose meaning is each registry's own.
 ///
 /// What the buffers of these kinds still hold comes out too, with the next block or
 /// [flush](crate::flush()).
-pub fn set(kinds: impl Into<u64>) {
+pub fn set_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     SET.fetch_or(kinds, Ordering::Relaxed);
     RESET.fetch_and(!kinds, Ordering::Relaxed);
@@ -57,7 +60,7 @@ pub fn set(kinds: impl Into<u64>) {
 }
 
 /// Switches the output of kinds off, in every registry.
-pub fn reset(kinds: impl Into<u64>) {
+pub fn reset_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     SET.fetch_and(!kinds, Ordering::Relaxed);
     RESET.fetch_or(kinds, Ordering::Relaxed);
@@ -66,25 +69,44 @@ pub fn reset(kinds: impl Into<u64>) {
 
 /// The kinds that are recorded in registries to come; what every registry has, if it was never set
 /// for one alone.
-pub fn recorded() -> u64 {
+pub fn recorded_everywhere() -> u64 {
     RECORDED.load(Ordering::Relaxed)
 }
 
 /// Switches the recording of kinds on, in every registry.
-pub fn set_recorded(kinds: impl Into<u64>) {
+pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     RECORDED.fetch_or(kinds, Ordering::Relaxed);
     change_all(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
 }
 
 /// Switches the recording of kinds off, in every registry.
-pub fn reset_recorded(kinds: impl Into<u64>) {
+pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     RECORDED.fetch_and(!kinds, Ordering::Relaxed);
     change_all(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
 }
 
-/// The masks of one registry, registered now if it was not: its `CONTROL`.
+/// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
+///
+/// ```
+/// telemetry::events! {
+///     /// The events of a heap.
+///     registry "heap" version(1, 0, 0);
+///     kinds standard;
+///
+///     /// Memory was handed out.
+///     Allocate(0x0001, always, Object) {
+///         /// its size in bytes
+///         size: W,
+///     }
+/// }
+/// # telemetry::set_plinth(telemetry::MemoryPlinth::new());
+/// let kinds = telemetry::control::of(&CONTROL);
+/// kinds.set_output(telemetry::Kinds::Object);
+/// telemetry::event!(Allocate, 16usize);
+/// kinds.reset_output(telemetry::Kinds::Object);
+/// ```
 pub fn of(control: &'static Control) -> RegistryControl {
     registration::register(&Entry::new(), control);
     RegistryControl { control }

@@ -14,10 +14,10 @@ const STACK_SIZE: usize = if cfg!(debug_assertions) { 12 << 10 } else { 8 << 10 
 fn a_kind_that_is_switched_off_is_off_for_the_first_event() {
     let test = "a_kind_that_is_switched_off_is_off_for_the_first_event";
     ran(test, &[], || {
-        control::reset_recorded(Kinds::Object);
+        control::reset_recorded_everywhere(Kinds::Object);
         (0..3usize).for_each(|index| event!(Three, 0usize, index, index));
         assert_eq!(telemetry::losses(), telemetry::Losses::default());
-        control::set_recorded(Kinds::Object);
+        control::set_recorded_everywhere(Kinds::Object);
         event!(Three, 0usize, 0usize, 0usize);
         assert_eq!(telemetry::losses_of(&CONTROL, Kinds::Object).recorded, 1);
     });

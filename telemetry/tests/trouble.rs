@@ -156,7 +156,7 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
             let child = libc::fork();
             if child == 0 {
                 (0..1000usize).for_each(|index| event!(Three, 2usize, index, index));
-                control::set(Kinds::Object);
+                control::set_output_everywhere(Kinds::Object);
                 (0..1000usize).for_each(|index| event!(Three, 3usize, index, index));
                 telemetry::flush();
                 libc::exit(0);

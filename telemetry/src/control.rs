@@ -179,7 +179,8 @@ fn settle(entry: &Entry, registered: &Registered) {
     }
 }
 
-/// Gives a registry the masks that it begins with.
+/// Gives a registry the masks that it begins with. Reads the environment, beside which nobody may
+/// change it.
 pub(crate) fn apply_environment(control: &Control) {
     sys::with_environment(CONTROL_VARIABLE, |value| {
         let value = value.unwrap_or_default();

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CONTROL, Kinds, Three, ran};
-use telemetry::{control, event};
+use telemetry::{Config, ConfigError, control, event};
 
 /// SIGSTKSZ; code that is not optimized needs more. The kernel takes 3.3 KiB of it where there are
 /// registers of 512 bits.
@@ -57,4 +57,26 @@ fn a_first_event_needs_no_more_than_a_small_stack() {
         return;
     };
     assert_eq!(ran.stream().of(1).len(), 1);
+}
+
+/// Each of the three reasons for which a configuration is refused is said.
+#[test]
+fn a_configuration_says_why_it_is_refused() {
+    let test = "a_configuration_says_why_it_is_refused";
+    ran(test, &[], || {
+        let config = Config::default();
+        for block_size_log2 in [0, 11, 21, 255] {
+            let refused = telemetry::configure(Config { block_size_log2, ..config });
+            assert_eq!(refused, Err(ConfigError::BlockSize), "{block_size_log2}");
+        }
+        for count in [0, 1, 65] {
+            let refused = telemetry::configure(Config { block_count: Some(count), ..config });
+            assert_eq!(refused, Err(ConfigError::BlockCount), "{count}");
+        }
+        for block_count in [None, Some(2), Some(64)] {
+            assert_eq!(telemetry::configure(Config { block_count, ..config }), Ok(()));
+        }
+        event!(Three, 0usize, 0usize, 0usize);
+        assert_eq!(telemetry::configure(config), Err(ConfigError::TooLate));
+    });
 }

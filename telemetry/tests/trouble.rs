@@ -76,6 +76,36 @@ fn the_log_is_called_what_the_environment_says() {
     assert_eq!(name, format!("100%-{pid}.io"));
 }
 
+/// What is beyond the longest name of a file is the system's to refuse, even where `%p` would be cut.
+#[test]
+fn a_name_that_is_too_long_is_said_by_its_beginning() {
+    let test = "a_name_that_is_too_long_is_said_by_its_beginning";
+    for size in [5000, 4097] {
+        let name = format!("{}%p", "folder/".repeat(size).split_at(size - 2).0);
+        let environment = [OBJECT, ("MPS_TELEMETRY_FILENAME", &name)];
+        let Some(ran) = ran(test, &environment, || event!(Three, 0usize, 0usize, 0usize)) else {
+            return;
+        };
+        let said = ran.said();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("telemetry: cannot create folder/folder/"), "{said:?}");
+        assert!(said[0].contains("…: File name too long; "), "{said:?}");
+    }
+}
+
+/// The control variable is read to its end, however long it is.
+#[test]
+fn a_long_control_variable_is_not_cut() {
+    let test = "a_long_control_variable_is_not_cut";
+    let control = format!("{}Object", " ".repeat(4094));
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", &control)], || {
+        event!(Three, 0usize, 0usize, 0usize);
+    }) else {
+        return;
+    };
+    assert_eq!((ran.stream().of(1).len(), ran.said().len()), (1, 0));
+}
+
 /// Signals that came, and what their handlers asked for.
 static SIGNAL_COUNT: AtomicUsize = AtomicUsize::new(0);
 

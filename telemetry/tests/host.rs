@@ -4,7 +4,7 @@ mod common;
 
 use common::{Three, ran};
 use std::sync::atomic::{AtomicBool, Ordering};
-use telemetry::{Plinth, PlinthError, event};
+use telemetry::{Operation, Plinth, PlinthError, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
@@ -104,6 +104,55 @@ impl Plinth for Panicky {
     fn can_rewrite(&self) -> bool {
         true
     }
+}
+
+/// A plinth that says when it is dropped.
+struct Dropped;
+
+static DROPPED: AtomicBool = AtomicBool::new(false);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        DROPPED.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Plinth for Dropped {
+    fn create(&self, _: usize) -> Result<(), PlinthError> {
+        Err(PlinthError { operation: Operation::Create, errno: libc::EIO })
+    }
+
+    fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
+        Ok(())
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_plinth_that_comes_too_late_is_dropped() {
+    let test = "a_plinth_that_comes_too_late_is_dropped";
+    ran(test, &[], || {
+        assert!(telemetry::set_plinth(Panicky));
+        assert!(!telemetry::set_plinth(Dropped) && DROPPED.load(Ordering::Relaxed));
+    });
+}
+
+/// Where there is no stream a writer thread would have nothing to write.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stream_that_failed_starts_no_writer() {
+    let test = "a_stream_that_failed_starts_no_writer";
+    ran(test, &[OBJECT, ("MPS_TELEMETRY_WRITER", "thread")], || {
+        assert!(telemetry::set_plinth(Dropped));
+        record(1);
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        let names: Vec<_> = tasks.map(|task| name(task.unwrap()).unwrap()).collect();
+        assert!(names.iter().all(|name| name != "telemetry\n"), "{names:?}");
+    });
 }
 
 /// A panic of the plinth goes through `event!`, and costs the event that met it.

@@ -50,7 +50,7 @@ pub use intern::{STORE_BLOCK_COUNT_MAX, StringId, intern, label, label_address};
 pub use losses::Losses;
 pub use memory::BLOCK_SIZE_LOG2_DEFAULT;
 pub use plinth::{FilePlinth, MemoryPlinth, Operation, Plinth, PlinthError};
-pub use record::{is_recorded, record};
+pub use record::{is_recorded, prepare, record};
 pub use registration::REGISTRY_COUNT_MAX;
 pub use ring::BLOCK_COUNT_MAX;
 pub use stream::set_plinth;

@@ -27,6 +27,23 @@ pub fn is_recorded<E: Event>() -> bool {
     crate::VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
 }
 
+/// Does now, for the process and the calling thread, what the first event would do, but for the
+/// registry and its buffers.
+///
+/// For a program that records inside its allocator. Nothing of the runtime allocates, but the C
+/// library may where it is asked for something the first time: thread-local storage of a library
+/// that was loaded with `dlopen`, `atexit` beyond 32 functions, the value of a POSIX key beyond the
+/// 32nd, `pthread_create` (a [writer thread](crate::Config::writer_thread)). Called from outside of
+/// the allocator, at the start of the program and of each thread, this makes the first event free
+/// of it; [`control::of`](crate::control::of) with the `CONTROL` of a registry also begins the
+/// stream and starts the writer thread, if the environment says so.
+pub fn prepare() {
+    let entry = Entry::new();
+    if registration::prepare_only(&entry) {
+        thread::make_known(&entry);
+    }
+}
+
 /// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched
 /// off costs its load, test and branch, and little code.
 #[inline(never)]

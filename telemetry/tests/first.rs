@@ -59,6 +59,28 @@ fn a_first_event_needs_no_more_than_a_small_stack() {
     assert_eq!(ran.stream().of(1).len(), 1);
 }
 
+/// What the first event of a process and a thread would do is done.
+#[test]
+fn after_prepare_the_first_event_makes_nothing_known() {
+    let test = "after_prepare_the_first_event_makes_nothing_known";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
+        let stored = || telemetry::store_losses().recorded;
+        let prepare = || {
+            telemetry::prepare();
+            telemetry::prepare();
+        };
+        prepare();
+        assert_eq!(stored(), 1, "the thread");
+        event!(Three, 0usize, 0usize, 0usize);
+        assert_eq!(stored(), 1);
+        std::thread::spawn(prepare).join().unwrap();
+        assert_eq!(stored(), 2, "the other thread");
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().of(1).len(), 1);
+}
+
 /// Each of the three reasons for which a configuration is refused is said.
 #[test]
 fn a_configuration_says_why_it_is_refused() {

@@ -194,3 +194,40 @@ fn a_file_at_its_limit_does_not_end_the_program() {
     let size = ran.file("mpsio.log").len() as u64;
     assert!(size <= 3 * BLOCK_SIZE, "nothing is torn at the limit: {size}");
 }
+
+/// A pipe whose reader goes away is an error as any other, even where SIGPIPE would end the
+/// program; which nonetheless gets the ones that it makes itself.
+#[test]
+#[expect(unsafe_code, reason = "a pipe with a name, and its signal")]
+fn a_reader_that_goes_away_does_not_end_the_program() {
+    let test = "a_reader_that_goes_away_does_not_end_the_program";
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        // SAFETY: a name that ends with a NUL; a signal that nobody handles.
+        unsafe {
+            assert_eq!(libc::mkfifo(c"mpsio.log".as_ptr(), 0o600), 0);
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+        let reader = std::thread::spawn(|| {
+            let mut log = std::fs::File::open("mpsio.log").unwrap();
+            std::io::Read::read_exact(&mut log, &mut [0; 4096]).unwrap();
+        });
+        record(1);
+        reader.join().unwrap();
+        record(1000);
+        let losses = telemetry::losses();
+        assert_eq!((losses.recorded, losses.io), (1001, 8 * 124), "{losses:?}");
+        // SAFETY: fills sets that live through the calls.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigpending(&mut set);
+            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "none is left over");
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut set);
+            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "the mask is as it was");
+        }
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("cannot write to mpsio.log: Broken pipe"), "{said:?}");
+}

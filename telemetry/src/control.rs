@@ -2,9 +2,12 @@
 //!
 //! ```text
 //!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
-//!  control::set, reset   ─▶ output of every registry, now and later
-//!  control::of(&CONTROL) ─▶ masks of one registry
+//!  control::of(&CONTROL) ─▶ masks of one registry: set_output, reset_output, …
+//!  …_everywhere          ─▶ masks of every registry, now and later, by the index of the kind
 //! ```
+//!
+//! Begin with [`of`]: a kind is one registry's. The functions *everywhere* take bits alone, which
+//! mean the same kind in registries with the standard kinds, and in others whatever has the index.
 //!
 //! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
 
@@ -42,18 +45,18 @@ static REPORTED: Locked<u64> = Locked::new(0);
 const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
 
 /// The kinds that are output in any registry, by their index.
-pub fn get() -> u64 {
+pub fn output_everywhere() -> u64 {
     registration::all().fold(SET.load(Ordering::Relaxed), |mask, registered| {
         mask | registered.control.output().load(Ordering::Relaxed)
     })
 }
 
 /// Switches the output of kinds on, in every registry: those that are registered, and those to
-/// come.
+/// come. The kinds are given by their indexes, whose meaning is each registry's own.
 ///
 /// What the buffers of these kinds still hold comes out too, with the next block or
 /// [flush](crate::flush()).
-pub fn set(kinds: impl Into<u64>) {
+pub fn set_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     change_all(
         &|| {
@@ -65,7 +68,7 @@ pub fn set(kinds: impl Into<u64>) {
 }
 
 /// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
-pub fn reset(kinds: impl Into<u64>) {
+pub fn reset_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     let entry = Entry::new();
     registration::all().skip(1).for_each(|each| flush::flush_kinds(&entry, each, kinds));
@@ -81,12 +84,12 @@ pub fn reset(kinds: impl Into<u64>) {
 
 /// The kinds that are recorded in registries to come; what every registry has, if it was never set
 /// for one alone.
-pub fn recorded() -> u64 {
+pub fn recorded_everywhere() -> u64 {
     RECORDED.load(Ordering::Relaxed)
 }
 
 /// Switches the recording of kinds on, in every registry.
-pub fn set_recorded(kinds: impl Into<u64>) {
+pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     change_all(&|| _ = RECORDED.fetch_or(kinds, Ordering::Relaxed), &|control| {
         control.recorded().fetch_or(kinds, Ordering::Relaxed)
@@ -94,7 +97,7 @@ pub fn set_recorded(kinds: impl Into<u64>) {
 }
 
 /// Switches the recording of kinds off, in every registry.
-pub fn reset_recorded(kinds: impl Into<u64>) {
+pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     change_all(&|| _ = RECORDED.fetch_and(!kinds, Ordering::Relaxed), &|control| {
         control.recorded().fetch_and(!kinds, Ordering::Relaxed)
@@ -106,7 +109,26 @@ pub(crate) fn is_busy() -> bool {
     CHANGING.is_busy() || REPORTED.is_busy()
 }
 
-/// The masks of one registry, registered now if it was not: its `CONTROL`.
+/// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
+///
+/// ```
+/// telemetry::events! {
+///     /// The events of a heap.
+///     registry "heap" version(1, 0, 0);
+///     kinds standard;
+///
+///     /// Memory was handed out.
+///     Allocate(0x0001, always, Object) {
+///         /// its size in bytes
+///         size: W,
+///     }
+/// }
+/// # telemetry::set_plinth(telemetry::MemoryPlinth::new());
+/// let kinds = telemetry::control::of(&CONTROL);
+/// kinds.set_output(telemetry::Kinds::Object);
+/// telemetry::event!(Allocate, 16usize);
+/// kinds.reset_output(telemetry::Kinds::Object);
+/// ```
 pub fn of(control: &'static Control) -> RegistryControl {
     registration::register(&Entry::new(), control);
     RegistryControl { control }
@@ -189,7 +211,8 @@ fn settle(entry: &Entry, registered: &Registered) {
     }
 }
 
-/// Gives a registry the masks that it begins with.
+/// Gives a registry the masks that it begins with. Reads the environment, beside which nobody may
+/// change it.
 pub(crate) fn apply_environment(control: &Control) {
     sys::with_environment(CONTROL_VARIABLE, |value| {
         let value = value.unwrap_or_default();

@@ -27,6 +27,23 @@ pub fn is_recorded<E: Event>() -> bool {
     crate::VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
 }
 
+/// Does now, for the process and the calling thread, what the first event would do, but for the
+/// registry and its buffers.
+///
+/// For a program that records inside its allocator. Nothing of the runtime allocates, but the C
+/// library may where it is asked for something the first time: thread-local storage of a library
+/// that was loaded with `dlopen`, `atexit` beyond 32 functions, the value of a POSIX key beyond the
+/// 32nd, `pthread_create` (a [writer thread](crate::Config::writer_thread)). Called from outside of
+/// the allocator, at the start of the program and of each thread, this makes the first event free
+/// of it; [`control::of`](crate::control::of) with the `CONTROL` of a registry also begins the
+/// stream and starts the writer thread, if the environment says so.
+pub fn prepare() {
+    let entry = Entry::new();
+    if registration::prepare_only(&entry) {
+        thread::make_known(&entry);
+    }
+}
+
 /// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched
 /// off costs its load, test and branch, and little code.
 #[inline(never)]
@@ -88,10 +105,20 @@ fn record_without_ring<E: Event>(event: &E) {
 }
 
 /// Records an event for which the block has no room, or whose ticks are too far from its base, or
-/// are no counter's.
+/// are no counter's: those are as quick as the system's clock, with no entry.
 #[cold]
 #[inline(never)]
 fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
+    let size = event.size();
+    if size <= EVENT_SIZE_MAX
+        && let Some(mut claim) = ring.block().claim(size)
+        && let Some(delta) = ring.delta_by_system()
+    {
+        claim.put_header(E::CODE, delta);
+        event.encode(&mut claim);
+        claim.publish();
+        return thread::put(slot, ring);
+    }
     let entry = Entry::new();
     record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
 }

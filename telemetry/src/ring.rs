@@ -106,6 +106,12 @@ impl Ring {
         u32::try_from(ticks.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()
     }
 
+    /// The same if it is the system's clock that says them.
+    pub(crate) fn delta_by_system(&self) -> Option<u32> {
+        let ticks = clock::system_ticks(self.clock)?;
+        u32::try_from(ticks.wrapping_sub(self.base())).ok()
+    }
+
     /// The base in force.
     pub(crate) fn base(&self) -> u64 {
         self.base.load(Ordering::Relaxed)

@@ -67,7 +67,16 @@ static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 /// Says where the stream goes, instead of to a file. Before there is a stream; false if there is
 /// one, or a plinth.
 pub fn set_plinth(plinth: impl Plinth + 'static) -> bool {
-    standing() == Standing::None && PLINTH.set(Box::leak(Box::new(plinth))).is_ok()
+    if standing() != Standing::None {
+        return false;
+    }
+    let mut is_mine = false;
+    // Not called where there is one: this one is dropped then, not leaked.
+    PLINTH.get_or_init(|| {
+        is_mine = true;
+        Box::leak(Box::new(plinth))
+    });
+    is_mine
 }
 
 /// How the stream stands.
@@ -106,7 +115,9 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
             // A child that was forked meanwhile keeps what it is.
             let (old, new) = (Standing::None as u8, standing as u8);
             let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
-            writer::start();
+            if standing == Standing::Open {
+                writer::start();
+            }
         }
     }
     Some(standing())

@@ -122,6 +122,35 @@ pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)>
     })
 }
 
+/// The same, and no SIGPIPE comes of it where nobody reads any more: it is blocked meanwhile, and
+/// taken away if it was not there before.
+pub(crate) fn write_all_in_peace(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)> {
+    // SAFETY: every set is filled by its own call before it is used, and lives through the calls.
+    unsafe {
+        let is_pending = || {
+            let mut pending: libc::sigset_t = core::mem::zeroed();
+            libc::sigpending(&mut pending);
+            libc::sigismember(&pending, libc::SIGPIPE) == 1
+        };
+        if is_pending() {
+            // It is blocked already, and another one adds nothing.
+            return write_all(file, bytes);
+        }
+        let mut pipe: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigemptyset(&mut pipe);
+        libc::sigaddset(&mut pipe, libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before);
+        let result = write_all(file, bytes);
+        if matches!(result, Err((_, libc::EPIPE))) && is_pending() {
+            let mut signal = 0;
+            libc::sigwait(&pipe, &mut signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        result
+    }
+}
+
 /// Writes all bytes at `offset`, or says how many were written and why no more.
 pub(crate) fn write_all_at(file: c_int, bytes: &[u8], offset: u64) -> Result<(), (usize, Errno)> {
     let end = offset.checked_add(bytes.len() as u64);

@@ -152,6 +152,14 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> 
     ring
 }
 
+/// Makes this thread known, unless it is or that must wait.
+pub(crate) fn make_known(entry: &Entry) {
+    if !entry.is_nested() && LOCAL.with(|local| local.thread.get().is_none()) {
+        // Where there is no memory now there may be some at its first event.
+        let _ = enrol(entry);
+    }
+}
+
 /// Makes this thread known.
 fn enrol(entry: &Entry) -> Option<&'static Thread> {
     let thread = reuse().or_else(make_thread)?;

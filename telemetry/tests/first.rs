@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CONTROL, Kinds, Three, ran};
-use telemetry::{control, event};
+use telemetry::{Config, ConfigError, control, event};
 
 /// SIGSTKSZ; code that is not optimized needs more. The kernel takes 3.3 KiB of it where there are
 /// registers of 512 bits.
@@ -14,10 +14,10 @@ const STACK_SIZE: usize = if cfg!(debug_assertions) { 12 << 10 } else { 8 << 10 
 fn a_kind_that_is_switched_off_is_off_for_the_first_event() {
     let test = "a_kind_that_is_switched_off_is_off_for_the_first_event";
     ran(test, &[], || {
-        control::reset_recorded(Kinds::Object);
+        control::reset_recorded_everywhere(Kinds::Object);
         (0..3usize).for_each(|index| event!(Three, 0usize, index, index));
         assert_eq!(telemetry::losses(), telemetry::Losses::default());
-        control::set_recorded(Kinds::Object);
+        control::set_recorded_everywhere(Kinds::Object);
         event!(Three, 0usize, 0usize, 0usize);
         assert_eq!(telemetry::losses_of(&CONTROL, Kinds::Object).recorded, 1);
     });
@@ -57,4 +57,48 @@ fn a_first_event_needs_no_more_than_a_small_stack() {
         return;
     };
     assert_eq!(ran.stream().of(1).len(), 1);
+}
+
+/// What the first event of a process and a thread would do is done.
+#[test]
+fn after_prepare_the_first_event_makes_nothing_known() {
+    let test = "after_prepare_the_first_event_makes_nothing_known";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
+        let stored = || telemetry::store_losses().recorded;
+        let prepare = || {
+            telemetry::prepare();
+            telemetry::prepare();
+        };
+        prepare();
+        assert_eq!(stored(), 1, "the thread");
+        event!(Three, 0usize, 0usize, 0usize);
+        assert_eq!(stored(), 1);
+        std::thread::spawn(prepare).join().unwrap();
+        assert_eq!(stored(), 2, "the other thread");
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().of(1).len(), 1);
+}
+
+/// Each of the three reasons for which a configuration is refused is said.
+#[test]
+fn a_configuration_says_why_it_is_refused() {
+    let test = "a_configuration_says_why_it_is_refused";
+    ran(test, &[], || {
+        let config = Config::default();
+        for block_size_log2 in [0, 11, 21, 255] {
+            let refused = telemetry::configure(Config { block_size_log2, ..config });
+            assert_eq!(refused, Err(ConfigError::BlockSize), "{block_size_log2}");
+        }
+        for count in [0, 1, 65] {
+            let refused = telemetry::configure(Config { block_count: Some(count), ..config });
+            assert_eq!(refused, Err(ConfigError::BlockCount), "{count}");
+        }
+        for block_count in [None, Some(2), Some(64)] {
+            assert_eq!(telemetry::configure(Config { block_count, ..config }), Ok(()));
+        }
+        event!(Three, 0usize, 0usize, 0usize);
+        assert_eq!(telemetry::configure(config), Err(ConfigError::TooLate));
+    });
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Three, ran};
 use std::sync::atomic::{AtomicBool, Ordering};
-use telemetry::{Plinth, PlinthError, event};
+use telemetry::{Operation, Plinth, PlinthError, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
@@ -106,6 +106,55 @@ impl Plinth for Panicky {
     }
 }
 
+/// A plinth that says when it is dropped.
+struct Dropped;
+
+static DROPPED: AtomicBool = AtomicBool::new(false);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        DROPPED.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Plinth for Dropped {
+    fn create(&self, _: usize) -> Result<(), PlinthError> {
+        Err(PlinthError { operation: Operation::Create, errno: libc::EIO })
+    }
+
+    fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
+        Ok(())
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_plinth_that_comes_too_late_is_dropped() {
+    let test = "a_plinth_that_comes_too_late_is_dropped";
+    ran(test, &[], || {
+        assert!(telemetry::set_plinth(Panicky));
+        assert!(!telemetry::set_plinth(Dropped) && DROPPED.load(Ordering::Relaxed));
+    });
+}
+
+/// Where there is no stream a writer thread would have nothing to write.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stream_that_failed_starts_no_writer() {
+    let test = "a_stream_that_failed_starts_no_writer";
+    ran(test, &[OBJECT, ("MPS_TELEMETRY_WRITER", "thread")], || {
+        assert!(telemetry::set_plinth(Dropped));
+        record(1);
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        let names: Vec<_> = tasks.map(|task| name(task.unwrap()).unwrap()).collect();
+        assert!(names.iter().all(|name| name != "telemetry\n"), "{names:?}");
+    });
+}
+
 /// A panic of the plinth goes through `event!`, and costs the event that met it.
 #[test]
 fn a_panic_of_the_plinth_costs_one_event() {
@@ -144,4 +193,41 @@ fn a_file_at_its_limit_does_not_end_the_program() {
     assert!(said[0].contains("cannot write to mpsio.log: File too large"), "{said:?}");
     let size = ran.file("mpsio.log").len() as u64;
     assert!(size <= 3 * BLOCK_SIZE, "nothing is torn at the limit: {size}");
+}
+
+/// A pipe whose reader goes away is an error as any other, even where SIGPIPE would end the
+/// program; which nonetheless gets the ones that it makes itself.
+#[test]
+#[expect(unsafe_code, reason = "a pipe with a name, and its signal")]
+fn a_reader_that_goes_away_does_not_end_the_program() {
+    let test = "a_reader_that_goes_away_does_not_end_the_program";
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        // SAFETY: a name that ends with a NUL; a signal that nobody handles.
+        unsafe {
+            assert_eq!(libc::mkfifo(c"mpsio.log".as_ptr(), 0o600), 0);
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+        let reader = std::thread::spawn(|| {
+            let mut log = std::fs::File::open("mpsio.log").unwrap();
+            std::io::Read::read_exact(&mut log, &mut [0; 4096]).unwrap();
+        });
+        record(1);
+        reader.join().unwrap();
+        record(1000);
+        let losses = telemetry::losses();
+        assert_eq!((losses.recorded, losses.io), (1001, 8 * 124), "{losses:?}");
+        // SAFETY: fills sets that live through the calls.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigpending(&mut set);
+            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "none is left over");
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut set);
+            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "the mask is as it was");
+        }
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("cannot write to mpsio.log: Broken pipe"), "{said:?}");
 }

@@ -129,7 +129,7 @@ fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
         (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
         assert!(!std::path::Path::new("mpsio.log").exists(), "nothing is output");
-        control::set(Kinds::Object);
+        control::set_output_everywhere(Kinds::Object);
         (1000..1010usize).for_each(|index| event!(Three, 0usize, index, index));
     }) else {
         return;
@@ -150,13 +150,13 @@ fn output_that_is_switched_off_takes_nothing_back() {
     let test = "output_that_is_switched_off_takes_nothing_back";
     let environment = [("MPS_TELEMETRY_BLOCK_SIZE", "4096"), ("MPS_TELEMETRY_WRITER", "thread")];
     let Some(ran) = ran(test, &environment, || {
-        control::set(Kinds::Object | Kinds::Pool | Kinds::Seg);
+        control::set_output_everywhere(Kinds::Object | Kinds::Pool | Kinds::Seg);
         for index in 0..1000usize {
             event!(Three, 0usize, index, index);
             event!(Pooled, index);
         }
         control::of(&CONTROL).reset_output(Kinds::Pool);
-        control::reset(Kinds::Object | Kinds::Pool);
+        control::reset_output_everywhere(Kinds::Object | Kinds::Pool);
         // They are in the log now, whatever becomes of the program and of the rings.
         std::fs::copy("mpsio.log", "then.log").unwrap();
         for index in 1000..9000usize {
@@ -316,7 +316,7 @@ fn a_registry_that_comes_late_stands_before_its_events() {
         control::of(&late::CONTROL).set_output(telemetry::Kinds::Seg);
         assert_eq!(control::of(&late::CONTROL).output(), 1 << 5 | 1 << 3);
         assert_eq!(control::of(&CONTROL).output(), 1 << 5);
-        assert_eq!(control::get(), 1 << 5 | 1 << 3);
+        assert_eq!(control::output_everywhere(), 1 << 5 | 1 << 3);
     }) else {
         return;
     };

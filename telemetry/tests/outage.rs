@@ -53,9 +53,9 @@ mod second {
 /// Goes through an outage of the host; gives the stream.
 fn go_through_an_outage(rewrites: bool) -> Vec<u8> {
     let memory = MemoryPlinth::new();
-    assert!(telemetry::configure(Config { block_size_log2: 12, ..Config::default() }));
+    telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
     assert!(telemetry::set_plinth(Flaky { memory: memory.clone(), rewrites }));
-    control::set(Kinds::Object);
+    control::set_output_everywhere(Kinds::Object);
     event!(Three, 0usize, 0usize, 0usize);
     telemetry::flush();
     FAILS.store(true, Ordering::Relaxed);
@@ -171,9 +171,9 @@ fn a_flush_that_interrupts_another_swallows_no_count() {
     let test = "a_flush_that_interrupts_another_swallows_no_count";
     ran(test, &[], || {
         let memory = MemoryPlinth::new();
-        assert!(telemetry::configure(Config { block_size_log2: 12, ..Config::default() }));
+        telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
         assert!(telemetry::set_plinth(Interrupted(memory.clone())));
-        control::set(u64::MAX);
+        control::set_output_everywhere(u64::MAX);
         event!(Three, 0usize, 0usize, 0usize);
         let handler = record_and_flush as extern "C" fn(i32);
         // SAFETY: the handler calls nothing but the runtime, which may be called there.

@@ -80,37 +80,6 @@ fn a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist() {
     assert_ne!(ran.stream().told.len(), 0, "its registry was output");
 }
 
-/// What `%p` and `%%` become is what counts.
-#[test]
-fn a_name_that_is_too_long_is_said_to_be_too_long() {
-    let test = "a_name_that_is_too_long_is_said_to_be_too_long";
-    for name in ["x/".repeat(3000), format!("{}%p%p", "x/".repeat(2045))] {
-        let name = ("MPS_TELEMETRY_FILENAME", &*name);
-        let Some(ran) = ran(test, &[OBJECT, name], || {
-            event!(Three, 0usize, 0usize, 0usize);
-            telemetry::flush();
-        }) else {
-            return;
-        };
-        let said = ran.said();
-        assert_eq!(said.len(), 1, "{said:?}");
-        let begin = format!("telemetry: cannot create {}", &name.1[..64]);
-        assert!(said[0].starts_with(&begin), "{said:?}");
-        assert!(said[0].contains("…: File name too long; "), "{said:?}");
-        assert_eq!(std::fs::read_dir(ran.folder.path()).unwrap().count(), 0);
-    }
-}
-
-/// However long the list is, no word of it is cut.
-#[test]
-fn a_list_of_kinds_may_be_long() {
-    let test = "a_list_of_kinds_may_be_long";
-    let value = format!("{}0x21", " ".repeat(4096 - 3));
-    ran(test, &[("MPS_TELEMETRY_CONTROL", &value)], || {
-        assert_eq!(control::of(&CONTROL).output(), 0x21, "not 0x2");
-    });
-}
-
 #[test]
 fn the_log_is_called_what_the_environment_says() {
     let test = "the_log_is_called_what_the_environment_says";
@@ -122,6 +91,36 @@ fn the_log_is_called_what_the_environment_says() {
     let name = entry.file_name().into_string().unwrap();
     let pid = common::u64_at(&ran.file(&name), 80);
     assert_eq!(name, format!("100%-{pid}.io"));
+}
+
+/// What is beyond the longest name of a file is the system's to refuse, even where `%p` would be cut.
+#[test]
+fn a_name_that_is_too_long_is_said_by_its_beginning() {
+    let test = "a_name_that_is_too_long_is_said_by_its_beginning";
+    for size in [5000, 4097] {
+        let name = format!("{}%p", "folder/".repeat(size).split_at(size - 2).0);
+        let environment = [OBJECT, ("MPS_TELEMETRY_FILENAME", &name)];
+        let Some(ran) = ran(test, &environment, || event!(Three, 0usize, 0usize, 0usize)) else {
+            return;
+        };
+        let said = ran.said();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("telemetry: cannot create folder/folder/"), "{said:?}");
+        assert!(said[0].contains("…: File name too long; "), "{said:?}");
+    }
+}
+
+/// The control variable is read to its end, however long it is.
+#[test]
+fn a_long_control_variable_is_not_cut() {
+    let test = "a_long_control_variable_is_not_cut";
+    let control = format!("{}Object", " ".repeat(4094));
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", &control)], || {
+        event!(Three, 0usize, 0usize, 0usize);
+    }) else {
+        return;
+    };
+    assert_eq!((ran.stream().of(1).len(), ran.said().len()), (1, 0));
 }
 
 /// Signals that came, and what their handlers asked for.
@@ -203,12 +202,12 @@ fn a_child_that_is_forked_before_there_is_a_stream_may_have_one() {
         // SAFETY: the child calls nothing but the runtime, and exits.
         let child = unsafe { libc::fork() };
         let who = if child == 0 { 2usize } else { 3 };
-        control::set(Kinds::Object);
+        control::set_output_everywhere(Kinds::Object);
         // The child has threads as well, and these wait for one another.
         std::thread::scope(|scope| {
             scope.spawn(|| (0..1000usize).for_each(|index| event!(Pooled, index)));
             (10..1000usize).for_each(|index| event!(Three, who, index, index));
-            control::set(Kinds::Pool);
+            control::set_output_everywhere(Kinds::Pool);
         });
         if child == 0 {
             // SAFETY: ends the child alone.
@@ -254,7 +253,7 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
             let child = libc::fork();
             if child == 0 {
                 (0..1000usize).for_each(|index| event!(Three, 2usize, index, index));
-                control::set(Kinds::Object);
+                control::set_output_everywhere(Kinds::Object);
                 (0..1000usize).for_each(|index| event!(Three, 3usize, index, index));
                 telemetry::flush();
                 libc::exit(0);

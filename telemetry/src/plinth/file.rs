@@ -67,7 +67,7 @@ impl FilePlinth {
         if *torn {
             return Err(libc::EIO);
         }
-        sys::write_all(file, bytes).map_err(|(done, errno)| {
+        sys::write_all_in_peace(file, bytes).map_err(|(done, errno)| {
             *torn = done != 0;
             errno
         })

@@ -9,11 +9,11 @@
 //! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in
 //! `design/format.md`.
 
+use crate::link::Link;
 use crate::losses::Counts;
-use crate::memory::{self, Link};
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
-use crate::{clock, config, control, flush, identity, report, stream, sync, sys, thread};
+use crate::{clock, config, control, flush, identity, memory, report, stream, sync, sys, thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 

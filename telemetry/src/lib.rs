@@ -13,7 +13,9 @@
 //!
 //! The environment is read with `getenv`, at the first event of each registry. A program that
 //! changes its environment (`std::env::set_var`, which is unsafe for such reasons) does so before,
-//! or while no other thread can come to a first event. Design: `design/telemetry.md`; the bytes: `design/format.md`.
+//! or while no other thread can come to a first event.
+//!
+//! Design: `design/telemetry.md`; the bytes: `design/format.md`.
 
 mod annotation;
 mod chain;
@@ -23,6 +25,7 @@ pub mod control;
 mod flush;
 mod identity;
 mod intern;
+mod link;
 mod losses;
 mod memory;
 mod names;

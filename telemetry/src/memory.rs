@@ -13,7 +13,6 @@
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 
 use bytemuck::Zeroable;
-use core::marker::PhantomData;
 use core::mem::{align_of, offset_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -106,65 +105,6 @@ pub(crate) fn place_with<T, Z: Zeroable + 'static>(
         place.write(value(&mut (*pages).zeroed));
         Some(&*place)
     }
-}
-
-/// A pointer to something that lives for ever, or none. For all threads.
-pub(crate) struct Link<T: 'static> {
-    /// K1: null, or made of a `&'static T`, all of which happened before it was stored (release).
-    pointer: AtomicPtr<T>,
-}
-
-// SAFETY: K1: zero is a null pointer.
-unsafe impl<T> Zeroable for Link<T> {}
-
-impl<T: Sync> Link<T> {
-    pub(crate) const fn none() -> Link<T> {
-        Link { pointer: AtomicPtr::new(core::ptr::null_mut()) }
-    }
-
-    pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: K1.
-        unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
-    }
-
-    pub(crate) fn set(&self, value: Option<&'static T>) {
-        self.pointer.store(as_pointer(value), Ordering::Release);
-    }
-
-    /// Sets it where it still is `old`.
-    pub(crate) fn replace(&self, old: Option<&'static T>, new: Option<&'static T>) -> bool {
-        let (old, new) = (as_pointer(old), as_pointer(new));
-        self.pointer.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    }
-}
-
-/// The same for one thread and its signal handlers: not `Sync`, plain loads and stores.
-pub(crate) struct OwnLink<T: 'static> {
-    /// K2: null, or made of a `&'static T` by this thread.
-    pointer: AtomicPtr<T>,
-    here: PhantomData<*const ()>,
-}
-
-impl<T: Sync> OwnLink<T> {
-    pub(crate) const fn none() -> OwnLink<T> {
-        OwnLink { pointer: AtomicPtr::new(core::ptr::null_mut()), here: PhantomData }
-    }
-
-    #[inline(always)]
-    pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: K2.
-        unsafe { self.pointer.load(Ordering::Relaxed).as_ref() }
-    }
-
-    #[inline(always)]
-    pub(crate) fn set(&self, value: Option<&'static T>) {
-        self.pointer.store(as_pointer(value), Ordering::Relaxed);
-    }
-}
-
-#[inline(always)]
-fn as_pointer<T>(value: Option<&'static T>) -> *mut T {
-    value.map_or(core::ptr::null_mut(), |value| core::ptr::from_ref(value).cast_mut())
 }
 
 /// Words in a block header.

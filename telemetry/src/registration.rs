@@ -9,12 +9,12 @@
 //! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in
 //! `design/format.md`.
 
+use crate::link::Link;
 use crate::losses::Counts;
-use crate::memory::{self, Link};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
-use crate::{clock, config, control, flush, identity, intern, report, sync, sys, thread};
+use crate::{clock, config, control, flush, identity, intern, memory, report, sync, sys, thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 

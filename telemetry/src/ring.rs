@@ -12,8 +12,9 @@
 //! behind which lies `Custody`. Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`;
 //! `.write`, `.part.events` in `design/format.md`.
 
+use crate::link::Link;
 use crate::losses::{Counts, Losses};
-use crate::memory::{Block, Blocks, Custody, Link};
+use crate::memory::{Block, Blocks, Custody};
 use crate::outlet::{Outlet, Progress};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};

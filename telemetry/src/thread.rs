@@ -10,8 +10,8 @@
 //! the end of the thread is learned from a POSIX key. Design: `.sol.thread`, `.sol.nested` in
 //! `design/telemetry.md`.
 
+use crate::link::{Link, OwnLink};
 use crate::losses::{self, Cause};
-use crate::memory::{Link, OwnLink};
 use crate::ring::{Identity, Ring};
 use crate::sync::Entry;
 use crate::sys::{self, ThreadEnd};

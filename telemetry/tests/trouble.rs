@@ -94,7 +94,7 @@ fn the_log_is_called_what_the_environment_says() {
     assert_eq!(name, format!("100%-{pid}.io"));
 }
 
-/// What is beyond the longest name of a file is the system's to refuse, even where `%p` would be cut.
+/// What is beyond the longest name of a file is the system's to refuse, even where `%p` is cut.
 #[test]
 fn a_name_that_is_too_long_is_said_by_its_beginning() {
     let test = "a_name_that_is_too_long_is_said_by_its_beginning";
@@ -361,8 +361,8 @@ mod sparse {
 
 mod wide {
     registries! {
-        @all [A = 0 B = 1 C = 2 D = 3 E = 4 F = 5 G = 6 H = 7 I = 8 J = 9 K = 10 L = 11 M = 12 N = 13
-         O = 14 P = 15 Q = 16 R = 17 S = 18 T = 19 U = 20 V = 21 W = 22 X = 23 Y = 24 Z = 25
+        @all [A = 0 B = 1 C = 2 D = 3 E = 4 F = 5 G = 6 H = 7 I = 8 J = 9 K = 10 L = 11 M = 12
+         N = 13 O = 14 P = 15 Q = 16 R = 17 S = 18 T = 19 U = 20 V = 21 W = 22 X = 23 Y = 24 Z = 25
          Aa = 26 Ab = 27 Ac = 28 Ad = 29 Ae = 30 Af = 31 Ag = 32 Ah = 33 Ai = 34 Aj = 35 Ak = 36
          Al = 37 Am = 38 An = 39 Ao = 40 Ap = 41 Aq = 42 Ar = 43 As = 44 At = 45 Au = 46 Av = 47
          Aw = 48 Ax = 49 Ay = 50 Az = 51 Ba = 52 Bb = 53 Bc = 54 Bd = 55 Be = 56 Bf = 57 Bg = 58

@@ -15,6 +15,8 @@ mod blocks;
 mod header;
 #[path = "damage/registries.rs"]
 mod registries;
+#[path = "damage/streams.rs"]
+mod streams;
 
 const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
 const NOBODY: Buffer = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };

@@ -46,10 +46,17 @@ pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<us
 /// Whether the checksum is right over these bytes of a block or part: its header, as long as it
 /// says it is, and its payload (`.block.crc`).
 pub(crate) fn is_intact(header: &BlockHeader, bytes: &[u8], is_part: bool) -> bool {
-    let added = bytes.get(BLOCK_HEADER_SIZE..header_size(header));
-    let (Some(added), Some(payload)) = (added, bytes.get(payload(header, is_part))) else {
-        return false;
-    };
+    bytes.get(payload(header, is_part)).is_some_and(|payload| is_right(header, bytes, payload))
+}
+
+/// Whether the checksum of a parts block is right, which covers the header alone
+/// (`.parts.header`).
+pub(crate) fn is_header_intact(header: &BlockHeader, bytes: &[u8]) -> bool {
+    is_right(header, bytes, &[])
+}
+
+fn is_right(header: &BlockHeader, bytes: &[u8], payload: &[u8]) -> bool {
+    let Some(added) = bytes.get(BLOCK_HEADER_SIZE..header_size(header)) else { return false };
     if added.is_empty() {
         return header.checksum(payload) == header.crc.get();
     }

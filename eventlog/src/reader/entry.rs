@@ -42,15 +42,17 @@ pub(crate) fn segment(
     }
 }
 
-/// Whether the header of an event block makes sense (`.block.size`, `.read.sealed`); if not, it is
-/// reported.
+/// Whether the header of an event block or part makes sense (`.block.size`, `.read.sealed`); if not,
+/// it is reported.
 pub(crate) fn is_plausible(
     indexer: &mut Indexer<'_>,
     grid: Grid,
     offset: u64,
     header: &BlockHeader,
+    is_part: bool,
 ) -> bool {
     let (last, top) = (header.last.get(), header.top.get());
+    let last_min = if is_part { 0 } else { BLOCK_HEADER_SIZE as u32 };
     let fault = if header.block_size_log2 != grid.block_size_log2 {
         Some(("block size", u64::from(header.block_size_log2)))
     } else if u64::from(top) > grid.block_size {
@@ -60,7 +62,7 @@ pub(crate) fn is_plausible(
     } else if !header.is_sealed() && grid.flags.is_some_and(|flags| flags != platform_flags(header))
     {
         Some(("flags", u64::from(header.flags))) // `.read.open`
-    } else if last < BLOCK_HEADER_SIZE as u32 || last > top {
+    } else if last < last_min || last > top {
         Some(("last", u64::from(last)))
     } else if usize::from(header.kind) >= eventdef::KIND_COUNT_MAX {
         Some(("kind", u64::from(header.kind)))

@@ -13,7 +13,7 @@ use super::fault::FaultKind;
 use super::head;
 use super::log::Account;
 use super::stream::{Grid, Indexer};
-use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_MAGIC};
+use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};
 
 /// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take
 /// forever.
@@ -50,8 +50,9 @@ impl Indexer<'_> {
                 continue;
             }
             let next = next_part(bytes, at, &mut effort);
-            self.next_stream =
-                next_stream(bytes, at, next).map(|at| offset.saturating_add(at as u64));
+            // `.stream.again`: it may come in the middle of a part that was cut.
+            self.next_stream = head::next_sound(bytes, at, next.unwrap_or(bytes.len()))
+                .map(|at| offset.saturating_add(at as u64));
             // Zeros end the parts, unless a part comes after them: then they are a part that the
             // host did not take.
             let is_zero = rest.iter().take(4).all(|&byte| byte == 0);
@@ -77,7 +78,7 @@ impl Indexer<'_> {
     fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
         match BlockType::from_byte(header.block_type) {
             // `.part.events`
-            Some(BlockType::Events) if is_plausible(self, grid, offset, header) => {
+            Some(BlockType::Events) if is_plausible(self, grid, offset, header, true) => {
                 self.sync(grid, header);
                 let key = (grid.stream, header.buffer.get());
                 self.accounts.entry(key).or_default().fold(header);
@@ -118,15 +119,6 @@ fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
     } else {
         FaultKind::PartMagic { size: skipped }
     }
-}
-
-/// The start of another stream in [from, to) (`.stream.again`): it may come in the middle of a part
-/// that was cut.
-fn next_stream(bytes: &[u8], from: usize, to: Option<usize>) -> Option<usize> {
-    let range = from..to.unwrap_or(bytes.len());
-    let mut places = memchr::memmem::find_iter(bytes.get(range)?, &STREAM_MAGIC);
-    let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(head::is_sound);
-    places.find(is_stream).map(|at| from + at)
 }
 
 /// The next part after `at`, at a multiple of 8, that checks (`.parts.sealed`).

@@ -11,7 +11,7 @@ use super::block;
 use super::encoding::Pieces;
 use super::entry::{self, is_plausible, segment};
 use super::fault::{FaultKind, Faults, OpenError};
-use super::head;
+use super::head::{self, Found};
 use super::identity;
 use super::log::{Account, Format, Index, Stream};
 use super::registry::Registry;
@@ -128,7 +128,8 @@ impl<'a> Indexer<'a> {
     /// (`.stream.again`).
     fn stream(&mut self, start: u64) -> Result<Option<u64>, OpenError> {
         let head = match head::read(self.source, start, &mut self.faults) {
-            Ok(head) => head,
+            Ok(Found::Head(head)) => head,
+            Ok(Found::Behind(next)) => return Ok(Some(next)),
             Err(OpenError::Major { found, known }) if start > 0 => {
                 self.faults.push(start, FaultKind::HeaderMajor { found, known });
                 return Ok(self.find_stream(start + 1, self.source.size()));
@@ -182,7 +183,7 @@ impl<'a> Indexer<'a> {
             }
             let is_block = self.bytes.starts_with(&BLOCK_MAGIC);
             let is_zero = self.bytes.iter().take(4).all(|&byte| byte == 0);
-            if !(is_block && self.is_of(grid)) && (!is_zero || hole.is_none()) {
+            if !(is_block && self.is_of(grid)) {
                 loose = self.settle_block(grid, loose, offset);
                 let next = self.find_stream(loose, end.min(size));
                 if next.is_some() {
@@ -270,7 +271,8 @@ impl<'a> Indexer<'a> {
         let Some(header) = block::header(&self.bytes) else { return offset + 1 };
         match BlockType::from_byte(header.block_type) {
             Some(BlockType::Events) => {
-                if self.is_ours(grid, offset, &header) && is_plausible(self, grid, offset, &header)
+                if self.is_ours(grid, offset, &header)
+                    && is_plausible(self, grid, offset, &header, false)
                 {
                     self.event_block(grid, offset, &header);
                 }
@@ -278,14 +280,14 @@ impl<'a> Indexer<'a> {
             Some(BlockType::Parts) => {
                 // `.parts.header`: its checksum covers the header alone. If it is wrong, the parts
                 // may still be right.
-                let is_right = header.is_sealed() && header.checksum(&[]) == header.crc.get();
+                let there = self.read_padded(offset, grid.block_size as usize);
+                let bytes = std::mem::take(&mut self.bytes);
+                let is_right = header.is_sealed() && block::is_header_intact(&header, &bytes);
                 if !is_right {
                     self.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
                 } else if !self.is_ours(grid, offset, &header) {
                     return offset + 1;
                 }
-                let there = self.read_padded(offset, grid.block_size as usize);
-                let bytes = std::mem::take(&mut self.bytes);
                 // `.block.header-size`
                 let from = if is_right { block::header_size(&header) } else { BLOCK_HEADER_SIZE };
                 let end = self.parts(grid, offset, &bytes, there, from.max(BLOCK_HEADER_SIZE));

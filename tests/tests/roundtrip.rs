@@ -8,6 +8,9 @@ use eventlog::reader::{Event, Filter, Log, Order, Pick};
 use proptest::prelude::*;
 use tests::naive::{self, Buffer, Platform, Recipe, Recorded, Ring, Value, Writer};
 
+#[path = "roundtrip/reads.rs"]
+mod reads;
+
 fn read(log: &Log, order: Order, filter: &Filter) -> Vec<Recorded> {
     let mut events = log.events(order, filter);
     let mut read = Vec::new();

@@ -26,7 +26,8 @@ pub enum Order {
     /// number (`.time.order`).
     #[default]
     Time,
-    /// As in the file: block by block, in each the oldest event first; in an MPS log, by offset.
+    /// As in the file: block by block, in each the oldest event first (of a parts block, buffer by
+    /// buffer); in an MPS log, by offset.
     File,
 }
 

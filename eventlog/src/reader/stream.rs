@@ -20,7 +20,7 @@ use super::source::Source;
 use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Streams in one log, at most; those beyond are not read.
 const STREAM_COUNT_MAX: usize = 1 << 12;
@@ -66,6 +66,8 @@ pub(crate) struct Indexer<'a> {
     /// The first eight bytes of each stream's UUID.
     ids: Vec<Option<[u8; 8]>>,
     pub(crate) segments: Vec<Segment>,
+    /// Of each buffer, the place of the segment that its next part may be added to.
+    pub(crate) growing: HashMap<u32, u32>,
     pub(crate) accounts: BTreeMap<(u16, u32), Account>,
     pub(crate) pieces: Pieces,
     /// Where another stream begins, if it was met among parts.
@@ -93,6 +95,7 @@ impl<'a> Indexer<'a> {
             streams: Vec::new(),
             ids: Vec::new(),
             segments: Vec::new(),
+            growing: HashMap::new(),
             accounts: BTreeMap::new(),
             pieces: Pieces::default(),
             next_stream: None,
@@ -332,24 +335,26 @@ impl<'a> Indexer<'a> {
         }
         self.read(offset, size as usize);
         std::mem::swap(&mut self.scratch.bytes, &mut self.bytes);
-        self.walked(segment, header);
+        let walked = self.walked(segment, header);
+        self.segments.extend(walked);
     }
 
-    /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`).
-    pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) {
+    /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`);
+    /// none if there is nothing in it.
+    pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) -> Option<Segment> {
         let registry = Registry::unknown(0, 0, block::platform(header));
         // What is wrong with it is reported when it is read, unless there is nothing to read.
         let mut faults = Faults::default();
         block::decode(&segment, &registry, &mut self.scratch, &mut faults);
         if header.is_sealed() && self.scratch.located.is_empty() {
-            return self.segments.push(segment);
+            return Some(segment);
         }
         let ticks = || self.scratch.located.iter().map(|located| located.ticks);
         let (Some(min), Some(max)) = (ticks().min(), ticks().max()) else {
             for fault in &faults {
                 self.faults.push(fault.offset, fault.kind.clone());
             }
-            return;
+            return None;
         };
         segment.ticks_min = min;
         segment.ticks_max = max;
@@ -357,7 +362,7 @@ impl<'a> Indexer<'a> {
             segment.first = self.scratch.first;
             segment.count = self.scratch.located.len() as u32;
         }
-        self.segments.push(segment);
+        Some(segment)
     }
 
     /// Keeps bytes for [`Indexer::walked`].

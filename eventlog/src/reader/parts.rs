@@ -20,9 +20,10 @@ use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};
 /// forever.
 const EFFORT: usize = 16;
 
-/// The longest stretch of a parts block that is one segment: parts of other buffers in it are read
-/// too, for each buffer.
+/// The longest stretch of a parts block that is one segment, and the longest for each of its
+/// events: parts of other buffers in it are read too, for each buffer.
 const SPAN_MAX: u64 = 1 << 16;
+const SPAN_BY_EVENT_MAX: u64 = 1 << 13;
 
 impl Indexer<'_> {
     /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Of its bytes only
@@ -146,10 +147,12 @@ fn joined(before: &Segment, part: &Segment) -> Option<Segment> {
     let whose = |at: &Segment| (at.stream, at.registry, at.kind, at.thread);
     let span = part.offset.checked_sub(before.offset)?.checked_add(u64::from(part.size))?;
     let is_next = before.first.checked_add(u64::from(before.count)) == Some(part.first);
-    (is_next && whose(before) == whose(part) && span <= SPAN_MAX).then(|| Segment {
+    let count = before.count.checked_add(part.count)?;
+    let span_max = SPAN_MAX.min(SPAN_BY_EVENT_MAX * u64::from(count));
+    (is_next && whose(before) == whose(part) && span <= span_max).then(|| Segment {
         ticks_min: before.ticks_min.min(part.ticks_min),
         ticks_max: before.ticks_max.max(part.ticks_max),
-        count: before.count.saturating_add(part.count),
+        count,
         size: span as u32,
         flags: before.flags | block::SEVERAL,
         ..*before

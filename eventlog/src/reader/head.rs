@@ -9,6 +9,7 @@
 //! `design/format.md`.
 
 use super::block;
+use super::encoding::clean;
 use super::fault::{FaultKind, Faults, OpenError};
 use super::log::Stream;
 use super::registry::Platform;
@@ -248,5 +249,5 @@ fn describe(header: &StreamHeader, offset: u64, platform: Platform, block_size: 
 /// A name padded with zeros (`.header.names`).
 fn name(bytes: &[u8]) -> Box<str> {
     let size = memchr::memchr(0, bytes).unwrap_or(bytes.len());
-    String::from_utf8_lossy(bytes.get(..size).unwrap_or_default()).into()
+    clean(bytes.get(..size).unwrap_or_default())
 }

@@ -105,7 +105,7 @@ impl Indexer<'_> {
             Some(BlockType::Events) => {}
             Some(BlockType::Registry) => {
                 let piece = bytes.get(block::payload(header, true)).unwrap_or_default();
-                self.pieces.add(grid.stream, offset, header, piece);
+                self.pieces.add(grid.stream, offset, header, piece, &mut self.faults);
             }
             // `.part.end`
             Some(BlockType::End) => {

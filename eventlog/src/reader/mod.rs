@@ -33,7 +33,7 @@ mod time;
 pub use event::{Event, Params, Value};
 pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
 pub use filter::{Filter, Pick};
-pub use label::{LABEL_COUNT_MAX, LABEL_SIZE_MAX, Labels};
+pub use label::{LABEL_MEMORY_MAX, Labels};
 pub use log::{Account, Format, Log, Options, Stream};
 pub use merge::{Events, Order};
 pub use mps::HeaderError;

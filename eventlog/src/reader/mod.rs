@@ -7,6 +7,34 @@
 //!                                   Event<'_>, one at a time
 //! ```
 //!
+//! To read a log: open it, ask for its events, take them one at a time.
+//!
+//! ```
+//! use eventlog::reader::{Filter, Log, Order, Pick};
+//!
+//! fn bytes_allocated(path: &str) -> Result<u64, Box<dyn std::error::Error>> {
+//!     let log = Log::open(path)?;
+//!     let filter = Filter { event_types: vec![Pick::Name("PoolAlloc".into())], ..Filter::default() };
+//!     let mut events = log.events(Order::Time, &filter);
+//!     let mut bytes = 0;
+//!     while let Some(event) = events.next() {
+//!         bytes += event.param("size").and_then(|size| size.as_u64()).unwrap_or(0);
+//!     }
+//!     for fault in log.faults().iter().chain(events.faults()) {
+//!         eprintln!("{path}: {fault}");
+//!     }
+//!     Ok(bytes)
+//! }
+//!
+//! # // A stream of nothing but its header, so that the function is run too.
+//! # let mut header = eventlog::format::StreamHeader::native(12);
+//! # header.seal();
+//! # let path = std::env::temp_dir().join(format!("eventlog-doc-{}.log", std::process::id()));
+//! # std::fs::write(&path, bytemuck::bytes_of(&header)).unwrap();
+//! # assert_eq!(bytes_allocated(path.to_str().unwrap()).unwrap(), 0);
+//! # std::fs::remove_file(&path).unwrap();
+//! ```
+//!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
 mod block;

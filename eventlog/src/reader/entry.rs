@@ -42,8 +42,8 @@ pub(crate) fn segment(
     }
 }
 
-/// Whether the header of an event block or part makes sense (`.block.size`, `.read.sealed`); if not,
-/// it is reported.
+/// Whether the header of an event block or part makes sense (`.block.size`, `.read.sealed`); if
+/// not, it is reported.
 pub(crate) fn is_plausible(
     indexer: &mut Indexer<'_>,
     grid: Grid,

@@ -30,8 +30,8 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// A number without a fraction: of a pointer, an address, a word, an unsigned integer, a Boolean
-    /// (1 is true).
+    /// A number without a fraction: of a pointer, an address, a word, an unsigned integer, a
+    /// Boolean (1 is true).
     #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         match *self {

@@ -8,7 +8,8 @@
 //! The index is made of headers, which may be damaged: where numbers do not follow on one another,
 //! or registry, kind or thread differ, which are the buffer's, the blocks on both sides are read
 //! and checked: else a filter would pass over a block that says a wrong kind. So is the last one of
-//! each buffer, whose counts are the totals. Rules: `.event.identity`, `.read.loss` in `design/format.md`.
+//! each buffer, whose counts are the totals. Rules: `.event.identity`, `.read.sealed`, `.read.loss`
+//! in `design/format.md`.
 
 use super::block::{self, PART, TRIMMED};
 use super::fault::{FaultKind, Faults};

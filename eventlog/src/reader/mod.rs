@@ -14,7 +14,8 @@
 //!
 //! fn bytes_allocated(path: &str) -> Result<u64, Box<dyn std::error::Error>> {
 //!     let log = Log::open(path)?;
-//!     let filter = Filter { event_types: vec![Pick::Name("PoolAlloc".into())], ..Filter::default() };
+//!     let event_types = vec![Pick::Name("PoolAlloc".into())];
+//!     let filter = Filter { event_types, ..Filter::default() };
 //!     let mut events = log.events(Order::Time, &filter);
 //!     let mut bytes = 0;
 //!     while let Some(event) = events.next() {

@@ -1,7 +1,7 @@
 //! How often the source is read: what bounds the time that a log can take.
 //!
 //! ```text
-//!  Counting { bytes, reads } ── Log ──▶ events, and no more reads than there are blocks and windows
+//!  Counting { bytes, reads } ── Log ──▶ events, and no more reads than blocks and windows
 //! ```
 
 use super::*;

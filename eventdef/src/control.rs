@@ -38,17 +38,22 @@ impl Control {
         self.recorded.load(Ordering::Relaxed) & kinds != 0
     }
 
-    /// The kinds that are recorded in memory.
+    /// The kinds that are recorded in memory. For the runtime: a change that goes round it is not
+    /// in the log.
+    #[doc(hidden)]
     pub fn recorded(&self) -> &AtomicU64 {
         &self.recorded
     }
 
-    /// The kinds that are output through the plinth.
+    /// The kinds that are output through the plinth. For the runtime: a change that goes round it
+    /// begins no stream.
+    #[doc(hidden)]
     pub fn output(&self) -> &AtomicU64 {
         &self.output
     }
 
     /// The runtime's place for the registry; 0 until it is registered.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn slot(&self) -> &AtomicU32 {
         &self.slot

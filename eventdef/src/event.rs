@@ -6,7 +6,7 @@
 //!
 //! Layout: `.event.params`, `.event.string` in `design/format.md`.
 
-use crate::{Control, EventType};
+use crate::{Control, EventType, Kind};
 
 /// An event type as a Rust type. Implemented by `events!`, and by nothing else.
 #[diagnostic::on_unimplemented(
@@ -21,6 +21,10 @@ pub trait Event: Copy {
     const CODE: u16 = Self::TYPE.code;
     /// The index of its kind.
     const KIND: u8 = Self::TYPE.kind;
+    /// The kinds of its registry, ascending by index.
+    const KINDS: &'static [Kind];
+    /// The place of its kind among them.
+    const KIND_PLACE: u8 = kind_place(Self::KINDS, Self::KIND);
     /// Whether it is in the hot variety.
     const ALWAYS: bool = Self::TYPE.always;
     /// Size of the header and the parameters but for a string, in bytes; without a string, rounded
@@ -35,6 +39,15 @@ pub trait Event: Copy {
 
     /// Puts every parameter (and a string's padding) at its offset from the start of the event.
     fn encode(&self, sink: &mut impl ParamSink);
+}
+
+/// The place of a kind among those of its registry; that of none, where there is none.
+const fn kind_place(kinds: &[Kind], index: u8) -> u8 {
+    let mut place = 0;
+    while place < kinds.len() && kinds[place].index != index {
+        place += 1;
+    }
+    place as u8
 }
 
 /// Where the parameters of an event are put. All integers are in the platform's byte order. What is

@@ -164,6 +164,7 @@ macro_rules! __event {
         #[diagnostic::do_not_recommend]
         impl<$($generics)*> $crate::Event for $name<$($generics)*> {
             const TYPE: &'static $crate::EventType = &Self::__ROW.event_type;
+            const KINDS: &'static [$crate::Kind] = Kinds::LIST;
             const FIXED_SIZE: usize =
                 $crate::layout::fixed_size(Self::TYPE.params, $crate::layout::WORD_SIZE);
 

@@ -111,6 +111,11 @@ pub(crate) fn counter_ticks(source: ClockSource) -> Option<u64> {
     None
 }
 
+/// The ticks now, if the source, which is the one in use, is the system's clock.
+pub(crate) fn system_ticks(source: ClockSource) -> Option<u64> {
+    (source == ClockSource::Monotonic).then(|| nanoseconds(libc::CLOCK_MONOTONIC))
+}
+
 /// A clock of the system, in ns.
 fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

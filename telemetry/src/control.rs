@@ -2,18 +2,21 @@
 //!
 //! ```text
 //!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
-//!  control::set, reset   ─▶ output of every registry, now and later
-//!  control::of(&CONTROL) ─▶ masks of one registry
+//!  control::of(&CONTROL) ─▶ masks of one registry: set_output, reset_output, …
+//!  …_everywhere          ─▶ masks of every registry, now and later, by the index of the kind
 //! ```
+//!
+//! Begin with [`of`]: a kind is one registry's. The functions *everywhere* take bits alone, which
+//! mean the same kind in registries with the standard kinds, and in others whatever has the index.
 //!
 //! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
 
 use crate::names;
-use crate::plinth::FilePlinth;
+use crate::plinth::{FilePlinth, PATH_SIZE_MAX};
 use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
 use crate::report::{self, Text};
 use crate::sync::{Entry, Locked};
-use crate::{intern, stream, sys};
+use crate::{flush, intern, memory, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -25,8 +28,6 @@ pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
 pub const FILENAME_VARIABLE: &CStr = c"MPS_TELEMETRY_FILENAME";
 /// What the log is called otherwise.
 pub const FILENAME_DEFAULT: &str = "mpsio.log";
-/// The longest value of a variable that is looked at, in bytes.
-const VALUE_SIZE_MAX: usize = 4096;
 /// Words of the control variable of which it is remembered that they were reported, at most.
 const WORD_COUNT_MAX: usize = 64;
 
@@ -35,58 +36,99 @@ const WORD_COUNT_MAX: usize = 64;
 static SET: AtomicU64 = AtomicU64::new(0);
 static RESET: AtomicU64 = AtomicU64::new(0);
 static RECORDED: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Held while these and the masks that follow from them are changed, and while a registry gets its
+/// masks: so a registry that comes meanwhile has either what was before and is changed with the
+/// others, or what is after.
+static CHANGING: Locked<()> = Locked::new(());
 /// The words that were reported as unknown, a bit each.
 static REPORTED: Locked<u64> = Locked::new(0);
 const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
 
 /// The kinds that are output in any registry, by their index.
-pub fn get() -> u64 {
+pub fn output_everywhere() -> u64 {
     registration::all().fold(SET.load(Ordering::Relaxed), |mask, registered| {
         mask | registered.control.output().load(Ordering::Relaxed)
     })
 }
 
 /// Switches the output of kinds on, in every registry: those that are registered, and those to
-/// come.
+/// come. The kinds are given by their indexes, whose meaning is each registry's own.
 ///
 /// What the buffers of these kinds still hold comes out too, with the next block or
 /// [flush](crate::flush()).
-pub fn set(kinds: impl Into<u64>) {
+pub fn set_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    SET.fetch_or(kinds, Ordering::Relaxed);
-    RESET.fetch_and(!kinds, Ordering::Relaxed);
-    change_all(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
+    change_all(
+        &|| {
+            SET.fetch_or(kinds, Ordering::Relaxed);
+            RESET.fetch_and(!kinds, Ordering::Relaxed);
+        },
+        &|control| control.output().fetch_or(kinds, Ordering::Relaxed),
+    );
 }
 
-/// Switches the output of kinds off, in every registry.
-pub fn reset(kinds: impl Into<u64>) {
+/// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
+pub fn reset_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    SET.fetch_and(!kinds, Ordering::Relaxed);
-    RESET.fetch_or(kinds, Ordering::Relaxed);
-    change_all(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
+    let entry = Entry::new();
+    registration::all().skip(1).for_each(|each| flush::flush_kinds(&entry, each, kinds));
+    drop(entry);
+    change_all(
+        &|| {
+            SET.fetch_and(!kinds, Ordering::Relaxed);
+            RESET.fetch_or(kinds, Ordering::Relaxed);
+        },
+        &|control| control.output().fetch_and(!kinds, Ordering::Relaxed),
+    );
 }
 
 /// The kinds that are recorded in registries to come; what every registry has, if it was never set
 /// for one alone.
-pub fn recorded() -> u64 {
+pub fn recorded_everywhere() -> u64 {
     RECORDED.load(Ordering::Relaxed)
 }
 
 /// Switches the recording of kinds on, in every registry.
-pub fn set_recorded(kinds: impl Into<u64>) {
+pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    RECORDED.fetch_or(kinds, Ordering::Relaxed);
-    change_all(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
+    change_all(&|| _ = RECORDED.fetch_or(kinds, Ordering::Relaxed), &|control| {
+        control.recorded().fetch_or(kinds, Ordering::Relaxed)
+    });
 }
 
 /// Switches the recording of kinds off, in every registry.
-pub fn reset_recorded(kinds: impl Into<u64>) {
+pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    RECORDED.fetch_and(!kinds, Ordering::Relaxed);
-    change_all(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
+    change_all(&|| _ = RECORDED.fetch_and(!kinds, Ordering::Relaxed), &|control| {
+        control.recorded().fetch_and(!kinds, Ordering::Relaxed)
+    });
 }
 
-/// The masks of one registry, registered now if it was not: its `CONTROL`.
+/// Whether somebody has a lock of it.
+pub(crate) fn is_busy() -> bool {
+    CHANGING.is_busy() || REPORTED.is_busy()
+}
+
+/// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
+///
+/// ```
+/// telemetry::events! {
+///     /// The events of a heap.
+///     registry "heap" version(1, 0, 0);
+///     kinds standard;
+///
+///     /// Memory was handed out.
+///     Allocate(0x0001, always, Object) {
+///         /// its size in bytes
+///         size: W,
+///     }
+/// }
+/// # telemetry::set_plinth(telemetry::MemoryPlinth::new());
+/// let kinds = telemetry::control::of(&CONTROL);
+/// kinds.set_output(telemetry::Kinds::Object);
+/// telemetry::event!(Allocate, 16usize);
+/// kinds.reset_output(telemetry::Kinds::Object);
+/// ```
 pub fn of(control: &'static Control) -> RegistryControl {
     registration::register(&Entry::new(), control);
     RegistryControl { control }
@@ -110,9 +152,14 @@ impl RegistryControl {
         self.change(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
     }
 
-    /// Switches the output of kinds off.
+    /// Switches the output of kinds off. What was recorded so far goes out before.
     pub fn reset_output(self, kinds: impl Into<u64>) {
         let kinds = kinds.into();
+        let entry = Entry::new();
+        if let Some(registered) = self.registered() {
+            flush::flush_kinds(&entry, registered, kinds);
+        }
+        drop(entry);
         self.change(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
     }
 
@@ -135,20 +182,25 @@ impl RegistryControl {
 
     fn change(self, change: &dyn Fn(&Control) -> u64) {
         change(self.control);
-        let entry = Entry::new();
-        let registered = |found: &&Registered| core::ptr::eq(found.control, self.control);
-        if let Some(registered) = registration::all().find(registered) {
-            settle(&entry, registered);
+        if let Some(registered) = self.registered() {
+            settle(&Entry::new(), registered);
         }
+    }
+
+    fn registered(self) -> Option<&'static Registered> {
+        registration::all().find(|found| core::ptr::eq(found.control, self.control))
     }
 }
 
-fn change_all(change: &dyn Fn(&Control) -> u64) {
+/// Changes what registries to come begin with, and the masks of those that there are.
+fn change_all(change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
     let entry = Entry::new();
-    for registered in registration::all().skip(1) {
-        change(registered.control);
-        settle(&entry, registered);
-    }
+    // A nested entry goes on without the lock.
+    let changing = CHANGING.lock(&entry);
+    change_coming();
+    registration::all().skip(1).for_each(|each| _ = change(each.control));
+    drop(changing);
+    registration::all().skip(1).for_each(|each| settle(&entry, each));
 }
 
 /// The masks were changed: the store says so, and where something is output there is a stream.
@@ -159,16 +211,20 @@ fn settle(entry: &Entry, registered: &Registered) {
     }
 }
 
-/// Gives a registry the masks that it begins with.
+/// Gives a registry the masks that it begins with. Reads the environment, beside which nobody may
+/// change it.
 pub(crate) fn apply_environment(control: &Control) {
-    let mut value = [0; VALUE_SIZE_MAX];
-    let value = sys::environment(CONTROL_VARIABLE, &mut value).unwrap_or_default();
-    let named = |word| names::mask(word, control.registry).unwrap_or(0);
-    let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
-    let output = (wanted | SET.load(Ordering::Relaxed)) & !RESET.load(Ordering::Relaxed);
-    control.output().fetch_or(output, Ordering::Relaxed);
-    control.recorded().fetch_and(RECORDED.load(Ordering::Relaxed), Ordering::Relaxed);
-    report_unknown(value);
+    sys::with_environment(CONTROL_VARIABLE, |value| {
+        let value = value.unwrap_or_default();
+        let named = |word| names::mask(word, control.registry).unwrap_or(0);
+        let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
+        let changing = CHANGING.lock_waiting();
+        let output = (wanted | SET.load(Ordering::Relaxed)) & !RESET.load(Ordering::Relaxed);
+        control.output().fetch_or(output, Ordering::Relaxed);
+        control.recorded().fetch_and(RECORDED.load(Ordering::Relaxed), Ordering::Relaxed);
+        drop(changing);
+        report_unknown(value);
+    });
 }
 
 /// Reports, once each, words that are the name of no kind of the registries so far.
@@ -182,7 +238,8 @@ fn report_unknown(value: &[u8]) {
             *reported |= 1 << index;
             let word = Text(word);
             report::say(format_args!(
-                "MPS_TELEMETRY_CONTROL: there is no kind `{word}`; there are: {KindNames}, or `all`"
+                "MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; there are: {KindNames}, \
+                 or `all`"
             ));
         }
     }
@@ -193,27 +250,26 @@ struct KindNames;
 
 impl fmt::Display for KindNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names = [""; eventdef::KIND_COUNT_MAX * 2];
-        let mut count = 0;
-        for kind in registration::all().skip(1).flat_map(|each| each.control.registry.kinds) {
-            if count < names.len() && !names[..count].contains(&kind.name) {
-                f.write_str(if count == 0 { "" } else { " " })?;
+        let all = || registration::all().skip(1).flat_map(|each| each.control.registry.kinds);
+        for (index, kind) in all().enumerate() {
+            if all().take(index).all(|before| before.name != kind.name) {
+                f.write_str(if index == 0 { "" } else { " " })?;
                 f.write_str(kind.name)?;
-                names[count] = kind.name;
-                count += 1;
             }
         }
         Ok(())
     }
 }
 
-/// The file that the environment names; `None` if the name is too long.
+/// The file that the environment names; `None` if there is no memory for its name. What is too long
+/// is cut where it is too long for the operating system as well, which then says so.
 pub(crate) fn file_plinth() -> Option<FilePlinth> {
-    let mut value = [0; VALUE_SIZE_MAX];
-    let value = sys::environment(FILENAME_VARIABLE, &mut value).filter(|value| !value.is_empty());
-    let mut name = [0; VALUE_SIZE_MAX];
-    let value = value.unwrap_or(FILENAME_DEFAULT.as_bytes());
-    FilePlinth::new(names::file_name(value, sys::process_ids().0, &mut name)?)
+    let name = memory::map_bytes(PATH_SIZE_MAX + 1)?;
+    sys::with_environment(FILENAME_VARIABLE, |value| {
+        let value = value.filter(|value| !value.is_empty()).unwrap_or(FILENAME_DEFAULT.as_bytes());
+        names::file_name(value, sys::process_ids().0, &mut name[..PATH_SIZE_MAX]);
+    });
+    Some(FilePlinth::named(CStr::from_bytes_until_nul(name).ok()?))
 }
 
 const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);

@@ -9,7 +9,11 @@
 //! Declare event types with [`events!`], annotate with [`event!`], run with
 //! `MPS_TELEMETRY_CONTROL="Pool Arena"`, and read `mpsio.log` with `eventcnv`. Recording takes no
 //! lock, makes no allocation and no system call, but to create a buffer and to hand over a full
-//! block. Design: `design/telemetry.md`; the bytes: `design/format.md`.
+//! block.
+//!
+//! The environment is read with `getenv`, at the first event of each registry. A program that
+//! changes its environment (`std::env::set_var`, which is unsafe for such reasons) does so before,
+//! or while no other thread can come to a first event. Design: `design/telemetry.md`; the bytes: `design/format.md`.
 
 mod annotation;
 mod chain;
@@ -39,14 +43,14 @@ mod writer;
 #[doc(hidden)]
 pub use eventdef as __eventdef;
 
-pub use config::{Config, configure};
+pub use config::{Config, ConfigError, configure};
 pub use eventdef::{Control, Event, Kinds, events};
 pub use flush::{flush, losses, losses_of, store_losses};
 pub use intern::{STORE_BLOCK_COUNT_MAX, StringId, intern, label, label_address};
 pub use losses::Losses;
 pub use memory::BLOCK_SIZE_LOG2_DEFAULT;
 pub use plinth::{FilePlinth, MemoryPlinth, Operation, Plinth, PlinthError};
-pub use record::{is_recorded, record};
+pub use record::{is_recorded, prepare, record};
 pub use registration::REGISTRY_COUNT_MAX;
 pub use ring::BLOCK_COUNT_MAX;
 pub use stream::set_plinth;

@@ -9,6 +9,7 @@
 //! could count go to the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`,
 //! `.store.discarded` in `design/format.md`.
 
+use crate::registration;
 use crate::thread::SLOT_COUNT;
 use core::ops::AddAssign;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +27,7 @@ pub(crate) enum Cause {
 pub(crate) const CAUSES: [Cause; 4] = [Cause::Full, Cause::Nested, Cause::Large, Cause::Io];
 
 /// The counts of a buffer.
-#[derive(Debug)]
+#[derive(Debug, bytemuck::Zeroable)]
 pub(crate) struct Counts {
     discarded: [AtomicU64; CAUSES.len()],
     overwritten: AtomicU64,
@@ -116,25 +117,27 @@ static UNTOLD: AtomicBool = AtomicBool::new(false);
 
 /// Counts an event that has no buffer.
 pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
-    UNHOUSED[slot % SLOT_COUNT].discard(cause, count);
+    unhoused(slot).discard(cause, count);
     UNTOLD.store(true, Ordering::Release);
 }
 
 /// The counts of a slot's events that had no buffer.
 pub(crate) fn unhoused(slot: usize) -> &'static Counts {
-    &UNHOUSED[slot % SLOT_COUNT]
+    registration::refused_counts(slot).unwrap_or(&UNHOUSED[slot % SLOT_COUNT])
 }
 
-/// Gives the counts of all slots that had losses, if some were added since the last time.
-pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64)) {
+/// Gives the counts of all slots that had losses, if some were added since the last time; and once
+/// more the next time, where `tell` says false.
+pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64) -> bool) {
     if !UNTOLD.swap(false, Ordering::Acquire) {
         return;
     }
-    for (slot, counts) in UNHOUSED.iter().enumerate() {
+    for slot in registration::slots() {
         for cause in CAUSES {
-            match counts.discarded(cause) {
-                0 => {}
-                count => tell(slot, cause, count),
+            let count = unhoused(slot).discarded(cause);
+            if count != 0 && !tell(slot, cause, count) {
+                UNTOLD.store(true, Ordering::Release);
+                return;
             }
         }
     }

@@ -12,6 +12,7 @@
 //! `design/format.md`.
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 
+use bytemuck::Zeroable;
 use core::marker::PhantomData;
 use core::mem::{align_of, offset_of, size_of};
 use core::ptr::NonNull;
@@ -74,7 +75,7 @@ pub(crate) fn map_bytes(size: usize) -> Option<&'static mut [u8]> {
     Some(unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), size) })
 }
 
-/// Puts a value into pages of its own, for ever.
+/// Puts a small value into pages of its own, for ever.
 pub(crate) fn place<T>(value: T) -> Option<&'static T> {
     const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
     let start = map(size_of::<T>())?.cast::<T>();
@@ -86,11 +87,35 @@ pub(crate) fn place<T>(value: T) -> Option<&'static T> {
     }
 }
 
+/// Puts a value into pages of its own, for ever, together with something larger that is zero at
+/// first. That is never on the stack, which in a signal handler may be small.
+pub(crate) fn place_with<T, Z: Zeroable + 'static>(
+    value: impl FnOnce(&'static mut Z) -> T,
+) -> Option<&'static T> {
+    #[repr(C)]
+    struct Pages<T, Z> {
+        value: T,
+        zeroed: Z,
+    }
+    const { assert!(align_of::<Pages<T, Z>>() <= 4096, "pages are not aligned better than this") };
+    let pages = map(size_of::<Pages<T, Z>>())?.cast::<Pages<T, Z>>().as_ptr();
+    // SAFETY: enough mapped bytes, zero and aligned to a page, that nothing else points to and
+    // nothing unmaps; the two fields do not overlap, and zero is a value of the one.
+    unsafe {
+        let place = &raw mut (*pages).value;
+        place.write(value(&mut (*pages).zeroed));
+        Some(&*place)
+    }
+}
+
 /// A pointer to something that lives for ever, or none. For all threads.
 pub(crate) struct Link<T: 'static> {
     /// K1: null, or made of a `&'static T`, all of which happened before it was stored (release).
     pointer: AtomicPtr<T>,
 }
+
+// SAFETY: K1: zero is a null pointer.
+unsafe impl<T> Zeroable for Link<T> {}
 
 impl<T: Sync> Link<T> {
     pub(crate) const fn none() -> Link<T> {

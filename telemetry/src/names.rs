@@ -42,13 +42,14 @@ pub(crate) fn number(word: &[u8]) -> Option<u64> {
 }
 
 /// Puts the name of a file together: `%p` is the process identifier, `%%` a percent sign. `None` if
-/// it does not fit.
+/// it does not fit: then `name` is full.
 pub(crate) fn file_name<'a>(text: &[u8], pid: u64, name: &'a mut [u8]) -> Option<&'a [u8]> {
     let mut size = 0;
     let mut put = |bytes: &[u8]| {
-        name.get_mut(size..size + bytes.len())?.copy_from_slice(bytes);
-        size += bytes.len();
-        Some(())
+        let fitting = bytes.len().min(name.len() - size);
+        name[size..size + fitting].copy_from_slice(&bytes[..fitting]);
+        size += fitting;
+        (fitting == bytes.len()).then_some(())
     };
     let mut rest = text;
     while let [first, after @ ..] = rest {

@@ -27,12 +27,29 @@ pub fn is_recorded<E: Event>() -> bool {
     crate::VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
 }
 
+/// Does now, for the process and the calling thread, what the first event would do, but for the
+/// registry and its buffers.
+///
+/// For a program that records inside its allocator. Nothing of the runtime allocates, but the C
+/// library may where it is asked for something the first time: thread-local storage of a library
+/// that was loaded with `dlopen`, `atexit` beyond 32 functions, the value of a POSIX key beyond the
+/// 32nd, `pthread_create` (a [writer thread](crate::Config::writer_thread)). Called from outside of
+/// the allocator, at the start of the program and of each thread, this makes the first event free
+/// of it; [`control::of`](crate::control::of) with the `CONTROL` of a registry also begins the
+/// stream and starts the writer thread, if the environment says so.
+pub fn prepare() {
+    let entry = Entry::new();
+    if registration::prepare_only(&entry) {
+        thread::make_known(&entry);
+    }
+}
+
 /// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched
 /// off costs its load, test and branch, and little code.
 #[inline(never)]
 pub fn record<E: Event>(event: E) {
     let size = event.size();
-    let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND);
+    let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND_PLACE);
     let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };
     // The room says enough of the size of an event without a string: it is less than any block.
     let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
@@ -59,13 +76,21 @@ const fn has_string<E: Event>() -> bool {
 struct Request {
     control: &'static Control,
     kind: u8,
+    /// The place of the kind among those of the registry.
+    place: u8,
     code: u16,
     size: usize,
 }
 
 impl Request {
     fn of<E: Event>(event: &E) -> Request {
-        Request { control: E::control(), kind: E::KIND, code: E::CODE, size: event.size() }
+        Request {
+            control: E::control(),
+            kind: E::KIND,
+            place: E::KIND_PLACE,
+            code: E::CODE,
+            size: event.size(),
+        }
     }
 }
 
@@ -80,19 +105,50 @@ fn record_without_ring<E: Event>(event: &E) {
 }
 
 /// Records an event for which the block has no room, or whose ticks are too far from its base, or
-/// are no counter's.
+/// are no counter's: those are as quick as the system's clock, with no entry.
 #[cold]
 #[inline(never)]
 fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
+    let size = event.size();
+    if size <= EVENT_SIZE_MAX
+        && let Some(mut claim) = ring.block().claim(size)
+        && let Some(delta) = ring.delta_by_system()
+    {
+        claim.put_header(E::CODE, delta);
+        event.encode(&mut claim);
+        claim.publish();
+        return thread::put(slot, ring);
+    }
     let entry = Entry::new();
-    record_slowly(&entry, ring, &Request::of(event), &|claim| event.encode(claim));
-    thread::put(slot, ring);
+    record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
+}
+
+/// A ring that is out of its slot, on the slow path: back when dropped, for a plinth may panic.
+struct Taken {
+    slot: usize,
+    ring: &'static Ring,
+    /// Whether what became of the event is known: recorded, or counted.
+    settled: bool,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.ring.counts.discard(Cause::Full, 1);
+        }
+        thread::put(self.slot, self.ring);
+    }
 }
 
 fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     let entry = Entry::new();
+    let is_first = request.control.slot().load(Ordering::Acquire) == 0;
     let registered = registration::register(&entry, request.control);
-    let slot = request.control.slot().load(Ordering::Acquire) as usize + usize::from(request.kind);
+    // The masks that it now has may leave this kind out.
+    if is_first && !request.control.is_recorded(1 << request.kind) {
+        return;
+    }
+    let slot = registration::slot_of(request.control, request.kind, request.place);
     if !registered {
         let cause = if entry.is_nested() { Cause::Nested } else { Cause::Full };
         losses::discard_unhoused(slot, cause, 1);
@@ -102,23 +158,31 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     // there.
     let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
-        record_slowly(&entry, ring, request, encode);
-        thread::put(slot, ring);
+        record_and_put_back(&entry, slot, ring, request, encode);
     }
+}
+
+fn record_and_put_back(
+    entry: &Entry,
+    slot: usize,
+    ring: &'static Ring,
+    request: &Request,
+    encode: Encode<'_>,
+) {
+    let mut taken = Taken { slot, ring, settled: false };
+    record_slowly(entry, ring, request, encode);
+    taken.settled = true;
 }
 
 /// Records into a ring that is taken, going to its next block if need be.
 fn record_slowly(entry: &Entry, ring: &Ring, request: &Request, encode: Encode<'_>) {
     let size = request.size;
     if size > EVENT_SIZE_MAX || size > block_size() - BLOCK_HEADER_SIZE {
-        return ring.counts.discard(Cause::Large, 1);
-    }
-    if put_event(ring, request.code, size, encode) {
-        return;
-    }
-    // The new block's base are these ticks, so that the event needs no base record there.
-    if !(ring.advance(entry, clock::ticks(), thread::index())
-        && put_event(ring, request.code, size, encode))
+        ring.counts.discard(Cause::Large, 1);
+    } else if !(put_event(ring, request.code, size, encode)
+        // The new block's base are these ticks, so that the event needs no base record there.
+        || ring.advance(entry, clock::ticks(), thread::index())
+            && put_event(ring, request.code, size, encode))
     {
         ring.counts.discard(Cause::Full, 1);
     }
@@ -228,7 +292,8 @@ mod tests {
         let per_block = ((block_size() - BLOCK_HEADER_SIZE) / SIZE) as u64;
         let count = 3 * per_block + 5;
         for index in 0..count {
-            let request = Request { control: &store::CONTROL, kind: 0, code: CODE, size: SIZE };
+            let control = &store::CONTROL;
+            let request = Request { control, kind: 0, place: 0, code: CODE, size: SIZE };
             record_slowly(&entry, ring, &request, &|claim| claim.put_u64(8, index));
         }
         let header = ring.block().header();

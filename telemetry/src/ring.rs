@@ -17,7 +17,7 @@ use crate::memory::{Block, Blocks, Custody, Link};
 use crate::outlet::{Outlet, Progress};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
-use crate::{clock, identity, memory, writer};
+use crate::{clock, identity, intern, memory, writer};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
@@ -35,7 +35,7 @@ pub(crate) struct Identity {
 /// What only the holder of a ring's lock may do and know.
 struct HandOver {
     custody: Custody,
-    progress: [Progress; BLOCK_COUNT_MAX],
+    progress: &'static mut [Progress; BLOCK_COUNT_MAX],
     /// The sum of the counts that the stream was told last.
     told: u64,
 }
@@ -74,7 +74,7 @@ impl Ring {
         ticks: u64,
     ) -> Option<&'static Ring> {
         let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
-        let ring = memory::place(Ring {
+        let ring = memory::place_with(|progress: &'static mut [Progress; BLOCK_COUNT_MAX]| Ring {
             block: memory::BlockLink::new(blocks.get(0)),
             base: AtomicU64::new(0),
             clock: clock::source(),
@@ -86,11 +86,7 @@ impl Ring {
             done: AtomicU64::new(0),
             owner: AtomicU32::new(thread),
             next: Link::none(),
-            hand_over: Locked::new(HandOver {
-                custody: Custody::new(),
-                progress: [Progress::NONE; BLOCK_COUNT_MAX],
-                told: 0,
-            }),
+            hand_over: Locked::new(HandOver { custody: Custody::new(), progress, told: 0 }),
         })?;
         ring.begin(0, 0, ticks, thread);
         Some(ring)
@@ -108,6 +104,12 @@ impl Ring {
     pub(crate) fn delta(&self) -> Option<u32> {
         let ticks = clock::counter_ticks(self.clock)?;
         u32::try_from(ticks.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()
+    }
+
+    /// The same if it is the system's clock that says them.
+    pub(crate) fn delta_by_system(&self) -> Option<u32> {
+        let ticks = clock::system_ticks(self.clock)?;
+        u32::try_from(ticks.wrapping_sub(self.base())).ok()
     }
 
     /// The base in force.
@@ -210,8 +212,9 @@ impl Ring {
     fn send_oldest(&self, entry: &Entry, hand_over: &mut HandOver) -> bool {
         let oldest = self.done.load(Ordering::Relaxed);
         let mut progress = *hand_over.progress(self, oldest);
-        let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };
+        let outlet = self.outlet(entry, &hand_over.custody);
         let told = self.counts.sum();
+        intern::bring_news(entry);
         if !outlet.send(self.blocks.get(oldest), &mut progress) {
             return false;
         }
@@ -219,6 +222,11 @@ impl Ring {
         *hand_over.progress(self, oldest) = progress;
         self.done.store(oldest + 1, Ordering::Release);
         true
+    }
+
+    /// The way out of its blocks. What the host does not take makes way all the same.
+    fn outlet<'a>(&'a self, entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
+        Outlet { entry, custody, counts: &self.counts, keeps: false }
     }
 
     /// Sends the blocks that wait for it. For the writer thread; false if there were none.
@@ -258,11 +266,21 @@ impl Ring {
         if progress.missing_of(block) == 0 && told == hand_over.told {
             return;
         }
-        let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };
+        let outlet = self.outlet(entry, &hand_over.custody);
         if outlet.send_part(block, &mut progress) {
             *hand_over.progress(self, head) = progress;
             hand_over.told = told;
         }
+    }
+
+    /// Whether somebody has its lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.hand_over.is_busy()
+    }
+
+    /// Waits for whoever is writing its blocks.
+    pub(crate) fn wait(&self, entry: &Entry) {
+        drop(self.hand_over.lock(entry));
     }
 
     /// Its counts.

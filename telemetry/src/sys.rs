@@ -8,11 +8,24 @@
 //! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
+use crate::sync::Locked;
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// An error number of the operating system.
 pub(crate) type Errno = i32;
+
+/// The calls that take files of more than 2 GiB on machines of 32 bits as well.
+#[cfg(target_os = "linux")]
+mod files {
+    pub(super) use libc::{
+        RLIM64_INFINITY as RLIM_INFINITY, fstat64 as fstat, ftruncate64 as ftruncate,
+        getrlimit64 as getrlimit, off64_t as off_t, open64 as open, pwrite64 as pwrite,
+        rlimit64 as rlimit, stat64 as stat,
+    };
+}
+#[cfg(not(target_os = "linux"))]
+use libc as files;
 
 /// The error of the last call.
 fn errno() -> Errno {
@@ -23,19 +36,16 @@ fn errno() -> Errno {
     return std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
 }
 
-/// Copies the text of an environment variable; what does not fit is cut. `None` if it is not set.
-pub(crate) fn environment<'a>(name: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]> {
-    // SAFETY: `name` ends with a NUL. The result is read before anything else is called.
+/// Gives the text of an environment variable, where it lies; `None` if it is not set. `read` may
+/// call nothing that changes the environment.
+pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
+    // SAFETY: `name` ends with a NUL. The text stays while nobody changes the environment, which is
+    // forbidden beside whatever may read it: `set_var` is unsafe, and says so.
     let value = unsafe {
         let value = libc::getenv(name.as_ptr());
-        if value.is_null() {
-            return None;
-        }
-        CStr::from_ptr(value).to_bytes()
+        if value.is_null() { None } else { Some(CStr::from_ptr(value).to_bytes()) }
     };
-    let size = value.len().min(text.len());
-    text[..size].copy_from_slice(&value[..size]);
-    Some(&text[..size])
+    read(value)
 }
 
 /// Writes to standard error, as much as it takes.
@@ -50,21 +60,58 @@ pub(crate) fn error_text(errno: Errno, text: &mut [u8; 128]) -> &[u8] {
     CStr::from_bytes_until_nul(text).map_or(b"unknown error", CStr::to_bytes)
 }
 
-/// Creates a file, or truncates it.
-pub(crate) fn create_file(path: &CStr) -> Result<c_int, Errno> {
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOCTTY;
+/// Opens a file to write, created if there is none. What it holds stays.
+pub(crate) fn open_file(path: &CStr) -> Result<c_int, Errno> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;
     let mode: libc::c_uint = 0o666;
     // SAFETY: `path` ends with a NUL.
-    retry(|| unsafe { libc::open(path.as_ptr(), flags, mode) } as isize).map(|file| file as c_int)
+    retry(|| unsafe { files::open(path.as_ptr(), flags, mode) } as isize).map(|file| file as c_int)
+}
+
+/// Claims a file for this process until it ends or leaves the file; false if another one has it. A
+/// file system without locks lets everybody have it.
+pub(crate) fn claim_file(file: c_int) -> bool {
+    // SAFETY: the call touches no memory.
+    let result = retry(|| unsafe { libc::flock(file, libc::LOCK_EX | libc::LOCK_NB) } as isize);
+    result != Err(libc::EWOULDBLOCK)
+}
+
+/// Takes away what a file holds.
+pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
+    // SAFETY: the call touches no memory.
+    retry(|| unsafe { files::ftruncate(file, 0) } as isize).map(drop)
+}
+
+/// Leaves a file to the process that it is shared with. Its number stays in use, for nothing, so
+/// that what was interrupted in a write cannot hit another file.
+pub(crate) fn leave_file(file: c_int) {
+    let flags = libc::O_WRONLY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a NUL; the numbers are this process's own.
+    unsafe {
+        let nothing = libc::open(c"/dev/null".as_ptr(), flags);
+        if nothing >= 0 {
+            libc::dup2(nothing, file);
+            libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
+            libc::close(nothing);
+        }
+    }
 }
 
 /// Whether it is a regular file, which can be written at any place.
 pub(crate) fn is_regular(file: c_int) -> bool {
     // SAFETY: a stat is plain integers; the call fills one that lives through it.
     unsafe {
-        let mut stat: libc::stat = core::mem::zeroed();
-        libc::fstat(file, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
+        let mut stat: files::stat = core::mem::zeroed();
+        files::fstat(file, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
     }
+}
+
+/// The greatest size that this process may give a file.
+pub(crate) fn file_size_max() -> u64 {
+    let mut limit = files::rlimit { rlim_cur: files::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: fills a structure that lives through the call.
+    unsafe { files::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    if limit.rlim_cur == files::RLIM_INFINITY { u64::MAX } else { limit.rlim_cur }
 }
 
 /// Writes all bytes at the end of what was written, or says how many were and why no more.
@@ -75,12 +122,45 @@ pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)>
     })
 }
 
+/// The same, and no SIGPIPE comes of it where nobody reads any more: it is blocked meanwhile, and
+/// taken away if it was not there before.
+pub(crate) fn write_all_in_peace(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)> {
+    // SAFETY: every set is filled by its own call before it is used, and lives through the calls.
+    unsafe {
+        let is_pending = || {
+            let mut pending: libc::sigset_t = core::mem::zeroed();
+            libc::sigpending(&mut pending);
+            libc::sigismember(&pending, libc::SIGPIPE) == 1
+        };
+        if is_pending() {
+            // It is blocked already, and another one adds nothing.
+            return write_all(file, bytes);
+        }
+        let mut pipe: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigemptyset(&mut pipe);
+        libc::sigaddset(&mut pipe, libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before);
+        let result = write_all(file, bytes);
+        if matches!(result, Err((_, libc::EPIPE))) && is_pending() {
+            let mut signal = 0;
+            libc::sigwait(&pipe, &mut signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        result
+    }
+}
+
 /// Writes all bytes at `offset`, or says how many were written and why no more.
 pub(crate) fn write_all_at(file: c_int, bytes: &[u8], offset: u64) -> Result<(), (usize, Errno)> {
+    let end = offset.checked_add(bytes.len() as u64);
+    if end.is_none_or(|end| files::off_t::try_from(end).is_err()) {
+        return Err((0, libc::EFBIG));
+    }
     put_all(bytes, |rest, done| {
-        let place = (offset + done as u64) as libc::off_t;
+        let place = (offset + done as u64) as files::off_t;
         // SAFETY: reads the bytes of a slice.
-        unsafe { libc::pwrite(file, rest.as_ptr().cast(), rest.len(), place) }
+        unsafe { files::pwrite(file, rest.as_ptr().cast(), rest.len(), place) }
     })
 }
 
@@ -151,9 +231,14 @@ pub(crate) fn host_name(name: &mut [u8; 64]) {
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
 }
 
+/// The longest path of a program that is looked at, in bytes.
+const PROGRAM_PATH_SIZE_MAX: usize = 4096;
+/// Where the path of the program is put, since a stack may be small.
+static PROGRAM_PATH: Locked<[u8; PROGRAM_PATH_SIZE_MAX]> = Locked::new([0; PROGRAM_PATH_SIZE_MAX]);
+
 /// The file name of the program, as much as fits.
 pub(crate) fn program_name(name: &mut [u8; 128]) {
-    let mut path = [0u8; 4096];
+    let Some(mut path) = PROGRAM_PATH.lock_waiting() else { return };
     // SAFETY: `path` of the call ends with a NUL; at most `len` bytes are written.
     let size = unsafe {
         let link = c"/proc/self/exe".as_ptr();
@@ -285,9 +370,24 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_not_set_is_none() {
-        assert_eq!(environment(c"TELEMETRY_NO_SUCH_VARIABLE", &mut [0; 8]), None);
-        let mut text = [0; 2];
-        assert_eq!(environment(c"PATH", &mut text).map(<[u8]>::len), Some(2), "cut");
+        let size = |value: Option<&[u8]>| value.map(<[u8]>::len);
+        assert_eq!(with_environment(c"TELEMETRY_NO_SUCH_VARIABLE", size), None);
+        assert_eq!(
+            with_environment(c"PATH", size),
+            std::env::var_os("PATH").map(|path| path.len())
+        );
+    }
+
+    #[test]
+    fn a_place_that_no_file_has_is_refused() {
+        let nothing = open_file(c"/dev/null").expect("there is one");
+        for offset in [u64::MAX, i64::MAX as u64, files::off_t::MAX as u64 + 1] {
+            assert_eq!(write_all_at(nothing, b"x", offset), Err((0, libc::EFBIG)), "{offset}");
+        }
+        let last = files::off_t::MAX as u64 - 1;
+        assert!(last > u64::from(u32::MAX) || cfg!(not(target_os = "linux")), "large files");
+        assert_eq!(write_all_at(nothing, b"x", last), Ok(()));
+        close(nothing);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::memory::{Link, OwnLink};
 use crate::ring::{Identity, Ring};
 use crate::sync::Entry;
 use crate::sys::{self, ThreadEnd};
-use crate::{clock, config, intern, memory, registration, writer};
+use crate::{clock, config, flush, intern, memory, registration, writer};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
@@ -50,7 +50,7 @@ thread_local! {
 /// A thread that records.
 pub(crate) struct Thread {
     /// Its rings, by slot.
-    rings: [Link<Ring>; SLOT_COUNT],
+    rings: &'static [Link<Ring>; SLOT_COUNT],
     /// Whether a thread has it.
     used: AtomicBool,
     next: Link<Thread>,
@@ -152,6 +152,14 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> 
     ring
 }
 
+/// Makes this thread known, unless it is or that must wait.
+pub(crate) fn make_known(entry: &Entry) {
+    if !entry.is_nested() && LOCAL.with(|local| local.thread.get().is_none()) {
+        // Where there is no memory now there may be some at its first event.
+        let _ = enrol(entry);
+    }
+}
+
 /// Makes this thread known.
 fn enrol(entry: &Entry) -> Option<&'static Thread> {
     let thread = reuse().or_else(make_thread)?;
@@ -164,6 +172,7 @@ fn enrol(entry: &Entry) -> Option<&'static Thread> {
         new
     });
     END.expect();
+    flush::expect_exit_again();
     if new {
         let mut name = [0; 64];
         let name = sys::thread_name(&mut name);
@@ -184,8 +193,8 @@ fn reuse() -> Option<&'static Thread> {
 }
 
 fn make_thread() -> Option<&'static Thread> {
-    let thread = memory::place(Thread {
-        rings: [const { Link::none() }; SLOT_COUNT],
+    let thread = memory::place_with(|rings: &'static mut [Link<Ring>; SLOT_COUNT]| Thread {
+        rings,
         used: AtomicBool::new(true),
         next: Link::none(),
     })?;
@@ -248,20 +257,24 @@ pub(crate) fn each_ring(
     None
 }
 
-/// The end of this thread: what it recorded goes out, and its rings are free for others. If a later
-/// destructor records again, the thread is made known anew, with the same index.
+/// The end of this thread.
 extern "C" fn end(_: *mut c_void) {
-    let entry = Entry::new();
+    leave(&Entry::new());
+}
+
+/// What this thread recorded goes out, and its rings are free for others. If it records again (in a
+/// later destructor, or a function called at exit), it is made known anew, with the same index.
+pub(crate) fn leave(entry: &Entry) {
     let Some(thread) = LOCAL.with(|local| local.thread.get()) else { return };
     for (slot, link) in thread.rings.iter().enumerate().skip(SLOT_FIRST) {
         let Some(ring) = link.get() else { continue };
         LOCAL.with(|local| local.slots[slot].set(None));
-        ring.flush(&entry);
+        ring.flush(entry);
         link.set(None);
         free(slot, ring);
     }
     LOCAL.with(|local| local.thread.set(None));
     thread.used.store(false, Ordering::Release);
-    intern::flush(&entry);
-    crate::flush::write_parts(&entry);
+    intern::flush(entry);
+    flush::write_parts(entry);
 }

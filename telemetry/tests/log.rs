@@ -129,7 +129,7 @@ fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
         (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
         assert!(!std::path::Path::new("mpsio.log").exists(), "nothing is output");
-        control::set(Kinds::Object);
+        control::set_output_everywhere(Kinds::Object);
         (1000..1010usize).for_each(|index| event!(Three, 0usize, index, index));
     }) else {
         return;
@@ -142,6 +142,34 @@ fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
     let changes = stream.store(0xFF05);
     assert_eq!(changes.len(), 1, ".store.control");
     assert_eq!(common::u32_at(&changes[0].bytes, 20), 1 << 5, "outputLow");
+}
+
+/// What was recorded while a kind was output is in the log, also when it is no more.
+#[test]
+fn output_that_is_switched_off_takes_nothing_back() {
+    let test = "output_that_is_switched_off_takes_nothing_back";
+    let environment = [("MPS_TELEMETRY_BLOCK_SIZE", "4096"), ("MPS_TELEMETRY_WRITER", "thread")];
+    let Some(ran) = ran(test, &environment, || {
+        control::set_output_everywhere(Kinds::Object | Kinds::Pool | Kinds::Seg);
+        for index in 0..1000usize {
+            event!(Three, 0usize, index, index);
+            event!(Pooled, index);
+        }
+        control::of(&CONTROL).reset_output(Kinds::Pool);
+        control::reset_output_everywhere(Kinds::Object | Kinds::Pool);
+        // They are in the log now, whatever becomes of the program and of the rings.
+        std::fs::copy("mpsio.log", "then.log").unwrap();
+        for index in 1000..9000usize {
+            event!(Three, 0usize, index, index);
+            event!(Pooled, index);
+        }
+    }) else {
+        return;
+    };
+    for stream in [common::read(&ran.file("then.log")), ran.stream()] {
+        assert_eq!(stream.words(1, 1), (0..1000).collect::<Vec<_>>());
+        assert_eq!(stream.words(5, 0), (0..1000).collect::<Vec<_>>());
+    }
 }
 
 /// `.store.intern`, `.store.label`, `.store.thread`, `.store.before`, `.store.thread0`
@@ -288,7 +316,7 @@ fn a_registry_that_comes_late_stands_before_its_events() {
         control::of(&late::CONTROL).set_output(telemetry::Kinds::Seg);
         assert_eq!(control::of(&late::CONTROL).output(), 1 << 5 | 1 << 3);
         assert_eq!(control::of(&CONTROL).output(), 1 << 5);
-        assert_eq!(control::get(), 1 << 5 | 1 << 3);
+        assert_eq!(control::output_everywhere(), 1 << 5 | 1 << 3);
     }) else {
         return;
     };

@@ -59,7 +59,7 @@ fn record_and_flush() {
         event!(Sorts { p, b: false, u: 0u32, d: 0.0f64, w: index, a: 0usize, s: "a string" });
     }
     telemetry::flush();
-    control::reset(Kinds::User);
+    control::reset_output_everywhere(Kinds::User);
     event!(Three, 1usize, 0usize, 0usize);
     control::of(&CONTROL).reset_recorded(Kinds::Object);
     event!(Three, 2usize, 0usize, 0usize);
@@ -75,6 +75,8 @@ fn recording_calls_the_system_for_blocks_alone() {
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         event!(Three, 0usize, 0usize, 0usize);
         event!(Pooled, 0usize);
+        // The name of the thread would go out before the first block.
+        telemetry::flush();
         mark("BEGIN");
         for index in 0..500_000usize {
             event!(Three, 0usize, index, index);

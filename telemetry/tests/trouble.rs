@@ -3,6 +3,7 @@
 mod common;
 
 use common::{CONTROL, Kinds, Pooled, Three, ran};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use telemetry::{control, event};
 
@@ -57,10 +58,27 @@ fn names_of_no_kind_are_said_once_with_those_there_are() {
         return;
     };
     let kinds = "there are: Arena Pool Trace Seg Ref Object User, or `all`";
-    let unknown =
-        |word| format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}`; {kinds}");
+    let unknown = |word| {
+        format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; {kinds}")
+    };
     assert_eq!(ran.said(), [unknown("Nonsense"), unknown("09")]);
     assert_eq!(ran.stream().of(5).len(), 10, "the known ones count");
+}
+
+/// What is said of a registry that comes later is true when it is said, and is said once.
+#[test]
+fn a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist() {
+    let test = "a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Last")], || {
+        event!(Pooled, 1usize);
+        wide::record_all();
+    }) else {
+        return;
+    };
+    let of_kinds: Vec<_> = ran.said().into_iter().filter(|line| line.contains("kind `")).collect();
+    assert_eq!(of_kinds.len(), 1, "{of_kinds:?}");
+    assert!(of_kinds[0].contains("there is no kind `Last` so far; there are: Arena "));
+    assert_ne!(ran.stream().told.len(), 0, "its registry was output");
 }
 
 #[test]
@@ -74,6 +92,36 @@ fn the_log_is_called_what_the_environment_says() {
     let name = entry.file_name().into_string().unwrap();
     let pid = common::u64_at(&ran.file(&name), 80);
     assert_eq!(name, format!("100%-{pid}.io"));
+}
+
+/// What is beyond the longest name of a file is the system's to refuse, even where `%p` would be cut.
+#[test]
+fn a_name_that_is_too_long_is_said_by_its_beginning() {
+    let test = "a_name_that_is_too_long_is_said_by_its_beginning";
+    for size in [5000, 4097] {
+        let name = format!("{}%p", "folder/".repeat(size).split_at(size - 2).0);
+        let environment = [OBJECT, ("MPS_TELEMETRY_FILENAME", &name)];
+        let Some(ran) = ran(test, &environment, || event!(Three, 0usize, 0usize, 0usize)) else {
+            return;
+        };
+        let said = ran.said();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("telemetry: cannot create folder/folder/"), "{said:?}");
+        assert!(said[0].contains("…: File name too long; "), "{said:?}");
+    }
+}
+
+/// The control variable is read to its end, however long it is.
+#[test]
+fn a_long_control_variable_is_not_cut() {
+    let test = "a_long_control_variable_is_not_cut";
+    let control = format!("{}Object", " ".repeat(4094));
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", &control)], || {
+        event!(Three, 0usize, 0usize, 0usize);
+    }) else {
+        return;
+    };
+    assert_eq!((ran.stream().of(1).len(), ran.said().len()), (1, 0));
 }
 
 /// Signals that came, and what their handlers asked for.
@@ -132,7 +180,10 @@ fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
     let signals: u64 = String::from_utf8(ran.file("signals")).unwrap().parse().unwrap();
     let stream = ran.stream();
     let (object, pool) = (stream.told_of(5), stream.told_of(1));
-    let unhoused: u64 = stream.store(0xFF04).iter().map(|event| event.word(2)).sum();
+    // Each is a total so far: the last one of a kind and cause counts.
+    let told = stream.store(0xFF04).into_iter();
+    let totals = told.map(|event| ((event.word(0), event.word(1) as u32), event.word(2)));
+    let unhoused: u64 = totals.collect::<BTreeMap<_, _>>().into_values().sum();
     let three = stream.of(1).len() as u64;
     let requested = three + u64::from(object.nested + object.full) + stream.of(5).len() as u64;
     let requested = requested + u64::from(pool.nested + pool.full) + unhoused;
@@ -142,6 +193,56 @@ fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
     // The interrupted code lost nothing.
     let own = stream.of(1).iter().filter(|event| event.word(0) == 0).count() as u64;
     assert_eq!(own + u64::from(object.full), COUNT as u64);
+}
+
+/// There is no stream to be left to the parent: each may have its own.
+#[test]
+#[expect(unsafe_code, reason = "fork")]
+fn a_child_that_is_forked_before_there_is_a_stream_may_have_one() {
+    let test = "a_child_that_is_forked_before_there_is_a_stream_may_have_one";
+    let each = ("MPS_TELEMETRY_FILENAME", "%p.log");
+    let Some(ran) = ran(test, &[each, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
+        (0..10usize).for_each(|index| event!(Three, 1usize, index, index));
+        // SAFETY: the child calls nothing but the runtime, and exits.
+        let child = unsafe { libc::fork() };
+        let who = if child == 0 { 2usize } else { 3 };
+        control::set_output_everywhere(Kinds::Object);
+        // The child has threads as well, and these wait for one another.
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..1000usize).for_each(|index| event!(Pooled, index)));
+            (10..1000usize).for_each(|index| event!(Three, who, index, index));
+            control::set_output_everywhere(Kinds::Pool);
+        });
+        if child == 0 {
+            // SAFETY: ends the child alone.
+            unsafe { libc::exit(0) };
+        }
+        let mut status = 1;
+        // SAFETY: waits for the child, and writes to `status`.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0);
+        std::fs::write("child", child.to_string()).unwrap();
+    }) else {
+        return;
+    };
+    assert_eq!(ran.said(), Vec::<&str>::new());
+    let child = String::from_utf8(ran.file("child")).unwrap();
+    let mut identities = std::collections::BTreeSet::new();
+    for file in std::fs::read_dir(ran.folder.path()).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let Some(pid) = name.strip_suffix(".log") else { continue };
+        let log = ran.file(&name);
+        assert_eq!(common::u64_at(&log, 80).to_string(), pid);
+        assert_eq!(log[64..80], [0; 16], "no stream is its parent");
+        let stream = common::read(&log);
+        // What was recorded before the fork is in the memory of both.
+        assert_eq!(stream.words(1, 1), (0..1000).collect::<Vec<_>>());
+        let who = if pid == child { 2 } else { 3 };
+        assert!(stream.words(1, 0)[10..].iter().all(|each| *each == who));
+        assert!(stream.ended);
+        identities.insert(log[32..48].to_vec());
+    }
+    assert_eq!(identities.len(), 2, ".header.uuid");
 }
 
 /// A forked child leaves its parent's log alone.
@@ -156,7 +257,7 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
             let child = libc::fork();
             if child == 0 {
                 (0..1000usize).for_each(|index| event!(Three, 2usize, index, index));
-                control::set(Kinds::Object);
+                control::set_output_everywhere(Kinds::Object);
                 (0..1000usize).for_each(|index| event!(Three, 3usize, index, index));
                 telemetry::flush();
                 libc::exit(0);
@@ -175,47 +276,97 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
     assert_eq!((stream.holes, stream.again), (0, 0));
 }
 
-/// A registry of kinds 0 to 63 takes 64 slots: eight do not fit, and the eighth's events are
-/// counted.
+/// Kinds that are many: six such registries fit beside that of the tests, the other two do not.
+/// Their events are counted by registry and kind, which the store says.
 #[test]
 fn events_of_a_registry_for_which_there_is_no_room_are_counted() {
     let test = "events_of_a_registry_for_which_there_is_no_room_are_counted";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
         event!(Pooled, 1usize);
         wide::record_all();
+        wide::record_all();
         let losses = telemetry::losses();
-        assert_eq!((losses.requested, losses.recorded, losses.full), (9, 7, 2), "{losses:?}");
+        assert_eq!((losses.requested, losses.recorded, losses.full), (17, 13, 4), "{losses:?}");
+        for control in [&wide::g::CONTROL, &wide::h::CONTROL] {
+            assert_eq!(telemetry::losses_of(control, 1u64 << 63).full, 2);
+            assert_eq!(telemetry::losses_of(control, u64::MAX >> 1).requested, 0);
+        }
     }) else {
         return;
     };
-    let told = ran.stream();
-    let told = told.store(0xFF04);
-    assert_eq!(told.len(), 1, ".store.discarded");
-    assert_eq!(told[0].word(2), 2);
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("telemetry: no room for registry `g`: "), "{said:?}");
+    let stream = ran.stream();
+    // `.store.discarded`: registry and kind in one word, cause, count
+    let mut told = stream.store(0xFF04);
+    told.sort_by_key(|event| common::u32_at(&event.bytes, 8));
+    assert_eq!(told.len(), 2);
+    for (told, name) in told.iter().zip(["g", "h"]) {
+        let registry = &stream.registries[&(common::u32_at(&told.bytes, 8) as u16)];
+        assert_eq!(registry[28..31], [1, 0, name.as_bytes()[0]], "the name, after its size");
+        assert_eq!((common::u32_at(&told.bytes, 12), told.word(2)), (63, 2));
+    }
+}
+
+/// A registry takes a slot for each kind that it has, whatever their indexes.
+#[test]
+fn kinds_with_high_indexes_take_no_more_room() {
+    let test = "kinds_with_high_indexes_take_no_more_room";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Last")], || {
+        sparse::record_all();
+        let losses = telemetry::losses_of(&sparse::a::CONTROL, sparse::a::Kinds::Last);
+        assert_eq!((losses.requested, losses.recorded), (1, 1));
+        let losses = telemetry::losses();
+        assert_eq!((losses.requested, losses.recorded, losses.full), (8, 8, 0), "{losses:?}");
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    let last = stream.events.values().filter(|event| event.kind == 63 && event.registry != 0);
+    assert_eq!(last.count(), 8);
+}
+
+macro_rules! registries {
+    (@all $kinds:tt $($name:ident $text:literal)*) => {
+        $(registries! { @one $kinds $name $text })*
+        pub(crate) fn record_all() {
+            $(telemetry::event!($name::Wide, 1usize);)*
+        }
+    };
+    (@one [$($kind:ident = $index:literal)*] $name:ident $text:literal) => {
+        pub(crate) mod $name {
+            telemetry::events! {
+                /// Registries of one shape.
+                registry $text version(1, 0, 0);
+                kinds {
+                    $(
+                        /// A kind.
+                        $kind = $index,
+                    )*
+                }
+                /// An event.
+                Wide(0x0001, always, Last) {
+                    /// which
+                    index: W,
+                }
+            }
+        }
+    };
+}
+
+mod sparse {
+    registries! { @all [First = 0 Last = 63] a "a" b "b" c "c" d "d" e "e" f "f" g "g" h "h" }
 }
 
 mod wide {
-    macro_rules! wide {
-        ($($name:ident)*) => {
-            $(mod $name {
-                telemetry::events! {
-                    /// Wide.
-                    registry "wide" version(1, 0, 0);
-                    kinds {
-                        /// The last that there can be.
-                        Last = 63,
-                    }
-                    /// An event.
-                    Wide(0x0001, always, Last) {
-                        /// which
-                        index: W,
-                    }
-                }
-            })*
-            pub(crate) fn record_all() {
-                $(telemetry::event!($name::Wide, 1usize);)*
-            }
-        };
+    registries! {
+        @all [A = 0 B = 1 C = 2 D = 3 E = 4 F = 5 G = 6 H = 7 I = 8 J = 9 K = 10 L = 11 M = 12 N = 13
+         O = 14 P = 15 Q = 16 R = 17 S = 18 T = 19 U = 20 V = 21 W = 22 X = 23 Y = 24 Z = 25
+         Aa = 26 Ab = 27 Ac = 28 Ad = 29 Ae = 30 Af = 31 Ag = 32 Ah = 33 Ai = 34 Aj = 35 Ak = 36
+         Al = 37 Am = 38 An = 39 Ao = 40 Ap = 41 Aq = 42 Ar = 43 As = 44 At = 45 Au = 46 Av = 47
+         Aw = 48 Ax = 49 Ay = 50 Az = 51 Ba = 52 Bb = 53 Bc = 54 Bd = 55 Be = 56 Bf = 57 Bg = 58
+         Bh = 59 Bi = 60 Bj = 61 Bk = 62 Last = 63]
+        a "a" b "b" c "c" d "d" e "e" f "f" g "g" h "h"
     }
-    wide! { a b c d e f g h }
 }

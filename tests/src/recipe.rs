@@ -51,7 +51,7 @@ pub const TYPES: &[EventType] = &[
 /// The kinds of those streams.
 pub const KINDS: &[&str] = &["Arena", "Pool", "Trace"];
 
-/// What [`write`] is to write.
+/// What [`write()`] is to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe {
     /// Decides everything else.

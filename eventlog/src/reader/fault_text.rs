@@ -107,13 +107,13 @@ fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f,
             "written by telemetry version {found} of the Memory Pool System, and the \
              registry at hand is of {known}: events are given by code only; to read them, \
-             hand over eventdef.h of version {found}"
+             hand over eventdef.h of version {found} (eventcnv --eventdef)"
         ),
         MpsVersion { found: None, known } => write!(
             f,
             "the events do not fit telemetry version {known} of the Memory Pool System, and \
              the log does not say which version wrote it: they are given by code only; to \
-             read them, hand over that version's eventdef.h"
+             read them, hand over that version's eventdef.h (eventcnv --eventdef)"
         ),
         MpsPlatform { used, others } => write!(
             f,

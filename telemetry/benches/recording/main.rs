@@ -113,7 +113,7 @@ fn give_threads((ours, floors): ([f64; 2], [f64; 2]), name: &str) {
 }
 
 fn measure_memory() {
-    control::reset_recorded(Kinds::User);
+    control::reset_recorded_everywhere(Kinds::User);
     floor::begin(None);
     give(in_turn(|| run(quiet), || run(floor::off)), "off", "ns");
     give(in_turn(|| run(three), || run(floor::memory)), "memory", "ns");

@@ -13,42 +13,52 @@ use crate::sync::Locked;
 use crate::{report::Text, sys};
 use core::ffi::CStr;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::borrow::Cow;
+use std::ffi::CString;
 
-/// The longest name of a file, in bytes, its NUL included.
+/// The longest name of a file that is looked at, in bytes. Systems take no longer ones.
 pub(crate) const PATH_SIZE_MAX: usize = 4096;
+/// How much of its name is said where something failed, in bytes.
+const PATH_SAID_MAX: usize = 256;
 /// What [`FilePlinth::file`] is before there is a file.
 const NO_FILE: i32 = -1;
 
 /// A stream in a file of the operating system.
 pub struct FilePlinth {
-    path: [u8; PATH_SIZE_MAX],
+    path: Cow<'static, CStr>,
     file: AtomicI32,
     regular: AtomicBool,
+    /// The size that the process may give it: a write beyond would end the program by a signal.
+    size_max: AtomicU64,
     /// Held while a block is appended. True: one was torn, and what would follow could not be read.
     torn: Locked<bool>,
 }
 
 impl FilePlinth {
-    /// A plinth for the file of this name, which is created or truncated when the stream begins;
-    /// `None` if the name is longer than the operating system allows, or holds a NUL.
+    /// A plinth for the file of this name, which is created or emptied when the stream begins, and
+    /// which no other process can make its log until this one ends; `None` if the name holds a NUL.
     pub fn new(path: impl AsRef<[u8]>) -> Option<FilePlinth> {
-        let path = path.as_ref();
-        if path.len() >= PATH_SIZE_MAX || path.contains(&0) {
-            return None;
-        }
-        let mut plinth = FilePlinth {
-            path: [0; PATH_SIZE_MAX],
-            file: AtomicI32::new(NO_FILE),
-            regular: AtomicBool::new(false),
-            torn: Locked::new(false),
-        };
-        plinth.path[..path.len()].copy_from_slice(path);
-        Some(plinth)
+        Some(FilePlinth::named(CString::new(path.as_ref()).ok()?))
     }
 
-    fn name(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.path).unwrap_or_default()
+    /// The same for a name that may be somewhere for ever: without allocating.
+    pub(crate) fn named(path: impl Into<Cow<'static, CStr>>) -> FilePlinth {
+        FilePlinth {
+            path: path.into(),
+            file: AtomicI32::new(NO_FILE),
+            regular: AtomicBool::new(false),
+            size_max: AtomicU64::new(u64::MAX),
+            torn: Locked::new(false),
+        }
+    }
+
+    fn write_at(&self, file: i32, bytes: &[u8], offset: u64) -> Result<(), i32> {
+        let end = offset.saturating_add(bytes.len() as u64);
+        if end > self.size_max.load(Ordering::Relaxed) {
+            return Err(libc::EFBIG);
+        }
+        sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
     }
 
     /// Writes at the end. What is torn there cannot be repaired: nothing more is written then.
@@ -57,7 +67,7 @@ impl FilePlinth {
         if *torn {
             return Err(libc::EIO);
         }
-        sys::write_all(file, bytes).map_err(|(done, errno)| {
+        sys::write_all_in_peace(file, bytes).map_err(|(done, errno)| {
             *torn = done != 0;
             errno
         })
@@ -65,10 +75,21 @@ impl FilePlinth {
 }
 
 impl Plinth for FilePlinth {
+    /// Empties the file only once it is this process's own: another's log is not touched.
     fn create(&self, _: usize) -> Result<(), PlinthError> {
-        let file = sys::create_file(self.name())
-            .map_err(|errno| PlinthError { operation: Operation::Create, errno })?;
-        self.regular.store(sys::is_regular(file), Ordering::Relaxed);
+        let failed = |operation, errno| PlinthError { operation, errno };
+        let file = sys::open_file(&self.path).map_err(|errno| failed(Operation::Create, errno))?;
+        let regular = sys::is_regular(file);
+        if regular {
+            let claimed = if sys::claim_file(file) {
+                sys::empty_file(file).map_err(|errno| failed(Operation::Create, errno))
+            } else {
+                Err(failed(Operation::Claim, libc::EWOULDBLOCK))
+            };
+            claimed.inspect_err(|_| sys::close(file))?;
+        }
+        self.regular.store(regular, Ordering::Relaxed);
+        self.size_max.store(sys::file_size_max(), Ordering::Relaxed);
         let old = self.file.swap(file, Ordering::Release);
         if old != NO_FILE {
             sys::close(old);
@@ -79,7 +100,7 @@ impl Plinth for FilePlinth {
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let file = self.file.load(Ordering::Acquire);
         let result = if self.can_rewrite() {
-            sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
+            self.write_at(file, bytes, offset)
         } else {
             self.append(file, bytes)
         };
@@ -90,8 +111,19 @@ impl Plinth for FilePlinth {
         self.regular.load(Ordering::Relaxed)
     }
 
+    fn leave(&self) {
+        let file = self.file.load(Ordering::Acquire);
+        if file != NO_FILE {
+            sys::leave_file(file);
+        }
+    }
+
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Text(self.name().to_bytes()))
+        let name = self.path.to_bytes();
+        match name.get(..PATH_SAID_MAX) {
+            Some(beginning) if name.len() > PATH_SAID_MAX => write!(f, "{}…", Text(beginning)),
+            _ => write!(f, "{}", Text(name)),
+        }
     }
 }
 

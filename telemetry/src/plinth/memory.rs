@@ -5,13 +5,18 @@
 //!  blocks ──▶ Vec<u8> ──▶ bytes()
 //! ```
 //!
-//! Allocates, so it is not for programs that record inside their allocator.
+//! Allocates, so it is not for programs that record inside their allocator; and holds a lock of the
+//! standard library, so it is not for those whose signal handlers record.
 //! Design: `.sol.plinth` in `design/telemetry.md`.
 
 use super::{Plinth, PlinthError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A stream in memory. Clones share it.
+///
+/// For tests, and for programs that record neither in their allocator nor in signal handlers: it
+/// allocates, and a lock is held while a block is put or [`bytes`](MemoryPlinth::bytes) copies. A
+/// handler that records a full block meanwhile, on the same thread, would wait for ever.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryPlinth {
     bytes: Arc<Mutex<Vec<u8>>>,

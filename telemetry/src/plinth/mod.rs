@@ -12,6 +12,7 @@ mod file;
 mod memory;
 
 pub use file::FilePlinth;
+pub(crate) use file::PATH_SIZE_MAX;
 pub use memory::MemoryPlinth;
 
 use core::fmt;
@@ -25,7 +26,8 @@ pub trait Plinth: Send + Sync {
 
     /// Puts bytes at `offset` from the start of the stream. They are whole blocks, each written
     /// once; where the plinth [can rewrite](Plinth::can_rewrite), also pieces of a block that
-    /// grows: never over what was written.
+    /// grows: never over what was written. What failed may come once more, the same bytes at the
+    /// same offset, perhaps with more after them.
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError>;
 
     /// Whether bytes can be put at any offset, in any order. If not, only whole blocks come, the
@@ -39,6 +41,11 @@ pub trait Plinth: Send + Sync {
     /// The program ends in good order: all was written. Writes may follow nonetheless.
     fn finish(&self) {}
 
+    /// This is a forked child, which leaves the stream to its parent. Called in the child, before
+    /// `fork` returns there, and nothing after it: to give up what the two share. It may call only
+    /// what a signal handler may.
+    fn leave(&self) {}
+
     /// Its name, for the line on standard error that says what failed.
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the log")
@@ -47,9 +54,12 @@ pub trait Plinth: Send + Sync {
 
 /// What the plinth was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Operation {
     /// Beginning the stream.
     Create,
+    /// Making sure that nobody else writes it: somebody does.
+    Claim,
     /// Writing to it.
     Write,
 }
@@ -69,6 +79,7 @@ impl fmt::Display for PlinthError {
         let text = crate::report::Text(crate::sys::error_text(self.errno, &mut text));
         match self.operation {
             Operation::Create => write!(f, "cannot create: {text}"),
+            Operation::Claim => f.write_str("in use by another process"),
             Operation::Write => write!(f, "cannot write: {text}"),
         }
     }

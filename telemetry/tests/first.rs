@@ -1,0 +1,104 @@
+//! The first event: what was decided before it holds for it too, wherever it comes.
+
+mod common;
+
+use common::{CONTROL, Kinds, Three, ran};
+use telemetry::{Config, ConfigError, control, event};
+
+/// SIGSTKSZ; code that is not optimized needs more. The kernel takes 3.3 KiB of it where there are
+/// registers of 512 bits.
+const STACK_SIZE: usize = if cfg!(debug_assertions) { 12 << 10 } else { 8 << 10 };
+
+/// What is switched off before there is a registry is off for its first event.
+#[test]
+fn a_kind_that_is_switched_off_is_off_for_the_first_event() {
+    let test = "a_kind_that_is_switched_off_is_off_for_the_first_event";
+    ran(test, &[], || {
+        control::reset_recorded_everywhere(Kinds::Object);
+        (0..3usize).for_each(|index| event!(Three, 0usize, index, index));
+        assert_eq!(telemetry::losses(), telemetry::Losses::default());
+        control::set_recorded_everywhere(Kinds::Object);
+        event!(Three, 0usize, 0usize, 0usize);
+        assert_eq!(telemetry::losses_of(&CONTROL, Kinds::Object).recorded, 1);
+    });
+}
+
+extern "C" fn record_first(_: i32) {
+    event!(Three, 0usize, 0usize, 0usize);
+}
+
+/// The first event of a process comes in a signal handler with a small stack of its own, below
+/// which there is nothing: registries, the stream, the file, the thread and the ring are all made
+/// there.
+#[test]
+#[expect(unsafe_code, reason = "a signal handler on a stack of its own")]
+fn a_first_event_needs_no_more_than_a_small_stack() {
+    let test = "a_first_event_needs_no_more_than_a_small_stack";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
+        // SAFETY: a mapping of its own, of which the top becomes the handler's stack; the handler
+        // calls nothing but the runtime.
+        unsafe {
+            let none = std::ptr::null_mut();
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let start = libc::mmap(none, 1 << 20, libc::PROT_NONE, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            let stack = start.byte_add(1 << 19);
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            assert_eq!(libc::mprotect(stack, 1 << 19, access), 0);
+            let stack = libc::stack_t { ss_sp: stack, ss_flags: 0, ss_size: STACK_SIZE };
+            assert_eq!(libc::sigaltstack(&stack, std::ptr::null_mut()), 0);
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = record_first as extern "C" fn(i32) as libc::sighandler_t;
+            action.sa_flags = libc::SA_ONSTACK;
+            assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
+            libc::raise(libc::SIGUSR1);
+        }
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().of(1).len(), 1);
+}
+
+/// What the first event of a process and a thread would do is done.
+#[test]
+fn after_prepare_the_first_event_makes_nothing_known() {
+    let test = "after_prepare_the_first_event_makes_nothing_known";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object")], || {
+        let stored = || telemetry::store_losses().recorded;
+        let prepare = || {
+            telemetry::prepare();
+            telemetry::prepare();
+        };
+        prepare();
+        assert_eq!(stored(), 1, "the thread");
+        event!(Three, 0usize, 0usize, 0usize);
+        assert_eq!(stored(), 1);
+        std::thread::spawn(prepare).join().unwrap();
+        assert_eq!(stored(), 2, "the other thread");
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().of(1).len(), 1);
+}
+
+/// Each of the three reasons for which a configuration is refused is said.
+#[test]
+fn a_configuration_says_why_it_is_refused() {
+    let test = "a_configuration_says_why_it_is_refused";
+    ran(test, &[], || {
+        let config = Config::default();
+        for block_size_log2 in [0, 11, 21, 255] {
+            let refused = telemetry::configure(Config { block_size_log2, ..config });
+            assert_eq!(refused, Err(ConfigError::BlockSize), "{block_size_log2}");
+        }
+        for count in [0, 1, 65] {
+            let refused = telemetry::configure(Config { block_count: Some(count), ..config });
+            assert_eq!(refused, Err(ConfigError::BlockCount), "{count}");
+        }
+        for block_count in [None, Some(2), Some(64)] {
+            assert_eq!(telemetry::configure(Config { block_count, ..config }), Ok(()));
+        }
+        event!(Three, 0usize, 0usize, 0usize);
+        assert_eq!(telemetry::configure(config), Err(ConfigError::TooLate));
+    });
+}

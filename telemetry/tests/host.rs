@@ -1,0 +1,233 @@
+//! What the runtime does to the host, and the host to it: files that others use, limits, pipes.
+
+mod common;
+
+use common::{Three, ran};
+use std::sync::atomic::{AtomicBool, Ordering};
+use telemetry::{Operation, Plinth, PlinthError, event};
+
+const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+
+fn record(count: usize) {
+    (0..count).for_each(|index| event!(Three, 0usize, index, index));
+}
+
+/// A second process whose log has the same name leaves the first one's alone.
+#[test]
+fn a_log_that_another_process_writes_is_left_alone() {
+    let test = "a_log_that_another_process_writes_is_left_alone";
+    const SECOND: &str = "TELEMETRY_TEST_SECOND";
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        record(1000);
+        telemetry::flush();
+        if std::env::var_os(SECOND).is_some() {
+            let losses = telemetry::losses();
+            assert_eq!((losses.recorded, losses.io), (1000, 8 * 124));
+            return;
+        }
+        let mut second = common::command(test, &[OBJECT, SMALL, (SECOND, "1")]);
+        let output = second.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        let said: Vec<_> = said.lines().filter(|line| line.starts_with("telemetry: ")).collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("telemetry: mpsio.log is in use by another process"));
+        assert!(said[0].contains("%p in MPS_TELEMETRY_FILENAME"), "{said:?}");
+        record(500);
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!((stream.of(1).len(), stream.ended), (1500, true));
+    assert!(ran.said().is_empty(), "{:?}", ran.said());
+}
+
+/// A log of a process that is gone is begun anew, from nothing.
+#[test]
+fn a_log_that_nobody_writes_is_begun_anew() {
+    let test = "a_log_that_nobody_writes_is_begun_anew";
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        std::fs::write("mpsio.log", vec![0xAA; 1 << 20]).unwrap();
+        record(10);
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().of(1).len(), 10);
+}
+
+/// A child that outlives its parent does not keep the parent's log in use.
+#[test]
+#[expect(unsafe_code, reason = "fork")]
+fn a_forked_child_gives_the_log_of_its_parent_up() {
+    let test = "a_forked_child_gives_the_log_of_its_parent_up";
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        record(10);
+        // SAFETY: the child calls nothing but the system.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: waits for a signal, then leaves.
+            unsafe {
+                (0..3).for_each(|file| assert_eq!(libc::close(file), 0));
+                libc::alarm(20);
+                libc::pause();
+                libc::_exit(0);
+            }
+        }
+        std::fs::write("child", child.to_string()).unwrap();
+    }) else {
+        return;
+    };
+    let log = std::fs::File::options().write(true).open(ran.folder.path().join("mpsio.log"));
+    let free = log.unwrap().try_lock().is_ok();
+    let child: i32 = String::from_utf8(ran.file("child")).unwrap().parse().unwrap();
+    // SAFETY: the child that was forked above, which waits for a signal.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    assert!(free, "the child holds the log");
+}
+
+/// A plinth that panics when it is told to.
+struct Panicky;
+
+static PANIC: AtomicBool = AtomicBool::new(false);
+
+impl Plinth for Panicky {
+    fn create(&self, _: usize) -> Result<(), PlinthError> {
+        Ok(())
+    }
+
+    fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
+        assert!(!PANIC.swap(false, Ordering::Relaxed), "as it was told");
+        Ok(())
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+}
+
+/// A plinth that says when it is dropped.
+struct Dropped;
+
+static DROPPED: AtomicBool = AtomicBool::new(false);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        DROPPED.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Plinth for Dropped {
+    fn create(&self, _: usize) -> Result<(), PlinthError> {
+        Err(PlinthError { operation: Operation::Create, errno: libc::EIO })
+    }
+
+    fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
+        Ok(())
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_plinth_that_comes_too_late_is_dropped() {
+    let test = "a_plinth_that_comes_too_late_is_dropped";
+    ran(test, &[], || {
+        assert!(telemetry::set_plinth(Panicky));
+        assert!(!telemetry::set_plinth(Dropped) && DROPPED.load(Ordering::Relaxed));
+    });
+}
+
+/// Where there is no stream a writer thread would have nothing to write.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stream_that_failed_starts_no_writer() {
+    let test = "a_stream_that_failed_starts_no_writer";
+    ran(test, &[OBJECT, ("MPS_TELEMETRY_WRITER", "thread")], || {
+        assert!(telemetry::set_plinth(Dropped));
+        record(1);
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        let names: Vec<_> = tasks.map(|task| name(task.unwrap()).unwrap()).collect();
+        assert!(names.iter().all(|name| name != "telemetry\n"), "{names:?}");
+    });
+}
+
+/// A panic of the plinth goes through `event!`, and costs the event that met it.
+#[test]
+fn a_panic_of_the_plinth_costs_one_event() {
+    let test = "a_panic_of_the_plinth_costs_one_event";
+    ran(test, &[OBJECT, SMALL], || {
+        assert!(telemetry::set_plinth(Panicky));
+        record(1);
+        PANIC.store(true, Ordering::Relaxed);
+        assert!(std::panic::catch_unwind(|| record(1000)).is_err());
+        let before = telemetry::losses();
+        assert_eq!((before.recorded, before.full, before.nested), (124, 1, 0), "{before:?}");
+        record(1000);
+        let losses = telemetry::losses();
+        assert_eq!((losses.recorded, losses.full, losses.nested), (1124, 1, 0), "{losses:?}");
+    });
+}
+
+/// A limit of the size of files is an error as any other, and not the death of the program.
+#[test]
+#[expect(unsafe_code, reason = "a limit of the process")]
+fn a_file_at_its_limit_does_not_end_the_program() {
+    let test = "a_file_at_its_limit_does_not_end_the_program";
+    const BLOCK_SIZE: u64 = 4096;
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        let limit = libc::rlimit { rlim_cur: 3 * BLOCK_SIZE + 100, rlim_max: libc::RLIM_INFINITY };
+        // SAFETY: `limit` lives through the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
+        record(1000);
+        let losses = telemetry::losses();
+        assert_eq!((losses.recorded, losses.io), (1000, 6 * 124), "{losses:?}");
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("cannot write to mpsio.log: File too large"), "{said:?}");
+    let size = ran.file("mpsio.log").len() as u64;
+    assert!(size <= 3 * BLOCK_SIZE, "nothing is torn at the limit: {size}");
+}
+
+/// A pipe whose reader goes away is an error as any other, even where SIGPIPE would end the
+/// program; which nonetheless gets the ones that it makes itself.
+#[test]
+#[expect(unsafe_code, reason = "a pipe with a name, and its signal")]
+fn a_reader_that_goes_away_does_not_end_the_program() {
+    let test = "a_reader_that_goes_away_does_not_end_the_program";
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        // SAFETY: a name that ends with a NUL; a signal that nobody handles.
+        unsafe {
+            assert_eq!(libc::mkfifo(c"mpsio.log".as_ptr(), 0o600), 0);
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+        let reader = std::thread::spawn(|| {
+            let mut log = std::fs::File::open("mpsio.log").unwrap();
+            std::io::Read::read_exact(&mut log, &mut [0; 4096]).unwrap();
+        });
+        record(1);
+        reader.join().unwrap();
+        record(1000);
+        let losses = telemetry::losses();
+        assert_eq!((losses.recorded, losses.io), (1001, 8 * 124), "{losses:?}");
+        // SAFETY: fills sets that live through the calls.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigpending(&mut set);
+            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "none is left over");
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut set);
+            assert_eq!(libc::sigismember(&set, libc::SIGPIPE), 0, "the mask is as it was");
+        }
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("cannot write to mpsio.log: Broken pipe"), "{said:?}");
+}

@@ -15,6 +15,8 @@ mod blocks;
 mod header;
 #[path = "damage/registries.rs"]
 mod registries;
+#[path = "damage/streams.rs"]
+mod streams;
 
 const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
 const NOBODY: Buffer = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
@@ -100,7 +102,7 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
     }
     assert_eq!(all[0], all[1], "both orders give the same events");
     for fault in &faults {
-        assert!(fault.to_string().starts_with(&format!("offset {}: ", fault.offset)));
+        assert!(fault.to_string().starts_with(&format!("offset {:#X}: ", fault.offset)));
     }
     Ok((all.swap_remove(0), faults))
 }

@@ -8,6 +8,9 @@ use eventlog::reader::{Event, Filter, Log, Order, Pick};
 use proptest::prelude::*;
 use tests::naive::{self, Buffer, Platform, Recipe, Recorded, Ring, Value, Writer};
 
+#[path = "roundtrip/reads.rs"]
+mod reads;
+
 fn read(log: &Log, order: Order, filter: &Filter) -> Vec<Recorded> {
     let mut events = log.events(order, filter);
     let mut read = Vec::new();
@@ -298,6 +301,38 @@ fn a_label_holds_from_its_time_until_the_next() {
             found.push(String::from_utf8_lossy(label).into_owned());
         }
         assert_eq!(found, ["", "one", "two", "", "one"], "{order:?}");
+    }
+}
+
+/// `.store.intern`: what there is no room for is said, in both orders.
+#[test]
+fn labels_beyond_what_is_kept_are_reported_once() {
+    let platform = Platform { block_size_log2: 16, ..WORDS };
+    let mut writer = Writer::new(platform, [1; 16], [9; 16]);
+    writer.registry(0, &["Store"], STORE, 4000);
+    let buffer = Buffer { buffer: 0, registry: 0, kind: 0, thread: 0 };
+    let mut store = Ring::new(&platform, buffer, 0);
+    let count = 1 + eventlog::reader::LABEL_MEMORY_MAX as u64 / 60_000;
+    for id in 1..=count {
+        let values = [Value::W(id), Value::S(vec![b'x'; 60_000])];
+        assert!(store.record(&platform, id, 0xFF01, &values));
+        assert!(store.record(&platform, id, 0xFF02, &[Value::A(id), Value::W(id)]));
+        store.write(&mut writer, false);
+        store.advance(&platform, id);
+    }
+    let log = Log::from_source(writer.bytes()).unwrap();
+    let filter = Filter { labels: true, ..Filter::default() };
+    for order in [Order::Time, Order::File] {
+        let mut events = log.events(order, &filter);
+        let mut last = None;
+        while let Some(event) = events.next() {
+            if event.code() == 0xFF02 {
+                last = Some(event.labels.label(event.ticks).is_some());
+            }
+        }
+        assert_eq!(last, Some(false), "{order:?}");
+        let faults: Vec<_> = events.faults().iter().map(|fault| fault.kind.clone()).collect();
+        assert_eq!(faults, [eventlog::reader::FaultKind::LabelLimit], "{order:?}");
     }
 }
 

@@ -20,6 +20,10 @@ pub(crate) const PART: u8 = 1;
 /// Flag of a [`Segment`]: a copy of some of its events is given elsewhere (`.event.identity`).
 pub(crate) const TRIMMED: u8 = 2;
 
+/// Flag of a [`Segment`]: several parts of one buffer, in one parts block, whose numbers follow on
+/// one another. Parts of other buffers may lie between them. (4 is taken: see `identity.rs`.)
+pub(crate) const SEVERAL: u8 = 8;
+
 /// The header at the start of a block's or part's bytes.
 pub(crate) fn header(bytes: &[u8]) -> Option<BlockHeader> {
     bytemuck::try_pod_read_unaligned(bytes.get(..BLOCK_HEADER_SIZE)?).ok()
@@ -46,10 +50,17 @@ pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<us
 /// Whether the checksum is right over these bytes of a block or part: its header, as long as it
 /// says it is, and its payload (`.block.crc`).
 pub(crate) fn is_intact(header: &BlockHeader, bytes: &[u8], is_part: bool) -> bool {
-    let added = bytes.get(BLOCK_HEADER_SIZE..header_size(header));
-    let (Some(added), Some(payload)) = (added, bytes.get(payload(header, is_part))) else {
-        return false;
-    };
+    bytes.get(payload(header, is_part)).is_some_and(|payload| is_right(header, bytes, payload))
+}
+
+/// Whether the checksum of a parts block is right, which covers the header alone
+/// (`.parts.header`).
+pub(crate) fn is_header_intact(header: &BlockHeader, bytes: &[u8]) -> bool {
+    is_right(header, bytes, &[])
+}
+
+fn is_right(header: &BlockHeader, bytes: &[u8], payload: &[u8]) -> bool {
+    let Some(added) = bytes.get(BLOCK_HEADER_SIZE..header_size(header)) else { return false };
     if added.is_empty() {
         return header.checksum(payload) == header.crc.get();
     }
@@ -65,29 +76,105 @@ pub(crate) fn decode(
 ) {
     decoded.located.clear();
     decoded.first = segment.first;
-    let is_part = segment.flags & PART != 0;
     // `.stream.tail`: what is missing counts as zero.
     let there = decoded.bytes.len();
     decoded.bytes.resize(segment.size as usize, 0);
-    let Some(header) = header(&decoded.bytes) else { return };
+    if segment.flags & SEVERAL != 0 {
+        several(segment, registry, decoded, there, faults);
+    } else {
+        match one(segment, 0, registry, decoded, there, faults) {
+            Some(first) => decoded.first = first,
+            None => return,
+        }
+    }
+    if segment.flags & TRIMMED != 0 {
+        trim(segment, decoded);
+    }
+}
+
+/// Decodes the block or part that begins at `at`, and gives the number of its oldest event; none if
+/// it is damaged.
+fn one(
+    segment: &Segment,
+    at: usize,
+    registry: &Registry,
+    decoded: &mut Decoded,
+    there: usize,
+    faults: &mut Faults,
+) -> Option<u64> {
+    let is_part = segment.flags & PART != 0;
+    let rest = decoded.bytes.get(at..)?;
+    let header = header(rest)?;
     let range = payload(&header, is_part);
     // `.read.sealed`: a wrong checksum costs the block.
-    if header.is_sealed() && !is_intact(&header, &decoded.bytes, is_part) {
-        return faults.push(segment.offset, damage(&header, range.end, there));
+    if header.is_sealed() && !is_intact(&header, rest, is_part) {
+        let kind = damage(&header, range.end, there.saturating_sub(at));
+        faults.push(segment.offset.saturating_add(at as u64), kind);
+        return None;
     }
+    let range = at + range.start..at.saturating_add(range.end);
     // `.read.chain`: an event that goes beyond the end of the log ends the chain.
     let limit = there.min(range.end);
     let walk = Walk { offset: segment.offset, header: &header, registry, range, limit };
+    let before = decoded.located.len();
     let end = if registry.platform.big_endian {
         walk.run::<true>(&decoded.bytes, &mut decoded.located, faults)
     } else {
         walk.run::<false>(&decoded.bytes, &mut decoded.located, faults)
     };
-    decoded.located.reverse();
-    decoded.first = walk.close(&end, &decoded.bytes, &mut decoded.located, faults);
-    if segment.flags & TRIMMED != 0 {
-        trim(segment, decoded);
+    let located = decoded.located.get_mut(before..)?;
+    located.reverse();
+    Some(walk.close(&end, &decoded.bytes, located, faults))
+}
+
+/// Decodes the parts of one buffer in a stretch of a parts block; each was checked when it was met.
+fn several(
+    segment: &Segment,
+    registry: &Registry,
+    decoded: &mut Decoded,
+    there: usize,
+    faults: &mut Faults,
+) {
+    let Some(first) = header(&decoded.bytes) else { return };
+    decoded.first = first.first.get();
+    let mut at = 0;
+    while let Some(header) = decoded.bytes.get(at..).and_then(header)
+        && header_size(&header) >= BLOCK_HEADER_SIZE
+    {
+        let next = decoded.first.wrapping_add(decoded.located.len() as u64);
+        let is_next = header.block_type == first.block_type
+            && header.buffer == first.buffer
+            && header.stream == first.stream
+            && header.first.get() == next
+            && header.count.get() > 0;
+        if is_next && one(segment, at, registry, decoded, there, faults).is_none() {
+            return;
+        }
+        at = at.saturating_add(payload(&header, true).end);
+        at = at.checked_next_multiple_of(8).unwrap_or(usize::MAX);
     }
+}
+
+/// Whether the chain of a part has as many events as its header says.
+pub(crate) fn is_count_right(header: &BlockHeader, bytes: &[u8]) -> bool {
+    let range = payload(header, true);
+    let Some(mut rest) = bytes.get(range) else { return false };
+    let mut count = 0;
+    while !rest.is_empty() {
+        let head = if header.flags & BIG_ENDIAN != 0 {
+            head::<true>(rest, 0)
+        } else {
+            head::<false>(rest, 0)
+        };
+        let Some(Head { code, size, .. }) = head else { return false };
+        if size & 7 != 0 || size == 0 {
+            return false;
+        }
+        let Some(older) = rest.get(usize::from(size)..) else { return false };
+        rest = older;
+        count += u32::from(code != BASE_RECORD_CODE);
+    }
+    count == header.count.get()
 }
 
 /// What is wrong with a block or part whose checksum is wrong and whose payload ends at `end`, of

@@ -7,7 +7,7 @@
 //! Rules: `.block.size`, `.read.sealed`, `.registry.index` in `design/format.md`.
 
 use super::block;
-use super::encoding::Pieces;
+use super::encoding::{self, Pieces};
 use super::fault::FaultKind;
 use super::log::Index;
 use super::registry::{Platform, Registry};
@@ -42,15 +42,17 @@ pub(crate) fn segment(
     }
 }
 
-/// Whether the header of an event block makes sense (`.block.size`, `.read.sealed`); if not, it is
-/// reported.
+/// Whether the header of an event block or part makes sense (`.block.size`, `.read.sealed`); if
+/// not, it is reported.
 pub(crate) fn is_plausible(
     indexer: &mut Indexer<'_>,
     grid: Grid,
     offset: u64,
     header: &BlockHeader,
+    is_part: bool,
 ) -> bool {
     let (last, top) = (header.last.get(), header.top.get());
+    let last_min = if is_part { 0 } else { BLOCK_HEADER_SIZE as u32 };
     let fault = if header.block_size_log2 != grid.block_size_log2 {
         Some(("block size", u64::from(header.block_size_log2)))
     } else if u64::from(top) > grid.block_size {
@@ -60,7 +62,7 @@ pub(crate) fn is_plausible(
     } else if !header.is_sealed() && grid.flags.is_some_and(|flags| flags != platform_flags(header))
     {
         Some(("flags", u64::from(header.flags))) // `.read.open`
-    } else if last < BLOCK_HEADER_SIZE as u32 || last > top {
+    } else if last < last_min || last > top {
         Some(("last", u64::from(last)))
     } else if usize::from(header.kind) >= eventdef::KIND_COUNT_MAX {
         Some(("kind", u64::from(header.kind)))
@@ -77,14 +79,15 @@ pub(crate) fn is_plausible(
 /// they say which it is by [`registry_key`].
 pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
     let mut places: BTreeMap<(u16, u32), u32> = BTreeMap::new();
-    let known = pieces.finish(&mut index.faults);
-    for ((stream, registry_index), registry) in &known {
-        let platform = index.streams.get(usize::from(*stream)).map(|stream| stream.platform);
+    let mut known: BTreeMap<(u16, u16), u32> = BTreeMap::new();
+    let mut left = encoding::REGISTRY_MEMORY_MAX;
+    for ((stream, registry_index), mut registry) in pieces.finish(&mut left, &mut index.faults) {
+        let platform = index.streams.get(usize::from(stream)).map(|stream| stream.platform);
         let flags = platform.map_or(WORD64, flags_of);
-        let mut registry = registry.clone();
         registry.lay_out(platform.unwrap_or(registry.platform));
-        places
-            .insert((*stream, registry_key(*registry_index, flags)), index.registries.len() as u32);
+        let place = index.registries.len() as u32;
+        places.insert((stream, registry_key(registry_index, flags)), place);
+        known.insert((stream, registry_index), place);
         index.registries.push(registry);
     }
     let registries = &mut index.registries;
@@ -93,7 +96,14 @@ pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
             let registry_index = key as u16;
             let platform = block::platform(&flags_header((key >> 16) as u8));
             let known = known.get(&(stream, registry_index));
-            let mut registry = known
+            let known = known.and_then(|&place| registries.get(place as usize));
+            // One that is laid out for another platform too must fit in as well.
+            let fits = known.filter(|known| {
+                let rest = left.checked_sub(encoding::memory(known));
+                left = rest.unwrap_or(left);
+                rest.is_some()
+            });
+            let mut registry = fits
                 .cloned()
                 .unwrap_or_else(|| Registry::unknown(stream, registry_index, platform));
             registry.lay_out(platform);

@@ -29,6 +29,20 @@ pub enum Value<'a> {
     S(&'a [u8]),
 }
 
+impl Value<'_> {
+    /// A number without a fraction: of a pointer, an address, a word, an unsigned integer, a
+    /// Boolean (1 is true).
+    #[inline]
+    pub fn as_u64(&self) -> Option<u64> {
+        match *self {
+            Value::P(value) | Value::A(value) | Value::W(value) => Some(value),
+            Value::U(value) => Some(u64::from(value)),
+            Value::B(value) => Some(u64::from(value)),
+            Value::D(_) | Value::S(_) => None,
+        }
+    }
+}
+
 /// One event.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
@@ -166,4 +180,16 @@ fn string(rest: &[u8], end: StringEnd) -> &[u8] {
     }
     let size = memchr::memchr(0, rest).unwrap_or(rest.len());
     rest.get(..size).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Value;
+
+    #[test]
+    fn whole_numbers_are_to_be_had_of_every_sort_but_doubles_and_strings() {
+        let values = [Value::P(1), Value::A(2), Value::W(3), Value::U(4), Value::B(true)];
+        assert_eq!(values.map(|value| value.as_u64()), [1, 2, 3, 4, 1].map(Some));
+        assert_eq!([Value::D(1.0), Value::S(b"1")].map(|value| value.as_u64()), [None, None]);
+    }
 }

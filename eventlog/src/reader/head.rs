@@ -9,6 +9,7 @@
 //! `design/format.md`.
 
 use super::block;
+use super::encoding::clean;
 use super::fault::{FaultKind, Faults, OpenError};
 use super::log::Stream;
 use super::registry::Platform;
@@ -67,6 +68,13 @@ pub(crate) fn is_sound(bytes: &[u8]) -> bool {
     header.magic == STREAM_MAGIC && header.checksum() == header.crc.get()
 }
 
+/// The first sound stream header that begins in [from, to).
+pub(crate) fn next_sound(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
+    let mut places = memchr::memmem::find_iter(bytes.get(from..to)?, &STREAM_MAGIC);
+    let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(is_sound);
+    places.find(is_stream).map(|at| from + at)
+}
+
 fn block_size_log2(header: &StreamHeader) -> Option<u8> {
     let size = header.block_size.get();
     let log2 = size.checked_ilog2()? as u8;
@@ -94,18 +102,28 @@ pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
     .then_some(header)
 }
 
+/// What there is where a stream header is looked for.
+pub(crate) enum Found {
+    Head(Head),
+    /// The remains of one, and behind them a sound one, at this offset.
+    Behind(u64),
+}
+
 /// Reads the stream header at `start`. An error is a major version that is too high
 /// (`.read.major`).
 pub(crate) fn read(
     source: &dyn Source,
     start: u64,
     faults: &mut Faults,
-) -> Result<Head, OpenError> {
+) -> Result<Found, OpenError> {
     let bytes = read_some(source, start, STREAM_HEADER_SIZE)?;
     let header = parse(&bytes);
     let is_right = header.magic == STREAM_MAGIC && header.checksum() == header.crc.get();
-    let evidence =
-        if is_right { None } else { evidence(&read_some(source, start, 2 * BLOCK_SIZE_MAX)?) };
+    let mut near = Vec::new();
+    if !is_right || block_size_log2(&header).is_none() {
+        near = read_some(source, start, 2 * BLOCK_SIZE_MAX)?;
+    }
+    let evidence = evidence(&near);
     let found = version(header.version.map(|part| part.get()));
     // Of a header that was cut, or before a part that checks, a wrong version is damage.
     let is_cut = bytes.len() < STREAM_HEADER_SIZE;
@@ -121,8 +139,14 @@ pub(crate) fn read(
     } else if found > known() {
         faults.push(start, FaultKind::HeaderVersion { found, known: known() });
     }
+    // A sound part behind another header is of that one's stream (`.read.header-damage`).
+    if let (false, Some((at, _))) = (is_right, &evidence)
+        && let Some(behind) = next_sound(&near, 1, *at)
+    {
+        return Ok(Found::Behind(start.saturating_add(behind as u64)));
+    }
     let evidence = evidence.as_ref().map(|(_, header)| header);
-    Ok(settle(&header, start, evidence, is_right, faults))
+    Ok(Found::Head(settle(&header, start, evidence, is_right, faults)))
 }
 
 fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8>> {
@@ -170,6 +194,8 @@ fn settle(
     let log2_range = BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX;
     let log2 = evidence.map(|block| block.block_size_log2).filter(|log2| log2_range.contains(log2));
     let log2 = log2.or(block_size_log2(header)).unwrap_or(BLOCK_SIZE_LOG2_MIN);
+    // All else that a sound header says stands.
+    let evidence = evidence.filter(|_| !is_right);
     // `.header.block-size`
     replace("block size", u64::from(header.block_size.get()), 1 << log2);
     let header_size = usize::from(header.header_size.get());
@@ -223,5 +249,5 @@ fn describe(header: &StreamHeader, offset: u64, platform: Platform, block_size: 
 /// A name padded with zeros (`.header.names`).
 fn name(bytes: &[u8]) -> Box<str> {
     let size = memchr::memchr(0, bytes).unwrap_or(bytes.len());
-    String::from_utf8_lossy(bytes.get(..size).unwrap_or_default()).into()
+    clean(bytes.get(..size).unwrap_or_default())
 }

@@ -6,8 +6,10 @@
 //! ```
 //!
 //! The index is made of headers, which may be damaged: where numbers do not follow on one another,
-//! the blocks on both sides are read and checked. So is the last one of each buffer, whose counts
-//! are the totals. Rules: `.event.identity`, `.read.loss` in `design/format.md`.
+//! or registry, kind or thread differ, which are the buffer's, the blocks on both sides are read
+//! and checked: else a filter would pass over a block that says a wrong kind. So is the last one of
+//! each buffer, whose counts are the totals. Rules: `.event.identity`, `.read.sealed`, `.read.loss`
+//! in `design/format.md`.
 
 use super::block::{self, PART, TRIMMED};
 use super::fault::{FaultKind, Faults};
@@ -73,6 +75,11 @@ fn end(segment: &Segment) -> u64 {
     segment.first.saturating_add(u64::from(segment.count))
 }
 
+/// What is the same in all blocks of a buffer.
+fn constants(segment: &Segment) -> (u32, u8, u32) {
+    (segment.registry, segment.kind, segment.thread)
+}
+
 impl Settler<'_> {
     /// Settles the segments of one buffer, which are in order of their first number, the longest
     /// first. The places in `group` are used for those that are kept.
@@ -83,7 +90,8 @@ impl Settler<'_> {
             loop {
                 let top = kept.last().copied().and_then(|top| Some((top, self.get(top)?)));
                 let reached = top.map_or(0, |(_, top)| end(&top));
-                if segment.first == reached {
+                let is_alike = top.is_none_or(|(_, top)| constants(&top) == constants(&segment));
+                if segment.first == reached && is_alike {
                     kept.push(place);
                     break;
                 }

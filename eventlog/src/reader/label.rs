@@ -16,10 +16,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// Strings and labels that are kept, at most, each.
-pub const LABEL_COUNT_MAX: usize = 1 << 20;
-/// Bytes of strings that are kept, at most.
-pub const LABEL_SIZE_MAX: usize = 1 << 24;
+/// Memory that the strings and labels of all streams may take, in bytes.
+pub const LABEL_MEMORY_MAX: usize = 1 << 25;
+/// What one number takes in a table by numbers, at most.
+const ENTRY_SIZE: usize = 40;
+/// What one change takes in a history, half as much again while it is sorted.
+const CHANGE_SIZE: usize = size_of::<Change>() * 3 / 2;
 
 /// What an event type is to the labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,15 +95,23 @@ impl Hasher for NumberHasher {
     }
 }
 
+/// Since when a value has had which string.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    value: u64,
+    ticks: u64,
+    id: u64,
+}
+
 /// Strings, and what they label, in one stream.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
-    strings: Numbered<Box<[u8]>>,
-    strings_size: usize,
+    /// Where each string is in `text`: offset and size.
+    strings: Numbered<(u32, u32)>,
+    text: Vec<u8>,
     now: Numbered<u64>,
-    /// If all that ever held is kept: of each value, since when it has had which string.
-    history: Option<Numbered<Vec<(u64, u64)>>>,
-    history_count: usize,
+    /// If all that ever held is kept: in the end by value and ticks.
+    history: Option<Vec<Change>>,
     /// The time that is asked for, in a history.
     at: u64,
     /// The labels of pointers, where the log labels them apart from addresses.
@@ -111,7 +121,18 @@ pub struct Labels {
 impl Labels {
     /// Labels that remember all that ever held.
     pub(crate) fn with_history() -> Labels {
-        Labels { history: Some(HashMap::default()), ..Labels::default() }
+        Labels { history: Some(Vec::new()), ..Labels::default() }
+    }
+
+    /// Ends a history: nothing more is fed.
+    pub(crate) fn finish(&mut self) {
+        if let Some(history) = &mut self.history {
+            // Of equal ticks the one that was fed last holds.
+            history.sort_by_key(|change| (change.value, change.ticks));
+        }
+        if let Some(pointers) = &mut self.pointers {
+            pointers.finish();
+        }
     }
 
     /// Sets the time that is asked for; of no effect without a history.
@@ -125,7 +146,8 @@ impl Labels {
 
     /// The string with this number.
     pub fn string(&self, id: u64) -> Option<&[u8]> {
-        self.strings.get(&id).map(|string| &**string)
+        let (offset, size) = *self.strings.get(&id)?;
+        self.text.get(offset as usize..)?.get(..size as usize)
     }
 
     /// The number of the string that a value is called by now: an MPS log labels pointers apart
@@ -145,9 +167,9 @@ impl Labels {
         let id = match &self.history {
             None => self.now.get(&value).copied(),
             Some(history) => {
-                let changes = history.get(&value)?;
-                let count = changes.partition_point(|(ticks, _)| *ticks <= self.at);
-                changes.get(count.checked_sub(1)?).map(|(_, id)| *id)
+                let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
+                let change = history.get(history.partition_point(is_past).checked_sub(1)?);
+                change.filter(|change| change.value == value).map(|change| change.id)
             }
         };
         id.filter(|&id| id != 0)
@@ -158,57 +180,129 @@ impl Labels {
         self.string(self.label_id(value)?)
     }
 
-    /// Takes an event of a role in. Says whether there was room.
-    pub(crate) fn feed(&mut self, role: Role, event: &Event<'_>) -> bool {
+    /// Takes an event of a role in, and what memory it takes off `room`. Says whether there was
+    /// enough.
+    pub(crate) fn feed(&mut self, role: Role, event: &Event<'_>, room: &mut usize) -> bool {
         match (role, event.param_at(0), event.param_at(1)) {
-            (Role::Intern, Some(Value::W(id)), Some(Value::S(string))) => self.intern(id, string),
+            (Role::Intern, Some(Value::W(id)), Some(Value::S(string))) => {
+                self.intern(id, string, room)
+            }
             (
                 Role::Label,
                 Some(Value::P(value) | Value::A(value) | Value::W(value)),
                 Some(Value::W(id)),
-            ) => self.set(event.ticks, value, id),
+            ) => self.set(event.ticks, value, id, room),
             (
                 Role::LabelPointer,
                 Some(Value::P(value) | Value::A(value) | Value::W(value)),
                 Some(Value::W(id)),
             ) => {
-                let history = self.history.as_ref().map(|_| HashMap::default());
+                let history = self.history.as_ref().map(|_| Vec::new());
                 let new = || Box::new(Labels { history, ..Labels::default() });
-                self.pointers.get_or_insert_with(new).set(event.ticks, value, id)
+                self.pointers.get_or_insert_with(new).set(event.ticks, value, id, room)
             }
             _ => true,
         }
     }
 
-    fn intern(&mut self, id: u64, string: &[u8]) -> bool {
-        let before = self.strings.get(&id).map_or(0, |string| string.len());
-        let size = self.strings_size - before + string.len();
-        let is_full = self.strings.len() >= LABEL_COUNT_MAX && !self.strings.contains_key(&id);
-        if size > LABEL_SIZE_MAX || is_full {
+    fn intern(&mut self, id: u64, string: &[u8], room: &mut usize) -> bool {
+        if self.string(id) == Some(string) {
+            return true;
+        }
+        // A string that is replaced leaves its bytes behind.
+        let (Ok(offset), Ok(size)) = (u32::try_from(self.text.len()), u32::try_from(string.len()))
+        else {
+            return false;
+        };
+        let entry = if self.strings.contains_key(&id) { 0 } else { ENTRY_SIZE };
+        if !charge(room, string.len() + entry) {
             return false;
         }
-        self.strings_size = size;
-        self.strings.insert(id, string.into());
+        self.text.extend_from_slice(string);
+        self.strings.insert(id, (offset, size));
         true
     }
 
-    fn set(&mut self, ticks: u64, value: u64, id: u64) -> bool {
+    fn set(&mut self, ticks: u64, value: u64, id: u64, room: &mut usize) -> bool {
         if let Some(history) = &mut self.history {
-            if self.history_count >= LABEL_COUNT_MAX {
-                return false;
+            let is_kept = charge(room, CHANGE_SIZE);
+            if is_kept {
+                history.push(Change { value, ticks, id });
             }
-            self.history_count += 1;
-            history.entry(value).or_default().push((ticks, id));
-            return true;
+            return is_kept;
         }
         if id == 0 {
-            self.now.remove(&value);
+            if self.now.remove(&value).is_some() {
+                *room += ENTRY_SIZE;
+            }
             return true;
         }
-        if self.now.len() >= LABEL_COUNT_MAX && !self.now.contains_key(&value) {
+        if !self.now.contains_key(&value) && !charge(room, ENTRY_SIZE) {
             return false;
         }
         self.now.insert(value, id);
         true
+    }
+}
+
+/// Takes memory off what is left of it, if there is enough.
+fn charge(room: &mut usize, size: usize) -> bool {
+    let rest = room.checked_sub(size);
+    *room = rest.unwrap_or(*room);
+    rest.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of these calls there is room for.
+    fn count(mut call: impl FnMut(u64, &mut usize) -> bool) -> u64 {
+        let mut room = LABEL_MEMORY_MAX;
+        (1..).find(|&n| !call(n, &mut room)).unwrap_or(0) - 1
+    }
+
+    #[test]
+    fn strings_and_labels_end_where_the_memory_does() {
+        let (mut now, mut history) = (Labels::default(), Labels::with_history());
+        let memory = LABEL_MEMORY_MAX as u64;
+        assert_eq!(count(|n, room| now.set(n, n, n, room)), memory / 40);
+        assert_eq!(count(|n, room| history.set(n, n, n, room)), memory / 36);
+        assert_eq!(count(|n, room| now.intern(n, b"", room)), memory / 40);
+        let long = vec![b'x'; 60_000];
+        assert_eq!(count(|n, room| history.intern(n, &long, room)), memory / 60_040);
+        // The same string under another number each time leaves what it replaces behind.
+        let mut one = Labels::default();
+        let names = [&long[1..], &long];
+        assert_eq!(count(|n, room| one.intern(7, names[n as usize % 2], room)), memory / 60_000);
+    }
+
+    #[test]
+    fn what_is_said_again_or_taken_back_takes_no_memory() {
+        let (mut labels, mut room) = (Labels::default(), 200);
+        for n in 0..1000 {
+            assert!(labels.intern(1, b"one", &mut room));
+            assert!(labels.set(n, n, 1, &mut room));
+            assert_eq!(labels.label(n), Some(&b"one"[..]));
+            assert!(labels.set(n, n, 0, &mut room));
+            assert_eq!(labels.label(n), None);
+        }
+    }
+
+    #[test]
+    fn a_history_knows_each_value_apart_and_of_equal_ticks_the_last() {
+        let (mut labels, mut room) = (Labels::with_history(), LABEL_MEMORY_MAX);
+        for (ticks, value, id) in [(5, 2, 20), (5, 1, 10), (5, 2, 21), (7, 2, 0), (9, 2, 22)] {
+            assert!(labels.set(ticks, value, id, &mut room));
+        }
+        labels.finish();
+        let found = [4, 5, 6, 7, 8, 9, u64::MAX].map(|ticks| {
+            labels.set_time(ticks);
+            (labels.label_id(1), labels.label_id(2), labels.label_id(3))
+        });
+        let [one, two, last] = [Some(10), Some(21), Some(22)];
+        let expected = [None, two, two, None, None, last, last].map(|two| (one, two, None));
+        assert_eq!(found[1..], expected[1..]);
+        assert_eq!(found[0], (None, None, None));
     }
 }

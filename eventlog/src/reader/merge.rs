@@ -12,7 +12,7 @@
 use super::event::Event;
 use super::fault::{FaultKind, Faults};
 use super::filter::{Action, Filter, Plan};
-use super::label::Labels;
+use super::label::{LABEL_MEMORY_MAX, Labels};
 use super::log::Log;
 use super::open::{Cache, Key, Open, event};
 use super::segment::{Located, Segment};
@@ -26,7 +26,8 @@ pub enum Order {
     /// number (`.time.order`).
     #[default]
     Time,
-    /// As in the file: block by block, in each the oldest event first; in an MPS log, by offset.
+    /// As in the file: block by block, in each the oldest event first (of a parts block, buffer by
+    /// buffer); in an MPS log, by offset.
     File,
 }
 
@@ -68,6 +69,8 @@ pub struct Events<'l> {
     cache: Cache,
     labels: Vec<Labels>,
     no_labels: Labels,
+    /// Memory that is left for labels.
+    label_room: usize,
     /// Whether `labels` holds all that ever was, and is to be asked for the time of the event.
     is_history: bool,
     faults: Faults,
@@ -76,8 +79,9 @@ pub struct Events<'l> {
 impl<'l> Events<'l> {
     pub(crate) fn new(log: &'l Log, order: Order, filter: &Filter) -> Events<'l> {
         let is_history = filter.labels && order == Order::File;
+        let mut faults = Faults::default();
         let labels = if is_history {
-            history(log)
+            history(log, &mut faults)
         } else if filter.labels {
             vec![Labels::default(); log.streams().len()]
         } else {
@@ -87,6 +91,7 @@ impl<'l> Events<'l> {
         let plans = log.registries().iter().map(|registry| Plan::new(filter, registry, with_roles));
         let mut events = Events::with_plans(log, order, plans.collect(), labels);
         events.is_history = is_history;
+        events.faults = faults;
         events
     }
 
@@ -116,6 +121,7 @@ impl<'l> Events<'l> {
             cache: Cache::default(),
             labels,
             no_labels: Labels::default(),
+            label_room: LABEL_MEMORY_MAX,
             is_history: false,
             faults: Faults::default(),
         }
@@ -190,7 +196,7 @@ impl<'l> Events<'l> {
         };
         if let Some(role) = action.role
             && let Some(labels) = self.labels.get_mut(usize::from(open.stream))
-            && !labels.feed(role, &event)
+            && !labels.feed(role, &event, &mut self.label_room)
         {
             self.faults.push_once(event.offset, FaultKind::LabelLimit);
         }
@@ -337,11 +343,16 @@ impl<'l> Events<'l> {
     }
 }
 
-/// What the log has for labels over all time.
-fn history(log: &Log) -> Vec<Labels> {
+/// What the log has for labels over all time. That there was no room for some of them is a fault;
+/// all others are met again.
+fn history(log: &Log, faults: &mut Faults) -> Vec<Labels> {
     let plans = log.registries().iter().map(Plan::labels_alone).collect();
     let labels = vec![Labels::with_history(); log.streams().len()];
     let mut events = Events::with_plans(log, Order::Time, plans, labels);
     while events.next().is_some() {}
+    for fault in events.faults.iter().filter(|fault| fault.kind == FaultKind::LabelLimit) {
+        faults.push_once(fault.offset, fault.kind.clone());
+    }
+    events.labels.iter_mut().for_each(Labels::finish);
     events.labels
 }

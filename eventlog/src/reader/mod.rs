@@ -7,6 +7,35 @@
 //!                                   Event<'_>, one at a time
 //! ```
 //!
+//! To read a log: open it, ask for its events, take them one at a time.
+//!
+//! ```
+//! use eventlog::reader::{Filter, Log, Order, Pick};
+//!
+//! fn bytes_allocated(path: &str) -> Result<u64, Box<dyn std::error::Error>> {
+//!     let log = Log::open(path)?;
+//!     let event_types = vec![Pick::Name("PoolAlloc".into())];
+//!     let filter = Filter { event_types, ..Filter::default() };
+//!     let mut events = log.events(Order::Time, &filter);
+//!     let mut bytes = 0;
+//!     while let Some(event) = events.next() {
+//!         bytes += event.param("size").and_then(|size| size.as_u64()).unwrap_or(0);
+//!     }
+//!     for fault in log.faults().iter().chain(events.faults()) {
+//!         eprintln!("{path}: {fault}");
+//!     }
+//!     Ok(bytes)
+//! }
+//!
+//! # // A stream of nothing but its header, so that the function is run too.
+//! # let mut header = eventlog::format::StreamHeader::native(12);
+//! # header.seal();
+//! # let path = std::env::temp_dir().join(format!("eventlog-doc-{}.log", std::process::id()));
+//! # std::fs::write(&path, bytemuck::bytes_of(&header)).unwrap();
+//! # assert_eq!(bytes_allocated(path.to_str().unwrap()).unwrap(), 0);
+//! # std::fs::remove_file(&path).unwrap();
+//! ```
+//!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
 mod block;
@@ -33,7 +62,7 @@ mod time;
 pub use event::{Event, Params, Value};
 pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
 pub use filter::{Filter, Pick};
-pub use label::{LABEL_COUNT_MAX, LABEL_SIZE_MAX, Labels};
+pub use label::{LABEL_MEMORY_MAX, Labels};
 pub use log::{Account, Format, Log, Options, Stream};
 pub use merge::{Events, Order};
 pub use mps::HeaderError;

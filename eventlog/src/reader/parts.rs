@@ -12,12 +12,18 @@ use super::entry::{is_plausible, registry_key, segment};
 use super::fault::FaultKind;
 use super::head;
 use super::log::Account;
+use super::segment::Segment;
 use super::stream::{Grid, Indexer};
-use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_MAGIC};
+use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};
 
 /// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take
 /// forever.
 const EFFORT: usize = 16;
+
+/// The longest stretch of a parts block that is one segment, and the longest for each of its
+/// events: parts of other buffers in it are read too, for each buffer.
+const SPAN_MAX: u64 = 1 << 16;
+const SPAN_BY_EVENT_MAX: u64 = 1 << 13;
 
 impl Indexer<'_> {
     /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Of its bytes only
@@ -32,6 +38,7 @@ impl Indexer<'_> {
     ) -> usize {
         let mut effort = bytes.len().saturating_mul(EFFORT);
         let mut end = at.min(bytes.len());
+        self.growing.clear();
         while let Some(rest) = bytes.get(at..) {
             let start = offset.saturating_add(at as u64);
             if rest.len() < BLOCK_HEADER_SIZE || head::is_sound(rest) {
@@ -49,9 +56,12 @@ impl Indexer<'_> {
                 at = at.next_multiple_of(8);
                 continue;
             }
+            // A segment is a run of sound parts.
+            self.growing.clear();
             let next = next_part(bytes, at, &mut effort);
-            self.next_stream =
-                next_stream(bytes, at, next).map(|at| offset.saturating_add(at as u64));
+            // `.stream.again`: it may come in the middle of a part that was cut.
+            self.next_stream = head::next_sound(bytes, at, next.unwrap_or(bytes.len()))
+                .map(|at| offset.saturating_add(at as u64));
             // Zeros end the parts, unless a part comes after them: then they are a part that the
             // host did not take.
             let is_zero = rest.iter().take(4).all(|&byte| byte == 0);
@@ -77,22 +87,25 @@ impl Indexer<'_> {
     fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
         match BlockType::from_byte(header.block_type) {
             // `.part.events`
-            Some(BlockType::Events) if is_plausible(self, grid, offset, header) => {
+            Some(BlockType::Events) if is_plausible(self, grid, offset, header, true) => {
                 self.sync(grid, header);
                 let key = (grid.stream, header.buffer.get());
                 self.accounts.entry(key).or_default().fold(header);
                 let segment = segment(grid, offset, bytes.len() as u32, block::PART, header);
-                if header.base.get() != header.base_last.get() {
+                let segment = if header.base.get() != header.base_last.get() {
                     self.set_scratch(bytes);
-                    self.walked(segment, header);
-                } else if header.count.get() > 0 {
-                    self.segments.push(segment);
+                    self.walked(segment, header)
+                } else {
+                    Some(segment).filter(|segment| segment.count > 0)
+                };
+                if let Some(segment) = segment {
+                    self.add(segment, block::is_count_right(header, bytes));
                 }
             }
             Some(BlockType::Events) => {}
             Some(BlockType::Registry) => {
                 let piece = bytes.get(block::payload(header, true)).unwrap_or_default();
-                self.pieces.add(grid.stream, offset, header, piece);
+                self.pieces.add(grid.stream, offset, header, piece, &mut self.faults);
             }
             // `.part.end`
             Some(BlockType::End) => {
@@ -107,6 +120,45 @@ impl Indexer<'_> {
     }
 }
 
+impl Indexer<'_> {
+    /// Adds a part to the index: to the entry of the part of its buffer before it in this block, if
+    /// the chains of both have what they say and the numbers follow, so that many small parts do
+    /// not take an entry each.
+    fn add(&mut self, part: Segment, is_count_right: bool) {
+        if !is_count_right {
+            self.growing.remove(&part.buffer);
+            self.segments.push(part);
+            return;
+        }
+        let before = self.growing.get(&part.buffer);
+        if let Some(before) = before.and_then(|&place| self.segments.get_mut(place as usize))
+            && let Some(both) = joined(before, &part)
+        {
+            *before = both;
+            return;
+        }
+        self.growing.insert(part.buffer, self.segments.len() as u32);
+        self.segments.push(part);
+    }
+}
+
+/// Two parts in one block as one segment, if they can be.
+fn joined(before: &Segment, part: &Segment) -> Option<Segment> {
+    let whose = |at: &Segment| (at.stream, at.registry, at.kind, at.thread);
+    let span = part.offset.checked_sub(before.offset)?.checked_add(u64::from(part.size))?;
+    let is_next = before.first.checked_add(u64::from(before.count)) == Some(part.first);
+    let count = before.count.checked_add(part.count)?;
+    let span_max = SPAN_MAX.min(SPAN_BY_EVENT_MAX * u64::from(count));
+    (is_next && whose(before) == whose(part) && span <= span_max).then(|| Segment {
+        ticks_min: before.ticks_min.min(part.ticks_min),
+        ticks_max: before.ticks_max.max(part.ticks_max),
+        count,
+        size: span as u32,
+        flags: before.flags | block::SEVERAL,
+        ..*before
+    })
+}
+
 /// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`)
 /// that begins these bytes, of which so many are there.
 fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
@@ -118,15 +170,6 @@ fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
     } else {
         FaultKind::PartMagic { size: skipped }
     }
-}
-
-/// The start of another stream in [from, to) (`.stream.again`): it may come in the middle of a part
-/// that was cut.
-fn next_stream(bytes: &[u8], from: usize, to: Option<usize>) -> Option<usize> {
-    let range = from..to.unwrap_or(bytes.len());
-    let mut places = memchr::memmem::find_iter(bytes.get(range)?, &STREAM_MAGIC);
-    let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(head::is_sound);
-    places.find(is_stream).map(|at| from + at)
 }
 
 /// The next part after `at`, at a multiple of 8, that checks (`.parts.sealed`).

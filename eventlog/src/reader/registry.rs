@@ -14,6 +14,9 @@ use eventdef::{Sort, Version};
 /// In [`Registry::rows`]: no event type has this code.
 const NO_ROW: u16 = u16::MAX;
 
+/// Size of a row of the table of codes, in bytes.
+pub(crate) const ROW_SIZE: usize = size_of::<Row>();
+
 /// How a string parameter ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StringEnd {

@@ -11,7 +11,7 @@ use super::block;
 use super::encoding::Pieces;
 use super::entry::{self, is_plausible, segment};
 use super::fault::{FaultKind, Faults, OpenError};
-use super::head;
+use super::head::{self, Found};
 use super::identity;
 use super::log::{Account, Format, Index, Stream};
 use super::registry::Registry;
@@ -20,7 +20,7 @@ use super::source::Source;
 use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Streams in one log, at most; those beyond are not read.
 const STREAM_COUNT_MAX: usize = 1 << 12;
@@ -66,6 +66,8 @@ pub(crate) struct Indexer<'a> {
     /// The first eight bytes of each stream's UUID.
     ids: Vec<Option<[u8; 8]>>,
     pub(crate) segments: Vec<Segment>,
+    /// Of each buffer, the place of the segment that its next part may be added to.
+    pub(crate) growing: HashMap<u32, u32>,
     pub(crate) accounts: BTreeMap<(u16, u32), Account>,
     pub(crate) pieces: Pieces,
     /// Where another stream begins, if it was met among parts.
@@ -93,6 +95,7 @@ impl<'a> Indexer<'a> {
             streams: Vec::new(),
             ids: Vec::new(),
             segments: Vec::new(),
+            growing: HashMap::new(),
             accounts: BTreeMap::new(),
             pieces: Pieces::default(),
             next_stream: None,
@@ -128,7 +131,8 @@ impl<'a> Indexer<'a> {
     /// (`.stream.again`).
     fn stream(&mut self, start: u64) -> Result<Option<u64>, OpenError> {
         let head = match head::read(self.source, start, &mut self.faults) {
-            Ok(head) => head,
+            Ok(Found::Head(head)) => head,
+            Ok(Found::Behind(next)) => return Ok(Some(next)),
             Err(OpenError::Major { found, known }) if start > 0 => {
                 self.faults.push(start, FaultKind::HeaderMajor { found, known });
                 return Ok(self.find_stream(start + 1, self.source.size()));
@@ -182,7 +186,7 @@ impl<'a> Indexer<'a> {
             }
             let is_block = self.bytes.starts_with(&BLOCK_MAGIC);
             let is_zero = self.bytes.iter().take(4).all(|&byte| byte == 0);
-            if !(is_block && self.is_of(grid)) && (!is_zero || hole.is_none()) {
+            if !(is_block && self.is_of(grid)) {
                 loose = self.settle_block(grid, loose, offset);
                 let next = self.find_stream(loose, end.min(size));
                 if next.is_some() {
@@ -270,7 +274,8 @@ impl<'a> Indexer<'a> {
         let Some(header) = block::header(&self.bytes) else { return offset + 1 };
         match BlockType::from_byte(header.block_type) {
             Some(BlockType::Events) => {
-                if self.is_ours(grid, offset, &header) && is_plausible(self, grid, offset, &header)
+                if self.is_ours(grid, offset, &header)
+                    && is_plausible(self, grid, offset, &header, false)
                 {
                     self.event_block(grid, offset, &header);
                 }
@@ -278,14 +283,14 @@ impl<'a> Indexer<'a> {
             Some(BlockType::Parts) => {
                 // `.parts.header`: its checksum covers the header alone. If it is wrong, the parts
                 // may still be right.
-                let is_right = header.is_sealed() && header.checksum(&[]) == header.crc.get();
+                let there = self.read_padded(offset, grid.block_size as usize);
+                let bytes = std::mem::take(&mut self.bytes);
+                let is_right = header.is_sealed() && block::is_header_intact(&header, &bytes);
                 if !is_right {
                     self.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
                 } else if !self.is_ours(grid, offset, &header) {
                     return offset + 1;
                 }
-                let there = self.read_padded(offset, grid.block_size as usize);
-                let bytes = std::mem::take(&mut self.bytes);
                 // `.block.header-size`
                 let from = if is_right { block::header_size(&header) } else { BLOCK_HEADER_SIZE };
                 let end = self.parts(grid, offset, &bytes, there, from.max(BLOCK_HEADER_SIZE));
@@ -330,24 +335,26 @@ impl<'a> Indexer<'a> {
         }
         self.read(offset, size as usize);
         std::mem::swap(&mut self.scratch.bytes, &mut self.bytes);
-        self.walked(segment, header);
+        let walked = self.walked(segment, header);
+        self.segments.extend(walked);
     }
 
-    /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`).
-    pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) {
+    /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`);
+    /// none if there is nothing in it.
+    pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) -> Option<Segment> {
         let registry = Registry::unknown(0, 0, block::platform(header));
         // What is wrong with it is reported when it is read, unless there is nothing to read.
         let mut faults = Faults::default();
         block::decode(&segment, &registry, &mut self.scratch, &mut faults);
         if header.is_sealed() && self.scratch.located.is_empty() {
-            return self.segments.push(segment);
+            return Some(segment);
         }
         let ticks = || self.scratch.located.iter().map(|located| located.ticks);
         let (Some(min), Some(max)) = (ticks().min(), ticks().max()) else {
             for fault in &faults {
                 self.faults.push(fault.offset, fault.kind.clone());
             }
-            return;
+            return None;
         };
         segment.ticks_min = min;
         segment.ticks_max = max;
@@ -355,7 +362,7 @@ impl<'a> Indexer<'a> {
             segment.first = self.scratch.first;
             segment.count = self.scratch.located.len() as u32;
         }
-        self.segments.push(segment);
+        Some(segment)
     }
 
     /// Keeps bytes for [`Indexer::walked`].

@@ -128,3 +128,70 @@ fn a_broken_chain_has_the_ticks_of_its_base_records() {
     let lost = FaultKind::Lost { buffer: 0, count: 1 };
     assert_eq!(kinds(&faults), [&lost, &FaultKind::EventChain { size: 7, lost: 1 }]);
 }
+
+/// `.read.sealed`: registry, kind and thread are those of the buffer, so that a block whose header
+/// was damaged cannot be passed over in silence.
+#[test]
+fn a_damaged_header_does_not_hide_events_from_a_filter() {
+    for (offset, mask) in [(12, 1), (12, 0xFF), (13, 1), (14, 1), (14, 3), (5, 2), (5, 4), (72, 1)]
+    {
+        for hit in 0..3 {
+            let mut writer = writer();
+            let mut events = ring(0, 0, 0..5);
+            for block in 1..4 {
+                events.write(&mut writer, true);
+                events.advance(&WORDS, 100 * block);
+                for n in 0..5 {
+                    assert!(events.record(&WORDS, 100 * block + n, 2, &words(n)));
+                }
+            }
+            writer.blocks[hit][offset] ^= mask;
+            let log = Log::from_source(writer.bytes()).unwrap();
+            let pool = vec![eventlog::reader::Pick::Number(1)];
+            let mut events = log.events(Order::Time, &Filter { kinds: pool, ..Filter::default() });
+            let mut found = 0;
+            while events.next().is_some() {
+                found += 1;
+            }
+            assert_eq!(found, 10);
+            let faults = log.faults().loss_count() + events.faults().loss_count();
+            assert!(faults > 0, "byte {offset} of block {hit} ^ {mask}: lost in silence");
+        }
+    }
+}
+
+/// `.parts.header`, `.block.header-size`, `.block.crc`
+#[test]
+fn a_parts_block_of_a_later_version_has_a_longer_header() {
+    let mut writer = writer();
+    let size = B as u32;
+    let fields = BlockFields { block_type: 2, last: size, top: size, ..BlockFields::default() };
+    let mut block = writer.header(NOBODY, fields, Some(&[]));
+    block[7] = 17;
+    let added = [0xAB; 8];
+    naive::seal_block(&mut block, &added);
+    block.extend_from_slice(&added);
+    let events = ring(0, 0, 0..5);
+    block.extend(writer.header(buffer(0), events.rest, Some(&events.payload)));
+    block.extend_from_slice(&events.payload);
+    writer.blocks.push(block);
+    let (found, faults) = read(writer.bytes()).unwrap();
+    assert_eq!((found.len(), faults.len()), (5, 0), "{faults:?}");
+    // What was added is covered too.
+    writer.blocks[0][130] ^= 1;
+    let (_, faults) = read(writer.bytes()).unwrap();
+    assert_eq!(kinds(&faults)[0], &FaultKind::BlockChecksum { count: 0 });
+}
+
+/// `.read.sealed`, `.parts.payload`: that *last* is not below 128 holds for blocks; a part has its
+/// payload behind its header, wherever it was taken from.
+#[test]
+fn a_part_may_state_any_last() {
+    let mut writer = writer();
+    let mut events = ring(0, 0, 0..3);
+    events.rest.last = 0;
+    events.rest.top = 96;
+    writer.part(buffer(0), events.rest, &events.payload);
+    let (found, faults) = read(writer.bytes()).unwrap();
+    assert_eq!((found.len(), faults.len()), (3, 0), "{faults:?}");
+}

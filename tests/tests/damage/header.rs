@@ -18,10 +18,32 @@ fn a_block_size_that_is_wrong_is_taken_from_the_blocks() {
         let field =
             FaultKind::HeaderField { field: "block size", found: u64::from(size), used: 4096 };
         assert_eq!(kinds(&faults), [&FaultKind::HeaderChecksum, &field]);
-        // A writer that lies and seals it: nothing need be found, and nothing bad happens.
+        // A writer that lies and seals it: where the size is none at all, the parts say which.
         naive::seal_stream_header(&mut bytes);
-        assert!(read(bytes).is_ok());
+        let (found, faults) = read(bytes).unwrap();
+        if !(size.is_power_of_two() && (1 << 12..=1 << 20).contains(&size)) {
+            assert_eq!(found.len(), small.events.len(), "{size}, sealed");
+            assert_eq!(kinds(&faults), [&field]);
+        }
     }
+}
+
+/// `.read.header-damage`: what else a sound header says stands.
+#[test]
+fn a_block_size_that_is_none_leaves_the_other_fields_as_they_are() {
+    let platform = Platform { block_size_log2: 16, ..WORDS };
+    let mut writer = Writer::new(platform, [3; 16], [9; 16]);
+    writer.registry(1, naive::KINDS, naive::TYPES, 300);
+    let mut events = Ring::new(&platform, buffer(0), 0);
+    assert!(events.record(&platform, 1, 2, &words(1)));
+    events.write(&mut writer, true);
+    let mut bytes = writer.bytes();
+    naive::put(&mut bytes, 24, &0u32.to_le_bytes());
+    naive::seal_stream_header(&mut bytes);
+    let log = Log::from_source(bytes.clone()).unwrap();
+    let [stream] = log.streams() else { panic!("one stream") };
+    assert_eq!((stream.block_size, stream.uuid), (1 << 16, [3; 16]));
+    assert_eq!(read(bytes).unwrap().0.len(), 1);
 }
 
 /// `.header.version`, `.read.major`, `.read.minor`

@@ -79,3 +79,77 @@ fn strings_that_are_not_utf8_and_sorts_that_are_not_known_are_read_over() {
     let mut events = log.events(Order::Time, &Filter::default());
     assert_eq!(events.next().unwrap().param("a"), Some(Read::P(1)));
 }
+
+/// An encoding of event types that have so many parameters of no name each.
+fn wide(codes: impl IntoIterator<Item = u16>, param_count: u16) -> Vec<u8> {
+    let mut encoding = naive::encode_registry(&["K"], &[]);
+    let mut count = 0u32;
+    for code in codes {
+        encoding.extend_from_slice(&code.to_le_bytes());
+        encoding.extend_from_slice(&[0, 1]);
+        encoding.extend_from_slice(&param_count.to_le_bytes());
+        encoding.extend_from_slice(&[1, 0, b'E', 0, 0]);
+        encoding.extend((0..param_count).flat_map(|_| [b'B', 0, 0, 0, 0]));
+        count += 1;
+    }
+    naive::put(&mut encoding, 8, &count.to_le_bytes());
+    encoding
+}
+
+/// `.registry.trust`: memory in proportion. A parameter of five bytes takes 40 when read.
+#[test]
+fn a_registry_that_grows_when_it_is_read_ends_where_the_memory_does() {
+    let encoding = wide(1..=30, 30_000);
+    let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
+    let [registry] = log.registries() else { panic!("one registry") };
+    let params: usize = registry.event_types.iter().map(|row| row.params.len()).sum();
+    assert!((30_000..500_000).contains(&params), "{params} parameters");
+    let said: Vec<_> = log.faults().iter().map(|fault| fault.to_string()).collect();
+    assert!(said.len() == 1 && said[0].contains("too large"), "{said:?}");
+    // Copies of one event type cost nothing.
+    let encoding = wide((0..30).map(|_| 2), 30_000);
+    let log = Log::from_source(with_encoding(&encoding, encoding.len() as u64)).unwrap();
+    assert!(log.faults().is_empty(), "{:?}", log.faults());
+    assert_eq!(log.registries()[0].event_types.len(), 1);
+}
+
+/// `.registry.trust`: a table of codes is as long as the codes are far apart.
+#[test]
+fn many_registries_end_where_the_memory_does() {
+    let platform = Platform { block_size_log2: 20, ..WORDS };
+    let mut writer = Writer::new(platform, [3; 16], [9; 16]);
+    let encoding = wide([1, 65_000], 0);
+    for registry in 1..=200 {
+        let registry = Buffer { registry, ..NOBODY };
+        let (top, sequence) = (encoding.len() as u32, encoding.len() as u64);
+        let fields = BlockFields { block_type: 3, top, sequence, ..BlockFields::default() };
+        writer.part(registry, fields, &encoding);
+    }
+    let log = Log::from_source(writer.bytes()).unwrap();
+    let whole = log.registries().iter().filter(|registry| registry.event_types.len() == 2);
+    let count = whole.count();
+    assert!((10..100).contains(&count), "{count} registries of 260 kB each");
+    assert_eq!(log.faults().count(), 200 - count as u64);
+}
+
+/// `.header.names`, `.registry.trust`: no name can forge a line on a terminal.
+#[test]
+fn names_are_clean_of_what_steers_a_terminal() {
+    let mut encoding = naive::encode_registry(naive::KINDS, naive::TYPES);
+    for (from, to) in [("Words", "W\n\u{1B}[m"), ("Pool", "\u{7}\t\u{9B}"), ("naive", "\u{202E}ve")]
+    {
+        while let Some(at) = encoding.windows(from.len()).position(|at| at == from.as_bytes()) {
+            naive::put(&mut encoding, at, to.as_bytes());
+        }
+    }
+    let mut bytes = with_encoding(&encoding, encoding.len() as u64);
+    naive::put(&mut bytes, 280, b"p\x1B[2J\n");
+    naive::seal_stream_header(&mut bytes);
+    let log = Log::from_source(bytes).unwrap();
+    assert!(log.faults().is_empty(), "{:?}", log.faults());
+    let [registry] = log.registries() else { panic!("one registry") };
+    assert_eq!(&*registry.name, "\u{FFFD}ve");
+    assert_eq!(registry.kind(1).map(|kind| &*kind.name), Some("\u{FFFD} \u{FFFD}"));
+    assert_eq!(registry.event_type(2).map(|row| &*row.name), Some("W \u{FFFD}[m"));
+    assert_eq!(&*log.streams()[0].program, "p\u{FFFD}[2J m");
+}

@@ -1,0 +1,46 @@
+//! Streams behind holes and behind the remains of others.
+//!
+//! ```text
+//!  │ stream │ 0 0 0 │ stream │     │ 80 bytes of a header │ stream │ ── Log ──▶ every stream
+//! ```
+
+use super::*;
+
+/// A stream with three events in parts, and nothing else: shorter than a block.
+fn short(uuid: u8) -> Vec<u8> {
+    let mut writer = Writer::new(WORDS, [uuid; 16], [9; 16]);
+    writer.registry(1, naive::KINDS, naive::TYPES, 300);
+    ring(7, 70_000, 70_000..70_003).flush(&mut writer);
+    writer.bytes()
+}
+
+/// `.stream.again`, `.stream.hole`: it may begin anywhere in a hole, however long.
+#[test]
+fn a_stream_behind_a_hole_of_any_size_is_found() {
+    let small = small();
+    let mut whole = small.bytes.clone();
+    whole.resize(whole.len().next_multiple_of(B), 0);
+    for size in [0, 1000, B, B + 1000, 2 * B, 5 * B + 8, 5 * B + 4093] {
+        for more in [0, 3 * B] {
+            let mut bytes = [whole.clone(), vec![0; size], short(4)].concat();
+            bytes.resize(bytes.len() + more, 0);
+            let (found, _) = read(bytes).unwrap();
+            assert_eq!(found.len(), small.events.len() + 3, "{size} zeros before, {more} after");
+        }
+    }
+}
+
+/// `.stream.again`, `.read.header-damage`: the parts behind a sound header are its own.
+#[test]
+fn the_start_of_a_header_does_not_take_the_parts_of_the_stream_behind_it() {
+    let small = small();
+    for size in [16, 24, 80, 128, 504] {
+        let bytes = [&small.bytes[..size], &small.bytes].concat();
+        let (found, faults) = read(bytes.clone()).unwrap();
+        assert_eq!(found.len(), small.events.len(), "{size} bytes of a header before");
+        assert_eq!(kinds(&faults), [&FaultKind::HeaderChecksum]);
+        let log = Log::from_source(bytes).unwrap();
+        let [stream] = log.streams() else { panic!("one stream") };
+        assert_eq!((stream.offset, &*stream.program), (size as u64, "program"));
+    }
+}

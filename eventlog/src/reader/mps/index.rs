@@ -209,7 +209,7 @@ impl Indexer {
             let Some(next) = rest.get(event.size..) else { return false };
             let Some(next_event) = head(self.shapes.platform, next) else { return true };
             match self.shapes.fit(next_event, next) {
-                Fit::Exact => return true,
+                Fit::Exact => return next_event.clock.abs_diff(clock) < CLOCK_DISTANCE_MAX,
                 Fit::Unknown => (event, rest) = (next_event, next),
                 Fit::Wrong | Fit::Impossible => return false,
             }

@@ -65,6 +65,47 @@ fn u16_of(platform: Platform, bytes: [u8; 2]) -> u16 {
     if platform.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
 }
 
+/// The span of some events' clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clocks {
+    min: u64,
+    max: u64,
+}
+
+impl Default for Clocks {
+    fn default() -> Clocks {
+        Clocks { min: u64::MAX, max: 0 }
+    }
+}
+
+impl Clocks {
+    #[inline]
+    pub(super) fn add(&mut self, clock: u64) {
+        (self.min, self.max) = (self.min.min(clock), self.max.max(clock));
+    }
+
+    fn span(self) -> u64 {
+        self.max.saturating_sub(self.min)
+    }
+
+    /// Whether they may be those of events that follow one another: within hours, which pointers and
+    /// clocks are not.
+    #[inline]
+    pub(super) fn are_near(self) -> bool {
+        self.span() < 1 << 46
+    }
+
+    /// Whether all were set, within a few weeks.
+    pub(super) fn are_weeks(self) -> bool {
+        self.min != 0 && self.span() < 1 << 52
+    }
+
+    /// Whether time went on.
+    pub(super) fn are_moving(self) -> bool {
+        self.span() > 0
+    }
+}
+
 /// Whether an event may have this size.
 #[inline]
 pub(super) fn is_size(platform: Platform, size: usize) -> bool {
@@ -149,17 +190,18 @@ impl Shapes {
         }
     }
 
-    /// Whether `count` events of the registry stand one after another at the start of `bytes`;
-    /// fewer will do where they end exactly at the end of `bytes`, which is the end of the stream
-    /// if `is_all`.
+    /// Whether `count` events of the registry stand one after another at the start of `bytes`, at
+    /// times that are near; fewer will do where they end exactly at the end of `bytes`, which is
+    /// the end of the stream if `is_all`.
     pub(super) fn is_chain(&self, bytes: &[u8], count: usize, is_all: bool) -> bool {
-        let mut rest = bytes;
+        let (mut rest, mut clocks) = (bytes, Clocks::default());
         for index in 0..count {
             if rest.is_empty() && is_all {
                 return index > 0;
             }
             let Some(head) = head(self.platform, rest) else { return false };
-            if self.fit(head, rest) != Fit::Exact {
+            clocks.add(head.clock);
+            if self.fit(head, rest) != Fit::Exact || !clocks.are_near() {
                 return false;
             }
             let Some(next) = rest.get(head.size..) else { return false };

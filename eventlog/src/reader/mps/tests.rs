@@ -318,6 +318,39 @@ fn a_log_whose_beginning_is_lost_is_read_from_where_it_can_be() {
 }
 
 #[test]
+fn a_real_log_cut_within_any_event_keeps_its_platform() {
+    for (name, on) in
+        [("mpmss-cut", platform(false, 8, 8)), ("mpmss-32bit-cut", platform(false, 4, 4))]
+    {
+        let path = format!("{}/../tests/golden/mps/{name}.log", env!("CARGO_MANIFEST_DIR"));
+        let whole = std::fs::read(path).unwrap();
+        let starts = starts(&whole, on);
+        for (&start, &next) in starts.iter().zip(&starts[1..]).step_by(5).skip(10).take(60) {
+            for cut in [1, 4, 8, 15] {
+                let bytes = &whole[start + cut..];
+                let index = open(bytes);
+                let found = (index.streams[0].platform, index.streams[0].offset);
+                assert_eq!(found, (on, (next - start - cut) as u64), "{name} {start} {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_counts_as_closed_for_it_cannot_say() {
+    assert!(Log::from_source(log(PLATFORMS[0])).unwrap().is_closed());
+}
+
+#[test]
+fn a_byte_repeated_is_not_a_log() {
+    let long = [0x04, 0x08, 0x10].map(|byte| (byte, 200_000));
+    for (byte, size) in (0..=255).map(|byte| (byte, 2000)).chain(long) {
+        let refused = index(&vec![byte; size], &Options::default());
+        assert!(matches!(refused, Err(OpenError::NotALog)), "{byte} × {size}");
+    }
+}
+
+#[test]
 fn damaged_logs_are_given_in_both_orders_to_the_last_event() {
     let mut seed = 1_u64;
     let mut random = |below: usize| {

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::view::{self, View};
 use crate::{input, select};
 use clap::CommandFactory;
-use eventlog::reader::{self, Account, Events, Faults, Filter, Log, OpenError, Options};
+use eventlog::reader::{self, Account, Events, FaultKind, Faults, Filter, Log, OpenError, Options};
 use std::io::{self, Write};
 
 /// Text is handed over in pieces of about this size.
@@ -45,7 +45,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     }
     let path = input::choose(args.log(), std::env::var_os(FILENAME_VARIABLE));
     let path = path.map_err(Stop::Message)?;
-    let (name, source) = input::open(&path);
+    let mps_registry = args.eventdef.as_deref().map(input::mps_registry).transpose();
+    let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
+    let (name, source) = input::open(&path, &options);
     let unread = |error| Stop::Message(format!("{name}: {error}"));
     let source = source.map_err(|error| match error {
         OpenError::Io(error) if args.log().is_none() => Stop::Message(format!(
@@ -53,8 +55,6 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         )),
         error => unread(error),
     })?;
-    let mps_registry = args.eventdef.as_deref().map(input::mps_registry).transpose();
-    let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
     let progress = Progress::default();
     let log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
     let labels = args.verbose >= 2 && !args.stats;
@@ -137,8 +137,11 @@ fn report(name: &str, faults: &[&Faults]) {
     for &faults in faults {
         for fault in faults {
             let weight = if fault.is_warning() { "warning: " } else { "" };
-            let (offset, what) = (fault.offset, &fault.kind);
-            text += &format!("eventcnv: {name}: {weight}offset 0x{offset:X}: {what}\n");
+            let remedy = match fault.kind {
+                FaultKind::MpsVersion { .. } => " with --eventdef",
+                _ => "",
+            };
+            text += &format!("eventcnv: {name}: {weight}{fault}{remedy}\n");
         }
         let untold = faults.count() - faults.iter().count() as u64;
         if untold > 0 {

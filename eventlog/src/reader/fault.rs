@@ -1,7 +1,7 @@
 //! Faults: what was found wrong in a log, where, what it costs, and what to do.
 //!
 //! ```text
-//!  Fault = offset + kind ── fault_text.rs ──▶ "offset 196608: block checksum is wrong: …"
+//!  Fault = offset + kind ── fault_text.rs ──▶ "offset 0x30000: block checksum is wrong: …"
 //! ```
 //!
 //! A fault never stops the reading. What cannot be read at all is an [`OpenError`]. Design:
@@ -189,7 +189,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "offset {}: {}", self.offset, self.kind)
+        write!(f, "offset 0x{:X}: {}", self.offset, self.kind)
     }
 }
 

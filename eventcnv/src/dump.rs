@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         Order::File => reader::Order::File,
     };
     let mut events = log.events(order, &filter);
-    let written = write(args, &log, &mut events, out);
+    let written = write(args, &log, &filter, &mut events, out);
     progress.finish();
     written?;
     report(&name, &[log.faults(), events.faults()]);
@@ -78,15 +78,15 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     Ok(log.faults().loss_count() + events.faults().loss_count() == 0)
 }
 
-fn write(args: &Args, log: &Log, events: &mut Events<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write(
+    args: &Args,
+    log: &Log,
+    filter: &Filter,
+    events: &mut Events<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if args.stats {
-        let mut stats = view::stats::Stats::default();
-        while let Some(event) = events.next() {
-            stats.add(&event);
-        }
-        let mut text = Vec::new();
-        stats.write(log.streams(), log.registries(), log.accounts(), &mut text)?;
-        return out.write_all(&text);
+        return write_stats(log, filter, events, out);
     }
     let name_width = view::name_width(log.registries());
     match args.verbose {
@@ -94,6 +94,36 @@ fn write(args: &Args, log: &Log, events: &mut Events<'_>, out: &mut dyn Write) -
         1 => lines(&view::columns::Columns { name_width }, events, out),
         _ => lines(&view::named::Named { name_width }, events, out),
     }
+}
+
+fn write_stats(
+    log: &Log,
+    filter: &Filter,
+    events: &mut Events<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut stats = view::stats::Stats::default();
+    while let Some(event) = events.next() {
+        stats.add(&event);
+    }
+    // Of what was not asked for it is not known whether it is there.
+    let is_asked = |account: &Account| {
+        let registry = log.registries().get(account.registry as usize);
+        filter.event_types.is_empty()
+            && registry.is_some_and(|registry| is_of_kinds(filter, registry, account.kind))
+    };
+    let settle = |account| if is_asked(account) { stats.settled(account) } else { *account };
+    let accounts: Vec<Account> = log.accounts().iter().map(settle).collect();
+    let fault_count = log.faults().loss_count() + events.faults().loss_count();
+    let mut text = Vec::new();
+    stats.write(log.streams(), log.registries(), &accounts, fault_count, &mut text)?;
+    out.write_all(&text)
+}
+
+fn is_of_kinds(filter: &Filter, registry: &reader::Registry, kind: u8) -> bool {
+    let name = registry.kind(kind).map_or("", |kind| &kind.name);
+    let is_it = |pick: &reader::Pick| pick.matches(registry.index, name, kind.into());
+    filter.kinds.is_empty() || filter.kinds.iter().any(is_it)
 }
 
 /// Writes a line for each event.
@@ -113,12 +143,9 @@ fn lines<V: View>(view: &V, events: &mut Events<'_>, out: &mut dyn Write) -> io:
 fn write_registries(log: &Log, filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
     let is_shown = |registry: &reader::Registry, row: &reader::EventType| {
-        let picks = |picks: &[reader::Pick], name: &str, number: u16| {
-            picks.is_empty() || picks.iter().any(|pick| pick.matches(registry.index, name, number))
-        };
-        let kind = registry.kind(row.kind).map_or("", |kind| &kind.name);
-        picks(&filter.kinds, kind, row.kind.into())
-            && picks(&filter.event_types, &row.name, row.code)
+        let is_it = |pick: &reader::Pick| pick.matches(registry.index, &row.name, row.code);
+        is_of_kinds(filter, registry, row.kind)
+            && (filter.event_types.is_empty() || filter.event_types.iter().any(is_it))
     };
     view::registry::write(log.registries(), is_shown, &mut text)?;
     out.write_all(&text)

@@ -205,6 +205,17 @@ fn damage_is_reported_with_file_offset_and_fault() {
 }
 
 #[test]
+fn counts_do_not_say_that_nothing_is_lost_where_there_were_faults() {
+    let mut bytes = log();
+    bytes[0xF0 + 2] = 0;
+    let (_directory, name) = file_with(&bytes);
+    let (found, code, _) = run(&["--stats", &name]);
+    let found = String::from_utf8(found).unwrap();
+    assert_eq!(code, 1);
+    assert!(found.ends_with("\n1 fault was found, which may have cost events\n"), "{found}");
+}
+
+#[test]
 fn no_flipped_byte_stops_the_tool() {
     let whole = log();
     let count = whole.len();

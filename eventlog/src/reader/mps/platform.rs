@@ -60,6 +60,12 @@ pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
     Some(Head { code, size: size.into(), clock })
 }
 
+/// The size that an event states which begins with these bytes.
+#[inline]
+pub(super) fn size(platform: Platform, [_, _, low, high]: [u8; 4]) -> usize {
+    u16_of(platform, [low, high]).into()
+}
+
 #[inline]
 fn u16_of(platform: Platform, bytes: [u8; 2]) -> u16 {
     if platform.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
@@ -162,6 +168,17 @@ impl Shapes {
     #[inline]
     pub(super) fn shape(&self, code: u16) -> Shape {
         self.by_code.get(usize::from(code)).copied().unwrap_or(Shape::Unknown)
+    }
+
+    /// Whether an event of the registry may begin with these bytes: its code and size.
+    #[inline]
+    pub(super) fn may_begin(&self, start: [u8; 4]) -> bool {
+        let size = size(self.platform, start);
+        match self.shape(u16_of(self.platform, [start[0], start[1]])) {
+            Shape::Fixed(fixed) => usize::from(fixed) == size,
+            Shape::Text(offset) => size > offset.into(),
+            Shape::Unknown => false,
+        }
     }
 
     /// How well the event at the start of `bytes` agrees. It may go on beyond `bytes`.

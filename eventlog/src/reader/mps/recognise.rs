@@ -188,6 +188,9 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
     walk
 }
 
+/// No EventInit is larger, on any platform.
+pub(super) const INIT_SIZE_MAX: u8 = 48;
+
 /// The version, if this is an EventInit: of any version, for its code was not always the same. It
 /// has the parameters major, median, minor, maxCode, maxNameLen, wordWidth (U) and, since 1.1,
 /// clocksPerSec (W).

@@ -7,15 +7,18 @@ use self::encode::{Row, encode, encoded, init};
 use super::index;
 use super::platform::{PLATFORMS, Shapes, platform};
 use crate::reader::event::{Event, Value};
-use crate::reader::fault::{FaultKind, OpenError};
+use crate::reader::fault::{Fault, FaultKind, OpenError};
 use crate::reader::filter::Filter;
 use crate::reader::label::Labels;
 use crate::reader::log::{Index, Log, Options};
 use crate::reader::merge::Order;
 use crate::reader::registry::{Platform, Registry};
 use crate::reader::segment::Decoded;
+use crate::reader::source::Source;
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
+use std::io;
+use std::ops::Range;
 
 /// Events of every sort, newest first as the MPS writes them.
 fn rows() -> Vec<Row> {
@@ -379,6 +382,61 @@ fn damaged_logs_are_given_in_both_orders_to_the_last_event() {
                 last = now;
             }
             assert_eq!(found, count, "round {round}, {order:?}");
+        }
+    }
+}
+
+/// Bytes of which a page cannot be read.
+struct Broken {
+    bytes: Vec<u8>,
+    page: Range<u64>,
+}
+
+impl Source for Broken {
+    fn size(&self) -> u64 {
+        self.bytes.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let end = offset + buf.len() as u64;
+        if offset < self.page.end && self.page.start < end {
+            return Err(io::Error::other("a bad sector"));
+        }
+        self.bytes.read_at(offset, buf)
+    }
+}
+
+#[test]
+fn what_the_host_cannot_read_costs_what_is_there_and_is_a_fault() {
+    let on = platform(false, 8, 8);
+    let mut rows = vec![init(on, [2, 0, 0])];
+    rows.extend((0..200_000).map(|n| ("ArenaPollBegin", 5000 + n, vec![N(n)])));
+    let bytes = encoded(on, &rows);
+    for start in [1 << 21, 3_000_000_u64.next_multiple_of(4096)] {
+        let page = start..start + 4096;
+        let index = index(&Broken { bytes: bytes.clone(), page }, &Options::default()).unwrap();
+        let read: usize = index.segments.iter().map(|segment| segment.count as usize).sum();
+        assert!((rows.len() - 173..=rows.len() - 170).contains(&read), "{read}");
+        let message = "a bad sector".to_owned();
+        let is_io = |fault: &&Fault| fault.kind == FaultKind::Io { message: message.clone() };
+        assert_eq!(index.faults.iter().find(is_io).map(|fault| fault.offset), Some(start));
+    }
+}
+
+#[test]
+fn events_behind_zeros_and_noise_are_found_at_any_offset() {
+    for on in PLATFORMS {
+        let whole = log(on);
+        for (size, noise) in [(100_001, 0), (100_003, 0x5A)] {
+            for shift in 0..9 {
+                let gap: Vec<u8> = (0..size + shift).map(|n: u64| (n * n * noise) as u8).collect();
+                let after = &whole[starts(&whole, on)[1]..];
+                let bytes = [&whole, gap.as_slice(), after].concat();
+                let index = open(&bytes);
+                let events = read(&bytes, &index);
+                assert_eq!(events.len(), 2 * rows().len() + 1, "{on:?} {noise} {shift}");
+                assert_eq!(skipped(&index), gap.len() as u64);
+            }
         }
     }
 }

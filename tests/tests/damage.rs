@@ -100,7 +100,7 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
     }
     assert_eq!(all[0], all[1], "both orders give the same events");
     for fault in &faults {
-        assert!(fault.to_string().starts_with(&format!("offset {}: ", fault.offset)));
+        assert!(fault.to_string().starts_with(&format!("offset 0x{:X}: ", fault.offset)));
     }
     Ok((all.swap_remove(0), faults))
 }

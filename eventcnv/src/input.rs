@@ -3,7 +3,7 @@
 //! ```text
 //!  LOG │ -f LOG │ $MPS_TELEMETRY_FILENAME │ mpsio.log ──▶ name
 //!  a regular file ── positioned reads ─────────────────────────▶ Source
-//!  "-", a pipe, a device ── to memory, beyond 4 MiB, if it is a log, to a file without a name ─▶ Source
+//!  "-", a pipe, a device ── to memory; a log beyond 4 MiB to a file without a name ──▶ Source
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.

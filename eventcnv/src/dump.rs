@@ -65,6 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         report(&name, &[log.faults()]);
         return Ok(log.faults().loss_count() == 0);
     }
+    progress.begin_events(log.size());
     let order = match args.order {
         Order::Time => reader::Order::Time,
         Order::File => reader::Order::File,

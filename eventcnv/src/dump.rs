@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::view::{self, View};
 use crate::{input, select};
 use clap::CommandFactory;
-use eventlog::reader::{self, Account, Events, Faults, Filter, Log, OpenError, Options};
+use eventlog::reader::{self, Account, Events, FaultKind, Faults, Filter, Log, OpenError, Options};
 use std::io::{self, Write};
 
 /// Text is handed over in pieces of about this size.
@@ -45,7 +45,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     }
     let path = input::choose(args.log(), std::env::var_os(FILENAME_VARIABLE));
     let path = path.map_err(Stop::Message)?;
-    let (name, source) = input::open(&path);
+    let mps_registry = args.eventdef.as_deref().map(input::mps_registry).transpose();
+    let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
+    let (name, source) = input::open(&path, &options);
     let unread = |error| Stop::Message(format!("{name}: {error}"));
     let source = source.map_err(|error| match error {
         OpenError::Io(error) if args.log().is_none() => Stop::Message(format!(
@@ -53,8 +55,6 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         )),
         error => unread(error),
     })?;
-    let mps_registry = args.eventdef.as_deref().map(input::mps_registry).transpose();
-    let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
     let progress = Progress::default();
     let log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
     let labels = args.verbose >= 2 && !args.stats;
@@ -65,12 +65,13 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         report(&name, &[log.faults()]);
         return Ok(log.faults().loss_count() == 0);
     }
+    progress.begin_events(log.size());
     let order = match args.order {
         Order::Time => reader::Order::Time,
         Order::File => reader::Order::File,
     };
     let mut events = log.events(order, &filter);
-    let written = write(args, &log, &mut events, out);
+    let written = write(args, &log, &filter, &mut events, out);
     progress.finish();
     written?;
     report(&name, &[log.faults(), events.faults()]);
@@ -78,15 +79,15 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     Ok(log.faults().loss_count() + events.faults().loss_count() == 0)
 }
 
-fn write(args: &Args, log: &Log, events: &mut Events<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write(
+    args: &Args,
+    log: &Log,
+    filter: &Filter,
+    events: &mut Events<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if args.stats {
-        let mut stats = view::stats::Stats::default();
-        while let Some(event) = events.next() {
-            stats.add(&event);
-        }
-        let mut text = Vec::new();
-        stats.write(log.streams(), log.registries(), log.accounts(), &mut text)?;
-        return out.write_all(&text);
+        return write_stats(log, filter, events, out);
     }
     let name_width = view::name_width(log.registries());
     match args.verbose {
@@ -94,6 +95,36 @@ fn write(args: &Args, log: &Log, events: &mut Events<'_>, out: &mut dyn Write) -
         1 => lines(&view::columns::Columns { name_width }, events, out),
         _ => lines(&view::named::Named { name_width }, events, out),
     }
+}
+
+fn write_stats(
+    log: &Log,
+    filter: &Filter,
+    events: &mut Events<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut stats = view::stats::Stats::default();
+    while let Some(event) = events.next() {
+        stats.add(&event);
+    }
+    // Of what was not asked for it is not known whether it is there.
+    let is_asked = |account: &Account| {
+        let registry = log.registries().get(account.registry as usize);
+        filter.event_types.is_empty()
+            && registry.is_some_and(|registry| is_of_kinds(filter, registry, account.kind))
+    };
+    let settle = |account| if is_asked(account) { stats.settled(account) } else { *account };
+    let accounts: Vec<Account> = log.accounts().iter().map(settle).collect();
+    let fault_count = log.faults().loss_count() + events.faults().loss_count();
+    let mut text = Vec::new();
+    stats.write(log.streams(), log.registries(), &accounts, fault_count, &mut text)?;
+    out.write_all(&text)
+}
+
+fn is_of_kinds(filter: &Filter, registry: &reader::Registry, kind: u8) -> bool {
+    let name = registry.kind(kind).map_or("", |kind| &kind.name);
+    let is_it = |pick: &reader::Pick| pick.matches(registry.index, name, kind.into());
+    filter.kinds.is_empty() || filter.kinds.iter().any(is_it)
 }
 
 /// Writes a line for each event.
@@ -113,12 +144,9 @@ fn lines<V: View>(view: &V, events: &mut Events<'_>, out: &mut dyn Write) -> io:
 fn write_registries(log: &Log, filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
     let is_shown = |registry: &reader::Registry, row: &reader::EventType| {
-        let picks = |picks: &[reader::Pick], name: &str, number: u16| {
-            picks.is_empty() || picks.iter().any(|pick| pick.matches(registry.index, name, number))
-        };
-        let kind = registry.kind(row.kind).map_or("", |kind| &kind.name);
-        picks(&filter.kinds, kind, row.kind.into())
-            && picks(&filter.event_types, &row.name, row.code)
+        let is_it = |pick: &reader::Pick| pick.matches(registry.index, &row.name, row.code);
+        is_of_kinds(filter, registry, row.kind)
+            && (filter.event_types.is_empty() || filter.event_types.iter().any(is_it))
     };
     view::registry::write(log.registries(), is_shown, &mut text)?;
     out.write_all(&text)
@@ -137,8 +165,11 @@ fn report(name: &str, faults: &[&Faults]) {
     for &faults in faults {
         for fault in faults {
             let weight = if fault.is_warning() { "warning: " } else { "" };
-            let (offset, what) = (fault.offset, &fault.kind);
-            text += &format!("eventcnv: {name}: {weight}offset 0x{offset:X}: {what}\n");
+            let remedy = match fault.kind {
+                FaultKind::MpsVersion { .. } => " with --eventdef",
+                _ => "",
+            };
+            text += &format!("eventcnv: {name}: {weight}{fault}{remedy}\n");
         }
         let untold = faults.count() - faults.iter().count() as u64;
         if untold > 0 {

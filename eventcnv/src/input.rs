@@ -3,13 +3,13 @@
 //! ```text
 //!  LOG │ -f LOG │ $MPS_TELEMETRY_FILENAME │ mpsio.log ──▶ name
 //!  a regular file ── positioned reads ─────────────────────────▶ Source
-//!  "-", a pipe, a device ── to memory, beyond 4 MiB to a file without a name ─▶ Source
+//!  "-", a pipe, a device ── to memory; a log beyond 4 MiB to a file without a name ──▶ Source
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::args::{FILENAME_DEFAULT, FILENAME_VARIABLE};
-use eventlog::reader::{FileSource, OpenError, Registry, Source};
+use eventlog::reader::{FileSource, Log, OpenError, Options, Registry, Source};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -47,7 +47,7 @@ pub(crate) fn choose(
 }
 
 /// Opens a log; `-` is standard input. Gives its name for messages too.
-pub(crate) fn open(path: &Path) -> (String, Result<AnySource, OpenError>) {
+pub(crate) fn open(path: &Path, options: &Options) -> (String, Result<AnySource, OpenError>) {
     let is_stdin = path.as_os_str() == "-";
     let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
     let file = if is_stdin {
@@ -55,7 +55,7 @@ pub(crate) fn open(path: &Path) -> (String, Result<AnySource, OpenError>) {
     } else {
         File::open(path)
     };
-    (name, file.map_err(OpenError::Io).and_then(source))
+    (name, file.map_err(OpenError::Io).and_then(|file| source(file, options)))
 }
 
 /// The registry in an `eventdef.h` of the MPS.
@@ -68,24 +68,46 @@ pub(crate) fn mps_registry(path: &Path) -> Result<Registry, String> {
     Registry::from_mps_header(&text).map_err(|error| format!("{name}: {error}"))
 }
 
-fn source(file: File) -> Result<AnySource, OpenError> {
-    let kind = file.metadata()?.file_type();
+fn source(mut file: File, options: &Options) -> Result<AnySource, OpenError> {
+    let metadata = file.metadata()?;
+    let kind = metadata.file_type();
     if kind.is_dir() {
-        Err(OpenError::Directory)
-    } else if kind.is_file() {
-        Ok(Box::new(FileSource::new(file)?))
-    } else {
-        Ok(spool(file, SPOOL_MEMORY_MAX)?)
+        return Err(OpenError::Directory);
+    }
+    // What the host makes up as it is read, as in /proc, has size 0.
+    if !kind.is_file() || metadata.len() == 0 {
+        return spool(file, SPOOL_MEMORY_MAX, options);
+    }
+    // Standard input may stand somewhere else than at the beginning.
+    let start = file.stream_position()?;
+    let file = FileSource::new(file)?;
+    Ok(if start == 0 { Box::new(file) } else { Box::new(Rest { file, start }) })
+}
+
+/// What comes after a place in a file.
+struct Rest {
+    file: FileSource,
+    start: u64,
+}
+
+impl Source for Rest {
+    fn size(&self) -> u64 {
+        self.file.size().saturating_sub(self.start)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        self.file.read_at(self.start.saturating_add(offset), buf)
     }
 }
 
-/// Reads all of what can be read only once.
-fn spool(mut from: impl Read, memory_max: u64) -> io::Result<AnySource> {
+/// Reads all of what can be read only once, unless its beginning is no log: it may have no end.
+fn spool(mut from: impl Read, memory_max: u64, options: &Options) -> Result<AnySource, OpenError> {
     let mut memory = Vec::new();
     from.by_ref().take(memory_max).read_to_end(&mut memory)?;
     if (memory.len() as u64) < memory_max {
         return Ok(Box::new(memory));
     }
+    Log::with_source(Box::new(memory.clone()), options)?;
     let mut file = tempfile::tempfile()?;
     file.write_all(&memory)?;
     drop(memory);
@@ -110,13 +132,20 @@ mod tests {
 
     #[test]
     fn what_is_spooled_is_the_same_in_memory_and_in_a_file() {
-        let bytes: Vec<u8> = (0..100_u8).collect();
-        for memory_max in [1, 99, 100, 101] {
-            let source = spool(bytes.as_slice(), memory_max).unwrap();
-            let mut read = vec![0; 100];
-            assert_eq!(source.size(), 100);
-            assert_eq!(source.read_at(0, &mut read).unwrap(), 100);
+        let bytes = include_bytes!("../../tests/golden/mps/labels.log");
+        let size = bytes.len();
+        for memory_max in [1000, size - 1, size, size + 1] {
+            let source = spool(bytes.as_slice(), memory_max as u64, &Options::default()).unwrap();
+            let mut read = vec![0; size];
+            assert_eq!(source.size(), size as u64);
+            assert_eq!(source.read_at(0, &mut read).unwrap(), size);
             assert_eq!(read, bytes);
         }
+    }
+
+    #[test]
+    fn what_does_not_begin_a_log_is_not_spooled() {
+        let source = spool(io::repeat(0), 1000, &Options::default());
+        assert!(matches!(source, Err(OpenError::NotALog)));
     }
 }

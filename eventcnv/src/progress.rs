@@ -1,7 +1,8 @@
 //! A bar on standard error, for long logs on a terminal.
 //!
 //! ```text
-//!  reader ── read_at ──▶ Progress ──▶ Source        how much was read, of two passes over the log
+//!  reader ── read_at ──▶ Progress ──▶ Source
+//!  ├─ find what is where: headers, or all ─┤─ print: all ─┤    how much was read, of both passes
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
@@ -20,7 +21,15 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// The bar, once there is one. It goes away with this.
 #[derive(Default)]
 pub(crate) struct Progress {
-    bar: Arc<OnceLock<ProgressBar>>,
+    state: Arc<State>,
+}
+
+/// How much was read, of how much, and the bar that says so.
+#[derive(Default)]
+struct State {
+    done: AtomicU64,
+    total: AtomicU64,
+    bar: OnceLock<ProgressBar>,
 }
 
 impl Progress {
@@ -30,13 +39,24 @@ impl Progress {
         if !io::stderr().is_terminal() || io::stdout().is_terminal() {
             return source;
         }
-        let (start, done, bar) = (Instant::now(), AtomicU64::new(0), Arc::clone(&self.bar));
-        Box::new(Watched { source, start, done, bar })
+        Box::new(self.watched(source))
+    }
+
+    fn watched(&self, source: AnySource) -> Watched {
+        // Until it is known better, the log is read twice: to find what is where, and to print it.
+        self.state.total.store(source.size().saturating_mul(2), Ordering::Relaxed);
+        Watched { source, start: Instant::now(), state: Arc::clone(&self.state) }
+    }
+
+    /// What is where was found: what is left is to read a log of this size once.
+    pub(crate) fn begin_events(&self, size: u64) {
+        let done = self.state.done.load(Ordering::Relaxed);
+        self.state.total.store(done.saturating_add(size), Ordering::Relaxed);
     }
 
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
-        if let Some(bar) = self.bar.get() {
+        if let Some(bar) = self.state.bar.get() {
             bar.finish_and_clear();
         }
     }
@@ -52,27 +72,23 @@ impl Drop for Progress {
 struct Watched {
     source: AnySource,
     start: Instant,
-    done: AtomicU64,
-    bar: Arc<OnceLock<ProgressBar>>,
+    state: Arc<State>,
 }
 
 impl Watched {
-    /// The log is read twice: to find what is where, and to print it.
-    fn total(&self) -> u64 {
-        2 * self.source.size()
-    }
-
     fn show(&self, done: u64) {
         if self.start.elapsed() < SILENCE {
             return;
         }
-        let bar = self.bar.get_or_init(|| {
+        let total = self.state.total.load(Ordering::Relaxed);
+        let bar = self.state.bar.get_or_init(|| {
             let target = ProgressDrawTarget::stderr_with_hz(10);
-            let bar = ProgressBar::with_draw_target(Some(self.total()), target);
+            let bar = ProgressBar::with_draw_target(Some(total), target);
             let style = ProgressStyle::with_template("{wide_bar} {percent}% {eta} left");
             bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
-        bar.set_position(done.min(self.total()));
+        bar.set_length(total);
+        bar.set_position(done.min(total));
     }
 }
 
@@ -83,8 +99,27 @@ impl Source for Watched {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         let size = self.source.read_at(offset, buf)?;
-        let before = self.done.fetch_add(size as u64, Ordering::Relaxed);
+        let before = self.state.done.fetch_add(size as u64, Ordering::Relaxed);
         self.show(before + size as u64);
         Ok(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eventlog::reader::{Filter, Log, Options, Order};
+
+    #[test]
+    fn all_was_read_when_the_last_event_was() {
+        let log = include_bytes!("../../tests/golden/mps/mpmss-cut.log").to_vec();
+        let progress = Progress::default();
+        let source = Box::new(progress.watched(Box::new(log)));
+        let log = Log::with_source(source, &Options::default()).unwrap();
+        progress.begin_events(log.size());
+        let mut events = log.events(Order::Time, &Filter::default());
+        while events.next().is_some() {}
+        let done = progress.state.done.load(Ordering::Relaxed);
+        assert_eq!(done, progress.state.total.load(Ordering::Relaxed));
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
 use support::{assert_golden, eventcnv, golden_path, mps, run, told};
@@ -135,6 +135,32 @@ fn what_cannot_be_read_is_named_and_costs_exit_code_2() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_without_end_is_refused_before_it_fills_the_disk() {
+    let (found, code, errors) = run(&["/dev/zero"]);
+    assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
+    assert!(errors.starts_with("eventcnv: /dev/zero: is not a log"), "{errors}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_says_no_size_is_read_all_the_same() {
+    let (found, code, errors) = run(&["/proc/cpuinfo"]);
+    assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
+    assert!(errors.starts_with("eventcnv: /proc/cpuinfo: is not a log"), "{errors}");
+}
+
+#[test]
+fn standard_input_is_read_from_where_it_stands() {
+    let (_directory, name) = file_with(&[b"A heading.\n".as_slice(), &log()].concat());
+    let mut file = File::open(name).unwrap();
+    file.read_exact(&mut [0; 11]).unwrap();
+    let mut command = eventcnv(&["-"]);
+    command.stdin(file);
+    assert_eq!(told(command.output().unwrap()), (numeric(), 0, String::new()));
+}
+
 #[test]
 fn a_wrong_command_line_costs_exit_code_2() {
     for args in [["--order", "size"].as_slice(), &["a", "b"], &["--fast"], &["a", "-f", "b"]] {
@@ -176,6 +202,17 @@ fn damage_is_reported_with_file_offset_and_fault() {
     let lines: Vec<&str> =
         cnv.lines().enumerate().filter(|&(n, _)| n != 3).map(|(_, line)| line).collect();
     assert_eq!(String::from_utf8(found).unwrap().lines().collect::<Vec<_>>(), lines);
+}
+
+#[test]
+fn counts_do_not_say_that_nothing_is_lost_where_there_were_faults() {
+    let mut bytes = log();
+    bytes[0xF0 + 2] = 0;
+    let (_directory, name) = file_with(&bytes);
+    let (found, code, _) = run(&["--stats", &name]);
+    let found = String::from_utf8(found).unwrap();
+    assert_eq!(code, 1);
+    assert!(found.ends_with("\n1 fault was found, which may have cost events\n"), "{found}");
 }
 
 #[test]

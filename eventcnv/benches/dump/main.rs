@@ -28,6 +28,11 @@ const MPS_SIZE: usize = 100_000_000;
 /// Tells a run of this program that it is to measure one form alone, for its peak memory.
 const FORM: &str = "DUMP_BENCH_FORM";
 
+/// The form that is no form: the logs are made, and nothing is measured.
+const MAKE_LOGS: &str = "make-logs";
+/// What is added to the names of the rows of each log.
+const SUFFIXES: [&str; 2] = ["", "-mps"];
+
 /// A form of the dump: its name, and the arguments that ask for it.
 const FORMS: [(&str, &[&str]); 6] = [
     ("dump-numeric", &[]),
@@ -46,14 +51,17 @@ struct Log {
 }
 
 fn main() {
-    let logs = [our_log(), mps_log()];
     if let Ok(form) = env::var(FORM) {
+        let logs = [our_log(), mps_log()];
         return measure_named(&form, &logs);
     }
+    // The peak of a process is at least that of the one that it was forked from: the logs are made
+    // by one that measures nothing.
+    run_in_process_of_its_own(MAKE_LOGS);
     let mut lines = String::new();
-    for log in &logs {
+    for suffix in SUFFIXES {
         for (form, _) in FORMS {
-            lines += &measure_in_process_of_its_own(&format!("{form}{}", log.suffix));
+            lines += &run_in_process_of_its_own(&format!("{form}{suffix}"));
         }
     }
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &lines);
@@ -74,7 +82,7 @@ fn our_log() -> Log {
         file.flush().expect("the log can be written");
         fs::rename(part, &path).expect("the log can be renamed");
     }
-    Log { suffix: "", path, event_count: OUR_EVENT_COUNT }
+    Log { suffix: SUFFIXES[0], path, event_count: OUR_EVENT_COUNT }
 }
 
 /// The log of the Memory Pool System, repeated; made once. The beginning of it is among the golden
@@ -82,18 +90,32 @@ fn our_log() -> Log {
 fn mps_log() -> Log {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps/mpmss-cut.log");
     let one = env::var_os("MPMSS_LOG").map_or(golden, PathBuf::from);
-    let bytes = fs::read(&one).unwrap_or_else(|error| panic!("{}: {error}", one.display()));
-    let times = MPS_SIZE.div_ceil(bytes.len());
-    let path = directory().join(format!("mps-{}.log", bytes.len()));
+    let size = fs::metadata(&one).map(|metadata| metadata.len() as usize);
+    let size = size.unwrap_or_else(|error| panic!("{}: {error}", one.display()));
+    let times = MPS_SIZE.div_ceil(size);
+    let path = directory().join(format!("mps-{size}.log"));
     if !path.exists() {
+        let bytes = fs::read(&one).expect("the log can be read");
         fs::write(&path, bytes.repeat(times)).expect("the target directory can be written");
     }
-    let output = command(&[], &one).output().expect("eventcnv can be run");
-    let event_count = output.stdout.iter().filter(|byte| **byte == b'\n').count() * times;
-    Log { suffix: "-mps", path, event_count: event_count as u64 }
+    let event_count = line_count(&one) * times;
+    Log { suffix: SUFFIXES[1], path, event_count: event_count as u64 }
 }
 
-fn measure_in_process_of_its_own(name: &str) -> String {
+/// Lines of the numeric dump: what is printed is not kept.
+fn line_count(log: &Path) -> usize {
+    let child = command(&[], log).stdout(Stdio::piped()).spawn();
+    let mut child = child.expect("eventcnv can be run");
+    let mut output = child.stdout.take().expect("its output is a pipe");
+    let (mut count, mut block) = (0, [0; 1 << 14]);
+    while let Ok(size @ 1..) = output.read(&mut block) {
+        count += block[..size].iter().filter(|byte| **byte == b'\n').count();
+    }
+    child.wait().expect("eventcnv ends");
+    count
+}
+
+fn run_in_process_of_its_own(name: &str) -> String {
     let this = env::current_exe().expect("this program has a path");
     let output = Command::new(this).env(FORM, name).env_remove("RECORD").output();
     let output = output.expect("this program can be run again");

@@ -10,9 +10,13 @@
 //! `design/format.md`.
 
 use super::table::Table;
+use eventdef::Version;
 use eventlog::reader::{Account, Event, Registry, Stream, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Write};
+
+/// A registry, whatever its index in a stream: name and version.
+type Identity = (String, Version);
 
 /// How many events, and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +34,7 @@ impl Count {
 
 /// What was counted of one event type.
 struct TypeCount {
+    registry: Identity,
     kind: String,
     name: String,
     count: Count,
@@ -38,10 +43,10 @@ struct TypeCount {
 /// Counts of the events seen.
 #[derive(Default)]
 pub(crate) struct Stats {
-    /// By index of the registry and code; of several streams together.
-    types: BTreeMap<(u16, u16), TypeCount>,
-    /// By stream and thread.
-    threads: BTreeMap<(u16, u32), Count>,
+    /// By index of the registry, code and stream.
+    types: BTreeMap<(u16, u16, u16), TypeCount>,
+    /// By stream, thread and buffer.
+    buffers: BTreeMap<(u16, u32, u32), Count>,
     thread_names: BTreeMap<(u16, u32), String>,
     /// The last that was said of events that no buffer could count: by stream, registry, kind,
     /// cause.
@@ -54,14 +59,15 @@ impl Stats {
     /// Counts an event.
     pub(crate) fn add(&mut self, event: &Event<'_>) {
         let one = Count { events: 1, bytes: event.bytes.len() as u64 };
-        let key = (event.registry.index, event.code());
+        let key = (event.registry.index, event.code(), event.stream);
         let found = self.types.entry(key).or_insert_with(|| TypeCount {
+            registry: identity(event.registry),
             kind: kind_name(event.registry, event.kind),
             name: event.name().to_owned(),
             count: Count::default(),
         });
         found.count.add(one);
-        self.threads.entry((event.stream, event.thread)).or_default().add(one);
+        self.buffers.entry((event.stream, event.thread, event.buffer)).or_default().add(one);
         let times = self.times.entry(event.stream).or_insert((event.ticks, event.ticks));
         *times = (times.0.min(event.ticks), times.1.max(event.ticks));
         if event.registry.index == 0 {
@@ -98,43 +104,69 @@ impl Stats {
         }
     }
 
-    /// Writes what was counted.
+    /// The account of a buffer all of whose events were asked for: what the headers promised and
+    /// is not here counts as lost.
+    pub(crate) fn settled(&self, account: &Account) -> Account {
+        let found = self.buffers.get(&(account.stream, account.thread, account.buffer));
+        let missing = account.found.saturating_sub(found.map_or(0, |found| found.events));
+        Account { lost: account.lost.saturating_add(missing), ..*account }
+    }
+
+    /// Writes what was counted, and what is lost by these accounts; `fault_count` faults were
+    /// found.
     pub(crate) fn write(
         &self,
         streams: &[Stream],
         registries: &[Registry],
         accounts: &[Account],
+        fault_count: u64,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let mut total = Count::default();
         self.types.values().for_each(|found| total.add(found.count));
         writeln!(out, "{} events, {} bytes", total.events, total.bytes)?;
         self.write_streams(streams, out)?;
-        let mut kinds: BTreeMap<(u16, &str), Count> = BTreeMap::new();
-        for (&(registry, _), found) in &self.types {
-            kinds.entry((registry, &found.kind)).or_default().add(found.count);
+        let prefixes = prefixes(registries);
+        let prefix = |registry: &Identity| prefixes.get(registry).map_or("", String::as_str);
+        let mut kinds: BTreeMap<(u16, &str, &str), Count> = BTreeMap::new();
+        let mut types: Vec<(String, Count)> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (&(index, code, _), found) in &self.types {
+            let prefix = prefix(&found.registry);
+            kinds.entry((index, prefix, &found.kind)).or_default().add(found.count);
+            let code = (found.name == "?").then(|| format!("{code:04X}"));
+            let name = format!("{prefix}{}", code.as_ref().unwrap_or(&found.name));
+            let place = *places.entry(name.clone()).or_insert(types.len());
+            match types.get_mut(place) {
+                Some((_, count)) => count.add(found.count),
+                None => types.push((name, found.count)),
+            }
         }
         let mut by_kind = Table::new(1, &["kind", "events", "bytes"]);
-        for ((registry, kind), count) in kinds {
-            by_kind.row(cells(of_registry(registry, kind), count));
+        for ((_, prefix, kind), count) in kinds {
+            by_kind.row(cells(format!("{prefix}{kind}"), count));
         }
         let mut by_type = Table::new(1, &["event type", "events", "bytes"]);
-        let mut types: Vec<_> = self.types.iter().collect();
-        types.sort_by_key(|(_, found)| std::cmp::Reverse(found.count.events));
-        for (&(registry, code), found) in types {
-            let name = if found.name == "?" { format!("{code:04X}") } else { found.name.clone() };
-            by_type.row(cells(of_registry(registry, &name), found.count));
-        }
-        let mut by_thread = Table::new(1, &["thread", "events", "bytes"]);
-        for (&key, &count) in &self.threads {
-            by_thread.row(cells(self.thread_name(key, streams.len() > 1), count));
-        }
-        for table in [by_kind, by_type, by_thread] {
+        types.sort_by_key(|(_, count)| std::cmp::Reverse(count.events));
+        types.into_iter().for_each(|(name, count)| by_type.row(cells(name, count)));
+        for table in [by_kind, by_type, self.by_thread(streams.len() > 1)] {
             if !table.is_empty() {
                 write!(out, "\n{table}")?;
             }
         }
-        self.write_losses(registries, accounts, out)
+        self.write_losses(registries, accounts, fault_count, out)
+    }
+
+    fn by_thread(&self, is_stream_shown: bool) -> Table {
+        let mut threads: BTreeMap<(u16, u32), Count> = BTreeMap::new();
+        for (&(stream, thread, _), &count) in &self.buffers {
+            threads.entry((stream, thread)).or_default().add(count);
+        }
+        let mut by_thread = Table::new(1, &["thread", "events", "bytes"]);
+        for (key, count) in threads {
+            by_thread.row(cells(self.thread_name(key, is_stream_shown), count));
+        }
+        by_thread
     }
 
     fn thread_name(&self, key: (u16, u32), is_stream_shown: bool) -> String {
@@ -162,7 +194,7 @@ impl Stats {
             let times = u16::try_from(index).ok().and_then(|index| self.times.get(&index));
             if let Some(&(first, last)) = times {
                 write!(out, ", {} ticks", last - first)?;
-                if let Some(seconds) = seconds(stream, last - first) {
+                if let Some(seconds) = seconds(stream, first, last) {
                     write!(out, " ({seconds:.6} s)")?;
                 }
             }
@@ -176,13 +208,18 @@ impl Stats {
         &self,
         registries: &[Registry],
         accounts: &[Account],
+        fault_count: u64,
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        let prefixes = prefixes(registries);
+        let name = |registry: &Registry, kind: u8| {
+            let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
+            (registry.index, format!("{prefix}{}", kind_name(registry, kind)))
+        };
         let causes = ["full", "nested", "large", "io", "lost", "overwritten"];
         let mut lost: BTreeMap<(u16, String), [u64; 6]> = BTreeMap::new();
         for account in accounts {
             let Some(registry) = registries.get(account.registry as usize) else { continue };
-            let key = (registry.index, kind_name(registry, account.kind));
             let counts = [
                 account.discarded_full.into(),
                 account.discarded_nested.into(),
@@ -191,28 +228,33 @@ impl Stats {
                 account.lost,
                 account.overwritten,
             ];
-            let sums = lost.entry(key).or_default();
-            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            let sums = lost.entry(name(registry, account.kind)).or_default();
+            let sums = sums.iter_mut().zip(counts);
+            sums.for_each(|(sum, count)| *sum = sum.saturating_add(count));
         }
         for (&[stream, registry, kind, cause], &count) in &self.discarded {
             let found = registries.iter().find(|found| {
                 u64::from(found.stream) == stream && u64::from(found.index) == registry
             });
             let kind = u8::try_from(kind).unwrap_or(u8::MAX);
-            let kind = found.map_or_else(|| kind.to_string(), |found| kind_name(found, kind));
-            let index = u16::try_from(registry).unwrap_or(u16::MAX);
-            let sums = lost.entry((index, kind)).or_default();
-            if let Some(sum) = usize::try_from(cause).ok().and_then(|cause| sums.get_mut(cause)) {
-                *sum += count;
+            let unknown = || (u16::MAX, format!("{registry}:{kind}"));
+            let sums = lost.entry(found.map_or_else(unknown, |found| name(found, kind)));
+            let cause = usize::try_from(cause).unwrap_or(usize::MAX);
+            if let Some(sum) = sums.or_default().get_mut(cause) {
+                *sum = sum.saturating_add(count);
             }
         }
         lost.retain(|_, counts| counts.iter().any(|&count| count > 0));
         if lost.is_empty() {
-            return writeln!(out, "\nnothing is known to be lost");
+            return match fault_count {
+                0 => writeln!(out, "\nnothing is known to be lost"),
+                1 => writeln!(out, "\n1 fault was found, which may have cost events"),
+                _ => writeln!(out, "\n{fault_count} faults were found, which may have cost events"),
+            };
         }
         let mut table = Table::new(1, &[&["not in the log"], causes.as_slice()].concat());
-        for ((registry, kind), counts) in lost {
-            let mut row = vec![of_registry(registry, &kind)];
+        for ((_, kind), counts) in lost {
+            let mut row = vec![kind];
             row.extend(counts.map(|count| count.to_string()));
             table.row(row);
         }
@@ -220,25 +262,44 @@ impl Stats {
     }
 }
 
-/// How long so many ticks are, if the stream says it: by the clock syncs farthest apart, else by
-/// the stated rate.
-fn seconds(stream: &Stream, ticks: u64) -> Option<f64> {
-    let (first, last) = (stream.syncs.first()?, stream.syncs.last()?);
-    let sync_ticks = last.ticks.saturating_sub(first.ticks);
-    let nanoseconds = last.monotonic.saturating_sub(first.monotonic);
-    if sync_ticks > 0 && nanoseconds > 0 {
-        return Some(ticks as f64 * (nanoseconds as f64 / sync_ticks as f64) / 1e9);
+/// How long it is from one time to another, if the stream says it: by its clock syncs, else by the
+/// stated rate.
+fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
+    if let (Some(first), Some(last)) = (stream.wall_time(first), stream.wall_time(last)) {
+        return Some(last.realtime.checked_sub(first.realtime)? as f64 / 1e9);
     }
-    (stream.clock_rate > 0).then(|| ticks as f64 / stream.clock_rate as f64)
+    (stream.clock_rate > 0).then(|| (last - first) as f64 / stream.clock_rate as f64)
+}
+
+fn identity(registry: &Registry) -> Identity {
+    (registry.name.to_string(), registry.version)
+}
+
+/// What stands before the names of each registry, where there may be others of those names: its
+/// index, if it has the same in all streams and shares it with none, else its name and version.
+fn prefixes(registries: &[Registry]) -> HashMap<Identity, String> {
+    let mut indices: HashMap<Identity, BTreeSet<u16>> = HashMap::new();
+    let mut sharers: HashMap<u16, HashSet<Identity>> = HashMap::new();
+    for registry in registries {
+        indices.entry(identity(registry)).or_default().insert(registry.index);
+        sharers.entry(registry.index).or_default().insert(identity(registry));
+    }
+    let prefix = |(registry, indices): (Identity, BTreeSet<u16>)| {
+        let is_shared = |index| sharers.get(index).is_some_and(|sharers| sharers.len() > 1);
+        let prefix = match indices.first() {
+            _ if indices.len() > 1 || indices.iter().any(is_shared) => {
+                format!("{} {}:", registry.0, registry.1)
+            }
+            Some(&index) if index > 1 => format!("{index}:"),
+            _ => String::new(),
+        };
+        (registry, prefix)
+    };
+    indices.into_iter().map(prefix).collect()
 }
 
 fn kind_name(registry: &Registry, kind: u8) -> String {
     registry.kind(kind).map_or_else(|| "?".to_owned(), |kind| kind.name.to_string())
-}
-
-/// A name, with the index of its registry where there may be another of that name.
-fn of_registry(registry: u16, name: &str) -> String {
-    if registry > 1 { format!("{registry}:{name}") } else { name.to_owned() }
 }
 
 fn cells(name: String, count: Count) -> Vec<String> {

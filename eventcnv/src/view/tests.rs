@@ -3,9 +3,10 @@
 use super::columns::Columns;
 use super::named::Named;
 use super::numeric::Numeric;
+use super::stats::Stats;
 use super::{View, name_width};
 use eventdef::{EventType, Kind, Param, Sort, Version};
-use eventlog::reader::{Event, Labels, Platform, Registry};
+use eventlog::reader::{Account, Event, Labels, Platform, Registry};
 
 const fn param(sort: Sort, name: &'static str) -> Param {
     Param { sort, name, doc: "" }
@@ -56,13 +57,25 @@ fn line(view: impl View, index: u16, code: u16, params: &[u8]) -> String {
 fn line_at(ticks: u64, view: impl View, index: u16, code: u16, params: &[u8]) -> String {
     let mut registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
     registry.index = index;
+    let mut out = Vec::new();
+    with_event(ticks, &registry, code, params, |event| view.line(event, &mut out));
+    String::from_utf8(out).unwrap()
+}
+
+fn with_event(
+    ticks: u64,
+    registry: &Registry,
+    code: u16,
+    params: &[u8],
+    then: impl FnOnce(&Event<'_>),
+) {
     let mut bytes = code.to_le_bytes().to_vec();
     bytes.extend((8 + params.len() as u16).to_le_bytes());
     bytes.extend([0; 4]);
     bytes.extend(params);
-    let event = Event {
+    then(&Event {
         ticks,
-        registry: &registry,
+        registry,
         event_type: registry.event_type(code),
         bytes: &bytes,
         labels: &Labels::default(),
@@ -70,12 +83,9 @@ fn line_at(ticks: u64, view: impl View, index: u16, code: u16, params: &[u8]) ->
         number: 0,
         buffer: 0,
         thread: 0,
-        stream: 0,
+        stream: registry.stream,
         kind: 0,
-    };
-    let mut out = Vec::new();
-    view.line(&event, &mut out);
-    String::from_utf8(out).unwrap()
+    });
 }
 
 fn all() -> Vec<u8> {
@@ -148,4 +158,46 @@ fn names_are_padded_to_the_longest_of_the_registry() {
     let value = 0xFFFF_u32.to_le_bytes();
     let expected = "0000000000000ABC ANameLongerThanTheMpsHas      FFFF\n";
     assert_eq!(line(Columns { name_width }, 1, 0x121, &value), expected);
+}
+
+/// What is counted of an event of each of these registries, without the lines of the streams.
+fn counted(registries: &[Registry], accounts: &[Account], fault_count: u64) -> String {
+    let mut stats = Stats::default();
+    for registry in registries {
+        with_event(1, registry, 0x120, &[], |event| stats.add(event));
+    }
+    let accounts: Vec<Account> = accounts.iter().map(|account| stats.settled(account)).collect();
+    let mut out = Vec::new();
+    stats.write(&[], registries, &accounts, fault_count, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn registries_of_several_streams_are_counted_apart_unless_they_are_the_same() {
+    let of = |stream, index, name: &str| {
+        let mut registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
+        (registry.stream, registry.index, registry.name) = (stream, index, name.into());
+        registry
+    };
+    let found = counted(&[of(0, 1, "same"), of(1, 1, "same")], &[], 0);
+    assert!(found.contains("\nKind       2     16\n") && !found.contains("same"), "{found}");
+    assert!(found.contains("\nWithNothing       2     16\n"), "{found}");
+    let found = counted(&[of(0, 1, "one"), of(1, 1, "other")], &[], 0);
+    for name in ["one 1.0.0:Kind", "other 1.0.0:Kind", "other 1.0.0:WithNothing"] {
+        assert!(found.contains(&format!("\n{name}")), "{name} is not in {found}");
+    }
+    let found = counted(&[of(0, 1, "one"), of(0, 2, "other")], &[], 0);
+    assert!(found.contains("\n2:Kind") && found.contains("\nKind"), "{found}");
+}
+
+#[test]
+fn what_the_headers_promised_and_is_not_here_is_lost() {
+    let registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
+    let account = Account { recorded: 5, found: 5, ..Account::default() };
+    let found = counted(std::slice::from_ref(&registry), &[account], 1);
+    assert!(found.contains("\nKind               0       0      0   0     4            0\n"));
+    let found = counted(std::slice::from_ref(&registry), &[], 2);
+    assert!(found.ends_with("\n2 faults were found, which may have cost events\n"), "{found}");
+    let found = counted(std::slice::from_ref(&registry), &[], 0);
+    assert!(found.ends_with("\nnothing is known to be lost\n"), "{found}");
 }

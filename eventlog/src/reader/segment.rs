@@ -76,8 +76,9 @@ pub(crate) struct Decoded {
     places: Vec<u32>,
     /// Events before the first of `located` that are not held any more.
     skipped: usize,
-    /// Where `bytes` begins in the segment; what is located is located in the segment.
-    origin: u32,
+    /// Of a window, where the stretches of the segment that it holds begin there, and in `bytes`;
+    /// what is located is located in the segment. Empty if `bytes` are the segment's.
+    stretches: Vec<(u32, u32)>,
 }
 
 impl Decoded {
@@ -88,12 +89,14 @@ impl Decoded {
         if self.located.is_sorted_by_key(|located| located.ticks) {
             return;
         }
-        let located = &self.located;
-        let ticks = |&place: &u32| located.get(place as usize).map(|at| at.ticks);
-        self.places.extend(0..located.len() as u32);
-        self.places.sort_by_key(ticks);
-        let at = |&place: &u32| located.get(place as usize).copied();
-        self.located = self.places.iter().filter_map(at).collect();
+        // A merge sort: an MPS log is made of runs, most of them newest first.
+        let mut keys: Vec<(u64, u32)> = Vec::with_capacity(self.located.len());
+        keys.extend(self.located.iter().zip(0..).map(|(located, place)| (located.ticks, place)));
+        keys.sort_by_key(|(ticks, _)| *ticks);
+        let at = |(_, place): &(u64, u32)| self.located.get(*place as usize).copied();
+        let located = keys.iter().map(|key| at(key).unwrap_or_default()).collect();
+        self.located = located;
+        self.places.extend(keys.iter().map(|(_, place)| *place));
     }
 
     /// The n-th event, and its place in file order.
@@ -108,40 +111,51 @@ impl Decoded {
     /// The bytes of an event.
     #[inline(always)]
     pub(crate) fn event(&self, located: &Located) -> &[u8] {
-        let start = located.offset.wrapping_sub(self.origin) as usize;
+        let start = if self.stretches.is_empty() {
+            located.offset
+        } else {
+            self.place_in_window(located.offset)
+        };
+        let start = start as usize;
         self.bytes.get(start..start.saturating_add(usize::from(located.size))).unwrap_or_default()
     }
 
-    /// A copy that holds the n-th event and as many after it as fit into `size` bytes.
+    /// Where in the bytes of a window the event begins that is there in the segment.
+    fn place_in_window(&self, offset: u32) -> u32 {
+        let after = self.stretches.partition_point(|(from, _)| *from <= offset);
+        let stretch = after.checked_sub(1).and_then(|before| self.stretches.get(before));
+        stretch.map_or(u32::MAX, |(from, to)| to.saturating_add(offset - from))
+    }
+
+    /// A copy that holds the n-th event and as many after it as fit into `size` bytes, wherever in
+    /// the segment they are.
     pub(crate) fn window(&self, n: usize, size: usize) -> Decoded {
         let index = n.wrapping_sub(self.skipped);
         let rest = self.located.get(index..).unwrap_or_default();
-        // The bytes that are held are one stretch: it ends where the stretch would grow too large.
-        let (mut from, mut to, mut left) = (u32::MAX, 0u32, size);
-        let mut count = 0;
-        for located in rest {
-            let (low, high) = (
-                from.min(located.offset),
-                to.max(located.offset.saturating_add(u32::from(located.size))),
-            );
-            left = left.saturating_sub(size_of::<Located>() + size_of::<u32>());
-            if (high - low) as usize > left {
-                break;
-            }
-            (from, to) = (low, high);
-            count += 1;
-        }
-        let bytes = self.bytes.get(from.wrapping_sub(self.origin) as usize..);
-        let bytes = bytes.and_then(|bytes| bytes.get(..to.wrapping_sub(from) as usize));
+        let mut left = size;
+        let fits = |located: &&Located| {
+            let own = size_of::<Located>() + size_of::<u32>() + size_of::<(u32, u32)>();
+            let next = left.checked_sub(usize::from(located.size) + own);
+            left = next.unwrap_or(0);
+            next.is_some()
+        };
+        let count = rest.iter().take_while(fits).count();
+        let located = rest.get(..count).unwrap_or_default().to_vec();
         let places = self.places.get(index..).unwrap_or_default();
-        Decoded {
-            bytes: bytes.unwrap_or_default().to_vec(),
-            located: rest.iter().take(count).copied().collect(),
-            first: self.first,
-            places: places.iter().take(count).copied().collect(),
-            skipped: n,
-            origin: from,
+        let places = places.get(..count).unwrap_or_default().to_vec();
+        let mut by_offset: Vec<&Located> = located.iter().collect();
+        by_offset.sort_unstable_by_key(|located| located.offset);
+        let bytes_size = located.iter().map(|located| usize::from(located.size)).sum();
+        let (mut bytes, mut stretches) = (Vec::with_capacity(bytes_size), Vec::new());
+        let mut end = None;
+        for event in by_offset {
+            if end != Some(event.offset) {
+                stretches.push((event.offset, bytes.len() as u32));
+            }
+            end = event.offset.checked_add(event.size.into());
+            bytes.extend_from_slice(self.event(event));
         }
+        Decoded { bytes, located, first: self.first, places, skipped: n, stretches }
     }
 
     /// Empties it, but for its memory.
@@ -151,7 +165,7 @@ impl Decoded {
         self.places.clear();
         self.first = 0;
         self.skipped = 0;
-        self.origin = 0;
+        self.stretches.clear();
     }
 
     /// Memory that it holds, in bytes.
@@ -159,9 +173,66 @@ impl Decoded {
         self.bytes.capacity()
             + self.located.capacity() * size_of::<Located>()
             + self.places.capacity() * size_of::<u32>()
+            + self.stretches.capacity() * size_of::<(u32, u32)>()
     }
 }
 
 /// Decodes a segment: `decoded.bytes` holds its bytes (fewer than its size if the source ends).
 /// Fills `located` (in file order) and `first`; [`Decoded::sort`] is called after it.
 pub(crate) type Decode = fn(&Segment, &Registry, &mut Decoded, &mut Faults);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events of 8 bytes, whose ticks are these; the bytes of each are its place in file order.
+    fn decoded(ticks: &[u64]) -> Decoded {
+        let located = |(place, &ticks): (usize, &u64)| Located {
+            ticks,
+            offset: 100 + 8 * place as u32,
+            size: 8,
+            row: 0,
+        };
+        let bytes = (0..ticks.len() as u64).flat_map(u64::to_le_bytes);
+        Decoded {
+            bytes: [0; 100].into_iter().chain(bytes).collect(),
+            located: ticks.iter().enumerate().map(located).collect(),
+            ..Decoded::default()
+        }
+    }
+
+    /// Ticks and place of the n-th event, if it is held; its bytes must agree.
+    fn get(decoded: &Decoded, n: usize) -> Option<(u64, usize)> {
+        let (place, located) = decoded.get(n)?;
+        assert_eq!(decoded.event(located), (place as u64).to_le_bytes());
+        Some((located.ticks, place))
+    }
+
+    #[test]
+    fn runs_newest_first_are_sorted_stably() {
+        let ticks: Vec<u64> = (0..2000).map(|n| 5000 + n / 300 - n % 300).collect();
+        let mut decoded = decoded(&ticks);
+        decoded.sort();
+        let mut expected: Vec<(u64, usize)> = ticks.iter().copied().zip(0..).collect();
+        expected.sort();
+        let found: Vec<_> = (0..ticks.len()).filter_map(|n| get(&decoded, n)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_window_holds_the_next_events_wherever_they_are_in_the_segment() {
+        // Twenty runs, each of which spans all time.
+        let ticks: Vec<u64> = (0..2000).map(|n| 20 * (n % 100) + n / 100).collect();
+        let mut whole = decoded(&ticks);
+        whole.sort();
+        for n in [0, 1, 700, 1990, 2000] {
+            let window = whole.window(n, 4096);
+            assert!(window.memory() <= 4096);
+            let held = (n..2000).take_while(|&n| window.get(n).is_some()).count();
+            assert!(held >= 100.min(2000 - n), "{held}");
+            assert!((n..n + held).all(|n| get(&window, n) == get(&whole, n)));
+            let again = window.window(n + held / 2, 1024);
+            assert_eq!(get(&again, n + held / 2), get(&whole, n + held / 2));
+        }
+    }
+}

@@ -9,7 +9,7 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust` in `design/telemetry.md`.
 
 use super::decode::decode;
-use super::platform::{Fit, Head, PLATFORMS, Shapes, head, is_size, name};
+use super::platform::{Fit, Head, PLATFORMS, Shapes, head, name};
 use super::recognise::{PREFIX_SIZE, Recognised, mps_stream, recognise, version_of};
 use super::window::Window;
 use crate::reader::fault::{FaultKind, Faults, OpenError};
@@ -22,25 +22,17 @@ use eventdef::Version;
 /// A segment is cut before it would become larger than this.
 const SEGMENT_SIZE_MAX: usize = 1 << 16;
 /// What must be at hand to judge a place: a chain of events, each of at most 64 KiB.
-const LOOKAHEAD_SIZE: usize = 1 << 18;
-/// How many events must fit, one after another, where reading goes on after damage.
-const CHAIN_COUNT: usize = 4;
-/// How many, once so many segments were made that damage must be all there is: the index shall not
-/// become large.
-const CHAIN_COUNT_LATE: usize = 128;
-/// Segments before that.
-const SEGMENT_COUNT_LATE: usize = 1 << 18;
-/// How many, where the registry is not at hand and only sizes and clocks can be judged.
-const LOOSE_CHAIN_COUNT: usize = 16;
+pub(super) const LOOKAHEAD_SIZE: usize = 1 << 18;
+/// How many events must fit, where the registry is not at hand and only sizes and clocks can be
+/// judged.
+pub(super) const LOOSE_CHAIN_COUNT: usize = 16;
 /// How far apart clocks may be, of events that only their clocks make plausible: weeks.
-const CLOCK_DISTANCE_MAX: u64 = 1 << 52;
+pub(super) const CLOCK_DISTANCE_MAX: u64 = 1 << 52;
 /// Streams that are told apart in one log; what follows counts as part of the last one.
-const STREAM_COUNT_MAX: usize = 4096;
-
-/// Places that are tried as the beginning of another platform's stream.
-const TRY_COUNT_MAX: usize = 256;
+pub(super) const STREAM_COUNT_MAX: usize = 4096;
 
 const CUT: &str = "the log ends within this event";
+const UNREAD: &str = "the rest of this event cannot be read";
 const BAD_SIZE: &str = "no event has the size that stands here";
 const WRONG_SIZE: &str = "an event has another size than its type";
 const LONE: &str = "what may be an event of unknown type leads to none";
@@ -49,7 +41,7 @@ const HEAD_DAMAGE: &str = "the stream of the Memory Pool System does not begin w
 /// Indexes a raw MPS stream. What cannot be one is [`OpenError::NotALog`].
 pub(crate) fn index(source: &dyn Source, options: &Options) -> Result<Index, OpenError> {
     let mut window = Window::new(source);
-    window.need(PREFIX_SIZE)?;
+    window.need(PREFIX_SIZE);
     let prefix = window.rest();
     let prefix = prefix.get(..PREFIX_SIZE).unwrap_or(prefix);
     let known = match &options.mps_registry {
@@ -59,7 +51,7 @@ pub(crate) fn index(source: &dyn Source, options: &Options) -> Result<Index, Ope
     let is_all = window.source_size <= prefix.len() as u64;
     let found = recognise(prefix, is_all, &known).ok_or(OpenError::NotALog)?;
     let mut indexer = Indexer::new(known, &found);
-    indexer.walk(&mut window)?;
+    indexer.walk(&mut window);
     Ok(indexer.finish())
 }
 
@@ -69,25 +61,25 @@ enum Step {
     Damage(&'static str),
 }
 
-struct Indexer {
-    known: Registry,
-    shapes: Shapes,
+pub(super) struct Indexer {
+    pub(super) known: Registry,
+    pub(super) shapes: Shapes,
     /// Kind by code; [`KIND_MIXED`] where the code is unknown.
     kinds: Vec<u8>,
     /// The code of EventInit, with which a stream begins in file order.
     init_code: Option<u16>,
-    is_registry_right: bool,
-    clock: u64,
+    pub(super) is_registry_right: bool,
+    pub(super) clock: u64,
     segment: Segment,
     /// How often another platform's stream was looked for.
-    tries: usize,
+    pub(super) tries: usize,
     event_count: u64,
     /// A bit for each code that was reported as unknown.
     reported: Box<[u64; 1024]>,
-    streams: Vec<Stream>,
+    pub(super) streams: Vec<Stream>,
     registries: Vec<Registry>,
-    segments: Vec<Segment>,
-    faults: Faults,
+    pub(super) segments: Vec<Segment>,
+    pub(super) faults: Faults,
 }
 
 impl Indexer {
@@ -117,7 +109,7 @@ impl Indexer {
     }
 
     /// From here on events are of this platform and version.
-    fn begin_platform(&mut self, offset: u64, found: &Recognised) {
+    pub(super) fn begin_platform(&mut self, offset: u64, found: &Recognised) {
         let mut registry = self.known.clone();
         registry.stream = self.streams.len() as u16;
         registry.index = 1;
@@ -152,10 +144,10 @@ impl Indexer {
         }
     }
 
-    fn walk(&mut self, window: &mut Window) -> Result<(), OpenError> {
+    fn walk(&mut self, window: &mut Window) {
         window.at = self.streams.first().map_or(0, |stream| stream.offset as usize);
         loop {
-            window.need(LOOKAHEAD_SIZE + 1)?;
+            window.need(LOOKAHEAD_SIZE + 1);
             // Away from the window's end all that is looked at is at hand, and nothing need be
             // asked again.
             let safe = if window.is_last() { 0 } else { LOOKAHEAD_SIZE };
@@ -166,14 +158,17 @@ impl Indexer {
                         window.at += event.size;
                     }
                     Step::Damage(what) => {
-                        self.skip(window, what)?;
+                        let is_unread = what == CUT && window.has_failed();
+                        let what = if is_unread { UNREAD } else { what };
+                        self.skip(window, what);
                         break;
                     }
                 }
             }
             if window.is_last() && window.rest().is_empty() {
                 self.cut();
-                return Ok(());
+                let Some((offset, message)) = window.pass() else { return };
+                self.faults.push(offset, FaultKind::Io { message });
             }
         }
     }
@@ -209,7 +204,7 @@ impl Indexer {
             let Some(next) = rest.get(event.size..) else { return false };
             let Some(next_event) = head(self.shapes.platform, next) else { return true };
             match self.shapes.fit(next_event, next) {
-                Fit::Exact => return true,
+                Fit::Exact => return next_event.clock.abs_diff(clock) < CLOCK_DISTANCE_MAX,
                 Fit::Unknown => (event, rest) = (next_event, next),
                 Fit::Wrong | Fit::Impossible => return false,
             }
@@ -270,88 +265,11 @@ impl Indexer {
     }
 
     /// Ends the open segment.
-    fn cut(&mut self) {
+    pub(super) fn cut(&mut self) {
         if self.segment.count > 0 {
             self.segments.push(self.segment);
             self.segment = EMPTY;
         }
-    }
-
-    /// Passes over what is not an event, to the next place from which events follow one another.
-    fn skip(&mut self, window: &mut Window, what: &'static str) -> Result<(), OpenError> {
-        self.cut();
-        let start = window.offset();
-        if let Some(other) = self.other_stream(window.rest(), window.is_last()) {
-            self.begin_platform(start, &other);
-            return Ok(());
-        }
-        let mut found = None;
-        window.at += 1;
-        while found.is_none() {
-            window.need(LOOKAHEAD_SIZE + 1)?;
-            let is_last = window.is_last();
-            let safe = if is_last { 0 } else { LOOKAHEAD_SIZE };
-            while window.rest().len() > safe {
-                if self.is_place(window.rest(), is_last) {
-                    found = Some(None);
-                    break;
-                }
-                if let Some(other) = self.other_stream(window.rest(), is_last) {
-                    found = Some(Some(other));
-                    break;
-                }
-                window.at += 1;
-            }
-            if is_last && found.is_none() {
-                break;
-            }
-        }
-        let size = window.offset() - start;
-        self.faults.push(start, FaultKind::Mps { what, size });
-        if let Some(Some(other)) = found {
-            self.begin_platform(window.offset(), &other);
-        }
-        Ok(())
-    }
-
-    /// Whether reading can go on here.
-    fn is_place(&self, rest: &[u8], is_last: bool) -> bool {
-        if self.is_registry_right {
-            let is_late = self.segments.len() >= SEGMENT_COUNT_LATE;
-            let count = if is_late { CHAIN_COUNT_LATE } else { CHAIN_COUNT };
-            return self.shapes.is_chain(rest, count, is_last);
-        }
-        let mut rest = rest;
-        for index in 0..LOOSE_CHAIN_COUNT {
-            if rest.is_empty() && is_last {
-                return index > 0;
-            }
-            let Some(event) = head(self.shapes.platform, rest) else { return false };
-            let is_near = event.clock.abs_diff(self.clock) < CLOCK_DISTANCE_MAX >> 8;
-            if !is_near || !is_size(self.shapes.platform, event.size) {
-                return false;
-            }
-            let Some(next) = rest.get(event.size..) else { return false };
-            rest = next;
-        }
-        true
-    }
-
-    /// Another stream that begins here, with an EventInit of another platform or version.
-    fn other_stream(&mut self, rest: &[u8], is_last: bool) -> Option<Recognised> {
-        if self.tries >= TRY_COUNT_MAX || self.streams.len() >= STREAM_COUNT_MAX {
-            return None;
-        }
-        let is_init = |&platform: &Platform| {
-            let event = head(platform, rest)?;
-            version_of(platform, event, rest)
-        };
-        PLATFORMS.iter().find_map(is_init)?;
-        self.tries += 1;
-        let prefix = rest.get(..PREFIX_SIZE);
-        let is_all = is_last && prefix.is_none();
-        let found = recognise(prefix.unwrap_or(rest), is_all, &self.known)?;
-        (found.offset == 0 && found.version.is_some()).then_some(found)
     }
 
     fn finish(self) -> Index {

@@ -17,6 +17,7 @@ mod header;
 mod index;
 mod platform;
 mod recognise;
+mod resume;
 #[cfg(test)]
 mod tests;
 mod window;

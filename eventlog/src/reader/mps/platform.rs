@@ -60,9 +60,56 @@ pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
     Some(Head { code, size: size.into(), clock })
 }
 
+/// The size that an event states which begins with these bytes.
+#[inline]
+pub(super) fn size(platform: Platform, [_, _, low, high]: [u8; 4]) -> usize {
+    u16_of(platform, [low, high]).into()
+}
+
 #[inline]
 fn u16_of(platform: Platform, bytes: [u8; 2]) -> u16 {
     if platform.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+}
+
+/// The span of some events' clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clocks {
+    min: u64,
+    max: u64,
+}
+
+impl Default for Clocks {
+    fn default() -> Clocks {
+        Clocks { min: u64::MAX, max: 0 }
+    }
+}
+
+impl Clocks {
+    #[inline]
+    pub(super) fn add(&mut self, clock: u64) {
+        (self.min, self.max) = (self.min.min(clock), self.max.max(clock));
+    }
+
+    fn span(self) -> u64 {
+        self.max.saturating_sub(self.min)
+    }
+
+    /// Whether they may be those of events that follow one another: within hours, which pointers and
+    /// clocks are not.
+    #[inline]
+    pub(super) fn are_near(self) -> bool {
+        self.span() < 1 << 46
+    }
+
+    /// Whether all were set, within a few weeks.
+    pub(super) fn are_weeks(self) -> bool {
+        self.min != 0 && self.span() < 1 << 52
+    }
+
+    /// Whether time went on.
+    pub(super) fn are_moving(self) -> bool {
+        self.span() > 0
+    }
 }
 
 /// Whether an event may have this size.
@@ -123,6 +170,17 @@ impl Shapes {
         self.by_code.get(usize::from(code)).copied().unwrap_or(Shape::Unknown)
     }
 
+    /// Whether an event of the registry may begin with these bytes: its code and size.
+    #[inline]
+    pub(super) fn may_begin(&self, start: [u8; 4]) -> bool {
+        let size = size(self.platform, start);
+        match self.shape(u16_of(self.platform, [start[0], start[1]])) {
+            Shape::Fixed(fixed) => usize::from(fixed) == size,
+            Shape::Text(offset) => size > offset.into(),
+            Shape::Unknown => false,
+        }
+    }
+
     /// How well the event at the start of `bytes` agrees. It may go on beyond `bytes`.
     #[inline]
     pub(super) fn fit(&self, head: Head, bytes: &[u8]) -> Fit {
@@ -149,17 +207,18 @@ impl Shapes {
         }
     }
 
-    /// Whether `count` events of the registry stand one after another at the start of `bytes`;
-    /// fewer will do where they end exactly at the end of `bytes`, which is the end of the stream
-    /// if `is_all`.
+    /// Whether `count` events of the registry stand one after another at the start of `bytes`, at
+    /// times that are near; fewer will do where they end exactly at the end of `bytes`, which is
+    /// the end of the stream if `is_all`.
     pub(super) fn is_chain(&self, bytes: &[u8], count: usize, is_all: bool) -> bool {
-        let mut rest = bytes;
+        let (mut rest, mut clocks) = (bytes, Clocks::default());
         for index in 0..count {
             if rest.is_empty() && is_all {
                 return index > 0;
             }
             let Some(head) = head(self.platform, rest) else { return false };
-            if self.fit(head, rest) != Fit::Exact {
+            clocks.add(head.clock);
+            if self.fit(head, rest) != Fit::Exact || !clocks.are_near() {
                 return false;
             }
             let Some(next) = rest.get(head.size..) else { return false };

@@ -9,7 +9,7 @@
 //!
 //! An MPS stream has no header. Design: `.req.port`, `.sol.head` in `design/telemetry.md`.
 
-use super::platform::{Fit, Head, PLATFORMS, Shapes, head};
+use super::platform::{Clocks, Fit, Head, PLATFORMS, Shapes, head};
 use crate::reader::log::Stream;
 use crate::reader::registry::{Platform, Registry};
 use eventdef::Version;
@@ -20,6 +20,8 @@ pub(super) const PREFIX_SIZE: usize = 1 << 17;
 const EVENT_COUNT_MAX: usize = 1024;
 /// How many events in a row must fit where something else came before them.
 const CHAIN_COUNT_MIN: usize = 8;
+/// Places next to one another of which the best is taken: as many as words have bytes, and one.
+const PLACE_COUNT: usize = 9;
 
 /// A raw MPS stream, recognised.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,8 @@ pub(super) struct Recognised {
     pub(super) alternatives: Vec<Platform>,
     /// The version, if the stream says it.
     pub(super) version: Option<Version>,
+    /// Whether its events follow one another in time as well.
+    are_clocks_near: bool,
     /// Whether the registry at hand describes its events.
     pub(super) is_registry_right: bool,
     /// Where its first event is.
@@ -46,8 +50,10 @@ struct Walk {
     /// Whether it came to the end of the bytes (or of what is walked), and not upon what cannot be
     /// an event.
     is_whole: bool,
-    /// Whether the clocks lie within a few weeks.
-    are_clocks_near: bool,
+    /// The first and the last time on the way.
+    clocks: Clocks,
+    /// Whether it came upon two codes.
+    is_varied: bool,
 }
 
 impl Walk {
@@ -55,9 +61,12 @@ impl Walk {
         self.exact + self.unknown + self.wrong
     }
 
-    /// What is compared: a stream that says its version, then how many events fit.
-    fn score(&self) -> (bool, usize) {
-        (self.version.is_some(), (2 * self.exact + self.unknown).saturating_sub(2 * self.wrong))
+    /// What is compared: a stream that says its version, then one whose clocks agree, then how many
+    /// events fit. Codes and sizes of one byte order, read from one byte earlier, are those of the
+    /// other; the clocks, by then, are 256 times as far apart, and their lowest byte is the highest.
+    fn score(&self) -> (bool, bool, usize) {
+        let fit = (2 * self.exact + self.unknown).saturating_sub(2 * self.wrong);
+        (self.version.is_some(), self.clocks.are_near(), fit)
     }
 
     /// Whether this can be a stream of the registry's version.
@@ -68,8 +77,10 @@ impl Walk {
 
     /// Whether this can be a stream of some version.
     fn is_stream(&self) -> bool {
-        let is_long = self.count() >= 4 * CHAIN_COUNT_MIN && self.are_clocks_near;
-        self.is_of_registry() || self.version.is_some() || is_long
+        let is_long = self.count() >= 4 * CHAIN_COUNT_MIN && self.clocks.are_weeks();
+        // A byte, or a few, repeated to the end are no events, though they have a code and a size.
+        let is_alive = self.count() < 2 || self.is_varied || self.clocks.are_moving();
+        self.version.is_some() || is_alive && (self.is_of_registry() || is_long)
     }
 }
 
@@ -82,7 +93,16 @@ pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Opti
         laid_out.lay_out(platform);
         Shapes::new(&laid_out)
     });
-    at(bytes, is_all, registry, &shapes).or_else(|| later(bytes, is_all, registry, &shapes))
+    let first = at(bytes, is_all, registry, &shapes);
+    if first.as_ref().is_some_and(|first| first.version.is_some() || first.are_clocks_near) {
+        return first;
+    }
+    // What is no event may have what could be a size, which leads to one.
+    let later = later(bytes, is_all, registry, &shapes);
+    match first {
+        Some(first) if !later.as_ref().is_some_and(|later| later.are_clocks_near) => Some(first),
+        _ => later,
+    }
 }
 
 /// Where the first bytes are damaged: the first place from which many events fit.
@@ -90,18 +110,36 @@ fn later(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> 
     for (offset, rest) in (0..bytes.len()).filter_map(|offset| Some((offset, bytes.get(offset..)?)))
     {
         if shapes.iter().any(|shapes| shapes.is_chain(rest, CHAIN_COUNT_MIN, false)) {
-            return Some(Recognised { offset, ..at(rest, is_all, registry, shapes)? });
+            return near(bytes, offset, is_all, registry, shapes);
         }
     }
     None
 }
 
+/// The best of this place and those next to it: on a wrong platform events may begin just before
+/// they do.
+fn near(
+    bytes: &[u8],
+    place: usize,
+    is_all: bool,
+    registry: &Registry,
+    shapes: &[Shapes],
+) -> Option<Recognised> {
+    let walks = |offset: usize| walks(bytes.get(offset..).unwrap_or_default(), is_all, shapes);
+    let score = |offset: usize| walks(offset).iter().map(|(_, walk)| walk.score()).max();
+    // The first of equals.
+    let best = (place..place + PLACE_COUNT).rev().max_by_key(|&offset| score(offset))?;
+    Some(Recognised { offset: best, ..at(bytes.get(best..)?, is_all, registry, shapes)? })
+}
+
+/// How far events get on each platform on which these bytes can be a stream.
+fn walks(bytes: &[u8], is_all: bool, shapes: &[Shapes]) -> Vec<(Platform, Walk)> {
+    let walks = shapes.iter().map(|shapes| (shapes.platform, walk(bytes, is_all, shapes)));
+    walks.filter(|(_, walk)| walk.is_stream()).collect()
+}
+
 fn at(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> Option<Recognised> {
-    let walks: Vec<(Platform, Walk)> = shapes
-        .iter()
-        .map(|shapes| (shapes.platform, walk(bytes, is_all, shapes)))
-        .filter(|(_, walk)| walk.is_stream())
-        .collect();
+    let walks = walks(bytes, is_all, shapes);
     let best = walks.iter().map(|(_, walk)| walk.score()).max()?;
     let mut equals = walks.iter().filter(|(_, walk)| walk.score() == best);
     let &(platform, walk) = equals.next()?;
@@ -114,15 +152,16 @@ fn at(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> Opt
         platform,
         alternatives: equals.map(|&(platform, _)| platform).collect(),
         version,
+        are_clocks_near: walk.clocks.are_near(),
         is_registry_right: is_version_right && (version.is_some() || walk.is_of_registry()),
         offset: 0,
     })
 }
 
 fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
-    let mut walk = Walk { are_clocks_near: true, ..Walk::default() };
+    let mut walk = Walk::default();
     let mut rest = bytes;
-    let mut clock_first = None;
+    let mut code_first = None;
     while walk.count() < EVENT_COUNT_MAX {
         let Some(head) = head(shapes.platform, rest) else {
             walk.is_whole = true;
@@ -141,13 +180,16 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
             Fit::Impossible => return walk,
         }
         walk.version = walk.version.or_else(|| version_of(shapes.platform, head, rest));
-        let clock_first = *clock_first.get_or_insert(head.clock);
-        walk.are_clocks_near &= head.clock != 0 && head.clock.abs_diff(clock_first) < 1 << 52;
+        walk.clocks.add(head.clock);
+        walk.is_varied |= *code_first.get_or_insert(head.code) != head.code;
         rest = rest.get(head.size..).unwrap_or_default();
     }
     walk.is_whole = true;
     walk
 }
+
+/// No EventInit is larger, on any platform.
+pub(super) const INIT_SIZE_MAX: u8 = 48;
 
 /// The version, if this is an EventInit: of any version, for its code was not always the same. It
 /// has the parameters major, median, minor, maxCode, maxNameLen, wordWidth (U) and, since 1.1,
@@ -196,6 +238,6 @@ pub(super) fn mps_stream(offset: u64, platform: Platform, version: Version) -> S
         host: Box::default(),
         program: Box::default(),
         syncs: Vec::new(),
-        closed: false,
+        closed: true,
     }
 }

@@ -11,6 +11,8 @@ use crate::reader::source::Source;
 
 /// Bytes read at once.
 const WINDOW_SIZE: usize = 1 << 20;
+/// Bytes read at once next to what cannot be read, and passed over where nothing can.
+const PIECE_SIZE: usize = 1 << 12;
 
 /// The bytes of the source around the place that is looked at.
 pub(super) struct Window<'s> {
@@ -19,13 +21,23 @@ pub(super) struct Window<'s> {
     bytes: Vec<u8>,
     /// Where the bytes are in the source.
     base: u64,
+    /// Where the host failed to read, and what it said: what is before that is looked at as if it
+    /// were all.
+    failure: Option<(u64, String)>,
     /// The place that is looked at, in the bytes.
     pub(super) at: usize,
 }
 
 impl<'s> Window<'s> {
     pub(super) fn new(source: &'s dyn Source) -> Window<'s> {
-        Window { source, source_size: source.size(), bytes: Vec::new(), base: 0, at: 0 }
+        Window {
+            source,
+            source_size: source.size(),
+            bytes: Vec::new(),
+            base: 0,
+            failure: None,
+            at: 0,
+        }
     }
 
     pub(super) fn offset(&self) -> u64 {
@@ -37,27 +49,59 @@ impl<'s> Window<'s> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Whether the bytes go on to the end of the source.
+    /// Whether the bytes go on to the end of the source, or of what can be read.
     #[inline]
     pub(super) fn is_last(&self) -> bool {
-        self.base + self.bytes.len() as u64 >= self.source_size
+        self.failure.is_some() || self.base + self.bytes.len() as u64 >= self.source_size
     }
 
-    /// Sees to it that at least `size` bytes are at hand, or all that there are.
-    pub(super) fn need(&mut self, size: usize) -> std::io::Result<()> {
+    /// Sees to it that at least `size` bytes are at hand, or all that can be.
+    pub(super) fn need(&mut self, size: usize) {
         if self.rest().len() >= size || self.is_last() {
-            return Ok(());
+            return;
         }
-        let base = self.offset();
-        let left = self.source_size - base;
-        self.bytes.resize(left.min(WINDOW_SIZE as u64) as usize, 0);
-        let size = self.source.read_at(base, &mut self.bytes)?;
-        if size < self.bytes.len() {
+        self.base = self.offset();
+        self.at = 0;
+        self.bytes.clear();
+        if self.fill(WINDOW_SIZE).is_ok() {
+            return;
+        }
+        // Before the place of the failure there may be much that can be read.
+        while self.bytes.len() < WINDOW_SIZE && !self.is_last() {
+            if let Err(error) = self.fill(PIECE_SIZE) {
+                let offset = self.base + self.bytes.len() as u64;
+                self.failure = Some((offset, error.to_string()));
+            }
+        }
+    }
+
+    /// Whether the bytes end where the host failed to read.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Goes on behind what cannot be read: where that is, and what the host said. `None` if there
+    /// was no failure.
+    pub(super) fn pass(&mut self) -> Option<(u64, String)> {
+        let failure = self.failure.take()?;
+        self.base = failure.0.saturating_add(PIECE_SIZE as u64).min(self.source_size);
+        self.at = 0;
+        self.bytes.clear();
+        Some(failure)
+    }
+
+    /// Reads so many bytes more.
+    fn fill(&mut self, size: usize) -> std::io::Result<()> {
+        let start = self.bytes.len();
+        let offset = self.base + start as u64;
+        let size = self.source_size.saturating_sub(offset).min(size as u64) as usize;
+        self.bytes.resize(start + size, 0);
+        let read = self.source.read_at(offset, self.bytes.get_mut(start..).unwrap_or_default());
+        self.bytes.truncate(start + *read.as_ref().unwrap_or(&0));
+        if read? < size {
             // The source shrank: what is gone is not waited for.
-            self.source_size = base + size as u64;
-            self.bytes.truncate(size);
+            self.source_size = self.base + self.bytes.len() as u64;
         }
-        (self.base, self.at) = (base, 0);
         Ok(())
     }
 }

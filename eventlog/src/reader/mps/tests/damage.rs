@@ -1,0 +1,216 @@
+//! Streams that are damaged, cut, or cannot be read everywhere.
+//!
+//! ```text
+//!  │ event │ event │ ???????? │ event │ …    each event but those touched; every byte accounted for
+//! ```
+
+use super::encode::Arg::N;
+use super::encode::{encoded, init};
+use super::{index, kinds, log, open, platform, read, rows, starts};
+use crate::reader::fault::{Fault, FaultKind, OpenError};
+use crate::reader::filter::Filter;
+use crate::reader::log::{Index, Log, Options};
+use crate::reader::merge::Order;
+use crate::reader::mps::platform::PLATFORMS;
+use crate::reader::source::Source;
+use std::io;
+use std::ops::Range;
+
+#[test]
+fn damage_costs_what_it_touches_and_is_reported_with_its_size() {
+    for on in PLATFORMS {
+        let whole = log(on);
+        let events = read(&whole, &open(&whole));
+        let starts = starts(&whole, on);
+        let mut bytes = whole.clone();
+        bytes[starts[3] + 2..][..2].copy_from_slice(&[0xFF, 0xFF]);
+        let opened = open(&bytes);
+        let mut expected = events;
+        expected.remove(3);
+        assert_eq!(read(&bytes, &opened), expected, "{on:?}");
+        let lost = (starts[4] - starts[3]) as u64;
+        let fault = opened.faults.iter().next().unwrap();
+        assert_eq!((opened.faults.count(), fault.offset), (1, starts[3] as u64));
+        assert!(matches!(fault.kind, FaultKind::Mps { size, .. } if size == lost));
+    }
+}
+
+#[test]
+fn bytes_changed_lost_or_put_in_cost_at_most_five_events() {
+    for on in PLATFORMS {
+        let whole = log(on);
+        let count = open(&whole).segments.iter().map(|segment| segment.count).sum::<u32>();
+        // Every thirteenth offset: all alignments, in a thirteenth of the time.
+        for at in (0..whole.len()).step_by(3) {
+            for change in [0, 1, 2] {
+                let mut bytes = whole.clone();
+                match change {
+                    0 => bytes[at] ^= 0xFF,
+                    1 => drop(bytes.drain(at..(at + 5).min(whole.len()))),
+                    _ => drop(bytes.splice(at..at, [0x21, 0, 0x18, 0, 7, 7, 7])),
+                }
+                let index = open(&bytes);
+                let found = read(&bytes, &index).len() as u32;
+                // Four events must follow one another where reading goes on: near the end there may
+                // be fewer.
+                assert!(found + 5 >= count, "{on:?}, change {change} at {at}: {found} of {count}");
+                let skipped: u64 = skipped(&index);
+                let read =
+                    index.segments.iter().map(|segment| u64::from(segment.size)).sum::<u64>();
+                assert_eq!(
+                    skipped + read,
+                    bytes.len() as u64,
+                    "every byte is an event's or reported"
+                );
+            }
+        }
+    }
+}
+
+fn skipped(index: &Index) -> u64 {
+    let size = |kind| if let FaultKind::Mps { size, .. } = kind { size } else { 0 };
+    kinds(index).into_iter().map(size).sum()
+}
+
+#[test]
+fn a_log_cut_at_any_offset_gives_the_events_before_the_cut() {
+    for on in PLATFORMS {
+        let whole = log(on);
+        let starts = starts(&whole, on);
+        let events = read(&whole, &open(&whole));
+        for size in 0..whole.len() {
+            let count = starts.iter().filter(|&&start| start < size).count();
+            let is_boundary = starts.contains(&size);
+            let whole_count = if is_boundary { count } else { count.saturating_sub(1) };
+            let bytes = &whole[..size];
+            match index(&bytes, &Options::default()) {
+                Ok(index) => {
+                    assert_eq!(read(bytes, &index), events[..whole_count]);
+                    assert_eq!(index.faults.is_empty(), is_boundary);
+                }
+                Err(OpenError::NotALog) => assert_eq!(whole_count, 0, "cut at {size}"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_whose_beginning_is_lost_is_read_from_where_it_can_be() {
+    for on in PLATFORMS {
+        let whole = log(on);
+        let starts = starts(&whole, on);
+        let bytes = &whole[starts[2] + 4..];
+        let index = open(bytes);
+        let events = read(&whole, &open(&whole));
+        assert_eq!(read(bytes, &index), events[3..]);
+        assert_eq!(skipped(&index), (starts[3] - starts[2] - 4) as u64);
+    }
+}
+
+#[test]
+fn a_real_log_cut_within_any_event_keeps_its_platform() {
+    for (name, on) in
+        [("mpmss-cut", platform(false, 8, 8)), ("mpmss-32bit-cut", platform(false, 4, 4))]
+    {
+        let path = format!("{}/../tests/golden/mps/{name}.log", env!("CARGO_MANIFEST_DIR"));
+        let whole = std::fs::read(path).unwrap();
+        let starts = starts(&whole, on);
+        for (&start, &next) in starts.iter().zip(&starts[1..]).step_by(5).skip(10).take(60) {
+            for cut in [1, 4, 8, 15] {
+                let bytes = &whole[start + cut..];
+                let index = open(bytes);
+                let found = (index.streams[0].platform, index.streams[0].offset);
+                assert_eq!(found, (on, (next - start - cut) as u64), "{name} {start} {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_logs_are_given_in_both_orders_to_the_last_event() {
+    let mut seed = 1_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) as usize % below
+    };
+    for round in 0..120 {
+        let mut bytes = log(PLATFORMS[round % PLATFORMS.len()]);
+        for _ in 0..random(20) {
+            let at = random(bytes.len());
+            bytes[at] = [0, 1, 8, 0x21, 0x7F, 0xFF][random(6)];
+        }
+        let Ok(log) = Log::from_source(bytes) else { continue };
+        let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
+        let filter = Filter { labels: true, ..Filter::default() };
+        for order in [Order::Time, Order::File] {
+            let mut events = log.events(order, &filter);
+            let (mut found, mut last) = (0, (0, 0));
+            while let Some(event) = events.next() {
+                found += 1;
+                let now = (event.stream, event.ticks);
+                assert!(
+                    order == Order::File || now >= last,
+                    "round {round}: {now:?} after {last:?}"
+                );
+                last = now;
+            }
+            assert_eq!(found, count, "round {round}, {order:?}");
+        }
+    }
+}
+
+/// Bytes of which a page cannot be read.
+struct Broken {
+    bytes: Vec<u8>,
+    page: Range<u64>,
+}
+
+impl Source for Broken {
+    fn size(&self) -> u64 {
+        self.bytes.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let end = offset + buf.len() as u64;
+        if offset < self.page.end && self.page.start < end {
+            return Err(io::Error::other("a bad sector"));
+        }
+        self.bytes.read_at(offset, buf)
+    }
+}
+
+#[test]
+fn what_the_host_cannot_read_costs_what_is_there_and_is_a_fault() {
+    let on = platform(false, 8, 8);
+    let mut rows = vec![init(on, [2, 0, 0])];
+    rows.extend((0..200_000).map(|n| ("ArenaPollBegin", 5000 + n, vec![N(n)])));
+    let bytes = encoded(on, &rows);
+    for start in [1 << 21, 3_000_000_u64.next_multiple_of(4096)] {
+        let page = start..start + 4096;
+        let index = index(&Broken { bytes: bytes.clone(), page }, &Options::default()).unwrap();
+        let read: usize = index.segments.iter().map(|segment| segment.count as usize).sum();
+        assert!((rows.len() - 173..=rows.len() - 170).contains(&read), "{read}");
+        let message = "a bad sector".to_owned();
+        let is_io = |fault: &&Fault| fault.kind == FaultKind::Io { message: message.clone() };
+        assert_eq!(index.faults.iter().find(is_io).map(|fault| fault.offset), Some(start));
+    }
+}
+
+#[test]
+fn events_behind_zeros_and_noise_are_found_at_any_offset() {
+    for on in PLATFORMS {
+        let whole = log(on);
+        for (size, noise) in [(100_001, 0), (100_003, 0x5A)] {
+            for shift in 0..9 {
+                let gap: Vec<u8> = (0..size + shift).map(|n: u64| (n * n * noise) as u8).collect();
+                let after = &whole[starts(&whole, on)[1]..];
+                let bytes = [&whole, gap.as_slice(), after].concat();
+                let index = open(&bytes);
+                let events = read(&bytes, &index);
+                assert_eq!(events.len(), 2 * rows().len() + 1, "{on:?} {noise} {shift}");
+                assert_eq!(skipped(&index), gap.len() as u64);
+            }
+        }
+    }
+}

@@ -16,7 +16,7 @@ use crate::plinth::{FilePlinth, PATH_SIZE_MAX};
 use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
 use crate::report::{self, Text};
 use crate::sync::{Entry, Locked};
-use crate::{intern, memory, stream, sys};
+use crate::{flush, intern, memory, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +36,10 @@ const WORD_COUNT_MAX: usize = 64;
 static SET: AtomicU64 = AtomicU64::new(0);
 static RESET: AtomicU64 = AtomicU64::new(0);
 static RECORDED: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Held while these and the masks that follow from them are changed, and while a registry gets its
+/// masks: so a registry that comes meanwhile has either what was before and is changed with the
+/// others, or what is after.
+static CHANGING: Locked<()> = Locked::new(());
 /// The words that were reported as unknown, a bit each.
 static REPORTED: Locked<u64> = Locked::new(0);
 const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
@@ -54,17 +58,28 @@ pub fn output_everywhere() -> u64 {
 /// [flush](crate::flush()).
 pub fn set_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    SET.fetch_or(kinds, Ordering::Relaxed);
-    RESET.fetch_and(!kinds, Ordering::Relaxed);
-    change_all(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
+    change_all(
+        &|| {
+            SET.fetch_or(kinds, Ordering::Relaxed);
+            RESET.fetch_and(!kinds, Ordering::Relaxed);
+        },
+        &|control| control.output().fetch_or(kinds, Ordering::Relaxed),
+    );
 }
 
-/// Switches the output of kinds off, in every registry.
+/// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
 pub fn reset_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    SET.fetch_and(!kinds, Ordering::Relaxed);
-    RESET.fetch_or(kinds, Ordering::Relaxed);
-    change_all(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
+    let entry = Entry::new();
+    registration::all().skip(1).for_each(|each| flush::flush_kinds(&entry, each, kinds));
+    drop(entry);
+    change_all(
+        &|| {
+            SET.fetch_and(!kinds, Ordering::Relaxed);
+            RESET.fetch_or(kinds, Ordering::Relaxed);
+        },
+        &|control| control.output().fetch_and(!kinds, Ordering::Relaxed),
+    );
 }
 
 /// The kinds that are recorded in registries to come; what every registry has, if it was never set
@@ -76,15 +91,22 @@ pub fn recorded_everywhere() -> u64 {
 /// Switches the recording of kinds on, in every registry.
 pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    RECORDED.fetch_or(kinds, Ordering::Relaxed);
-    change_all(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
+    change_all(&|| _ = RECORDED.fetch_or(kinds, Ordering::Relaxed), &|control| {
+        control.recorded().fetch_or(kinds, Ordering::Relaxed)
+    });
 }
 
 /// Switches the recording of kinds off, in every registry.
 pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    RECORDED.fetch_and(!kinds, Ordering::Relaxed);
-    change_all(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
+    change_all(&|| _ = RECORDED.fetch_and(!kinds, Ordering::Relaxed), &|control| {
+        control.recorded().fetch_and(!kinds, Ordering::Relaxed)
+    });
+}
+
+/// Whether somebody has a lock of it.
+pub(crate) fn is_busy() -> bool {
+    CHANGING.is_busy() || REPORTED.is_busy()
 }
 
 /// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
@@ -130,9 +152,14 @@ impl RegistryControl {
         self.change(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
     }
 
-    /// Switches the output of kinds off.
+    /// Switches the output of kinds off. What was recorded so far goes out before.
     pub fn reset_output(self, kinds: impl Into<u64>) {
         let kinds = kinds.into();
+        let entry = Entry::new();
+        if let Some(registered) = self.registered() {
+            flush::flush_kinds(&entry, registered, kinds);
+        }
+        drop(entry);
         self.change(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
     }
 
@@ -155,20 +182,25 @@ impl RegistryControl {
 
     fn change(self, change: &dyn Fn(&Control) -> u64) {
         change(self.control);
-        let entry = Entry::new();
-        let registered = |found: &&Registered| core::ptr::eq(found.control, self.control);
-        if let Some(registered) = registration::all().find(registered) {
-            settle(&entry, registered);
+        if let Some(registered) = self.registered() {
+            settle(&Entry::new(), registered);
         }
+    }
+
+    fn registered(self) -> Option<&'static Registered> {
+        registration::all().find(|found| core::ptr::eq(found.control, self.control))
     }
 }
 
-fn change_all(change: &dyn Fn(&Control) -> u64) {
+/// Changes what registries to come begin with, and the masks of those that there are.
+fn change_all(change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
     let entry = Entry::new();
-    for registered in registration::all().skip(1) {
-        change(registered.control);
-        settle(&entry, registered);
-    }
+    // A nested entry goes on without the lock.
+    let changing = CHANGING.lock(&entry);
+    change_coming();
+    registration::all().skip(1).for_each(|each| _ = change(each.control));
+    drop(changing);
+    registration::all().skip(1).for_each(|each| settle(&entry, each));
 }
 
 /// The masks were changed: the store says so, and where something is output there is a stream.
@@ -186,9 +218,11 @@ pub(crate) fn apply_environment(control: &Control) {
         let value = value.unwrap_or_default();
         let named = |word| names::mask(word, control.registry).unwrap_or(0);
         let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
+        let changing = CHANGING.lock_waiting();
         let output = (wanted | SET.load(Ordering::Relaxed)) & !RESET.load(Ordering::Relaxed);
         control.output().fetch_or(output, Ordering::Relaxed);
         control.recorded().fetch_and(RECORDED.load(Ordering::Relaxed), Ordering::Relaxed);
+        drop(changing);
         report_unknown(value);
     });
 }
@@ -204,7 +238,8 @@ fn report_unknown(value: &[u8]) {
             *reported |= 1 << index;
             let word = Text(word);
             report::say(format_args!(
-                "MPS_TELEMETRY_CONTROL: there is no kind `{word}`; there are: {KindNames}, or `all`"
+                "MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; there are: {KindNames}, \
+                 or `all`"
             ));
         }
     }

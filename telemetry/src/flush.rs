@@ -10,19 +10,27 @@
 //! `design/format.md`.
 
 use crate::losses::{self, Losses};
+use crate::registration::{self, Registered};
 use crate::sync::Entry;
 use crate::thread::{self, SLOT_COUNT};
-use crate::{intern, registration, stream};
-use core::sync::atomic::{AtomicBool, Ordering};
+use crate::{intern, stream, sys};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::Control;
 
-/// Whether the program is exiting: a line is drawn under the stream.
-static EXITING: AtomicBool = AtomicBool::new(false);
+/// The operating system's number of the thread that exits the program; 0: none does so far. From
+/// then on it alone puts something into the stream.
+static EXITING: AtomicUsize = AtomicUsize::new(0);
+/// Whether `at_exit` will be called, or called once more.
+static EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread,
-/// at any time; from a signal handler as far as what it interrupted allows.
+/// at any time; in a signal handler that interrupted the runtime at other work than recording into
+/// a block, it does nothing.
 pub fn flush() {
     let entry = Entry::new();
+    if entry.is_nested() {
+        return;
+    }
     flush_rings(&entry);
     write_parts(&entry);
 }
@@ -37,6 +45,21 @@ fn flush_rings(entry: &Entry) {
     intern::flush(entry);
 }
 
+/// Brings out what was recorded so far of these kinds of a registry, if they are output.
+pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
+    if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
+        return;
+    }
+    for slot in registered.slots_of(kinds) {
+        thread::each_ring(slot, |ring| {
+            ring.flush(entry);
+            false
+        });
+    }
+    intern::flush(entry);
+    write_parts(entry);
+}
+
 /// Writes the parts that were put together.
 pub(crate) fn write_parts(entry: &Entry) {
     if let Some(mut parts) = stream::parts(entry) {
@@ -44,11 +67,46 @@ pub(crate) fn write_parts(entry: &Entry) {
     }
 }
 
+/// Asks for the normal exit of the program.
+pub(crate) fn expect_exit() {
+    if !EXPECTED.swap(true, Ordering::Relaxed) {
+        sys::at_exit(at_exit);
+    }
+}
+
+/// The same once the program is exiting, for what a function of the program's own records that is
+/// called at exit after ours. For the slow path, where such an event comes, as `at_exit` has left
+/// the thread without rings.
+pub(crate) fn expect_exit_again() {
+    if EXITING.load(Ordering::Relaxed) != 0 && !is_exit_elsewhere() {
+        expect_exit();
+    }
+}
+
+/// Whether another thread exits the program: what this one records waits for it, and stays in
+/// memory when the process is gone. To be asked under the lock of what is to go out: whoever passed
+/// before the exit began, and still writes, holds that lock, for which `at_exit` waits.
+pub(crate) fn is_exit_elsewhere() -> bool {
+    match EXITING.load(Ordering::Relaxed) {
+        0 => false,
+        thread => thread != sys::thread_number(),
+    }
+}
+
 /// The normal exit of the program: everything goes out, and the stream ends (`.part.end`).
-pub(crate) extern "C" fn at_exit() {
-    EXITING.store(true, Ordering::Relaxed);
+extern "C" fn at_exit() {
+    EXITING.store(sys::thread_number(), Ordering::Relaxed);
+    EXPECTED.store(false, Ordering::Relaxed);
     let entry = Entry::new();
+    thread::leave(&entry);
     flush_rings(&entry);
+    // A kind that was output until just now may still have its writers.
+    for slot in 0..SLOT_COUNT {
+        thread::each_ring(slot, |ring| {
+            ring.wait(&entry);
+            false
+        });
+    }
     if let Some(mut parts) = stream::parts(&entry) {
         parts.finish();
     }

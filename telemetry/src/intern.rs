@@ -8,6 +8,7 @@
 //!
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
 
+use crate::flush::expect_exit_again;
 use crate::losses::{self, Cause, Counts, Losses};
 use crate::memory::{Block, Blocks, Claim, Custody};
 use crate::outlet::{Outlet, Progress};
@@ -15,7 +16,7 @@ use crate::registration::{self, Registered};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
 use crate::{clock, identity, memory};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use eventdef::{Event, store};
 use eventlog::format::{
     BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, BlockHeader, BlockType, EVENT_SIZE_MAX,
@@ -64,6 +65,9 @@ static STORE: Locked<Store> = Locked::new(Store {
 });
 static COUNTS: Counts = Counts::new();
 static STRING: AtomicUsize = AtomicUsize::new(1);
+/// Whether there may be something in the store that the host does not have. Relaxed: set before the
+/// program goes on, and so before whatever refers to it is in a block; cleared under the lock.
+static NEWS: AtomicBool = AtomicBool::new(false);
 
 /// Gives a string a number, by which [`label`] and event types with a string number refer to it.
 /// Each call gives a new number. [`StringId::NONE`] where it could not be kept: it is longer than
@@ -117,13 +121,8 @@ fn record_discarded(entry: &Entry) {
         let registry = owner.map_or(u32::from(u16::MAX), |(found, _)| u32::from(found.index));
         let kind = owner.map_or(slot as u32 % 64, |(_, kind)| u32::from(kind));
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        record(entry, store::Discarded::new(registry, kind, cause as u32, count));
+        record(entry, store::Discarded::new(registry, kind, cause as u32, count))
     });
-}
-
-/// Events of the store were put into parts that the host did not take.
-pub(crate) fn count_unwritten(count: u64) {
-    COUNTS.discard(Cause::Io, count);
 }
 
 /// Records an event of registry 0; false if it was discarded, and counted.
@@ -138,9 +137,12 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
         return false;
     };
     let encode = |claim: &mut Claim| event.encode(claim);
-    let put =
-        store.put(E::CODE, size, &encode) || (store.begin() && store.put(E::CODE, size, &encode));
-    if !put {
+    expect_exit_again();
+    NEWS.store(true, Ordering::Relaxed);
+    if store.put(E::CODE, size, &encode) {
+        return true;
+    }
+    if !(store.begin() && store.put(E::CODE, size, &encode)) {
         COUNTS.discard(Cause::Full, 1);
         return false;
     }
@@ -152,13 +154,26 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
 /// Sends what the stream does not have, if there is one.
 pub(crate) fn flush(entry: &Entry) {
     record_discarded(entry);
-    if stream::standing() != Standing::Open {
+    if let Some(mut store) = STORE.lock(entry) {
+        store.send_news(entry);
+    }
+}
+
+/// Sees to it that the host has what is in the store before it gets a block of events that may
+/// refer to it: so a program may be killed. Called with the lock of a ring held.
+pub(crate) fn bring_news(entry: &Entry) {
+    if !NEWS.load(Ordering::Relaxed) || entry.is_nested() || stream::standing() != Standing::Open {
         return;
     }
     let Some(mut store) = STORE.lock(entry) else { return };
-    if store.send_full(entry) {
-        store.send_open(entry);
+    if store.send_news(entry) && stream::parts(entry).is_some_and(|mut parts| parts.deliver()) {
+        NEWS.store(false, Ordering::Relaxed);
     }
+}
+
+/// Whether somebody has its lock.
+pub(crate) fn is_busy() -> bool {
+    STORE.is_busy()
 }
 
 /// The store's counts.
@@ -168,6 +183,12 @@ pub(crate) fn losses(entry: &Entry) -> Losses {
     let recorded =
         newest.map_or(0, |block| block.header().first.get() + u64::from(block.state().1));
     Losses::of(recorded, &COUNTS)
+}
+
+/// The way out of the store's blocks, which never go out of memory: what the host does not take is
+/// written again.
+fn outlet<'a>(entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
+    Outlet { entry, custody, counts: &COUNTS, keeps: true }
 }
 
 impl Store {
@@ -219,6 +240,11 @@ impl Store {
         true
     }
 
+    /// Sends what the stream does not have, if there is one; false if that must wait.
+    fn send_news(&mut self, entry: &Entry) -> bool {
+        self.send_full(entry) && self.send_open(entry)
+    }
+
     /// Sends the full blocks that did not go out yet, if there is a stream; false if that must
     /// wait.
     fn send_full(&mut self, entry: &Entry) -> bool {
@@ -227,7 +253,7 @@ impl Store {
         }
         while self.done + 1 < self.block_count {
             let Some(block) = self.blocks[self.done] else { return false };
-            let outlet = Outlet { entry, custody: &self.custody, counts: &COUNTS };
+            let outlet = outlet(entry, &self.custody);
             if !outlet.send(block, &mut self.progress) {
                 return false;
             }
@@ -236,16 +262,18 @@ impl Store {
         true
     }
 
-    /// Sends what is new in the newest block.
-    fn send_open(&mut self, entry: &Entry) {
-        let Some(block) = self.newest() else { return };
+    /// Sends what is new in the newest block; false if that must wait.
+    fn send_open(&mut self, entry: &Entry) -> bool {
+        let Some(block) = self.newest() else { return true };
         let told = COUNTS.sum();
         if self.progress.missing_of(block) == 0 && told == self.told {
-            return;
+            return true;
         }
-        let outlet = Outlet { entry, custody: &self.custody, counts: &COUNTS };
-        if outlet.send_part(block, &mut self.progress) {
+        let outlet = outlet(entry, &self.custody);
+        let sent = outlet.send_part(block, &mut self.progress);
+        if sent {
             self.told = told;
         }
+        sent
     }
 }

@@ -126,16 +126,18 @@ pub(crate) fn unhoused(slot: usize) -> &'static Counts {
     registration::refused_counts(slot).unwrap_or(&UNHOUSED[slot % SLOT_COUNT])
 }
 
-/// Gives the counts of all slots that had losses, if some were added since the last time.
-pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64)) {
+/// Gives the counts of all slots that had losses, if some were added since the last time; and once
+/// more the next time, where `tell` says false.
+pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64) -> bool) {
     if !UNTOLD.swap(false, Ordering::Acquire) {
         return;
     }
     for slot in registration::slots() {
         for cause in CAUSES {
-            match unhoused(slot).discarded(cause) {
-                0 => {}
-                count => tell(slot, cause, count),
+            let count = unhoused(slot).discarded(cause);
+            if count != 0 && !tell(slot, cause, count) {
+                UNTOLD.store(true, Ordering::Release);
+                return;
             }
         }
     }

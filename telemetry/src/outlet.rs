@@ -33,11 +33,14 @@ pub(crate) struct Progress {
     count: u32,
     /// The base in force at `last`.
     base: u64,
+    /// The place of the block, where the host did not take it; 0: none.
+    place: u64,
 }
 
 impl Progress {
     /// Of no block. All zeros.
-    pub(crate) const NONE: Progress = Progress { sequence: 0, last: 0, count: 0, base: 0 };
+    pub(crate) const NONE: Progress =
+        Progress { sequence: 0, last: 0, count: 0, base: 0, place: 0 };
 
     /// Events of a block that the stream does not have.
     pub(crate) fn missing_of(&self, block: Block) -> u32 {
@@ -50,7 +53,8 @@ impl Progress {
         if self.sequence == sequence && self.last != 0 {
             return *self;
         }
-        Progress { sequence, last: header.top.get(), count: 0, base: header.base.get() }
+        let (last, base) = (header.top.get(), header.base.get());
+        Progress { sequence, last, count: 0, base, place: 0 }
     }
 }
 
@@ -59,6 +63,8 @@ pub(crate) struct Outlet<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) custody: &'a Custody,
     pub(crate) counts: &'a Counts,
+    /// Whether a block that the host does not take is kept, to be written again.
+    pub(crate) keeps: bool,
 }
 
 impl Outlet<'_> {
@@ -80,27 +86,45 @@ impl Outlet<'_> {
             }
         }
         let size = (before.last - header.last.get()) as usize;
-        if size <= memory::block_size() / PART_FRACTION && self.send_part(block, progress) {
+        let is_new = before.place == 0;
+        let is_part = is_new && size <= memory::block_size() / PART_FRACTION;
+        if is_part && self.send_part(block, progress) {
             return true;
         }
-        header.stream = identity::id();
-        header.flags |= SEALED;
-        header.crc = U32le::new(0);
-        self.counts.put(&mut header);
-        let range = header.last.get() as usize..header.top.get() as usize;
-        header.crc = block
-            .with_bytes(self.custody, |bytes| header.checksum(bytes.get(range).unwrap_or_default()))
-            .into();
-        block.put_header(&header);
-        if !block.with_bytes(self.custody, stream::write_block) {
+        // The bytes that the host did not take stay as they were sealed.
+        if is_new {
+            self.seal(block, &mut header);
+        }
+        let place = if is_new { stream::take_place() } else { before.place };
+        let written = stream::has_registry(self.entry, header.registry.get())
+            && block.with_bytes(self.custody, |bytes| stream::write_block(place, bytes));
+        if !written && self.keeps {
+            *progress = Progress { place, ..before };
+            return false;
+        }
+        if !written {
             self.counts.discard(Cause::Io, u64::from(count));
         }
         *progress = Progress { last: header.last.get(), count: header.count.get(), ..before };
         true
     }
 
+    /// Seals a block where it lies (`.write.seal`).
+    fn seal(&self, block: Block, header: &mut BlockHeader) {
+        header.stream = identity::id();
+        header.flags |= SEALED;
+        header.crc = U32le::new(0);
+        self.counts.put(header);
+        let range = header.last.get() as usize..header.top.get() as usize;
+        header.crc = block
+            .with_bytes(self.custody, |bytes| header.checksum(bytes.get(range).unwrap_or_default()))
+            .into();
+        block.put_header(header);
+    }
+
     /// Sends what was published into a block since the last time, as a part; or where that would be
-    /// too large, a copy of the block. False: that must wait, or there is no stream.
+    /// too large, a copy of the block. False: that must wait, or there is no stream, or the host
+    /// did not take it: the events are still in the block, and are counted when that is given up.
     pub(crate) fn send_part(&self, block: Block, progress: &mut Progress) -> bool {
         let (last, count) = block.state();
         let mut header = block.header();
@@ -136,7 +160,7 @@ impl Outlet<'_> {
             })
         };
         if !sent {
-            self.counts.discard(Cause::Io, u64::from(count - before.count));
+            return false;
         }
         *progress = Progress { last, count, base: base.get(), ..before };
         true

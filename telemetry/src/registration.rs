@@ -11,9 +11,10 @@
 
 use crate::link::Link;
 use crate::losses::Counts;
+use crate::stream::{self, Standing};
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
-use crate::{clock, config, control, flush, identity, memory, report, stream, sync, sys, thread};
+use crate::{clock, config, control, flush, identity, intern, memory, report, sync, sys, thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 
@@ -81,12 +82,6 @@ pub(crate) fn owner(slot: usize) -> Option<(&'static Registered, u8)> {
         let place = slot.checked_sub(registered.slot)?;
         Some((registered, registered.kinds().get(place)?.index))
     })
-}
-
-/// The slot of a kind; that of a registry that has none, where there is none.
-pub(crate) fn slot(registry: u16, kind: u8) -> usize {
-    let registered = get(usize::from(registry));
-    registered.and_then(|found| found.slots_of(1 << kind).next()).unwrap_or(usize::from(kind))
 }
 
 /// All slots that there may be counts of.
@@ -164,7 +159,7 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
     config::apply_environment();
     memory::fix_block_size();
     thread::prepare();
-    sys::at_exit(flush::at_exit);
+    flush::expect_exit();
     sys::at_fork_in_child(leave_parent);
     // Registry 0 is recorded by the store alone: it needs no slots.
     add(&eventdef::store::CONTROL, 0, 0);
@@ -215,9 +210,24 @@ fn bring_out(entry: &Entry) {
     }
 }
 
-/// A forked child leaves the stream to its parent: nothing of it is output. Runs in the child
-/// alone, before `fork` returns there.
+/// Whether a thread has a lock of the runtime.
+fn is_busy() -> bool {
+    let in_ring = |slot| thread::each_ring(slot, |ring| ring.is_busy()).is_some();
+    STATE.is_busy()
+        || control::is_busy()
+        || (0..SLOT_COUNT).any(in_ring)
+        || intern::is_busy()
+        || stream::is_busy()
+}
+
+/// A forked child leaves the stream to its parent: nothing of it is output. Where there is none,
+/// and nobody was at work on it, the child may have one of its own. Runs in the child alone, before
+/// `fork` returns there.
 extern "C" fn leave_parent() {
+    if stream::standing() == Standing::None && !is_busy() {
+        identity::prepare();
+        return;
+    }
     sync::wait_no_more();
     stream::leave();
     for registered in all() {

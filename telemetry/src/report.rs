@@ -6,6 +6,7 @@
 //!
 //! Design: `.sol.quiet` in `design/telemetry.md`: each thing is said once.
 
+use crate::plinth::{Operation, Plinth, PlinthError};
 use crate::sys;
 use core::fmt::{Arguments, Write};
 
@@ -36,6 +37,36 @@ pub(crate) fn say(what: Arguments<'_>) {
     let _ = write!(line, "telemetry: {what}");
     line.bytes[line.size] = b'\n';
     sys::write_error(&line.bytes[..=line.size]);
+}
+
+/// Says what the host failed at.
+pub(crate) fn say_failure(error: &PlinthError, plinth: Option<&'static dyn Plinth>) {
+    let name = Name(plinth);
+    let mut text = [0; 128];
+    let text = Text(sys::error_text(error.errno, &mut text));
+    match error.operation {
+        Operation::Create => say(format_args!(
+            "cannot create {name}: {text}; nothing is output, the program goes on"
+        )),
+        Operation::Claim => say(format_args!(
+            "{name} is in use by another process; nothing is output, the program goes on (%p in \
+             MPS_TELEMETRY_FILENAME gives each process a log of its own)"
+        )),
+        Operation::Write => say(format_args!(
+            "cannot write to {name}: {text}; what is not written is counted, the program goes on"
+        )),
+    }
+}
+
+struct Name(Option<&'static dyn Plinth>);
+
+impl core::fmt::Display for Name {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            Some(plinth) => plinth.describe(f),
+            None => f.write_str("the log"),
+        }
+    }
 }
 
 /// Bytes as text, for a report: what is not UTF-8 is replaced.

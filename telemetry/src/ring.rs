@@ -18,7 +18,7 @@ use crate::memory::{Block, Blocks, Custody};
 use crate::outlet::{Outlet, Progress};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
-use crate::{clock, identity, memory, writer};
+use crate::{clock, identity, intern, memory, writer};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
@@ -208,8 +208,9 @@ impl Ring {
     fn send_oldest(&self, entry: &Entry, hand_over: &mut HandOver) -> bool {
         let oldest = self.done.load(Ordering::Relaxed);
         let mut progress = *hand_over.progress(self, oldest);
-        let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };
+        let outlet = self.outlet(entry, &hand_over.custody);
         let told = self.counts.sum();
+        intern::bring_news(entry);
         if !outlet.send(self.blocks.get(oldest), &mut progress) {
             return false;
         }
@@ -217,6 +218,11 @@ impl Ring {
         *hand_over.progress(self, oldest) = progress;
         self.done.store(oldest + 1, Ordering::Release);
         true
+    }
+
+    /// The way out of its blocks. What the host does not take makes way all the same.
+    fn outlet<'a>(&'a self, entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
+        Outlet { entry, custody, counts: &self.counts, keeps: false }
     }
 
     /// Sends the blocks that wait for it. For the writer thread; false if there were none.
@@ -256,11 +262,21 @@ impl Ring {
         if progress.missing_of(block) == 0 && told == hand_over.told {
             return;
         }
-        let outlet = Outlet { entry, custody: &hand_over.custody, counts: &self.counts };
+        let outlet = self.outlet(entry, &hand_over.custody);
         if outlet.send_part(block, &mut progress) {
             *hand_over.progress(self, head) = progress;
             hand_over.told = told;
         }
+    }
+
+    /// Whether somebody has its lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.hand_over.is_busy()
+    }
+
+    /// Waits for whoever is writing its blocks.
+    pub(crate) fn wait(&self, entry: &Entry) {
+        drop(self.hand_over.lock(entry));
     }
 
     /// Its counts.

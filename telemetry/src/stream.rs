@@ -10,13 +10,11 @@
 //! output is switched on. Design: `.sol.stream` in `design/telemetry.md`; sections 2 and 4 of
 //! `design/format.md`.
 
-use crate::losses::{self, Cause};
 use crate::parts::PartsBlock;
 use crate::plinth::{FilePlinth, Operation, Plinth, PlinthError};
 use crate::sync::{Entry, Guard, Locked};
-use crate::{clock, control, identity, intern, memory, registration, report, sys, writer};
-use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use crate::{clock, control, flush, identity, memory, registration, report, writer};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use eventdef::Registry;
 use eventlog::format::{
     BLOCK_HEADER_SIZE, BlockHeader, BlockType, encode_registry, encoded_registry_size,
@@ -43,14 +41,22 @@ struct State {
     parts: Option<PartsBlock>,
     /// Parts blocks so far.
     parts_count: u64,
-    /// Registries that are in the stream: those with lower indexes.
+    /// Registries that were put into parts: those with lower indexes; and how much of the next one.
     registry_count: usize,
+    registry_offset: usize,
     /// A block's worth of bytes to copy into.
     copy: Option<&'static mut [u8]>,
 }
 
-static STATE: Locked<State> =
-    Locked::new(State { parts: None, parts_count: 0, registry_count: 0, copy: None });
+static STATE: Locked<State> = Locked::new(State {
+    parts: None,
+    parts_count: 0,
+    registry_count: 0,
+    registry_offset: 0,
+    copy: None,
+});
+/// Registries that the host has: those with lower indexes.
+static REGISTRY_COUNT: AtomicUsize = AtomicUsize::new(0);
 static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
 /// The number of the next block: its place (`.stream.blocks`); block 0 is the header's
 /// (`.stream.first`).
@@ -83,6 +89,11 @@ pub(crate) fn standing() -> Standing {
     }
 }
 
+/// Whether somebody has its lock.
+pub(crate) fn is_busy() -> bool {
+    STATE.is_busy()
+}
+
 /// Leaves the stream to the parent process.
 pub(crate) fn leave() {
     STANDING.store(Standing::Left as u8, Ordering::Release);
@@ -92,9 +103,9 @@ pub(crate) fn leave() {
 }
 
 /// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
-/// have interrupted the plinth.
+/// have interrupted the plinth; or another thread exits the program.
 pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
-    if entry.is_nested() {
+    if entry.is_nested() || flush::is_exit_elsewhere() {
         return None;
     }
     if standing() == Standing::None {
@@ -116,7 +127,7 @@ fn create(state: &mut State) -> Standing {
     match try_create(state) {
         Ok(()) => Standing::Open,
         Err(error) => {
-            tell(error);
+            tell(&error);
             state.parts = None;
             Standing::Failed
         }
@@ -138,19 +149,33 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     plinth.create(memory::block_size())?;
     state.parts = Some(PartsBlock::begin_stream(bytes, &identity::header()));
     // The header block goes first, as soon as there is something to go (a host that only appends).
-    bring_registries(state, plinth);
-    write_parts(state, plinth)
+    bring_registries(state, plinth)
 }
 
-/// Writes a whole block at a place of its own, where nothing was before (`.write.torn`). False if
-/// the host did not take it (`.write.fail`): the place stays a hole (`.stream.hole`).
-pub(crate) fn write_block(bytes: &[u8]) -> bool {
+/// The place of another block.
+pub(crate) fn take_place() -> u64 {
+    PLACE.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Writes a whole block at its place, where nothing was before (`.write.torn`), or the same that
+/// failed. False if the host did not take it (`.write.fail`): the place is a hole (`.stream.hole`).
+pub(crate) fn write_block(place: u64, bytes: &[u8]) -> bool {
     let Some(plinth) = PLINTH.get().filter(|_| standing() == Standing::Open) else { return false };
-    let place = PLACE.fetch_add(1, Ordering::Relaxed);
-    plinth
-        .write_block(place * memory::block_size() as u64, bytes)
-        .inspect_err(|error| tell(*error))
-        .is_ok()
+    plinth.write_block(place * memory::block_size() as u64, bytes).inspect_err(tell).is_ok()
+}
+
+/// Sees to it that the host has a registry, before whole blocks of its events
+/// (`.part.registry-before`). False: it did not take it.
+pub(crate) fn has_registry(entry: &Entry, index: u16) -> bool {
+    is_registry_written(index)
+        || parts(entry).is_some_and(|mut parts| {
+            parts.bring_registries();
+            is_registry_written(index)
+        })
+}
+
+fn is_registry_written(index: u16) -> bool {
+    usize::from(index) < REGISTRY_COUNT.load(Ordering::Acquire)
 }
 
 /// The stream, for what is smaller than a block; `None` if it is in use by what this entry
@@ -160,13 +185,17 @@ pub(crate) struct Parts<'a> {
     plinth: &'static dyn Plinth,
 }
 
-/// Takes the parts block; `None` where there is none, or it must wait: in a nested entry.
+/// Takes the parts block; `None` where there is none, or it must wait: in a nested entry, or where
+/// another thread exits the program.
 pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
     if entry.is_nested() {
         return None;
     }
     let plinth = *PLINTH.get().filter(|_| standing() == Standing::Open)?;
     let state = STATE.lock(entry)?;
+    if flush::is_exit_elsewhere() {
+        return None;
+    }
     Some(Parts { state, plinth })
 }
 
@@ -177,58 +206,76 @@ impl Parts<'_> {
     }
 
     /// Puts a part. `fill` puts its payload, [last, top) of the header, and may complete that. It
-    /// goes out at the next `write`, at the latest.
+    /// goes out at the next `write`, at the latest. False: there is no room, as the host does not
+    /// take what is there; or it did not take the registry.
     pub(crate) fn push_events(
         &mut self,
         header: BlockHeader,
         fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
     ) -> bool {
-        push(&mut self.state, self.plinth, header, fill)
+        if usize::from(header.registry.get()) >= self.state.registry_count {
+            self.bring_registries();
+        }
+        usize::from(header.registry.get()) < self.state.registry_count
+            && push(&mut self.state, self.plinth, header, fill).inspect_err(tell).is_ok()
     }
 
     /// Writes a copy of a block that is still being filled. `fill` puts what is at [last, top), and
-    /// may complete the header.
+    /// may complete the header. False: the host did not take it, or the registry.
     pub(crate) fn write_copy(
         &mut self,
         mut header: BlockHeader,
         fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
     ) -> bool {
+        if !is_registry_written(header.registry.get()) {
+            self.bring_registries();
+        }
+        if !is_registry_written(header.registry.get()) {
+            return false;
+        }
         let Some(copy) = self.state.copy.as_deref_mut() else { return false };
         let (last, top) = (header.last.get() as usize, header.top.get() as usize);
         copy[..last].fill(0);
         fill(&mut header, &mut copy[last..top]);
         header.seal(&copy[last..top]);
         copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
-        write_block(copy)
+        write_block(take_place(), copy)
     }
 
-    /// Writes the registries that the stream does not have yet (`.part.registry-before`).
+    /// Writes the registries that the stream does not have yet (`.part.registry-before`). What the
+    /// host does not take is written again the next time.
     pub(crate) fn bring_registries(&mut self) {
-        bring_registries(&mut self.state, self.plinth);
-        write_parts(&mut self.state, self.plinth).unwrap_or_else(tell);
+        let _ = bring_registries(&mut self.state, self.plinth).inspect_err(tell);
     }
 
-    /// Writes what parts the host does not have yet.
+    /// Writes what parts the host does not have yet; false if it did not take them.
+    pub(crate) fn deliver(&mut self) -> bool {
+        write_parts(&mut self.state, self.plinth).inspect_err(tell).is_ok()
+    }
+
+    /// The same, and has the host hand on what it holds back.
     pub(crate) fn write(&mut self) {
-        write_parts(&mut self.state, self.plinth).unwrap_or_else(tell);
+        self.deliver();
         self.plinth.flush();
     }
 
     /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block.
     pub(crate) fn finish(&mut self) {
-        // First, for the mark says how many blocks there are.
-        make_room(&mut self.state, self.plinth, 0);
-        let mut header = part_header(BlockType::End);
-        header.sequence = PLACE.load(Ordering::Relaxed).into();
-        push(&mut self.state, self.plinth, header, |_, _| ());
-        let result = if self.plinth.can_rewrite() {
+        let _ = self.try_finish().inspect_err(tell);
+        self.plinth.flush();
+        self.plinth.finish();
+    }
+
+    fn try_finish(&mut self) -> Result<(), PlinthError> {
+        push(&mut self.state, self.plinth, part_header(BlockType::End), |header, _| {
+            // Now, for the mark may have begun a block of its own.
+            header.sequence = PLACE.load(Ordering::Relaxed).into();
+        })?;
+        if self.plinth.can_rewrite() {
             pad_parts(&mut self.state, self.plinth)
         } else {
             write_parts(&mut self.state, self.plinth)
-        };
-        result.unwrap_or_else(tell);
-        self.plinth.flush();
-        self.plinth.finish();
+        }
     }
 }
 
@@ -245,44 +292,25 @@ fn push(
     plinth: &dyn Plinth,
     header: BlockHeader,
     fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
-) -> bool {
-    make_room(state, plinth, header.payload_size());
-    state.parts.as_mut().is_some_and(|parts| parts.push(header, fill))
+) -> Result<(), PlinthError> {
+    make_room(state, plinth, header.payload_size())?;
+    let put = state.parts.as_mut().is_some_and(|parts| parts.push(header, fill));
+    if put { Ok(()) } else { Err(PlinthError { operation: Operation::Write, errno: libc::EFBIG }) }
 }
 
-/// Sees to it that a part with such a payload fits.
-fn make_room(state: &mut State, plinth: &dyn Plinth, size: usize) {
-    let room = state.parts.as_ref().and_then(PartsBlock::room);
-    if room.is_none_or(|room| room < size) {
-        turn_over(state, plinth);
+/// Sees to it that a part with such a payload fits: writes the parts block and begins another one.
+/// A block that the host does not take stays, with its place, until the host does: nothing that was
+/// put is lost, and what is to be put is refused.
+fn make_room(state: &mut State, plinth: &dyn Plinth, size: usize) -> Result<(), PlinthError> {
+    if state.parts.as_ref().and_then(PartsBlock::room).is_some_and(|room| room >= size) {
+        return Ok(());
     }
-}
-
-/// Writes the parts block and begins another one. What the host did not take of it is counted.
-fn turn_over(state: &mut State, plinth: &dyn Plinth) {
-    if let Err(error) = write_parts(state, plinth) {
-        tell(error);
-        if let Some(parts) = state.parts.as_ref() {
-            parts.each_unwritten(&mut count_lost);
-        }
-    }
-    let sequence = state.parts_count;
-    state.parts_count += 1;
+    write_parts(state, plinth)?;
     if let Some(parts) = state.parts.as_mut() {
-        parts.begin(PLACE.fetch_add(1, Ordering::Relaxed), sequence, identity::id());
+        parts.begin(take_place(), state.parts_count, identity::id());
+        state.parts_count += 1;
     }
-}
-
-fn count_lost(header: &BlockHeader) {
-    let count = u64::from(header.count.get());
-    match (header.block_type, header.registry.get()) {
-        (block_type, _) if block_type != BlockType::Events as u8 => {}
-        (_, 0) => intern::count_unwritten(count),
-        (_, registry) => {
-            let slot = registration::slot(registry, header.kind);
-            losses::discard_unhoused(slot, Cause::Io, count);
-        }
-    }
+    Ok(())
 }
 
 /// Writes what the host does not have of the parts block, which leaves the last block of the stream
@@ -290,18 +318,18 @@ fn count_lost(header: &BlockHeader) {
 /// the host can only append, padded, and the next parts go into another block.
 fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(parts) = state.parts.as_mut() else { return Ok(()) };
-    if parts.unwritten().1.is_empty() {
-        return Ok(());
+    if !parts.unwritten().1.is_empty() {
+        if plinth.can_rewrite() {
+            let (offset, bytes) = parts.unwritten();
+            plinth.write_block(offset, bytes)?;
+            parts.mark_written();
+        } else {
+            let (offset, bytes) = parts.unwritten_padded();
+            plinth.write_block(offset, bytes)?;
+            parts.close();
+        }
     }
-    if plinth.can_rewrite() {
-        let (offset, bytes) = parts.unwritten();
-        plinth.write_block(offset, bytes)?;
-        parts.mark_written();
-    } else {
-        let (offset, bytes) = parts.unwritten_padded();
-        plinth.write_block(offset, bytes)?;
-        parts.close();
-    }
+    REGISTRY_COUNT.store(state.registry_count, Ordering::Release);
     Ok(())
 }
 
@@ -314,14 +342,15 @@ fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> 
     Ok(())
 }
 
-/// Puts the registries that the stream lacks into parts, in pieces (`.part.registry`).
-fn bring_registries(state: &mut State, plinth: &dyn Plinth) {
+/// Writes the registries that the stream lacks, as parts, in pieces (`.part.registry`). After a
+/// failure it goes on where it stopped.
+fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     while let Some(registered) = registration::get(state.registry_count) {
         let control = registered.control;
         let masks = [control.recorded(), control.output()].map(|mask| mask.load(Ordering::Relaxed));
         let size = encoded_registry_size(control.registry);
-        let mut offset = 0;
-        while offset < size {
+        while state.registry_offset < size {
+            let offset = state.registry_offset;
             let room = state.parts.as_ref().and_then(PartsBlock::room).unwrap_or(0);
             let piece = if room < PIECE_SIZE_MIN.min(size - offset) {
                 PartsBlock::payload_size_max(memory::block_size())
@@ -336,11 +365,13 @@ fn bring_registries(state: &mut State, plinth: &dyn Plinth) {
             header.top = (piece as u32).into();
             push(state, plinth, header, |_, out| {
                 encode_piece(control.registry, masks, offset, out);
-            });
-            offset += piece;
+            })?;
+            state.registry_offset += piece;
         }
         state.registry_count += 1;
+        state.registry_offset = 0;
     }
+    write_parts(state, plinth)
 }
 
 /// The bytes of a registry's encoding from `offset` on.
@@ -356,35 +387,9 @@ fn encode_piece(registry: &Registry, [recorded, output]: [u64; 2], offset: usize
 }
 
 /// Says once for the process what failed.
-fn tell(error: PlinthError) {
-    if FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let name = Name(PLINTH.get().copied());
-    let mut text = [0; 128];
-    let text = report::Text(sys::error_text(error.errno, &mut text));
-    match error.operation {
-        Operation::Create => report::say(format_args!(
-            "cannot create {name}: {text}; nothing is output, the program goes on"
-        )),
-        Operation::Claim => report::say(format_args!(
-            "{name} is in use by another process; nothing is output, the program goes on (%p in \
-             MPS_TELEMETRY_FILENAME gives each process a log of its own)"
-        )),
-        Operation::Write => report::say(format_args!(
-            "cannot write to {name}: {text}; what is not written is counted, the program goes on"
-        )),
-    }
-}
-
-struct Name(Option<&'static dyn Plinth>);
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(plinth) => plinth.describe(f),
-            None => f.write_str("the log"),
-        }
+fn tell(error: &PlinthError) {
+    if !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
+        report::say_failure(error, PLINTH.get().copied());
     }
 }
 

@@ -8,8 +8,8 @@
 //!
 //! A signal may come while this very thread holds a lock, and its code may record. An entry that
 //! begins within another one of its thread therefore never waits, and never calls the plinth: what
-//! it cannot do it gives up, and counts. Locks are taken in the order registrations, ring, store,
-//! stream, plinth. Design: `.sol.lock` in `design/telemetry.md`.
+//! it cannot do it gives up, and counts. Locks are taken in the order registrations, masks, ring,
+//! store, stream, plinth. Design: `.sol.lock` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a lock that neither allocates nor waits where it must not")]
 
 use crate::{sys, thread};
@@ -25,7 +25,7 @@ const YIELD_COUNT_MAX: u32 = 200;
 /// How long it sleeps then, in ns.
 const NAP: u64 = 50_000;
 
-/// Set in a forked child, where the holder of a lock may not exist: there no lock is waited for.
+/// Set in a forked child where the holder of a lock does not exist: there no lock is waited for.
 static ALONE: AtomicBool = AtomicBool::new(false);
 
 /// Makes all waiting end. For a forked child.
@@ -82,6 +82,11 @@ impl<T> Locked<T> {
     /// entries.
     pub(crate) fn lock_waiting(&self) -> Option<Guard<'_, T>> {
         self.lock_if(true)
+    }
+
+    /// Whether somebody has it. For a forked child, where nothing changes any more.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Acquire)
     }
 
     fn lock_if(&self, waiting: bool) -> Option<Guard<'_, T>> {

@@ -15,7 +15,7 @@ use crate::losses::{self, Cause};
 use crate::ring::{Identity, Ring};
 use crate::sync::Entry;
 use crate::sys::{self, ThreadEnd};
-use crate::{clock, config, intern, memory, registration, writer};
+use crate::{clock, config, flush, intern, memory, registration, writer};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
@@ -172,6 +172,7 @@ fn enrol(entry: &Entry) -> Option<&'static Thread> {
         new
     });
     END.expect();
+    flush::expect_exit_again();
     if new {
         let mut name = [0; 64];
         let name = sys::thread_name(&mut name);
@@ -256,20 +257,24 @@ pub(crate) fn each_ring(
     None
 }
 
-/// The end of this thread: what it recorded goes out, and its rings are free for others. If a later
-/// destructor records again, the thread is made known anew, with the same index.
+/// The end of this thread.
 extern "C" fn end(_: *mut c_void) {
-    let entry = Entry::new();
+    leave(&Entry::new());
+}
+
+/// What this thread recorded goes out, and its rings are free for others. If it records again (in a
+/// later destructor, or a function called at exit), it is made known anew, with the same index.
+pub(crate) fn leave(entry: &Entry) {
     let Some(thread) = LOCAL.with(|local| local.thread.get()) else { return };
     for (slot, link) in thread.rings.iter().enumerate().skip(SLOT_FIRST) {
         let Some(ring) = link.get() else { continue };
         LOCAL.with(|local| local.slots[slot].set(None));
-        ring.flush(&entry);
+        ring.flush(entry);
         link.set(None);
         free(slot, ring);
     }
     LOCAL.with(|local| local.thread.set(None));
     thread.used.store(false, Ordering::Release);
-    intern::flush(&entry);
-    crate::flush::write_parts(&entry);
+    intern::flush(entry);
+    flush::write_parts(entry);
 }

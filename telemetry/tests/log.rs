@@ -144,6 +144,34 @@ fn output_that_is_switched_on_later_brings_out_what_the_buffer_holds() {
     assert_eq!(common::u32_at(&changes[0].bytes, 20), 1 << 5, "outputLow");
 }
 
+/// What was recorded while a kind was output is in the log, also when it is no more.
+#[test]
+fn output_that_is_switched_off_takes_nothing_back() {
+    let test = "output_that_is_switched_off_takes_nothing_back";
+    let environment = [("MPS_TELEMETRY_BLOCK_SIZE", "4096"), ("MPS_TELEMETRY_WRITER", "thread")];
+    let Some(ran) = ran(test, &environment, || {
+        control::set_output_everywhere(Kinds::Object | Kinds::Pool | Kinds::Seg);
+        for index in 0..1000usize {
+            event!(Three, 0usize, index, index);
+            event!(Pooled, index);
+        }
+        control::of(&CONTROL).reset_output(Kinds::Pool);
+        control::reset_output_everywhere(Kinds::Object | Kinds::Pool);
+        // They are in the log now, whatever becomes of the program and of the rings.
+        std::fs::copy("mpsio.log", "then.log").unwrap();
+        for index in 1000..9000usize {
+            event!(Three, 0usize, index, index);
+            event!(Pooled, index);
+        }
+    }) else {
+        return;
+    };
+    for stream in [common::read(&ran.file("then.log")), ran.stream()] {
+        assert_eq!(stream.words(1, 1), (0..1000).collect::<Vec<_>>());
+        assert_eq!(stream.words(5, 0), (0..1000).collect::<Vec<_>>());
+    }
+}
+
 /// `.store.intern`, `.store.label`, `.store.thread`, `.store.before`, `.store.thread0`
 #[test]
 fn strings_labels_and_threads_are_in_the_log_whatever_the_masks() {

@@ -75,6 +75,8 @@ fn recording_calls_the_system_for_blocks_alone() {
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         event!(Three, 0usize, 0usize, 0usize);
         event!(Pooled, 0usize);
+        // The name of the thread would go out before the first block.
+        telemetry::flush();
         mark("BEGIN");
         for index in 0..500_000usize {
             event!(Three, 0usize, index, index);

@@ -57,10 +57,27 @@ fn names_of_no_kind_are_said_once_with_those_there_are() {
         return;
     };
     let kinds = "there are: Arena Pool Trace Seg Ref Object User, or `all`";
-    let unknown =
-        |word| format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}`; {kinds}");
+    let unknown = |word| {
+        format!("telemetry: MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; {kinds}")
+    };
     assert_eq!(ran.said(), [unknown("Nonsense"), unknown("09")]);
     assert_eq!(ran.stream().of(5).len(), 10, "the known ones count");
+}
+
+/// What is said of a registry that comes later is true when it is said, and is said once.
+#[test]
+fn a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist() {
+    let test = "a_kind_of_a_registry_that_comes_later_is_not_said_not_to_exist";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Last")], || {
+        event!(Pooled, 1usize);
+        wide::record_all();
+    }) else {
+        return;
+    };
+    let of_kinds: Vec<_> = ran.said().into_iter().filter(|line| line.contains("kind `")).collect();
+    assert_eq!(of_kinds.len(), 1, "{of_kinds:?}");
+    assert!(of_kinds[0].contains("there is no kind `Last` so far; there are: Arena "));
+    assert_ne!(ran.stream().told.len(), 0, "its registry was output");
 }
 
 #[test]
@@ -172,6 +189,56 @@ fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
     // The interrupted code lost nothing.
     let own = stream.of(1).iter().filter(|event| event.word(0) == 0).count() as u64;
     assert_eq!(own + u64::from(object.full), COUNT as u64);
+}
+
+/// There is no stream to be left to the parent: each may have its own.
+#[test]
+#[expect(unsafe_code, reason = "fork")]
+fn a_child_that_is_forked_before_there_is_a_stream_may_have_one() {
+    let test = "a_child_that_is_forked_before_there_is_a_stream_may_have_one";
+    let each = ("MPS_TELEMETRY_FILENAME", "%p.log");
+    let Some(ran) = ran(test, &[each, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
+        (0..10usize).for_each(|index| event!(Three, 1usize, index, index));
+        // SAFETY: the child calls nothing but the runtime, and exits.
+        let child = unsafe { libc::fork() };
+        let who = if child == 0 { 2usize } else { 3 };
+        control::set_output_everywhere(Kinds::Object);
+        // The child has threads as well, and these wait for one another.
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..1000usize).for_each(|index| event!(Pooled, index)));
+            (10..1000usize).for_each(|index| event!(Three, who, index, index));
+            control::set_output_everywhere(Kinds::Pool);
+        });
+        if child == 0 {
+            // SAFETY: ends the child alone.
+            unsafe { libc::exit(0) };
+        }
+        let mut status = 1;
+        // SAFETY: waits for the child, and writes to `status`.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0);
+        std::fs::write("child", child.to_string()).unwrap();
+    }) else {
+        return;
+    };
+    assert_eq!(ran.said(), Vec::<&str>::new());
+    let child = String::from_utf8(ran.file("child")).unwrap();
+    let mut identities = std::collections::BTreeSet::new();
+    for file in std::fs::read_dir(ran.folder.path()).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let Some(pid) = name.strip_suffix(".log") else { continue };
+        let log = ran.file(&name);
+        assert_eq!(common::u64_at(&log, 80).to_string(), pid);
+        assert_eq!(log[64..80], [0; 16], "no stream is its parent");
+        let stream = common::read(&log);
+        // What was recorded before the fork is in the memory of both.
+        assert_eq!(stream.words(1, 1), (0..1000).collect::<Vec<_>>());
+        let who = if pid == child { 2 } else { 3 };
+        assert!(stream.words(1, 0)[10..].iter().all(|each| *each == who));
+        assert!(stream.ended);
+        identities.insert(log[32..48].to_vec());
+    }
+    assert_eq!(identities.len(), 2, ".header.uuid");
 }
 
 /// A forked child leaves its parent's log alone.

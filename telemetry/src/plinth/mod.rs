@@ -26,7 +26,8 @@ pub trait Plinth: Send + Sync {
 
     /// Puts bytes at `offset` from the start of the stream. They are whole blocks, each written
     /// once; where the plinth [can rewrite](Plinth::can_rewrite), also pieces of a block that
-    /// grows: never over what was written.
+    /// grows: never over what was written. What failed may come once more, the same bytes at the
+    /// same offset, perhaps with more after them.
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError>;
 
     /// Whether bytes can be put at any offset, in any order. If not, only whole blocks come, the

@@ -149,6 +149,8 @@ pub struct Stream {
     pub kinds: BTreeMap<u32, (u16, u8)>,
     pub registries: BTreeMap<u16, Vec<u8>>,
     pub ended: bool,
+    /// What the last end part says of the number of blocks.
+    pub end_count: Option<u64>,
 }
 
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -251,7 +253,10 @@ fn read_parts(stream: &mut Stream, id: &[u8], parts: &[u8]) {
                 encoding.extend_from_slice(payload);
                 assert!(encoding.len() as u64 <= u64_at(header, 40));
             }
-            4 => stream.ended = true,
+            4 => {
+                stream.ended = true;
+                stream.end_count = Some(u64_at(header, 40));
+            }
             other => panic!("part of type {other}"),
         }
         rest = after.get(size.next_multiple_of(8)..).unwrap_or_default();

@@ -1,0 +1,136 @@
+//! How a program ends, and what is in its log then.
+
+mod common;
+
+use common::{Pooled, Rare, Three, ran};
+use telemetry::event;
+
+const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+
+/// `.part.end`: the end mark is drawn under the stream; other threads, which record while the
+/// process dies, put nothing below it and tear nothing.
+#[test]
+fn threads_that_record_while_the_program_exits_leave_no_hole() {
+    let test = "threads_that_record_while_the_program_exits_leave_no_hole";
+    for _ in 0..10 {
+        let Some(ran) = ran(test, &[ALL, SMALL], || {
+            for thread in 0..4usize {
+                std::thread::spawn(move || {
+                    for index in 0..usize::MAX {
+                        event!(Three, thread, index, index);
+                    }
+                });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(30));
+        }) else {
+            return;
+        };
+        let log = ran.file("mpsio.log");
+        let stream = common::read(&log);
+        assert_eq!((stream.holes, stream.ended), (0, true));
+        // What is missing before the line is counted: what came while the others waited for it.
+        let told = stream.told_of(5);
+        assert_eq!(told, common::Told { full: told.full, ..common::Told::default() });
+        let mut missing = 0;
+        let mut indexes = std::collections::BTreeMap::<_, Vec<u64>>::new();
+        for event in stream.of(1) {
+            indexes.entry(event.word(0)).or_default().push(event.word(1));
+        }
+        assert_eq!(indexes.len(), 4);
+        for indexes in indexes.values() {
+            assert!(indexes.is_sorted());
+            missing += indexes.last().unwrap() + 1 - indexes.len() as u64;
+        }
+        assert!(missing <= u64::from(told.full), "{missing} missing, {told:?}");
+        assert_eq!(stream.end_count, Some((log.len() / 4096) as u64), ".part.end");
+    }
+}
+
+extern "C" fn record_late() {
+    (0..3usize).for_each(|index| event!(Pooled, index));
+    event!(Rare, 7usize);
+    telemetry::label_address(0x77, telemetry::intern("late"));
+}
+
+extern "C" fn label_later_still() {
+    telemetry::label_address(0x78, telemetry::intern("later"));
+}
+
+/// `.part.end`: functions that the program has had called at exit since before its first event are
+/// called after the runtime's.
+#[test]
+#[expect(unsafe_code, reason = "atexit")]
+fn events_of_functions_that_are_called_at_exit_are_in_the_log() {
+    let test = "events_of_functions_that_are_called_at_exit_are_in_the_log";
+    let Some(ran) = ran(test, &[ALL], || {
+        // SAFETY: functions that stay, and that may be called at any time.
+        unsafe {
+            libc::atexit(label_later_still);
+            libc::atexit(record_late);
+        }
+        event!(Pooled, 100usize);
+        event!(Three, 0usize, 0usize, 0usize);
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.words(5, 0), [100, 0, 1, 2]);
+    assert_eq!((stream.words(4, 0), stream.words(1, 0)), (vec![7], vec![0]));
+    let labels: Vec<_> = stream.store(0xFF02).iter().map(|event| event.word(0)).collect();
+    assert_eq!((labels, stream.ended), (vec![0x77, 0x78], true));
+    assert_eq!(stream.told_of(1), common::Told::default());
+}
+
+/// `.part.end`: also where it begins a parts block.
+#[test]
+fn the_end_says_how_many_blocks_there_are() {
+    let test = "the_end_says_how_many_blocks_there_are";
+    let count = || std::env::var("COUNT").map_or(0, |count| count.parse::<usize>().unwrap());
+    for flush_count in 0..=32 {
+        let count_variable = ("COUNT", &*flush_count.to_string());
+        let Some(ran) = ran(test, &[ALL, SMALL, count_variable], || {
+            for index in 0..count() {
+                event!(Rare, index);
+                telemetry::flush();
+            }
+        }) else {
+            return;
+        };
+        if flush_count != 0 {
+            let log = ran.file("mpsio.log");
+            let end_count = common::read(&log).end_count;
+            assert_eq!(end_count, Some((log.len() / 4096) as u64), "{flush_count} flushes");
+        }
+    }
+}
+
+/// Whatever a program is killed with: strings, labels and thread names are in the log before the
+/// blocks that need them.
+#[test]
+#[expect(unsafe_code, reason = "a signal")]
+fn a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks() {
+    let test = "a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        for round in 1..4usize {
+            let name = telemetry::intern(format!("pool {round}"));
+            telemetry::label_address(round, name);
+            (0..200usize).for_each(|index| event!(Three, round, index, index));
+        }
+        // SAFETY: the call touches no memory.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = common::command(test, &[ALL, SMALL]);
+    let status = command.stdout(std::process::Stdio::null()).current_dir(&folder).status();
+    assert!(!status.unwrap().success());
+    let stream = common::read(&std::fs::read(folder.path().join("mpsio.log")).unwrap());
+    let of_three = 600 / 124 * 124;
+    assert_eq!((stream.of(1).len(), stream.ended), (of_three, false));
+    let strings: Vec<_> = stream.store(0xFF01).iter().map(|event| event.string(16)).collect();
+    assert_eq!(strings, ["pool 1", "pool 2", "pool 3"]);
+    let labels: Vec<_> = stream.store(0xFF02).iter().map(|event| event.word(0)).collect();
+    assert_eq!((labels, stream.store(0xFF03).len()), (vec![1, 2, 3], 1));
+    assert_eq!(stream.event_parts, 3, "the store has something new three times, for four blocks");
+}

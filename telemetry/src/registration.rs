@@ -220,8 +220,8 @@ fn is_busy() -> bool {
         || stream::is_busy()
 }
 
-/// A forked child leaves the stream to its parent: nothing of it is output. Where there is none, and
-/// nobody was at work on it, the child may have one of its own. Runs in the child alone, before
+/// A forked child leaves the stream to its parent: nothing of it is output. Where there is none,
+/// and nobody was at work on it, the child may have one of its own. Runs in the child alone, before
 /// `fork` returns there.
 extern "C" fn leave_parent() {
     if stream::standing() == Standing::None && !is_busy() {

@@ -89,6 +89,13 @@ pub enum FaultKind {
         /// Size in bytes.
         size: u64,
     },
+    /// The stream ends before all blocks that it had when it was closed (`.read.cut`).
+    StreamCut {
+        /// Blocks that are missing.
+        missing: u64,
+        /// Blocks that it had.
+        stated: u64,
+    },
     /// The log ends within a block or part.
     BlockCut {
         /// Bytes that are missing.

@@ -65,6 +65,11 @@ fn blocks(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 "{size} bytes were never written: the host failed, or the program was stopped"
             )
         }
+        StreamCut { missing, stated } => write!(
+            f,
+            "the stream ends here, {missing} of its {stated} blocks are missing: copy the log anew, \
+             whole"
+        ),
         BlockCut { missing } => {
             write!(f, "the log ends within this block: {missing} bytes are missing")
         }

@@ -109,6 +109,8 @@ impl Indexer<'_> {
             }
             // `.part.end`
             Some(BlockType::End) => {
+                let stated = header.sequence.get().max(self.stated.map_or(0, |(count, _)| count));
+                self.stated = Some((stated, grid.block_size));
                 if let Some(stream) = self.streams.get_mut(usize::from(grid.stream)) {
                     stream.closed = true;
                 }

@@ -37,8 +37,10 @@ pub(crate) fn index(source: &dyn Source) -> Result<Index, OpenError> {
     let mut indexer = Indexer::new(source);
     let mut start = 0;
     while let Some(next) = indexer.stream(start)? {
+        indexer.check_count(start, next);
         start = next;
     }
+    indexer.check_count(start, source.size());
     let faults = std::mem::take(&mut indexer.faults);
     let mut index = Index {
         format: Format::Stream,
@@ -72,6 +74,8 @@ pub(crate) struct Indexer<'a> {
     pub(crate) pieces: Pieces,
     /// Where another stream begins, if it was met among parts.
     pub(crate) next_stream: Option<u64>,
+    /// How many blocks the stream has by its end part, and their size.
+    pub(crate) stated: Option<(u64, u64)>,
     bytes: Vec<u8>,
     scratch: Decoded,
 }
@@ -99,6 +103,7 @@ impl<'a> Indexer<'a> {
             accounts: BTreeMap::new(),
             pieces: Pieces::default(),
             next_stream: None,
+            stated: None,
             bytes: Vec::new(),
             scratch: Decoded::default(),
         }
@@ -162,6 +167,17 @@ impl<'a> Indexer<'a> {
             return Ok(Some(next));
         }
         Ok(self.blocks(grid, start, loose))
+    }
+
+    /// Reports blocks that the stream in [start, end) had when it was closed, and has no more
+    /// (`.read.cut`).
+    fn check_count(&mut self, start: u64, end: u64) {
+        if let Some((stated, block_size)) = self.stated.take() {
+            let count = end.saturating_sub(start).div_ceil(block_size);
+            if let Some(missing) = stated.checked_sub(count).filter(|&missing| missing > 0) {
+                self.faults.push(end, FaultKind::StreamCut { missing, stated });
+            }
+        }
     }
 
     /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is

@@ -44,3 +44,24 @@ fn the_start_of_a_header_does_not_take_the_parts_of_the_stream_behind_it() {
         assert_eq!((stream.offset, &*stream.program), (size as u64, "program"));
     }
 }
+
+/// `.read.cut`, `.part.end`: nothing in the numbers of a buffer says that its last blocks are gone.
+#[test]
+fn blocks_missing_at_the_end_of_a_closed_stream_are_reported() {
+    let mut writer = writer();
+    for index in 0..3 {
+        ring(index, 0, 0..5).write(&mut writer, true);
+    }
+    writer.end();
+    let whole = writer.bytes();
+    assert_eq!(whole.len(), 4 * B);
+    let (found, faults) = read(whole.clone()).unwrap();
+    assert_eq!((found.len(), faults.len()), (15, 0));
+    for missing in 1..=3 {
+        let end = (4 - missing) * B;
+        let (found, faults) = read(whole[..end].to_vec()).unwrap();
+        assert_eq!(found.len(), 15 - 5 * missing);
+        let kind = FaultKind::StreamCut { missing: missing as u64, stated: 4 };
+        assert_eq!(faults, [Fault { offset: end as u64, kind }]);
+    }
+}

@@ -129,7 +129,8 @@ class Stream:                                                             # 2.2
         while at < top:                                                   # .event.fill
             code, size, delta, new, before = unpack_from(order + "HHIQQ", take(at, 24))
             if size < (8 if code else 24) or size % 8 or at + size > min(top, len(data)):
-                report(f"an event of size {size} ends the chain", at)     # .read.chain
+                report(f"an event of size {size} ends the chain", at)     # .read.chain .read.open
+                b.flags & SEALED or self.look_for_stream(b.at, b.at + self.block_size)
                 break
             chain.append((code, size, delta, new, before, at))
             at += size
@@ -157,8 +158,7 @@ def parse_registry(encoded):                                              # 5.1
         return values
     try:
         kinds, count = get("6xHI16x")
-        for _ in range(kinds):
-            get("B")
+        [get("B") for _ in range(kinds)]
         for _ in range(count):
             code, parameters = get("H2xH")
             types.setdefault(code, b"".join(get("c")[0] for _ in range(parameters)))

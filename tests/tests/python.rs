@@ -140,6 +140,15 @@ fn the_python_reader_agrees_on_damaged_streams() {
         holed[4096..8192].fill(0);
         fs::write(&log, &holed).expect("the log can be written");
         agree("a hole", &log, |_| true);
+        // An open block that is cut, and a log behind it.
+        let is_sealed = |at: &usize| sound[at + 4..at + 6] == [1, sound[at + 5] | 1];
+        let block = (4096..sound.len()).step_by(4096).find(is_sealed);
+        let block = block.expect("there is a sealed block");
+        let mut cut = sound[..block + 4000].to_vec();
+        cut[block + 5] &= !1;
+        let behind = naive::write(Recipe { seed: 6, ..recipe }).0.bytes();
+        fs::write(&log, [cut, behind].concat()).expect("the log can be written");
+        agree("a log in an open block", &log, |_| true);
     }
 }
 

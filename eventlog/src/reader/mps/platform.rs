@@ -94,8 +94,8 @@ impl Clocks {
         self.max.saturating_sub(self.min)
     }
 
-    /// Whether they may be those of events that follow one another: within hours, which pointers and
-    /// clocks are not.
+    /// Whether they may be those of events that follow one another: within hours, which pointers
+    /// and clocks are not.
     #[inline]
     pub(super) fn are_near(self) -> bool {
         self.span() < 1 << 46

@@ -63,7 +63,7 @@ impl Walk {
 
     /// What is compared: a stream that says its version, then one whose clocks agree, then how many
     /// events fit. Codes and sizes of one byte order, read from one byte earlier, are those of the
-    /// other; the clocks, by then, are 256 times as far apart, and their lowest byte is the highest.
+    /// other; but then the lowest byte of the clocks is the highest.
     fn score(&self) -> (bool, bool, usize) {
         let fit = (2 * self.exact + self.unknown).saturating_sub(2 * self.wrong);
         (self.version.is_some(), self.clocks.are_near(), fit)

@@ -1,7 +1,7 @@
 //! Streams that are damaged, cut, or cannot be read everywhere.
 //!
 //! ```text
-//!  │ event │ event │ ???????? │ event │ …    each event but those touched; every byte accounted for
+//!  │ event │ event │ ???????? │ event │ …   each event but those touched; every byte accounted for
 //! ```
 
 use super::encode::Arg::N;

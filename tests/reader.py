@@ -18,14 +18,12 @@ events, registries = {}, {}     # (stream, buffer, number) -> Event; (stream, in
 uuids, groups, highest, accounted, reports = {}, {}, Counter(), Counter(), set()
 
 TABLE = range(256)
-for _ in range(8):
-    TABLE = [n >> 1 ^ (0x82F63B78 if n & 1 else 0) for n in TABLE]
+for _ in range(8): TABLE = [n >> 1 ^ (0x82F63B78 if n & 1 else 0) for n in TABLE]
 def crc32c(*pieces):                                                      # .crc
     c = 0xFFFFFFFF
     for byte in b"".join(pieces):
         c = TABLE[(c ^ byte) & 255] ^ c >> 8
     return c ^ 0xFFFFFFFF
-
 def take(at, size):                                                       # .stream.tail
     return data[at:at + size].ljust(size, b"\0")
 
@@ -33,7 +31,6 @@ def report(what, at=None):
     if (what, at) not in reports:
         print("reader.py:", "warning" if at is None else f"offset {at}", what, file=sys.stderr)
     reports.add((what, at))
-
 def header_checks(at):                                                    # .header.crc
     h = take(at, 512)
     return h[:8] == STREAM_MAGIC and crc32c(h[:28], bytes(4), h[32:]) == unpack_from("<I", h, 28)[0]
@@ -42,7 +39,7 @@ class Stream:                                                             # 2.2
     def __init__(self, start):
         magic, *version, size, mark, word, block, uuid, boot, clock = unpack_from(
             "<8sHHHH4sB3xI4x16s16s40xI", take(start, 512))
-        self.start, self.end, self.encoded, self.block_size = start, len(data), {}, 0
+        self.start, self.end, self.encoded, self.block_size, self.count = start, len(data), {}, 0, 0
         self.sound = header_checks(start)
         part = None if self.sound else self.block(start + 512, True)
         if not part and (magic != STREAM_MAGIC or version[0] != 1):       # .read.no-magic .read.major
@@ -95,6 +92,8 @@ class Stream:                                                             # 2.2
             else:
                 hole = (hole and report("a hole", hole)) or self.give(b, False)
             at += self.block_size
+        if self.end - self.start <= (self.count - 1) * self.block_size:   # .read.cut
+            report("blocks are missing at the end", self.end)
 
     def parts(self, at, end):                                             # .parts.chain
         while at + 128 <= end:
@@ -121,7 +120,9 @@ class Stream:                                                             # 2.2
             registries[self.uuid, b.registry], whole = parse_registry(encoded)
             if b.first > len(encoded) or len(encoded) == b.sequence and not whole:  # .registry.trust
                 report(f"registry {b.registry} has a gap or does not parse", b.at)
-        elif b.type != END or not is_part:                                # .block.unknown
+        elif b.type == END and is_part:                                   # .part.end
+            self.count = max(self.count, b.sequence)
+        else:                                                             # .block.unknown
             report(f"skipped blocks or parts of type {b.type}")
 
     def events(self, b):                                                  # 3.2
@@ -188,9 +189,8 @@ def parameters(e):
         yield {"S": b'"%s"', "D": b"%.10G"}.get(sort, b"%X") % value
         at += size
 
-data = (open(sys.argv[1], "rb") if len(sys.argv) > 1 else sys.stdin.buffer).read()
-end = Stream(0).end
-while end < len(data):
+data, end = (open(sys.argv[1], "rb") if len(sys.argv) > 1 else sys.stdin.buffer).read(), 0
+while not end or end < len(data):
     end = Stream(end).end
 for e in sorted(events.values()):                                         # .time.order
     code = b"%4X" % e.code if e.registry < 2 else b"%d:%X" % (e.registry, e.code)

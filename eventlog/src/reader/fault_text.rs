@@ -67,8 +67,8 @@ fn blocks(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         StreamCut { missing, stated } => write!(
             f,
-            "the stream ends here, {missing} of its {stated} blocks are missing: copy the log anew, \
-             whole"
+            "the stream ends here, {missing} of its {stated} blocks are missing: copy the log \
+             anew, whole"
         ),
         BlockCut { missing } => {
             write!(f, "the log ends within this block: {missing} bytes are missing")

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Bytes that one event takes in a floor: what three words take in a stream.
 pub(crate) const EVENT_SIZE: usize = 32;
@@ -58,6 +58,17 @@ pub(crate) fn begin(file: Option<&Path>) {
     make_ring(BLOCK_COUNT, file);
 }
 
+/// Whether it is the turn of the floor's writer, which otherwise leaves the processor alone: with
+/// two of them there is none to spare.
+static IS_WRITERS_TURN: AtomicBool = AtomicBool::new(false);
+
+/// Lets the floor's writer poll while `run` runs.
+pub(crate) fn with_writer(run: impl FnOnce()) {
+    IS_WRITERS_TURN.store(true, Ordering::Relaxed);
+    run();
+    IS_WRITERS_TURN.store(false, Ordering::Relaxed);
+}
+
 /// Makes the ring of this thread, and a thread that writes its blocks.
 pub(crate) fn begin_with_writer(path: &Path) {
     let mut file = File::create(path).expect("the floor's file can be created");
@@ -65,7 +76,11 @@ pub(crate) fn begin_with_writer(path: &Path) {
     std::thread::spawn(move || {
         for (written, block) in (0..BLOCK_COUNT_WITH_WRITER).cycle().enumerate() {
             while progress.filled.load(Ordering::Acquire) == written {
-                std::hint::spin_loop();
+                if IS_WRITERS_TURN.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                } else {
+                    std::thread::sleep(std::time::Duration::from_micros(50));
+                }
             }
             let start = words[block * BLOCK_SIZE / 8].as_ptr();
             // SAFETY: F1; the thread that records stores nothing here until `written` says so.

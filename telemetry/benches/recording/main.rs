@@ -15,7 +15,7 @@ mod measure;
 mod row;
 
 use events::{Quiet, Three};
-use measure::{EVENT_COUNT, TAIL, in_turn, run, tails, threads_in_turn};
+use measure::{EVENT_COUNT, TAIL, in_turn, run, tail, tails, threads_in_turn};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -50,6 +50,8 @@ mod events {
 
 /// Tells a run of this program which process of the three it is.
 const PROCESS: &str = "RECORDING_BENCH_PROCESS";
+/// Runs that are timed as one, where there is a writer thread.
+const WRITER_RUN_COUNT: usize = 10;
 const PROCESSES: [&str; 3] = ["memory", "file", "writer"];
 
 fn main() {
@@ -119,7 +121,7 @@ fn measure_memory() {
     give(in_turn(|| run(three), || run(floor::memory)), "memory", "ns");
     let times = threads_in_turn(three, || floor::begin(None), floor::memory);
     give_threads(times, "two-threads");
-    give_tails(tails(three, floor::memory), "-memory");
+    give_tails(tails(|times| tail(three, times), |times| tail(floor::memory, times)), "-memory");
     judge_losses();
 }
 
@@ -127,7 +129,7 @@ fn measure_file(directory: &Path) {
     let floor_file = directory.join("floor");
     floor::begin(Some(&floor_file));
     give(in_turn(|| run(three), || run(floor::file)), "file", "ns");
-    give_tails(tails(three, floor::file), "");
+    give_tails(tails(|times| tail(three, times), |times| tail(floor::file, times)), "");
     let before = log_size();
     let recorded = telemetry::losses().recorded;
     for _ in 0..10 {
@@ -157,8 +159,20 @@ fn log_size() -> u64 {
 
 fn measure_writer(directory: &Path) {
     floor::begin_with_writer(&directory.join("floor"));
-    give(in_turn(|| run(three), || run(floor::file_writer)), "file-writer", "ns");
-    give_tails(tails(three, floor::file_writer), "-file-writer");
+    // Long enough that it does not matter how a writer begins, which slept in the other's turn.
+    let (ours, floor) = in_turn(
+        || (0..WRITER_RUN_COUNT).for_each(|_| run(three)),
+        || floor::with_writer(|| (0..WRITER_RUN_COUNT).for_each(|_| run(floor::file_writer))),
+    );
+    let count = WRITER_RUN_COUNT as f64;
+    give((ours / count, floor / count), "file-writer", "ns");
+    give_tails(
+        tails(
+            |times| tail(three, times),
+            |times| floor::with_writer(|| tail(floor::file_writer, times)),
+        ),
+        "-file-writer",
+    );
     judge_losses();
     remove_floors(directory);
 }

@@ -9,7 +9,7 @@
 use super::block;
 use super::encoding::{self, Pieces};
 use super::fault::FaultKind;
-use super::log::Index;
+use super::index::Index;
 use super::registry::{Platform, Registry};
 use super::segment::Segment;
 use super::stream::{Grid, Indexer};

@@ -11,7 +11,7 @@
 use super::block;
 use super::encoding::clean;
 use super::fault::{FaultKind, Faults, OpenError};
-use super::log::Stream;
+use super::index::Stream;
 use super::registry::Platform;
 use super::source::Source;
 use crate::format::{

@@ -13,7 +13,7 @@
 
 use super::block::{self, PART, TRIMMED};
 use super::fault::{FaultKind, Faults};
-use super::log::{Account, Index};
+use super::index::{Account, Index};
 use super::segment::Segment;
 use super::source::Source;
 use std::cmp::Reverse;

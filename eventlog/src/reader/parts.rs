@@ -11,7 +11,7 @@ use super::block;
 use super::entry::{is_plausible, registry_key, segment};
 use super::fault::FaultKind;
 use super::head;
-use super::log::Account;
+use super::index::Account;
 use super::segment::Segment;
 use super::stream::{Grid, Indexer};
 use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};

@@ -13,7 +13,7 @@ use super::entry::{self, is_plausible, segment};
 use super::fault::{FaultKind, Faults, OpenError};
 use super::head::{self, Found};
 use super::identity;
-use super::log::{Account, Format, Index, Stream};
+use super::index::{Account, Format, Index, Stream};
 use super::registry::Registry;
 use super::segment::{Decoded, Segment};
 use super::source::Source;

@@ -7,7 +7,7 @@
 //!
 //! Rules: `.time.sync`, `.time.interpolate` in `design/format.md`.
 
-use super::log::Stream;
+use super::index::Stream;
 use crate::format::ClockSync;
 
 /// When something happened.

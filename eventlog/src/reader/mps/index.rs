@@ -13,7 +13,7 @@ use super::platform::{Fit, Head, PLATFORMS, Shapes, head, name};
 use super::recognise::{PREFIX_SIZE, Recognised, mps_stream, recognise, version_of};
 use super::window::Window;
 use crate::reader::fault::{FaultKind, Faults, OpenError};
-use crate::reader::log::{Format, Index, Options, Stream};
+use crate::reader::index::{Format, Index, Options, Stream};
 use crate::reader::registry::{Platform, Registry};
 use crate::reader::segment::{KIND_MIXED, Segment};
 use crate::reader::source::Source;

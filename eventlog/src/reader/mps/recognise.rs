@@ -10,7 +10,7 @@
 //! An MPS stream has no header. Design: `.req.port`, `.sol.head` in `design/telemetry.md`.
 
 use super::platform::{Clocks, Fit, Head, PLATFORMS, Shapes, head};
-use crate::reader::log::Stream;
+use crate::reader::index::Stream;
 use crate::reader::registry::{Platform, Registry};
 use eventdef::Version;
 

@@ -111,7 +111,9 @@ pub(crate) fn file_size_max() -> u64 {
     let mut limit = files::rlimit { rlim_cur: files::RLIM_INFINITY, rlim_max: 0 };
     // SAFETY: fills a structure that lives through the call.
     unsafe { files::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    if limit.rlim_cur == files::RLIM_INFINITY { u64::MAX } else { limit.rlim_cur }
+    // Signed on some systems.
+    let is_limited = limit.rlim_cur != files::RLIM_INFINITY;
+    u64::try_from(limit.rlim_cur as i128).ok().filter(|_| is_limited).unwrap_or(u64::MAX)
 }
 
 /// Writes all bytes at the end of what was written, or says how many were and why no more.
@@ -348,6 +350,8 @@ pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name:
         if result == 0 {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             libc::pthread_setname_np(thread, name.as_ptr());
+            #[cfg(not(any(target_os = "linux", target_os = "android")))]
+            let _ = name; // Elsewhere a thread is named by itself, or not at all.
             libc::pthread_detach(thread);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());

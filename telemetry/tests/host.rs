@@ -179,7 +179,10 @@ fn a_file_at_its_limit_does_not_end_the_program() {
     let test = "a_file_at_its_limit_does_not_end_the_program";
     const BLOCK_SIZE: u64 = 4096;
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
-        let limit = libc::rlimit { rlim_cur: 3 * BLOCK_SIZE + 100, rlim_max: libc::RLIM_INFINITY };
+        let limit = libc::rlimit {
+            rlim_cur: (3 * BLOCK_SIZE + 100) as libc::rlim_t,
+            rlim_max: libc::RLIM_INFINITY,
+        };
         // SAFETY: `limit` lives through the call.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
         record(1000);

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use tests::naive::{self, Platform};
 use tests::programs::{eventcnv, lines, recording, run};
 
 fn recorder(words: &[&str], kinds: &str, log: &Path) -> Command {
@@ -48,6 +49,25 @@ fn the_dump_shows_the_kinds_that_were_asked_for_and_no_others() {
     ] {
         run(&mut recorder(&["kinds"], kinds, &log));
         assert_eq!(names(&log), expected, "MPS_TELEMETRY_CONTROL={kinds}");
+    }
+}
+
+/// `.read.end`: a program that is killed closes nothing, which is no fault.
+#[test]
+fn the_statistics_say_whether_a_log_was_closed() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    for is_closed in [true, false] {
+        let log = directory.path().join("mpsio.log");
+        let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+        let mut writer = naive::Writer::new(platform, [3; 16], [9; 16]);
+        writer.registry(1, naive::KINDS, naive::TYPES, 300);
+        if is_closed {
+            writer.end();
+        }
+        std::fs::write(&log, writer.bytes()).expect("the log can be written");
+        let counts = lines(eventcnv().arg("--stats").arg(&log));
+        let stream = counts.iter().find(|line| line.starts_with("stream 0: ")).expect("a stream");
+        assert_eq!(!stream.contains("not closed"), is_closed, "{stream}");
     }
 }
 

@@ -198,6 +198,10 @@ impl Stats {
                     write!(out, " ({seconds:.6} s)")?;
                 }
             }
+            if !stream.closed {
+                // `.read.end`: no fault, but worth knowing of a program that was killed.
+                write!(out, "; not closed: the program was stopped, or still runs")?;
+            }
             writeln!(out)?;
         }
         Ok(())

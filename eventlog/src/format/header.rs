@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 /// The first bytes of a stream (`.header.magic`).
 pub const STREAM_MAGIC: [u8; 8] = [0xD5, b'E', b'V', b'L', 0x0D, 0x0A, 0x1A, 0x00];
 /// The version of the format that this library writes: major, median, minor (`.header.version`).
-pub const FORMAT_VERSION: [u16; 3] = [1, 0, 0];
+pub const FORMAT_VERSION: [u16; 3] = [1, 0, 1];
 /// What the byte-order mark says in the writer's order (`.header.order`).
 pub const BYTE_ORDER_MARK: u32 = 0x0A0B_0C0D;
 /// log2 of the smallest block size (`.stream.blocks`).
@@ -40,6 +40,9 @@ pub enum ClockSource {
 
 /// Flag of [`StreamHeader::clock_flags`]: the counter has a constant rate.
 pub const CLOCK_INVARIANT: u32 = 1;
+
+/// Flag of [`StreamHeader::flags`]: a bounded ring, whose blocks begin anew (`.header.ring`).
+pub const STREAM_RING: u32 = 1;
 
 /// One instant on the three clocks (`.time.sync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,15 +85,18 @@ pub struct StreamHeader {
     pub sync_monotonic: U64le,
     pub sync_realtime: U64le,
     pub sync_uncertainty: U32le,
-    pub reserved_148: U32le,
+    pub flags: U32le,
     pub producer: [u8; 64],
     pub host: [u8; 64],
     pub program: [u8; 128],
-    pub reserved_408: [u64; 13],
+    /// The number of this file in its stream (`.header.volume`).
+    pub volume: U64le,
+    pub reserved_416: [u64; 12],
 }
 
 const _: () = assert!(size_of::<StreamHeader>() == 512);
 const _: () = assert!(core::mem::offset_of!(StreamHeader, producer) == 152);
+const _: () = assert!(core::mem::offset_of!(StreamHeader, volume) == 408);
 
 impl StreamHeader {
     /// A header of this platform and version, with every other field zero and no checksum yet.
@@ -156,5 +162,21 @@ const fn architecture() -> u16 {
         22
     } else {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.header.ring`, `.header.volume`
+    #[test]
+    fn the_flags_and_the_volume_stand_where_the_format_says() {
+        let mut header = StreamHeader::native(12);
+        header.flags = STREAM_RING.into();
+        header.volume = 0x0102_0304.into();
+        let bytes = bytemuck::bytes_of(&header);
+        assert_eq!(bytes[148..152], [1, 0, 0, 0]);
+        assert_eq!(bytes[408..416], [4, 3, 2, 1, 0, 0, 0, 0]);
     }
 }

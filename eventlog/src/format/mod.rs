@@ -4,8 +4,11 @@
 //!  stream header (512) │ parts …  │ block header (128) │ gap │ events, newest first │ …
 //!  header.rs           schema.rs    block.rs                   event.rs
 //! ```
+//!
+//! And the lines by which a running program is controlled: `control.rs`.
 
 mod block;
+pub mod control;
 mod event;
 mod header;
 mod le;

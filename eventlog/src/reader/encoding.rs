@@ -65,6 +65,12 @@ impl Pieces {
             }
         };
         let at = header.first.get();
+        if at == 0 && encoding.broken.is_some() {
+            // A second copy, or another volume's: this one may be whole.
+            self.size -= encoding.bytes.len();
+            encoding.bytes.clear();
+            encoding.broken = None;
+        }
         let end = encoding.bytes.len() as u64;
         if encoding.broken.is_some() || at < end || end >= encoding.size {
             return; // Not the next piece, or a second copy.
@@ -90,20 +96,48 @@ impl Pieces {
         let mut registries = BTreeMap::new();
         // Each encoding is let go of once it is read.
         for ((stream, index), encoding) in self.encodings {
-            let mut registry = Registry::unknown(stream, index, Platform::stream(false, 8));
-            let parsed = parse(&encoding.bytes, &mut registry, left);
-            let is_short = (encoding.bytes.len() as u64) < encoding.size;
-            let what = match encoding.broken {
-                Some(what) => Some(what),
-                None if is_short => Some("a piece is missing"),
-                None => parsed.err(),
-            };
-            if let Some(what) = what {
-                faults.push(encoding.offset, FaultKind::Registry { index, what });
-            }
-            registries.insert((stream, index), registry);
+            registries.insert((stream, index), encoding.finish(stream, index, left, faults));
         }
         registries
+    }
+
+    /// The registries of which no piece is to come any more, but for those that are known already.
+    /// Their pieces are let go of.
+    pub(crate) fn take_whole(
+        &mut self,
+        is_known: impl Fn(u16) -> bool,
+        left: &mut usize,
+        faults: &mut Faults,
+    ) -> Vec<Registry> {
+        let is_whole =
+            |_: &_, at: &mut Encoding| at.broken.is_some() || at.bytes.len() as u64 >= at.size;
+        let whole: Vec<_> = self.encodings.extract_if(.., is_whole).collect();
+        let mut registries = Vec::new();
+        for ((stream, index), encoding) in whole {
+            self.size = self.size.saturating_sub(ENTRY_SIZE + encoding.bytes.len());
+            if !is_known(index) {
+                registries.push(encoding.finish(stream, index, left, faults));
+            }
+        }
+        registries
+    }
+}
+
+impl Encoding {
+    /// What can be read of it. What it takes of memory is charged to what is left.
+    fn finish(self, stream: u16, index: u16, left: &mut usize, faults: &mut Faults) -> Registry {
+        let mut registry = Registry::unknown(stream, index, Platform::stream(false, 8));
+        let parsed = parse(&self.bytes, &mut registry, left);
+        let is_short = (self.bytes.len() as u64) < self.size;
+        let what = match self.broken {
+            Some(what) => Some(what),
+            None if is_short => Some("a piece is missing"),
+            None => parsed.err(),
+        };
+        if let Some(what) = what {
+            faults.push(self.offset, FaultKind::Registry { index, what });
+        }
+        registry
     }
 }
 

@@ -42,6 +42,17 @@ pub(crate) fn segment(
     }
 }
 
+impl Indexer<'_> {
+    /// Keeps the clock sync of a sealed block or part (`.block.sync`).
+    pub(crate) fn sync(&mut self, grid: Grid, header: &BlockHeader) {
+        if let Some(stream) = self.streams.get_mut(usize::from(grid.stream))
+            && header.sync_ticks.get() != 0
+        {
+            stream.add_sync(header.sync());
+        }
+    }
+}
+
 /// Whether the header of an event block or part makes sense (`.block.size`, `.read.sealed`); if
 /// not, it is reported.
 pub(crate) fn is_plausible(

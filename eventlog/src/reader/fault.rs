@@ -96,6 +96,13 @@ pub enum FaultKind {
         /// Blocks that it had.
         stated: u64,
     },
+    /// Volumes of a stream that are missing between others (`.volume.missing`).
+    VolumeMissing {
+        /// The number of the first.
+        first: u64,
+        /// How many.
+        missing: u64,
+    },
     /// The log ends within a block or part.
     BlockCut {
         /// Bytes that are missing.

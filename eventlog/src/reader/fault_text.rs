@@ -35,6 +35,10 @@ impl fmt::Display for FaultKind {
             StreamLimit => {
                 write!(f, "too many streams in one log: those from here on are not read")
             }
+            VolumeMissing { first, missing } => write!(
+                f,
+                "before this volume of the stream {missing} are missing, from volume {first} on"
+            ),
             _ => blocks(self, f),
         }
     }

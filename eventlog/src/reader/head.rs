@@ -16,7 +16,8 @@ use super::registry::Platform;
 use super::source::Source;
 use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
-    BlockHeader, BlockType, FORMAT_VERSION, STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader,
+    BlockHeader, BlockType, FORMAT_VERSION, STREAM_HEADER_SIZE, STREAM_MAGIC, STREAM_RING,
+    StreamHeader,
 };
 use eventdef::Version;
 use std::io;
@@ -104,7 +105,7 @@ pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
 
 /// What there is where a stream header is looked for.
 pub(crate) enum Found {
-    Head(Head),
+    Head(Box<Head>),
     /// The remains of one, and behind them a sound one, at this offset.
     Behind(u64),
 }
@@ -146,7 +147,7 @@ pub(crate) fn read(
         return Ok(Found::Behind(start.saturating_add(behind as u64)));
     }
     let evidence = evidence.as_ref().map(|(_, header)| header);
-    Ok(Found::Head(settle(&header, start, evidence, is_right, faults)))
+    Ok(Found::Head(Box::new(settle(&header, start, evidence, is_right, faults))))
 }
 
 fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8>> {
@@ -243,6 +244,9 @@ fn describe(header: &StreamHeader, offset: u64, platform: Platform, block_size: 
         program: name(&header.program),
         syncs: vec![header.sync()],
         closed: false,
+        volumes: (header.volume.get(), header.volume.get()),
+        next_volume: None,
+        is_ring: header.flags.get() & STREAM_RING != 0,
     }
 }
 

@@ -13,9 +13,10 @@
 
 use super::block::{self, PART, TRIMMED};
 use super::fault::{FaultKind, Faults};
-use super::index::{Account, Index};
+use super::index::{Account, Index, Stream};
 use super::segment::Segment;
 use super::source::Source;
+use crate::format::BLOCK_HEADER_SIZE;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -27,6 +28,7 @@ pub(crate) fn settle(
     source: &dyn Source,
     index: &mut Index,
     mut accounts: BTreeMap<(u16, u32), Account>,
+    is_moving: bool,
 ) {
     let mut order: Vec<u32> = (0..index.segments.len() as u32).collect();
     order.sort_unstable_by_key(|&place| {
@@ -35,11 +37,16 @@ pub(crate) fn settle(
     });
     let mut settler = Settler {
         source,
+        streams: &index.streams,
         segments: &mut index.segments,
         faults: &mut index.faults,
         bytes: Vec::new(),
         account: Account::default(),
+        is_ring: false,
+        is_moving,
     };
+    let is_ring =
+        |stream: u16| index.streams.get(usize::from(stream)).is_some_and(|stream| stream.is_ring);
     let of = |segments: &[Segment], place: u32| {
         segments.get(place as usize).map(|segment| (segment.stream, segment.buffer))
     };
@@ -49,6 +56,7 @@ pub(crate) fn settle(
         let count = rest.partition_point(|&place| of(settler.segments, place) <= Some(key));
         let (group, others) = rest.split_at_mut(count.max(1));
         settler.account = accounts.remove(&key).unwrap_or_default();
+        settler.is_ring = is_ring(key.0);
         settler.buffer(group);
         accounts.insert(key, settler.account);
         rest = others;
@@ -57,18 +65,25 @@ pub(crate) fn settle(
     for segment in &mut index.segments {
         segment.flags &= !CHECKED;
     }
-    for ((stream, buffer), account) in accounts {
+    for ((stream, buffer), mut account) in accounts {
+        if is_ring(stream) && account.found == 0 {
+            account.overwritten = account.recorded;
+        }
         index.accounts.push(Account { stream, buffer, ..account });
     }
 }
 
 struct Settler<'a> {
     source: &'a dyn Source,
+    streams: &'a [Stream],
     segments: &'a mut [Segment],
     faults: &'a mut Faults,
     bytes: Vec<u8>,
     /// Of the buffer at hand.
     account: Account,
+    /// Whether it is of a ring, and whether that was written as it was copied.
+    is_ring: bool,
+    is_moving: bool,
 }
 
 fn end(segment: &Segment) -> u64 {
@@ -78,6 +93,18 @@ fn end(segment: &Segment) -> u64 {
 /// What is the same in all blocks of a buffer.
 fn constants(segment: &Segment) -> (u32, u8, u32) {
     (segment.registry, segment.kind, segment.thread)
+}
+
+/// What was overwritten in a ring: what is missing at the beginning, which begins anew
+/// (`.ring.beginning`); and what was counted elsewhere, but no more than is missing, as it is
+/// counted before it is gone (`.ring.overwritten`).
+fn settle_ring(account: &mut Account, first: u64, missing: u64, is_moving: bool) {
+    let io = u64::from(account.discarded_io);
+    // What had no room in the file has numbers beyond those that are there (`.ring.store`).
+    account.recorded = account.recorded.saturating_add(io.saturating_sub(missing));
+    let most = missing.saturating_sub(io);
+    let known = if is_moving { most } else { account.overwritten.max(first) };
+    account.overwritten = known.min(most);
 }
 
 impl Settler<'_> {
@@ -168,7 +195,7 @@ impl Settler<'_> {
 
     /// Gives each number to one segment, and counts those that no segment has.
     fn give(&mut self, kept: &[u32]) {
-        let mut reached = 0u64;
+        let (mut reached, before) = self.begin(kept);
         let mut gap = None;
         let mut missing = 0u64;
         for &place in kept {
@@ -195,11 +222,35 @@ impl Settler<'_> {
         account.thread = last.thread;
         account.recorded = account.recorded.max(reached);
         missing = missing.saturating_add(account.recorded - reached);
+        if self.is_ring {
+            let first = kept.first().and_then(|&place| self.get(place)).map_or(0, |at| at.first);
+            settle_ring(&mut self.account, first, missing, self.is_moving);
+        }
+        let account = &mut self.account;
         let accounted = account.overwritten.saturating_add(u64::from(account.discarded_io));
-        account.lost = missing.saturating_sub(accounted);
+        account.lost = missing.saturating_sub(accounted.saturating_sub(before));
         if account.lost > 0 {
             let kind = FaultKind::Lost { buffer: last.buffer, count: account.lost };
             self.faults.push(gap.unwrap_or(last.offset), kind);
         }
+    }
+
+    /// The number from which on none may be missing, and how many are accounted for before it:
+    /// where the first volumes are not here, the lowest that is, and what the block that has it
+    /// says (`.volume.loss`).
+    fn begin(&self, kept: &[u32]) -> (u64, u64) {
+        let first = kept.first().and_then(|&place| self.get(place));
+        let lowest = |stream: u16| self.streams.get(usize::from(stream)).map(|at| at.volumes.0);
+        let Some(first) = first.filter(|at| at.first > 0 && lowest(at.stream) > Some(0)) else {
+            return (0, 0);
+        };
+        let mut bytes = [0; BLOCK_HEADER_SIZE];
+        // What cannot be read is reported where its events are.
+        let read = self.source.read_at(first.offset, &mut bytes);
+        let header = read.ok().and_then(|size| block::header(bytes.get(..size)?));
+        let accounted = header.map_or(0, |header| {
+            header.overwritten.get().saturating_add(u64::from(header.discarded_io.get()))
+        });
+        (first.first, accounted)
     }
 }

@@ -104,6 +104,13 @@ pub struct Stream {
     pub syncs: Vec<ClockSync>,
     /// Whether it was closed in good order (`.part.end`).
     pub closed: bool,
+    /// The lowest number of its volumes that are here, and the highest (`.header.volume`); twice 0
+    /// if it is in one file.
+    pub volumes: (u64, u64),
+    /// The volume in which it goes on after the last one here, as that says (`.volume.end`).
+    pub next_volume: Option<u64>,
+    /// Whether it is a bounded ring, whose blocks begin anew (`.header.ring`).
+    pub is_ring: bool,
 }
 
 /// What a buffer counted, and what of it is in the log.

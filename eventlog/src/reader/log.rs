@@ -12,6 +12,7 @@ use super::index::{Account, Format, Index, Options, Stream};
 use super::merge::{Events, Order};
 use super::mps;
 use super::registry::Registry;
+use super::ring;
 use super::segment::{Decoded, Segment};
 use super::source::{FileSource, Source};
 use super::stream;
@@ -62,7 +63,11 @@ impl Log {
         let mut head = vec![0; HEAD_SIZE.min(usize::try_from(source.size()).unwrap_or(HEAD_SIZE))];
         let size = source.read_at(0, &mut head)?;
         head.truncate(size);
-        let index = index(&*source, &head, options)?;
+        // `.ring.read`
+        let copy = ring::copy(&*source, &head)?;
+        let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
+        let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
+        let index = index(&*source, &head, options, is_moving)?;
         let eras = eras(&index.streams);
         Ok(Log { source, index, eras })
     }
@@ -154,9 +159,14 @@ impl fmt::Debug for Log {
 }
 
 /// Recognises the format, and lets it index the source.
-fn index(source: &dyn Source, head: &[u8], options: &Options) -> Result<Index, OpenError> {
+fn index(
+    source: &dyn Source,
+    head: &[u8],
+    options: &Options,
+    is_moving: bool,
+) -> Result<Index, OpenError> {
     if stream::recognise(head) {
-        return stream::index(source);
+        return stream::index(source, is_moving);
     }
     mps::index(source, options)
 }

@@ -112,7 +112,7 @@ impl Indexer<'_> {
                 let stated = header.sequence.get().max(self.stated.map_or(0, |(count, _)| count));
                 self.stated = Some((stated, grid.block_size));
                 if let Some(stream) = self.streams.get_mut(usize::from(grid.stream)) {
-                    stream.closed = true;
+                    self.volumes.end(stream, header);
                 }
             }
             Some(BlockType::Parts) | None => {
@@ -193,6 +193,12 @@ fn next_part(bytes: &[u8], at: usize, effort: &mut usize) -> Option<usize> {
 }
 
 impl Account {
+    /// The same of an open block, whose count is what the chain has: of its events, none is counted
+    /// here.
+    pub(crate) fn fold_open(&mut self, header: &BlockHeader) {
+        self.fold(&BlockHeader { count: 0.into(), ..*header });
+    }
+
     /// Takes over what a block's or part's header says, which is known to be right: the counts are
     /// totals, so the highest is the latest (`.block.discarded`, `.block.overwritten`).
     pub(crate) fn fold(&mut self, header: &BlockHeader) {

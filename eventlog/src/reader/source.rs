@@ -108,3 +108,68 @@ fn read_once(mut file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> 
     file.seek(SeekFrom::Start(offset))?;
     file.read(buf)
 }
+
+/// Several sources, one after the other: the volumes of a stream, or logs that belong together.
+#[derive(Default)]
+pub struct Joined {
+    /// Each with where it begins.
+    sources: Vec<(u64, Box<dyn Source + Send + Sync>)>,
+    size: u64,
+}
+
+impl Joined {
+    /// Adds one at the end.
+    pub fn push(&mut self, source: Box<dyn Source + Send + Sync>) {
+        let size = source.size();
+        self.sources.push((self.size, source));
+        self.size = self.size.saturating_add(size);
+    }
+}
+
+impl Source for Joined {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        let at = self.sources.partition_point(|(start, _)| *start <= offset).saturating_sub(1);
+        for (start, source) in self.sources.iter().skip(at) {
+            let from = offset.saturating_add(done as u64).saturating_sub(*start);
+            let left = usize::try_from(source.size().saturating_sub(from)).unwrap_or(usize::MAX);
+            let size = left.min(buf.len().saturating_sub(done));
+            let Some(rest) = buf.get_mut(done..).and_then(|rest| rest.get_mut(..size)) else {
+                break;
+            };
+            let read = source.read_at(from, rest)?;
+            done += read;
+            if read < size || done == buf.len() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_that_are_joined_are_read_as_one() {
+        let whole: Vec<u8> = (0..100).collect();
+        let mut joined = Joined::default();
+        for piece in [&whole[..10], &[], &whole[10..11], &whole[11..100]] {
+            joined.push(Box::new(piece.to_vec()));
+        }
+        assert_eq!(joined.size(), 100);
+        for from in 0..=100 {
+            for size in [0, 1, 9, 40, 200] {
+                let (mut bytes, mut expected) = (vec![0; size], vec![0; size]);
+                let read = joined.read_at(from, &mut bytes).unwrap();
+                assert_eq!(read, whole.read_at(from, &mut expected).unwrap());
+                assert_eq!(bytes, expected);
+            }
+        }
+    }
+}

@@ -17,6 +17,7 @@ use super::index::{Account, Format, Index, Stream};
 use super::registry::Registry;
 use super::segment::{Decoded, Segment};
 use super::source::Source;
+use super::volume::Volumes;
 use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
 };
@@ -33,7 +34,7 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 }
 
 /// Indexes a source that was recognised.
-pub(crate) fn index(source: &dyn Source) -> Result<Index, OpenError> {
+pub(crate) fn index(source: &dyn Source, is_moving: bool) -> Result<Index, OpenError> {
     let mut indexer = Indexer::new(source);
     let mut start = 0;
     while let Some(next) = indexer.stream(start)? {
@@ -41,7 +42,7 @@ pub(crate) fn index(source: &dyn Source) -> Result<Index, OpenError> {
         start = next;
     }
     indexer.check_count(start, source.size());
-    let faults = std::mem::take(&mut indexer.faults);
+    indexer.volumes.check(&mut indexer.faults);
     let mut index = Index {
         format: Format::Stream,
         decode: block::decode,
@@ -49,9 +50,9 @@ pub(crate) fn index(source: &dyn Source) -> Result<Index, OpenError> {
         registries: Vec::new(),
         segments: indexer.segments,
         accounts: Vec::new(),
-        faults,
+        faults: indexer.faults,
     };
-    identity::settle(source, &mut index, indexer.accounts);
+    identity::settle(source, &mut index, indexer.accounts, is_moving);
     entry::resolve(&mut index, indexer.pieces);
     for stream in &mut index.streams {
         stream.syncs.sort_by_key(|sync| sync.ticks);
@@ -65,8 +66,9 @@ pub(crate) struct Indexer<'a> {
     source: &'a dyn Source,
     pub(crate) faults: Faults,
     pub(crate) streams: Vec<Stream>,
+    pub(crate) volumes: Volumes,
     /// The first eight bytes of each stream's UUID.
-    ids: Vec<Option<[u8; 8]>>,
+    pub(crate) ids: Vec<Option<[u8; 8]>>,
     pub(crate) segments: Vec<Segment>,
     /// Of each buffer, the place of the segment that its next part may be added to.
     pub(crate) growing: HashMap<u32, u32>,
@@ -89,14 +91,17 @@ pub(crate) struct Grid {
     pub(crate) block_size: u64,
     /// The flags that an open block must have, if they are known for certain.
     pub(crate) flags: Option<u8>,
+    /// Whether blocks begin anew (`.header.ring`, `.ring.size`).
+    pub(crate) is_ring: bool,
 }
 
 impl<'a> Indexer<'a> {
-    fn new(source: &'a dyn Source) -> Indexer<'a> {
+    pub(crate) fn new(source: &'a dyn Source) -> Indexer<'a> {
         Indexer {
             source,
             faults: Faults::default(),
             streams: Vec::new(),
+            volumes: Volumes::default(),
             ids: Vec::new(),
             segments: Vec::new(),
             growing: HashMap::new(),
@@ -144,21 +149,21 @@ impl<'a> Indexer<'a> {
             }
             Err(error) => return Err(error),
         };
-        // A second copy of a stream goes on where the first one left off: `.event.identity` applies
-        // to both.
+        // Another volume or a second copy of a stream goes on where the first one left off:
+        // `.event.identity` applies to both.
         let flags = head.is_right.then(|| entry::flags_of(head.stream.platform));
+        let is_ring = head.stream.is_ring;
         let same = self.ids.iter().position(|id| head.id.is_some() && *id == head.id);
         if same.is_none() && self.streams.len() >= STREAM_COUNT_MAX {
             self.faults.push(start, FaultKind::StreamLimit);
             return Ok(None);
         }
         let stream = same.unwrap_or(self.streams.len()) as u16;
-        if same.is_none() {
-            self.ids.push(head.id);
-            self.streams.push(head.stream);
-        }
+        self.ids.extend(same.is_none().then_some(head.id));
+        self.volumes.begin(stream, &mut self.streams, &head);
         let block_size = 1 << head.block_size_log2;
-        let grid = Grid { stream, block_size_log2: head.block_size_log2, block_size, flags };
+        let grid =
+            Grid { stream, block_size_log2: head.block_size_log2, block_size, flags, is_ring };
         let there = self.read_padded(start, block_size as usize);
         let bytes = std::mem::take(&mut self.bytes);
         let loose = start + self.parts(grid, start, &bytes, there, head.parts_at) as u64;
@@ -220,7 +225,7 @@ impl<'a> Indexer<'a> {
                 }
             } else if is_zero {
                 self.report_gap(None, garbage.take(), offset);
-                hole = hole.or(Some(offset)); // `.stream.hole`
+                hole = hole.or(Some(offset).filter(|_| !grid.is_ring)); // `.stream.hole`
             } else {
                 self.report_gap(hole.take(), None, offset);
                 garbage = garbage.or(Some(offset)); // `.read.resync`
@@ -340,6 +345,7 @@ impl<'a> Indexer<'a> {
     fn event_block(&mut self, grid: Grid, offset: u64, header: &BlockHeader) {
         let size = grid.block_size as u32;
         let segment = segment(grid, offset, size, 0, header);
+        self.fold_newest(grid, header);
         // A sealed block without a base record says all in its header; else the chain has to be
         // walked.
         if header.is_sealed() && header.base.get() == header.base_last.get() {
@@ -385,14 +391,5 @@ impl<'a> Indexer<'a> {
     pub(crate) fn set_scratch(&mut self, bytes: &[u8]) {
         self.scratch.bytes.clear();
         self.scratch.bytes.extend_from_slice(bytes);
-    }
-
-    /// Keeps the clock sync of a sealed block or part (`.block.sync`).
-    pub(crate) fn sync(&mut self, grid: Grid, header: &BlockHeader) {
-        if let Some(stream) = self.streams.get_mut(usize::from(grid.stream))
-            && header.sync_ticks.get() != 0
-        {
-            stream.add_sync(header.sync());
-        }
     }
 }

@@ -239,5 +239,8 @@ pub(super) fn mps_stream(offset: u64, platform: Platform, version: Version) -> S
         program: Box::default(),
         syncs: Vec::new(),
         closed: true,
+        volumes: (0, 0),
+        next_volume: None,
+        is_ring: false,
     }
 }

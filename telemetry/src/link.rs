@@ -9,9 +9,9 @@
 //! `.sol.memory`, `.sol.thread` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "references made of pointers to what is never given back")]
 
+use crate::atomic::{AtomicPtr, Ordering};
 use bytemuck::Zeroable;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A pointer to something that lives for ever, or none. For all threads.
 pub(crate) struct Link<T: 'static> {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  mmap ─▶ │ block │ block │ …  │ a ring │          never given back, never moved
+//!  file ─▶ │ block │ block │ …                       the same, of a mapped ring
 //!
 //!  block:  │ header, 16 words │ ···· gap ···· │ newest │ … │ oldest │
 //!                             claim: size bytes ┘└ last             └ top
@@ -12,14 +13,19 @@
 //! `design/format.md`.
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 
+mod claim;
+mod mapped;
+
+pub(crate) use claim::Claim;
+
+use crate::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::words::{self, Words};
 use bytemuck::Zeroable;
-use core::mem::{align_of, offset_of, size_of};
+use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use eventdef::ParamSink;
 use eventlog::format::{
-    BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BaseRecord,
-    BlockHeader, ClockSync, EventHeader, block_state, block_state_step,
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader,
+    ClockSync,
 };
 
 /// log2 of the block size, unless another was chosen: 64 KiB.
@@ -27,7 +33,9 @@ pub const BLOCK_SIZE_LOG2_DEFAULT: u8 = 16;
 /// Set in `BLOCK_SIZE` once there is a block.
 const CHOSEN: u32 = 1 << 8;
 
-static BLOCK_SIZE: AtomicU32 = AtomicU32::new(BLOCK_SIZE_LOG2_DEFAULT as u32);
+/// Small where Miri runs it, a thousand times slower.
+static BLOCK_SIZE: AtomicU32 =
+    AtomicU32::new(if cfg!(miri) { BLOCK_SIZE_LOG2_MIN } else { BLOCK_SIZE_LOG2_DEFAULT } as u32);
 
 /// log2 of the size of every block of the process.
 pub(crate) fn block_size_log2() -> u8 {
@@ -50,6 +58,11 @@ pub(crate) fn choose_block_size(log2: u8) -> bool {
             .is_ok()
 }
 
+/// Whether the block size stands.
+pub(crate) fn is_block_size_fixed() -> bool {
+    BLOCK_SIZE.load(Ordering::Relaxed) & CHOSEN != 0
+}
+
 /// From here on the block size stands.
 pub(crate) fn fix_block_size() {
     BLOCK_SIZE.fetch_or(CHOSEN, Ordering::Relaxed);
@@ -57,9 +70,10 @@ pub(crate) fn fix_block_size() {
 
 /// Pages of zeros for ever, touched beforehand so that using them faults no more.
 fn map(size: usize) -> Option<NonNull<u8>> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // Miri has no pages to touch.
+    #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
     const FLAGS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
     const FLAGS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANON;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new private mapping, placed by the system, changes no memory that exists.
@@ -72,6 +86,15 @@ pub(crate) fn map_bytes(size: usize) -> Option<&'static mut [u8]> {
     let start = map(size)?;
     // SAFETY: `size` mapped bytes, zero, that nothing else points to and nothing unmaps.
     Some(unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), size) })
+}
+
+/// So many zeroed values for ever.
+pub(crate) fn map_slice<T: Zeroable>(count: usize) -> Option<&'static mut [T]> {
+    const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
+    let start = map(count.checked_mul(size_of::<T>())?)?.cast::<T>();
+    // SAFETY: enough mapped bytes, zero (a value of `T`) and aligned to a page, that nothing else
+    // points to and nothing unmaps.
+    Some(unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), count) })
 }
 
 /// Puts a small value into pages of its own, for ever.
@@ -107,16 +130,6 @@ pub(crate) fn place_with<T, Z: Zeroable + 'static>(
     }
 }
 
-/// Words in a block header.
-const HEADER_WORD_COUNT: usize = BLOCK_HEADER_SIZE / 8;
-/// The word with *last* and *count*.
-const STATE_WORD: usize = offset_of!(BlockHeader, last) / 8;
-/// The word with *base last*.
-const BASE_LAST_WORD: usize = offset_of!(BlockHeader, base_last) / 8;
-const _: () = assert!(offset_of!(BlockHeader, last).is_multiple_of(8));
-const _: () = assert!(offset_of!(BlockHeader, count) == offset_of!(BlockHeader, last) + 4);
-const _: () = assert!(offset_of!(BlockHeader, base_last).is_multiple_of(8));
-
 /// The right to read what was published in blocks, and to write what was sealed. Lies behind the
 /// lock of a ring (or of the store), and whoever holds it knows that no block which is not yet
 /// given up begins anew.
@@ -138,7 +151,8 @@ pub(crate) struct Block {
     ///     store it.
     /// B4: bytes below *last* are written by the one thread that records here; those above are
     ///     written no more until `begin`, which a ring does only where the block was given up
-    ///     (under `Custody`). Not a `NonNull`: its niche would cost the fast path a test.
+    ///     (under `Custody`), and the owner of a mapped file's block only where the block is his.
+    ///     Not a `NonNull`: its niche would cost the fast path a test.
     start: *mut u8,
 }
 
@@ -175,14 +189,10 @@ impl Blocks {
 }
 
 impl Block {
-    fn words(self) -> &'static [AtomicU64; HEADER_WORD_COUNT] {
+    #[inline(always)]
+    fn words(self) -> &'static Words {
         // SAFETY: B1; B2.
         unsafe { &*self.start.cast() }
-    }
-
-    #[inline(always)]
-    fn word(self, index: usize) -> &'static AtomicU64 {
-        &self.words()[index]
     }
 
     /// Begins the block anew (`.write.begin`): at every instant it is either not there or a valid
@@ -193,29 +203,45 @@ impl Block {
         header.last = top.into();
         header.top = top.into();
         header.count = 0.into();
-        self.word(0).store(0, Ordering::Relaxed);
-        // The zero comes before what follows it.
-        core::sync::atomic::fence(Ordering::Release);
-        self.put_header(&header);
+        words::begin(self.words(), &header);
+    }
+
+    /// Asks for the first lines that beginning the block, and recording into it, will store to: a
+    /// writer thread on another processor has them. Waits for nothing.
+    pub(crate) fn prefetch(self) {
+        const LINE_SIZE: usize = 64;
+        /// Lines of events.
+        const LINE_COUNT: usize = 4;
+        let header = (0..BLOCK_HEADER_SIZE).step_by(LINE_SIZE);
+        let top = (block_size() - LINE_COUNT * LINE_SIZE..block_size()).step_by(LINE_SIZE);
+        for offset in header.chain(top) {
+            let line = self.start.wrapping_add(offset);
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            // SAFETY: a hint, which changes nothing and cannot fault.
+            unsafe {
+                core::arch::asm!("prefetchw [{}]", in(reg) line,
+                    options(nostack, readonly, preserves_flags));
+            }
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
+            // SAFETY: as above.
+            unsafe {
+                core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line,
+                    options(nostack, readonly, preserves_flags));
+            }
+            #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+            let _ = line;
+        }
     }
 
     /// Stores a header, the word with the magic and the flags last. For a block that nobody records
     /// into just now.
     pub(crate) fn put_header(self, header: &BlockHeader) {
-        let words: [u64; HEADER_WORD_COUNT] = bytemuck::cast(*header);
-        for (index, word) in words.iter().enumerate().skip(1) {
-            self.word(index).store(*word, Ordering::Relaxed);
-        }
-        self.word(0).store(words[0], Ordering::Release);
+        words::put(self.words(), header);
     }
 
     /// The header as it is now. What its owner is about to change may be old or new.
     pub(crate) fn header(self) -> BlockHeader {
-        let mut words = [0u64; HEADER_WORD_COUNT];
-        for (copy, word) in words.iter_mut().zip(self.words()) {
-            *copy = word.load(Ordering::Acquire);
-        }
-        bytemuck::cast(words)
+        words::get(self.words())
     }
 
     /// Stores the clock sync of a block that nothing more is recorded into (`.block.sync`).
@@ -227,14 +253,13 @@ impl Block {
 
     /// *last* and *count* (`.block.last`, `.block.count`).
     pub(crate) fn state(self) -> (u32, u32) {
-        let state = u64::from_le(self.word(STATE_WORD).load(Ordering::Acquire));
-        (state as u32, (state >> 32) as u32)
+        words::state(self.words())
     }
 
     /// Takes `size` bytes below *last*, a multiple of 8, if there are so many.
     #[inline(always)]
     pub(crate) fn claim(self, size: usize) -> Option<Claim> {
-        let state = u64::from_le(self.word(STATE_WORD).load(Ordering::Relaxed));
+        let state = words::own_state(self.words());
         let last = state as u32 as usize;
         if last < size.saturating_add(BLOCK_HEADER_SIZE) || !size.is_multiple_of(8) || size == 0 {
             return None;
@@ -256,6 +281,27 @@ impl Block {
         }
     }
 
+    /// Copies [from, to) of a block that may begin anew meanwhile: [`is_still`](Block::is_still)
+    /// says afterwards whether the copy is of use.
+    pub(crate) fn peek(self, from: usize, to: usize, out: &mut [u8]) {
+        assert!(from.is_multiple_of(8) && to.is_multiple_of(8) && from <= to && to <= block_size());
+        for (index, out) in out[..to - from].chunks_mut(8).enumerate() {
+            // SAFETY: B1 and the test: within the block, aligned. Not an ordinary load, for the
+            // owner may be writing there: what comes of that is thrown away.
+            let word = unsafe { &*self.start.add(from + index * 8).cast::<AtomicU64>() };
+            out.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..out.len()]);
+        }
+    }
+
+    /// Whether this is still the block with that header, after some of it was read: it has not
+    /// begun anew (`.write.begin`).
+    pub(crate) fn is_still(self, header: &BlockHeader) -> bool {
+        // What was read before stays before.
+        core::sync::atomic::fence(Ordering::Acquire);
+        let now = self.header();
+        now.magic == BLOCK_MAGIC && (now.buffer, now.sequence) == (header.buffer, header.sequence)
+    }
+
     /// Gives all bytes of a block that nothing more is recorded into.
     pub(crate) fn with_bytes<T>(self, _: &Custody, give: impl FnOnce(&[u8]) -> T) -> T {
         // SAFETY: B1; B2 and B4: nobody writes to a full block while there is `Custody`.
@@ -265,7 +311,7 @@ impl Block {
 
 /// Which block: for the thread that records into it to read, and to change.
 pub(crate) struct BlockLink {
-    /// B1 holds for what it points to.
+    /// B1 holds for what it points to, unless it is null.
     start: AtomicPtr<u8>,
 }
 
@@ -280,80 +326,54 @@ impl BlockLink {
     }
 
     pub(crate) fn set(&self, block: Block) {
-        self.start.store(block.start, Ordering::Relaxed);
+        self.start.store(block.start, Ordering::Release);
+    }
+
+    pub(crate) const fn none() -> BlockLink {
+        BlockLink { start: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+
+    /// It points to none. For a forked child, which has one thread.
+    pub(crate) fn clear(&self) {
+        self.start.store(core::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// For other threads and signal handlers: the block, if it was set.
+    pub(crate) fn find(&self) -> Option<Block> {
+        NonNull::new(self.start.load(Ordering::Acquire)).map(|at| Block { start: at.as_ptr() })
+    }
+
+    /// Sets it to bytes that somebody else has the use of: for [`Block::peek`] alone.
+    pub(crate) fn set_bytes(&self, bytes: &mut [u8]) {
+        assert!(bytes.len() == block_size() && bytes.as_ptr().addr().is_multiple_of(4096));
+        self.set(Block { start: bytes.as_mut_ptr() });
     }
 }
 
-/// The space of an event that is being recorded: not there for anybody until published.
-pub(crate) struct Claim {
-    /// C1: `size` bytes of `block`, just below the *last* of `state`.
-    at: *mut u8,
-    size: usize,
-    block: Block,
-    state: u64,
+/// Which blocks: as `BlockLink`.
+pub(crate) struct BlocksLink {
+    /// B1 holds for the blocks that follow one another from here, `count` of them.
+    first: BlockLink,
+    count: usize,
 }
 
-impl Claim {
-    /// Puts code, size and delta, in this platform's byte order (`.event.code`, `.event.size`,
-    /// `.event.delta`, `.event.order`).
-    #[inline(always)]
-    pub(crate) fn put_header(&mut self, code: u16, delta: u32) {
-        let header = EventHeader { code, size: self.size as u16, delta };
-        self.put_u64(0, bytemuck::cast(header));
+impl BlocksLink {
+    pub(crate) fn new(blocks: Blocks) -> BlocksLink {
+        BlocksLink { first: BlockLink::new(blocks.first), count: blocks.count }
     }
 
-    /// Publishes the event (`.write.publish`).
-    #[inline(always)]
-    pub(crate) fn publish(self) {
-        let state = self.state.wrapping_add(block_state_step(self.size as u32));
-        self.block.word(STATE_WORD).store(state.to_le(), Ordering::Release);
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
-    /// Makes it a base record and publishes that: *base last* first, and no event more
-    /// (`.write.publish`).
-    pub(crate) fn publish_base(mut self, record: &BaseRecord) {
-        assert_eq!(self.size, BASE_RECORD_SIZE);
-        self.put_bytes(0, bytemuck::bytes_of(record));
-        self.block.word(BASE_LAST_WORD).store(record.base.to_le(), Ordering::Relaxed);
-        let (last, count) = (self.state as u32, (self.state >> 32) as u32);
-        let state = block_state(last - self.size as u32, count);
-        self.block.word(STATE_WORD).store(state.to_le(), Ordering::Release);
+    /// The block that has the place of this sequence.
+    pub(crate) fn get(&self, sequence: u64) -> Block {
+        Blocks { first: self.first.get(), count: self.count }.get(sequence)
     }
 
-    /// Where `size` bytes at `offset` go, both within the claim.
-    #[inline(always)]
-    fn place(&self, offset: usize, size: usize) -> *mut u8 {
-        assert!(offset <= self.size && size <= self.size - offset);
-        // SAFETY: C1 and the test: within the claim.
-        unsafe { self.at.add(offset) }
-    }
-}
-
-impl ParamSink for Claim {
-    #[inline(always)]
-    fn put_u8(&mut self, offset: usize, value: u8) {
-        // SAFETY: C1; B4: this thread is the one that writes below *last*.
-        unsafe { self.place(offset, 1).write(value) };
-    }
-
-    #[inline(always)]
-    fn put_u32(&mut self, offset: usize, value: u32) {
-        assert!(offset.is_multiple_of(4));
-        // SAFETY: C1; B4; B1 and B3 align the claim to 8.
-        unsafe { self.place(offset, 4).cast::<u32>().write(value) };
-    }
-
-    #[inline(always)]
-    fn put_u64(&mut self, offset: usize, value: u64) {
-        assert!(offset.is_multiple_of(8));
-        // SAFETY: C1; B4; B1 and B3 align the claim to 8.
-        unsafe { self.place(offset, 8).cast::<u64>().write(value) };
-    }
-
-    #[inline(always)]
-    fn put_bytes(&mut self, offset: usize, value: &[u8]) {
-        let place = self.place(offset, value.len());
-        // SAFETY: C1; B4; `value` is no part of a claim, which nobody else can point to.
-        unsafe { core::ptr::copy_nonoverlapping(value.as_ptr(), place, value.len()) };
+    /// Sets it to as many blocks elsewhere.
+    pub(crate) fn set(&self, blocks: Blocks) {
+        assert_eq!(self.count, blocks.count);
+        self.first.set(blocks.first);
     }
 }

@@ -9,33 +9,55 @@
 //! A signal may come while this very thread holds a lock, and its code may record. An entry that
 //! begins within another one of its thread therefore never waits, and never calls the plinth: what
 //! it cannot do it gives up, and counts. Locks are taken in the order registrations, masks, ring,
-//! store, stream, plinth. Design: `.sol.lock` in `design/telemetry.md`.
+//! store, stream, plinth. In a forked child the locks of threads that are not there are free, by
+//! their generation. Design: `.sol.lock`, `.sol.fork` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a lock that neither allocates nor waits where it must not")]
 
-use crate::{sys, thread};
+use crate::atomic::{AtomicU32, Ordering, spin_loop};
+use crate::{crash, fork, sys, thread};
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 
 /// Tries at a lock before the thread gives way to others.
 const SPIN_COUNT_MAX: u32 = 100;
 /// Tries at a lock, giving way after each, before the thread sleeps between them.
 const YIELD_COUNT_MAX: u32 = 200;
+/// Tries at a lock on the way out in a signal handler: after these it gives up.
+const CRASH_COUNT_MAX: u32 = YIELD_COUNT_MAX + 400;
 /// How long it sleeps then, in ns.
 const NAP: u64 = 50_000;
 
-/// Set in a forked child where the holder of a lock does not exist: there no lock is waited for.
-static ALONE: AtomicBool = AtomicBool::new(false);
+/// What [`Locked::holder`] is where nobody has the lock.
+const NOBODY: u32 = 0;
+
+/// Set in a forked child where the holder of a lock may not exist: there no lock is waited for.
+static ALONE: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+/// What a lock is taken with. It changes in a forked child: what was taken with another one is held
+/// by a thread that is not there, and so is free.
+static GENERATION: AtomicU32 = AtomicU32::new(NOBODY + 1);
 
 /// Makes all waiting end. For a forked child.
 pub(crate) fn wait_no_more() {
     ALONE.store(true, Ordering::Relaxed);
 }
 
+/// Makes every lock free, whoever had it, wherever it is. For a forked child, whose one thread has
+/// none: no guard of it exists any more. What a lock guards may be half changed, by a thread that
+/// is not there: whoever has such a value puts it right by [`Locked::take_over`].
+pub(crate) fn free_all_locks() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    ALONE.store(false, Ordering::Relaxed);
+}
+
 /// A stay of this thread in the cold path.
 pub(crate) struct Entry {
     nested: bool,
+    /// What the program, which may have been interrupted between a call and its look at the error
+    /// number, finds there again.
+    errno: sys::Errno,
     // Not Send: it counts the depth of its thread.
     here: PhantomData<*const ()>,
 }
@@ -43,7 +65,8 @@ pub(crate) struct Entry {
 impl Entry {
     /// Enters.
     pub(crate) fn new() -> Entry {
-        Entry { nested: thread::deepen(), here: PhantomData }
+        fork::notice();
+        Entry { nested: thread::deepen(), errno: sys::errno(), here: PhantomData }
     }
 
     /// Whether a signal has put it in the middle of another one of the same thread.
@@ -54,14 +77,30 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
+        if !self.nested {
+            fork::settle();
+        }
         thread::rise();
+        sys::set_errno(self.errno);
+    }
+}
+
+/// Calls what may come to a plinth of the program's own, where nobody expects it to unwind: a panic
+/// ends here, and what it met is counted already.
+#[inline(always)]
+pub(crate) fn without_unwinding(call: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+        // Dropping it might panic again.
+        core::mem::forget(panic);
     }
 }
 
 /// A value that one thread at a time may use.
 pub(crate) struct Locked<T> {
-    busy: AtomicBool,
-    /// L1: used only by the thread that set `busy`, until it clears it.
+    /// The generation that it was taken with, or nobody.
+    holder: AtomicU32,
+    /// L1: used only by the thread that set `holder` to its generation, until it clears it. A
+    ///     generation ends where its other threads do, and this one has no lock then.
     value: UnsafeCell<T>,
 }
 
@@ -70,48 +109,88 @@ unsafe impl<T: Send> Sync for Locked<T> {}
 
 impl<T> Locked<T> {
     pub(crate) const fn new(value: T) -> Locked<T> {
-        Locked { busy: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Locked { holder: AtomicU32::new(NOBODY), value: UnsafeCell::new(value) }
     }
 
     /// Takes the lock, waiting for it unless the entry is nested.
     pub(crate) fn lock(&self, entry: &Entry) -> Option<Guard<'_, T>> {
-        self.lock_if(!entry.is_nested())
+        self.lock_if(|| !entry.is_nested())
+    }
+
+    /// Takes the lock, waiting for it as long as that is needed, unless the entry is nested.
+    pub(crate) fn lock_while(
+        &self,
+        entry: &Entry,
+        is_needed: impl Fn() -> bool,
+    ) -> Option<Guard<'_, T>> {
+        self.lock_if(|| !entry.is_nested() && is_needed())
     }
 
     /// Takes the lock, waiting for it. For the innermost locks, which are not taken in nested
     /// entries.
     pub(crate) fn lock_waiting(&self) -> Option<Guard<'_, T>> {
-        self.lock_if(true)
+        self.lock_if(|| true)
     }
 
     /// Takes the lock if it is free.
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
-        self.lock_if(false)
+        self.lock_if(|| false)
     }
 
     /// Whether somebody has it. For a forked child, where nothing changes any more.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Acquire)
+    pub(crate) fn is_taken(&self) -> bool {
+        self.holder.load(Ordering::Acquire) == GENERATION.load(Ordering::Relaxed)
     }
 
-    fn lock_if(&self, waiting: bool) -> Option<Guard<'_, T>> {
+    /// Takes it in a forked child, after [`free_all_locks`], and says whether a thread that is not
+    /// there had it: then the value may be half changed, and is written before it is read.
+    pub(crate) fn take_over(&self) -> (Guard<'_, T>, bool) {
+        let generation = GENERATION.load(Ordering::Relaxed);
+        let holder = self.holder.swap(generation, Ordering::Acquire);
+        assert_ne!(holder, generation, "a forked child has no lock, and no other thread");
+        (Guard { locked: self }, holder != NOBODY)
+    }
+
+    fn lock_if(&self, waiting: impl Fn() -> bool) -> Option<Guard<'_, T>> {
+        let generation = GENERATION.load(Ordering::Relaxed);
         let mut count = 0;
-        while self.busy.swap(true, Ordering::Acquire) {
-            if !waiting || ALONE.load(Ordering::Relaxed) {
+        loop {
+            let holder = self.holder.load(Ordering::Relaxed);
+            if holder != generation {
+                let (new, order) = (generation, Ordering::Acquire);
+                let taken = self.holder.compare_exchange(holder, new, order, Ordering::Relaxed);
+                if taken.is_ok() {
+                    return Some(Guard { locked: self });
+                }
+            } else if !waiting() || ALONE.load(Ordering::Relaxed) {
                 return None;
-            }
-            while self.busy.load(Ordering::Relaxed) && !ALONE.load(Ordering::Relaxed) {
+            } else {
                 wait(&mut count);
+                // In a signal handler the holder may be what it interrupted.
+                if count > CRASH_COUNT_MAX && crash::is_here() {
+                    return None;
+                }
             }
         }
-        Some(Guard { locked: self })
     }
+}
+
+/// Waits until something is so; false in a forked child that waits no more.
+pub(crate) fn wait_until(is_so: impl Fn() -> bool) -> bool {
+    let mut count = 0;
+    while !is_so() {
+        if ALONE.load(Ordering::Relaxed) {
+            return false;
+        }
+        wait(&mut count);
+    }
+    true
 }
 
 fn wait(count: &mut u32) {
     *count = count.saturating_add(1);
     match *count {
-        0..SPIN_COUNT_MAX => core::hint::spin_loop(),
+        0..SPIN_COUNT_MAX => spin_loop(),
         SPIN_COUNT_MAX..YIELD_COUNT_MAX => sys::give_way(),
         _ => sys::nap(NAP),
     }
@@ -126,21 +205,21 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: L1; this guard stands for the thread that set `busy`.
+        // SAFETY: L1; this guard stands for the thread that set `holder`.
         unsafe { &*self.locked.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: L1; this guard stands for the thread that set `busy`.
+        // SAFETY: L1; this guard stands for the thread that set `holder`.
         unsafe { &mut *self.locked.value.get() }
     }
 }
 
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
-        self.locked.busy.store(false, Ordering::Release);
+        self.locked.holder.store(NOBODY, Ordering::Release);
     }
 }
 
@@ -150,11 +229,12 @@ mod tests {
 
     #[test]
     fn a_lock_lets_in_one_thread_at_a_time() {
+        const COUNT: u64 = if cfg!(miri) { 50 } else { 10_000 };
         static SUM: Locked<u64> = Locked::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    for _ in 0..10_000 {
+                    for _ in 0..COUNT {
                         let entry = Entry::new();
                         let mut sum = SUM.lock(&entry).expect("not nested");
                         *sum += 1;
@@ -162,7 +242,27 @@ mod tests {
                 });
             }
         });
-        assert_eq!(*SUM.lock(&Entry::new()).expect("free"), 40_000);
+        assert_eq!(*SUM.lock(&Entry::new()).expect("free"), 4 * COUNT);
+    }
+
+    #[test]
+    fn a_lock_is_waited_for_as_long_as_it_is_needed() {
+        static VALUE: Locked<u8> = Locked::new(0);
+        let entry = Entry::new();
+        let _guard = VALUE.lock(&entry).expect("free");
+        let tries = core::cell::Cell::new(0);
+        let is_needed = || tries.replace(tries.get() + 1) < 50;
+        assert!(VALUE.lock_while(&entry, is_needed).is_none());
+        assert_eq!(tries.get(), 51);
+    }
+
+    #[test]
+    fn an_entry_leaves_the_error_number_as_it_was() {
+        sys::set_errno(libc::EILSEQ);
+        let entry = Entry::new();
+        sys::set_errno(libc::ENOSPC);
+        drop(entry);
+        assert_eq!(sys::errno(), libc::EILSEQ);
     }
 
     #[test]

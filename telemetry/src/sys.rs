@@ -8,9 +8,19 @@
 //! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
+mod mapping;
+mod names;
+mod threads;
+
+pub(crate) use mapping::*;
+pub(crate) use names::{identify_file, identify_name, link_file, rename_file, unlink_file};
+pub(crate) use threads::*;
+
 use crate::sync::Locked;
-use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::ffi::{CStr, c_int};
+
+/// Miri lacks some calls of the C library, which are left out there.
+const IS_MIRI: bool = cfg!(miri);
 
 /// An error number of the operating system.
 pub(crate) type Errno = i32;
@@ -20,20 +30,43 @@ pub(crate) type Errno = i32;
 mod files {
     pub(super) use libc::{
         RLIM64_INFINITY as RLIM_INFINITY, fstat64 as fstat, ftruncate64 as ftruncate,
-        getrlimit64 as getrlimit, off64_t as off_t, open64 as open, pwrite64 as pwrite,
-        rlimit64 as rlimit, stat64 as stat,
+        getrlimit64 as getrlimit, lstat64 as lstat, off64_t as off_t, open64 as open,
+        posix_fallocate64 as posix_fallocate, pread64 as pread, pwrite64 as pwrite,
+        rlimit64 as rlimit, stat64 as stat, stat64 as stat_of,
     };
 }
 #[cfg(not(target_os = "linux"))]
-use libc as files;
+mod files {
+    pub(super) use libc::stat as stat_of;
+    pub(super) use libc::*;
+}
 
-/// The error of the last call.
-fn errno() -> Errno {
+/// Where this thread's error number is.
+fn errno_place() -> *mut c_int {
     #[cfg(any(target_os = "linux", target_os = "emscripten"))]
     // SAFETY: gives a pointer to this thread's error number.
-    return unsafe { *libc::__errno_location() };
-    #[cfg(not(any(target_os = "linux", target_os = "emscripten")))]
-    return std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    return unsafe { libc::__errno_location() };
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    // SAFETY: as above.
+    return unsafe { libc::__errno() };
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "dragonfly"))]
+    // SAFETY: as above.
+    return unsafe { libc::__error() };
+    #[cfg(any(target_os = "solaris", target_os = "illumos"))]
+    // SAFETY: as above.
+    return unsafe { libc::___errno() };
+}
+
+/// The error of the last call.
+pub(crate) fn errno() -> Errno {
+    // SAFETY: a place of this thread, which is there as long as the thread.
+    unsafe { errno_place().read() }
+}
+
+/// Makes it what it was, so that the program sees nothing of the calls made meanwhile.
+pub(crate) fn set_errno(errno: Errno) {
+    // SAFETY: as above.
+    unsafe { errno_place().write(errno) };
 }
 
 /// Gives the text of an environment variable, where it lies; `None` if it is not set. `read` may
@@ -83,17 +116,25 @@ pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
 }
 
 /// Leaves a file to the process that it is shared with. Its number stays in use, for nothing, so
-/// that what was interrupted in a write cannot hit another file.
-pub(crate) fn leave_file(file: c_int) {
+/// that what was interrupted in a write cannot hit another file. False where there is no number for
+/// nothing: then the file is closed.
+pub(crate) fn leave_file(file: c_int) -> bool {
     let flags = libc::O_WRONLY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a NUL; the numbers are this process's own.
     unsafe {
         let nothing = libc::open(c"/dev/null".as_ptr(), flags);
-        if nothing >= 0 {
+        if nothing < 0 {
+            libc::close(file);
+            return false;
+        }
+        // The kernel copies a process's files before its memory: where another thread opened this
+        // one in between, the child knows a number that nothing has, and that it gets here.
+        if nothing != file {
             libc::dup2(nothing, file);
             libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
             libc::close(nothing);
         }
+        true
     }
 }
 
@@ -153,6 +194,35 @@ pub(crate) fn write_all_in_peace(file: c_int, bytes: &[u8]) -> Result<(), (usize
     }
 }
 
+/// The same within a time, in ms, for a signal handler, which must come to its end though nobody
+/// reads: the file does not block meanwhile.
+pub(crate) fn write_all_within(
+    file: c_int,
+    bytes: &[u8],
+    time: c_int,
+) -> Result<(), (usize, Errno)> {
+    let write = |rest: &[u8]| {
+        // SAFETY: reads the bytes of a slice.
+        unsafe { libc::write(file, rest.as_ptr().cast(), rest.len()) }
+    };
+    // SAFETY: the calls touch no memory but a structure that lives through them.
+    unsafe {
+        let flags = libc::fcntl(file, libc::F_GETFL);
+        libc::fcntl(file, libc::F_SETFL, flags | libc::O_NONBLOCK);
+        let result = put_all(bytes, |rest, _| {
+            let size = write(rest);
+            if size >= 0 || errno() != libc::EAGAIN {
+                return size;
+            }
+            let mut wait = libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 };
+            libc::poll(&mut wait, 1, time);
+            write(rest)
+        });
+        libc::fcntl(file, libc::F_SETFL, flags);
+        result
+    }
+}
+
 /// Writes all bytes at `offset`, or says how many were written and why no more.
 pub(crate) fn write_all_at(file: c_int, bytes: &[u8], offset: u64) -> Result<(), (usize, Errno)> {
     let end = offset.checked_add(bytes.len() as u64);
@@ -179,7 +249,7 @@ fn put_all(bytes: &[u8], put: impl Fn(&[u8], usize) -> isize) -> Result<(), (usi
 }
 
 /// Calls again what a signal interrupted.
-fn retry(call: impl Fn() -> isize) -> Result<isize, Errno> {
+pub(crate) fn retry(call: impl Fn() -> isize) -> Result<isize, Errno> {
     loop {
         match call() {
             -1 => match errno() {
@@ -223,12 +293,18 @@ pub(crate) fn random(bytes: &mut [u8; 16]) -> bool {
 
 /// The process, and the one that started it.
 pub(crate) fn process_ids() -> (u64, u64) {
+    if IS_MIRI {
+        return (1, 0);
+    }
     // SAFETY: these calls cannot fail and touch no memory.
     unsafe { (libc::getpid() as u64, libc::getppid() as u64) }
 }
 
 /// The name of the host, into a field that keeps a zero at its end.
 pub(crate) fn host_name(name: &mut [u8; 64]) {
+    if IS_MIRI {
+        return;
+    }
     // SAFETY: at most so many bytes are written.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
 }
@@ -252,120 +328,22 @@ pub(crate) fn program_name(name: &mut [u8; 128]) {
     name[..size].copy_from_slice(&file[..size]);
 }
 
-/// The operating system's number of this thread.
-pub(crate) fn thread_number() -> usize {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: the call cannot fail and touches no memory.
-    return unsafe { libc::syscall(libc::SYS_gettid) } as usize;
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    // SAFETY: the call cannot fail and touches no memory.
-    return unsafe { libc::pthread_self() } as usize;
-}
-
-/// The name of this thread.
-pub(crate) fn thread_name(name: &mut [u8; 64]) -> &[u8] {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: at most 16 bytes are written, a NUL at their end.
-    unsafe {
-        libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr())
-    };
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    // SAFETY: at most `len` bytes are written, a NUL at their end.
-    unsafe {
-        libc::pthread_getname_np(libc::pthread_self(), name.as_mut_ptr().cast(), name.len())
-    };
-    CStr::from_bytes_until_nul(name).map_or(b"", CStr::to_bytes)
-}
-
-/// Lets other threads run.
-pub(crate) fn give_way() {
-    // SAFETY: the call touches no memory.
-    unsafe { libc::sched_yield() };
-}
-
-/// Sleeps.
-pub(crate) fn nap(nanoseconds: u64) {
-    let time = libc::timespec {
-        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
-        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
-    };
-    // SAFETY: `time` lives through the call, which may be told of no rest.
-    unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
-}
-
 /// Has a function called when the program exits normally.
 pub(crate) fn at_exit(call: extern "C" fn()) {
+    if IS_MIRI {
+        return;
+    }
     // SAFETY: a function that stays.
     unsafe { libc::atexit(call) };
 }
 
 /// Has a function called in every forked child, before `fork` returns there.
 pub(crate) fn at_fork_in_child(call: extern "C" fn()) {
+    if IS_MIRI {
+        return;
+    }
     // SAFETY: a function that stays. The declared type of libc's parameter asks for an unsafe one.
     unsafe { libc::pthread_atfork(None, None, Some(call)) };
-}
-
-/// A value of each thread, of which a function is told when the thread ends.
-pub(crate) struct ThreadEnd {
-    /// One more than the key; 0 if there is none.
-    key: AtomicU32,
-}
-
-impl ThreadEnd {
-    pub(crate) const fn new() -> ThreadEnd {
-        ThreadEnd { key: AtomicU32::new(0) }
-    }
-
-    /// Says which function. Once in the process.
-    pub(crate) fn arrange(&self, call: extern "C" fn(*mut c_void)) {
-        let mut key: libc::pthread_key_t = 0;
-        // SAFETY: writes one key; a function that stays.
-        if unsafe { libc::pthread_key_create(&mut key, Some(call)) } == 0 {
-            self.key.store(key as u32 + 1, Ordering::Release);
-        }
-    }
-
-    /// Asks for this thread's end. The function is called with a pointer that means nothing.
-    pub(crate) fn expect(&self) {
-        if let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) {
-            let something = core::ptr::from_ref(self).cast();
-            // SAFETY: the key was created; the value is not looked at, only that it is not null.
-            unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, something) };
-        }
-    }
-}
-
-/// Starts a thread that no signal is delivered to; false if there can be none.
-pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name: &CStr) -> bool {
-    // SAFETY: every structure is filled by its own call before it is used, and lives through the
-    // calls.
-    unsafe {
-        let mut all: libc::sigset_t = core::mem::zeroed();
-        let mut before: libc::sigset_t = core::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let mut thread: libc::pthread_t = core::mem::zeroed();
-        let result =
-            libc::pthread_create(&mut thread, core::ptr::null(), run, core::ptr::null_mut());
-        if result == 0 {
-            #[cfg(any(target_os = "linux", target_os = "android"))]
-            libc::pthread_setname_np(thread, name.as_ptr());
-            #[cfg(not(any(target_os = "linux", target_os = "android")))]
-            let _ = name; // Elsewhere a thread is named by itself, or not at all.
-            libc::pthread_detach(thread);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
-        result == 0
-    }
-}
-
-/// Makes short sleeps of this thread short.
-pub(crate) fn sleep_exactly() {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: the call touches no memory.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,127 @@
+//! Threads: what the runtime asks of the operating system about them.
+//!
+//! ```text
+//!  number · name · is it there · sleep · the end of one · a thread of our own
+//! ```
+//!
+//! Design: `.sol.thread`, `.sol.writer` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "calls of the C library")]
+
+use super::errno;
+use core::ffi::{CStr, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// The operating system's number of this thread.
+pub(crate) fn thread_number() -> usize {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the call cannot fail and touches no memory.
+    return unsafe { libc::syscall(libc::SYS_gettid) } as usize;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    // SAFETY: the call cannot fail and touches no memory.
+    return unsafe { libc::pthread_self() } as usize;
+}
+
+/// Whether a thread of this process has the number, which is not 0; true where nobody
+/// knows, as Miri does not.
+pub(crate) fn is_thread(number: usize) -> bool {
+    #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
+    // SAFETY: signal 0 is none: the call touches nothing.
+    return unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) == 0 }
+        || errno() != libc::ESRCH;
+    #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
+    return number != 0;
+}
+
+/// The name of this thread.
+pub(crate) fn thread_name(name: &mut [u8; 64]) -> &[u8] {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: at most 16 bytes are written, a NUL at their end.
+    unsafe {
+        libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr())
+    };
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    // SAFETY: at most `len` bytes are written, a NUL at their end.
+    unsafe {
+        libc::pthread_getname_np(libc::pthread_self(), name.as_mut_ptr().cast(), name.len())
+    };
+    CStr::from_bytes_until_nul(name).map_or(b"", CStr::to_bytes)
+}
+
+/// Lets other threads run.
+pub(crate) fn give_way() {
+    // SAFETY: the call touches no memory.
+    unsafe { libc::sched_yield() };
+}
+
+/// Sleeps.
+pub(crate) fn nap(nanoseconds: u64) {
+    let time = libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: `time` lives through the call, which may be told of no rest.
+    unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
+}
+
+/// A value of each thread, of which a function is told when the thread ends.
+pub(crate) struct ThreadEnd {
+    /// One more than the key; 0 if there is none.
+    key: AtomicU32,
+}
+
+impl ThreadEnd {
+    pub(crate) const fn new() -> ThreadEnd {
+        ThreadEnd { key: AtomicU32::new(0) }
+    }
+
+    /// Says which function. Once in the process.
+    pub(crate) fn arrange(&self, call: extern "C" fn(*mut c_void)) {
+        let mut key: libc::pthread_key_t = 0;
+        // SAFETY: writes one key; a function that stays.
+        if unsafe { libc::pthread_key_create(&mut key, Some(call)) } == 0 {
+            self.key.store(key as u32 + 1, Ordering::Release);
+        }
+    }
+
+    /// Asks for this thread's end. The function is called with a pointer that means nothing.
+    pub(crate) fn expect(&self) {
+        if let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) {
+            let something = core::ptr::from_ref(self).cast();
+            // SAFETY: the key was created; the value is not looked at, only that it is not null.
+            unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, something) };
+        }
+    }
+}
+
+/// Starts a thread that no signal is delivered to; false if there can be none.
+pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name: &CStr) -> bool {
+    // SAFETY: every structure is filled by its own call before it is used, and lives through the
+    // calls.
+    unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let mut thread: libc::pthread_t = core::mem::zeroed();
+        let result =
+            libc::pthread_create(&mut thread, core::ptr::null(), run, core::ptr::null_mut());
+        if result == 0 {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            libc::pthread_setname_np(thread, name.as_ptr());
+            #[cfg(not(any(target_os = "linux", target_os = "android")))]
+            let _ = name; // Elsewhere a thread is named by itself, or not at all.
+            libc::pthread_detach(thread);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        result == 0
+    }
+}
+
+/// Makes short sleeps of this thread short.
+pub(crate) fn sleep_exactly() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the call touches no memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
+    }
+}

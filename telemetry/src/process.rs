@@ -1,0 +1,148 @@
+//! What the operating system knows of this process, its family, its children, and files' times.
+//!
+//! ```text
+//!  /proc/self/stat ─ ticks since boot ─▶ start ─ earlier than the log was written? ─▶ not emptied
+//! ```
+//!
+//! Plain calls that neither allocate nor take a lock of the standard library.
+//! Design: `.sol.fork` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "calls of the C library")]
+
+use crate::{memory, sys};
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// The calls that take files of more than 2 GiB on machines of 32 bits as well.
+mod files {
+    #[cfg(not(target_os = "linux"))]
+    pub(super) use libc::{fstat, stat};
+    #[cfg(target_os = "linux")]
+    pub(super) use libc::{fstat64 as fstat, stat64 as stat};
+}
+
+/// How much older than the writing of a file its time may be: a tick of the slowest kernel's clock.
+const TICK: u64 = 10_000_000;
+
+/// A mark that is 1, and in a child that is forked, by whatever call, 0; `None` where the system
+/// has no such thing, as Miri has none.
+pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
+    #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
+    {
+        const PAGE: usize = 4096;
+        let page = memory::map_bytes(PAGE)?.as_mut_ptr();
+        // SAFETY: the page was mapped just now, private and of no file, for ever, and is aligned;
+        // the call changes what becomes of it in a child, to zero, which is a value of what is put
+        // there.
+        unsafe {
+            if libc::madvise(page.cast(), PAGE, libc::MADV_WIPEONFORK) != 0 {
+                return None;
+            }
+            let mark = AtomicU32::from_ptr(page.cast());
+            mark.store(1, Ordering::Relaxed);
+            Some(mark)
+        }
+    }
+    #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
+    None
+}
+
+/// When this process began, in ns since 1970, or somewhat before: the system counts ticks.
+pub(crate) fn start() -> Option<u64> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let mut text = [0; 1024];
+        let ticks = start_ticks(sys::read_file(c"/proc/self/stat", &mut text)?)?;
+        // SAFETY: the call touches no memory.
+        let rate = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+        let since_boot = ticks.checked_mul(1_000_000_000)?.checked_div(rate)?;
+        let boot = time(libc::CLOCK_REALTIME).checked_sub(time(libc::CLOCK_BOOTTIME))?;
+        boot.checked_add(since_boot)?.checked_sub(TICK)
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    None
+}
+
+/// The field of `/proc/self/stat` that says when the process began. The name of the program, in
+/// parentheses, may hold anything.
+#[cfg(any(target_os = "linux", target_os = "android", test))]
+fn start_ticks(stat: &[u8]) -> Option<u64> {
+    /// Counted from the one after the name.
+    const FIELD: usize = 19;
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = stat.get(name_end + 2..)?.split(|byte| *byte == b' ');
+    core::str::from_utf8(fields.nth(FIELD)?).ok()?.parse().ok()
+}
+
+/// A clock of the system, in ns.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn time(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` lives through the call. An error leaves it zero.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Whether this process surely comes of the one with this number, of this boot: it is its parent,
+/// or leads the process group or the session that this one is in, and neither number is used again
+/// while there is one.
+pub(crate) fn is_descendant_of(process: u64) -> bool {
+    // SAFETY: these calls touch no memory.
+    let family = unsafe { [libc::getppid(), libc::getpgrp(), libc::getsid(0)] };
+    let (own, _) = sys::process_ids();
+    process > 1 && process != own && family.into_iter().any(|each| each as u64 == process)
+}
+
+/// Size of a file in bytes, and when it was written last, in ns since 1970.
+pub(crate) fn size_and_time(file: c_int) -> Option<(u64, u64)> {
+    // SAFETY: a stat is plain integers; the call fills one that lives through it.
+    let stat = unsafe {
+        let mut stat: files::stat = core::mem::zeroed();
+        if files::fstat(file, &mut stat) != 0 {
+            return None;
+        }
+        stat
+    };
+    let seconds = u64::try_from(stat.st_mtime).ok()?;
+    let time = seconds.checked_mul(1_000_000_000)?.checked_add(stat.st_mtime_nsec as u64)?;
+    Some((stat.st_size as u64, time))
+}
+
+/// Whether there is something of this name that is no regular file.
+pub(crate) fn is_other_than_file(path: &CStr) -> bool {
+    // SAFETY: `path` ends with a NUL; a stat is plain integers, and the call fills one that lives
+    // through it.
+    unsafe {
+        let mut stat: files::stat = core::mem::zeroed();
+        files::stat(path.as_ptr(), &mut stat) == 0 && stat.st_mode & libc::S_IFMT != libc::S_IFREG
+    }
+}
+
+/// Notes at a file that it was written now.
+pub(crate) fn touch(file: c_int) {
+    let now = libc::timespec { tv_sec: 0, tv_nsec: libc::UTIME_NOW };
+    // SAFETY: reads two times that live through the call.
+    unsafe { libc::futimens(file, [now, now].as_ptr()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_of_a_process_is_read_whatever_its_program_is_called() {
+        let fields = (3..=52).map(|field| field.to_string()).collect::<Vec<_>>().join(" ");
+        for name in ["prog", "a) b (c", ")", ""] {
+            let stat = format!("4711 ({name}) {fields}");
+            assert_eq!(start_ticks(stat.as_bytes()), Some(22), "{name}");
+        }
+        assert_eq!(start_ticks(b"4711 (prog"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_began_before_now_and_not_long_ago() {
+        let now = time(libc::CLOCK_REALTIME);
+        let start = start().expect("Linux says it");
+        assert!(start < now && now - start < 3_600_000_000_000, "{start} {now}");
+    }
+}

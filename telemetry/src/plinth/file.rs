@@ -3,31 +3,46 @@
 //! ```text
 //!  regular file      pwrite(2), each block at its place: threads share no lock, no position
 //!  pipe, device, …   write(2), one block after the other, under a lock
+//!  bounded           PATH, and the volumes before it as PATH.1, PATH.2 … (volumes.rs)
 //! ```
 //!
-//! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.torn` in
-//! `design/format.md`.
+//! A log that another process writes, or that was written since this one began, is not emptied:
+//! this one's gets another name. Design: `.sol.plinth`, `.sol.fork`, `.sol.volume` in
+//! `design/telemetry.md`; `.stream.grow`, `.write.torn` in `design/format.md`.
 
+use super::name::LogName;
+use super::volumes::{self, Volumes};
 use super::{Operation, Plinth, PlinthError};
 use crate::sync::Locked;
-use crate::{report::Text, sys};
+use crate::{crash, fork, identity, process, report, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use eventlog::format::{STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader};
 use std::borrow::Cow;
 use std::ffi::CString;
 
-/// The longest name of a file that is looked at, in bytes. Systems take no longer ones.
-pub(crate) const PATH_SIZE_MAX: usize = 4096;
-/// How much of its name is said where something failed, in bytes.
-const PATH_SAID_MAX: usize = 256;
+/// How long a signal handler waits for a reader, in ms.
+const CRASH_TIME_MAX: i32 = 1000;
 /// What [`FilePlinth::file`] is before there is a file.
 const NO_FILE: i32 = -1;
+/// How often a file is opened anew that another process renames meanwhile.
+const OPEN_COUNT_MAX: u32 = 100;
+/// How often it is looked whether the file still has a name: a system call for so many bytes.
+const LOOK_SIZE: u64 = 1 << 17;
 
-/// A stream in a file of the operating system.
+/// A stream in a file of the operating system, or in several of bounded size.
 pub struct FilePlinth {
-    path: Cow<'static, CStr>,
+    name: LogName,
+    volumes: Option<Volumes>,
     file: AtomicI32,
+    /// The file that has the name while `file`, a volume that begins, does not have it yet; kept
+    /// for the claim.
+    before: AtomicI32,
+    /// Whether `file` was the parent's, of this forked child.
+    left: AtomicBool,
+    /// A file that is being opened, and not claimed yet.
+    opening: AtomicI32,
     regular: AtomicBool,
     /// The size that the process may give it: a write beyond would end the program by a signal.
     size_max: AtomicU64,
@@ -38,15 +53,39 @@ pub struct FilePlinth {
 impl FilePlinth {
     /// A plinth for the file of this name, which is created or emptied when the stream begins, and
     /// which no other process can make its log until this one ends; `None` if the name holds a NUL.
+    /// Where another process has it, or wrote it since this one began, `-` and the process
+    /// identifier are added; so in a forked child.
     pub fn new(path: impl AsRef<[u8]>) -> Option<FilePlinth> {
-        Some(FilePlinth::named(CString::new(path.as_ref()).ok()?))
+        Some(FilePlinth::named(CString::new(path.as_ref()).ok()?.into(), false))
+    }
+
+    /// A plinth for a stream in at most `count` files of at most `size` bytes each, the newest
+    /// under this name, the one before it with `.1` behind that, and so on; the oldest is deleted
+    /// for a new one. Each can be read alone. What has the name when the stream begins moves on
+    /// too. A size of fewer than 8 blocks is refused when the stream begins; `None` if the name
+    /// holds a NUL, or `count` is not from 2 to 1000.
+    pub fn bounded(path: impl AsRef<[u8]>, size: u64, count: u32) -> Option<FilePlinth> {
+        let counts = volumes::COUNT_MIN..=volumes::COUNT_MAX;
+        let plinth = FilePlinth::new(path).filter(|_| counts.contains(&count))?;
+        Some(plinth.with_volumes(Some(Volumes { size, count })))
+    }
+
+    /// The same within bounds, if there are any.
+    pub(crate) fn with_volumes(mut self, volumes: Option<Volumes>) -> FilePlinth {
+        self.volumes = volumes;
+        self
     }
 
     /// The same for a name that may be somewhere for ever: without allocating.
-    pub(crate) fn named(path: impl Into<Cow<'static, CStr>>) -> FilePlinth {
+    /// In a pattern `%p` is the process identifier.
+    pub(crate) fn named(path: Cow<'static, CStr>, is_pattern: bool) -> FilePlinth {
         FilePlinth {
-            path: path.into(),
+            name: LogName::new(path, is_pattern),
+            volumes: None,
             file: AtomicI32::new(NO_FILE),
+            before: AtomicI32::new(NO_FILE),
+            left: AtomicBool::new(false),
+            opening: AtomicI32::new(NO_FILE),
             regular: AtomicBool::new(false),
             size_max: AtomicU64::new(u64::MAX),
             torn: Locked::new(false),
@@ -67,71 +106,260 @@ impl FilePlinth {
         if *torn {
             return Err(libc::EIO);
         }
-        sys::write_all_in_peace(file, bytes).map_err(|(done, errno)| {
+        let result = match crash::is_here() {
+            true => sys::write_all_within(file, bytes, CRASH_TIME_MAX),
+            false => sys::write_all_in_peace(file, bytes),
+        };
+        result.map_err(|(done, errno)| {
             *torn = done != 0;
             errno
         })
     }
 }
 
-impl Plinth for FilePlinth {
-    /// Empties the file only once it is this process's own: another's log is not touched.
-    fn create(&self, _: usize) -> Result<(), PlinthError> {
-        let failed = |operation, errno| PlinthError { operation, errno };
-        let file = sys::open_file(&self.path).map_err(|errno| failed(Operation::Create, errno))?;
-        let regular = sys::is_regular(file);
-        if regular {
-            let claimed = if sys::claim_file(file) {
-                sys::empty_file(file).map_err(|errno| failed(Operation::Create, errno))
-            } else {
-                Err(failed(Operation::Claim, libc::EWOULDBLOCK))
+/// Why a file is not this process's log.
+#[derive(Clone, Copy)]
+enum Taken {
+    /// Another process writes it.
+    InUse,
+    /// It was written since this process began: by one that started it, or by what it was before
+    /// an `exec`.
+    Recent,
+    /// Another process has just given the name to another file.
+    Renamed,
+}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Taken::InUse | Taken::Renamed => "is in use by another process",
+            Taken::Recent => "was written since this process began, or just before",
+        })
+    }
+}
+
+impl FilePlinth {
+    /// Opens the file of the name as it is now, and begins the stream in it once it is this
+    /// process's own: another's log is not touched.
+    fn open(&self) -> Result<Result<(), Taken>, i32> {
+        let mut taken = Taken::Renamed;
+        for _ in 0..OPEN_COUNT_MAX {
+            let fork_count = fork::count();
+            let file = self.name.with_path(sys::open_file).ok_or(libc::EAGAIN)??;
+            // From here on a fork, in a signal handler, has the child leave the file, whose number
+            // then stands for nothing.
+            self.opening.store(file, Ordering::SeqCst);
+            let result = match fork_count == fork::count() {
+                true => self.claim(file),
+                false => Err(libc::ECHILD),
             };
-            claimed.inspect_err(|_| sys::close(file))?;
+            self.opening.store(NO_FILE, Ordering::SeqCst);
+            if !matches!(result, Ok(Ok(()))) {
+                sys::close(file);
+            }
+            match result {
+                Ok(Err(Taken::Renamed)) => taken = Taken::Renamed,
+                result => return result,
+            }
         }
+        Ok(Err(taken))
+    }
+
+    fn claim(&self, file: i32) -> Result<Result<(), Taken>, i32> {
+        if !sys::is_regular(file) {
+            return self.begin(file, false).map(Ok);
+        }
+        if !sys::claim_file(file) {
+            return Ok(Err(Taken::InUse));
+        }
+        let name = self.name.with_path(sys::identify_name);
+        if let (Ok(found), Some(Ok(name))) = (sys::identify_file(file), name)
+            && !found.is(&name)
+        {
+            return Ok(Err(Taken::Renamed));
+        }
+        if self.is_recent(file) {
+            return Ok(Err(Taken::Recent));
+        }
+        self.begin(file, true).map(Ok)
+    }
+
+    /// Begins the stream in a file that was opened: empties it, or, in volumes, leaves it as it is
+    /// and begins another one.
+    fn begin(&self, file: i32, regular: bool) -> Result<(), i32> {
         self.regular.store(regular, Ordering::Relaxed);
         self.size_max.store(sys::file_size_max(), Ordering::Relaxed);
-        let old = self.file.swap(file, Ordering::Release);
-        if old != NO_FILE {
-            sys::close(old);
+        let is_empty = || sys::identify_file(file).is_ok_and(|found| found.size == 0);
+        match self.volumes {
+            Some(volumes) if regular && !is_empty() => return self.create_next(volumes, file),
+            _ if regular => sys::empty_file(file)?,
+            _ => {}
         }
+        self.file.store(file, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// Goes on in another file than this one, which keeps its name, and the claim, until that has
+    /// its header.
+    fn create_next(&self, volumes: Volumes, before: i32) -> Result<(), i32> {
+        let file = self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)??;
+        if self.before.load(Ordering::Relaxed) == NO_FILE {
+            self.before.store(before, Ordering::Relaxed);
+        } else {
+            // It never got the name.
+            sys::close(before);
+        }
+        self.file.store(file, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Gives the volume that begins the name of the stream.
+    fn publish(&self) -> Result<(), i32> {
+        let before = self.before.load(Ordering::Relaxed);
+        let Some(volumes) = self.volumes.filter(|_| before != NO_FILE) else { return Ok(()) };
+        self.name.with_path(|path| volumes.publish(path)).ok_or(libc::EAGAIN)??;
+        self.before.store(NO_FILE, Ordering::Relaxed);
+        sys::close(before);
+        Ok(())
+    }
+
+    /// Whether it is a log that was written since this process began, or by one that this one comes
+    /// of. What cannot be known counts as such; what is no log is not kept.
+    fn is_recent(&self, file: i32) -> bool {
+        let Some((size, time)) = process::size_and_time(file) else { return true };
+        if size == 0 {
+            return false;
+        }
+        let mut bytes = [0; STREAM_HEADER_SIZE];
+        let header = self.name.with_path(|path| Some(sys::read_file(path, &mut bytes)?.len()));
+        if header.flatten().is_none() {
+            return true;
+        }
+        let header: StreamHeader = bytemuck::cast(bytes);
+        if header.magic != STREAM_MAGIC {
+            return false;
+        }
+        let is_of_boot = header.boot_id == identity::boot_id();
+        is_of_boot && process::is_descendant_of(header.pid.get())
+            || process::start().is_none_or(|start| start <= time)
+    }
+
+    /// Whether the name is a forked child's parent's, and is no regular file, which can be no two
+    /// processes' log.
+    fn is_shared(&self) -> bool {
+        let is_other = |path: &CStr| process::is_other_than_file(path);
+        fork::count() != 0
+            && !self.name.has_pid()
+            && self.name.with_path_of(0, is_other).unwrap_or(true)
+    }
+}
+
+impl Plinth for FilePlinth {
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        let failed = |operation, errno| PlinthError { operation, errno };
+        let block_count = self.volumes.map(|volumes| volumes.size / block_size as u64);
+        if block_count.is_some_and(|count| count < volumes::BLOCK_COUNT_MIN) {
+            return Err(failed(Operation::Bound, libc::EINVAL));
+        }
+        let (old, is_left) = (self.file.load(Ordering::Acquire), self.left.load(Ordering::Relaxed));
+        if let Some(volumes) = self.volumes.filter(|_| old != NO_FILE && !is_left) {
+            return self
+                .create_next(volumes, old)
+                .map_err(|errno| failed(Operation::Create, errno));
+        }
+        if self.is_shared() {
+            return Err(failed(Operation::Claim, libc::EWOULDBLOCK));
+        }
+        let mut first = None;
+        for at in self.name.tries() {
+            match self.open().map_err(|errno| failed(Operation::Create, errno))? {
+                Err(taken) => first = first.or(Some((at, taken))),
+                Ok(()) => {
+                    if old != NO_FILE {
+                        sys::close(old);
+                    }
+                    self.left.store(false, Ordering::Relaxed);
+                    if let Some((at, why)) = first {
+                        let (said, name) = (self.name.said(at), &self.name);
+                        report::say(format_args!("{said} {why}; the log of this one is {name}"));
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        Err(failed(Operation::Claim, libc::EWOULDBLOCK))
     }
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let file = self.file.load(Ordering::Acquire);
         let result = if self.can_rewrite() {
-            self.write_at(file, bytes, offset)
+            let written = self.write_at(file, bytes, offset);
+            if offset == 0 { written.and_then(|()| self.publish()) } else { written }
         } else {
             self.append(file, bytes)
         };
         result.map_err(|errno| PlinthError { operation: Operation::Write, errno })
     }
 
+    /// Also where somebody took the name away, bounded or not: what would be written could never be
+    /// read.
+    fn wants_volume(&self, size: u64) -> bool {
+        let size_max = self.size_max.load(Ordering::Relaxed);
+        let is_full = || self.volumes.is_some_and(|volumes| size > volumes.size.min(size_max));
+        let file = self.file.load(Ordering::Acquire);
+        let is_removed = || {
+            size.is_multiple_of(LOOK_SIZE)
+                && sys::identify_file(file).is_ok_and(|found| !found.has_name)
+        };
+        self.can_rewrite() && (is_full() || is_removed())
+    }
+
     fn can_rewrite(&self) -> bool {
         self.regular.load(Ordering::Relaxed)
     }
 
-    fn leave(&self) {
-        let file = self.file.load(Ordering::Acquire);
-        if file != NO_FILE {
-            sys::leave_file(file);
+    fn is_signal_safe(&self) -> bool {
+        true
+    }
+
+    /// Notes at the parent's log that it is younger than this process: so it is safe from what this
+    /// one may execute, also where the parent is gone by then.
+    fn leave(&self) -> bool {
+        let opening = self.opening.swap(NO_FILE, Ordering::SeqCst);
+        if opening != NO_FILE {
+            sys::leave_file(opening);
         }
+        // The child's own has no volume before it.
+        let before = self.before.swap(NO_FILE, Ordering::AcqRel);
+        if before != NO_FILE && before != opening {
+            sys::leave_file(before);
+        }
+        let file = self.file.load(Ordering::Acquire);
+        if file == NO_FILE {
+            return true;
+        }
+        self.left.store(true, Ordering::Relaxed);
+        if self.can_rewrite() {
+            process::touch(file);
+        }
+        if file != opening && !sys::leave_file(file) {
+            self.file.store(NO_FILE, Ordering::Release);
+        }
+        // Two processes cannot share a pipe.
+        self.can_rewrite() || self.name.has_pid()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.path.to_bytes();
-        match name.get(..PATH_SAID_MAX) {
-            Some(beginning) if name.len() > PATH_SAID_MAX => write!(f, "{}…", Text(beginning)),
-            _ => write!(f, "{}", Text(name)),
-        }
+        write!(f, "{}", self.name)
     }
 }
 
 impl Drop for FilePlinth {
     fn drop(&mut self) {
-        let file = *self.file.get_mut();
-        if file != NO_FILE {
-            sys::close(file);
+        for file in [*self.file.get_mut(), *self.before.get_mut()] {
+            if file != NO_FILE {
+                sys::close(file);
+            }
         }
     }
 }

@@ -5,18 +5,20 @@
 //!  blocks ──▶ Vec<u8> ──▶ bytes()
 //! ```
 //!
-//! Allocates, so it is not for programs that record inside their allocator; and holds a lock of the
-//! standard library, so it is not for those whose signal handlers record.
+//! Allocates, and holds a lock of the standard library, which its thread cannot wait for: what is
+//! recorded meanwhile by this thread, in its allocator or in a signal handler, is nested in the
+//! runtime, and so never comes back to the plinth.
 //! Design: `.sol.plinth` in `design/telemetry.md`.
 
 use super::{Plinth, PlinthError};
+use crate::sync::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A stream in memory. Clones share it.
 ///
-/// For tests, and for programs that record neither in their allocator nor in signal handlers: it
-/// allocates, and a lock is held while a block is put or [`bytes`](MemoryPlinth::bytes) copies. A
-/// handler that records a full block meanwhile, on the same thread, would wait for ever.
+/// For tests, and for programs that send the stream on themselves. It allocates while it is
+/// written to: what a program records of that, inside its allocator, is lost and counted where its
+/// buffer is full.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryPlinth {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -30,6 +32,8 @@ impl MemoryPlinth {
 
     /// A copy of the stream so far.
     pub fn bytes(&self) -> Vec<u8> {
+        // In the runtime while the lock is held: what this thread records does not ask for it.
+        let _entry = Entry::new();
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

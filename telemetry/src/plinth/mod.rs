@@ -2,18 +2,30 @@
 //!
 //! ```text
 //!  blocks ─▶ create ─ write_block(offset, bytes) … ─ flush ─ finish
-//!            file.rs · memory.rs · your own
+//!            file.rs · mapped.rs · memory.rs · socket.rs · tee.rs, which is several · your own
 //! ```
 //!
 //! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in
 //! `design/format.md`.
 
+mod connect;
 mod file;
+mod mapped;
 mod memory;
+mod name;
+mod queue;
+mod socket;
+mod tee;
+mod volumes;
 
 pub use file::FilePlinth;
-pub(crate) use file::PATH_SIZE_MAX;
+pub use mapped::MappedPlinth;
+pub(crate) use mapped::is_removed;
 pub use memory::MemoryPlinth;
+pub(crate) use name::PATH_SIZE_MAX;
+pub use socket::SocketPlinth;
+pub use tee::TeePlinth;
+pub(crate) use volumes::{COUNT_MAX, COUNT_MIN, Volumes};
 
 use core::fmt;
 
@@ -21,7 +33,9 @@ use core::fmt;
 /// allocator: a plinth for such a program must not allocate. What a plinth itself records is lost,
 /// and counted as *nested*.
 pub trait Plinth: Send + Sync {
-    /// Begins the stream. Called once, before everything else.
+    /// Begins the stream. Called before everything else; again for each further volume that the
+    /// plinth [wants](Plinth::wants_volume), and in a forked child that [left](Plinth::leave) its
+    /// parent's.
     fn create(&self, block_size: usize) -> Result<(), PlinthError>;
 
     /// Puts bytes at `offset` from the start of the stream. They are whole blocks, each written
@@ -35,6 +49,17 @@ pub trait Plinth: Send + Sync {
     /// offset says.
     fn can_rewrite(&self) -> bool;
 
+    /// Whether the stream is to go on in another volume, complete in itself (`.header.volume`),
+    /// rather than in this one, which would have `size` bytes then. If so the volume is ended,
+    /// [`create`](Plinth::create) comes, and all offsets count from there; while `create` fails, it
+    /// comes again for each block, and what goes out meanwhile is lost, and counted. A volume may
+    /// be a little larger than a size that has hardly room for registries and strings. Asked for
+    /// each block, by several threads at once.
+    fn wants_volume(&self, size: u64) -> bool {
+        let _ = size;
+        false
+    }
+
     /// Hands on what the plinth itself may hold back. Called at the end of every flush.
     fn flush(&self) {}
 
@@ -42,9 +67,20 @@ pub trait Plinth: Send + Sync {
     fn finish(&self) {}
 
     /// This is a forked child, which leaves the stream to its parent. Called in the child, before
-    /// `fork` returns there, and nothing after it: to give up what the two share. It may call only
-    /// what a signal handler may.
-    fn leave(&self) {}
+    /// `fork` returns there: to give up what the two share. It may call only what a signal handler
+    /// may. True: a stream of the child's own can go here, to another place than the parent's;
+    /// [`create`](Plinth::create) comes before anything else. False: the child outputs nothing.
+    fn leave(&self) -> bool {
+        false
+    }
+
+    /// Whether blocks may be written, and flushed, in a signal handler which may have interrupted
+    /// just that: by calls that POSIX allows there, without allocating, with no lock that is waited
+    /// for without a limit. If not, what [fatal signals](crate::on_fatal_signals) find in memory is
+    /// not output.
+    fn is_signal_safe(&self) -> bool {
+        false
+    }
 
     /// Its name, for the line on standard error that says what failed.
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,10 +94,16 @@ pub trait Plinth: Send + Sync {
 pub enum Operation {
     /// Beginning the stream.
     Create,
+    /// Looking for the address of its host, which the system does not know.
+    Find,
     /// Making sure that nobody else writes it: somebody does.
     Claim,
     /// Writing to it.
     Write,
+    /// Beginning a stream in volumes that have room for hardly anything.
+    Bound,
+    /// Beginning the stream: it was said already on standard error why there is none.
+    Refuse,
 }
 
 /// Why the host failed.
@@ -73,14 +115,22 @@ pub struct PlinthError {
     pub errno: i32,
 }
 
+/// What is wrong with a host that cannot be found.
+pub(crate) const FIND_TEXT: &str = "the system knows no address of this host";
+/// What is wrong with the size of volumes.
+pub(crate) const BOUND_TEXT: &str = "a volume must have room for at least 8 blocks";
+
 impl fmt::Display for PlinthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [0; 128];
         let text = crate::report::Text(crate::sys::error_text(self.errno, &mut text));
         match self.operation {
             Operation::Create => write!(f, "cannot create: {text}"),
+            Operation::Find => f.write_str(FIND_TEXT),
             Operation::Claim => f.write_str("in use by another process"),
             Operation::Write => write!(f, "cannot write: {text}"),
+            Operation::Bound => f.write_str(BOUND_TEXT),
+            Operation::Refuse => f.write_str("refused"),
         }
     }
 }

@@ -1,0 +1,194 @@
+//! What a log is called: as the program or the environment says, or, where that name belongs to
+//! another process, with something added.
+//!
+//! ```text
+//!  mpsio.log     mpsio.log      mpsio.log-4711     mpsio.log-4711-2  …
+//!  log-%p.io     log-4711.io    log-4711.io-2      log-4711.io-3     …
+//!                try 0          1                  2
+//! ```
+//!
+//! A forked child whose log has no `%p` in its name begins with try 1. Design: `.sol.fork`,
+//! `.sol.plinth` in `design/telemetry.md`.
+
+use crate::report::Text;
+use crate::sync::Locked;
+use crate::{fork, names, sys};
+use core::ffi::CStr;
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::borrow::Cow;
+
+/// The longest name of a file that is looked at, in bytes. Systems take no longer ones.
+pub(crate) const PATH_SIZE_MAX: usize = 4096;
+/// How much of its name is said where something failed, in bytes.
+const PATH_SAID_MAX: usize = 256;
+/// What may be added to a name, in bytes, and the NUL after it.
+const ADDED_SIZE_MAX: usize = 48;
+/// Names that are tried, at most.
+const TRY_COUNT_MAX: u32 = 100;
+
+/// Where a name is put together, since a stack may be small.
+static PATH: Locked<[u8; PATH_SIZE_MAX + ADDED_SIZE_MAX]> =
+    Locked::new([0; PATH_SIZE_MAX + ADDED_SIZE_MAX]);
+
+/// What a log is called.
+pub(crate) struct LogName {
+    text: Cow<'static, CStr>,
+    /// Whether `%p` and `%%` in the text stand for something else.
+    is_pattern: bool,
+    /// Which of the names it is.
+    at: AtomicU32,
+    /// The process whose name it is; 0: none was chosen so far.
+    process: AtomicU64,
+}
+
+impl LogName {
+    /// A name that is meant as it is; or in which `%p` is the process, and `%%` a percent sign.
+    pub(crate) fn new(text: Cow<'static, CStr>, is_pattern: bool) -> LogName {
+        let (at, process) = (AtomicU32::new(0), AtomicU64::new(0));
+        LogName { text, is_pattern, at, process }
+    }
+
+    /// What it was made of.
+    pub(crate) fn text(&self) -> &[u8] {
+        self.text.to_bytes()
+    }
+
+    /// The names to try for the log of this process, in order; each is the name until the next is.
+    /// Before all of them, of a forked child, comes the name that its parent may have had.
+    pub(crate) fn tries(&self) -> impl Iterator<Item = u32> {
+        self.process.store(sys::process_ids().0, Ordering::Relaxed);
+        let first = u32::from(fork::count() != 0 && !self.has_pid());
+        let tries = first..first + TRY_COUNT_MAX;
+        tries.inspect(|at| self.at.store(*at, Ordering::Relaxed))
+    }
+
+    /// Whether the name without anything added is the process's own.
+    pub(crate) fn has_pid(&self) -> bool {
+        self.is_pattern && names::has_pid(self.text.to_bytes())
+    }
+
+    /// Gives the name, or without anything added, as a path; `None` if that cannot be put together
+    /// now.
+    pub(crate) fn with_path<T>(&self, give: impl FnOnce(&CStr) -> T) -> Option<T> {
+        self.with_path_of(self.at.load(Ordering::Relaxed), give)
+    }
+
+    /// The same of another of the names.
+    pub(crate) fn with_path_of<T>(&self, at: u32, give: impl FnOnce(&CStr) -> T) -> Option<T> {
+        let mut path = PATH.lock_waiting()?;
+        // The system is asked only where it matters.
+        let process = if self.is_pattern || at != 0 { self.process() } else { 0 };
+        let (name, rest) = path.split_at_mut(PATH_SIZE_MAX);
+        let text = self.text.to_bytes();
+        // What is too long is cut where it is too long for the operating system as well, which
+        // then says so.
+        let size = if self.is_pattern {
+            names::file_name(text, process, name).map_or(PATH_SIZE_MAX, <[u8]>::len)
+        } else {
+            let size = text.len().min(PATH_SIZE_MAX);
+            name[..size].copy_from_slice(&text[..size]);
+            size
+        };
+        let mut added = Added { bytes: [0; ADDED_SIZE_MAX], size: 0 };
+        // It fits.
+        let _ = match (self.has_pid(), at) {
+            (_, 0) => Ok(()),
+            (true, at) => write!(added, "-{}", at + 1),
+            (false, 1) => write!(added, "-{process}"),
+            (false, at) => write!(added, "-{process}-{at}"),
+        };
+        rest.fill(0);
+        path[size..size + added.bytes.len()].copy_from_slice(&added.bytes);
+        CStr::from_bytes_until_nul(&path[..]).ok().map(give)
+    }
+
+    fn process(&self) -> u64 {
+        match self.process.load(Ordering::Relaxed) {
+            0 => sys::process_ids().0,
+            process => process,
+        }
+    }
+
+    /// One of the names, to be said.
+    pub(crate) fn said(&self, at: u32) -> Said<'_> {
+        Said { name: self, at }
+    }
+}
+
+impl fmt::Display for LogName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.said(self.at.load(Ordering::Relaxed)).fmt(f)
+    }
+}
+
+/// One of the names of a log, to be said.
+pub(crate) struct Said<'a> {
+    name: &'a LogName,
+    at: u32,
+}
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said = self.name.with_path_of(self.at, |path| {
+            let path = path.to_bytes();
+            match path.get(..PATH_SAID_MAX) {
+                Some(beginning) if path.len() > PATH_SAID_MAX => write!(f, "{}…", Text(beginning)),
+                _ => write!(f, "{}", Text(path)),
+            }
+        });
+        said.unwrap_or_else(|| f.write_str("the log"))
+    }
+}
+
+/// What is added to a name.
+struct Added {
+    bytes: [u8; ADDED_SIZE_MAX],
+    size: usize,
+}
+
+impl fmt::Write for Added {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.size + text.len();
+        // A NUL stays at its end.
+        if end >= ADDED_SIZE_MAX {
+            return Err(fmt::Error);
+        }
+        self.bytes[self.size..end].copy_from_slice(text.as_bytes());
+        self.size = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &'static CStr, is_pattern: bool) -> Vec<String> {
+        let name = LogName::new(text.into(), is_pattern);
+        name.tries().take(3).map(|at| name.said(at).to_string()).collect()
+    }
+
+    #[test]
+    fn each_try_is_another_name() {
+        let pid = std::process::id();
+        let added = ["".to_owned(), format!("-{pid}"), format!("-{pid}-2")];
+        assert_eq!(names(c"a.log", true), added.each_ref().map(|added| format!("a.log{added}")));
+        assert_eq!(names(c"%p.log", false), added.map(|added| format!("%p.log{added}")));
+        let with_pid = ["", "-2", "-3"].map(|added| format!("{pid}%.log{added}"));
+        assert_eq!(names(c"%p%%.log", true), with_pid);
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_cut_where_no_system_takes_it() {
+        let text = std::ffi::CString::new(vec![b'x'; 2 * PATH_SIZE_MAX]).expect("no NUL");
+        for is_pattern in [true, false] {
+            let name = LogName::new(text.clone().into(), is_pattern);
+            for at in [0, 1, 99] {
+                let size = name.with_path_of(at, |path| path.count_bytes()).expect("free");
+                assert!(size >= PATH_SIZE_MAX, "{size}");
+            }
+            assert!(name.to_string().ends_with("x…"));
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The files of a stream in volumes: their names, and how they move on.
+//!
+//! ```text
+//!  PATH.new ─▶ PATH ─▶ PATH.1 ─▶ PATH.2 ─▶ … PATH.(count-1) ─▶ gone
+//!  begins      newest                        oldest
+//! ```
+//!
+//! A volume becomes PATH once its header is in it. Until then the one before has that name, so that
+//! at every instant PATH is a log, and claimed. What goes first is the oldest, so that there is
+//! room on a full disk. Design: `.sol.volume` in `design/telemetry.md`.
+
+use crate::sync::Locked;
+use crate::sys::{self, Errno};
+use core::ffi::CStr;
+
+/// Blocks of a volume, at least: header and registries, strings, the end, and events.
+pub(crate) const BLOCK_COUNT_MIN: u64 = 8;
+/// Files of a stream, at least: one that begins anew would lose all that was in it.
+pub(crate) const COUNT_MIN: u32 = 2;
+/// Files of a stream, at most.
+pub(crate) const COUNT_MAX: u32 = 1000;
+/// The longest name of a file, with what is put behind it and a NUL, in bytes.
+const NAME_SIZE_MAX: usize = super::PATH_SIZE_MAX + 8;
+
+/// The bounds of a stream in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Volumes {
+    /// The greatest size of each, in bytes.
+    pub(crate) size: u64,
+    /// How many.
+    pub(crate) count: u32,
+}
+
+/// Where two names are put together, since a stack may be small.
+static NAMES: Locked<[[u8; NAME_SIZE_MAX]; 2]> = Locked::new([[0; NAME_SIZE_MAX]; 2]);
+
+/// Of the files of a stream, the one that begins, or the one that is so many volumes old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    New,
+    Old(u32),
+}
+
+/// The name of a file: that of the newest, and what says which.
+fn name<'a>(path: &CStr, which: Which, out: &'a mut [u8]) -> Result<&'a CStr, Errno> {
+    let path = path.to_bytes();
+    let mut digits = [0u8; 10];
+    let mut at = digits.len();
+    let suffix = match which {
+        Which::New => &b".new"[..],
+        Which::Old(0) => b"",
+        Which::Old(mut number) => {
+            while number > 0 {
+                at -= 1;
+                digits[at] = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+            at -= 1;
+            digits[at] = b'.';
+            &digits[at..]
+        }
+    };
+    let size = path.len() + suffix.len();
+    let all = out.get_mut(..=size).ok_or(libc::ENAMETOOLONG)?;
+    all[..path.len()].copy_from_slice(path);
+    all[path.len()..size].copy_from_slice(suffix);
+    all[size] = 0;
+    CStr::from_bytes_until_nul(all).map_err(|_| libc::EINVAL)
+}
+
+impl Volumes {
+    /// Opens the file of the next volume, claimed and empty, under a name of its own. If there are
+    /// as many as there may be the oldest goes, and makes room.
+    pub(crate) fn open_next(self, path: &CStr) -> Result<i32, Errno> {
+        let mut names = NAMES.lock_waiting().ok_or(libc::EAGAIN)?;
+        let name_of = &mut names[0];
+        if self.first_free(path, name_of).is_none() && !is_moved(path, name_of)? {
+            sys::unlink_file(name(path, Which::Old(self.count - 1), name_of)?)?;
+        }
+        let file = sys::open_file(name(path, Which::New, name_of)?)?;
+        let ready =
+            if sys::claim_file(file) { sys::empty_file(file) } else { Err(libc::EWOULDBLOCK) };
+        ready.map(|()| file).inspect_err(|_| sys::close(file))
+    }
+
+    /// Moves the older files on by one, up to the first name that is free, and gives the file that
+    /// was opened its name. What was done stays done: it can be called again after an error.
+    pub(crate) fn publish(self, path: &CStr) -> Result<(), Errno> {
+        let mut names = NAMES.lock_waiting().ok_or(libc::EAGAIN)?;
+        let [first, second] = &mut *names;
+        if !is_moved(path, first)? {
+            let free = self.first_free(path, first).unwrap_or(self.count - 1);
+            for number in (1..free).rev() {
+                let from = name(path, Which::Old(number), first)?;
+                sys::rename_file(from, name(path, Which::Old(number + 1), second)?)?;
+            }
+            let to = name(path, Which::Old(1), first)?;
+            match sys::link_file(path, to) {
+                Ok(()) | Err(libc::ENOENT) => {}
+                // A host without a second name for a file: PATH is missing for an instant.
+                Err(_) => sys::rename_file(path, to)?,
+            }
+        }
+        sys::rename_file(name(path, Which::New, first)?, path)
+    }
+
+    /// The first of the older files that there is not.
+    fn first_free(self, path: &CStr, out: &mut [u8]) -> Option<u32> {
+        (1..self.count).find(|number| {
+            let found = name(path, Which::Old(*number), out).and_then(sys::identify_name);
+            matches!(found, Err(libc::ENOENT))
+        })
+    }
+}
+
+/// Whether the newest file has the name of the one before already: a process was stopped, or the
+/// host failed, in between.
+fn is_moved(path: &CStr, out: &mut [u8]) -> Result<bool, Errno> {
+    let older = sys::identify_name(name(path, Which::Old(1), out)?);
+    match (sys::identify_name(path), older) {
+        (Ok(newest), Ok(older)) => Ok(newest.is(&older)),
+        (Err(libc::ENOENT), _) => Ok(true),
+        (Ok(_), Err(libc::ENOENT)) => Ok(false),
+        (Err(errno), _) | (_, Err(errno)) => Err(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::path::Path;
+
+    fn path(folder: &Path) -> CString {
+        CString::new(folder.join("a.log").to_str().unwrap()).unwrap()
+    }
+
+    /// The files of a folder, and what is in them.
+    fn files(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        let mut files: Vec<String> = entries
+            .map(|entry| {
+                let text = std::fs::read_to_string(entry.path()).unwrap();
+                format!("{} {text}", entry.file_name().to_str().unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    }
+
+    fn next(volumes: Volumes, path: &CStr, text: &str) -> Result<(), Errno> {
+        let file = volumes.open_next(path)?;
+        sys::write_all_at(file, text.as_bytes(), 0).map_err(|(_, errno)| errno)?;
+        sys::close(file);
+        volumes.publish(path)
+    }
+
+    #[test]
+    fn files_move_on_until_the_oldest_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 3 });
+        for text in ["0", "1", "2", "3", "4"] {
+            next(volumes, &path, text).unwrap();
+        }
+        assert_eq!(files(folder.path()), ["a.log 4", "a.log.1 3", "a.log.2 2"]);
+        // A name that is free takes what comes before it, and no more moves on.
+        std::fs::remove_file(folder.path().join("a.log.1")).unwrap();
+        next(volumes, &path, "5").unwrap();
+        assert_eq!(files(folder.path()), ["a.log 5", "a.log.1 4", "a.log.2 2"]);
+        std::fs::remove_file(folder.path().join("a.log")).unwrap();
+        next(volumes, &path, "6").unwrap();
+        assert_eq!(files(folder.path()), ["a.log 6", "a.log.1 4", "a.log.2 2"]);
+    }
+
+    #[test]
+    fn what_a_process_left_half_done_is_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 3 });
+        ["0", "1", "2"].iter().for_each(|text| next(volumes, &path, text).unwrap());
+        // The oldest is gone, the newest has both names, and the next one has none yet.
+        let [old, middle, new] = ["a.log.2", "a.log.1", "a.log"].map(|at| folder.path().join(at));
+        std::fs::rename(&middle, &old).unwrap();
+        std::fs::hard_link(&new, &middle).unwrap();
+        std::fs::write(folder.path().join("a.log.new"), "garbage").unwrap();
+        next(volumes, &path, "3").unwrap();
+        assert_eq!(files(folder.path()), ["a.log 3", "a.log.1 2", "a.log.2 1"]);
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_had_is_an_error_and_nothing_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 3 });
+        next(volumes, &path, "0").unwrap();
+        std::fs::create_dir_all(folder.path().join("a.log.2/full")).unwrap();
+        next(volumes, &path, "1").unwrap();
+        assert!(next(volumes, &path, "2").is_err(), "what is in the way is a folder");
+        std::fs::remove_dir_all(folder.path().join("a.log.2")).unwrap();
+        next(volumes, &path, "3").unwrap();
+        assert_eq!(files(folder.path()), ["a.log 3", "a.log.1 1", "a.log.2 0"]);
+    }
+}

@@ -1,0 +1,181 @@
+//! The connection of a socket plinth: how it comes about, and what becomes of it.
+//!
+//! ```text
+//!  none ── create ─▶ connecting ─▶ up ── receiver gone ─▶ down ── a second ─▶ trying ─▶ found
+//!                                  └◀─────────── create, of another volume ──────────────┘
+//! ```
+//!
+//! No step of it waits. Design: `.sol.msg` in `design/telemetry.md`.
+
+use super::queue::Queue;
+use super::socket::SocketPlinth;
+use super::{Operation, PlinthError};
+use crate::clock;
+use crate::destination::{self, Destination};
+use crate::sockets::{self, Peer};
+use crate::sys::{self, Errno};
+use core::sync::atomic::Ordering;
+
+/// Addresses of one host that are tried, at most.
+const PEER_COUNT_MAX: usize = 4;
+/// How long it may take to connect, in ns. Nobody waits meanwhile.
+const CONNECT_TIME_MAX: u64 = 3_000_000_000;
+/// The least time between two attempts to connect, in ns.
+const RETRY_TIME: u64 = 1_000_000_000;
+/// What the file of a plinth is while there is no connection.
+pub(super) const NO_FILE: i32 = -1;
+
+/// How the connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It was never asked for.
+    None,
+    /// It was asked for: what is to be sent waits.
+    Connecting,
+    /// It is there.
+    Up,
+    /// It could not be made, or is lost.
+    Down,
+    /// It was asked for again. Nothing is taken before it is there.
+    Trying,
+    /// It is there again, for another volume.
+    Found,
+}
+
+pub(super) struct Link {
+    pub(super) standing: Standing,
+    /// When it came to stand so, in ns.
+    pub(super) since: u64,
+    /// Why it does not stand better.
+    pub(super) errno: Errno,
+    pub(super) queue: Option<Queue>,
+    pub(super) block_size: usize,
+    pub(super) peers: [Option<Peer>; PEER_COUNT_MAX],
+    /// The one to try after this one.
+    pub(super) peer_next: usize,
+}
+
+impl Link {
+    pub(super) fn new() -> Link {
+        Link {
+            standing: Standing::None,
+            since: 0,
+            errno: libc::ENOTCONN,
+            queue: None,
+            block_size: 0,
+            peers: [None; PEER_COUNT_MAX],
+            peer_next: 0,
+        }
+    }
+
+    pub(super) fn stand(&mut self, standing: Standing) {
+        self.standing = standing;
+        self.since = clock::monotonic();
+    }
+}
+
+impl SocketPlinth {
+    /// Whom to connect to. Asks the resolver once.
+    pub(super) fn find_peers(&self, link: &mut Link) -> Result<(), PlinthError> {
+        let failed = |errno| PlinthError { operation: Operation::Create, errno };
+        if link.peers[0].is_some() {
+            return Ok(());
+        }
+        match destination::parse(self.name.text()) {
+            Ok(Destination::Unix { .. }) => {
+                let peer =
+                    self.name.with_path(|address| match destination::parse(address.to_bytes()) {
+                        Ok(Destination::Unix { path }) => Peer::unix(path),
+                        _ => None,
+                    });
+                let peer = peer.ok_or(failed(libc::EAGAIN))?;
+                link.peers[0] = Some(peer.ok_or(failed(libc::ENAMETOOLONG))?);
+            }
+            Ok(Destination::Tcp { host, port }) => {
+                if sockets::resolve(host, port, &mut link.peers) == 0 {
+                    return Err(PlinthError { operation: Operation::Find, errno: libc::ENXIO });
+                }
+            }
+            _ => return Err(failed(libc::EINVAL)),
+        }
+        Ok(())
+    }
+
+    /// Begins to connect to the next of its addresses that can be tried.
+    pub(super) fn connect(&self, link: &mut Link) -> Result<(), Errno> {
+        let is_again = matches!(link.standing, Standing::Down | Standing::Trying);
+        while let Some(Some(peer)) = link.peers.get(link.peer_next) {
+            link.peer_next += 1;
+            match sockets::connect(peer) {
+                Ok((file, is_connected)) => {
+                    self.file.store(file, Ordering::Release);
+                    link.stand(match (is_again, is_connected) {
+                        (false, false) => Standing::Connecting,
+                        (false, true) => Standing::Up,
+                        (true, false) => Standing::Trying,
+                        (true, true) => Standing::Found,
+                    });
+                    return Ok(());
+                }
+                Err(errno) => link.errno = errno,
+            }
+        }
+        Err(self.fail(link, link.errno))
+    }
+
+    /// The connection is lost, and with it what was to be sent.
+    pub(super) fn fail(&self, link: &mut Link, errno: Errno) -> Errno {
+        self.close();
+        if let Some(queue) = &mut link.queue {
+            queue.clear();
+        }
+        link.errno = errno;
+        link.stand(Standing::Down);
+        errno
+    }
+
+    /// Looks whether a connection that was begun is there by now; if it failed, begins another one.
+    pub(super) fn settle(&self, link: &mut Link) -> Result<bool, Errno> {
+        match sockets::is_connected(self.file()) {
+            Ok(true) => return Ok(true),
+            Ok(false) if clock::monotonic() - link.since < CONNECT_TIME_MAX => return Ok(false),
+            result => link.errno = result.err().unwrap_or(libc::ETIMEDOUT),
+        }
+        self.close();
+        self.connect(link).map(|()| false)
+    }
+
+    /// Looks for a receiver that was lost; whether it is there. Nobody waits for it.
+    pub(super) fn seek(&self, link: &mut Link) -> bool {
+        let standing = link.standing;
+        match standing {
+            Standing::Down if clock::monotonic() - link.since >= RETRY_TIME => {
+                link.peer_next = 0;
+                // If not, it is asked again a second later.
+                let _ = self.connect(link);
+            }
+            Standing::Trying if self.settle(link) == Ok(true) => link.stand(Standing::Found),
+            _ => {}
+        }
+        link.standing == Standing::Found
+    }
+
+    /// Forgets the connection of a parent process.
+    pub(super) fn forget(&self, link: &mut Link) {
+        self.close();
+        if let Some(queue) = &mut link.queue {
+            queue.clear();
+        }
+        if self.name.has_pid() {
+            link.peers = [None; PEER_COUNT_MAX];
+        }
+        link.standing = Standing::None;
+    }
+
+    pub(super) fn close(&self) {
+        let file = self.file.swap(NO_FILE, Ordering::AcqRel);
+        if file != NO_FILE {
+            sys::close(file);
+        }
+    }
+}

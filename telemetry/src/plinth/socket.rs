@@ -1,0 +1,293 @@
+//! The plinth that is a socket: blocks are sent to whoever receives, by TCP or a Unix socket.
+//!
+//! ```text
+//!  block ──▶ send, without waiting ──▶ the system's buffer ~~▶ receiver
+//!              └ what it does not take ──▶ queue of 16 blocks, sent first the next time
+//!                                            └ full ──▶ refused: counted as io
+//! ```
+//!
+//! The program never waits for the receiver, but at its end: one second, in all. A host that was
+//! lost is connected to again with another volume of the stream (`.header.volume`), complete in
+//! itself. Design: `.sol.msg` in `design/telemetry.md`.
+
+use super::connect::{Link, NO_FILE, Standing};
+use super::name::LogName;
+use super::queue::Queue;
+use super::{Operation, Plinth, PlinthError};
+use crate::destination::{self, Destination};
+use crate::sockets;
+use crate::sync::Locked;
+use crate::sys::Errno;
+use crate::{clock, crash, flush, memory, report, sys};
+use core::ffi::CStr;
+use core::fmt;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use eventlog::format::{BlockHeader, BlockType};
+use std::borrow::Cow;
+use std::ffi::CString;
+
+/// Blocks that wait to be sent, at most.
+const QUEUE_BLOCK_COUNT: usize = 16;
+/// Of these, so many are kept for what other blocks need: registries, strings and labels.
+const QUEUE_RESERVE_COUNT: usize = 4;
+/// How long the end of the program may wait for all receivers together, in ns.
+const EXIT_TIME_MAX: u64 = 1_000_000_000;
+/// How long it waits at a time, in ms.
+const WAIT_TIME: i32 = 50;
+
+/// When the end of the program waits no longer, in ns of the monotonic clock; 0: it did not begin.
+static EXIT_DEADLINE: AtomicU64 = AtomicU64::new(0);
+
+/// A stream that is sent to a receiver, such as `eventcnv listen`.
+///
+/// Nothing ever waits for the receiver. What the operating system and a queue of 16 blocks do not
+/// hold is lost and counted as *io*; a receiver that is not there, or no more, is looked for once a
+/// second, and gets a further volume of the stream. Only the end of the program gives it a second.
+///
+/// ```
+/// use std::io::Read;
+/// use telemetry::{SocketPlinth, set_plinth};
+///
+/// # mod shop { telemetry::events! {
+/// # /// What happens in a shop.
+/// # registry "shop" version(1, 0, 0);
+/// # kinds standard;
+/// # /// Something was sold.
+/// # Sold(0x0001, always, Object) {
+/// #     /// how many
+/// #     count: W,
+/// # } } }
+/// let receiver = std::net::TcpListener::bind("127.0.0.1:0")?;
+/// let address = format!("tcp://{}", receiver.local_addr()?);
+/// assert!(set_plinth(SocketPlinth::new(&address).expect("an address")));
+///
+/// telemetry::control::set_output_everywhere(shop::Kinds::Object);
+/// telemetry::event!(shop::Sold, 3usize);
+/// let mut magic = [0; 4];
+/// receiver.accept()?.0.read_exact(&mut magic)?;
+/// assert_eq!(magic, *b"\xD5EVL");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct SocketPlinth {
+    /// The address, in which a `%p` may be.
+    pub(super) name: LogName,
+    /// The connection. Changed under the lock of `link`, but by a forked child.
+    pub(super) file: AtomicI32,
+    /// Whether `link` was in use, perhaps by a thread that is not there, when this forked child
+    /// left its parent's connection.
+    is_left: AtomicBool,
+    link: Locked<Link>,
+}
+
+impl SocketPlinth {
+    /// A plinth for `tcp://HOST:PORT` or `unix:PATH`, which connects when the stream begins; `None`
+    /// if the address is neither. A host is an address (IPv6 in brackets), `localhost`, or a name
+    /// that is looked up then, once: by the system's resolver, which may allocate and take its
+    /// time.
+    pub fn new(address: impl AsRef<[u8]>) -> Option<SocketPlinth> {
+        let address = address.as_ref();
+        let parsed = destination::parse(address).ok()?;
+        let is_socket = matches!(parsed, Destination::Tcp { .. } | Destination::Unix { .. });
+        let name = CString::new(address).ok().filter(|_| is_socket)?;
+        Some(SocketPlinth::named(name.into(), false))
+    }
+
+    /// The same for an address, known to be one, that may be somewhere for ever: without
+    /// allocating. In a pattern `%p` is the process identifier.
+    pub(crate) fn named(address: Cow<'static, CStr>, is_pattern: bool) -> SocketPlinth {
+        SocketPlinth {
+            name: LogName::new(address, is_pattern),
+            file: AtomicI32::new(NO_FILE),
+            is_left: AtomicBool::new(false),
+            link: Locked::new(Link::new()),
+        }
+    }
+
+    /// Looks whether the connection is there by now, and sends what waits; true if nothing does any
+    /// more.
+    fn send_waiting(&self, link: &mut Link) -> Result<bool, Errno> {
+        match link.standing {
+            Standing::Up => {}
+            Standing::Connecting => {
+                if !self.settle(link)? {
+                    return Ok(false);
+                }
+                link.stand(Standing::Up);
+            }
+            _ => return Err(link.errno),
+        }
+        let mut result = Ok(true);
+        if let Some(queue) = &mut link.queue {
+            while result == Ok(true) && queue.size() > 0 {
+                result = sockets::send(self.file(), queue.front()).map(|size| {
+                    queue.advance(size);
+                    size > 0
+                });
+            }
+        }
+        result.map_err(|errno| self.fail(link, errno))
+    }
+
+    pub(super) fn file(&self) -> i32 {
+        self.file.load(Ordering::Acquire)
+    }
+
+    /// Sends a block, or keeps it to be sent. An error: it did neither.
+    fn put(&self, link: &mut Link, bytes: &[u8]) -> Result<(), Errno> {
+        loop {
+            let mut rest = bytes;
+            if self.send_waiting(link)? {
+                let sent = sockets::send(self.file(), bytes);
+                let size = sent.map_err(|errno| self.fail(link, errno))?;
+                rest = bytes.get(size..).unwrap_or_default();
+            }
+            // What was begun must be sent whole: it had room, as the queue was empty.
+            let reserve = if is_needed(bytes) || rest.len() < bytes.len() {
+                0
+            } else {
+                link.block_size * QUEUE_RESERVE_COUNT
+            };
+            let has_room = |queue: &&mut Queue| queue.room().saturating_sub(reserve) >= rest.len();
+            let taken = link.queue.as_mut().filter(has_room).is_some_and(|queue| queue.push(rest));
+            if taken {
+                return Ok(());
+            }
+            if !(flush::is_exit_here() && self.wait()) {
+                return Err(libc::ENOBUFS);
+            }
+        }
+    }
+
+    /// The same as `leave`, by a forked child that could not do it at once.
+    fn leave_late(&self) {
+        let (mut link, is_broken) = self.link.take_over();
+        if is_broken {
+            *link = Link::new();
+        }
+        self.forget(&mut link);
+    }
+
+    /// Waits a little for the receiver, at the end of the program; false if it has had its time.
+    fn wait(&self) -> bool {
+        let now = clock::monotonic();
+        let begun = EXIT_DEADLINE.compare_exchange(
+            0,
+            now + EXIT_TIME_MAX,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        let is_time = begun.map_or_else(|deadline| now < deadline, |_| true);
+        if is_time {
+            sockets::wait(self.file(), WAIT_TIME);
+        }
+        is_time
+    }
+}
+
+/// Whether other blocks need this one: it has parts, among them registries, or is of the store.
+fn is_needed(block: &[u8]) -> bool {
+    let byte = |at: usize| block.get(at).copied();
+    let registry = offset_of!(BlockHeader, registry);
+    byte(offset_of!(BlockHeader, block_type)) != Some(BlockType::Events as u8)
+        || (byte(registry), byte(registry + 1)) == (Some(0), Some(0))
+}
+
+impl Plinth for SocketPlinth {
+    /// A receiver that is not there does not fail the stream when it begins: it may come. A further
+    /// volume goes through the same connection, if that is up.
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        let failed = |errno| PlinthError { operation: Operation::Create, errno };
+        if self.is_left.swap(false, Ordering::AcqRel) {
+            self.leave_late();
+        }
+        let mut link = self.link.lock_waiting().ok_or(failed(libc::EAGAIN))?;
+        match link.standing {
+            Standing::Up | Standing::Connecting => return Ok(()),
+            Standing::Down | Standing::Trying => return Err(failed(link.errno)),
+            Standing::Found => {
+                link.stand(Standing::Up);
+                return Ok(());
+            }
+            Standing::None => {}
+        }
+        if link.queue.is_none() {
+            let bytes = memory::map_bytes(block_size * QUEUE_BLOCK_COUNT);
+            link.queue = Some(Queue::new(bytes.ok_or(failed(libc::ENOMEM))?));
+            link.block_size = block_size;
+        }
+        self.find_peers(&mut link)?;
+        link.peer_next = 0;
+        // The first block tells of an error.
+        let _ = self.connect(&mut link);
+        Ok(())
+    }
+
+    fn write_block(&self, _: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        let failed = |errno| PlinthError { operation: Operation::Write, errno };
+        let mut link = self.link.lock_waiting().ok_or(failed(libc::EAGAIN))?;
+        self.put(&mut link, bytes).map_err(failed)
+    }
+
+    fn can_rewrite(&self) -> bool {
+        false
+    }
+
+    /// Whether a receiver that was lost is there again. Looks for it, once a second.
+    fn wants_volume(&self, _: u64) -> bool {
+        self.link.try_lock().is_some_and(|mut link| self.seek(&mut link))
+    }
+
+    /// Sends what waits, as far as it goes without waiting; but where the program dies of a signal
+    /// the receiver has its second, as at the end.
+    fn flush(&self) {
+        let Some(mut link) = self.link.lock_waiting() else { return };
+        // The next block tells of an error.
+        while self.send_waiting(&mut link) == Ok(false) && crash::is_here() && self.wait() {}
+    }
+
+    /// The lock is not waited for where the handler may have interrupted its holder.
+    fn is_signal_safe(&self) -> bool {
+        true
+    }
+
+    /// Gives the receiver its second to take what waits.
+    fn finish(&self) {
+        let Some(mut link) = self.link.lock_waiting() else { return };
+        while self.send_waiting(&mut link) == Ok(false) && self.wait() {}
+        let size = link.queue.as_ref().map_or(0, Queue::size);
+        if size > 0 {
+            report::say(format_args!(
+                "{}: {size} bytes were still to be sent when the program ended: the receiver is \
+                 slow",
+                self.name
+            ));
+        }
+    }
+
+    /// The connection is the parent's. A child has one of its own.
+    fn leave(&self) -> bool {
+        match self.link.try_lock() {
+            Some(mut link) => self.forget(&mut link),
+            // Whoever has it may be this very thread, below, which must not hit another file.
+            None => {
+                let file = self.file();
+                if file != NO_FILE && !sys::leave_file(file) {
+                    self.file.store(NO_FILE, Ordering::Release);
+                }
+                self.is_left.store(true, Ordering::Release);
+            }
+        }
+        true
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name)
+    }
+}
+
+impl Drop for SocketPlinth {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

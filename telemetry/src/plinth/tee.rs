@@ -1,0 +1,365 @@
+//! The plinth that is several: each block goes to all of them.
+//!
+//! ```text
+//!            ┌▶ file      taken by any: taken. Each that fails is said once, by its name
+//!  block ──▶ ┼▶ socket    one that only appends: all get whole blocks, at their places
+//!            └▶ memory
+//! ```
+//!
+//! A volume that one of them wants is begun in that one alone: to the others its blocks are the
+//! bytes that come next, as if the two were concatenated (`.stream.again`). Design: `.req.multi` in
+//! `design/telemetry.md`.
+
+use super::{Operation, Plinth, PlinthError};
+use crate::destination::TEE_COUNT_MAX;
+use crate::{clock, report};
+use core::fmt;
+use core::ops::Deref;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The least time between two attempts to begin a volume in a host that failed to, in ns.
+const RETRY_TIME: u64 = 1_000_000_000;
+
+/// A stream that goes to several hosts at once.
+///
+/// What any of them takes is taken. So only what none takes is counted as *io*; a log that lacks
+/// blocks which another has says so itself, by the numbers of its events.
+///
+/// ```
+/// use telemetry::{MemoryPlinth, SocketPlinth, TeePlinth, set_plinth};
+///
+/// let memory = MemoryPlinth::new();
+/// let socket = SocketPlinth::new("unix:/run/nobody.is.here").expect("an address");
+/// let tee = TeePlinth::new([Box::new(memory.clone()) as _, Box::new(socket) as _]);
+/// assert!(set_plinth(tee.expect("no more than eight")));
+/// ```
+pub struct TeePlinth {
+    hosts: [Option<Host>; TEE_COUNT_MAX],
+    can_rewrite: AtomicBool,
+}
+
+/// One of the plinths.
+struct Host {
+    plinth: Held,
+    /// Whether it was ever created.
+    is_begun: AtomicBool,
+    /// Whether it takes blocks.
+    is_open: AtomicBool,
+    /// Whether it was left to a parent process, for ever.
+    is_left: AtomicBool,
+    /// Whether it is to begin another volume.
+    wants_volume: AtomicBool,
+    /// Whether it was said that it failed.
+    is_told: AtomicBool,
+    /// Where in it the volume begins, and where what was written ends.
+    base: AtomicU64,
+    end: AtomicU64,
+    /// When it was created last, or failed to be, in ns.
+    since: AtomicU64,
+}
+
+enum Held {
+    Boxed(Box<dyn Plinth>),
+    Placed(&'static dyn Plinth),
+}
+
+impl Deref for Held {
+    type Target = dyn Plinth;
+
+    fn deref(&self) -> &(dyn Plinth + 'static) {
+        match self {
+            Held::Boxed(plinth) => &**plinth,
+            Held::Placed(plinth) => *plinth,
+        }
+    }
+}
+
+impl Host {
+    fn new(plinth: Held) -> Host {
+        Host {
+            plinth,
+            is_begun: AtomicBool::new(false),
+            is_open: AtomicBool::new(false),
+            is_left: AtomicBool::new(false),
+            wants_volume: AtomicBool::new(false),
+            is_told: AtomicBool::new(false),
+            base: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Acquire)
+    }
+
+    /// Begins the stream in it, or its next volume.
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        if self.is_left.load(Ordering::Acquire) {
+            return Err(PlinthError { operation: Operation::Create, errno: libc::ECHILD });
+        }
+        let is_wanted = self.wants_volume.swap(false, Ordering::AcqRel);
+        if self.is_begun.load(Ordering::Acquire) && !is_wanted {
+            let end = self.end.load(Ordering::Acquire);
+            self.base.store(end.next_multiple_of(block_size as u64), Ordering::Release);
+            return Ok(());
+        }
+        self.base.store(0, Ordering::Release);
+        self.end.store(0, Ordering::Release);
+        self.since.store(clock::monotonic(), Ordering::Relaxed);
+        let created = self.plinth.create(block_size);
+        self.is_begun.fetch_or(created.is_ok(), Ordering::AcqRel);
+        self.is_open.store(created.is_ok(), Ordering::Release);
+        created.inspect_err(|error| self.tell(error))
+    }
+
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        let place = self.base.load(Ordering::Acquire).saturating_add(offset);
+        self.plinth.write_block(place, bytes).inspect_err(|error| self.tell(error))?;
+        self.end.fetch_max(place.saturating_add(bytes.len() as u64), Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Whether it wants another volume. One that failed to begin is not asked all the time, as each
+    /// attempt is a volume to the others.
+    fn wants_volume(&self, size: u64) -> bool {
+        let is_due =
+            self.is_open() || clock::monotonic() - self.since.load(Ordering::Relaxed) >= RETRY_TIME;
+        let is_begun = self.is_begun.load(Ordering::Acquire);
+        let size = self.base.load(Ordering::Acquire).saturating_add(size);
+        let wants = is_begun && is_due && self.plinth.wants_volume(size);
+        self.wants_volume.fetch_or(wants, Ordering::AcqRel) || wants
+    }
+
+    /// Leaves it to the parent process; whether something of the child's own can begin there.
+    fn leave(&self) -> bool {
+        let leaves = self.plinth.leave();
+        self.is_left.store(!leaves, Ordering::Release);
+        if self.is_open.swap(false, Ordering::AcqRel) {
+            // What fails in the child is news.
+            self.is_told.store(false, Ordering::Relaxed);
+        }
+        self.is_begun.store(false, Ordering::Release);
+        self.wants_volume.store(false, Ordering::Release);
+        leaves
+    }
+
+    fn tell(&self, error: &PlinthError) {
+        if !self.is_told.swap(true, Ordering::Relaxed) {
+            report::say_failure(error, Some(&*self.plinth));
+        }
+    }
+}
+
+impl TeePlinth {
+    /// A plinth for these; `None` if there are none, or more than eight.
+    pub fn new(plinths: impl IntoIterator<Item = Box<dyn Plinth>>) -> Option<TeePlinth> {
+        TeePlinth::of(plinths.into_iter().map(Held::Boxed))
+    }
+
+    /// The same for plinths that are somewhere for ever: without allocating.
+    pub(crate) fn placed(
+        plinths: impl IntoIterator<Item = &'static dyn Plinth>,
+    ) -> Option<TeePlinth> {
+        TeePlinth::of(plinths.into_iter().map(Held::Placed))
+    }
+
+    fn of(plinths: impl Iterator<Item = Held>) -> Option<TeePlinth> {
+        let mut hosts = [const { None }; TEE_COUNT_MAX];
+        let mut places = hosts.iter_mut();
+        for plinth in plinths {
+            *places.next()? = Some(Host::new(plinth));
+        }
+        hosts[0].is_some().then_some(TeePlinth { hosts, can_rewrite: AtomicBool::new(false) })
+    }
+
+    fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.hosts.iter().flatten()
+    }
+
+    fn open(&self) -> impl Iterator<Item = &Host> {
+        self.hosts().filter(|host| host.is_open())
+    }
+
+    /// Has each of them do something; an error if none of them did.
+    fn each<'a>(
+        hosts: impl Iterator<Item = &'a Host>,
+        operation: Operation,
+        call: impl Fn(&Host) -> Result<(), PlinthError>,
+    ) -> Result<(), PlinthError> {
+        let mut done = Err(PlinthError { operation, errno: libc::EIO });
+        for (index, host) in hosts.enumerate() {
+            match call(host) {
+                Ok(()) => done = Ok(()),
+                Err(error) if index == 0 => done = Err(error),
+                Err(_) => {}
+            }
+        }
+        done
+    }
+}
+
+impl Plinth for TeePlinth {
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        let create = |host: &Host| host.create(block_size);
+        let created = TeePlinth::each(self.hosts(), Operation::Create, create);
+        let can_rewrite = self.open().all(|host| host.plinth.can_rewrite());
+        self.can_rewrite.store(can_rewrite, Ordering::Release);
+        created
+    }
+
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        let write = |host: &Host| host.write_block(offset, bytes);
+        TeePlinth::each(self.open(), Operation::Write, write)
+    }
+
+    fn can_rewrite(&self) -> bool {
+        self.can_rewrite.load(Ordering::Acquire)
+    }
+
+    fn wants_volume(&self, size: u64) -> bool {
+        // All are asked, each with its own size.
+        self.hosts().fold(false, |wants, host| host.wants_volume(size) | wants)
+    }
+
+    fn flush(&self) {
+        self.open().for_each(|host| host.plinth.flush());
+    }
+
+    fn finish(&self) {
+        self.open().for_each(|host| host.plinth.finish());
+    }
+
+    fn is_signal_safe(&self) -> bool {
+        self.open().all(|host| host.plinth.is_signal_safe())
+    }
+
+    fn leave(&self) -> bool {
+        self.hosts().fold(false, |can_begin, host| host.leave() | can_begin)
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, host) in self.hosts().enumerate() {
+            f.write_str(if index == 0 { "tee:" } else { "," })?;
+            host.plinth.describe(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryPlinth;
+    use std::sync::Arc;
+
+    const SIZE: usize = 4096;
+
+    /// What a test tells a plinth of its own to do.
+    #[derive(Default)]
+    struct Orders {
+        fails: AtomicBool,
+        appends: AtomicBool,
+        wants: AtomicBool,
+        created: AtomicU64,
+    }
+
+    struct Ordered(Arc<Orders>, MemoryPlinth);
+
+    impl Ordered {
+        fn obey(&self, operation: Operation) -> Result<(), PlinthError> {
+            let fails = self.0.fails.load(Ordering::Relaxed);
+            if fails { Err(PlinthError { operation, errno: libc::ENOSPC }) } else { Ok(()) }
+        }
+    }
+
+    impl Plinth for Ordered {
+        fn create(&self, _: usize) -> Result<(), PlinthError> {
+            self.0.created.fetch_add(1, Ordering::Relaxed);
+            self.obey(Operation::Create)
+        }
+
+        fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+            self.obey(Operation::Write)?;
+            self.1.write_block(offset, bytes)
+        }
+
+        fn can_rewrite(&self) -> bool {
+            !self.0.appends.load(Ordering::Relaxed)
+        }
+
+        fn wants_volume(&self, _: u64) -> bool {
+            self.0.wants.load(Ordering::Relaxed)
+        }
+    }
+
+    fn host() -> (Arc<Orders>, MemoryPlinth, Box<dyn Plinth>) {
+        let (orders, memory) = (Arc::new(Orders::default()), MemoryPlinth::new());
+        (orders.clone(), memory.clone(), Box::new(Ordered(orders, memory)))
+    }
+
+    #[test]
+    fn what_any_host_takes_is_taken() {
+        let ((one, first, a), (two, second, b)) = (host(), host());
+        let tee = TeePlinth::new([a, b]).expect("two");
+        assert_eq!(tee.create(SIZE), Ok(()));
+        assert!(tee.can_rewrite());
+        one.fails.store(true, Ordering::Relaxed);
+        assert_eq!(tee.write_block(0, &[1; SIZE]), Ok(()));
+        two.fails.store(true, Ordering::Relaxed);
+        let failed = PlinthError { operation: Operation::Write, errno: libc::ENOSPC };
+        assert_eq!(tee.write_block(SIZE as u64, &[2; SIZE]), Err(failed));
+        one.fails.store(false, Ordering::Relaxed);
+        assert_eq!(tee.write_block(SIZE as u64, &[3; SIZE]), Ok(()));
+        assert_eq!(first.bytes(), [[0; SIZE], [3; SIZE]].concat());
+        assert_eq!(second.bytes(), [1; SIZE]);
+    }
+
+    #[test]
+    fn a_host_that_cannot_be_created_leaves_the_others_alone() {
+        let ((one, first, a), (two, second, b)) = (host(), host());
+        one.fails.store(true, Ordering::Relaxed);
+        two.appends.store(true, Ordering::Relaxed);
+        let tee = TeePlinth::new([a, b]).expect("two");
+        assert_eq!(tee.create(SIZE), Ok(()));
+        assert!(!tee.can_rewrite(), "one of them appends");
+        one.fails.store(false, Ordering::Relaxed);
+        assert_eq!(tee.write_block(0, &[1; SIZE]), Ok(()));
+        assert_eq!((first.bytes().len(), second.bytes().len()), (0, SIZE));
+    }
+
+    /// `.header.volume`
+    #[test]
+    fn a_volume_is_begun_in_the_host_that_wants_it_and_follows_in_the_others() {
+        let ((one, first, a), (two, second, b)) = (host(), host());
+        let tee = TeePlinth::new([a, b]).expect("two");
+        tee.create(SIZE).expect("created");
+        tee.write_block(0, &[1; 100]).expect("written");
+        assert!(!tee.wants_volume(100));
+        two.wants.store(true, Ordering::Relaxed);
+        assert!(tee.wants_volume(100));
+        two.wants.store(false, Ordering::Relaxed);
+        tee.create(SIZE).expect("created");
+        tee.write_block(0, &[2; 100]).expect("written");
+        let created = [&one, &two].map(|orders| orders.created.load(Ordering::Relaxed));
+        assert_eq!(created, [1, 2]);
+        assert_eq!(first.bytes().len(), SIZE + 100);
+        assert_eq!(first.bytes()[SIZE..], [2; 100]);
+        assert_eq!(second.bytes(), [2; 100]);
+    }
+
+    #[test]
+    fn a_tee_has_from_one_to_eight_hosts_and_says_which() {
+        assert!(TeePlinth::new([]).is_none());
+        let hosts = |count| (0..count).map(|_| Box::new(MemoryPlinth::new()) as Box<dyn Plinth>);
+        assert!(TeePlinth::new(hosts(9)).is_none());
+        struct Said(TeePlinth);
+        impl fmt::Display for Said {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.describe(f)
+            }
+        }
+        let said = Said(TeePlinth::new(hosts(2)).expect("two")).to_string();
+        assert_eq!(said, "tee:the log in memory,the log in memory");
+    }
+}

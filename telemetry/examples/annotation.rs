@@ -23,6 +23,15 @@ mod heap {
             /// its size in bytes
             size: W,
         }
+        /// Memory was looked at.
+        PoolGlance(0x0002, sometimes, Object) {
+            /// the pool
+            pool: P,
+            /// the memory
+            addr: A,
+            /// its size in bytes
+            size: W,
+        }
     }
 }
 
@@ -31,6 +40,20 @@ mod heap {
 fn annotated(pool: &u8, addr: usize, size: usize) {
     telemetry::event!(heap::PoolAlloc, pool, addr, size);
 }
+
+/// The same with a row that is compiled into the cool variety alone.
+#[inline(never)]
+fn glanced(pool: &u8, addr: usize, size: usize) {
+    telemetry::event!(heap::PoolGlance, pool, addr, size);
+}
+
+/// No annotation: what one that is compiled out must be.
+#[inline(never)]
+fn nothing(_: &u8, _: usize, _: usize) {}
+
+/// Who has no effect is kept all the same.
+#[used]
+static KEPT: [fn(&u8, usize, usize); 3] = [annotated, glanced, nothing];
 
 fn main() {
     annotated(black_box(&1), black_box(2), black_box(3));

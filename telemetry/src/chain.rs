@@ -10,6 +10,9 @@ use eventlog::format::{
     BASE_RECORD_CODE, BASE_RECORD_SIZE, BaseRecord, EVENT_HEADER_SIZE, EventHeader,
 };
 
+/// In the place of a delta: there is no newer event.
+const NO_NEWER: u32 = u32::MAX;
+
 /// The base in force at the newest of these events, given the one in force at their top.
 pub(crate) fn base_at_last(events: &[u8], base_at_top: u64) -> u64 {
     let mut rest = events;
@@ -25,6 +28,29 @@ pub(crate) fn base_at_last(events: &[u8], base_at_top: u64) -> u64 {
         }
     }
     base_at_top
+}
+
+/// Turns a chain around: puts into each event, in the place of its delta, where the next newer one
+/// is. Gives where the oldest is.
+pub(crate) fn turn_around(events: &mut [u8]) -> Option<usize> {
+    let (mut at, mut newer) = (0, None);
+    while let Some(place) = events.get_mut(at..at + EVENT_HEADER_SIZE) {
+        let mut header: EventHeader = bytemuck::pod_read_unaligned(place);
+        header.delta = newer.map_or(NO_NEWER, |newer| newer as u32);
+        place.copy_from_slice(bytemuck::bytes_of(&header));
+        newer = Some(at);
+        at += usize::from(header.size).max(EVENT_HEADER_SIZE);
+    }
+    newer
+}
+
+/// The event of a chain that was turned around which is here, and where the next newer one is.
+pub(crate) fn turned(events: &[u8], at: usize) -> Option<(u16, &[u8], Option<usize>)> {
+    let header = events.get(at..at + EVENT_HEADER_SIZE)?;
+    let header: EventHeader = bytemuck::pod_read_unaligned(header);
+    let event = events.get(at..at + usize::from(header.size))?;
+    let newer = (header.delta != NO_NEWER).then_some(header.delta as usize);
+    Some((header.code, event, newer))
 }
 
 #[cfg(test)]
@@ -47,6 +73,18 @@ mod tests {
         assert_eq!(base_at_last(&older, 50), 100);
         let newer = [event(3, 1), base(900, 100), older].concat();
         assert_eq!(base_at_last(&newer, 50), 900);
+    }
+
+    #[test]
+    fn a_chain_that_was_turned_around_leads_from_the_oldest_to_the_newest() {
+        let mut events = [event(3, 1), base(900, 100), event(2, 2), event(1, 0)].concat();
+        let (mut codes, mut at) = (Vec::new(), turn_around(&mut events));
+        while let Some((code, event, newer)) = at.and_then(|at| turned(&events, at)) {
+            codes.push((code, event.len()));
+            at = newer;
+        }
+        assert_eq!(codes, [(1, 8), (2, 24), (0, 24), (3, 16)]);
+        assert_eq!(turn_around(&mut []), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! run beside those.
 //! Design: `.sol.block`, `.sol.writer` in `design/telemetry.md`.
 
-use crate::memory::{BLOCK_SIZE_LOG2_DEFAULT, choose_block_size};
+use crate::memory::{self, BLOCK_SIZE_LOG2_DEFAULT, choose_block_size};
 use crate::ring::BLOCK_COUNT_MAX;
 use crate::{names, report, sys, writer};
 use core::ffi::CStr;
@@ -116,7 +116,9 @@ pub(crate) fn apply_environment() {
         if !size.is_some_and(|size| choose_block_size(size.ilog2() as u8)) {
             let value = report::Text(value);
             report::say(format_args!(
-                "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is no power of two from 4096 to 1048576"
+                "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is no power of two from 4096 to 1048576; \
+                 blocks have {} bytes",
+                memory::block_size()
             ));
         }
     });

@@ -11,16 +11,18 @@
 //!
 //! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
 
+use crate::coming::Coming;
 use crate::names;
-use crate::plinth::{FilePlinth, PATH_SIZE_MAX};
+use crate::policy::{self, Policy};
 use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
 use crate::report::{self, Text};
 use crate::sync::{Entry, Locked};
-use crate::{flush, intern, memory, stream, sys};
+use crate::{flush, intern, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 use eventdef::Control;
+use eventlog::format::control::Mask;
 
 /// The environment variable that says which kinds are output.
 pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
@@ -31,11 +33,9 @@ pub const FILENAME_DEFAULT: &str = "mpsio.log";
 /// Words of the control variable of which it is remembered that they were reported, at most.
 const WORD_COUNT_MAX: usize = 64;
 
-/// What was set and reset for all registries: bits that a registry begins with, and bits that it
-/// begins without.
-static SET: AtomicU64 = AtomicU64::new(0);
-static RESET: AtomicU64 = AtomicU64::new(0);
-static RECORDED: AtomicU64 = AtomicU64::new(u64::MAX);
+/// What was set and reset for all registries.
+static COMING_OUTPUT: Coming = Coming::new();
+static COMING_RECORDED: Coming = Coming::new();
 /// Held while these and the masks that follow from them are changed, and while a registry gets its
 /// masks: so a registry that comes meanwhile has either what was before and is changed with the
 /// others, or what is after.
@@ -46,7 +46,7 @@ const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
 
 /// The kinds that are output in any registry, by their index.
 pub fn output_everywhere() -> u64 {
-    registration::all().fold(SET.load(Ordering::Relaxed), |mask, registered| {
+    registration::all().fold(COMING_OUTPUT.set(), |mask, registered| {
         mask | registered.control.output().load(Ordering::Relaxed)
     })
 }
@@ -58,13 +58,9 @@ pub fn output_everywhere() -> u64 {
 /// [flush](crate::flush()).
 pub fn set_output_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(
-        &|| {
-            SET.fetch_or(kinds, Ordering::Relaxed);
-            RESET.fetch_and(!kinds, Ordering::Relaxed);
-        },
-        &|control| control.output().fetch_or(kinds, Ordering::Relaxed),
-    );
+    change_all(&|| COMING_OUTPUT.note_bits(kinds, true), &|control| {
+        control.output().fetch_or(kinds, Ordering::Relaxed)
+    });
 }
 
 /// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
@@ -73,25 +69,21 @@ pub fn reset_output_everywhere(kinds: impl Into<u64>) {
     let entry = Entry::new();
     registration::all().skip(1).for_each(|each| flush::flush_kinds(&entry, each, kinds));
     drop(entry);
-    change_all(
-        &|| {
-            SET.fetch_and(!kinds, Ordering::Relaxed);
-            RESET.fetch_or(kinds, Ordering::Relaxed);
-        },
-        &|control| control.output().fetch_and(!kinds, Ordering::Relaxed),
-    );
+    change_all(&|| COMING_OUTPUT.note_bits(kinds, false), &|control| {
+        control.output().fetch_and(!kinds, Ordering::Relaxed)
+    });
 }
 
 /// The kinds that are recorded in registries to come; what every registry has, if it was never set
 /// for one alone.
 pub fn recorded_everywhere() -> u64 {
-    RECORDED.load(Ordering::Relaxed)
+    !COMING_RECORDED.reset()
 }
 
 /// Switches the recording of kinds on, in every registry.
 pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(&|| _ = RECORDED.fetch_or(kinds, Ordering::Relaxed), &|control| {
+    change_all(&|| COMING_RECORDED.note_bits(kinds, true), &|control| {
         control.recorded().fetch_or(kinds, Ordering::Relaxed)
     });
 }
@@ -99,14 +91,9 @@ pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
 /// Switches the recording of kinds off, in every registry.
 pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(&|| _ = RECORDED.fetch_and(!kinds, Ordering::Relaxed), &|control| {
+    change_all(&|| COMING_RECORDED.note_bits(kinds, false), &|control| {
         control.recorded().fetch_and(!kinds, Ordering::Relaxed)
     });
-}
-
-/// Whether somebody has a lock of it.
-pub(crate) fn is_busy() -> bool {
-    CHANGING.is_busy() || REPORTED.is_busy()
 }
 
 /// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
@@ -180,6 +167,14 @@ impl RegistryControl {
         self.change(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
     }
 
+    /// Says what a thread does that needs a block of one of these kinds when all wait to be
+    /// written.
+    pub fn set_policy(self, kinds: impl Into<u64>, policy: Policy) {
+        if let Some(registered) = self.registered() {
+            policy::set(registered.slots_of(kinds.into()), policy);
+        }
+    }
+
     fn change(self, change: &dyn Fn(&Control) -> u64) {
         change(self.control);
         if let Some(registered) = self.registered() {
@@ -194,13 +189,31 @@ impl RegistryControl {
 
 /// Changes what registries to come begin with, and the masks of those that there are.
 fn change_all(change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
+    change_chosen(&|_| true, change_coming, change);
+}
+
+/// The same of chosen ones.
+pub(crate) fn change_chosen(
+    is_chosen: &dyn Fn(&Registered) -> bool,
+    change_coming: &dyn Fn(),
+    change: &dyn Fn(&Control) -> u64,
+) {
+    let chosen = || registration::all().skip(1).filter(|each| is_chosen(each));
     let entry = Entry::new();
     // A nested entry goes on without the lock.
     let changing = CHANGING.lock(&entry);
     change_coming();
-    registration::all().skip(1).for_each(|each| _ = change(each.control));
+    chosen().for_each(|each| _ = change(each.control));
     drop(changing);
-    registration::all().skip(1).for_each(|each| settle(&entry, each));
+    chosen().for_each(|each| settle(&entry, each));
+}
+
+/// What one of the masks of registries to come begins with.
+pub(crate) fn coming(mask: Mask) -> &'static Coming {
+    match mask {
+        Mask::Output => &COMING_OUTPUT,
+        Mask::Recorded => &COMING_RECORDED,
+    }
 }
 
 /// The masks were changed: the store says so, and where something is output there is a stream.
@@ -219,9 +232,10 @@ pub(crate) fn apply_environment(control: &Control) {
         let named = |word| names::mask(word, control.registry).unwrap_or(0);
         let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
         let changing = CHANGING.lock_waiting();
-        let output = (wanted | SET.load(Ordering::Relaxed)) & !RESET.load(Ordering::Relaxed);
+        let output = COMING_OUTPUT.mask(wanted, control.registry);
         control.output().fetch_or(output, Ordering::Relaxed);
-        control.recorded().fetch_and(RECORDED.load(Ordering::Relaxed), Ordering::Relaxed);
+        let recorded = COMING_RECORDED.mask(u64::MAX, control.registry);
+        control.recorded().fetch_and(recorded, Ordering::Relaxed);
         drop(changing);
         report_unknown(value);
     });
@@ -238,19 +252,20 @@ fn report_unknown(value: &[u8]) {
             *reported |= 1 << index;
             let word = Text(word);
             report::say(format_args!(
-                "MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; there are: {KindNames}, \
-                 or `all`"
+                "MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; there are: {}, or `all`",
+                KindNames(&|_| true)
             ));
         }
     }
 }
 
-/// The names of all kinds there are.
-struct KindNames;
+/// The names of all kinds that chosen registries have.
+pub(crate) struct KindNames<'a>(pub(crate) &'a dyn Fn(&Registered) -> bool);
 
-impl fmt::Display for KindNames {
+impl fmt::Display for KindNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = || registration::all().skip(1).flat_map(|each| each.control.registry.kinds);
+        let chosen = || registration::all().skip(1).filter(|each| (self.0)(each));
+        let all = || chosen().flat_map(|each| each.control.registry.kinds);
         for (index, kind) in all().enumerate() {
             if all().take(index).all(|before| before.name != kind.name) {
                 f.write_str(if index == 0 { "" } else { " " })?;
@@ -259,17 +274,6 @@ impl fmt::Display for KindNames {
         }
         Ok(())
     }
-}
-
-/// The file that the environment names; `None` if there is no memory for its name. What is too long
-/// is cut where it is too long for the operating system as well, which then says so.
-pub(crate) fn file_plinth() -> Option<FilePlinth> {
-    let name = memory::map_bytes(PATH_SIZE_MAX + 1)?;
-    sys::with_environment(FILENAME_VARIABLE, |value| {
-        let value = value.filter(|value| !value.is_empty()).unwrap_or(FILENAME_DEFAULT.as_bytes());
-        names::file_name(value, sys::process_ids().0, &mut name[..PATH_SIZE_MAX]);
-    });
-    Some(FilePlinth::named(CStr::from_bytes_until_nul(name).ok()?))
 }
 
 const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);

@@ -9,16 +9,16 @@
 //! `.sol.flush`, `.sol.exit` in `design/telemetry.md`; `.stream.grow`, `.part.end` in
 //! `design/format.md`.
 
+use crate::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::losses::{self, Losses};
 use crate::registration::{self, Registered};
-use crate::sync::Entry;
+use crate::sync::{Entry, without_unwinding};
 use crate::thread::{self, SLOT_COUNT};
-use crate::{intern, stream, sys};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::{intern, service, stream, sys};
 use eventdef::Control;
 
-/// The operating system's number of the thread that exits the program; 0: none does so far. From
-/// then on it alone puts something into the stream.
+/// The [`thread::place`] of the thread that exits the program; 0: none does so far. From then on it
+/// alone puts something into the stream.
 static EXITING: AtomicUsize = AtomicUsize::new(0);
 /// Whether `at_exit` will be called, or called once more.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
@@ -31,6 +31,7 @@ pub fn flush() {
     if entry.is_nested() {
         return;
     }
+    service::start(&entry);
     flush_rings(&entry);
     write_parts(&entry);
 }
@@ -67,10 +68,22 @@ pub(crate) fn write_parts(entry: &Entry) {
     }
 }
 
+/// Whether some kind of some registry is output.
+pub(crate) fn is_something_output() -> bool {
+    registration::all().any(|each| each.control.output().load(Ordering::Relaxed) != 0)
+}
+
 /// Asks for the normal exit of the program.
 pub(crate) fn expect_exit() {
     if !EXPECTED.swap(true, Ordering::Relaxed) {
         sys::at_exit(at_exit);
+    }
+}
+
+/// The same where the program is not exiting, for a stream that begins.
+pub(crate) fn expect_exit_of_stream() {
+    if EXITING.load(Ordering::Relaxed) == 0 {
+        expect_exit();
     }
 }
 
@@ -83,20 +96,44 @@ pub(crate) fn expect_exit_again() {
     }
 }
 
+/// In a forked child no other thread exits the program; the call for its exit may have been used up
+/// by one, or have been about to be arranged.
+pub(crate) fn forget_exit() {
+    if is_exit_elsewhere() {
+        EXITING.store(0, Ordering::Relaxed);
+        EXPECTED.store(false, Ordering::Relaxed);
+    }
+}
+
 /// Whether another thread exits the program: what this one records waits for it, and stays in
 /// memory when the process is gone. To be asked under the lock of what is to go out: whoever passed
 /// before the exit began, and still writes, holds that lock, for which `at_exit` waits.
 pub(crate) fn is_exit_elsewhere() -> bool {
     match EXITING.load(Ordering::Relaxed) {
         0 => false,
-        thread => thread != sys::thread_number(),
+        thread => thread != thread::place(),
+    }
+}
+
+/// Whether this thread exits the program: it alone may wait for a slow host, for a while.
+pub(crate) fn is_exit_here() -> bool {
+    match EXITING.load(Ordering::Relaxed) {
+        0 => false,
+        thread => thread == thread::place(),
     }
 }
 
 /// The normal exit of the program: everything goes out, and the stream ends (`.part.end`).
 extern "C" fn at_exit() {
-    EXITING.store(sys::thread_number(), Ordering::Relaxed);
-    EXPECTED.store(false, Ordering::Relaxed);
+    // Arranged twice, by a thread that a fork left half-way: once is enough.
+    if EXPECTED.swap(false, Ordering::Relaxed) {
+        EXITING.store(thread::place(), Ordering::Relaxed);
+        without_unwinding(end_stream);
+    }
+}
+
+fn end_stream() {
+    service::end();
     let entry = Entry::new();
     thread::leave(&entry);
     flush_rings(&entry);
@@ -114,10 +151,9 @@ extern "C" fn at_exit() {
 
 /// What was requested, recorded and lost so far, in all registries of the program.
 pub fn losses() -> Losses {
-    let entry = Entry::new();
     let mut sum = Losses::default();
     for slot in registration::slots() {
-        sum += losses_of_slot(&entry, slot);
+        sum += losses_of_slot(slot);
     }
     sum
 }
@@ -125,12 +161,11 @@ pub fn losses() -> Losses {
 /// The same of the kinds of one registry.
 pub fn losses_of(control: &'static Control, kinds: impl Into<u64>) -> Losses {
     let kinds = kinds.into();
-    let entry = Entry::new();
     let mut sum = Losses::default();
     let registered = registration::all().find(|found| core::ptr::eq(found.control, control));
     if let Some(registered) = registered {
         for slot in registered.slots_of(kinds) {
-            sum += losses_of_slot(&entry, slot);
+            sum += losses_of_slot(slot);
         }
     }
     sum
@@ -141,10 +176,10 @@ pub fn store_losses() -> Losses {
     intern::losses(&Entry::new())
 }
 
-fn losses_of_slot(entry: &Entry, slot: usize) -> Losses {
+fn losses_of_slot(slot: usize) -> Losses {
     let mut sum = Losses::of(0, losses::unhoused(slot));
     thread::each_ring(slot, |ring| {
-        sum += ring.losses(entry);
+        sum += ring.losses();
         false
     });
     sum

@@ -6,11 +6,29 @@
 //!
 //! Design: section 2.1 of `design/format.md`.
 
-use crate::{clock, memory, sys};
+use crate::{clock, memory, region, sys};
 use core::sync::atomic::{AtomicU64, Ordering};
-use eventlog::format::StreamHeader;
+use eventlog::format::{STREAM_RING, StreamHeader};
 
 static UUID: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+/// The UUID of the process that forked this one; zero: none did, or it had none.
+static PARENT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// The stream is that of a forked child: the UUID so far is its parent's, and it gets its
+/// own.
+pub(crate) fn fork() {
+    // Neither half of a UUID is zero: one of which a half is was being made when the fork came.
+    let parent = halves(&UUID);
+    if !parent.contains(&0) {
+        PARENT[0].store(parent[0], Ordering::Relaxed);
+        PARENT[1].store(parent[1], Ordering::Relaxed);
+    }
+    prepare();
+}
+
+fn halves(uuid: &[AtomicU64; 2]) -> [u64; 2] {
+    uuid.each_ref().map(|half| half.load(Ordering::Relaxed))
+}
 
 /// Gives the stream its UUID: version 4, random (`.header.uuid`).
 pub(crate) fn prepare() {
@@ -28,8 +46,9 @@ pub(crate) fn prepare() {
     UUID[1].store(halves[1], Ordering::Relaxed);
 }
 
-fn uuid() -> [u8; 16] {
-    bytemuck::cast(UUID.each_ref().map(|half| half.load(Ordering::Relaxed)))
+/// The UUID.
+pub(crate) fn uuid() -> [u8; 16] {
+    bytemuck::cast(halves(&UUID))
 }
 
 /// What blocks say of their stream (`.block.stream`).
@@ -41,16 +60,19 @@ pub(crate) fn id() -> [u8; 8] {
 pub(crate) fn header() -> StreamHeader {
     let mut header = StreamHeader::native(memory::block_size_log2());
     header.uuid = uuid();
+    header.parent = bytemuck::cast(halves(&PARENT));
     header.boot_id = boot_id();
-    let (pid, parent) = sys::process_ids();
+    let (pid, parent_pid) = sys::process_ids();
     header.pid = pid.into();
-    header.parent_pid = parent.into();
+    header.parent_pid = parent_pid.into();
     header.clock_source = (clock::source() as u32).into();
     header.clock_flags = clock::flags().into();
     header.clock_rate = clock::rate().into();
     let sync = clock::sync();
     header.set_sync(sync);
     header.start = sync.realtime.into();
+    // `.header.ring`
+    header.flags = if region::is_there() { STREAM_RING.into() } else { 0.into() };
     let producer = concat!("telemetry ", env!("CARGO_PKG_VERSION")).as_bytes();
     header.producer[..producer.len()].copy_from_slice(producer);
     sys::host_name(&mut header.host);
@@ -60,7 +82,7 @@ pub(crate) fn header() -> StreamHeader {
 }
 
 /// Hexadecimal digits of the kernel's text, in pairs; zero where it has none.
-fn boot_id() -> [u8; 16] {
+pub(crate) fn boot_id() -> [u8; 16] {
     let mut text = [0u8; 64];
     let text = sys::read_file(c"/proc/sys/kernel/random/boot_id", &mut text).unwrap_or_default();
     let mut id = [0u8; 16];

@@ -8,19 +8,27 @@
 //!
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
 
+use crate::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::flush::expect_exit_again;
+use crate::inheritance::Inherited;
 use crate::losses::{self, Cause, Counts, Losses};
-use crate::memory::{Block, Blocks, Claim, Custody};
+use crate::memory::{Block, BlockLink, Blocks, Claim, Custody};
 use crate::outlet::{Outlet, Progress};
 use crate::registration::{self, Registered};
 use crate::stream::{self, Standing};
-use crate::sync::{Entry, Locked};
-use crate::{clock, identity, memory};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{Entry, Guard, Locked};
+use crate::{clock, identity, memory, region, report, volume};
 use eventdef::{Event, store};
 use eventlog::format::{
     BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, BlockHeader, BlockType, EVENT_SIZE_MAX,
 };
+
+mod inherit;
+mod look;
+mod mapped;
+
+pub(crate) use inherit::{leave_file_at_fork, leave_parent, restart, tell_inherited_in_signal};
+pub(crate) use look::{block_of, held, kept};
 
 /// Blocks of the store, at most: 64 MiB of the usual size.
 pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
@@ -41,6 +49,8 @@ impl StringId {
 
 struct Store {
     custody: Custody,
+    /// What a forked child has of its parent's store, and did not tell again yet.
+    inherited: Inherited,
     blocks: [Option<Block>; STORE_BLOCK_COUNT_MAX],
     block_count: usize,
     /// Blocks that went out whole.
@@ -51,10 +61,17 @@ struct Store {
     /// (`.store.before`).
     ticks: u64,
     told: u64,
+    /// The volume that `done` and `progress` are about.
+    volume: u64,
+    /// Blocks that are in a mapped file: the first ones.
+    mapped_count: usize,
+    /// Of the others, events that were counted as not in the file.
+    left_out: u64,
 }
 
 static STORE: Locked<Store> = Locked::new(Store {
     custody: Custody::new(),
+    inherited: Inherited::NONE,
     blocks: [None; STORE_BLOCK_COUNT_MAX],
     block_count: 0,
     done: 0,
@@ -62,12 +79,28 @@ static STORE: Locked<Store> = Locked::new(Store {
     base: 0,
     ticks: 0,
     told: 0,
+    volume: 0,
+    mapped_count: 0,
+    left_out: 0,
 });
+/// The blocks again, for those who have no lock: a signal handler, a traceback. Newest last.
+static SHARED: [BlockLink; STORE_BLOCK_COUNT_MAX] =
+    [const { BlockLink::none() }; STORE_BLOCK_COUNT_MAX];
+/// How many there are, and how many of them went out whole.
+static SHARED_COUNT: AtomicUsize = AtomicUsize::new(0);
+static SHARED_DONE: AtomicUsize = AtomicUsize::new(0);
 static COUNTS: Counts = Counts::new();
 static STRING: AtomicUsize = AtomicUsize::new(1);
 /// Whether there may be something in the store that the host does not have. Relaxed: set before the
 /// program goes on, and so before whatever refers to it is in a block; cleared under the lock.
 static NEWS: AtomicBool = AtomicBool::new(false);
+/// The last volume that has what was in the store when it began: no block of events goes into
+/// another one.
+static VOLUME: AtomicU64 = AtomicU64::new(0);
+/// Whether it was said that the store is too large for volumes of this size.
+static SIZE_TOLD: AtomicBool = AtomicBool::new(false);
+/// How often the store is sent in volumes that change meanwhile.
+const VOLUME_ATTEMPTS: u32 = 3;
 
 /// Gives a string a number, by which [`label`] and event types with a string number refer to it.
 /// Each call gives a new number. [`StringId::NONE`] where it could not be kept: it is longer than
@@ -139,13 +172,19 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
     let encode = |claim: &mut Claim| event.encode(claim);
     expect_exit_again();
     NEWS.store(true, Ordering::Relaxed);
+    store.tell_inherited(entry);
+    if region::is_open() {
+        store.enter_file(entry);
+    }
     if store.put(E::CODE, size, &encode) {
+        store.count_left_out();
         return true;
     }
-    if !(store.begin() && store.put(E::CODE, size, &encode)) {
+    if !(store.begin(entry) && store.put(E::CODE, size, &encode)) {
         COUNTS.discard(Cause::Full, 1);
         return false;
     }
+    store.count_left_out();
     // What the block before held goes out, if there is a stream.
     store.send_full(entry);
     true
@@ -160,25 +199,40 @@ pub(crate) fn flush(entry: &Entry) {
 }
 
 /// Sees to it that the host has what is in the store before it gets a block of events that may
-/// refer to it: so a program may be killed. Called with the lock of a ring held.
-pub(crate) fn bring_news(entry: &Entry) {
-    if !NEWS.load(Ordering::Relaxed) || entry.is_nested() || stream::standing() != Standing::Open {
-        return;
+/// refer to it: so a program may be killed. Called with the lock of a ring held. False: the host
+/// does not take it now.
+pub(crate) fn bring_news(entry: &Entry) -> bool {
+    let is_known = !NEWS.load(Ordering::Relaxed) && is_in(volume::number());
+    if is_known || entry.is_nested() || stream::standing() != Standing::Open {
+        return is_known;
     }
-    let Some(mut store) = STORE.lock(entry) else { return };
-    if store.send_news(entry) && stream::parts(entry).is_some_and(|mut parts| parts.deliver()) {
+    let Some(mut store) = STORE.lock(entry) else { return false };
+    let brought =
+        store.send_news(entry) && stream::parts(entry).is_some_and(|mut parts| parts.deliver());
+    if brought {
         NEWS.store(false, Ordering::Relaxed);
+        // Of which volume that is true the store knows; another may have begun just now.
+        VOLUME.store(store.volume, Ordering::Release);
     }
+    brought
 }
 
-/// Whether somebody has its lock.
-pub(crate) fn is_busy() -> bool {
-    STORE.is_busy()
+/// Whether a volume has all that was in the store when it began.
+pub(crate) fn is_in(volume: u64) -> bool {
+    VOLUME.load(Ordering::Acquire) == volume
 }
 
 /// The store's counts.
 pub(crate) fn losses(entry: &Entry) -> Losses {
-    let store = STORE.lock(entry);
+    losses_in(STORE.lock(entry))
+}
+
+/// The same without waiting for whoever is writing it: then what was recorded counts as nothing.
+pub(crate) fn losses_so_far() -> Losses {
+    losses_in(STORE.try_lock())
+}
+
+fn losses_in(store: Option<Guard<'_, Store>>) -> Losses {
     let newest = store.as_ref().and_then(|store| store.newest());
     let recorded =
         newest.map_or(0, |block| block.header().first.get() + u64::from(block.state().1));
@@ -197,14 +251,18 @@ impl Store {
     }
 
     /// Begins the next block; false if there can be none.
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, entry: &Entry) -> bool {
         let Some(place) = self.blocks.get(self.block_count) else { return false };
         debug_assert!(place.is_none());
-        let Some(block) = Blocks::map(1).map(|blocks| blocks.get(0)) else { return false };
-        let first = self.newest().map_or(0, |newest| {
-            newest.put_sync(clock::sync());
-            newest.header().first.get() + u64::from(newest.state().1)
-        });
+        // The blocks in the file are the first ones.
+        let mapped = Some(entry).filter(|_| self.mapped_count == self.block_count);
+        let mapped = mapped.and_then(region::take_store_block);
+        let block = mapped.or_else(|| self.inherited.take_spare());
+        let block = block.or_else(|| Some(Blocks::map(1)?.get(0)));
+        let Some(block) = block else { return false };
+        let before = self.newest();
+        let first =
+            before.map_or(0, |newest| newest.header().first.get() + u64::from(newest.state().1));
         let ticks = clock::ticks().max(self.ticks);
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
         // Buffer 0, thread 0 (`.store.thread0`), and the one kind of registry 0.
@@ -213,9 +271,17 @@ impl Store {
         header.first = first.into();
         header.base = ticks.into();
         header.base_last = ticks.into();
+        COUNTS.put(&mut header);
         block.begin(&header);
+        // Now: in a mapped file there must be a block with the counts at every instant.
+        if let Some(before) = before {
+            before.put_sync(clock::sync());
+        }
+        self.mapped_count += usize::from(mapped.is_some());
         self.blocks[self.block_count] = Some(block);
+        SHARED[self.block_count].set(block);
         self.block_count += 1;
+        SHARED_COUNT.store(self.block_count, Ordering::Release);
         self.base = ticks;
         true
     }
@@ -242,15 +308,28 @@ impl Store {
 
     /// Sends what the stream does not have, if there is one; false if that must wait.
     fn send_news(&mut self, entry: &Entry) -> bool {
-        self.send_full(entry) && self.send_open(entry)
+        if region::is_open() {
+            self.tell_inherited(entry);
+            self.enter_file(entry);
+            return true;
+        }
+        for _ in 0..VOLUME_ATTEMPTS {
+            let is_sent = self.send_full(entry) && self.send_open(entry);
+            if self.volume == volume::number() {
+                return is_sent;
+            }
+        }
+        false
     }
 
     /// Sends the full blocks that did not go out yet, if there is a stream; false if that must
     /// wait.
     fn send_full(&mut self, entry: &Entry) -> bool {
-        if stream::standing() != Standing::Open {
+        if stream::standing() != Standing::Open || region::is_open() {
             return false;
         }
+        self.tell_inherited(entry);
+        self.begin_again();
         while self.done + 1 < self.block_count {
             let Some(block) = self.blocks[self.done] else { return false };
             let outlet = outlet(entry, &self.custody);
@@ -258,8 +337,30 @@ impl Store {
                 return false;
             }
             self.done += 1;
+            SHARED_DONE.store(self.done, Ordering::Release);
         }
         true
+    }
+
+    /// Begins with its first block, if the stream goes on in another volume; or with a later one,
+    /// where a volume would have more than half of its blocks from the store (`.volume.store`).
+    fn begin_again(&mut self) {
+        let number = volume::number();
+        let Some(plinth) = stream::open_plinth().filter(|_| self.volume != number) else { return };
+        let mut count = self.block_count;
+        while count > 1 && volume::is_full_with(plinth, 2 * count as u64) {
+            count -= 1;
+        }
+        if count < self.block_count && !SIZE_TOLD.swap(true, Ordering::Relaxed) {
+            let size = self.block_count * memory::block_size() / 1024;
+            report::say(format_args!(
+                "strings and labels take {size} KiB, too much for volumes of this size: from now \
+                 on only the newest are in each volume (a larger `size` keeps them all)"
+            ));
+        }
+        self.volume = number;
+        self.progress = Progress::NONE;
+        self.done = self.block_count - count;
     }
 
     /// Sends what is new in the newest block; false if that must wait.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  event! ─▶ record ─▶ ring of this thread and kind ─▶ stream ─▶ plinth
-//!            fast path   blocks in memory              places    file · memory · your own
+//!            fast path   blocks in memory              places    file · socket · your own
 //! ```
 //!
 //! Declare event types with [`events!`], annotate with [`event!`], run with
@@ -17,45 +17,82 @@
 //!
 //! Design: `design/telemetry.md`; the bytes: `design/format.md`.
 
+mod account;
+pub mod alloc;
 mod annotation;
+mod atomic;
 mod chain;
 mod clock;
+mod coming;
 mod config;
+mod connection;
 pub mod control;
+mod crash;
+mod destination;
 mod flush;
+mod fork;
+mod gate;
+mod history;
+mod host;
 mod identity;
+mod inheritance;
 mod intern;
+#[cfg(test)]
+mod interruptions;
 mod link;
+mod local;
 mod losses;
 mod memory;
 mod names;
 mod outlet;
 mod parts;
+mod pending;
+mod pieces;
 mod plinth;
+mod policy;
+mod pools;
+mod process;
 mod record;
+mod region;
 mod registration;
 mod report;
+mod request;
 mod ring;
+mod service;
+mod signal;
+mod sockets;
+mod stack;
+mod state;
+mod status;
 mod stream;
 mod sync;
 mod sys;
 mod thread;
+mod traceback;
 mod variety;
+mod volume;
+mod words;
 mod writer;
 
 #[doc(hidden)]
 pub use eventdef as __eventdef;
 
 pub use config::{Config, ConfigError, configure};
+pub use crash::on_fatal_signals;
 pub use eventdef::{Control, Event, Kinds, events};
 pub use flush::{flush, losses, losses_of, store_losses};
 pub use intern::{STORE_BLOCK_COUNT_MAX, StringId, intern, label, label_address};
 pub use losses::Losses;
 pub use memory::BLOCK_SIZE_LOG2_DEFAULT;
-pub use plinth::{FilePlinth, MemoryPlinth, Operation, Plinth, PlinthError};
+pub use plinth::{
+    FilePlinth, MappedPlinth, MemoryPlinth, Operation, Plinth, PlinthError, SocketPlinth, TeePlinth,
+};
+pub use policy::Policy;
 pub use record::{is_recorded, prepare, record};
 pub use registration::REGISTRY_COUNT_MAX;
 pub use ring::BLOCK_COUNT_MAX;
+pub use status::{ClockSource, LastError, RegistryStatus, Rings, Standing, Status, Writer, status};
 pub use stream::set_plinth;
 pub use thread::SLOT_COUNT;
+pub use traceback::{TRACEBACK_COUNT_MAX, traceback};
 pub use variety::{VARIETY, Variety};

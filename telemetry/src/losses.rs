@@ -54,6 +54,23 @@ impl Counts {
         self.overwritten.load(Ordering::Relaxed)
     }
 
+    /// Nothing was lost so far. For a forked child.
+    pub(crate) fn reset(&self) {
+        for count in self.discarded.iter().chain([&self.overwritten]) {
+            // What is zero stays on a page that is shared with the parent.
+            if count.load(Ordering::Relaxed) != 0 {
+                count.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What was counted since [`reset`](Counts::reset) of events of the parent's is no loss of the
+    /// child's.
+    pub(crate) fn forgive_parent(&self) {
+        self.discarded[Cause::Io as usize].store(0, Ordering::Relaxed);
+        self.overwritten.store(0, Ordering::Relaxed);
+    }
+
     /// All of them in one number, which changes when one does.
     pub(crate) fn sum(&self) -> u64 {
         let discarded = CAUSES.map(|cause| self.discarded(cause)).iter().sum::<u64>();
@@ -124,6 +141,12 @@ pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
 /// The counts of a slot's events that had no buffer.
 pub(crate) fn unhoused(slot: usize) -> &'static Counts {
     registration::refused_counts(slot).unwrap_or(&UNHOUSED[slot % SLOT_COUNT])
+}
+
+/// Nothing was lost so far. For a forked child.
+pub(crate) fn reset() {
+    registration::slots().for_each(|slot| unhoused(slot).reset());
+    UNTOLD.store(false, Ordering::Release);
 }
 
 /// Gives the counts of all slots that had losses, if some were added since the last time; and once

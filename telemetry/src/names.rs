@@ -7,7 +7,7 @@
 //!
 //! Pure. Design: `.control.env` in `design/telemetry.md`.
 
-use eventdef::Registry;
+use eventdef::{Kind, Registry};
 
 /// The word that stands for all kinds.
 const ALL: &[u8] = b"all";
@@ -19,12 +19,17 @@ pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The kinds that a word stands for in a registry, if it stands for any.
 pub(crate) fn mask(word: &[u8], registry: &Registry) -> Option<u64> {
-    if word.eq_ignore_ascii_case(ALL) {
-        return Some(u64::MAX);
-    }
-    let named = |name: &str| name.as_bytes().eq_ignore_ascii_case(word);
-    number(word)
-        .or_else(|| registry.kinds.iter().find(|kind| named(kind.name)).map(|kind| 1 << kind.index))
+    bits(word).or_else(|| kind(word, registry).map(|kind| 1 << kind.index))
+}
+
+/// The kinds that a word stands for in any registry, being a number, or all.
+pub(crate) fn bits(word: &[u8]) -> Option<u64> {
+    if word.eq_ignore_ascii_case(ALL) { Some(u64::MAX) } else { number(word) }
+}
+
+/// The kind that a word is the name of.
+pub(crate) fn kind<'a>(word: &[u8], registry: &'a Registry) -> Option<&'a Kind> {
+    registry.kinds.iter().find(|kind| kind.name.as_bytes().eq_ignore_ascii_case(word))
 }
 
 /// A number in C notation: decimal, hexadecimal after 0x, octal after 0.
@@ -69,6 +74,18 @@ pub(crate) fn file_name<'a>(text: &[u8], pid: u64, name: &'a mut [u8]) -> Option
         };
     }
     name.get(..size)
+}
+
+/// Whether the process identifier is in the name of a file.
+pub(crate) fn has_pid(text: &[u8]) -> bool {
+    let mut rest = text;
+    loop {
+        rest = match rest {
+            [b'%', b'p', ..] => return true,
+            [b'%', b'%', after @ ..] | [_, after @ ..] => after,
+            [] => return false,
+        };
+    }
 }
 
 fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
@@ -149,6 +166,9 @@ mod tests {
             let result = file_name(text.as_bytes(), 4711, &mut name);
             assert_eq!(result, Some(expected.as_bytes()), "{text}");
         }
+        let with_pid = table.map(|(text, _)| has_pid(text.as_bytes()));
+        assert_eq!(with_pid, [false, true, true, true, false]);
+        assert!(!has_pid(b"%%p") && has_pid(b"%%%p"));
         assert_eq!(file_name(b"%p", 0, &mut name), Some(&b"0"[..]));
         assert_eq!(file_name(b"%p", u64::MAX, &mut [0; 19]), None, "it does not fit");
     }

@@ -14,13 +14,19 @@ use crate::losses::{Cause, Counts};
 use crate::memory::{Block, Custody};
 use crate::stream::{self, Standing};
 use crate::sync::Entry;
-use crate::{clock, identity, memory};
+use crate::volume::{self, Outgoing, Written};
+use crate::{clock, identity, intern, memory, region};
 use core::cell::Cell;
 use eventlog::format::{BlockHeader, SEALED, U32le};
 
 /// A block of which no more than this part is not in the stream yet goes out as a part: one in so
 /// many.
 const PART_FRACTION: usize = 4;
+/// How often a block is tried in volumes that change meanwhile.
+const VOLUME_ATTEMPTS: u32 = 3;
+/// The same where other threads change them each time before this one's block comes after the
+/// store.
+const STORE_ATTEMPTS: u32 = 100;
 
 /// What of a block is in the stream already, as parts.
 #[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
@@ -33,14 +39,15 @@ pub(crate) struct Progress {
     count: u32,
     /// The base in force at `last`.
     base: u64,
-    /// The place of the block, where the host did not take it; 0: none.
+    /// The place of the block, where the host did not take it; 0: none. And the volume it is in.
     place: u64,
+    volume: u64,
 }
 
 impl Progress {
     /// Of no block. All zeros.
     pub(crate) const NONE: Progress =
-        Progress { sequence: 0, last: 0, count: 0, base: 0, place: 0 };
+        Progress { sequence: 0, last: 0, count: 0, base: 0, place: 0, volume: 0 };
 
     /// Events of a block that the stream does not have.
     pub(crate) fn missing_of(&self, block: Block) -> u32 {
@@ -54,7 +61,7 @@ impl Progress {
             return *self;
         }
         let (last, base) = (header.top.get(), header.base.get());
-        Progress { sequence, last, count: 0, base, place: 0 }
+        Progress { sequence, last, count: 0, base, place: 0, volume: 0 }
     }
 }
 
@@ -79,7 +86,8 @@ impl Outlet<'_> {
         }
         match stream::ensure(self.entry) {
             None => return false,
-            Some(Standing::Open) => {}
+            // To a mapped ring nothing goes by here, but what was on its way as it was begun.
+            Some(Standing::Open) if !region::is_there() => {}
             Some(_) => {
                 self.counts.discard(Cause::Io, u64::from(count));
                 return true;
@@ -95,31 +103,52 @@ impl Outlet<'_> {
         if is_new {
             self.seal(block, &mut header);
         }
-        let place = if is_new { stream::take_place() } else { before.place };
-        let written = stream::has_registry(self.entry, header.registry.get())
-            && block.with_bytes(self.custody, |bytes| stream::write_block(place, bytes));
-        if !written && self.keeps {
-            *progress = Progress { place, ..before };
-            return false;
-        }
-        if !written {
-            self.counts.discard(Cause::Io, u64::from(count));
+        match self.write(block, header.registry.get(), &before) {
+            Written::Yes => {}
+            Written::No { place, volume } if self.keeps => {
+                *progress = Progress { place, volume, ..before };
+                return false;
+            }
+            Written::No { .. } => self.counts.discard(Cause::Io, u64::from(count)),
+            Written::Elsewhere => return false,
         }
         *progress = Progress { last: header.last.get(), count: header.count.get(), ..before };
         true
     }
 
+    /// Writes a block that is sealed, after what is new in the store. If the volume changes
+    /// meanwhile a block of a ring follows, after the store, which begins again; the third time
+    /// there is hardly room in a volume for more than that, and the block goes where it can: not
+    /// before the store, which the host may be given at any moment for the last time, unless that
+    /// does not take it.
+    fn write(&self, block: Block, registry: u16, before: &Progress) -> Written {
+        let mut attempt = 1;
+        loop {
+            let has_store = self.keeps || intern::bring_news(self.entry);
+            let is_last = if has_store { STORE_ATTEMPTS } else { VOLUME_ATTEMPTS } <= attempt;
+            let outgoing = Outgoing {
+                registry,
+                place: before.place,
+                volume: before.volume,
+                is_first: self.keeps || is_last,
+                is_forced: !self.keeps && attempt >= VOLUME_ATTEMPTS,
+            };
+            if !stream::has_registry(self.entry, registry) {
+                return Written::No { place: before.place, volume: before.volume };
+            }
+            let written = block.with_bytes(self.custody, |bytes| {
+                volume::write_block(self.entry, &outgoing, bytes)
+            });
+            if self.keeps || is_last || !matches!(written, Written::Elsewhere) {
+                return written;
+            }
+            attempt += 1;
+        }
+    }
+
     /// Seals a block where it lies (`.write.seal`).
     fn seal(&self, block: Block, header: &mut BlockHeader) {
-        header.stream = identity::id();
-        header.flags |= SEALED;
-        header.crc = U32le::new(0);
-        self.counts.put(header);
-        let range = header.last.get() as usize..header.top.get() as usize;
-        header.crc = block
-            .with_bytes(self.custody, |bytes| header.checksum(bytes.get(range).unwrap_or_default()))
-            .into();
-        block.put_header(header);
+        seal(block, header, self.custody, self.counts);
     }
 
     /// Sends what was published into a block since the last time, as a part; or where that would be
@@ -129,7 +158,8 @@ impl Outlet<'_> {
         let (last, count) = block.state();
         let mut header = block.header();
         let before = progress.of(&header);
-        let Some(mut parts) = stream::parts(self.entry) else { return false };
+        let parts = stream::parts(self.entry).filter(|_| !region::is_there());
+        let Some(mut parts) = parts else { return false };
         header.stream = identity::id();
         header.last = last.into();
         header.count = count.into();
@@ -165,4 +195,47 @@ impl Outlet<'_> {
         *progress = Progress { last, count, base: base.get(), ..before };
         true
     }
+}
+
+/// Seals a block where it lies (`.write.seal`): the sealed flag, in the word with the magic, last.
+pub(crate) fn seal(block: Block, header: &mut BlockHeader, custody: &Custody, counts: &Counts) {
+    header.stream = identity::id();
+    header.flags |= SEALED;
+    header.crc = U32le::new(0);
+    // What was left to the writer thread has none yet (`.block.sync`).
+    if header.sync_ticks.get() == 0 {
+        header.set_sync(clock::sync());
+    }
+    counts.put(header);
+    let range = header.last.get() as usize..header.top.get() as usize;
+    header.crc = block
+        .with_bytes(custody, |bytes| header.checksum(bytes.get(range).unwrap_or_default()))
+        .into();
+    block.put_header(header);
+}
+
+/// Makes `to`, a block of a mapped file, one with what is not in the file yet of another block,
+/// which may still be filled: a block of its own, sealed.
+pub(crate) fn copy_new(
+    block: Block,
+    to: Block,
+    custody: &Custody,
+    counts: &Counts,
+    progress: &mut Progress,
+) {
+    let (last, count) = block.state();
+    let mut header = block.header();
+    let before = progress.of(&header);
+    let new_last = to.take_over(custody, block, last, before.last);
+    let base = to.with_bytes(custody, |bytes| {
+        chain::base_at_last(bytes.get(new_last as usize..).unwrap_or_default(), before.base)
+    });
+    header.last = new_last.into();
+    header.count = (count - before.count).into();
+    header.first = (header.first.get() + u64::from(before.count)).into();
+    header.base = before.base.into();
+    header.base_last = base.into();
+    header.set_sync(clock::sync());
+    seal(to, &mut header, custody, counts);
+    *progress = Progress { last, count, base, ..before };
 }

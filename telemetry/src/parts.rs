@@ -7,8 +7,10 @@
 //!
 //! Knows no lock and no host. Design: section 4 of `design/format.md`.
 
+use crate::pieces::Piece;
+use crate::{clock, identity, memory};
 use eventlog::format::{
-    BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_HEADER_SIZE, StreamHeader,
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, StreamHeader,
 };
 
 /// What parts are aligned to.
@@ -18,6 +20,8 @@ const PART_ALIGNMENT: usize = 8;
 pub(crate) struct PartsBlock {
     bytes: &'static mut [u8],
     place: u64,
+    /// Where its parts begin.
+    begin: usize,
     used: usize,
     written: usize,
 }
@@ -25,8 +29,16 @@ pub(crate) struct PartsBlock {
 impl PartsBlock {
     /// Begins block 0: the stream header, then parts (`.header.parts`).
     pub(crate) fn begin_stream(bytes: &'static mut [u8], header: &StreamHeader) -> PartsBlock {
+        bytes.fill(0);
         bytes[..STREAM_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(header));
-        PartsBlock { bytes, place: 0, used: STREAM_HEADER_SIZE, written: 0 }
+        let begin = STREAM_HEADER_SIZE;
+        PartsBlock { bytes, place: 0, begin, used: begin, written: 0 }
+    }
+
+    /// Memory for blocks, of which none is begun.
+    pub(crate) fn idle(bytes: &'static mut [u8]) -> PartsBlock {
+        let size = bytes.len();
+        PartsBlock { bytes, place: 0, begin: size, used: size, written: size }
     }
 
     /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream,
@@ -42,6 +54,7 @@ impl PartsBlock {
         self.bytes.fill(0);
         self.bytes[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
         self.place = place;
+        self.begin = BLOCK_HEADER_SIZE;
         self.used = BLOCK_HEADER_SIZE;
         self.written = 0;
     }
@@ -99,9 +112,80 @@ impl PartsBlock {
         self.written = self.used;
     }
 
+    /// Whether it holds something that the host does not have.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.written < self.used
+    }
+
+    /// Gives each part of events that the host does not have, or not for certain, until one is not
+    /// taken.
+    pub(crate) fn each_unwritten<E>(
+        &self,
+        mut take: impl FnMut(&BlockHeader, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut at = self.written.max(self.begin);
+        while at + BLOCK_HEADER_SIZE <= self.used {
+            let (head, rest) = self.bytes[at..].split_at(BLOCK_HEADER_SIZE);
+            let header: BlockHeader = bytemuck::pod_read_unaligned(head);
+            let size = header.payload_size();
+            if header.block_type == BlockType::Events as u8 {
+                take(&header, &rest[..size])?;
+            }
+            at = (at + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT);
+        }
+        Ok(())
+    }
+
+    /// Its memory, for another one.
+    pub(crate) fn into_bytes(self) -> &'static mut [u8] {
+        self.bytes
+    }
+
+    /// Its place in the stream.
+    pub(crate) fn place(&self) -> u64 {
+        self.place
+    }
+
     fn offset(&self) -> u64 {
         self.place * self.bytes.len() as u64
     }
+}
+
+/// The header of a part that holds no events.
+pub(crate) fn header(block_type: BlockType) -> BlockHeader {
+    let mut header = BlockHeader::native(block_type, memory::block_size_log2());
+    header.stream = identity::id();
+    header.set_sync(clock::sync());
+    header
+}
+
+/// The header of a piece of a registry (`.part.registry`).
+pub(crate) fn piece_header(index: u16, offset: usize, piece: &Piece) -> BlockHeader {
+    let mut header = header(BlockType::Registry);
+    header.registry = index.into();
+    header.first = (offset as u64).into();
+    header.sequence = (piece.whole as u64).into();
+    header.top = (piece.size as u32).into();
+    header
+}
+
+/// How much of a parts block (or the header block) is whole parts, one after the other from its
+/// beginning: all that was put so far, if it was copied while the next part was put.
+pub(crate) fn sound_size(bytes: &[u8], is_first: bool) -> usize {
+    let mut used = if is_first { STREAM_HEADER_SIZE } else { BLOCK_HEADER_SIZE };
+    while let Some((head, rest)) =
+        bytes.get(used..).and_then(|b| b.split_at_checked(BLOCK_HEADER_SIZE))
+    {
+        let header: BlockHeader = bytemuck::pod_read_unaligned(head);
+        let size = header.payload_size();
+        let payload =
+            rest.get(..size).filter(|_| header.magic == BLOCK_MAGIC && header.is_sealed());
+        if payload.is_none_or(|payload| header.checksum(payload) != header.crc.get()) {
+            break;
+        }
+        used = (used + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT).min(bytes.len());
+    }
+    used
 }
 
 #[cfg(test)]

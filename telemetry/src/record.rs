@@ -15,7 +15,7 @@ use crate::losses::{self, Cause};
 use crate::memory::{Claim, block_size};
 use crate::ring::Ring;
 use crate::sync::Entry;
-use crate::{clock, registration, thread};
+use crate::{clock, registration, service, thread};
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
 use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
@@ -120,6 +120,7 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring)
         return thread::put(slot, ring);
     }
     let entry = Entry::new();
+    service::start(&entry);
     record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
 }
 
@@ -134,7 +135,7 @@ struct Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         if !self.settled {
-            self.ring.counts.discard(Cause::Full, 1);
+            self.ring.discard(Cause::Full);
         }
         thread::put(self.slot, self.ring);
     }
@@ -175,16 +176,16 @@ fn record_and_put_back(
 }
 
 /// Records into a ring that is taken, going to its next block if need be.
-fn record_slowly(entry: &Entry, ring: &Ring, request: &Request, encode: Encode<'_>) {
+fn record_slowly(entry: &Entry, ring: &'static Ring, request: &Request, encode: Encode<'_>) {
     let size = request.size;
     if size > EVENT_SIZE_MAX || size > block_size() - BLOCK_HEADER_SIZE {
-        ring.counts.discard(Cause::Large, 1);
+        ring.discard(Cause::Large);
     } else if !(put_event(ring, request.code, size, encode)
         // The new block's base are these ticks, so that the event needs no base record there.
         || ring.advance(entry, clock::ticks(), thread::index())
             && put_event(ring, request.code, size, encode))
     {
-        ring.counts.discard(Cause::Full, 1);
+        ring.discard(Cause::Full);
     }
 }
 
@@ -299,7 +300,7 @@ mod tests {
         let header = ring.block().header();
         assert_eq!((header.sequence.get(), header.first.get()), (3, 3 * per_block));
         assert_eq!(header.count.get(), 5);
-        let losses = ring.losses(&entry);
+        let losses = ring.losses();
         assert_eq!((losses.requested, losses.recorded), (count, count));
         assert_eq!(losses.overwritten, 2 * per_block, "one block of history, one being filled");
         let newest_value = words(ring)[1];

@@ -9,13 +9,14 @@
 //! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in
 //! `design/format.md`.
 
+use crate::atomic::{AtomicUsize, Ordering};
 use crate::link::Link;
 use crate::losses::Counts;
-use crate::stream::{self, Standing};
+use crate::stream;
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
-use crate::{clock, config, control, flush, identity, intern, memory, report, sync, sys, thread};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use crate::{clock, config, control, crash, flush, fork, identity, memory, policy, report};
+use crate::{service, thread, traceback};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 
 /// Registries in a process, registry 0 included, at most.
@@ -76,6 +77,12 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Registered> {
     (0..COUNT.load(Ordering::Acquire)).filter_map(get)
 }
 
+/// Kinds that are output, of all registries.
+pub(crate) fn output_kind_count() -> usize {
+    let output = |control: &Control| control.output().load(Ordering::Relaxed);
+    all().skip(1).map(|each| each.slots_of(output(each.control)).count()).sum()
+}
+
 /// The registry and the kind that have a slot.
 pub(crate) fn owner(slot: usize) -> Option<(&'static Registered, u8)> {
     all().skip(1).find_map(|registered| {
@@ -114,23 +121,32 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
         return has_room;
     }
     // A nested entry may have interrupted a registration half done.
-    let Some(mut state) = (if entry.is_nested() { None } else { STATE.lock(entry) }) else {
+    if entry.is_nested() || !fork::arrange(entry) {
         return false;
-    };
+    }
+    let Some(mut state) = STATE.lock(entry) else { return false };
     if let Some(has_room) = has_room() {
         return has_room;
     }
     prepare(&mut state);
+    traceback::hook();
     let slot = find_place(&mut state, control);
     control::apply_environment(control);
+    policy::apply_environment(control, slot);
     bring_out(entry);
     control.slot().store(slot as u32, Ordering::Release);
+    drop(state);
+    service::start(entry);
     slot < SLOT_COUNT
 }
 
 /// Gives a registry its index and its slots. Where there is no room its events are counted by
 /// themselves, if there is memory for that.
 fn find_place(state: &mut Registrations, control: &'static Control) -> usize {
+    // A thread that was registering it when this process was forked got so far.
+    if let Some(found) = all().find(|found| core::ptr::eq(found.control, control)) {
+        return found.slot;
+    }
     let slot_count = control.registry.kinds.len();
     let slot = state.slot_next;
     if slot + slot_count <= SLOT_COUNT && add(control, slot, slot_count).is_some() {
@@ -151,22 +167,32 @@ fn find_place(state: &mut Registrations, control: &'static Control) -> usize {
 
 /// Once in the process, before anything else.
 fn prepare(state: &mut Guard<'_, Registrations>) {
-    if core::mem::replace(&mut state.prepared, true) {
+    if state.prepared {
         return;
     }
     clock::choose();
     identity::prepare();
-    config::apply_environment();
-    memory::fix_block_size();
+    if !memory::is_block_size_fixed() {
+        config::apply_environment();
+        memory::fix_block_size();
+    }
     thread::prepare();
     flush::expect_exit();
-    sys::at_fork_in_child(leave_parent);
+    crash::apply_environment();
+    traceback::prepare();
     // Registry 0 is recorded by the store alone: it needs no slots.
-    add(&eventdef::store::CONTROL, 0, 0);
+    if get(0).is_none() {
+        add(&eventdef::store::CONTROL, 0, 0);
+    }
+    // Last: where a fork comes before, by another thread, the child does it all again.
+    state.prepared = true;
 }
 
 /// Prepares without registering.
 pub(crate) fn prepare_only(entry: &Entry) -> bool {
+    if !fork::arrange(entry) {
+        return false;
+    }
     match STATE.lock(entry) {
         Some(mut state) => {
             prepare(&mut state);
@@ -210,27 +236,11 @@ fn bring_out(entry: &Entry) {
     }
 }
 
-/// Whether a thread has a lock of the runtime.
-fn is_busy() -> bool {
-    let in_ring = |slot| thread::each_ring(slot, |ring| ring.is_busy()).is_some();
-    STATE.is_busy()
-        || control::is_busy()
-        || (0..SLOT_COUNT).any(in_ring)
-        || intern::is_busy()
-        || stream::is_busy()
-}
-
-/// A forked child leaves the stream to its parent: nothing of it is output. Where there is none,
-/// and nobody was at work on it, the child may have one of its own. Runs in the child alone, before
-/// `fork` returns there.
-extern "C" fn leave_parent() {
-    if stream::standing() == Standing::None && !is_busy() {
-        identity::prepare();
-        return;
-    }
-    sync::wait_no_more();
-    stream::leave();
-    for registered in all() {
-        registered.control.output().store(0, Ordering::Relaxed);
-    }
+/// Puts right, in a forked child, what a thread that is not there may have left half done.
+pub(crate) fn restart() {
+    let (mut state, _) = STATE.take_over();
+    let ends = all().map(|registered| registered.slot + registered.slot_count);
+    // A registry without room has no slots, and begins beyond those of all others.
+    let end = ends.filter(|end| *end <= SLOT_COUNT).max();
+    state.slot_next = end.unwrap_or(SLOT_FIRST).max(SLOT_FIRST);
 }

@@ -6,8 +6,8 @@
 //!
 //! Design: `.sol.quiet` in `design/telemetry.md`: each thing is said once.
 
-use crate::plinth::{Operation, Plinth, PlinthError};
-use crate::sys;
+use crate::plinth::{BOUND_TEXT, FIND_TEXT, Operation, Plinth, PlinthError};
+use crate::{memory, sys};
 use core::fmt::{Arguments, Write};
 
 /// The longest line, in bytes; what is beyond is cut.
@@ -40,7 +40,7 @@ pub(crate) fn say(what: Arguments<'_>) {
 }
 
 /// Says what the host failed at.
-pub(crate) fn say_failure(error: &PlinthError, plinth: Option<&'static dyn Plinth>) {
+pub(crate) fn say_failure(error: &PlinthError, plinth: Option<&dyn Plinth>) {
     let name = Name(plinth);
     let mut text = [0; 128];
     let text = Text(sys::error_text(error.errno, &mut text));
@@ -48,19 +48,28 @@ pub(crate) fn say_failure(error: &PlinthError, plinth: Option<&'static dyn Plint
         Operation::Create => say(format_args!(
             "cannot create {name}: {text}; nothing is output, the program goes on"
         )),
+        Operation::Find => say(format_args!(
+            "cannot create {name}: {FIND_TEXT}; nothing is output, the program goes on"
+        )),
         Operation::Claim => say(format_args!(
             "{name} is in use by another process; nothing is output, the program goes on (%p in \
              MPS_TELEMETRY_FILENAME gives each process a log of its own)"
         )),
+        Operation::Bound => say(format_args!(
+            "cannot create {name}: {BOUND_TEXT}, which have {} bytes each; nothing is output, the \
+             program goes on",
+            memory::block_size()
+        )),
+        Operation::Refuse => {}
         Operation::Write => say(format_args!(
             "cannot write to {name}: {text}; what is not written is counted, the program goes on"
         )),
     }
 }
 
-struct Name(Option<&'static dyn Plinth>);
+struct Name<'a>(Option<&'a dyn Plinth>);
 
-impl core::fmt::Display for Name {
+impl core::fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.0 {
             Some(plinth) => plinth.describe(f),

@@ -12,19 +12,29 @@
 //! behind which lies `Custody`. Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`;
 //! `.write`, `.part.events` in `design/format.md`.
 
+use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::link::Link;
-use crate::losses::{Counts, Losses};
-use crate::memory::{Block, Blocks, Custody};
+use crate::losses::Counts;
+use crate::memory::{Block, Blocks, BlocksLink, Custody};
 use crate::outlet::{Outlet, Progress};
+use crate::policy::{self, Policy};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
-use crate::{clock, identity, intern, memory, writer};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::{clock, identity, intern, memory, region, sys, writer};
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
 
+mod fork;
+mod look;
+mod mapped;
+
 /// Blocks of a ring, at most.
 pub const BLOCK_COUNT_MAX: usize = 64;
+/// How long a thread waits for whoever uses its ring, to overwrite a block, in ns.
+const LOCK_WAIT_MAX: u64 = 200_000;
+/// The pause between two looks at a block that is waited for, in ns.
+const NAP: u64 = 20_000;
+
 /// Who a buffer is: the fields of its block headers that stay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
@@ -54,15 +64,22 @@ pub(crate) struct Ring {
     pub(crate) counts: Counts,
     pub(crate) control: &'static Control,
     identity: Identity,
-    blocks: Blocks,
+    /// R4: changes in a forked child alone, while this is the only thread.
+    blocks: BlocksLink,
+    /// Events that the parent recorded, in a forked child that is about to begin anew.
+    parents: AtomicU64,
     /// R3: done ≤ head + 1, and head < done + count. The owner alone moves `head`, the lock's
     ///     holder alone `done`.
     head: AtomicU64,
     done: AtomicU64,
     /// The index of the thread that has it; 0: it is free.
     owner: AtomicU32,
+    /// Where its newest block is, if not among `blocks`: in a mapped file.
+    place: mapped::Place,
     next: Link<Ring>,
     hand_over: Locked<HandOver>,
+    /// Events, by number, that a signal handler has brought out of it.
+    pub(crate) saved: AtomicU64,
 }
 
 impl Ring {
@@ -82,12 +99,15 @@ impl Ring {
             counts: Counts::new(),
             control,
             identity,
-            blocks,
+            blocks: BlocksLink::new(blocks),
+            parents: AtomicU64::new(0),
             head: AtomicU64::new(0),
             done: AtomicU64::new(0),
             owner: AtomicU32::new(thread),
+            place: mapped::Place::new(),
             next: Link::none(),
             hand_over: Locked::new(HandOver { custody: Custody::new(), progress, told: 0 }),
+            saved: AtomicU64::new(0),
         })?;
         ring.begin(0, 0, ticks, thread);
         Some(ring)
@@ -136,6 +156,12 @@ impl Ring {
         self.owner.store(0, Ordering::Release);
     }
 
+    /// Events recorded so far, for the owner.
+    fn recorded(&self) -> u64 {
+        let block = self.block();
+        block.header().first.get() + u64::from(block.state().1)
+    }
+
     /// Whether its kind is output.
     pub(crate) fn is_output(&self) -> bool {
         let mask = self.control.output().load(Ordering::Relaxed);
@@ -145,6 +171,11 @@ impl Ring {
     /// Begins a block (`.write.begin`, `.block.first`, `.block.base`). For the owner. Its base is
     /// `ticks`: those of the event to come.
     fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
+        self.begin_at(self.blocks.get(sequence), sequence, first, ticks, thread);
+    }
+
+    /// The same in a block that is given: its own, or one of a mapped file.
+    fn begin_at(&self, block: Block, sequence: u64, first: u64, ticks: u64, thread: u32) {
         let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
         header.registry = self.identity.registry.into();
         header.kind = self.identity.kind;
@@ -155,7 +186,7 @@ impl Ring {
         header.base = ticks.into();
         header.base_last = ticks.into();
         header.thread = thread.into();
-        let block = self.blocks.get(sequence);
+        self.counts.put(&mut header);
         block.begin(&header);
         self.base.store(ticks, Ordering::Relaxed);
         self.block.set(block);
@@ -164,12 +195,23 @@ impl Ring {
 
     /// Ends the block that is being filled and begins the next one. For the owner. False: there is
     /// no block to begin.
-    pub(crate) fn advance(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+    pub(crate) fn advance(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        if let Some(advanced) = self.advance_in_file(entry, ticks, thread) {
+            return advanced;
+        }
         let head = self.head.load(Ordering::Relaxed);
         let block = self.block();
-        block.put_sync(clock::sync());
-        if !(writer::is_on() && self.is_next_free(head)) {
-            self.make_way(entry, head);
+        let policy = policy::of(self.identity.registry, self.identity.kind);
+        // Of what the writer thread writes, that reads the clocks (`.block.sync`).
+        if !(writer::is_on() && self.is_output()) {
+            block.put_sync(clock::sync());
+        }
+        match policy {
+            Policy::Write if writer::is_on() && self.is_next_free(head) => {}
+            policy if policy != Policy::Write && self.is_output() => {
+                self.make_way_by_policy(entry, head, policy);
+            }
+            _ => self.make_way(entry, head),
         }
         if !self.is_next_free(head) {
             return false;
@@ -177,6 +219,7 @@ impl Ring {
         let header = block.header();
         let first = header.first.get() + u64::from(header.count.get());
         self.begin(head + 1, first, ticks, thread);
+        self.blocks.get(head + 2).prefetch();
         true
     }
 
@@ -187,14 +230,14 @@ impl Ring {
 
     /// Sends the blocks up to `head`, or with a writer thread as many as make room; where the kind
     /// is not output, gives up the oldest if need be.
-    fn make_way(&self, entry: &Entry, head: u64) {
-        // Somebody who flushes is not waited for while there is a block to go on with.
-        let hand_over = match self.is_next_free(head) {
-            true => self.hand_over.try_lock(),
-            false => self.hand_over.lock(entry),
-        };
+    fn make_way(&'static self, entry: &Entry, head: u64) {
+        // Somebody who flushes or writes is not waited for once there is a block to go on with.
+        let hand_over = self.hand_over.lock_while(entry, || !self.is_next_free(head));
         let Some(mut hand_over) = hand_over else { return };
-        if self.is_output() {
+        if region::is_open() && self.is_output() {
+            // It is so since `advance_in_file` looked: from the next block on it is there.
+            self.copy_all_to_file(entry, &mut hand_over);
+        } else if self.is_output() {
             let enough = || writer::is_on() && self.is_next_free(head);
             while !enough() && self.done.load(Ordering::Relaxed) <= head {
                 if !self.send_oldest(entry, &mut hand_over) {
@@ -202,11 +245,40 @@ impl Ring {
                 }
             }
         } else if !self.is_next_free(head) {
-            let oldest = self.done.load(Ordering::Relaxed);
-            let missing = hand_over.progress(self, oldest).missing_of(self.blocks.get(oldest));
-            self.counts.overwrite(u64::from(missing));
-            self.done.store(oldest + 1, Ordering::Release);
+            self.give_up_oldest(&mut hand_over);
         }
+    }
+
+    /// What another policy than [`Policy::Write`] does about a block to go on with.
+    fn make_way_by_policy(&self, entry: &Entry, head: u64, policy: Policy) {
+        let limit = match policy {
+            Policy::Wait(limit) if !entry.is_nested() => limit.as_nanos() as u64,
+            Policy::Overwrite => LOCK_WAIT_MAX,
+            _ => 0,
+        };
+        let begin = clock::monotonic();
+        while !self.is_next_free(head) {
+            if policy == Policy::Overwrite
+                && let Some(mut hand_over) = self.hand_over.try_lock()
+            {
+                if !self.is_next_free(head) {
+                    self.give_up_oldest(&mut hand_over);
+                }
+                return;
+            }
+            if entry.is_nested() || clock::monotonic().saturating_sub(begin) >= limit {
+                return;
+            }
+            sys::nap(NAP);
+        }
+    }
+
+    /// Gives up the oldest block that is held.
+    fn give_up_oldest(&self, hand_over: &mut HandOver) {
+        let oldest = self.done.load(Ordering::Relaxed);
+        let missing = hand_over.progress(self, oldest).missing_of(self.blocks.get(oldest));
+        self.counts.overwrite(u64::from(missing));
+        self.done.store(oldest + 1, Ordering::Release);
     }
 
     /// Sends the oldest block that is held. False: it must wait.
@@ -215,6 +287,10 @@ impl Ring {
         let mut progress = *hand_over.progress(self, oldest);
         let outlet = self.outlet(entry, &hand_over.custody);
         let told = self.counts.sum();
+        if progress.missing_of(self.blocks.get(oldest)) != 0 {
+            // Before the store's news, which go where there is a stream.
+            let _ = stream::ensure(entry);
+        }
         intern::bring_news(entry);
         if !outlet.send(self.blocks.get(oldest), &mut progress) {
             return false;
@@ -234,7 +310,7 @@ impl Ring {
     pub(crate) fn send_waiting(&self, entry: &Entry) -> bool {
         let waits = || self.done.load(Ordering::Acquire) < self.head.load(Ordering::Acquire);
         let mut sent = false;
-        while waits() && self.is_output() {
+        while !region::is_open() && waits() && self.is_output() {
             let Some(mut hand_over) = self.hand_over.lock(entry) else { break };
             if !(waits() && self.send_oldest(entry, &mut hand_over)) {
                 break;
@@ -246,12 +322,28 @@ impl Ring {
 
     /// Sends all that was published, if the kind is output: blocks that wait, then what is new in
     /// the last one.
-    pub(crate) fn flush(&self, entry: &Entry) {
-        if !self.is_output() || stream::ensure(entry) != Some(Standing::Open) {
+    pub(crate) fn flush(&'static self, entry: &Entry) {
+        if !self.is_output() {
+            return;
+        }
+        if self.flush_to_file(entry) {
             return;
         }
         let Some(mut hand_over) = self.hand_over.lock(entry) else { return };
         let head = self.head.load(Ordering::Acquire);
+        // A stream begins with something to go out: a forked child that has nothing makes no file.
+        let is_idle = self.done.load(Ordering::Relaxed) >= head
+            && self.counts.sum() == hand_over.told
+            && hand_over.progress(self, head).missing_of(self.blocks.get(head)) == 0;
+        if is_idle || stream::ensure(entry) != Some(Standing::Open) {
+            return;
+        }
+        // The stream that has just begun may be a mapped file.
+        if region::is_open() {
+            drop(hand_over);
+            self.flush_to_file(entry);
+            return;
+        }
         while self.done.load(Ordering::Relaxed) < head {
             if !self.send_oldest(entry, &mut hand_over) {
                 return;
@@ -274,24 +366,9 @@ impl Ring {
         }
     }
 
-    /// Whether somebody has its lock.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.hand_over.is_busy()
-    }
-
     /// Waits for whoever is writing its blocks.
     pub(crate) fn wait(&self, entry: &Entry) {
         drop(self.hand_over.lock(entry));
-    }
-
-    /// Its counts.
-    pub(crate) fn losses(&self, entry: &Entry) -> Losses {
-        // The lock keeps the block from beginning anew while it is looked at; without it the count
-        // may be a block off.
-        let _hand_over = self.hand_over.lock(entry);
-        let block = self.blocks.get(self.head.load(Ordering::Acquire));
-        let (header, (_, count)) = (block.header(), block.state());
-        Losses::of(header.first.get() + u64::from(count), &self.counts)
     }
 }
 

@@ -2,7 +2,7 @@
 //! out.
 //!
 //! ```text
-//!  ring ── full block ─▶ place: one atomic addition ─▶ plinth    no lock: side by side
+//!  ring ── full block ─▶ gate, place (volume.rs) ──▶ plinth      no lock: side by side
 //!  flush ─ few events ─▶ parts block, under a lock ─ end of flush ─▶ plinth
 //! ```
 //!
@@ -10,95 +10,56 @@
 //! output is switched on. Design: `.sol.stream` in `design/telemetry.md`; sections 2 and 4 of
 //! `design/format.md`.
 
+use crate::atomic::{AtomicBool, AtomicU8, Ordering};
+use crate::crash::Crossing;
 use crate::parts::PartsBlock;
-use crate::plinth::{FilePlinth, Operation, Plinth, PlinthError};
-use crate::sync::{Entry, Guard, Locked};
-use crate::{clock, control, flush, identity, memory, registration, report, writer};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use eventdef::Registry;
-use eventlog::format::{
-    BLOCK_HEADER_SIZE, BlockHeader, BlockType, encode_registry, encoded_registry_size,
+use crate::plinth::{Operation, Plinth, PlinthError};
+use crate::state::{
+    State, bring_registries, is_registry_written, make_room, put, put_end, write_parts,
 };
-use std::sync::OnceLock;
+use crate::sync::{Entry, Guard, Locked};
+use crate::{account, crash, flush, fork, host, identity, memory, pending, region, report};
+use crate::{signal, volume, writer};
+use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
-/// A piece of a registry smaller than this, in bytes, goes to the next parts block.
-const PIECE_SIZE_MIN: usize = 64;
+mod anew;
+mod to;
+
+pub(crate) use anew::{leave, restart};
+pub(crate) use to::plinth;
+pub use to::set_plinth;
 
 /// How the stream stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub enum Standing {
     /// There is none yet.
     None = 0,
     /// It takes blocks.
     Open = 1,
     /// The host could not create it: what goes out is counted as lost.
     Failed = 2,
-    /// This is a forked child, which leaves its parent's stream alone.
+    /// This is a forked child, which leaves its parent's stream alone: until it begins anew, or for
+    /// ever.
     Left = 3,
 }
 
-struct State {
-    parts: Option<PartsBlock>,
-    /// Parts blocks so far.
-    parts_count: u64,
-    /// Registries that were put into parts: those with lower indexes; and how much of the next one.
-    registry_count: usize,
-    registry_offset: usize,
-    /// A block's worth of bytes to copy into.
-    copy: Option<&'static mut [u8]>,
-}
-
-static STATE: Locked<State> = Locked::new(State {
-    parts: None,
-    parts_count: 0,
-    registry_count: 0,
-    registry_offset: 0,
-    copy: None,
-});
-/// Registries that the host has: those with lower indexes.
-static REGISTRY_COUNT: AtomicUsize = AtomicUsize::new(0);
+static STATE: Locked<State> = Locked::new(State::new());
 static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
-/// The number of the next block: its place (`.stream.blocks`); block 0 is the header's
-/// (`.stream.first`).
-static PLACE: AtomicU64 = AtomicU64::new(1);
-static PLINTH: OnceLock<&'static dyn Plinth> = OnceLock::new();
+/// How the stream of a forked child stands when that begins anew.
+static STANDING_ANEW: AtomicU8 = AtomicU8::new(Standing::None as u8);
 static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
-
-/// Says where the stream goes, instead of to a file. Before there is a stream; false if there is
-/// one, or a plinth.
-pub fn set_plinth(plinth: impl Plinth + 'static) -> bool {
-    if standing() != Standing::None {
-        return false;
-    }
-    let mut is_mine = false;
-    // Not called where there is one: this one is dropped then, not leaked.
-    PLINTH.get_or_init(|| {
-        is_mine = true;
-        Box::leak(Box::new(plinth))
-    });
-    is_mine
-}
 
 /// How the stream stands.
 pub(crate) fn standing() -> Standing {
-    match STANDING.load(Ordering::Acquire) {
+    standing_of(&STANDING)
+}
+
+fn standing_of(standing: &AtomicU8) -> Standing {
+    match standing.load(Ordering::Acquire) {
         1 => Standing::Open,
         2 => Standing::Failed,
         3 => Standing::Left,
         _ => Standing::None,
-    }
-}
-
-/// Whether somebody has its lock.
-pub(crate) fn is_busy() -> bool {
-    STATE.is_busy()
-}
-
-/// Leaves the stream to the parent process.
-pub(crate) fn leave() {
-    STANDING.store(Standing::Left as u8, Ordering::Release);
-    if let Some(plinth) = PLINTH.get() {
-        plinth.leave();
     }
 }
 
@@ -116,6 +77,9 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
             let (old, new) = (Standing::None as u8, standing as u8);
             let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
             if standing == Standing::Open {
+                flush::expect_exit_of_stream();
+            }
+            if standing == Standing::Open && !region::is_there() {
                 writer::start();
             }
         }
@@ -136,32 +100,81 @@ fn create(state: &mut State) -> Standing {
 
 fn try_create(state: &mut State) -> Result<(), PlinthError> {
     let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
-    let bytes = memory::map_bytes(memory::block_size()).ok_or(no_memory)?;
-    state.copy = Some(memory::map_bytes(memory::block_size()).ok_or(no_memory)?);
-    let plinth = match PLINTH.get() {
-        Some(plinth) => *plinth,
+    let map = || memory::map_bytes(memory::block_size()).ok_or(no_memory);
+    let bytes = state.spare.take().map_or_else(map, Ok)?;
+    if state.copy.is_none() {
+        state.copy = Some(map()?);
+    }
+    let plinth = match plinth() {
+        Some(plinth) => plinth,
         None => {
-            let file: &'static FilePlinth =
-                control::file_plinth().and_then(memory::place).ok_or(no_memory)?;
-            *PLINTH.get_or_init(|| file)
+            let plinth = match host::of_environment() {
+                Ok(plinth) => plinth.ok_or(no_memory)?,
+                Err(host::Refused) => {
+                    return Err(PlinthError { operation: Operation::Refuse, errno: libc::EINVAL });
+                }
+            };
+            to::keep(plinth).ok_or(no_memory)?
         }
     };
     plinth.create(memory::block_size())?;
-    state.parts = Some(PartsBlock::begin_stream(bytes, &identity::header()));
+    pending::begin(bytes);
+    let header = identity::header();
+    state.start = header.start.get();
+    state.parts = Some(PartsBlock::begin_stream(bytes, &header));
+    pending::set(0);
     // The header block goes first, as soon as there is something to go (a host that only appends).
-    bring_registries(state, plinth)
+    match bring_registries(state, plinth) {
+        // A receiver that is not there, or not yet, may come: it is asked again (`.sol.outage`).
+        Err(error) if !plinth.can_rewrite() => tell(&error),
+        result => result?,
+    }
+    Ok(())
 }
 
-/// The place of another block.
-pub(crate) fn take_place() -> u64 {
-    PLACE.fetch_add(1, Ordering::Relaxed)
+/// The plinth, while the stream takes blocks.
+pub(crate) fn open_plinth() -> Option<&'static dyn Plinth> {
+    // A child of which nobody was told writes nothing into its parent's log either.
+    plinth().filter(|_| standing() == Standing::Open && !fork::is_unnoticed())
 }
 
-/// Writes a whole block at its place, where nothing was before (`.write.torn`), or the same that
-/// failed. False if the host did not take it (`.write.fail`): the place is a hole (`.stream.hole`).
-pub(crate) fn write_block(place: u64, bytes: &[u8]) -> bool {
-    let Some(plinth) = PLINTH.get().filter(|_| standing() == Standing::Open) else { return false };
-    plinth.write_block(place * memory::block_size() as u64, bytes).inspect_err(tell).is_ok()
+/// Writes a whole block at a place; false if the host did not take it.
+pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
+    let result = plinth.write_block(place * memory::block_size() as u64, bytes);
+    let written = result.inspect_err(tell).is_ok();
+    if written {
+        account::add_block();
+        if !plinth.can_rewrite() {
+            volume::add_appended();
+        }
+    }
+    written
+}
+
+/// Goes on in another volume, unless somebody did that meanwhile. False: there is none.
+pub(crate) fn change_volume(entry: &Entry) -> bool {
+    let Some(plinth) = open_plinth() else { return false };
+    let Some(mut state) = STATE.lock(entry) else { return false };
+    state.is_forced = false;
+    !volume::is_full_with(plinth, 1) || volume::change(&mut state, plinth).inspect_err(tell).is_ok()
+}
+
+/// Where the stream goes, for a signal handler; `None` where nothing can go there.
+pub(crate) fn plinth_in_signal() -> Option<&'static dyn Plinth> {
+    // The signal came while this thread wrote the first block: the plinth has begun the stream.
+    let is_begun = signal::is_crossing() && pending::has_begun();
+    if standing() == Standing::None && is_begun {
+        return plinth();
+    }
+    if standing() == Standing::None && flush::is_something_output() {
+        // What holds the lock may be what the signal interrupted: it is not waited for long.
+        let mut state = STATE.lock_waiting()?;
+        if standing() == Standing::None {
+            let standing = create(&mut state);
+            STANDING.store(standing as u8, Ordering::Release);
+        }
+    }
+    open_plinth()
 }
 
 /// Sees to it that the host has a registry, before whole blocks of its events
@@ -172,10 +185,6 @@ pub(crate) fn has_registry(entry: &Entry, index: u16) -> bool {
             parts.bring_registries();
             is_registry_written(index)
         })
-}
-
-fn is_registry_written(index: u16) -> bool {
-    usize::from(index) < REGISTRY_COUNT.load(Ordering::Acquire)
 }
 
 /// The stream, for what is smaller than a block; `None` if it is in use by what this entry
@@ -191,11 +200,13 @@ pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
     if entry.is_nested() {
         return None;
     }
-    let plinth = *PLINTH.get().filter(|_| standing() == Standing::Open)?;
-    let state = STATE.lock(entry)?;
+    let plinth = open_plinth()?;
+    let mut state = STATE.lock(entry)?;
     if flush::is_exit_elsewhere() {
         return None;
     }
+    // A plinth that panicked may have left it so.
+    state.is_forced = false;
     Some(Parts { state, plinth })
 }
 
@@ -213,11 +224,14 @@ impl Parts<'_> {
         header: BlockHeader,
         fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
     ) -> bool {
-        if usize::from(header.registry.get()) >= self.state.registry_count {
+        if !self.state.has_registry(header.registry.get()) {
             self.bring_registries();
         }
-        usize::from(header.registry.get()) < self.state.registry_count
-            && push(&mut self.state, self.plinth, header, fill).inspect_err(tell).is_ok()
+        let made = make_room(&mut self.state, self.plinth, header.payload_size());
+        // The volume may have changed for it.
+        made.inspect_err(tell).is_ok()
+            && self.state.has_registry(header.registry.get())
+            && put(&mut self.state, header, fill).inspect_err(tell).is_ok()
     }
 
     /// Writes a copy of a block that is still being filled. `fill` puts what is at [last, top), and
@@ -227,6 +241,7 @@ impl Parts<'_> {
         mut header: BlockHeader,
         fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
     ) -> bool {
+        let Some(place) = self.take_place() else { return false };
         if !is_registry_written(header.registry.get()) {
             self.bring_registries();
         }
@@ -239,7 +254,17 @@ impl Parts<'_> {
         fill(&mut header, &mut copy[last..top]);
         header.seal(&copy[last..top]);
         copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
-        write_block(take_place(), copy)
+        let crossing = Crossing::begin();
+        crossing.carry(place * memory::block_size() as u64, copy);
+        write_at(self.plinth, place, copy)
+    }
+
+    /// The place of a block that is not of parts, in this volume or the next.
+    fn take_place(&mut self) -> Option<u64> {
+        volume::take_place(self.plinth, false).or_else(|| {
+            volume::change(&mut self.state, self.plinth).inspect_err(tell).ok()?;
+            volume::take_place(self.plinth, true)
+        })
     }
 
     /// Writes the registries that the stream does not have yet (`.part.registry-before`). What the
@@ -250,7 +275,17 @@ impl Parts<'_> {
 
     /// Writes what parts the host does not have yet; false if it did not take them.
     pub(crate) fn deliver(&mut self) -> bool {
+        self.renew();
         write_parts(&mut self.state, self.plinth).inspect_err(tell).is_ok()
+    }
+
+    /// Goes on in another volume where the plinth asks for one although this one has room: it lost
+    /// whoever took it.
+    fn renew(&mut self) {
+        let size = volume::block_count() * memory::block_size() as u64;
+        if self.plinth.wants_volume(size) {
+            let _ = volume::change(&mut self.state, self.plinth).inspect_err(tell);
+        }
     }
 
     /// The same, and has the host hand on what it holds back.
@@ -261,157 +296,32 @@ impl Parts<'_> {
 
     /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block.
     pub(crate) fn finish(&mut self) {
-        let _ = self.try_finish().inspect_err(tell);
+        self.renew();
+        let before = core::mem::replace(&mut self.state.is_forced, true);
+        let _ = put_end(&mut self.state, self.plinth, 0).inspect_err(tell);
+        self.state.is_forced = before;
         self.plinth.flush();
         self.plinth.finish();
     }
+}
 
-    fn try_finish(&mut self) -> Result<(), PlinthError> {
-        push(&mut self.state, self.plinth, part_header(BlockType::End), |header, _| {
-            // Now, for the mark may have begun a block of its own.
-            header.sequence = PLACE.load(Ordering::Relaxed).into();
-        })?;
-        if self.plinth.can_rewrite() {
-            pad_parts(&mut self.state, self.plinth)
-        } else {
-            write_parts(&mut self.state, self.plinth)
-        }
+/// Whether the mapped file was taken away, which is said.
+pub(crate) fn is_file_lost() -> bool {
+    let is_lost = crate::plinth::is_removed();
+    if is_lost {
+        tell(&PlinthError { operation: Operation::Write, errno: libc::ENOENT });
     }
+    is_lost
 }
 
-/// The header of a part that holds no events.
-fn part_header(block_type: BlockType) -> BlockHeader {
-    let mut header = BlockHeader::native(block_type, memory::block_size_log2());
-    header.stream = identity::id();
-    header.set_sync(clock::sync());
-    header
-}
-
-fn push(
-    state: &mut State,
-    plinth: &dyn Plinth,
-    header: BlockHeader,
-    fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
-) -> Result<(), PlinthError> {
-    make_room(state, plinth, header.payload_size())?;
-    let put = state.parts.as_mut().is_some_and(|parts| parts.push(header, fill));
-    if put { Ok(()) } else { Err(PlinthError { operation: Operation::Write, errno: libc::EFBIG }) }
-}
-
-/// Sees to it that a part with such a payload fits: writes the parts block and begins another one.
-/// A block that the host does not take stays, with its place, until the host does: nothing that was
-/// put is lost, and what is to be put is refused.
-fn make_room(state: &mut State, plinth: &dyn Plinth, size: usize) -> Result<(), PlinthError> {
-    if state.parts.as_ref().and_then(PartsBlock::room).is_some_and(|room| room >= size) {
-        return Ok(());
+/// Notes what failed, and says it once for the process: its own stream, not one that a fork has it
+/// leave.
+pub(crate) fn tell(error: &PlinthError) {
+    account::note(error);
+    if crash::is_here() {
+        return crash::tell_failure();
     }
-    write_parts(state, plinth)?;
-    if let Some(parts) = state.parts.as_mut() {
-        parts.begin(take_place(), state.parts_count, identity::id());
-        state.parts_count += 1;
-    }
-    Ok(())
-}
-
-/// Writes what the host does not have of the parts block, which leaves the last block of the stream
-/// short (`.stream.tail`): at its place (`.stream.grow`), or, where
-/// the host can only append, padded, and the next parts go into another block.
-fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
-    let Some(parts) = state.parts.as_mut() else { return Ok(()) };
-    if !parts.unwritten().1.is_empty() {
-        if plinth.can_rewrite() {
-            let (offset, bytes) = parts.unwritten();
-            plinth.write_block(offset, bytes)?;
-            parts.mark_written();
-        } else {
-            let (offset, bytes) = parts.unwritten_padded();
-            plinth.write_block(offset, bytes)?;
-            parts.close();
-        }
-    }
-    REGISTRY_COUNT.store(state.registry_count, Ordering::Release);
-    Ok(())
-}
-
-/// Writes the parts block to its end. Further parts may still come over the zeros.
-fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
-    let Some(parts) = state.parts.as_mut() else { return Ok(()) };
-    let (offset, bytes) = parts.unwritten_padded();
-    plinth.write_block(offset, bytes)?;
-    parts.mark_written();
-    Ok(())
-}
-
-/// Writes the registries that the stream lacks, as parts, in pieces (`.part.registry`). After a
-/// failure it goes on where it stopped.
-fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
-    while let Some(registered) = registration::get(state.registry_count) {
-        let control = registered.control;
-        let masks = [control.recorded(), control.output()].map(|mask| mask.load(Ordering::Relaxed));
-        let size = encoded_registry_size(control.registry);
-        while state.registry_offset < size {
-            let offset = state.registry_offset;
-            let room = state.parts.as_ref().and_then(PartsBlock::room).unwrap_or(0);
-            let piece = if room < PIECE_SIZE_MIN.min(size - offset) {
-                PartsBlock::payload_size_max(memory::block_size())
-            } else {
-                room
-            };
-            let piece = piece.min(size - offset);
-            let mut header = part_header(BlockType::Registry);
-            header.registry = registered.index.into();
-            header.first = (offset as u64).into();
-            header.sequence = (size as u64).into();
-            header.top = (piece as u32).into();
-            push(state, plinth, header, |_, out| {
-                encode_piece(control.registry, masks, offset, out);
-            })?;
-            state.registry_offset += piece;
-        }
-        state.registry_count += 1;
-        state.registry_offset = 0;
-    }
-    write_parts(state, plinth)
-}
-
-/// The bytes of a registry's encoding from `offset` on.
-fn encode_piece(registry: &Registry, [recorded, output]: [u64; 2], offset: usize, out: &mut [u8]) {
-    let mut at = 0;
-    encode_registry(registry, recorded, output, &mut |bytes| {
-        let (from, to) = (at.max(offset), (at + bytes.len()).min(offset + out.len()));
-        if from < to {
-            out[from - offset..to - offset].copy_from_slice(&bytes[from - at..to - at]);
-        }
-        at += bytes.len();
-    });
-}
-
-/// Says once for the process what failed.
-fn tell(error: &PlinthError) {
-    if !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-        report::say_failure(error, PLINTH.get().copied());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `.part.registry`
-    #[test]
-    fn the_pieces_of_a_registry_make_up_its_encoding() {
-        let registry = &eventdef::store::REGISTRY;
-        let mut whole = Vec::new();
-        encode_registry(registry, 5, 6, &mut |bytes| whole.extend_from_slice(bytes));
-        assert_eq!(whole.len(), encoded_registry_size(registry));
-        for piece_size in [1, 7, 64, whole.len()] {
-            let mut offset = 0;
-            while offset < whole.len() {
-                let mut piece = vec![0; piece_size.min(whole.len() - offset)];
-                encode_piece(registry, [5, 6], offset, &mut piece);
-                assert_eq!(piece, whole[offset..offset + piece.len()]);
-                offset += piece.len();
-            }
-        }
+    if standing() != Standing::Left && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
+        report::say_failure(error, plinth());
     }
 }

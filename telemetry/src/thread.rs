@@ -10,14 +10,19 @@
 //! the end of the thread is learned from a POSIX key. Design: `.sol.thread`, `.sol.nested` in
 //! `design/telemetry.md`.
 
+use crate::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use crate::link::{Link, OwnLink};
 use crate::losses::{self, Cause};
 use crate::ring::{Identity, Ring};
-use crate::sync::Entry;
+use crate::stack::SpareStack;
+use crate::sync::{Entry, without_unwinding};
 use crate::sys::{self, ThreadEnd};
-use crate::{clock, config, flush, intern, memory, registration, writer};
+use crate::{clock, config, crash, flush, intern, memory, region, registration, writer};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+
+mod fork;
+
+pub(crate) use fork::{leave_file, leave_parent, restart};
 
 /// Slots for rings in each thread: one for each registry and kind. A power of two.
 pub const SLOT_COUNT: usize = 512;
@@ -51,8 +56,11 @@ thread_local! {
 pub(crate) struct Thread {
     /// Its rings, by slot.
     rings: &'static [Link<Ring>; SLOT_COUNT],
-    /// Whether a thread has it.
-    used: AtomicBool,
+    /// T2: the operating system's number of the thread that has it; 0: none has. Whoever changes it
+    ///     from 0, or from the number of a thread that is gone, to its own has it.
+    user: AtomicUsize,
+    /// Where its signal handlers may run.
+    stack: SpareStack,
     next: Link<Thread>,
 }
 
@@ -65,6 +73,12 @@ static THREAD_INDEX: AtomicU32 = AtomicU32::new(1);
 /// Buffer 0 is the store's.
 static BUFFER: AtomicU32 = AtomicU32::new(1);
 static END: ThreadEnd = ThreadEnd::new();
+/// The process whose numbers of threads these are.
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+/// Where the next search for threads that are gone begins.
+static SEARCH: Link<Thread> = Link::none();
+/// Threads that a search looks at, at most.
+const SEARCH_COUNT_MAX: usize = 16;
 
 /// Counts an entry of this thread; true if it was in one already.
 pub(crate) fn deepen() -> bool {
@@ -110,7 +124,19 @@ pub(crate) fn put(slot: usize, ring: &'static Ring) {
 
 /// Arranges to be told of the ends of threads. Once in the process.
 pub(crate) fn prepare() {
+    PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
     END.arrange(end);
+}
+
+/// Threads that recorded so far.
+pub(crate) fn count() -> u32 {
+    THREAD_INDEX.load(Ordering::Relaxed) - 1
+}
+
+/// A number that no other thread has at the same time, never 0, and that a forked child keeps: the
+/// place of what is thread-local.
+pub(crate) fn place() -> usize {
+    LOCAL.with(|local| core::ptr::from_ref(local).addr())
 }
 
 /// The index of this thread in the stream; 0 if it has none yet.
@@ -137,14 +163,18 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> 
         },
     };
     if let Some(ring) = thread.rings[slot].get() {
-        ring.counts.discard(Cause::Nested, 1);
+        ring.discard(Cause::Nested);
         return None;
     }
     if entry.is_nested() {
         losses::discard_unhoused(slot, Cause::Nested, 1);
         return None;
     }
-    let ring = adopt(entry, slot).or_else(|| make(slot));
+    let ring = match adopt(entry, slot) {
+        Adopted::Ring(ring) => Some(ring),
+        Adopted::None => make(entry, slot),
+        Adopted::Refused => None,
+    };
     match ring {
         Some(ring) => thread.rings[slot].set(Some(ring)),
         None => losses::discard_unhoused(slot, Cause::Full, 1),
@@ -160,9 +190,16 @@ pub(crate) fn make_known(entry: &Entry) {
     }
 }
 
+/// Sees to it that this thread's signal handlers have a stack, if it is known.
+pub(crate) fn equip() {
+    if let Some(thread) = LOCAL.with(|local| local.thread.get()) {
+        crash::equip(&thread.stack);
+    }
+}
+
 /// Makes this thread known.
 fn enrol(entry: &Entry) -> Option<&'static Thread> {
-    let thread = reuse().or_else(make_thread)?;
+    let thread = reuse().or_else(|| succeed(entry)).or_else(make_thread)?;
     let new = LOCAL.with(|local| {
         local.thread.set(Some(thread));
         let new = local.index.load(Ordering::Relaxed) == 0;
@@ -172,6 +209,7 @@ fn enrol(entry: &Entry) -> Option<&'static Thread> {
         new
     });
     END.expect();
+    crash::equip(&thread.stack);
     flush::expect_exit_again();
     if new {
         let mut name = [0; 64];
@@ -184,7 +222,7 @@ fn enrol(entry: &Entry) -> Option<&'static Thread> {
 fn reuse() -> Option<&'static Thread> {
     let mut thread = THREADS.get();
     while let Some(found) = thread {
-        if !found.used.load(Ordering::Relaxed) && !found.used.swap(true, Ordering::Acquire) {
+        if found.user.load(Ordering::Relaxed) == 0 && found.pass_on(0) {
             return Some(found);
         }
         thread = found.next.get();
@@ -192,10 +230,38 @@ fn reuse() -> Option<&'static Thread> {
     None
 }
 
+/// What a thread has that is gone without a word: it recorded in the last round of destructors of
+/// its end, or left by a system call. Looked for where there is none that is free, and so seldom.
+fn succeed(entry: &Entry) -> Option<&'static Thread> {
+    // In a forked child the numbers are those of the parent's threads.
+    if PROCESS.load(Ordering::Relaxed) != sys::process_ids().0 {
+        return None;
+    }
+    for _ in 0..SEARCH_COUNT_MAX {
+        let thread = SEARCH.get().or_else(|| THREADS.get())?;
+        SEARCH.set(thread.next.get());
+        let user = thread.user.load(Ordering::Acquire);
+        if user != 0 && !sys::is_thread(user) && thread.pass_on(user) {
+            give_up_rings(entry, thread);
+            return Some(thread);
+        }
+    }
+    None
+}
+
+impl Thread {
+    /// Makes it this thread's, if `user` still has it.
+    fn pass_on(&self, user: usize) -> bool {
+        let me = sys::thread_number();
+        self.user.compare_exchange(user, me, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
+
 fn make_thread() -> Option<&'static Thread> {
     let thread = memory::place_with(|rings: &'static mut [Link<Ring>; SLOT_COUNT]| Thread {
         rings,
-        used: AtomicBool::new(true),
+        user: AtomicUsize::new(sys::thread_number()),
+        stack: SpareStack::none(),
         next: Link::none(),
     })?;
     push(&THREADS, &thread.next, thread);
@@ -213,18 +279,27 @@ fn push<T: Sync>(first: &Link<T>, next: &Link<T>, new: &'static T) {
     }
 }
 
+/// What became of the wish for a ring that a thread left.
+enum Adopted {
+    Ring(&'static Ring),
+    /// There is none.
+    None,
+    /// There is one, but no block of the mapped file for it; another ring would have none either.
+    Refused,
+}
+
 /// A ring that a thread left, with a new block begun.
-fn adopt(entry: &Entry, slot: usize) -> Option<&'static Ring> {
+fn adopt(entry: &Entry, slot: usize) -> Adopted {
     if FREE[slot].load(Ordering::Relaxed) == 0 {
-        return None;
+        return Adopted::None;
     }
-    let ring = each_ring(slot, |ring| ring.adopt(index()))?;
+    let Some(ring) = each_ring(slot, |ring| ring.adopt(index())) else { return Adopted::None };
     FREE[slot].fetch_sub(1, Ordering::Relaxed);
     if ring.advance(entry, clock::ticks(), index()) {
-        return Some(ring);
+        return Adopted::Ring(ring);
     }
     free(slot, ring);
-    None
+    if region::is_open() { Adopted::Refused } else { Adopted::None }
 }
 
 fn free(slot: usize, ring: &Ring) {
@@ -232,14 +307,18 @@ fn free(slot: usize, ring: &Ring) {
     FREE[slot].fetch_add(1, Ordering::Relaxed);
 }
 
-fn make(slot: usize) -> Option<&'static Ring> {
+fn make(entry: &Entry, slot: usize) -> Option<&'static Ring> {
     let (registered, kind) = registration::owner(slot)?;
     let buffer = BUFFER.fetch_add(1, Ordering::Relaxed);
     let identity = Identity { registry: registered.index, kind, buffer };
     let block_count = config::block_count(writer::is_on());
     let ring = Ring::create(registered.control, identity, index(), block_count, clock::ticks())?;
     push(&RINGS[slot], ring.next(), ring);
-    Some(ring)
+    if ring.begin_in_file(entry, clock::ticks(), index()) {
+        return Some(ring);
+    }
+    free(slot, ring);
+    None
 }
 
 /// The first ring of a slot, of whatever thread, for which `wanted` says true.
@@ -259,22 +338,29 @@ pub(crate) fn each_ring(
 
 /// The end of this thread.
 extern "C" fn end(_: *mut c_void) {
-    leave(&Entry::new());
+    without_unwinding(|| leave(&Entry::new()));
 }
 
 /// What this thread recorded goes out, and its rings are free for others. If it records again (in a
 /// later destructor, or a function called at exit), it is made known anew, with the same index.
 pub(crate) fn leave(entry: &Entry) {
     let Some(thread) = LOCAL.with(|local| local.thread.get()) else { return };
-    for (slot, link) in thread.rings.iter().enumerate().skip(SLOT_FIRST) {
-        let Some(ring) = link.get() else { continue };
-        LOCAL.with(|local| local.slots[slot].set(None));
-        ring.flush(entry);
-        link.set(None);
-        free(slot, ring);
-    }
+    LOCAL.with(|local| local.slots.iter().for_each(|slot| slot.set(None)));
+    give_up_rings(entry, thread);
     LOCAL.with(|local| local.thread.set(None));
-    thread.used.store(false, Ordering::Release);
+    thread.stack.take_away();
+    thread.user.store(0, Ordering::Release);
     intern::flush(entry);
     flush::write_parts(entry);
+}
+
+/// What is in the rings goes out, and they are free. They are in no slot.
+fn give_up_rings(entry: &Entry, thread: &Thread) {
+    for (slot, link) in thread.rings.iter().enumerate().skip(SLOT_FIRST) {
+        let Some(ring) = link.get() else { continue };
+        ring.flush(entry);
+        link.set(None);
+        ring.release_block(entry);
+        free(slot, ring);
+    }
 }

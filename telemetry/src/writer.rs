@@ -5,11 +5,13 @@
 //! ```
 //!
 //! It stays awake while there is work, then sleeps for longer and longer, up to a limit. A ring
-//! that fills up meanwhile is written by its own thread: nothing is lost. Design: `.sol.writer` in
+//! that fills up meanwhile is written by its own thread: nothing is lost. It also serves tools that
+//! control the program (service.rs). Design: `.sol.writer`, `.control.tool` in
 //! `design/telemetry.md`.
 
+use crate::service::Service;
 use crate::stream::{self, Standing};
-use crate::sync::Entry;
+use crate::sync::{Entry, without_unwinding};
 use crate::thread::{self, SLOT_COUNT};
 use crate::{registration, sys};
 use core::ffi::c_void;
@@ -21,6 +23,10 @@ const IDLE_COUNT_MAX: u32 = 50;
 const NAP_MIN: u64 = 20_000;
 /// The longest sleep, in ns.
 const NAP_MAX: u64 = 200_000;
+/// The same while no stream takes blocks, and all that may come is a request from outside.
+const NAP_WITHOUT_STREAM: u64 = 10_000_000;
+/// While there is work, requests from outside are looked for once in so many rounds.
+const ROUNDS_PER_TURN: u64 = 64;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
 /// 0 not started, 1 running, 2 could not be started.
@@ -34,6 +40,16 @@ pub(crate) fn want(wanted: bool) {
 /// Whether full blocks are left to the writer thread.
 pub(crate) fn is_on() -> bool {
     STATE.load(Ordering::Relaxed) == 1 && stream::standing() != Standing::Left
+}
+
+/// Whether it is there.
+pub(crate) fn is_running() -> bool {
+    STATE.load(Ordering::Relaxed) == 1
+}
+
+/// It is not there: this is a forked child, until its stream begins.
+pub(crate) fn forget() {
+    STATE.store(0, Ordering::Relaxed);
 }
 
 /// Starts it, if it is wanted and not there.
@@ -51,18 +67,26 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
     sys::sleep_exactly();
     let mut idle_count = 0u32;
     let mut nap = NAP_MIN;
-    loop {
-        if write_once() {
+    let mut service = Service::new();
+    for round in 0u64.. {
+        if round.is_multiple_of(ROUNDS_PER_TURN) {
+            service.turn(Some(0));
+        }
+        let mut written = false;
+        without_unwinding(|| written = write_once());
+        if written {
             idle_count = 0;
             nap = NAP_MIN;
         } else if idle_count < IDLE_COUNT_MAX {
             idle_count += 1;
             sys::give_way();
         } else {
-            sys::nap(nap);
-            nap = (nap * 2).min(NAP_MAX);
+            service.turn(Some(nap));
+            let has_stream = stream::standing() == Standing::Open;
+            nap = (nap * 2).min(if has_stream { NAP_MAX } else { NAP_WITHOUT_STREAM });
         }
     }
+    core::ptr::null_mut()
 }
 
 /// Writes the blocks that wait; false if there were none.

@@ -1,0 +1,236 @@
+//! What the stream has under its lock: the parts block, and how it is filled and goes out.
+//!
+//! ```text
+//!  registry ─ pieces ─┐
+//!  events ─ parts ────┼─▶ put ─▶ │ parts block │ ─▶ plinth, when it is full or at a flush
+//!  end ───────────────┘    └ no room: another place (volume.rs)
+//! ```
+//!
+//! Design: `.sol.stream`, `.sol.outage` in `design/telemetry.md`; section 4 of `design/format.md`.
+
+use crate::atomic::{AtomicUsize, Ordering};
+use crate::crash::Crossing;
+use crate::parts::{self, PartsBlock};
+use crate::plinth::{Operation, Plinth, PlinthError};
+use crate::{account, identity, pending, pieces, region, registration, volume};
+use eventlog::format::{BlockHeader, BlockType};
+
+/// What the stream has under its lock.
+pub(crate) struct State {
+    pub(crate) parts: Option<PartsBlock>,
+    /// Registries that were put into parts: those with lower indexes; and how much of the next one.
+    pub(crate) registry_count: usize,
+    registry_offset: usize,
+    /// A block's worth of bytes to copy into.
+    pub(crate) copy: Option<&'static mut [u8]>,
+    /// When the stream began, as its headers say.
+    pub(crate) start: u64,
+    /// A parts block of the volume before, with parts that the host did not take.
+    pub(crate) carried: Option<PartsBlock>,
+    /// Memory for another parts block.
+    pub(crate) spare: Option<&'static mut [u8]>,
+    /// Whether the volume has its end part, and the next one could not be made.
+    pub(crate) is_ended: bool,
+    /// Whether parts take their places in the volume at hand, be it full: it begins, or ends.
+    pub(crate) is_forced: bool,
+}
+
+/// Registries that the host has: those with lower indexes.
+static REGISTRY_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the host has a registry.
+pub(crate) fn is_registry_written(index: u16) -> bool {
+    usize::from(index) < REGISTRY_COUNT.load(Ordering::Acquire)
+}
+
+impl State {
+    /// Of no stream.
+    pub(crate) const fn new() -> State {
+        State {
+            parts: None,
+            registry_count: 0,
+            registry_offset: 0,
+            copy: None,
+            start: 0,
+            carried: None,
+            spare: None,
+            is_ended: false,
+            is_forced: false,
+        }
+    }
+
+    /// Of no stream, in a forked child. `is_broken`: a thread that is not there was at work on it,
+    /// and what memory it has is not known.
+    pub(crate) fn restart(&mut self, is_broken: bool) {
+        let old = core::mem::replace(self, State::new());
+        if !is_broken {
+            self.copy = old.copy;
+            self.spare = old.spare.or(old.parts.map(PartsBlock::into_bytes));
+        }
+        self.forget_registries();
+    }
+
+    /// Whether a registry is in this volume's parts, and so are those that the volume before could
+    /// not take.
+    pub(crate) fn has_registry(&self, index: u16) -> bool {
+        usize::from(index) < self.registry_count && self.carried.is_none()
+    }
+
+    /// All registries are to come again.
+    pub(crate) fn forget_registries(&mut self) {
+        self.registry_count = 0;
+        self.registry_offset = 0;
+        pending::note_registries(0, 0);
+        REGISTRY_COUNT.store(0, Ordering::Release);
+    }
+}
+
+/// Puts an end part, and writes it: the stream goes on in the volume `next`, or is closed with 0
+/// (`.part.end`, `.volume.end`).
+pub(crate) fn put_end(
+    state: &mut State,
+    plinth: &dyn Plinth,
+    next: u64,
+) -> Result<(), PlinthError> {
+    make_room(state, plinth, 0)?;
+    put(state, parts::header(BlockType::End), |header, _| {
+        // Now, for the mark may have begun a block of its own.
+        header.sequence = region::block_count_or(volume::block_count_at_end(plinth)).into();
+        header.first = next.into();
+    })?;
+    if plinth.can_rewrite() { pad_parts(state, plinth) } else { write_parts(state, plinth) }
+}
+
+/// Puts a part, for which room was made.
+pub(crate) fn put(
+    state: &mut State,
+    header: BlockHeader,
+    fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+) -> Result<(), PlinthError> {
+    let put = state.parts.as_mut().is_some_and(|parts| {
+        let put = parts.push(header, fill);
+        pending::set(parts.place());
+        put
+    });
+    if put { Ok(()) } else { Err(PlinthError { operation: Operation::Write, errno: libc::EFBIG }) }
+}
+
+/// Sees to it that a part with such a payload fits: writes the parts block and begins another one.
+/// A block that the host does not take stays, with its place, until the host does: nothing that was
+/// put is lost, and what is to be put is refused.
+pub(crate) fn make_room(
+    state: &mut State,
+    plinth: &dyn Plinth,
+    size: usize,
+) -> Result<(), PlinthError> {
+    let mut is_forced = state.is_forced;
+    loop {
+        if state.parts.as_ref().and_then(PartsBlock::room).is_some_and(|room| room >= size) {
+            return Ok(());
+        }
+        write_parts(state, plinth)?;
+        let crossing = Crossing::begin();
+        let place = match region::is_there() {
+            true => Some(region::take_parts_place()?),
+            false => volume::take_place(plinth, is_forced),
+        };
+        if let Some(place) = place {
+            if let Some(parts) = state.parts.as_mut() {
+                pending::clear();
+                parts.begin(place, pending::take_number(), identity::id());
+                pending::set(place);
+            }
+            return Ok(());
+        }
+        drop(crossing);
+        volume::change(state, plinth)?;
+        is_forced = true;
+    }
+}
+
+/// Writes what the host does not have of the parts block, which leaves the last block of the stream
+/// short (`.stream.tail`): at its place (`.stream.grow`), or, where
+/// the host can only append, padded, and the next parts go into another block.
+pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let Some(parts) = state.parts.as_mut() else { return Ok(()) };
+    if !parts.unwritten().1.is_empty() {
+        let crossing = Crossing::begin();
+        if plinth.can_rewrite() {
+            write_rest(plinth, &crossing, parts.unwritten())?;
+            parts.mark_written();
+        } else {
+            write_rest(plinth, &crossing, parts.unwritten_padded())?;
+            volume::add_appended();
+            parts.close();
+        }
+        pending::clear();
+    }
+    REGISTRY_COUNT.store(state.registry_count, Ordering::Release);
+    Ok(())
+}
+
+/// Writes what is no whole block of events.
+fn write_rest(
+    plinth: &dyn Plinth,
+    crossing: &Crossing,
+    (offset, bytes): (u64, &[u8]),
+) -> Result<(), PlinthError> {
+    crossing.carry(offset, bytes);
+    plinth.write_block(offset, bytes)?;
+    account::add_bytes(bytes.len());
+    Ok(())
+}
+
+/// Writes the parts block to its end. Further parts may still come over the zeros.
+fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let Some(parts) = state.parts.as_mut() else { return Ok(()) };
+    let crossing = Crossing::begin();
+    write_rest(plinth, &crossing, parts.unwritten_padded())?;
+    parts.mark_written();
+    pending::clear();
+    Ok(())
+}
+
+/// Writes the registries that the volume lacks, as parts, in pieces (`.part.registry`), and then
+/// what the volume before could not take. After a failure it goes on where it stopped.
+pub(crate) fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let volume = volume::number();
+    while let Some(registered) = registration::get(state.registry_count) {
+        let control = registered.control;
+        let room = state.parts.as_ref().and_then(PartsBlock::room).unwrap_or(0);
+        let offset = state.registry_offset;
+        let Some(piece) = pieces::next(control, offset, room) else {
+            state.registry_count += 1;
+            state.registry_offset = 0;
+            pending::note_registries(state.registry_count, 0);
+            continue;
+        };
+        make_room(state, plinth, piece.size)?;
+        if volume::number() != volume {
+            // The new one has them, as far as the host took them.
+            break;
+        }
+        let header = parts::piece_header(registered.index, offset, &piece);
+        put(state, header, |_, out| piece.encode(control, offset, out))?;
+        state.registry_offset += piece.size;
+        pending::note_registries(state.registry_count, state.registry_offset);
+    }
+    bring_carried(state, plinth)?;
+    write_parts(state, plinth)
+}
+
+/// Puts the parts that the volume before could not take.
+fn bring_carried(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let Some(carried) = state.carried.take() else { return Ok(()) };
+    let before = core::mem::replace(&mut state.is_forced, true);
+    let brought = carried.each_unwritten(|header, payload| {
+        make_room(state, plinth, payload.len())?;
+        put(state, *header, |_, out| out.copy_from_slice(payload))
+    });
+    state.is_forced = before;
+    match brought {
+        Ok(()) => state.spare = Some(carried.into_bytes()),
+        Err(_) => state.carried = Some(carried),
+    }
+    brought
+}

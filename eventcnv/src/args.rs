@@ -1,19 +1,25 @@
 //! The command line, and what it means.
 //!
 //! ```text
-//!  arguments ──▶ Args ─┬─▶ which log (input.rs)
-//!                      ├─▶ which events (select.rs)
-//!                      └─▶ which view (dump.rs)
+//!  arguments ──▶ Args ─┬─ Dump ─┬─▶ which log (input.rs)
+//!                      │        ├─▶ which events (select.rs)
+//!                      │        └─▶ which view (dump.rs)
+//!                      ├─ Listen ──▶ where, and what becomes of it (listen.rs)
+//!                      └─ Control ─▶ which process, what it is asked (control.rs)
 //! ```
 //!
-//! Design: `.dumper`, `.control.output` in `design/telemetry.md`.
+//! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use clap::{ArgAction, Parser, ValueEnum};
+use crate::dump::{self, Stop};
+use crate::{control, listen};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
 /// The environment variable that names the log, as it does for the program that writes it.
 pub(crate) const FILENAME_VARIABLE: &str = "MPS_TELEMETRY_FILENAME";
+/// The environment variable that names the directory of sockets, as it does for the program.
+pub(crate) const SOCKET_VARIABLE: &str = "MPS_TELEMETRY_SOCKET";
 /// The log that is read where none is named.
 pub(crate) const FILENAME_DEFAULT: &str = "mpsio.log";
 
@@ -45,29 +51,108 @@ Examples:
   eventcnv -v --events PoolAlloc,1F   events of two types, one by name, one by code
   eventcnv --stats run.log            how much there is of what, and what was lost
   eventcnv --registry run.log         what types of event the log declares; what they mean
+  eventcnv run.log.2 run.log.1 run.log   the volumes of one stream, each event once
   xz -dc run.log.xz | eventcnv -      a log from standard input
+  eventcnv ./control                  a log that is called like a command
   eventcnv --eventdef eventdef.h old.log   a log of another version of the MPS
+  eventcnv listen unix:/tmp/logs -o logs   receive logs; see eventcnv listen --help
   eventcnv --completions bash > ~/.local/share/bash-completion/completions/eventcnv
 
 Environment:
-  MPS_TELEMETRY_FILENAME  the log to read where none is named (else mpsio.log)
+  MPS_TELEMETRY_FILENAME  the log to read where none is named (else mpsio.log): of a bounded one
+                          the newest file, of several places the first file
+  MPS_TELEMETRY_SOCKET    the directory of the sockets of `eventcnv control`
 
 Exit status:
   0  the log was read whole
   1  faults were found and reported on standard error; what could be read was printed
   2  the log could not be read, or the command line is wrong";
 
+const RECEIVING: &str = "\
+A program that runs with MPS_TELEMETRY_FILENAME=tcp://HOST:PORT (or unix:PATH) sends its log \
+there. Each becomes a file of its own, PROGRAM-PID-UUID.log; none is ever overwritten. Events are \
+printed block by block as they come, not in order of time: for that, read the log. \
+Interrupted (Ctrl-C), it leaves whole files behind. It asks nobody who he is: listen where only \
+those who may can connect.
+
+Examples:
+  eventcnv listen tcp://localhost:4711 -o logs   receive logs in the directory logs
+  eventcnv listen unix:/tmp/logs -vv             and print the events, with names, as they come
+
+Exit status:
+  0  interrupted, and all logs were written
+  1  interrupted, and not all could be written
+  2  cannot listen there";
+
+const CONTROL_ABOUT: &str = "\
+Asks a running program for its masks and its status, switches kinds of events, has it flush.
+
+The program listens if MPS_TELEMETRY_SOCKET names a directory when it starts: its socket is \
+DIR/PID.sock, which only the same user can open. With no PID, the programs that listen there are \
+listed; with a PID alone, the status is shown. With `all` for a PID, every one of them is asked.";
+
+const CONTROL_EXAMPLES: &str = "\
+Kinds are names in any case, numbers in C notation, or `all`, as in MPS_TELEMETRY_CONTROL. They
+are switched in every registry that has them, those to come included, unless --registry names one.
+What the program still holds of a kind comes out too, with its next block or flush.
+
+Examples, with MPS_TELEMETRY_SOCKET=run in the environment of both:
+  eventcnv control                             the programs that listen
+  eventcnv control 4711 status                 log, losses, last error, rings, masks
+  eventcnv control 4711 set \"Pool Arena\"       the log gets events of two kinds from now on
+  eventcnv control 4711 flush                  what was recorded so far is in the log
+  eventcnv control 4711 reset all              nothing more goes into the log
+  eventcnv control 4711 get --registry heap    the masks of one registry
+  eventcnv control 4711 set Trace --recorded   the kind is recorded in memory again
+  eventcnv control all flush                   the same of every program that listens
+
+Output: lines of key and value; a hyphen stands for nothing.
+
+Exit status:
+  0  it was done
+  2  it was not, or not by all that were asked; standard error says why";
+
 /// Prints the events of a log, one a line, in order of time.
 #[derive(Debug, Parser)]
 #[command(name = "eventcnv", version, long_about = LONG_ABOUT, after_long_help = FORMS)]
 #[command(after_help = "More, with examples: eventcnv --help")]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
-    /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) dump: Dump,
+}
+
+/// What is done, if it is not a dump.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print the events of a log: what is done without a command
+    #[command(long_about = LONG_ABOUT, after_long_help = FORMS)]
+    #[command(after_help = "More, with examples: eventcnv dump --help")]
+    Dump(Dump),
+    /// Receive the logs of programs, one file each, until interrupted
+    #[command(after_long_help = RECEIVING)]
+    #[command(after_help = "More, with examples: eventcnv listen --help")]
+    Listen(Listen),
+    /// Switch kinds of events of a running program, flush it, ask for its status
+    #[command(long_about = CONTROL_ABOUT, after_long_help = CONTROL_EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv control --help")]
+    #[command(disable_help_subcommand = true)]
+    Control(Control),
+}
+
+/// Which events of which log are printed, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Dump {
+    /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
+    /// are read as one: the volumes of a stream, in any order
     #[arg(value_name = "LOG")]
-    log: Option<PathBuf>,
+    logs: Vec<PathBuf>,
 
     /// The log, named as for MPS's own dumper
-    #[arg(short = 'f', long = "file", value_name = "LOG", conflicts_with = "log")]
+    #[arg(short = 'f', long = "file", value_name = "LOG", conflicts_with = "logs")]
     file: Option<PathBuf>,
 
     /// Print names: -v in columns, -vv with parameter names and labels
@@ -103,6 +188,25 @@ pub(crate) struct Args {
     pub(crate) completions: Option<Shell>,
 }
 
+/// Where to listen, and what to do with what comes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Listen {
+    /// tcp://HOST:PORT (port 0: any; it is said which) or unix:PATH
+    pub(crate) address: String,
+
+    /// Where the logs are put; it is made if it is not there
+    #[arg(short = 'o', long = "output", value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+
+    /// Print the events too, as they come
+    #[arg(long)]
+    pub(crate) dump: bool,
+
+    /// Print them with names: -v in columns, -vv with parameter names and labels
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
 /// The order in which events are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
@@ -113,8 +217,91 @@ pub(crate) enum Order {
 }
 
 impl Args {
-    /// The log that is named on the command line.
-    pub(crate) fn log(&self) -> Option<&PathBuf> {
-        self.log.as_ref().or(self.file.as_ref())
+    /// Does what the command line says. Whether that was done without a fault.
+    pub(crate) fn run(&self) -> Result<bool, Stop> {
+        match &self.command {
+            None => dump::run(&self.dump),
+            Some(Command::Dump(args)) => dump::run(args),
+            Some(Command::Listen(args)) => listen::run(args),
+            Some(Command::Control(args)) => control::run(args),
+        }
+    }
+}
+
+impl Dump {
+    /// The logs that are named on the command line.
+    pub(crate) fn logs(&self) -> &[PathBuf] {
+        match &self.file {
+            Some(file) => std::slice::from_ref(file),
+            None => &self.logs,
+        }
+    }
+}
+
+/// Which process is asked, and what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Control {
+    /// The process; `all` for each that listens. None: they are listed
+    #[arg(value_name = "PID", value_parser = parse_process)]
+    pub(crate) process: Option<Process>,
+
+    #[command(subcommand)]
+    pub(crate) request: Option<ControlRequest>,
+
+    /// The directory of the sockets [default: $MPS_TELEMETRY_SOCKET]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) socket: Option<PathBuf>,
+
+    // An identifier of its own: that of an argument which is global is shared with the dump's.
+    /// Only the registry of this name or index
+    #[arg(id = "of-registry", long = "registry", value_name = "NAME", global = true)]
+    pub(crate) registry: Option<String>,
+}
+
+/// What is asked of a process.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ControlRequest {
+    /// Show the masks: which kinds are recorded in memory, and which are output
+    Get {
+        /// Only these kinds
+        #[arg(value_name = "KINDS")]
+        kinds: Vec<String>,
+    },
+    /// Switch the output of kinds on
+    Set(Change),
+    /// Switch the output of kinds off; what was recorded so far goes out before
+    Reset(Change),
+    /// Bring out what was recorded so far of the kinds that are output
+    Flush,
+    /// Show log, losses, last error, rings, threads, clock and masks
+    Status,
+}
+
+/// Which kinds are switched.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Change {
+    /// Names in any case, numbers in C notation, or `all`
+    #[arg(value_name = "KINDS", required = true)]
+    pub(crate) kinds: Vec<String>,
+
+    /// Switch whether they are recorded in memory, rather than their output
+    #[arg(long)]
+    pub(crate) recorded: bool,
+}
+
+/// A process, or all that listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// All.
+    All,
+    /// The one of this number.
+    One(u64),
+}
+
+fn parse_process(text: &str) -> Result<Process, String> {
+    match text.parse() {
+        _ if text == "all" => Ok(Process::All),
+        Ok(process) if process != 0 => Ok(Process::One(process)),
+        _ => Err("it is neither the number of a process nor `all`".to_owned()),
     }
 }

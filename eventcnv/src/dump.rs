@@ -7,7 +7,7 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
-use crate::args::{Args, FILENAME_VARIABLE, Order};
+use crate::args::{Args, Dump, FILENAME_VARIABLE, Order};
 use crate::progress::Progress;
 use crate::view::{self, View};
 use crate::{input, select};
@@ -38,19 +38,19 @@ impl From<io::Error> for Stop {
 }
 
 /// Does what the arguments say. Whether the log was read whole.
-pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
+pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
     let out = &mut io::stdout().lock();
     if let Some(shell) = args.completions {
         return write_completions(shell, out);
     }
-    let path = input::choose(args.log(), std::env::var_os(FILENAME_VARIABLE));
-    let path = path.map_err(Stop::Message)?;
+    let paths = input::choose(args.logs(), std::env::var_os(FILENAME_VARIABLE));
+    let paths = paths.map_err(Stop::Message)?;
     let mps_registry = args.eventdef.as_deref().map(input::mps_registry).transpose();
     let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
-    let (name, source) = input::open(&path, &options);
+    let (name, source) = input::open(&paths, &options);
     let unread = |error| Stop::Message(format!("{name}: {error}"));
     let source = source.map_err(|error| match error {
-        OpenError::Io(error) if args.log().is_none() => Stop::Message(format!(
+        OpenError::Io(error) if args.logs().is_empty() => Stop::Message(format!(
             "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}"
         )),
         error => unread(error),
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
 }
 
 fn write(
-    args: &Args,
+    args: &Dump,
     log: &Log,
     filter: &Filter,
     events: &mut Events<'_>,

@@ -9,7 +9,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::args::{FILENAME_DEFAULT, FILENAME_VARIABLE};
-use eventlog::reader::{FileSource, Log, OpenError, Options, Registry, Source};
+use eventlog::reader::{FileSource, Joined, Log, OpenError, Options, Registry, Source};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -25,16 +25,16 @@ const HEADER_SIZE_MAX: u64 = 1 << 20;
 /// Bytes of any kind.
 pub(crate) type AnySource = Box<dyn Source + Send + Sync>;
 
-/// The log to read, from the command line, the environment, or by default.
+/// The logs to read, from the command line, the environment, or by default.
 pub(crate) fn choose(
-    named: Option<&PathBuf>,
+    named: &[PathBuf],
     variable: Option<OsString>,
-) -> Result<PathBuf, String> {
-    if let Some(path) = named {
-        return Ok(path.clone());
+) -> Result<Vec<PathBuf>, String> {
+    if !named.is_empty() {
+        return Ok(named.to_vec());
     }
     let Some(value) = variable.filter(|value| !value.is_empty()) else {
-        return Ok(FILENAME_DEFAULT.into());
+        return Ok(vec![FILENAME_DEFAULT.into()]);
     };
     if value.as_encoded_bytes().windows(2).any(|pair| pair == b"%p") {
         return Err(format!(
@@ -43,11 +43,49 @@ pub(crate) fn choose(
             value.display()
         ));
     }
-    Ok(value.into())
+    // What is no text is a name.
+    let Some(text) = value.to_str() else { return Ok(vec![value.into()]) };
+    let mut places = text.strip_prefix("tee:").unwrap_or(text).split(',');
+    let file = if text.starts_with("tee:") { places.find_map(file_of) } else { file_of(text) };
+    let name = file.ok_or_else(|| {
+        format!("{FILENAME_VARIABLE} is {text}, which is no file; name the log on the command line")
+    })?;
+    Ok(vec![name.into()])
 }
 
-/// Opens a log; `-` is standard input. Gives its name for messages too.
-pub(crate) fn open(path: &Path, options: &Options) -> (String, Result<AnySource, OpenError>) {
+/// The file of a destination: of `file:PATH?size=64M` the newest; none of a socket.
+fn file_of(destination: &str) -> Option<&str> {
+    if destination.starts_with("tcp://") || destination.starts_with("unix:") {
+        return None;
+    }
+    match destination.strip_prefix("file:").or_else(|| destination.strip_prefix("ring:")) {
+        Some(rest) => rest.split('?').next(),
+        None => Some(destination),
+    }
+}
+
+/// Opens logs, to be read as one. Gives a name for messages too: of all, or of the one that cannot
+/// be opened.
+pub(crate) fn open(paths: &[PathBuf], options: &Options) -> (String, Result<AnySource, OpenError>) {
+    if let [path] = paths {
+        return open_one(path, options);
+    }
+    let mut joined = Joined::default();
+    let mut names = Vec::new();
+    for path in paths {
+        match open_one(path, options) {
+            (name, Ok(source)) => {
+                joined.push(source);
+                names.push(name);
+            }
+            failed => return failed,
+        }
+    }
+    (names.join(" + "), Ok(Box::new(joined)))
+}
+
+/// Opens a log; `-` is standard input.
+fn open_one(path: &Path, options: &Options) -> (String, Result<AnySource, OpenError>) {
     let is_stdin = path.as_os_str() == "-";
     let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
     let file = if is_stdin {
@@ -122,12 +160,21 @@ mod tests {
 
     #[test]
     fn the_command_line_goes_before_the_environment_and_that_before_the_default() {
-        let named = PathBuf::from("a.log");
-        assert_eq!(choose(Some(&named), Some("b.log".into())).unwrap(), named);
-        assert_eq!(choose(None, Some("b.log".into())).unwrap(), PathBuf::from("b.log"));
-        assert_eq!(choose(None, Some("".into())).unwrap(), PathBuf::from("mpsio.log"));
-        assert_eq!(choose(None, None).unwrap(), PathBuf::from("mpsio.log"));
-        assert!(choose(None, Some("b.%p.log".into())).unwrap_err().contains("cannot be guessed"));
+        let named = ["a.log".into(), "c.log".into()];
+        assert_eq!(choose(&named, Some("b.log".into())).unwrap(), named);
+        assert_eq!(choose(&[], Some("b.log".into())).unwrap(), [PathBuf::from("b.log")]);
+        assert_eq!(choose(&[], Some("".into())).unwrap(), [PathBuf::from("mpsio.log")]);
+        assert_eq!(choose(&[], None).unwrap(), [PathBuf::from("mpsio.log")]);
+        let bounded = choose(&[], Some("file:b.log?size=1M&count=3".into()));
+        assert_eq!(bounded.unwrap(), [PathBuf::from("b.log")], "the newest volume");
+        let several = choose(&[], Some("tee:tcp://h:1,ring:b.log?size=1M,c.log".into()));
+        assert_eq!(several.unwrap(), [PathBuf::from("b.log")], "the first that is a file");
+        assert_eq!(choose(&[], Some("a,b".into())).unwrap(), [PathBuf::from("a,b")]);
+        for nowhere in ["tcp://h:1", "unix:/run/log", "tee:tcp://h:1,unix:l"] {
+            let message = choose(&[], Some(nowhere.into())).unwrap_err();
+            assert!(message.contains("which is no file"), "{message}");
+        }
+        assert!(choose(&[], Some("b.%p.log".into())).unwrap_err().contains("cannot be guessed"));
     }
 
     #[test]

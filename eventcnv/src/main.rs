@@ -1,16 +1,20 @@
-//! The dumper of the event log.
+//! The tool of the event log: the dumper, and the control of running programs.
 //!
 //! ```text
 //!  arguments (args.rs) ──▶ log (input.rs) ──▶ events (select.rs) ──▶ view/ ──▶ standard output
+//!            └──▶ a running program (control.rs) · programs that send logs (listen.rs, receive.rs)
 //! ```
 //!
-//! Design: `.dumper` in `design/telemetry.md`.
+//! Design: `.dumper`, `.control.tool` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
 mod args;
+mod control;
 mod dump;
 mod input;
+mod listen;
 mod progress;
+mod receive;
 mod select;
 mod text;
 mod view;
@@ -19,15 +23,13 @@ use clap::Parser;
 use dump::Stop;
 use std::process::ExitCode;
 
-/// The log was read whole.
+// Exit codes: the log was read whole; faults were found and reported; it could not be read.
 const WHOLE: u8 = 0;
-/// Faults were found and reported.
 const FAULTS: u8 = 1;
-/// The log could not be read.
 const UNREAD: u8 = 2;
 
 fn main() -> ExitCode {
-    ExitCode::from(match dump::run(&args::Args::parse()) {
+    ExitCode::from(match args::Args::parse().run() {
         Ok(true) | Err(Stop::Closed) => WHOLE,
         Ok(false) => FAULTS,
         Err(Stop::Message(message)) => {

@@ -40,6 +40,9 @@ fn help_and_forms_are_as_they_were() {
     for (name, args) in [
         ("help-short.txt", ["-h"].as_slice()),
         ("help.txt", &["--help"]),
+        ("help-listen.txt", &["listen", "--help"]),
+        ("help-control-short.txt", &["control", "-h"]),
+        ("help-control.txt", &["control", "--help"]),
         ("columns.txt", &["-v", &labels]),
         ("stats.txt", &["--stats", &labels]),
         ("registry.txt", &["--registry", "--events", "PoolAlloc,GenInit,Intern", &labels]),
@@ -48,6 +51,86 @@ fn help_and_forms_are_as_they_were() {
         assert_eq!((code, errors.as_str()), (0, ""), "{name}");
         assert_golden(&format!("cli/{name}"), &found);
     }
+}
+
+#[test]
+fn a_dump_is_the_same_with_and_without_its_command() {
+    let labels = mps("labels.log");
+    for args in [vec![], vec!["-v"], vec!["-vv", "--kinds", "User"], vec!["--stats"]] {
+        let without = run(&[&args[..], &[&labels]].concat());
+        let with = run(&[&["dump"], &args[..], &[&labels]].concat());
+        assert_eq!((with, without.1), (without.clone(), 0), "{args:?}");
+    }
+    let (_, code, errors) = run(&["--stats", "dump", &labels]);
+    assert_eq!(code, 2, "{errors}");
+}
+
+#[test]
+fn a_log_that_is_called_like_a_command_is_named_by_its_path() {
+    let directory = TempDir::new().unwrap();
+    for name in ["control", "dump", "listen", "help"] {
+        fs::write(directory.path().join(name), log()).unwrap();
+        for args in [[&*format!("./{name}")].as_slice(), &["dump", name], &["-f", name]] {
+            assert_eq!(run_in(directory.path(), None, args).0, numeric(), "{args:?}");
+        }
+    }
+    assert_eq!(run_in(directory.path(), None, &["help"]).0, numeric(), "it is no command");
+}
+
+/// `.control.tool`: what cannot be done is said in a line, which names what can.
+#[test]
+fn a_process_that_is_not_there_is_answered_with_those_that_are() {
+    let directory = TempDir::new().unwrap();
+    let name = directory.path().to_str().unwrap();
+    let control = |args: &[&str]| {
+        let (found, code, errors) = run(&[&["control", "--socket", name], args].concat());
+        assert_eq!(String::from_utf8(found).unwrap(), "", "{args:?}");
+        assert!(errors.lines().count() == 1 && errors.starts_with("eventcnv: "), "{errors}");
+        (code, errors.strip_prefix("eventcnv: ").unwrap().trim_end().to_owned())
+    };
+    let none = format!(
+        "there are none in {name} (a program listens that is started with \
+         MPS_TELEMETRY_SOCKET={name})"
+    );
+    assert_eq!(control(&[]), (0, none.clone()));
+    assert_eq!(control(&["all", "flush"]), (2, none.clone()));
+    assert_eq!(control(&["flush"]), (2, format!("which process? {none}")));
+    let absent = format!("process 4711: there is no socket {name}/4711.sock: ");
+    assert_eq!(control(&["4711", "status"]), (2, format!("{absent}{none}")));
+    // Nobody listens any more.
+    drop(std::os::unix::net::UnixListener::bind(directory.path().join("12.sock")).unwrap());
+    fs::write(directory.path().join("notes.txt"), "").unwrap();
+    assert_eq!(control(&["4711"]), (2, format!("{absent}there are 12")));
+    let left = format!("it is gone; the socket {name}/12.sock was left behind");
+    assert_eq!(control(&["12", "set", "all"]), (2, format!("process 12: {left}")));
+    let (found, code, errors) = run(&["control", "--socket", name]);
+    let listed = format!("     PID PROGRAM          STANDING LOG\n      12 - {left}\n");
+    assert_eq!((String::from_utf8(found).unwrap(), code, &*errors), (listed, 0, ""));
+}
+
+#[test]
+fn a_control_command_that_is_wrong_is_refused_before_anybody_is_asked() {
+    for (args, what) in [
+        (["control"].as_slice(), "--socket, or in MPS_TELEMETRY_SOCKET"),
+        (&["control", "4711", "set", "--socket", "."], "<KINDS>"),
+        (&["control", "no", "flush", "--socket", "."], "neither the number of a process nor"),
+        (&["control", "0", "flush", "--socket", "."], "neither the number of a process nor"),
+        (&["control", "4711", "flush", "all", "--socket", "."], "unexpected argument 'all'"),
+        (&["control", "4711", "set", " ", "--socket", "."], "`set` needs kinds"),
+        (&["control", "4711", "set", "a:b", "--socket", "."], "`a:b` means nothing after `set`"),
+        (&["control", "4711", "--registry", "a b", "--socket", "."], "by its index"),
+        (&["control", "4711", "--socket", "no/such"], "no/such: No such file or directory"),
+    ] {
+        let (found, code, errors) = run(args);
+        assert_eq!((found.as_slice(), code), (b"".as_slice(), 2), "{args:?}");
+        assert!(errors.contains(what), "{args:?}: {errors}");
+    }
+    let long = "x".repeat(5000);
+    let (_, code, errors) = run(&["control", "1", "set", &long, "--socket", "."]);
+    assert_eq!((code, &*errors), (2, "eventcnv: a request is longer than 4096 bytes\n"));
+    // A path that is too long for a socket.
+    let (_, code, errors) = run(&["control", "1", "flush", "--socket", &"d/".repeat(100)]);
+    assert!(code == 2 && errors.lines().count() == 1 && errors.contains("SUN_LEN"), "{errors}");
 }
 
 #[test]
@@ -163,7 +246,7 @@ fn standard_input_is_read_from_where_it_stands() {
 
 #[test]
 fn a_wrong_command_line_costs_exit_code_2() {
-    for args in [["--order", "size"].as_slice(), &["a", "b"], &["--fast"], &["a", "-f", "b"]] {
+    for args in [["--order", "size"].as_slice(), &["--fast"], &["a", "-f", "b"]] {
         let (found, code, errors) = run(args);
         assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
         assert!(errors.contains("--help"), "{errors}");
@@ -343,7 +426,16 @@ fn concatenated_logs_are_read_one_after_the_other() {
 
 #[test]
 fn golden_files_are_all_used() {
-    let used = ["help-short.txt", "help.txt", "columns.txt", "stats.txt", "registry.txt"];
+    let used = [
+        "help-short.txt",
+        "help.txt",
+        "help-listen.txt",
+        "help-control-short.txt",
+        "help-control.txt",
+        "columns.txt",
+        "stats.txt",
+        "registry.txt",
+    ];
     for entry in fs::read_dir(golden_path("cli")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(used.contains(&name.as_str()), "{name} is compared with nothing");

@@ -45,7 +45,7 @@ struct TypeCount {
 pub(crate) struct Stats {
     /// By index of the registry, code and stream.
     types: BTreeMap<(u16, u16, u16), TypeCount>,
-    /// By stream, thread and buffer.
+    /// By stream, buffer and thread: a thread may have the buffer of one that ended.
     buffers: BTreeMap<(u16, u32, u32), Count>,
     thread_names: BTreeMap<(u16, u32), String>,
     /// The last that was said of events that no buffer could count: by stream, registry, kind,
@@ -67,7 +67,7 @@ impl Stats {
             count: Count::default(),
         });
         found.count.add(one);
-        self.buffers.entry((event.stream, event.thread, event.buffer)).or_default().add(one);
+        self.buffers.entry((event.stream, event.buffer, event.thread)).or_default().add(one);
         let times = self.times.entry(event.stream).or_insert((event.ticks, event.ticks));
         *times = (times.0.min(event.ticks), times.1.max(event.ticks));
         if event.registry.index == 0 {
@@ -107,8 +107,10 @@ impl Stats {
     /// The account of a buffer all of whose events were asked for: what the headers promised and
     /// is not here counts as lost.
     pub(crate) fn settled(&self, account: &Account) -> Account {
-        let found = self.buffers.get(&(account.stream, account.thread, account.buffer));
-        let missing = account.found.saturating_sub(found.map_or(0, |found| found.events));
+        let (stream, buffer) = (account.stream, account.buffer);
+        let threads = self.buffers.range((stream, buffer, 0)..=(stream, buffer, u32::MAX));
+        let found: u64 = threads.map(|(_, count)| count.events).sum();
+        let missing = account.found.saturating_sub(found);
         Account { lost: account.lost.saturating_add(missing), ..*account }
     }
 
@@ -159,7 +161,7 @@ impl Stats {
 
     fn by_thread(&self, is_stream_shown: bool) -> Table {
         let mut threads: BTreeMap<(u16, u32), Count> = BTreeMap::new();
-        for (&(stream, thread, _), &count) in &self.buffers {
+        for (&(stream, _, thread), &count) in &self.buffers {
             threads.entry((stream, thread)).or_default().add(count);
         }
         let mut by_thread = Table::new(1, &["thread", "events", "bytes"]);
@@ -191,6 +193,10 @@ impl Stats {
             if stream.pid > 0 {
                 write!(out, ", process {}", stream.pid)?;
             }
+            if stream.parent != [0; 16] {
+                let parent = Uuid(&stream.parent);
+                write!(out, ", forked by process {} with stream {parent}", stream.parent_pid)?;
+            }
             let times = u16::try_from(index).ok().and_then(|index| self.times.get(&index));
             if let Some(&(first, last)) = times {
                 write!(out, ", {} ticks", last - first)?;
@@ -198,7 +204,10 @@ impl Stats {
                     write!(out, " ({seconds:.6} s)")?;
                 }
             }
-            if !stream.closed {
+            write_volumes(stream, out)?;
+            if let Some(next) = stream.next_volume {
+                write!(out, "; goes on in volume {next}")?;
+            } else if !stream.closed {
                 // `.read.end`: no fault, but worth knowing of a program that was killed.
                 write!(out, "; not closed: the program was stopped, or still runs")?;
             }
@@ -266,7 +275,29 @@ impl Stats {
     }
 }
 
+/// A UUID as it is written: 8-4-4-4-12 hexadecimal digits.
+struct Uuid<'a>(&'a [u8; 16]);
+
+impl std::fmt::Display for Uuid<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            let dash = if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" };
+            write!(f, "{dash}{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
 /// How long it is from one time to another, if the stream says it: by its clock syncs, else by the
+/// Which volumes of a stream are here, if it has several (`.header.volume`).
+fn write_volumes(stream: &Stream, out: &mut dyn Write) -> io::Result<()> {
+    match stream.volumes {
+        (0, 0) if stream.next_volume.is_none() => Ok(()),
+        (first, last) if first == last => write!(out, ", volume {first}"),
+        (first, last) => write!(out, ", volumes {first} to {last}"),
+    }
+}
+
 /// stated rate.
 fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
     if let (Some(first), Some(last)) = (stream.wall_time(first), stream.wall_time(last)) {

@@ -6,7 +6,8 @@ use std::process::{Command, Output, Stdio};
 /// The tool, away from the environment of whoever runs the tests.
 pub(crate) fn eventcnv(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_eventcnv"));
-    command.args(args).env_remove("MPS_TELEMETRY_FILENAME").stdin(Stdio::null());
+    command.args(args).stdin(Stdio::null());
+    command.env_remove("MPS_TELEMETRY_FILENAME").env_remove("MPS_TELEMETRY_SOCKET");
     command
 }
 

@@ -1,0 +1,263 @@
+//! The receiver of logs: where it listens, who is connected, and how it ends.
+//!
+//! ```text
+//!  program ─┐            ┌─ thread ─ receive.rs ─▶ PROGRAM-PID-UUID.log ─▶ lines, if asked for
+//!  program ─┼▶ Listener ─┼─ thread ─ …             256 at most; who comes beyond waits
+//!  program ─┘            └─ …
+//!  signal ──▶ no more is read; each log is cut to whole blocks
+//! ```
+//!
+//! Design: `.sol.msg`, `.req.multi` in `design/telemetry.md`.
+
+use crate::args::Listen;
+use crate::dump::{Stop, complain};
+use crate::receive;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Connections at a time, each with a thread; those beyond wait until one ends.
+const CONNECTION_COUNT_MAX: usize = 256;
+/// How long the end waits for logs to be finished.
+const END_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long it is waited, once it is to end, for programs that end as well.
+const GRACE: Duration = Duration::from_millis(200);
+/// How long nobody is let in where the system has no means to.
+const RETRY_TIME: Duration = Duration::from_millis(200);
+
+/// What all connections share.
+pub(crate) struct Shared {
+    /// Where the logs are put.
+    pub(crate) directory: PathBuf,
+    /// The form in which events are printed; none if they are not.
+    pub(crate) form: Option<u8>,
+    /// Set when no more is to be received.
+    pub(crate) is_ending: AtomicBool,
+    /// Whether a log could not be written.
+    pub(crate) has_failed: AtomicBool,
+    connections: Mutex<Vec<Arc<Connection>>>,
+    /// One of the connections has ended.
+    ended: Condvar,
+    /// Written to, it ends the program.
+    end: UnixStream,
+}
+
+/// Where programs connect to.
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+/// A program that is connected.
+pub(crate) enum Connection {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Connection {
+    /// Reads what has come, waiting no longer than this for the first of it.
+    pub(crate) fn read(&self, bytes: &mut [u8], limit: Option<Duration>) -> io::Result<usize> {
+        loop {
+            let result = match self {
+                Connection::Tcp(stream) => {
+                    stream.set_read_timeout(limit)?;
+                    (&*stream).read(bytes)
+                }
+                Connection::Unix(stream) => {
+                    stream.set_read_timeout(limit)?;
+                    (&*stream).read(bytes)
+                }
+            };
+            match result {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// No more is received than what is here already.
+    fn stop(&self) {
+        // What is gone needs no stopping.
+        let _ = match self {
+            Connection::Tcp(stream) => stream.shutdown(Shutdown::Read),
+            Connection::Unix(stream) => stream.shutdown(Shutdown::Read),
+        };
+    }
+}
+
+impl Listener {
+    fn bind(address: &str) -> Result<Listener, String> {
+        let failed = |error: io::Error| format!("{address}: {error}");
+        if let Some(place) = address.strip_prefix("tcp://") {
+            TcpListener::bind(place).map(Listener::Tcp).map_err(failed)
+        } else if let Some(path) = address.strip_prefix("unix:").map(PathBuf::from) {
+            let listener = bind_unix(&path).map_err(failed)?;
+            Ok(Listener::Unix(listener, path))
+        } else {
+            Err(format!("{address}: is neither tcp://HOST:PORT nor unix:PATH"))
+        }
+    }
+
+    fn accept(&self) -> io::Result<(Connection, String)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                Ok((Connection::Tcp(stream), peer.to_string()))
+            }
+            Listener::Unix(listener, path) => {
+                let (stream, _) = listener.accept()?;
+                Ok((Connection::Unix(stream), path.display().to_string()))
+            }
+        }
+    }
+
+    /// Its address, as a program is to be told it.
+    fn name(&self) -> io::Result<String> {
+        Ok(match self {
+            Listener::Tcp(listener) => format!("tcp://{}", listener.local_addr()?),
+            Listener::Unix(_, path) => format!("unix:{}", path.display()),
+        })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A socket at this path: also where one is left over at which nobody listens any more.
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            let is_socket = fs::symlink_metadata(path)?.file_type().is_socket();
+            let is_left = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
+            if !(is_socket && UnixStream::connect(path).is_err_and(is_left)) {
+                return Err(error);
+            }
+            fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        result => result,
+    }
+}
+
+impl Shared {
+    fn connections(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there are no more than so many connections, or for so long.
+    fn wait(&self, count: usize, limit: Duration) -> bool {
+        let is_more = |connections: &mut Vec<Arc<Connection>>| connections.len() > count;
+        let waited = self.ended.wait_timeout_while(self.connections(), limit, is_more);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Has the program end in good order.
+    pub(crate) fn end(&self) {
+        // It may have ended already.
+        let _ = (&self.end).write_all(&[0]);
+    }
+}
+
+/// Receives until a signal, or whoever read the output has had enough. Whether all was written.
+pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
+    let listener = Arc::new(Listener::bind(&args.address).map_err(Stop::Message)?);
+    let name = listener.name()?;
+    make_directory(&args.directory).map_err(Stop::Message)?;
+    let (mut ends, end) = UnixStream::pair()?;
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        pipe::register(signal, end.try_clone()?)?;
+    }
+    let shared = Arc::new(Shared {
+        directory: args.directory.clone(),
+        form: (args.dump || args.verbose > 0).then_some(args.verbose),
+        is_ending: AtomicBool::new(false),
+        has_failed: AtomicBool::new(false),
+        connections: Mutex::new(Vec::new()),
+        ended: Condvar::new(),
+        end,
+    });
+    complain(&format!("eventcnv: listening on {name}\n"));
+    let (listening, receiving) = (listener.clone(), shared.clone());
+    thread::spawn(move || let_in(&listening, &receiving));
+    while ends.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::Interrupted) {}
+    // What programs that have ended sent is on its way: the system brings it as it is read.
+    shared.wait(0, GRACE);
+    shared.is_ending.store(true, Ordering::SeqCst);
+    if let Listener::Unix(_, path) = &*listener {
+        let _ = fs::remove_file(path);
+    }
+    shared.connections().iter().for_each(|connection| connection.stop());
+    if !shared.wait(0, END_TIME_MAX) {
+        complain("eventcnv: not all logs could be finished in time\n");
+        shared.has_failed.store(true, Ordering::SeqCst);
+    }
+    Ok(!shared.has_failed.load(Ordering::SeqCst))
+}
+
+/// Makes the directory of the logs, if it is not there, in one that is.
+fn make_directory(path: &Path) -> Result<(), String> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => format!("{}: is not a directory", path.display()),
+        _ => format!("{}: cannot be made: {error}", path.display()),
+    })
+}
+
+/// Lets programs in, each in a thread of its own.
+fn let_in(listener: &Listener, shared: &Arc<Shared>) {
+    let mut is_told = false;
+    loop {
+        while !shared.wait(CONNECTION_COUNT_MAX - 1, Duration::from_secs(3600)) {}
+        let begun = listener.accept().and_then(|(connection, peer)| {
+            let connection = Arc::new(connection);
+            let mut connections = shared.connections();
+            if shared.is_ending.load(Ordering::SeqCst) {
+                return Ok(());
+            }
+            let (mine, receiving) = (connection.clone(), shared.clone());
+            thread::Builder::new().spawn(move || {
+                let _ended = Ended { connection: &mine, shared: &receiving };
+                receive::receive(&mine, &peer, &receiving);
+            })?;
+            connections.push(connection);
+            Ok(())
+        });
+        if let Err(error) = begun {
+            // It lasts until others end, or nobody listens here any more.
+            if !is_told {
+                complain(&format!("eventcnv: cannot let a program in: {error}\n"));
+            }
+            is_told = true;
+            thread::sleep(RETRY_TIME);
+        }
+    }
+}
+
+/// Takes a connection off the list, however its thread ends.
+struct Ended<'a> {
+    connection: &'a Arc<Connection>,
+    shared: &'a Shared,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.shared.connections().retain(|other| !Arc::ptr_eq(other, self.connection));
+        self.shared.ended.notify_all();
+    }
+}

@@ -11,6 +11,7 @@
 //! Names: `README.md`, Measure it.
 #![expect(unsafe_code, reason = "the counter, and stores that nothing checks")]
 
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
@@ -118,6 +119,14 @@ pub(crate) fn ticks() -> u64 {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     return std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_nanos() as u64);
+}
+
+/// Memory of three words, taken from an allocator and given back.
+#[inline(always)]
+pub(crate) fn pair(allocator: &impl GlobalAlloc) {
+    const THREE_WORDS: Layout = Layout::new::<[u64; 3]>();
+    // SAFETY: the size is not zero; what was taken is given back once, as it was asked for.
+    unsafe { allocator.dealloc(std::hint::black_box(allocator.alloc(THREE_WORDS)), THREE_WORDS) };
 }
 
 /// Load, test, branch.

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  cargo bench -p telemetry ─┬─ memory   off, memory, two-threads, tail-*-memory
-//!   one process each, for    ├─ file     file, two-threads-file, tail-*, bytes, overhead
-//!   they differ in the       └─ writer   file-writer, tail-*-file-writer
-//!   stream they have
+//!   one process each, for    ├─ mapped   memory-mapped
+//!   they differ in the       ├─ file     file, two-threads-file, tail-*, bytes, overhead
+//!   stream they have         └─ writer   file-writer, tail-*-file-writer
 //! ```
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio to floor`; `RECORD=name` keeps them in `record/`.
@@ -16,9 +16,11 @@ mod row;
 
 use events::{Quiet, Three};
 use measure::{EVENT_COUNT, TAIL, in_turn, run, tail, tails, threads_in_turn};
+use std::alloc::System;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
+use telemetry::alloc::Recorder;
 use telemetry::{Kinds, control, event};
 
 mod events {
@@ -48,16 +50,19 @@ mod events {
     }
 }
 
-/// Tells a run of this program which process of the three it is.
+/// Tells a run of this program which process of the four it is.
 const PROCESS: &str = "RECORDING_BENCH_PROCESS";
 /// Runs that are timed as one, where there is a writer thread.
 const WRITER_RUN_COUNT: usize = 10;
-const PROCESSES: [&str; 3] = ["memory", "file", "writer"];
+const PROCESSES: [&str; 4] = ["memory", "mapped", "file", "writer"];
+/// The size of the mapped ring, in bytes: more than any cache.
+const RING_SIZE: u64 = 64 << 20;
 
 fn main() {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     match env::var(PROCESS).as_deref() {
         Ok("memory") => return measure_memory(),
+        Ok("mapped") => return measure_mapped(),
         Ok("file") => return measure_file(&directory),
         Ok(_) => return measure_writer(&directory),
         Err(_) => {}
@@ -66,13 +71,17 @@ fn main() {
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("benches"), &lines);
 }
 
-/// Runs this program again, with the environment of one of the three.
+/// Runs this program again, with the environment of one of the four.
 fn run_process(name: &str, directory: &Path) -> String {
     let this = env::current_exe().expect("this program has a path");
     let log = directory.join(format!("{name}.log"));
+    let mut destination = log.clone().into_os_string();
+    if name == "mapped" {
+        destination = format!("ring:{}?size={RING_SIZE}", log.display()).into();
+    }
     let output = Command::new(this)
         .env(PROCESS, name)
-        .env("MPS_TELEMETRY_FILENAME", &log)
+        .env("MPS_TELEMETRY_FILENAME", destination)
         .env("MPS_TELEMETRY_CONTROL", if name == "memory" { "" } else { "Object" })
         .env("MPS_TELEMETRY_WRITER", if name == "writer" { "thread" } else { "none" })
         .output()
@@ -122,6 +131,32 @@ fn measure_memory() {
     let times = threads_in_turn(three, || floor::begin(None), floor::memory);
     give_threads(times, "two-threads");
     give_tails(tails(|times| tail(three, times), |times| tail(floor::memory, times)), "-memory");
+    measure_allocator();
+    judge_losses();
+}
+
+/// What the allocator that records adds to a pair of allocation and free beyond two events: the
+/// rest is the floor.
+fn measure_allocator() {
+    static RECORDER: Recorder = Recorder::new();
+    let recorded = || run(|_, _, _| floor::pair(&RECORDER));
+    let floor = |a, b, c| {
+        floor::pair(&System);
+        three(a, b, c);
+        three(b, c, a);
+    };
+    let (pair, floor) = in_turn(recorded, || run(floor));
+    row::print("alloc-pair", pair - floor, "ns", Some(pair / floor));
+    row::print("floor-alloc-pair", floor, "ns", None);
+}
+
+/// In the blocks of a mapped ring, all of which were used before: their pages are touched.
+fn measure_mapped() {
+    floor::begin(None);
+    for _ in 0..=RING_SIZE / floor::EVENT_SIZE as u64 / EVENT_COUNT {
+        run(three);
+    }
+    give(in_turn(|| run(three), || run(floor::memory)), "memory-mapped", "ns");
     judge_losses();
 }
 

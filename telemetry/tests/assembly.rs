@@ -9,36 +9,91 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
-/// The assembly of the example, in a folder of its own so that other builds are not waited for.
-fn assembly() -> &'static str {
-    static ASSEMBLY: OnceLock<String> = OnceLock::new();
-    ASSEMBLY.get_or_init(|| {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("assembly");
-        let examples = folder.join("release/examples");
-        let _ = std::fs::remove_dir_all(&examples);
-        let output = Command::new(env!("CARGO"))
-            .args(["rustc", "--release", "--quiet", "--example", "annotation", "--target-dir"])
-            .arg(&folder)
-            .args(["--", "--emit", "asm", "-C", "debuginfo=0", "-C", "codegen-units=1"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let is_assembly = |path: &PathBuf| path.extension().is_some_and(|name| name == "s");
-        let mut files = std::fs::read_dir(&examples).unwrap().map(|file| file.unwrap().path());
-        std::fs::read_to_string(files.find(is_assembly).unwrap()).unwrap()
-    })
+/// The functions of the example, in the order of its table.
+#[derive(Clone, Copy, PartialEq)]
+enum Function {
+    Annotated,
+    Glanced,
+    Nothing,
+}
+use Function::{Annotated, Glanced, Nothing};
+
+/// The processor that this test runs on, and another one.
+const HERE: &str = "x86_64-unknown-linux-gnu";
+const ARM: &str = "aarch64-unknown-linux-gnu";
+
+/// The assembly of the example in a variety, in a folder of its own so that other builds are not
+/// waited for.
+fn assembly(target: &'static str, variety: &'static str) -> &'static str {
+    static ASSEMBLIES: Mutex<BTreeMap<(&str, &str), &str>> = Mutex::new(BTreeMap::new());
+    let mut assemblies = ASSEMBLIES.lock().unwrap_or_else(PoisonError::into_inner);
+    assemblies.entry((target, variety)).or_insert_with(|| assemble(target, variety).leak())
+}
+
+/// The runtime by cargo, the example by the compiler itself: cargo would build what all the tests
+/// need as well, for each processor.
+fn assemble(target: &str, variety: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("assembly");
+    let run = |command: &mut Command| {
+        let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        assert!(output.status.success(), "{target}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let options = ["-C", "debuginfo=0", "-C", "codegen-units=1"];
+    run(Command::new(env!("CARGO"))
+        .args(["rustc", "--release", "--quiet", "--lib", "--features", variety])
+        .args(["--target", target, "--target-dir"])
+        .arg(&folder)
+        .arg("--")
+        .args(options));
+    let built = folder.join(target).join("release");
+    let assembly = built.join("annotation.s");
+    // Nothing is linked: for another processor there may be no linker.
+    run(Command::new("rustc")
+        .args(["--edition=2024", "--target", target, "--emit", "asm", "-C", "opt-level=3"])
+        .args(options)
+        .arg("--extern")
+        .arg(format!("telemetry={}", built.join("libtelemetry.rlib").display()))
+        .args(folders(&folder).iter().map(|folder| format!("-Ldependency={}", folder.display())))
+        .arg("examples/annotation.rs")
+        .arg("-o")
+        .arg(&assembly));
+    std::fs::read_to_string(assembly).unwrap()
+}
+
+/// The folders below one, wherever this cargo puts libraries.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let own: Vec<PathBuf> = files.filter(|file| file.is_dir()).collect();
+    own.iter().flat_map(|own| folders(own)).chain(own.iter().cloned()).collect()
+}
+
+/// The name of a function of the example, by its place in the table: of functions that are the same
+/// the compiler keeps one.
+fn name_of(assembly: &str, function: Function) -> &str {
+    let table = assembly.lines().skip_while(|line| !(line.contains("KEPT") && line.ends_with(':')));
+    let mut names = table.skip(1).filter_map(|line| {
+        let line = line.trim();
+        line.strip_prefix(".quad").or_else(|| line.strip_prefix(".xword")).map(str::trim)
+    });
+    names.nth(function as usize).expect("the example has a table of its functions")
+}
+
+/// The instructions of a function of the example.
+fn code_of(assembly: &'static str, function: Function) -> Vec<String> {
+    self::function(assembly, name_of(assembly, function))
 }
 
 /// The instructions of the function whose name has this in it, one a line, labels numbered as they
 /// come.
-fn function(part_of_name: &str) -> Vec<String> {
-    let is_begin = |line: &&str| line.starts_with("_") && line.contains(part_of_name);
-    let mut lines = assembly().lines().skip_while(|line| !is_begin(line)).skip(1);
+fn function(assembly: &'static str, part_of_name: &str) -> Vec<String> {
+    let is_begin =
+        |line: &&str| line.starts_with("_") && line.ends_with(':') && line.contains(part_of_name);
+    let mut lines = assembly.lines().skip_while(|line| !is_begin(line)).skip(1);
     let body: Vec<&str> =
         lines.by_ref().take_while(|line| !line.starts_with(".Lfunc_end")).collect();
     assert!(!body.is_empty(), "no function {part_of_name}");
@@ -52,7 +107,9 @@ fn function(part_of_name: &str) -> Vec<String> {
         !line.starts_with('.') || line.starts_with(".LBB")
     };
     let plain = |line: &str| {
-        let line = line.split('#').next().unwrap_or_default().trim_end().replace('\t', " ");
+        // What begins a comment on one processor is a number on another.
+        let comment = if assembly.contains("%rip") { "#" } else { "//" };
+        let line = line.split(comment).next().unwrap_or_default().trim_end().replace('\t', " ");
         let line = labels.iter().rev().fold(line, |line, (label, name)| line.replace(*label, name));
         without_hashes(&line)
     };
@@ -91,19 +148,71 @@ fn count(code: &[String], part: &str) -> usize {
 /// An annotation that is switched off is one load, one test, one branch.
 #[test]
 fn an_annotation_that_is_off_is_load_test_and_branch() {
-    let code = function("annotated");
-    let begins = |index: usize, how: &str| code[index].trim_start().starts_with(how);
-    assert!(begins(0, "mov") && code[0].contains("(%rip)"), "load: {code:#?}");
-    assert!(begins(1, "test"), "test: {code:#?}");
-    assert!(begins(2, "j"), "branch: {code:#?}");
-    compare("off.s", &code);
+    for (variety, functions) in [("hot", &[Annotated][..]), ("cool", &[Annotated, Glanced])] {
+        for function in functions {
+            let code = code_of(assembly(HERE, variety), *function);
+            let begins = |index: usize, how: &str| code[index].trim_start().starts_with(how);
+            assert!(begins(0, "mov") && code[0].contains("(%rip)"), "load: {code:#?}");
+            assert!(begins(1, "test"), "test: {code:#?}");
+            assert!(begins(2, "j"), "branch: {code:#?}");
+            if *function == Annotated {
+                compare("off.s", &code);
+            }
+        }
+    }
+}
+
+/// The processors that can be compiled for; says so, past the capture of the test, where that is
+/// only this one.
+fn targets() -> &'static [&'static str] {
+    let mut command = Command::new("rustc");
+    let output = command.args(["--print", "target-libdir", "--target", ARM]).output().unwrap();
+    let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if Path::new(&folder).is_dir() {
+        return &[HERE, ARM];
+    }
+    let text = format!("NOT TESTED on {ARM}: run `rustup target add {ARM}`, or ./test\n");
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
+    &[HERE]
+}
+
+/// `.sol.variety`: an annotation that is compiled out is no instruction at all, on this processor
+/// and on another.
+#[test]
+fn an_annotation_that_is_compiled_out_is_nothing() {
+    for &target in targets() {
+        for (variety, functions) in [("hot", &[Glanced][..]), ("rash", &[Annotated, Glanced])] {
+            let assembly = assembly(target, variety);
+            let nothing = code_of(assembly, Nothing);
+            assert_eq!(nothing.len(), 1, "a return: {nothing:#?}");
+            for function in functions {
+                assert_eq!(code_of(assembly, *function), nothing, "{target} {variety}");
+            }
+        }
+        assert!(!assembly(target, "rash").contains("6record"), "{target}: nor is there a recorder");
+    }
+}
+
+/// The load there is two instructions, for the address has two halves; test and branch are one.
+#[test]
+fn an_annotation_that_is_off_is_load_test_and_branch_on_arm_as_well() {
+    if !targets().contains(&ARM) {
+        return;
+    }
+    for (variety, function) in [("hot", Annotated), ("cool", Annotated), ("cool", Glanced)] {
+        let code = code_of(assembly(ARM, variety), function);
+        let begins = |index: usize, how: &str| code[index].trim_start().starts_with(how);
+        assert!(begins(0, "adrp") && begins(1, "ldr"), "load: {code:#?}");
+        assert!(begins(2, "tbz") || begins(2, "tbnz"), "test and branch: {code:#?}");
+        assert!(code.last().is_some_and(|last| last.trim() == "ret"), "{code:#?}");
+    }
 }
 
 /// Recording three words calls nobody, locks nothing, reads the counter once, and has a line for
 /// each store.
 #[test]
 fn recording_three_words_is_a_counter_read_and_five_stores() {
-    let code = function("record6record");
+    let code = function(assembly(HERE, "hot"), "record6record");
     assert_eq!(count(&code, "rdtsc"), 1, "{code:#?}");
     for absent in ["call", "lock", "xchg", "mfence", "syscall"] {
         assert_eq!(count(&code, absent), 0, "{absent}: {code:#?}");

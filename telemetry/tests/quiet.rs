@@ -68,7 +68,7 @@ fn record_and_flush() {
 }
 
 /// Between two marks a program records a million events, of which half are output: the system sees
-/// the blocks, and nothing else.
+/// the blocks, and nothing else but the question whether the file is still there.
 #[test]
 fn recording_calls_the_system_for_blocks_alone() {
     let test = "recording_calls_the_system_for_blocks_alone";
@@ -85,8 +85,20 @@ fn recording_calls_the_system_for_blocks_alone() {
         mark("END");
         return;
     }
+    let calls = calls_between_marks(test, &[("MPS_TELEMETRY_CONTROL", "Object")]);
+    let per_block = (65536 - 128) / 32;
+    // Before each the file is asked whether it has its name yet.
+    let (asked, written): (Vec<&str>, Vec<&str>) =
+        calls.iter().map(|line| &**line).partition(|line| line.contains("stat"));
+    assert_eq!(written.len(), (500_000 + 1) / per_block, "{calls:?}");
+    assert!(written.iter().all(|line| line.contains("pwrite64(") && line.contains("= 65536")));
+    assert!(asked.len() <= written.len() + 1, "{asked:?}");
+}
+
+/// The system calls of a test in a process of its own, from one mark to the other.
+fn calls_between_marks(test: &str, environment: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
-    let command = common::command(test, &[("MPS_TELEMETRY_CONTROL", "Object")]);
+    let command = common::command(test, environment);
     let mut strace = std::process::Command::new("strace");
     strace.args(["-f", "-o", "trace"]).arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -105,10 +117,51 @@ fn recording_calls_the_system_for_blocks_alone() {
     assert!(output.status.success(), "{output:?}");
     let trace = std::fs::read_to_string(folder.path().join("trace")).unwrap();
     let between = trace.lines().skip_while(|line| !line.contains("BEGIN")).skip(1);
-    let calls: Vec<_> = between.take_while(|line| !line.contains("END")).collect();
-    let per_block = (65536 - 128) / 32;
-    assert_eq!(calls.len(), (500_000 + 1) / per_block, "{calls:?}");
-    assert!(calls.iter().all(|line| line.contains("pwrite64(") && line.contains("= 65536")));
+    between.take_while(|line| !line.contains("END")).map(str::to_owned).collect()
+}
+
+/// The same with a receiver that reads nothing: it is sent to, without waiting, and nothing else is
+/// asked of the system but to say so, once.
+#[test]
+fn sending_to_a_receiver_that_reads_nothing_never_waits() {
+    let test = "sending_to_a_receiver_that_reads_nothing_never_waits";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        event!(Three, 0usize, 0usize, 0usize);
+        telemetry::flush();
+        mark("BEGIN");
+        (0..500_000usize).for_each(|index| event!(Three, 0usize, index, index));
+        mark("END");
+        return;
+    }
+    let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", receiver.local_addr().unwrap());
+    let environment = [("MPS_TELEMETRY_CONTROL", "Object"), ("MPS_TELEMETRY_FILENAME", &*address)];
+    let calls = calls_between_marks(test, &environment);
+    let (sent, others): (Vec<_>, Vec<_>) = calls.iter().partition(|line| line.contains("sendto("));
+    assert!(sent.iter().all(|line| line.contains("MSG_DONTWAIT|MSG_NOSIGNAL")), "{sent:?}");
+    assert!(sent.iter().any(|line| line.contains("EAGAIN")), "{sent:?}");
+    assert!(others.len() == 1 && others[0].contains("write(2, \"telemetry: "), "{others:?}");
+}
+
+/// `.sol.msg`: also where all of it is sent, and to several.
+#[test]
+fn sending_allocates_nothing() {
+    let test = "sending_allocates_nothing";
+    let Ok(receiver) = std::net::TcpListener::bind("127.0.0.1:0") else { panic!("no socket") };
+    let address = receiver.local_addr().unwrap();
+    let hosts = format!("tee:tcp://{address},tcp://localhost:{},mpsio.log", address.port());
+    let environment =
+        [("MPS_TELEMETRY_CONTROL", "Object User"), ("MPS_TELEMETRY_FILENAME", &*hosts)];
+    let connected = std::thread::spawn(move || [receiver.accept(), receiver.accept()]);
+    let Some(ran) = ran(test, &environment, || {
+        let before = ALLOCATION_COUNT.get();
+        record_and_flush();
+        assert_eq!(ALLOCATION_COUNT.get(), before);
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().of(1).len(), 10_001);
+    assert!(connected.join().unwrap().iter().all(Result::is_ok));
 }
 
 /// A system call that shows in the trace.

@@ -195,11 +195,12 @@ fn events_of_signal_handlers_are_recorded_or_counted_exactly() {
     assert_eq!(own + u64::from(object.full), COUNT as u64);
 }
 
-/// There is no stream to be left to the parent: each may have its own.
+/// There is no stream to be left to the parent: each has its own, and what was recorded before is
+/// the parent's.
 #[test]
 #[expect(unsafe_code, reason = "fork")]
-fn a_child_that_is_forked_before_there_is_a_stream_may_have_one() {
-    let test = "a_child_that_is_forked_before_there_is_a_stream_may_have_one";
+fn a_child_that_is_forked_before_there_is_a_stream_has_one() {
+    let test = "a_child_that_is_forked_before_there_is_a_stream_has_one";
     let each = ("MPS_TELEMETRY_FILENAME", "%p.log");
     let Some(ran) = ran(test, &[each, ("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
         (0..10usize).for_each(|index| event!(Three, 1usize, index, index));
@@ -227,22 +228,23 @@ fn a_child_that_is_forked_before_there_is_a_stream_may_have_one() {
     };
     assert_eq!(ran.said(), Vec::<&str>::new());
     let child = String::from_utf8(ran.file("child")).unwrap();
-    let mut identities = std::collections::BTreeSet::new();
+    let (mut identities, mut parents) = ([vec![], vec![]], [vec![], vec![]]);
     for file in std::fs::read_dir(ran.folder.path()).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         let Some(pid) = name.strip_suffix(".log") else { continue };
         let log = ran.file(&name);
         assert_eq!(common::u64_at(&log, 80).to_string(), pid);
-        assert_eq!(log[64..80], [0; 16], "no stream is its parent");
         let stream = common::read(&log);
-        // What was recorded before the fork is in the memory of both.
-        assert_eq!(stream.words(1, 1), (0..1000).collect::<Vec<_>>());
-        let who = if pid == child { 2 } else { 3 };
-        assert!(stream.words(1, 0)[10..].iter().all(|each| *each == who));
+        let (who, first) = if pid == child { (2, 10) } else { (3, 0) };
+        assert_eq!(stream.words(1, 1), (first..1000).collect::<Vec<_>>());
+        let before = 10 - first as usize;
+        assert!(stream.words(1, 0)[before..].iter().all(|each| *each == who));
         assert!(stream.ended);
-        identities.insert(log[32..48].to_vec());
+        identities[who as usize - 2] = log[32..48].to_vec();
+        parents[who as usize - 2] = log[64..80].to_vec();
     }
-    assert_eq!(identities.len(), 2, ".header.uuid");
+    assert_ne!(identities[0], identities[1], ".header.uuid");
+    assert_eq!((&parents[0], &parents[1]), (&identities[1], &vec![0; 16]), "2.1, parent");
 }
 
 /// A forked child leaves its parent's log alone.
@@ -265,6 +267,7 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
             let mut status = 1;
             libc::waitpid(child, &mut status, 0);
             assert_eq!(status, 0);
+            std::fs::write("child", child.to_string()).unwrap();
         }
         (1000..2000usize).for_each(|index| event!(Three, 1usize, index, index));
     }) else {
@@ -274,6 +277,9 @@ fn a_forked_child_writes_nothing_into_the_log_of_its_parent() {
     assert_eq!(stream.words(1, 1), (0..2000).collect::<Vec<_>>());
     assert!(stream.words(1, 0).iter().all(|who| *who == 1));
     assert_eq!((stream.holes, stream.again), (0, 0));
+    let child = String::from_utf8(ran.file("child")).unwrap();
+    let child = common::read(&ran.file(&format!("mpsio.log-{child}")));
+    assert_eq!(child.of(1).len(), 2000);
 }
 
 /// Kinds that are many: six such registries fit beside that of the tests, the other two do not.

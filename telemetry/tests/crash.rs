@@ -1,0 +1,281 @@
+//! The way out on a fatal signal and the host: which calls it makes, and hosts that are in its way.
+//!
+//! ```text
+//!  signal ─▶ handler ─▶ pwrite …            no futex, no mmap, no open
+//!                └─ full disk · FIFO that nobody reads · plinth of one's own, interrupted
+//! ```
+//!
+//! Design: `.sol.exit` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "signals and limits")]
+
+mod common;
+
+use common::{Pooled, Stream, Three, ThreeSeg};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use telemetry::{FilePlinth, MemoryPlinth, Operation, Plinth, PlinthError, event};
+
+const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+const CRASH: (&str, &str) = ("MPS_TELEMETRY_CRASH", "1");
+
+fn raise(signal: i32) {
+    // SAFETY: what the test is about.
+    unsafe { libc::raise(signal) };
+}
+
+fn record(count: usize) {
+    for index in 0..count {
+        event!(Three, 0usize, index, index);
+        event!(ThreeSeg, 0usize, index, index);
+    }
+}
+
+/// What a child left that died of this signal.
+struct Died {
+    folder: tempfile::TempDir,
+    said: Vec<String>,
+}
+
+/// Runs the test in a child, which dies of this signal.
+fn died(test: &str, signal: i32, environment: &[(&str, &str)], wrap: &[&str]) -> Died {
+    let folder = tempfile::tempdir().unwrap();
+    let command = common::command(test, environment);
+    let words = wrap.iter().map(std::ffi::OsStr::new).chain([command.get_program()]);
+    let mut words = words.chain(command.get_args());
+    let mut outer = Command::new(words.next().unwrap());
+    outer.args(words).current_dir(folder.path()).stdout(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    let output = outer.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.signal(), Some(signal), "{stderr}");
+    let said = stderr.lines().filter(|line| line.starts_with("telemetry: "));
+    Died { said: said.map(str::to_owned).collect(), folder }
+}
+
+impl Died {
+    fn stream(&self) -> Stream {
+        let stream = common::read(&std::fs::read(self.folder.path().join("mpsio.log")).unwrap());
+        assert_eq!(stream.holes, 0);
+        stream
+    }
+}
+
+fn is_child() -> bool {
+    std::env::var_os(common::PROCESS_VARIABLE).is_some()
+}
+
+/// Async-signal-safe calls alone: of the system's calls, only these are made once the signal came.
+#[test]
+fn the_handler_writes_and_makes_no_other_call() {
+    let test = "the_handler_writes_and_makes_no_other_call";
+    if is_child() {
+        record(1100);
+        return raise(libc::SIGTERM);
+    }
+    let wrap = ["strace", "-f", "-o", "trace"];
+    let died = died(test, libc::SIGTERM, &[ALL, SMALL, CRASH], &wrap);
+    let trace = std::fs::read_to_string(died.folder.path().join("trace")).unwrap();
+    let mut after = trace.lines().skip_while(|line| !line.contains("--- SIGTERM"));
+    let signal = after.next().unwrap_or_else(|| panic!("{trace}"));
+    let thread = signal.split_whitespace().next();
+    let calls: Vec<&str> = after
+        .take_while(|line| !line.contains("+++"))
+        .filter(|line| !line.contains("--- SIGTERM"))
+        .filter(|line| line.split_whitespace().next() == thread)
+        .filter_map(|line| line.split_whitespace().nth(1)?.split('(').next())
+        .collect();
+    let allowed = [
+        "rt_sigprocmask",
+        "rt_sigaction",
+        "rt_sigreturn",
+        "gettid",
+        "getpid",
+        "tgkill",
+        "pwrite64",
+    ];
+    let others: Vec<_> = calls.iter().filter(|call| !allowed.contains(call)).collect();
+    assert!(others.is_empty(), "{others:?} of {calls:?}");
+    assert!(calls.iter().filter(|call| **call == "pwrite64").count() >= 2, "{calls:?}");
+    assert_eq!(died.stream().of(1).len(), 1100);
+}
+
+/// `.write.torn`, `.write.fail`: what does not fit is lost, and said; the rest stays readable.
+#[test]
+fn a_full_disk_leaves_what_was_written_before() {
+    let test = "a_full_disk_leaves_what_was_written_before";
+    const SIZE: u64 = 40 << 10;
+    if is_child() {
+        let limit = libc::rlimit { rlim_cur: SIZE, rlim_max: SIZE };
+        // SAFETY: reads a structure that lives through the call.
+        unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) };
+        record(500);
+        let held = [0; 64].map(|_| std::thread::spawn(|| record(50)));
+        held.into_iter().for_each(|thread| thread.join().unwrap());
+        record(100);
+        return raise(libc::SIGTERM);
+    }
+    let died = died(test, libc::SIGTERM, &[ALL, SMALL, CRASH], &[]);
+    assert!((1..=2).contains(&died.said.len()), "{:?}", died.said);
+    let stream = died.stream();
+    assert!(stream.of(1).len() >= 400, "{}", stream.of(1).len());
+    let size = std::fs::metadata(died.folder.path().join("mpsio.log")).unwrap().len();
+    assert!(size <= SIZE);
+}
+
+/// A file that, in the middle of its n-th block, is interrupted by a signal.
+struct Interrupted {
+    file: FilePlinth,
+    count: AtomicUsize,
+    signal: i32,
+}
+
+impl Plinth for Interrupted {
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        self.file.create(block_size)
+    }
+
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        if self.count.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.file.write_block(offset, &bytes[..bytes.len() / 2])?;
+            raise(self.signal);
+        }
+        self.file.write_block(offset, bytes)
+    }
+
+    fn can_rewrite(&self) -> bool {
+        self.file.can_rewrite()
+    }
+
+    fn is_signal_safe(&self) -> bool {
+        true
+    }
+}
+
+/// The runtime interrupted at its work, with all of its locks held: `.stream.hole`, `.write.torn`.
+#[test]
+fn a_crash_within_the_plinth_tears_nothing() {
+    let test = "a_crash_within_the_plinth_tears_nothing";
+    const COUNT: &str = "TELEMETRY_TEST_COUNT";
+    if is_child() {
+        let count = std::env::var(COUNT).unwrap().parse::<usize>().unwrap();
+        let signal = [libc::SIGTERM, libc::SIGABRT][count % 2];
+        let file = FilePlinth::new("mpsio.log").unwrap();
+        telemetry::set_plinth(Interrupted { file, count: count.into(), signal });
+        telemetry::on_fatal_signals();
+        for index in 0..usize::MAX {
+            event!(Three, 0usize, index, index);
+            event!(Pooled, index);
+            if index % 100 == 0 {
+                telemetry::flush();
+            }
+            std::fs::write("count", (index + 1).to_string()).unwrap();
+        }
+    }
+    for count in [1, 2, 3, 4, 5, 9, 16] {
+        let signal = [libc::SIGTERM, libc::SIGABRT][count % 2];
+        let environment = [ALL, SMALL, (COUNT, &count.to_string())];
+        let died = died(test, signal, &environment, &[]);
+        let recorded = std::fs::read_to_string(died.folder.path().join("count"));
+        let recorded = recorded.map_or(0, |text| text.parse().unwrap());
+        let found = died.stream().words(1, 1);
+        assert!(found.len() >= recorded, "{count}: {} of {recorded}", found.len());
+        assert!(found.iter().copied().eq(0..found.len() as u64), "{count}");
+        assert!(died.said.is_empty(), "{:?}", died.said);
+    }
+}
+
+/// A plinth that does not say that it may be called there is not.
+#[test]
+fn a_plinth_that_is_not_signal_safe_is_left_alone() {
+    let test = "a_plinth_that_is_not_signal_safe_is_left_alone";
+    if is_child() {
+        assert!(!MemoryPlinth::new().is_signal_safe());
+        telemetry::set_plinth(MemoryPlinth::new());
+        record(10);
+        return raise(libc::SIGTERM);
+    }
+    let died = died(test, libc::SIGTERM, &[ALL, CRASH], &[]);
+    assert_eq!(
+        died.said,
+        ["telemetry: a fatal signal: this log takes nothing in a signal handler"]
+    );
+}
+
+/// A host that takes nothing at all.
+struct Full;
+
+impl Plinth for Full {
+    fn create(&self, _: usize) -> Result<(), PlinthError> {
+        Ok(())
+    }
+
+    fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
+        Err(PlinthError { operation: Operation::Write, errno: libc::ENOSPC })
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+
+    fn is_signal_safe(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_host_that_takes_nothing_is_said_and_the_program_dies_as_it_would() {
+    let test = "a_host_that_takes_nothing_is_said_and_the_program_dies_as_it_would";
+    if is_child() {
+        telemetry::set_plinth(Full);
+        record(10);
+        return raise(libc::SIGQUIT);
+    }
+    let died = died(test, libc::SIGQUIT, &[ALL, CRASH], &[]);
+    assert!((1..=2).contains(&died.said.len()), "{:?}", died.said);
+}
+
+/// Whoever asks a program to end is not kept waiting by a log that nobody reads.
+#[test]
+fn a_pipe_that_nobody_reads_keeps_no_program_alive() {
+    let test = "a_pipe_that_nobody_reads_keeps_no_program_alive";
+    if is_child() {
+        // It is read by this very program: the first event is not kept waiting.
+        let path = c"pipe".as_ptr();
+        // SAFETY: the path ends with a NUL.
+        unsafe {
+            assert_eq!(libc::mkfifo(path, 0o600), 0);
+            assert!(libc::open(path, libc::O_RDONLY | libc::O_NONBLOCK) >= 0);
+        }
+        record(10);
+        telemetry::flush();
+        for _ in 0..4 {
+            std::thread::spawn(|| record(100_000));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        return raise(libc::SIGTERM);
+    }
+    let begin = Instant::now();
+    let environment = [ALL, CRASH, SMALL, ("MPS_TELEMETRY_FILENAME", "pipe")];
+    died(test, libc::SIGTERM, &environment, &[]);
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+}
+
+/// What is not understood is said.
+#[test]
+fn a_value_that_is_neither_yes_nor_no_is_said_once() {
+    let test = "a_value_that_is_neither_yes_nor_no_is_said_once";
+    let environment = [ALL, ("MPS_TELEMETRY_CRASH", "perhaps")];
+    let Some(ran) = common::ran(test, &environment, || record(1)) else { return };
+    let said = "`perhaps` is neither 0 nor 1; fatal signals output nothing";
+    assert_eq!(ran.said(), [format!("telemetry: MPS_TELEMETRY_CRASH: {said}")]);
+    assert!(Path::new(ran.folder.path()).join("mpsio.log").exists());
+}

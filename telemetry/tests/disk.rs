@@ -1,0 +1,333 @@
+//! Disks that are full, broken, read-only, gone: one line on standard error, losses counted, and
+//! what was written before stays readable.
+//!
+//! A disk that is full or read-only is a small tmpfs of the test's own, in a mount namespace
+//! (`unshare -rm`); where there can be none, a limit of the size of files, or a plinth that says
+//! so.
+
+mod common;
+
+use common::{CONTROL, Kinds, PROCESS_VARIABLE, Ran, Three, ran};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use telemetry::{FilePlinth, Operation, Plinth, PlinthError, control, event};
+
+const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+const NAME: &str = "MPS_TELEMETRY_FILENAME";
+
+fn record(from: usize, to: usize) {
+    (from..to).for_each(|index| event!(Three, 0usize, index, index));
+}
+
+fn has_namespaces() -> bool {
+    let mount = "mount -t tmpfs none /tmp";
+    let output = Command::new("unshare").args(["-rm", "sh", "-c", mount]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Does `what` in a process of its own, in whose folder `disk` is a file system of its own with
+/// these options; what it holds at the end is in `kept`. Without namespaces there is `otherwise`
+/// to do before, in the shell.
+fn ran_on_disk(
+    test: &str,
+    environment: &[(&str, &str)],
+    options: &str,
+    otherwise: &str,
+    what: impl FnOnce(),
+) -> Option<Ran> {
+    if std::env::var_os(PROCESS_VARIABLE).is_some() {
+        what();
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("disk")).unwrap();
+    let inner = common::command(test, environment);
+    let after = "\"$@\"; status=$?; cp -r disk kept; exit $status";
+    let mut command = if has_namespaces() {
+        let mut command = Command::new("unshare");
+        let script = format!("mount -t tmpfs -o {options} none disk && {{ {after}; }}");
+        command.args(["-rm", "sh", "-c", &script, "sh"]);
+        command
+    } else {
+        println!("no namespaces: {otherwise}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{otherwise}; {after}"), "sh"]);
+        command
+    };
+    command.arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let output = command.current_dir(folder.path()).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}\n{stdout}\n{stderr}", output.status);
+    assert!(stdout.contains("1 passed"), "there is no test {test}");
+    Some(Ran { folder, stderr })
+}
+
+/// What is left of a stream, in the order of its volumes.
+fn volumes(folder: &Path) -> Vec<common::Stream> {
+    let mut streams: Vec<common::Stream> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| std::fs::read(entry.unwrap().path()).unwrap())
+        .filter(|bytes| !bytes.is_empty())
+        .map(|bytes| common::read(&whole(bytes)))
+        .collect();
+    streams.sort_by_key(|stream| stream.volume);
+    streams
+}
+
+/// A log without what a full disk took half of.
+fn whole(mut bytes: Vec<u8>) -> Vec<u8> {
+    let size = bytes.len();
+    bytes.resize(size.next_multiple_of(4096), 0);
+    for (number, block) in bytes.chunks_mut(4096).enumerate() {
+        if number * 4096 + 4096 > size && block[4] == 1 {
+            block.fill(0);
+        }
+    }
+    bytes
+}
+
+/// `ENOSPC`, `.write.fail`
+#[test]
+fn on_a_full_disk_what_was_written_stays_and_the_rest_is_counted() {
+    let test = "on_a_full_disk_what_was_written_stays_and_the_rest_is_counted";
+    let name = (NAME, "disk/mpsio.log");
+    let environment = [OBJECT, SMALL, name];
+    // In units of 512 bytes.
+    let Some(ran) = ran_on_disk(test, &environment, "size=256k", "ulimit -f 512", || {
+        record(0, 20_000);
+        telemetry::flush();
+        let losses = telemetry::losses();
+        assert_eq!((losses.requested, losses.recorded), (20_000, 20_000), "{losses:?}");
+        assert!((10_000..14_000).contains(&losses.io), "{losses:?}");
+        std::fs::write("io", losses.io.to_string()).unwrap();
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    let why = if has_namespaces() { "No space left on device" } else { "File too large" };
+    assert!(said[0].contains(&format!("cannot write to disk/mpsio.log: {why}")), "{said:?}");
+    let io: u64 = String::from_utf8(ran.file("io")).unwrap().parse().unwrap();
+    let streams = volumes(&ran.folder.path().join("kept"));
+    let written = streams[0].words(1, 1);
+    let in_order = written.windows(2).all(|pair| pair[0] < pair[1]);
+    // The last block may still wait for room.
+    assert!(in_order && written.len() as u64 + io > 20_000 - 124, "{} + {io}", written.len());
+    assert_eq!(written[..5000], (0..5000).collect::<Vec<_>>());
+}
+
+/// Volumes whose bound fits the disk never fill it; others go on when there is room again.
+#[test]
+fn volumes_on_a_full_disk_go_on_when_there_is_room() {
+    let test = "volumes_on_a_full_disk_go_on_when_there_is_room";
+    let name = (NAME, "file:disk/mpsio.log?size=64K&count=1000");
+    let environment = [OBJECT, SMALL, name];
+    // Without namespaces no volume is whole, and none is larger than this.
+    let Some(ran) = ran_on_disk(test, &environment, "size=256k", "ulimit -f 64", || {
+        record(0, 20_000);
+        telemetry::flush();
+        let io = telemetry::losses().io;
+        assert!(io > 0 || !is_own_disk(), "the disk was never full");
+        for number in 1..1000 {
+            let _ = std::fs::remove_file(format!("disk/mpsio.log.{number}"));
+        }
+        record(20_000, 21_000);
+        telemetry::flush();
+        let losses = telemetry::losses();
+        assert!(losses.io <= io + 124, "{losses:?}");
+        std::fs::write("io", losses.io.to_string()).unwrap();
+    }) else {
+        return;
+    };
+    let is_full = has_namespaces();
+    let said = ran.said();
+    assert_eq!(said.len(), usize::from(is_full), "{said:?}");
+    let io: u64 = String::from_utf8(ran.file("io")).unwrap().parse().unwrap();
+    let streams = volumes(&ran.folder.path().join("kept"));
+    let last = streams.last().unwrap();
+    assert!(last.ended && last.next_volume == 0);
+    assert_eq!(u64::from(last.told_of(5).io), io);
+    let newest: Vec<u64> = streams.iter().flat_map(|stream| stream.words(1, 1)).collect();
+    assert!((20_124..21_000).all(|index| newest.contains(&index)));
+}
+
+fn is_own_disk() -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    mounts.lines().any(|line| line.contains("/disk tmpfs"))
+}
+
+/// A bound that the disk has room for: nothing is lost but what is pushed out.
+#[test]
+fn volumes_that_fit_a_small_disk_never_fill_it() {
+    let test = "volumes_that_fit_a_small_disk_never_fill_it";
+    let name = (NAME, "file:disk/mpsio.log?size=64K&count=4");
+    let Some(ran) = ran_on_disk(test, &[OBJECT, SMALL, name], "size=256k", "true", || {
+        record(0, 100_000);
+        assert_eq!(telemetry::losses().io, 0);
+    }) else {
+        return;
+    };
+    assert!(ran.said().is_empty(), "{:?}", ran.said());
+    assert_eq!(volumes(&ran.folder.path().join("kept")).len(), 4);
+}
+
+/// A host that refuses all from some moment on, for one reason.
+struct Refusing {
+    file: FilePlinth,
+    errno: i32,
+    creates: bool,
+}
+
+static REFUSES: AtomicBool = AtomicBool::new(false);
+
+impl Plinth for Refusing {
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        if !self.creates {
+            return Err(PlinthError { operation: Operation::Create, errno: self.errno });
+        }
+        self.file.create(block_size)
+    }
+
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        if REFUSES.load(Ordering::Relaxed) {
+            return Err(PlinthError { operation: Operation::Write, errno: self.errno });
+        }
+        self.file.write_block(offset, bytes)
+    }
+
+    fn can_rewrite(&self) -> bool {
+        self.file.can_rewrite()
+    }
+}
+
+fn refusing(errno: i32, creates: bool) -> Refusing {
+    Refusing { file: FilePlinth::new("mpsio.log").unwrap(), errno, creates }
+}
+
+/// `EIO`
+#[test]
+fn of_a_disk_that_breaks_what_was_written_stays() {
+    let test = "of_a_disk_that_breaks_what_was_written_stays";
+    let Some(ran) = ran(test, &[SMALL], || {
+        assert!(telemetry::set_plinth(refusing(libc::EIO, true)));
+        control::set_output_everywhere(Kinds::Object);
+        record(0, 1000);
+        telemetry::flush();
+        REFUSES.store(true, Ordering::Relaxed);
+        record(1000, 11_000);
+        telemetry::flush();
+        let losses = telemetry::losses_of(&CONTROL, Kinds::Object);
+        assert_eq!((losses.requested, losses.recorded), (11_000, 11_000));
+        assert!((9_800..10_000).contains(&losses.io), "{losses:?}");
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("cannot write to the log: Input/output error"), "{said:?}");
+    assert_eq!(ran.stream().words(1, 1), (0..1000).collect::<Vec<_>>());
+}
+
+/// `EMFILE` when the stream begins.
+#[test]
+#[expect(unsafe_code, reason = "a limit")]
+fn where_no_file_can_be_opened_nothing_is_output_and_all_is_counted() {
+    let test = "where_no_file_can_be_opened_nothing_is_output_and_all_is_counted";
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        let limit = libc::rlimit { rlim_cur: 3, rlim_max: 3 };
+        // SAFETY: reads the structure.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+        record(0, 1000);
+        let losses = telemetry::losses();
+        assert_eq!((losses.recorded, losses.io), (1000, 8 * 124));
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("cannot create mpsio.log: Too many open files"), "{said:?}");
+}
+
+/// `EROFS`
+#[test]
+fn on_a_disk_that_is_read_only_nothing_is_output_and_all_is_counted() {
+    let test = "on_a_disk_that_is_read_only_nothing_is_output_and_all_is_counted";
+    for name in ["disk/mpsio.log", "file:disk/mpsio.log?size=64K"] {
+        let environment = [OBJECT, SMALL, (NAME, name)];
+        let Some(ran) = ran_on_disk(test, &environment, "ro", "true", || {
+            if !is_own_disk() {
+                assert!(telemetry::set_plinth(refusing(libc::EROFS, false)));
+            }
+            record(0, 1000);
+            let losses = telemetry::losses();
+            assert_eq!((losses.recorded, losses.io), (1000, 8 * 124));
+        }) else {
+            return;
+        };
+        let said = ran.said();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("Read-only file system; nothing is output"), "{said:?}");
+    }
+}
+
+/// Who removes a log while it is written gets a new one, which can be read alone.
+#[test]
+fn a_log_that_is_removed_goes_on_in_a_new_one() {
+    let test = "a_log_that_is_removed_goes_on_in_a_new_one";
+    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+        telemetry::label_address(7, telemetry::intern("seven"));
+        record(0, 1000);
+        telemetry::flush();
+        std::fs::remove_file("mpsio.log").unwrap();
+        // It is looked for every 128 KiB: about 4,000 events of these.
+        record(1000, 10_000);
+        telemetry::flush();
+        assert_eq!(telemetry::losses().io, 0);
+    }) else {
+        return;
+    };
+    assert!(ran.said().is_empty(), "{:?}", ran.said());
+    let stream = ran.stream();
+    assert_eq!((stream.volume, stream.ended), (1, true));
+    let indexes = stream.words(1, 1);
+    assert!((6000..10_000).all(|index| indexes.contains(&index)));
+    assert_eq!(stream.store(0xFF02).len(), 1, "labels too");
+}
+
+/// With its folder it cannot: that is said, counted, and tried again.
+#[test]
+fn a_log_whose_folder_is_removed_is_said_once_counted_and_comes_back() {
+    let test = "a_log_whose_folder_is_removed_is_said_once_counted_and_comes_back";
+    let Some(ran) = ran(test, &[OBJECT, SMALL, (NAME, "logs/mpsio.log")], || {
+        std::fs::create_dir("logs").unwrap();
+        record(0, 1000);
+        telemetry::flush();
+        std::fs::remove_dir_all("logs").unwrap();
+        record(1000, 11_000);
+        telemetry::flush();
+        let losses = telemetry::losses();
+        assert_eq!(losses.recorded, 11_000);
+        // So long it is written where nobody finds it.
+        assert!((5_500..=10_000).contains(&losses.io), "{losses:?}");
+        std::fs::create_dir("logs").unwrap();
+        record(11_000, 12_000);
+        telemetry::flush();
+        assert!(telemetry::losses().io <= losses.io + 124);
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("logs/mpsio.log: No such file or directory"), "{said:?}");
+    let indexes = common::read(&ran.file("logs/mpsio.log")).words(1, 1);
+    assert!((11_124..12_000).all(|index| indexes.contains(&index)));
+}

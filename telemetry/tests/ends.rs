@@ -1,0 +1,489 @@
+//! How a program may end, and that everything which it recorded is in its log then.
+//!
+//! ```text
+//!  child: 4 threads record, and publish how much in a shared mapping ─▶ it dies, in many ways
+//!  test:  exit status as without us; log: no hole, no damage, every published event
+//! ```
+//!
+//! Design: `.sol.exit` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "real signals, faults and handlers")]
+
+mod common;
+
+use common::{Pooled, Stream, Three, ThreeSeg};
+use std::ffi::{c_int, c_void};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use telemetry::event;
+
+const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+const CRASH: (&str, &str) = ("MPS_TELEMETRY_CRASH", "1");
+const WRITER: (&str, &str) = ("MPS_TELEMETRY_WRITER", "thread");
+/// Set in a child: how it is to end.
+const END: &str = "TELEMETRY_TEST_END";
+const THREAD_COUNT: usize = 4;
+/// Words of the shared mapping: how many events each thread has recorded; the same when the program
+/// began to end, until which all must be in the log; whether the child is ready.
+const WORD_COUNT: usize = 512;
+const AT_END: usize = 64;
+const READY: usize = 128;
+
+/// A file that parent and child both see.
+fn shared(path: &Path) -> &'static [AtomicU64; WORD_COUNT] {
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(path).unwrap();
+    file.set_len(WORD_COUNT as u64 * 8).unwrap();
+    // SAFETY: a mapping of its own, of words that are atomics on both sides.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+        let none = std::ptr::null_mut();
+        let start = libc::mmap(none, WORD_COUNT * 8, access, libc::MAP_SHARED, fd, 0);
+        assert_ne!(start, libc::MAP_FAILED);
+        &*start.cast()
+    }
+}
+
+fn published() -> &'static [AtomicU64; WORD_COUNT] {
+    shared(Path::new("published"))
+}
+
+/// Records events of three kinds, and publishes how many after each.
+fn record(thread: usize, from: usize, count: usize, published: &AtomicU64) {
+    for index in from..from + count {
+        event!(Three, thread, index, index);
+        event!(ThreeSeg, thread, index, index);
+        if index % 16 == 0 {
+            event!(Pooled, index);
+        }
+        published.store(index as u64 + 1, Ordering::Release);
+        // On a busy machine the end may be long in coming.
+        if index > 3000 && index % 32 == 0 {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+/// Starts the threads, and waits until all of them are recording.
+fn start_threads(count: usize) -> Vec<std::thread::JoinHandle<()>> {
+    let published = published();
+    let start = |thread: usize| {
+        std::thread::Builder::new()
+            .name(format!("recorder {thread}"))
+            .spawn(move || record(thread, 0, count, &published[thread]))
+            .unwrap()
+    };
+    let threads = (0..THREAD_COUNT).map(start).collect();
+    let begun = |thread: usize| published[thread].load(Ordering::Acquire) > 0;
+    while !(0..THREAD_COUNT).all(begun) {
+        std::thread::yield_now();
+    }
+    threads
+}
+
+/// Notes what was published when the end began: other threads go on meanwhile.
+fn note_end(published: &[AtomicU64; WORD_COUNT]) {
+    for thread in 0..THREAD_COUNT {
+        let count = published[thread].load(Ordering::Acquire);
+        published[AT_END + thread].store(count, Ordering::Release);
+    }
+}
+
+/// Runs a test of this program in a child that may die.
+fn child(test: &str, end: &str, folder: &Path, environment: &[(&str, &str)]) -> Child {
+    let mut command = common::command(test, environment);
+    for name in ["CRASH", "TRACEBACK"] {
+        if !environment.iter().any(|(each, _)| each.ends_with(name)) {
+            command.env_remove(format!("MPS_TELEMETRY_{name}"));
+        }
+    }
+    command.env(END, end).current_dir(folder);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// What a child left behind.
+struct Left {
+    folder: tempfile::TempDir,
+    status: ExitStatus,
+    stderr: String,
+}
+
+fn end(test: &str, end: &str, environment: &[(&str, &str)]) -> Left {
+    let folder = tempfile::tempdir().unwrap();
+    let output = child(test, end, folder.path(), environment).wait_with_output().unwrap();
+    Left { folder, status: output.status, stderr: String::from_utf8(output.stderr).unwrap() }
+}
+
+impl Left {
+    /// The log, in which is every event that was published, and no hole.
+    fn checked(&self, what: &str) -> Stream {
+        let log = std::fs::read(self.folder.path().join("mpsio.log"));
+        let stream = common::read(&log.unwrap_or_else(|_| panic!("{what}: {}", self.stderr)));
+        let published = shared(&self.folder.path().join("published"));
+        check_events(&stream, published, what);
+        assert_eq!(stream.holes, 0, "{what}");
+        stream
+    }
+}
+
+fn check_events(stream: &Stream, published: &[AtomicU64; WORD_COUNT], what: &str) {
+    for code in [1, 2] {
+        let mut found = vec![Vec::new(); THREAD_COUNT];
+        for event in stream.of(code) {
+            found[event.word(0) as usize].push(event.word(1));
+        }
+        for (thread, mut found) in found.into_iter().enumerate() {
+            found.sort_unstable();
+            let published = published[AT_END + thread].load(Ordering::Acquire);
+            let count = found.len() as u64;
+            assert!(count >= published, "{what}: {count} of {published}, thread {thread}");
+            assert!(found.iter().copied().eq(0..count), "{what}: thread {thread}");
+        }
+    }
+}
+
+/// In a child: how it is to end. `None` in the test itself.
+fn ending() -> Option<String> {
+    let end = std::env::var(END).ok()?;
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads a structure that lives through the call.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
+    Some(end)
+}
+
+/// A signal that a fault of this very thread causes.
+fn fault(signal: c_int) {
+    // SAFETY: that they fault is what they are here for.
+    unsafe {
+        match signal {
+            libc::SIGSEGV => std::ptr::without_provenance_mut::<u8>(8).write_volatile(1),
+            libc::SIGBUS => {
+                let file = tempfile::tempfile().unwrap();
+                file.set_len(4096).unwrap();
+                let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+                let none = std::ptr::null_mut();
+                let access = libc::PROT_READ | libc::PROT_WRITE;
+                let start = libc::mmap(none, 4096, access, libc::MAP_SHARED, fd, 0);
+                file.set_len(0).unwrap();
+                start.cast::<u8>().write_volatile(1);
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SIGILL => std::arch::asm!("ud2"),
+            #[cfg(target_arch = "x86_64")]
+            libc::SIGFPE => std::arch::asm!("div {0:e}", in(reg) 0, inout("eax") 1 => _,
+                inout("edx") 0 => _),
+            _ => _ = libc::raise(signal),
+        }
+    }
+}
+
+/// Overflows the stack.
+#[expect(unconditional_recursion, reason = "that is what it does")]
+fn overflow(depth: usize) -> usize {
+    let page = std::hint::black_box([depth; 512]);
+    overflow(page[depth % 512] + 1) + page[3]
+}
+
+extern "C" fn overflow_thread(_: *mut c_void) -> *mut c_void {
+    event!(Pooled, 0usize);
+    std::ptr::without_provenance_mut(overflow(0))
+}
+
+fn die(end: &str) {
+    match end {
+        "abort" => std::process::abort(),
+        "overflow of the first thread" => _ = overflow(0),
+        "overflow of a thread" => _ = std::thread::spawn(|| overflow(0)).join(),
+        // SAFETY: a thread of its own that never ends.
+        "overflow of a raw thread" => unsafe {
+            let mut thread = std::mem::zeroed();
+            let none = std::ptr::null_mut();
+            assert_eq!(
+                libc::pthread_create(&mut thread, std::ptr::null(), overflow_thread, none),
+                0
+            );
+            libc::pthread_join(thread, std::ptr::null_mut());
+        },
+        "two threads" => {
+            let threads = [0, 1].map(|_| std::thread::spawn(|| fault(libc::SIGSEGV)));
+            threads.into_iter().for_each(|thread| _ = thread.join());
+        }
+        signal => fault(signal.parse().unwrap()),
+    }
+}
+
+/// SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT and SIGTERM, SIGINT, SIGQUIT, SIGHUP:
+/// of real faults, while four threads record.
+#[test]
+fn what_was_recorded_is_in_the_log_however_the_program_dies() {
+    let test = "what_was_recorded_is_in_the_log_however_the_program_dies";
+    if let Some(end) = ending() {
+        let _threads = start_threads(usize::MAX >> 1);
+        note_end(published());
+        return die(&end);
+    }
+    let signals = [4, 5, 6, 7, 8, 11, 31, 15, 2, 3, 1].map(|signal| signal.to_string());
+    let others = [
+        "abort",
+        "overflow of the first thread",
+        "overflow of a thread",
+        "overflow of a raw thread",
+        "two threads",
+    ];
+    for how in signals.iter().map(String::as_str).chain(others) {
+        let without = end(test, how, &[]);
+        for more in [&[][..], &[WRITER]] {
+            let environment = [&[ALL, SMALL, CRASH], more].concat();
+            let left = end(test, how, &environment);
+            assert_eq!(left.status, without.status, "{how}: {}", left.stderr);
+            assert!(left.status.signal().is_some(), "{how}: {}", left.status);
+            let says = |left: &Left| left.stderr.contains("has overflowed its stack");
+            assert_eq!(says(&left), says(&without), "{how}: {}", left.stderr);
+            assert!(!left.checked(how).ended, "{how}: it was not closed");
+        }
+    }
+}
+
+/// `.part.end`
+#[test]
+fn what_was_recorded_is_in_the_log_when_the_program_ends_by_itself() {
+    let test = "what_was_recorded_is_in_the_log_when_the_program_ends_by_itself";
+    if let Some(end) = ending() {
+        start_threads(1000).into_iter().for_each(|thread| thread.join().unwrap());
+        note_end(published());
+        match end.as_str() {
+            "return" => return,
+            "exit" => std::process::exit(17),
+            "panic" => panic!("it unwinds"),
+            "panic in a thread" => {
+                let thread = std::thread::spawn(|| panic!("it unwinds"));
+                assert!(thread.join().is_err());
+                return;
+            }
+            other => unreachable!("{other}"),
+        }
+    }
+    let ends = [("return", 0), ("exit", 17), ("panic", 101), ("panic in a thread", 0)];
+    for (how, code) in ends {
+        for environment in [&[ALL, SMALL][..], &[ALL, SMALL, CRASH]] {
+            let left = end(test, how, environment);
+            assert_eq!(left.status.code(), Some(code), "{how}: {}", left.stderr);
+            assert!(left.checked(how).ended, "{how}");
+        }
+    }
+}
+
+/// At any moment, wherever the threads are: also in the middle of the runtime's own work, which the
+/// handler then interrupts. `.stream.hole`, `.write.torn`: nothing is missing and nothing is torn.
+#[test]
+fn a_signal_at_any_moment_leaves_every_published_event_in_the_log() {
+    let test = "a_signal_at_any_moment_leaves_every_published_event_in_the_log";
+    if let Some(end) = ending() {
+        // The standard library's handler takes a signal that no fault caused for nothing.
+        // SAFETY: the default, before there is a handler of ours.
+        unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+        let _threads = start_threads(usize::MAX >> 1);
+        // The first thread, which does nothing, is not the one that gets it.
+        // SAFETY: the set is filled before it is used.
+        unsafe {
+            let mut all: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        }
+        published()[READY].store(1, Ordering::Release);
+        assert_eq!(end, "sleep");
+        std::thread::sleep(Duration::from_secs(60));
+        return;
+    }
+    let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
+    for run in 0..200 {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        let (signal, wait) = ([libc::SIGTERM, libc::SIGSEGV][run % 2], seed % 2_000_000);
+        let folder = tempfile::tempdir().unwrap();
+        let published = shared(&folder.path().join("published"));
+        let environment = [&[ALL, SMALL, CRASH][..], &[WRITER]];
+        let environment =
+            if run % 4 < 3 { environment[..1].concat() } else { environment.concat() };
+        let mut child = child(test, "sleep", folder.path(), &environment);
+        while published[READY].load(Ordering::Acquire) == 0 {
+            assert!(child.try_wait().unwrap().is_none(), "it came to no end of its own");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        std::thread::sleep(Duration::from_nanos(wait));
+        note_end(published);
+        // SAFETY: a child of ours that was not waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal), "{output:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let left = Left { folder, status: output.status, stderr };
+        left.checked(&format!("run {run}, signal {signal}, after {wait} ns"));
+    }
+}
+
+/// Handlers that were there before.
+mod before {
+    use super::*;
+
+    pub(super) static CALLED: AtomicU64 = AtomicU64::new(0);
+    pub(super) static BARRIER: AtomicU64 = AtomicU64::new(0);
+
+    pub(super) extern "C" fn count(_: c_int) {
+        CALLED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A write barrier: makes the page writable.
+    pub(super) extern "C" fn lift(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+        CALLED.fetch_add(1, Ordering::Relaxed);
+        let page = std::ptr::with_exposed_provenance_mut(BARRIER.load(Ordering::Relaxed) as usize);
+        // SAFETY: a mapping of the test's own.
+        unsafe { libc::mprotect(page, 4096, libc::PROT_READ | libc::PROT_WRITE) };
+    }
+
+    pub(super) fn install(signal: c_int, action: usize, flags: c_int) {
+        // SAFETY: a handler of the form that the flags say.
+        unsafe {
+            let mut new: libc::sigaction = std::mem::zeroed();
+            new.sa_sigaction = action;
+            new.sa_flags = flags;
+            assert_eq!(libc::sigaction(signal, &new, std::ptr::null_mut()), 0);
+        }
+    }
+
+    pub(super) fn installed(signal: c_int) -> usize {
+        // SAFETY: fills a structure that lives through the call.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            assert_eq!(libc::sigaction(signal, std::ptr::null(), &mut now), 0);
+            now.sa_sigaction
+        }
+    }
+}
+
+/// A program that takes SIGTERM for something else than its end goes on, records, and closes its
+/// log.
+#[test]
+fn a_program_whose_own_handler_returns_goes_on() {
+    let test = "a_program_whose_own_handler_returns_goes_on";
+    if ending().is_some() {
+        let handler = before::count as extern "C" fn(c_int);
+        before::install(libc::SIGTERM, handler as usize, libc::SA_RESTART);
+        telemetry::on_fatal_signals();
+        let published = published();
+        let threads = start_threads(5_000);
+        for _ in 0..5 {
+            fault(libc::SIGTERM);
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        (0..THREAD_COUNT).for_each(|thread| record(thread, 5_000, 500, &published[thread]));
+        note_end(published);
+        assert_eq!(before::CALLED.load(Ordering::Relaxed), 5);
+        return;
+    }
+    let left = end(test, "yes", &[ALL, SMALL]);
+    assert!(left.status.success(), "{}", left.stderr);
+    let stream = left.checked("it went on");
+    assert_eq!((stream.ended, stream.of(1).len()), (true, THREAD_COUNT * 5_500));
+    assert_eq!(left.stderr.matches("telemetry: ").count(), 0, "{}", left.stderr);
+}
+
+/// What a garbage collector does: faults that its own handler resolves.
+#[test]
+fn a_fault_that_the_program_resolves_ends_nothing() {
+    let test = "a_fault_that_the_program_resolves_ends_nothing";
+    if ending().is_some() {
+        type Barrier = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+        before::install(libc::SIGSEGV, before::lift as Barrier as usize, libc::SA_SIGINFO);
+        telemetry::on_fatal_signals();
+        let published = published();
+        let threads = start_threads(5_000);
+        // SAFETY: a mapping of its own.
+        let page = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_NONE, flags, -1, 0)
+        };
+        before::BARRIER.store(page.expose_provenance() as u64, Ordering::Relaxed);
+        for round in 1..=100 {
+            // SAFETY: the handler makes it writable.
+            unsafe {
+                page.cast::<u64>().write_volatile(round);
+                libc::mprotect(page, 4096, libc::PROT_NONE);
+            }
+            assert_eq!(before::CALLED.load(Ordering::Relaxed), round);
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        note_end(published);
+        return;
+    }
+    let left = end(test, "yes", &[ALL, SMALL]);
+    assert!(left.status.success(), "{}", left.stderr);
+    let stream = left.checked("it went on");
+    assert_eq!((stream.ended, stream.of(1).len()), (true, THREAD_COUNT * 5_000));
+}
+
+#[test]
+fn a_signal_that_is_ignored_stays_ignored() {
+    let test = "a_signal_that_is_ignored_stays_ignored";
+    if ending().is_some() {
+        before::install(libc::SIGINT, libc::SIG_IGN, 0);
+        before::install(libc::SIGHUP, libc::SIG_IGN, 0);
+        telemetry::on_fatal_signals();
+        telemetry::on_fatal_signals();
+        record(0, 0, 10, &published()[0]);
+        fault(libc::SIGINT);
+        fault(libc::SIGHUP);
+        assert_eq!(before::installed(libc::SIGINT), libc::SIG_IGN);
+        assert_ne!(before::installed(libc::SIGTERM), libc::SIG_DFL, "the others are not");
+        assert_eq!(before::installed(libc::SIGUSR1), libc::SIG_DFL, "no others");
+        return;
+    }
+    let left = end(test, "yes", &[ALL, SMALL]);
+    assert!(left.status.success(), "{}", left.stderr);
+    assert_eq!(left.checked("ignored").of(1).len(), 10);
+}
+
+/// Of a handler's stack of 8 KiB the kernel takes up to a half; we take little of the rest.
+#[test]
+fn the_handler_needs_no_more_than_a_small_stack() {
+    let test = "the_handler_needs_no_more_than_a_small_stack";
+    const SIZE: usize = 8 << 10;
+    if ending().is_some() {
+        let handler = before::count as extern "C" fn(c_int);
+        before::install(libc::SIGTERM, handler as usize, libc::SA_ONSTACK);
+        before::install(libc::SIGUSR1, handler as usize, libc::SA_ONSTACK);
+        telemetry::on_fatal_signals();
+        record(0, 0, 1000, &published()[0]);
+        let used = |signal| {
+            let stack = vec![0xA5_u8; 4 * SIZE].leak();
+            let start = stack.as_mut_ptr();
+            let stack_of =
+                |flags, size| libc::stack_t { ss_sp: start.cast(), ss_flags: flags, ss_size: size };
+            // SAFETY: a stack that stays; the old one is this thread's own.
+            unsafe {
+                let mut old: libc::stack_t = std::mem::zeroed();
+                assert_eq!(libc::sigaltstack(&stack_of(0, 4 * SIZE), &mut old), 0);
+                libc::raise(signal);
+                assert_eq!(libc::sigaltstack(&old, std::ptr::null_mut()), 0);
+                let size = (0..4 * SIZE).find(|at| start.add(*at).read_volatile() != 0xA5);
+                4 * SIZE - size.unwrap()
+            }
+        };
+        let (without, with) = (used(libc::SIGUSR1), used(libc::SIGTERM));
+        assert_eq!(before::CALLED.load(Ordering::Relaxed), 2);
+        println!("{without} {with}");
+        let taken = with - without;
+        // In 8 KiB, with the 3.3 KiB that the kernel takes where registers have 512 bits.
+        assert!(taken < if cfg!(debug_assertions) { 3 << 10 } else { 2 << 10 }, "{taken} bytes");
+        note_end(published());
+        return;
+    }
+    let left = end(test, "yes", &[ALL, SMALL]);
+    assert!(left.status.success(), "{}", left.stderr);
+    left.checked("a small stack");
+}

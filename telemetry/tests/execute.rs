@@ -1,0 +1,269 @@
+//! What a process executes has the environment of that process, and so the name of its log: it
+//! overwrites nothing. And what becomes of a log that cannot be made.
+#![expect(unsafe_code, reason = "fork, signals, limits")]
+
+mod common;
+
+use common::{Three, ran};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use telemetry::event;
+
+const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+/// What the process of a test does.
+const ROLE: &str = "TELEMETRY_TEST_ROLE";
+
+fn pid() -> u64 {
+    u64::from(std::process::id())
+}
+
+fn record(count: usize) {
+    (0..count).for_each(|index| event!(Three, pid() as usize, index, index));
+}
+
+fn role() -> String {
+    std::env::var(ROLE).unwrap_or_default()
+}
+
+fn of_role(test: &str, role: &str) -> Command {
+    let mut command = common::command(test, &[ALL, SMALL, (ROLE, role)]);
+    if let Some(name) = std::env::var_os("MPS_TELEMETRY_FILENAME") {
+        command.env("MPS_TELEMETRY_FILENAME", name);
+    }
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{what}: 10 s are over");
+}
+
+fn is_gone(process: u64) -> bool {
+    // SAFETY: the call touches no memory.
+    unsafe { libc::kill(process as i32, 0) != 0 }
+}
+
+/// The events of a log are all by the process with this number.
+fn assert_log_of(path: &Path, process: u64, count: usize) {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(common::u64_at(&bytes, 80), process, "{}", path.display());
+    let stream = common::read(&bytes);
+    let numbers: Vec<_> = (0..count as u64).collect();
+    assert_eq!(stream.words(1, 1), numbers, "{}", path.display());
+    assert!(stream.words(1, 0).iter().all(|who| *who == process));
+}
+
+/// As the child: waits until its parent is gone, so that nobody has the log.
+fn be_child() {
+    let parent = std::fs::read_to_string("parent").unwrap().parse().unwrap();
+    if std::env::var("WAIT").is_ok() {
+        wait_until("the parent ends", || is_gone(parent));
+    }
+    record(200);
+    telemetry::flush();
+    std::fs::write("child.new", pid().to_string()).unwrap();
+    std::fs::rename("child.new", "child").unwrap();
+}
+
+/// As the parent: long after its last block it executes another program, and is killed at once.
+#[expect(clippy::zombie_processes, reason = "the child is to outlive this process")]
+fn be_parent(test: &str, how: &str) {
+    std::fs::write("parent", pid().to_string()).unwrap();
+    record(500);
+    telemetry::flush();
+    std::thread::sleep(Duration::from_millis(60));
+    let mut child = of_role(test, "child");
+    child.env("WAIT", "1");
+    if how == "fork" {
+        // SAFETY: does nothing in the child; has it be made by `fork`.
+        unsafe { child.pre_exec(|| Ok(())) };
+    }
+    child.spawn().unwrap();
+    if how == "writes" {
+        event!(Three, pid() as usize, 500usize, 0usize);
+        telemetry::flush();
+    }
+    // SAFETY: the call touches no memory.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+}
+
+/// By `fork`, which touches the log; by `posix_spawn`, from the leader of a process group; and from
+/// one that goes on to write: nobody has the log any more when the child begins its own.
+#[test]
+fn what_a_program_executes_before_it_is_killed_overwrites_no_log() {
+    let test = "what_a_program_executes_before_it_is_killed_overwrites_no_log";
+    match &*role() {
+        "" => {}
+        "child" => return be_child(),
+        how => return be_parent(test, how),
+    }
+    for how in ["fork", "leads", "writes"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut parent = of_role(test, how);
+        if how == "leads" {
+            parent.process_group(0);
+        }
+        let mut parent = parent.current_dir(&folder).spawn().unwrap();
+        let process = u64::from(parent.id());
+        assert!(!parent.wait().unwrap().success(), "it was killed");
+        let done = folder.path().join("child");
+        wait_until("the child records", || done.exists());
+        let child: u64 = std::fs::read_to_string(done).unwrap().parse().unwrap();
+        let log = folder.path().join("mpsio.log");
+        assert_log_of(&log, process, if how == "writes" { 501 } else { 500 });
+        assert_log_of(&log.with_file_name(format!("mpsio.log-{child}")), child, 200);
+    }
+}
+
+/// `exec` without `fork`: the process, and so its number, is the same.
+#[test]
+fn what_a_program_becomes_overwrites_no_log() {
+    let test = "what_a_program_becomes_overwrites_no_log";
+    for (name, first, second) in
+        [("mpsio.log", "mpsio.log", "mpsio.log-PID"), ("%p.log", "PID.log", "PID.log-2")]
+    {
+        let variable = ("MPS_TELEMETRY_FILENAME", name);
+        let Some(ran) = ran(test, &[ALL, SMALL, variable], || {
+            if role() == "second" {
+                return record(200);
+            }
+            std::fs::write("process", pid().to_string()).unwrap();
+            record(500);
+            telemetry::flush();
+            let mut second = of_role(test, "second");
+            let error = second.stdout(Stdio::inherit()).stderr(Stdio::inherit()).exec();
+            panic!("{error}");
+        }) else {
+            return;
+        };
+        let process = String::from_utf8(ran.file("process")).unwrap();
+        for (name, count) in [(first, 500), (second, 200)] {
+            let path = ran.folder.path().join(name.replace("PID", &process));
+            assert_log_of(&path, process.parse().unwrap(), count);
+        }
+        let said = ran.said();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(
+            said[0].contains(" was written since this process began, or just before; the log ")
+        );
+    }
+}
+
+/// Runs `child` in a forked child; gives its number.
+fn forked(child: impl FnOnce()) -> i32 {
+    // SAFETY: the child has this thread alone; `status` lives through the call.
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok();
+            libc::exit(i32::from(!done));
+        }
+        let mut status = 1;
+        assert_eq!((libc::waitpid(pid, &mut status, 0), status), (pid, 0));
+        pid
+    }
+}
+
+fn limit(what: libc::__rlimit_resource_t, most: u64) {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: libc::RLIM_INFINITY };
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: structures that live through the calls.
+    unsafe {
+        libc::getrlimit(what, &mut before);
+        let limit = libc::rlimit { rlim_max: before.rlim_max, ..limit };
+        assert_eq!(libc::setrlimit(what, &limit), 0);
+    }
+}
+
+/// What keeps a child from making its log, and what is said of it.
+const TROUBLES: [(&str, &str); 3] = [
+    ("files", ": cannot create mpsio.log-PID: Too many open files; nothing is output"),
+    ("size", ": cannot write to mpsio.log-PID: File too large"),
+    ("directory", ": cannot create FOLDER/mpsio.log-PID: No such file or directory; nothing is"),
+];
+
+/// The child goes on, and counts; the parent's log is unharmed.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_that_cannot_make_its_log_says_so_once_and_goes_on() {
+    let test = "a_child_that_cannot_make_its_log_says_so_once_and_goes_on";
+    for (what, expected) in TROUBLES {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        let name = match what {
+            "directory" => inner.join("mpsio.log"),
+            _ => "mpsio.log".into(),
+        };
+        std::fs::create_dir(&inner).unwrap();
+        let variable = ("MPS_TELEMETRY_FILENAME", name.to_str().unwrap());
+        let inner_variable = ("INNER", inner.to_str().unwrap());
+        let Some(ran) = ran(test, &[ALL, SMALL, variable, (ROLE, what), inner_variable], || {
+            record(500);
+            if role() == "directory" {
+                std::fs::remove_dir_all(std::env::var("INNER").unwrap()).unwrap();
+            }
+            let child = forked(|| {
+                match &*role() {
+                    "files" => limit(libc::RLIMIT_NOFILE, 0),
+                    "size" => limit(libc::RLIMIT_FSIZE, 0),
+                    _ => {}
+                }
+                record(500);
+                let losses = telemetry::losses();
+                assert_eq!((losses.requested, losses.recorded), (500, 500));
+                assert_eq!(losses.io, 4 * 124, "{losses:?}");
+            });
+            std::fs::write("child", child.to_string()).unwrap();
+            (500..600usize).for_each(|index| event!(Three, pid() as usize, index, index));
+        }) else {
+            return;
+        };
+        let child = String::from_utf8(ran.file("child")).unwrap();
+        let expected = expected.replace("PID", &child).replace("FOLDER", inner.to_str().unwrap());
+        let said = ran.said();
+        assert!(said.len() == 1 && said[0].contains(&expected), "{said:?}, not {expected}");
+        if what != "directory" {
+            let stream = ran.stream();
+            assert_eq!((stream.of(1).len(), stream.ended), (600, true));
+        }
+    }
+}
+
+/// Where the process has no number for one more file, the child still lets go of its parent's log.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_of_a_process_without_free_file_numbers_has_a_log() {
+    let test = "a_child_of_a_process_without_free_file_numbers_has_a_log";
+    let Some(ran) = ran(test, &[ALL, SMALL], || {
+        record(500);
+        let mut held = Vec::new();
+        limit(libc::RLIMIT_NOFILE, 64);
+        while let Ok(file) = std::fs::File::open("/dev/null") {
+            held.push(file);
+        }
+        let child = forked(|| {
+            record(300);
+            telemetry::flush();
+            drop(std::mem::take(&mut held));
+        });
+        held.clear();
+        std::fs::write("pids", format!("{} {child}", pid())).unwrap();
+    }) else {
+        return;
+    };
+    let pids = String::from_utf8(ran.file("pids")).unwrap();
+    let (parent, child) = pids.split_once(' ').unwrap();
+    let log = ran.folder.path().join("mpsio.log");
+    assert_log_of(&log, parent.parse().unwrap(), 500);
+    let log = log.with_file_name(format!("mpsio.log-{child}"));
+    assert_log_of(&log, child.parse().unwrap(), 300);
+}

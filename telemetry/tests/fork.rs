@@ -1,0 +1,474 @@
+//! A forked child, and what a process executes: each has a log of its own, and nobody's is lost.
+//!
+//! Under load, with the reader: `tests/tests/fork.rs`.
+#![expect(unsafe_code, reason = "fork, signals, limits")]
+
+mod common;
+
+use common::{Kinds, Pooled, Stream, Three, ran};
+use std::io::Read;
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use telemetry::{Losses, Plinth, PlinthError, control, event};
+
+const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+
+/// Runs `child` in a forked child, which then exits, and waits for it; gives its number. A panic of
+/// it is one of this process.
+fn forked(child: impl FnOnce()) -> i32 {
+    // SAFETY: the child has this thread alone, which goes on in it.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok();
+        // SAFETY: ends the child.
+        unsafe { libc::exit(i32::from(!done)) };
+    }
+    wait_for(pid);
+    pid
+}
+
+fn wait_for(pid: i32) {
+    let mut status = 1;
+    // SAFETY: waits for a child, and writes to `status`.
+    unsafe { assert_eq!(libc::waitpid(pid, &mut status, 0), pid) };
+    assert_eq!(status, 0, "the child failed");
+}
+
+fn pid() -> usize {
+    std::process::id() as usize
+}
+
+fn record(count: usize) {
+    (0..count).for_each(|index| event!(Three, pid(), index, index));
+}
+
+/// The names of the logs that are here.
+fn logs(folder: &std::path::Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.contains("log")).collect();
+    names.sort();
+    names
+}
+
+/// Of a log: what it has of `Three`, all of it by the process with this number.
+fn indexes(stream: &Stream, pid: usize) -> Vec<u64> {
+    assert!(stream.words(1, 0).iter().all(|who| *who == pid as u64), "{:?}", stream.words(1, 0));
+    stream.words(1, 1)
+}
+
+fn numbers(count: u64) -> Vec<u64> {
+    (0..count).collect()
+}
+
+/// Header: UUID, parent, process, parent process.
+fn header(log: &[u8]) -> ([u8; 16], [u8; 16], u64, u64) {
+    let uuid = |at: usize| log[at..at + 16].try_into().unwrap();
+    (uuid(32), uuid(64), common::u64_at(log, 80), common::u64_at(log, 88))
+}
+
+/// 2.1, parent; `.store.intern`, `.store.label`, `.store.thread`, `.header.uuid`
+#[test]
+fn a_child_has_a_log_of_its_own_that_names_its_parents() {
+    let test = "a_child_has_a_log_of_its_own_that_names_its_parents";
+    let Some(ran) = ran(test, &[ALL, SMALL], || {
+        let name = telemetry::intern("before");
+        telemetry::label_address(0x77, name);
+        telemetry::label_address(0x78, telemetry::intern("x".repeat(3000)));
+        record(500);
+        std::fs::write("parent", pid().to_string()).unwrap();
+        forked(|| {
+            assert_eq!(telemetry::losses(), Losses::default());
+            assert_eq!(telemetry::store_losses(), Losses::default());
+            telemetry::label_address(0x77, name);
+            record(300);
+            std::fs::write("child", pid().to_string()).unwrap();
+            forked(|| {
+                record(200);
+                std::fs::write("grandchild", pid().to_string()).unwrap();
+            });
+            (300..400usize).for_each(|index| event!(Three, pid(), index, index));
+        });
+        (500..700usize).for_each(|index| event!(Three, pid(), index, index));
+    }) else {
+        return;
+    };
+    assert_eq!(ran.said(), Vec::<&str>::new());
+    let pids = ["parent", "child", "grandchild"]
+        .map(|name| String::from_utf8(ran.file(name)).unwrap().parse::<usize>().unwrap());
+    let [_, child, grandchild] = pids.map(|pid| format!("mpsio.log-{pid}"));
+    let names = ["mpsio.log".to_owned(), child, grandchild];
+    let files = names.each_ref().map(|name| ran.file(name));
+    let mut sorted = names.to_vec();
+    sorted.sort();
+    assert_eq!(logs(ran.folder.path()), sorted, "and no others");
+    let mut parent = ([0; 16], 0);
+    let forked = common::read(&files[0]).of(1)[499].ticks;
+    for ((log, pid), count) in files.iter().zip(pids).zip([700, 400, 200]) {
+        let stream = common::read(log);
+        assert_eq!(indexes(&stream, pid), numbers(count));
+        assert!(stream.ended && stream.holes == 0);
+        let (uuid, its_parent, its_pid, _) = header(log);
+        assert_eq!((its_parent, its_pid), (parent.0, pid as u64));
+        if parent.1 != 0 {
+            assert_eq!(header(log).3, parent.1);
+        }
+        parent = (uuid, its_pid);
+        let strings: Vec<_> = stream.store(0xFF01).iter().map(|e| e.string(16)).collect();
+        assert_eq!(strings, ["before".to_owned(), "x".repeat(3000)]);
+        let labels: Vec<_> = stream.store(0xFF02).iter().map(|e| e.word(0)).collect();
+        let again = if count == 700 { &[][..] } else { &[0x77] };
+        assert_eq!(labels, [&[0x77, 0x78], again].concat());
+        // The one thread, by its number in the child.
+        let threads: Vec<_> = stream.store(0xFF03).iter().map(|e| e.word(1)).collect();
+        assert!(threads.len() == 1 && (count == 700 || threads[0] == pid as u64), "{threads:?}");
+        let first = stream.events.values().map(|event| event.ticks).min().unwrap();
+        assert!(first > forked || count == 700, "ticks of now");
+    }
+}
+
+#[test]
+fn a_child_that_records_nothing_makes_no_file() {
+    let test = "a_child_that_records_nothing_makes_no_file";
+    let Some(ran) = ran(test, &[ALL, SMALL], || {
+        record(500);
+        forked(|| {
+            telemetry::label_address(0x77, telemetry::intern("nobody needs it"));
+            telemetry::flush();
+        });
+        forked(|| ());
+    }) else {
+        return;
+    };
+    assert_eq!(logs(ran.folder.path()), ["mpsio.log"]);
+    assert_eq!(ran.stream().of(1).len(), 500);
+}
+
+#[test]
+fn percent_p_is_the_childs_number_in_a_child() {
+    let test = "percent_p_is_the_childs_number_in_a_child";
+    let Some(ran) = ran(test, &[ALL, SMALL, ("MPS_TELEMETRY_FILENAME", "%p.log")], || {
+        record(10);
+        let child = forked(|| record(20));
+        std::fs::write("pids", format!("{} {child}", pid())).unwrap();
+    }) else {
+        return;
+    };
+    let pids = String::from_utf8(ran.file("pids")).unwrap();
+    for (pid, count) in pids.split(' ').zip([10, 20]) {
+        let stream = common::read(&ran.file(&format!("{pid}.log")));
+        assert_eq!(indexes(&stream, pid.parse().unwrap()), numbers(count));
+    }
+    assert_eq!(logs(ran.folder.path()).len(), 2);
+}
+
+/// A plinth that counts what it is asked for, and says whether a child can begin.
+struct Counting {
+    can_begin: bool,
+}
+
+static CREATED: AtomicUsize = AtomicUsize::new(0);
+static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+
+impl Plinth for Counting {
+    fn create(&self, _: usize) -> Result<(), PlinthError> {
+        CREATED.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
+        WRITTEN.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+
+    fn leave(&self) -> bool {
+        self.can_begin
+    }
+}
+
+#[test]
+fn a_plinth_of_the_programs_own_says_whether_a_child_has_a_stream() {
+    let test = "a_plinth_of_the_programs_own_says_whether_a_child_has_a_stream";
+    for can_begin in [false, true] {
+        let variable = ("CAN_BEGIN", if can_begin { "1" } else { "" });
+        let ran = ran(test, &[ALL, SMALL, variable], || {
+            let can_begin = std::env::var("CAN_BEGIN").unwrap() == "1";
+            assert!(telemetry::set_plinth(Counting { can_begin }));
+            record(500);
+            let before = [&CREATED, &WRITTEN].map(|count| count.swap(0, Ordering::Relaxed));
+            assert!(before[0] == 1 && before[1] >= 4, "{before:?}");
+            forked(|| {
+                record(500);
+                control::set_output_everywhere(Kinds::Object);
+                telemetry::flush();
+                let asked = [&CREATED, &WRITTEN].map(|count| count.load(Ordering::Relaxed));
+                assert_eq!(asked[0], usize::from(can_begin));
+                assert_eq!(asked[1] != 0, can_begin, "{asked:?}");
+                let losses = telemetry::losses();
+                assert_eq!((losses.requested, losses.recorded, losses.io), (500, 500, 0));
+            });
+        });
+        if ran.is_none() {
+            return;
+        }
+    }
+}
+
+/// `.sol.writer`
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_of_a_process_with_a_writer_thread_has_one_as_well() {
+    let test = "a_child_of_a_process_with_a_writer_thread_has_one_as_well";
+    let Some(ran) = ran(test, &[ALL, SMALL, ("MPS_TELEMETRY_WRITER", "thread")], || {
+        let writers = || {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+            let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+            let names = tasks.map(|task| name(task.unwrap()).unwrap());
+            names.filter(|name| name == "telemetry\n").count()
+        };
+        record(1000);
+        assert_eq!(writers(), 1);
+        let child = forked(|| {
+            assert_eq!(writers(), 0);
+            record(5000);
+            telemetry::flush();
+            assert_eq!(writers(), 1);
+            (5000..6000usize).for_each(|index| event!(Three, pid(), index, index));
+        });
+        std::fs::write("child", child.to_string()).unwrap();
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().of(1).len(), 1000);
+    let child = String::from_utf8(ran.file("child")).unwrap();
+    let stream = common::read(&ran.file(&format!("mpsio.log-{child}")));
+    assert_eq!(indexes(&stream, child.parse().unwrap()), numbers(6000));
+}
+
+/// The loop that the timer interrupts records for this process.
+static WHO: AtomicUsize = AtomicUsize::new(0);
+static FORK_COUNT: AtomicUsize = AtomicUsize::new(0);
+const FORKS: usize = 60;
+const CHILD_EVENTS: usize = 300;
+
+/// The thread that is to be interrupted.
+static INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Forks; the child goes on with what was interrupted.
+extern "C" fn fork_now(signal: libc::c_int) {
+    let interrupted = INTERRUPTED.load(Ordering::Relaxed) as libc::pthread_t;
+    // SAFETY: a thread that is there as long as the timer.
+    unsafe {
+        if libc::pthread_self() != interrupted {
+            libc::pthread_kill(interrupted, signal);
+            return;
+        }
+    }
+    if WHO.load(Ordering::Relaxed) != pid() || FORK_COUNT.load(Ordering::Relaxed) == FORKS {
+        return;
+    }
+    FORK_COUNT.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the runtime takes a fork anywhere, and nothing else here has a lock.
+    if unsafe { libc::fork() } == 0 {
+        WHO.store(pid(), Ordering::Relaxed);
+        FORK_COUNT.store(FORKS, Ordering::Relaxed);
+        event!(Pooled, pid());
+    }
+}
+
+fn with_timer() {
+    // SAFETY: a handler that stays; structures that live through the calls.
+    unsafe {
+        INTERRUPTED.store(libc::pthread_self() as usize, Ordering::Relaxed);
+        let handler = fork_now as extern "C" fn(libc::c_int);
+        libc::signal(libc::SIGALRM, handler as libc::sighandler_t);
+        let each = libc::timeval { tv_sec: 0, tv_usec: 1009 };
+        let timer = libc::itimerval { it_interval: each, it_value: each };
+        libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut());
+    }
+}
+
+/// Wherever the handler comes, in the fast path or in the cold one: the parent's log is unharmed,
+/// and the child's has what the child recorded.
+#[test]
+fn a_fork_in_a_signal_handler_that_interrupts_recording_harms_neither_log() {
+    let test = "a_fork_in_a_signal_handler_that_interrupts_recording_harms_neither_log";
+    let Some(ran) = ran(test, &[ALL, SMALL], || {
+        let parent = pid();
+        event!(Pooled, parent);
+        WHO.store(parent, Ordering::Relaxed);
+        with_timer();
+        let mut index = 0usize;
+        // The child leaves the loop at its first round.
+        while WHO.load(Ordering::Relaxed) == parent && FORK_COUNT.load(Ordering::Relaxed) < FORKS {
+            event!(Three, WHO.load(Ordering::Relaxed), index, index);
+            index += 1;
+        }
+        if pid() != parent {
+            record(CHILD_EVENTS);
+            let losses = telemetry::losses();
+            let told = format!("{} {} {}", losses.requested, losses.recorded, losses.nested);
+            std::fs::write(format!("losses-{}", pid()), told).unwrap();
+            // SAFETY: ends the child.
+            unsafe { libc::exit(0) };
+        }
+        std::fs::write("count", index.to_string()).unwrap();
+        // SAFETY: ends what the timer does.
+        unsafe { libc::signal(libc::SIGALRM, libc::SIG_IGN) };
+        // SAFETY: waits for all children.
+        while unsafe { libc::wait(std::ptr::null_mut()) } > 0 {}
+    }) else {
+        return;
+    };
+    let parent = ran.file("mpsio.log");
+    let count: u64 = String::from_utf8(ran.file("count")).unwrap().parse().unwrap();
+    let stream = common::read(&parent);
+    assert_eq!((stream.words(1, 1), stream.ended), (numbers(count), true));
+    let (mut children, mut cold, mut fast) = (0, 0, 0);
+    for name in logs(ran.folder.path()) {
+        let Some(pid) = name.strip_prefix("mpsio.log-") else { continue };
+        let log = ran.file(&name);
+        assert_eq!(header(&log).1, header(&parent).0, "2.1, parent");
+        let stream = common::read(&log);
+        // What was interrupted may be recorded in both: it goes on in both.
+        let all = stream.words(1, 1);
+        let own = &all[usize::from(all.len() > CHILD_EVENTS)..];
+        assert_eq!((own, stream.ended), (&*numbers(CHILD_EVENTS as u64), true));
+        let told = String::from_utf8(ran.file(&format!("losses-{pid}"))).unwrap();
+        let told: Vec<usize> = told.split(' ').map(|n| n.parse().unwrap()).collect();
+        assert_eq!(told[1], all.len() + stream.of(5).len(), "recorded, and so in the log");
+        assert_eq!(told[0], told[1] + told[2], "or counted: {told:?}");
+        assert!((0..=2).contains(&told[2]), "{told:?}");
+        *(if told[2] == 0 { &mut fast } else { &mut cold }) += 1;
+        children += 1;
+    }
+    assert_eq!(children, FORKS);
+    assert!(cold > 0 && fast > 0, "{cold} in the cold path, {fast} elsewhere");
+}
+
+/// A child that no handler is called in: made by the kernel's call itself.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_that_nobody_is_told_of_leaves_its_parents_log_alone() {
+    let test = "a_child_that_nobody_is_told_of_leaves_its_parents_log_alone";
+    let Some(ran) = ran(test, &[ALL, SMALL], || {
+        record(1000);
+        // SAFETY: as fork, for a process with one thread.
+        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as i32;
+        if child == 0 {
+            record(1000);
+            telemetry::flush();
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(0) };
+        }
+        wait_for(child);
+        (1000..2000usize).for_each(|index| event!(Three, pid(), index, index));
+        std::fs::write("pids", format!("{} {child}", pid())).unwrap();
+    }) else {
+        return;
+    };
+    let pids = String::from_utf8(ran.file("pids")).unwrap();
+    let (parent, child) = pids.split_once(' ').unwrap();
+    let stream = ran.stream();
+    assert_eq!(indexes(&stream, parent.parse().unwrap()), numbers(2000));
+    let log = ran.file(&format!("mpsio.log-{child}"));
+    assert_eq!(header(&log).1, header(&ran.file("mpsio.log")).0);
+    // Until its block was full it recorded into the parent's.
+    let indexes = indexes(&common::read(&log), child.parse().unwrap());
+    assert!(indexes.len() > 1000 - 125, "{}", indexes.len());
+    assert_eq!(indexes, (1000 - indexes.len() as u64..1000).collect::<Vec<_>>());
+}
+
+const FILENAME: &str = "MPS_TELEMETRY_FILENAME";
+
+/// `.sol.msg`: also where other threads are at work on the connection, and in a tee.
+#[test]
+fn each_child_of_a_program_that_sends_has_a_connection_of_its_own() {
+    const CHILDREN: usize = 20;
+    const COUNT: usize = 500;
+    let test = "each_child_of_a_program_that_sends_has_a_connection_of_its_own";
+    let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let received = std::thread::spawn({
+        let receiver = receiver.try_clone().unwrap();
+        move || {
+            let read = |_| {
+                let (mut connection, _) = receiver.accept().unwrap();
+                std::thread::spawn(move || {
+                    let mut bytes = Vec::new();
+                    connection.read_to_end(&mut bytes).unwrap();
+                    bytes
+                })
+            };
+            let all: Vec<_> = (0..=CHILDREN).map(read).collect();
+            all.into_iter().map(|log| log.join().unwrap()).collect::<Vec<_>>()
+        }
+    });
+    let hosts = format!("tee:tcp://{},mpsio.log", receiver.local_addr().unwrap());
+    let Some(ran) = ran(test, &[ALL, SMALL, (FILENAME, &hosts)], || {
+        // The first child may come before the threads' first events, and is of nobody then.
+        telemetry::prepare();
+        let (done, total) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        record(COUNT);
+                        total.fetch_add(COUNT, Ordering::Relaxed);
+                    }
+                });
+            }
+            for _ in 0..CHILDREN {
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                forked(|| record(COUNT));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        std::fs::write("total", total.into_inner().to_string()).unwrap();
+    }) else {
+        return;
+    };
+    let logs = received.join().unwrap();
+    assert!(ran.said().len() <= 1, "the receiver may be slow: {:?}", ran.said());
+    let of_parent = ran.file("mpsio.log");
+    let (parent, _, parent_pid, _) = header(&of_parent);
+    let total: usize = String::from_utf8(ran.file("total")).unwrap().parse().unwrap();
+    assert_eq!(common::read(&of_parent).of(1).len(), total);
+    let mut uuids = std::collections::HashSet::new();
+    for log in &logs {
+        let (uuid, its_parent, pid, its_parent_pid) = header(log);
+        assert!(uuids.insert(uuid), ".header.uuid");
+        if pid != parent_pid {
+            assert_eq!((its_parent, its_parent_pid), (parent, parent_pid));
+            assert_eq!(indexes(&common::read(log), pid as usize), numbers(COUNT as u64));
+            assert!(ran.file(&format!("mpsio.log-{pid}")) == *log, "the tee's other host");
+        }
+    }
+    assert!(uuids.contains(&parent));
+}
+
+/// `.sol.msg`, `.sol.fork`
+#[test]
+fn percent_p_of_a_socket_is_the_childs_number_in_a_child() {
+    let test = "percent_p_of_a_socket_is_the_childs_number_in_a_child";
+    let receive = || {
+        let receiver = UnixListener::bind(format!("at-{}", pid())).unwrap();
+        record(10);
+        telemetry::flush();
+        let mut block = vec![0; 4096];
+        let (mut connection, _) = receiver.accept().unwrap();
+        connection.read_exact(&mut block).unwrap();
+        assert_eq!(header(&block).2, pid() as u64);
+        // It is there until the process has ended.
+        std::mem::forget((receiver, connection));
+    };
+    let ran = ran(test, &[ALL, SMALL, (FILENAME, "unix:at-%p")], || {
+        receive();
+        forked(receive);
+    });
+    assert!(ran.is_none_or(|ran| ran.said().is_empty()));
+}

@@ -1,0 +1,201 @@
+//! The atomics of the models: loom's inside of a model, core's outside.
+//!
+//! ```text
+//!  src/ring.rs:171  head.store(…, Release) ─▶ site ─ weakened? ─▶ Relaxed
+//!                                                 └ no ─────────▶ Release ─▶ loom
+//! ```
+//!
+//! In place of `src/atomic.rs`. An atomic, static or not, becomes one of loom's at its first use in
+//! an execution. That is best before the threads of the model begin: a first use by a thread which
+//! that of another one does not come after is a race, says loom. Design: `.sol.ordering` in
+//! `design/telemetry.md`.
+
+use core::any::Any;
+use core::panic::Location;
+use core::sync::atomic;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+pub(crate) use core::sync::atomic::Ordering;
+
+/// A place in the source where an ordering stronger than relaxed is asked for.
+pub(crate) type Site = (&'static str, u32);
+
+thread_local! {
+    /// Whether this thread runs a model.
+    static IS_IN_MODEL: Cell<bool> = const { Cell::new(false) };
+    /// The site that is relaxed.
+    static WEAKENED: Cell<Option<Site>> = const { Cell::new(None) };
+    /// The sites that were passed.
+    static SITES: RefCell<BTreeSet<Site>> = const { RefCell::new(BTreeSet::new()) };
+    /// What an atomic is in this execution, by its address: none moves once it was used.
+    static MODELS: RefCell<HashMap<usize, Rc<dyn Any>>> = RefCell::default();
+}
+
+/// Whether this thread runs a model.
+pub(crate) fn is_in_model() -> bool {
+    IS_IN_MODEL.get()
+}
+
+/// An execution of a model begins.
+pub(crate) fn begin() {
+    MODELS.take();
+    IS_IN_MODEL.set(true);
+}
+
+/// Does something with a site relaxed, and gives the sites that were passed.
+pub(crate) fn with_weakened<T>(site: Option<Site>, what: impl FnOnce() -> T) -> (T, Vec<Site>) {
+    WEAKENED.set(site);
+    SITES.take();
+    let result = what();
+    WEAKENED.set(None);
+    IS_IN_MODEL.set(false);
+    (result, SITES.take().into_iter().collect())
+}
+
+/// The ordering that holds at a site.
+#[track_caller]
+fn at_site(ordering: Ordering) -> Ordering {
+    if ordering == Ordering::Relaxed {
+        return ordering;
+    }
+    let caller = Location::caller();
+    let site = (caller.file(), caller.line());
+    if WEAKENED.get() == Some(site) {
+        return Ordering::Relaxed;
+    }
+    SITES.with_borrow_mut(|sites| sites.insert(site));
+    ordering
+}
+
+/// A fence; none where it is weakened.
+#[track_caller]
+pub(crate) fn fence(ordering: Ordering) {
+    let ordering = at_site(ordering);
+    if is_in_model() && ordering != Ordering::Relaxed {
+        loom::sync::atomic::fence(ordering);
+    }
+}
+
+/// Lets other threads go on.
+pub(crate) fn spin_loop() {
+    if is_in_model() { loom::thread::yield_now() } else { core::hint::spin_loop() }
+}
+
+/// Stands before every operation on an atomic. Loom tries another order of two operations only if
+/// nothing was done to the atomic between them, and so would miss that of a load by one thread and
+/// a store by another that loads before it stores. Turns follow one another, and hide nothing.
+type Turn = loom::sync::atomic::AtomicBool;
+
+fn take_turn(turn: &Turn) {
+    let relaxed = Ordering::Relaxed;
+    assert_eq!(turn.compare_exchange(true, true, relaxed, relaxed), Err(false));
+}
+
+/// What an atomic is in an execution.
+pub(crate) struct Modelled<T> {
+    turn: Turn,
+    pub(crate) value: T,
+}
+
+macro_rules! atomic {
+    ($name:ident $(<$param:ident>)?, $value:ty) => {
+        #[derive(Debug)]
+        pub(crate) struct $name $(<$param>)? {
+            /// What it is outside of models, and first within.
+            plain: atomic::$name $(<$param>)?,
+            is_quiet: bool,
+        }
+
+        #[allow(dead_code, reason = "not all are used with each type")]
+        impl $(<$param: 'static>)? $name $(<$param>)? {
+            pub(crate) const fn new(value: $value) -> Self {
+                Self { plain: atomic::$name::new(value), is_quiet: false }
+            }
+
+            /// One that the model leaves alone, as nothing depends on its order.
+            pub(crate) fn quiet(value: $value) -> Self {
+                Self { is_quiet: true, ..Self::new(value) }
+            }
+
+            /// Loom's, for one operation.
+            pub(crate) fn model(
+                &self,
+            ) -> Option<Rc<Modelled<loom::sync::atomic::$name $(<$param>)?>>> {
+                if !is_in_model() || self.is_quiet {
+                    return None;
+                }
+                let place = core::ptr::from_ref(self).addr();
+                let found = MODELS.with_borrow(|models| models.get(&place).cloned());
+                let model = found.unwrap_or_else(|| {
+                    let value = loom::sync::atomic::$name::new(self.plain.load(Ordering::Relaxed));
+                    let model: Rc<dyn Any> = Rc::new(Modelled { turn: Turn::new(false), value });
+                    MODELS.with_borrow_mut(|models| models.insert(place, Rc::clone(&model)));
+                    model
+                });
+                let model: Rc<Modelled<_>> = model.downcast().expect("no atomic moves");
+                take_turn(&model.turn);
+                Some(model)
+            }
+
+            #[track_caller]
+            pub(crate) fn load(&self, ordering: Ordering) -> $value {
+                let ordering = at_site(ordering);
+                match self.model() {
+                    Some(model) => model.value.load(ordering),
+                    None => self.plain.load(ordering),
+                }
+            }
+
+            #[track_caller]
+            pub(crate) fn store(&self, value: $value, ordering: Ordering) {
+                let ordering = at_site(ordering);
+                match self.model() {
+                    Some(model) => model.value.store(value, ordering),
+                    None => self.plain.store(value, ordering),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! changes {
+    ($name:ident $(<$param:ident>)?, $value:ty $(, $add:ident)*) => {
+        #[allow(dead_code, reason = "not all are used with each type")]
+        impl $(<$param: 'static>)? $name $(<$param>)? {
+            #[track_caller]
+            pub(crate) fn compare_exchange(
+                &self,
+                old: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                let (success, failure) = (at_site(success), at_site(failure));
+                match self.model() {
+                    Some(model) => model.value.compare_exchange(old, new, success, failure),
+                    None => self.plain.compare_exchange(old, new, success, failure),
+                }
+            }
+
+            $(
+                #[track_caller]
+                pub(crate) fn $add(&self, value: $value, ordering: Ordering) -> $value {
+                    let ordering = at_site(ordering);
+                    match self.model() {
+                        Some(model) => model.value.$add(value, ordering),
+                        None => self.plain.$add(value, ordering),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+atomic!(AtomicU32, u32);
+changes!(AtomicU32, u32, swap, fetch_add, fetch_sub, fetch_or, fetch_and);
+atomic!(AtomicU64, u64);
+changes!(AtomicU64, u64, fetch_add, fetch_sub);
+atomic!(AtomicPtr<T>, *mut T);
+changes!(AtomicPtr<T>, *mut T);

@@ -1,0 +1,416 @@
+//! The models: what threads do, and what must hold in the end.
+//!
+//! ```text
+//!  set up: a ring, some events ─▶ owner ∥ flusher ∥ writer ─▶ flush ─▶ each number once, whole
+//! ```
+//!
+//! Whatever is handed over is judged at once, in `surroundings.rs`. Design: `.sol.ordering` in
+//! `design/telemetry.md`.
+
+use crate::gate::Gate;
+use crate::link::Link;
+use crate::memory::{self, Block, Blocks, Custody, EVENT_SIZE, block_size, keep};
+use crate::policy::{self, Policy};
+use crate::ring::{Identity, Ring};
+use crate::stream::{judge, take_log, value};
+use crate::sync::{Entry, Locked};
+use crate::{region, writer};
+use core::sync::atomic::Ordering;
+use eventdef::{Control, ParamSink, store};
+use eventlog::format::BLOCK_MAGIC;
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+/// A model, by the sentence that it proves.
+pub(crate) struct Model {
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(),
+    /// Times that a thread is interrupted, at most; threads also stop where they wait.
+    pub(crate) preemption_count_max: usize,
+}
+
+macro_rules! models {
+    ($($name:ident, $preemption_count_max:expr;)*) => {
+        pub(crate) const MODELS: &[Model] = &[$(Model {
+            name: stringify!($name),
+            run: $name,
+            preemption_count_max: $preemption_count_max,
+        }),*];
+
+        mod unweakened {
+            $(
+                #[test]
+                fn $name() {
+                    let model = crate::models::MODELS.iter().find(|m| m.name == stringify!($name));
+                    crate::weakenings::holds(model.unwrap());
+                }
+            )*
+        }
+    };
+}
+
+models! {
+    a_reader_of_the_publishing_word_sees_whole_events, 3;
+    a_flush_meets_an_owner_that_fills_advances_and_begins_anew, 1;
+    a_writer_an_owner_and_a_flusher_share_one_ring, 1;
+    a_ring_that_is_switched_on_while_it_overwrites_loses_what_it_counts, 1;
+    a_nested_owner_never_waits_for_a_flusher, 1;
+    counts_are_asked_for_while_the_owner_advances, 1;
+    a_ring_that_its_thread_left_is_adopted_by_another, 3;
+    a_lock_gives_its_value_to_one_thread_at_a_time, 3;
+    what_a_link_leads_to_is_whole, 3;
+    who_shuts_a_gate_is_alone, 3;
+    a_ring_that_overwrites_although_it_is_output_meets_a_flusher, 1;
+    a_ring_that_overwrites_enters_a_file_while_it_is_flushed, 1;
+    two_rings_share_the_blocks_of_a_file, 2;
+    counts_are_asked_for_while_the_only_block_begins_anew, 1;
+    a_ring_that_was_left_is_adopted_while_its_block_is_given_up, 1;
+}
+
+/// Puts an event into a block, as `record` does.
+fn put(block: Block, delta: u32, value: u64) -> bool {
+    let Some(mut claim) = block.claim(EVENT_SIZE) else { return false };
+    claim.put_header(7, delta);
+    claim.put_u64(8, value);
+    claim.publish();
+    true
+}
+
+/// A ring and how many events it has.
+#[derive(Clone, Copy)]
+struct Recording {
+    ring: &'static Ring,
+    control: &'static Control,
+    thread: u32,
+    count: u64,
+}
+
+impl Recording {
+    /// A ring of two blocks with some events in it.
+    fn new(is_output: bool, count: u64) -> Recording {
+        Recording::of(1, 0, is_output, count)
+    }
+
+    /// The same for a thread and kind.
+    fn of(thread: u32, kind: u8, is_output: bool, count: u64) -> Recording {
+        let control: &'static Control = keep(Control::new(&store::REGISTRY));
+        control.output().store(if is_output { u64::MAX } else { 0 }, Ordering::Relaxed);
+        let identity = Identity { registry: 1, kind, buffer: thread };
+        let ring = Ring::create(control, identity, thread, 2, 0).unwrap();
+        // What the threads will use begins here.
+        assert!(!ring.adopt(0) && ring.next().get().is_none() && !ring.is_mapped());
+        assert!(!ring.send_waiting(&Entry::new()) && ring.is_sent(0));
+        assert!(ring.begin_in_file(&Entry::new(), 0, thread));
+        let mut recording = Recording { ring, control, thread, count: 0 };
+        assert_eq!(recording.record(count), count);
+        recording
+    }
+
+    /// Records events, as `record` and its slow path do; gives how many were, the others being
+    /// counted as full.
+    fn record(&mut self, count: u64) -> u64 {
+        let before = self.count;
+        for _ in 0..count {
+            let value = value(self.thread, self.count);
+            let put = || put(self.ring.block(), self.ring.delta().unwrap(), value);
+            if put() || self.ring.advance(&Entry::new(), 0, self.thread) && put() {
+                self.count += 1;
+            } else {
+                self.ring.counts.discard(crate::losses::Cause::Full, 1);
+            }
+        }
+        self.count - before
+    }
+
+    /// In the end, when no other thread is at work: brings out the rest. All that was recorded is
+    /// in the log then, or counted as overwritten.
+    fn judge(&self) {
+        self.ring.flush(&Entry::new());
+        let losses = self.ring.losses();
+        let log = take_log();
+        assert_eq!(losses.recorded, self.count, "{losses:?}");
+        assert_eq!(log.numbers.len() as u64 + losses.overwritten, self.count, "{log:?} {losses:?}");
+        let numbers = log.numbers.iter().map(|(_, number)| *number);
+        assert!(numbers.eq(losses.overwritten..self.count), "{log:?} {losses:?}");
+    }
+
+    /// The same where all goes into a file: there it is, in so many blocks, and the newest says
+    /// what was overwritten.
+    fn judge_file(&self, block_count: u32) {
+        self.ring.flush(&Entry::new());
+        let losses = self.ring.losses();
+        assert_eq!(losses.recorded, self.count, "{losses:?}");
+        let state = region::lock(&Entry::new()).unwrap();
+        let blocks = (0..block_count).map(|place| state.block(place));
+        let of_ring = |block: &Block| {
+            let header = block.header();
+            header.magic == BLOCK_MAGIC && header.buffer.get() == self.ring.buffer()
+        };
+        take_log();
+        let mut newest = (0, 0);
+        for block in blocks.filter(of_ring) {
+            let header = block.header();
+            newest = newest.max((header.sequence.get(), header.overwritten.get()));
+            let (last, top) = (header.last.get() as usize, header.top.get() as usize);
+            block.with_bytes(&Custody::new(), |bytes| judge(&header, &bytes[last..top], true));
+        }
+        let log = take_log();
+        assert_eq!(newest.1, losses.overwritten, "{log:?} {losses:?}");
+        let numbers = log.numbers.iter().map(|(_, number)| *number);
+        assert!(numbers.eq(losses.overwritten..self.count), "{log:?} {losses:?}");
+    }
+}
+
+/// (a) `.write.publish`
+fn a_reader_of_the_publishing_word_sees_whole_events() {
+    let block = Blocks::map(1).unwrap().get(0);
+    block.begin(&eventlog::format::BlockHeader::native(eventlog::format::BlockType::Events, 12));
+    let owner = thread::spawn(move || {
+        assert!((0..2).all(|number| put(block, 0, value(1, number))));
+    });
+    for _ in 0..2 {
+        let (last, count) = block.state();
+        let size = block_size() - last as usize;
+        assert_eq!(size, count as usize * EVENT_SIZE, "*last* and *count* are one word");
+        let mut events = vec![0; size];
+        block.copy(&Custody::new(), last as usize, block_size(), &mut events);
+        for (number, event) in events.chunks(EVENT_SIZE).rev().enumerate() {
+            let word = u64::from_ne_bytes(event[8..].try_into().unwrap());
+            assert_eq!(word, value(1, number as u64));
+        }
+    }
+    owner.join().unwrap();
+}
+
+/// (b) `.sol.flush`
+fn a_flush_meets_an_owner_that_fills_advances_and_begins_anew() {
+    let mut recording = Recording::new(true, 3);
+    let ring = recording.ring;
+    let flusher = thread::spawn(move || ring.flush(&Entry::new()));
+    // Fills the first block, and begins its place anew.
+    assert_eq!(recording.record(4), 4, "a flusher is waited for");
+    flusher.join().unwrap();
+    recording.judge();
+}
+
+/// (c) `.sol.writer`
+fn a_writer_an_owner_and_a_flusher_share_one_ring() {
+    writer::set(true);
+    let mut recording = Recording::new(true, 3);
+    let ring = recording.ring;
+    let others = [
+        thread::spawn(move || {
+            ring.send_waiting(&Entry::new());
+        }),
+        thread::spawn(move || ring.flush(&Entry::new())),
+    ];
+    assert_eq!(recording.record(4), 4, "who has the lock is waited for");
+    others.into_iter().for_each(|other| other.join().unwrap());
+    recording.judge();
+}
+
+/// (b) `.control.output`, `.block.overwritten`
+fn a_ring_that_is_switched_on_while_it_overwrites_loses_what_it_counts() {
+    let mut recording = Recording::new(false, 5);
+    let (ring, control) = (recording.ring, recording.control);
+    let flusher = thread::spawn(move || {
+        control.output().store(u64::MAX, Ordering::Relaxed);
+        ring.flush(&Entry::new());
+    });
+    assert_eq!(recording.record(2), 2);
+    flusher.join().unwrap();
+    recording.judge();
+}
+
+/// (d) `.sol.lock`: a signal handler in the cold path records while another thread flushes. What it
+/// has no room for it counts.
+fn a_nested_owner_never_waits_for_a_flusher() {
+    let mut recording = Recording::new(true, 5);
+    let ring = recording.ring;
+    let flusher = thread::spawn(move || ring.flush(&Entry::new()));
+    let interrupted = Entry::new();
+    let recorded = recording.record(3);
+    drop(interrupted);
+    flusher.join().unwrap();
+    let losses = ring.losses();
+    assert_eq!(recorded + losses.full, 3, "requested = recorded + full");
+    recording.judge();
+}
+
+/// `.req.loss`: never more than was recorded, never a block less.
+fn counts_are_asked_for_while_the_owner_advances() {
+    let mut recording = Recording::new(true, 6);
+    let ring = recording.ring;
+    let asker = thread::spawn(move || ring.losses().recorded);
+    assert_eq!(recording.record(4), 4);
+    let asked = asker.join().unwrap();
+    assert!((6..=10).contains(&asked), "{asked}");
+    recording.judge();
+}
+
+/// (f) `.sol.thread`, `.event.number`
+fn a_ring_that_its_thread_left_is_adopted_by_another() {
+    let mut recording = Recording::new(true, 2);
+    let leaver = thread::spawn(move || {
+        assert_eq!(recording.record(1), 1);
+        recording.ring.flush(&Entry::new());
+        recording.ring.release();
+    });
+    let mut adopted = Recording { thread: 2, count: 3, ..recording };
+    let is_adopted = adopted.ring.adopt(2);
+    if is_adopted {
+        assert!(adopted.ring.advance(&Entry::new(), 0, 2), "there is room after a flush");
+        assert_eq!(adopted.record(2), 2);
+    }
+    leaver.join().unwrap();
+    adopted.judge();
+}
+
+/// (e) `.sol.lock`
+fn a_lock_gives_its_value_to_one_thread_at_a_time() {
+    type Cells = UnsafeCell<u64>;
+    fn add(cell: &Cells) {
+        memory::change(cell, |value| value + 1);
+    }
+    let lock: &'static Locked<Cells> = keep(Locked::new(UnsafeCell::new(0)));
+    assert!(!lock.is_taken());
+    let waiting = thread::spawn(|| add(&lock.lock(&Entry::new()).expect("waited for")));
+    let entry = Entry::new();
+    let guard = lock.lock(&entry).expect("waited for");
+    let nested = Entry::new();
+    assert!(nested.is_nested() && lock.lock(&nested).is_none(), "held below");
+    add(&guard);
+    drop(guard);
+    let tried = lock.lock(&nested).is_some_and(|guard| {
+        add(&guard);
+        true
+    });
+    waiting.join().unwrap();
+    let sum = memory::change(&lock.try_lock().expect("free"), |value| value);
+    assert_eq!(sum, 2 + u64::from(tried));
+}
+
+/// (f) `.sol.thread`: a ring in the list of all.
+fn what_a_link_leads_to_is_whole() {
+    let links: [&'static Link<Block>; 2] = [keep(Link::none()), keep(Link::none())];
+    let blocks = Blocks::map(2).unwrap();
+    assert!(links.iter().all(|link| link.get().is_none()));
+    let kept: [&'static Block; 2] = [keep(blocks.get(0)), keep(blocks.get(1))];
+    let maker = thread::spawn(move || {
+        kept.into_iter().for_each(|block| block.write(block_size() - 8, 7));
+        links[0].set(Some(kept[0]));
+        assert!(links[1].replace(None, Some(kept[1])));
+    });
+    for found in links.iter().filter_map(|link| link.get()) {
+        assert_eq!(found.read(block_size() - 8), 7);
+    }
+    maker.join().unwrap();
+}
+
+/// `.sol.volume`: who writes a block, and who changes the volume.
+fn who_shuts_a_gate_is_alone() {
+    let gate: &'static Gate = keep(Gate::new());
+    let cell: &'static UnsafeCell<u64> = keep(UnsafeCell::new(0));
+    assert!(gate.try_enter().is_some());
+    let writing = thread::spawn(move || {
+        let pass = gate.enter().expect("waited for");
+        assert!(memory::look(cell) <= 1);
+        drop(pass);
+    });
+    let shut = gate.shut();
+    memory::change(cell, |value| value + 1);
+    drop(shut);
+    let pass = gate.try_enter().expect("open");
+    assert_eq!(memory::look(cell), 1);
+    drop(pass);
+    writing.join().unwrap();
+}
+
+/// `.sol.policy`: its owner gives up what the flusher does not have; for that it waits a while.
+fn a_ring_that_overwrites_although_it_is_output_meets_a_flusher() {
+    policy::set(Policy::Overwrite);
+    let mut recording = Recording::new(true, 5);
+    let ring = recording.ring;
+    let flusher = thread::spawn(move || ring.flush(&Entry::new()));
+    let recorded = recording.record(3);
+    flusher.join().unwrap();
+    assert_eq!(recorded + ring.losses().full, 3, "requested = recorded + full");
+    recording.judge();
+}
+
+/// A file of so many blocks, two of them not for events.
+fn open_file(block_count: u32) {
+    assert!(region::map(-1, block_count as usize, 0).is_some());
+    region::open();
+}
+
+/// `.sol.mapped`, `.ring.history`: its owner goes there, or the flusher copies it.
+fn a_ring_that_overwrites_enters_a_file_while_it_is_flushed() {
+    let mut recording = Recording::new(false, 5);
+    open_file(8);
+    let (ring, control) = (recording.ring, recording.control);
+    assert!(region::lock(&Entry::new()).is_some());
+    let flusher = thread::spawn(move || {
+        control.output().store(u64::MAX, Ordering::Relaxed);
+        ring.flush(&Entry::new());
+    });
+    assert_eq!(recording.record(5), 5);
+    flusher.join().unwrap();
+    recording.judge_file(8);
+}
+
+/// `.sol.mapped`, `.ring.share`, `.ring.overwritten`: the one takes what the other does not need.
+fn two_rings_share_the_blocks_of_a_file() {
+    open_file(5);
+    let mut first = Recording::of(1, 0, true, 5);
+    let mut second = Recording::of(2, 1, true, 3);
+    let other = thread::spawn(move || {
+        assert_eq!(second.record(1), 1);
+        second
+    });
+    assert_eq!(first.record(2), 2);
+    let second = other.join().unwrap();
+    first.judge_file(5);
+    second.judge_file(5);
+}
+
+/// `.req.loss`, `.ring.full`: as before, never a block less.
+fn counts_are_asked_for_while_the_only_block_begins_anew() {
+    open_file(3);
+    let mut recording = Recording::new(true, 2);
+    let ring = recording.ring;
+    let owner = thread::spawn(move || {
+        assert_eq!(recording.record(2), 2);
+        recording
+    });
+    let asked = ring.losses().recorded;
+    assert!((2..=4).contains(&asked), "{asked}");
+    owner.join().unwrap().judge_file(3);
+}
+
+/// `.sol.mapped`, `.sol.thread`, `.ring.gone`: by another thread, or the one that adopts it.
+fn a_ring_that_was_left_is_adopted_while_its_block_is_given_up() {
+    open_file(4);
+    let left = Recording::new(true, 2);
+    let mut taker = Recording::of(2, 0, true, 3);
+    left.ring.release_block(&Entry::new());
+    left.ring.release();
+    let other = thread::spawn(move || {
+        let mut adopted = Recording { thread: 3, ..left };
+        assert!(adopted.ring.adopt(3));
+        let is_begun = adopted.ring.advance(&Entry::new(), 0, 3);
+        if is_begun {
+            assert_eq!(adopted.record(1), 1);
+        }
+        (adopted, is_begun)
+    });
+    assert_eq!(taker.record(1), 1);
+    let (adopted, is_begun) = other.join().unwrap();
+    if is_begun {
+        adopted.judge_file(4);
+    } else {
+        let losses = adopted.ring.losses();
+        assert_eq!((losses.recorded, losses.overwritten), (2, 2), "its block is gone");
+    }
+    taker.judge_file(4);
+}

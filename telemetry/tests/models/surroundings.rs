@@ -1,0 +1,341 @@
+//! What is around a ring: clock, stream, writer, threads. Each module in place of the one of the
+//! same name, as small as the ring can do with.
+//!
+//! ```text
+//!  ring ─▶ outlet ─▶ stream: what is handed over is judged at once, event by event
+//! ```
+//!
+//! Design: `.sol.ordering` in `design/telemetry.md`.
+
+use std::cell::{Cell, RefCell};
+
+thread_local! {
+    static LOG: RefCell<stream::Log> = const { RefCell::new(stream::Log::new()) };
+    static WRITER: Cell<bool> = const { Cell::new(false) };
+    static POLICY: Cell<policy::Policy> = const { Cell::new(policy::Policy::Write) };
+    static TIME: Cell<u64> = const { Cell::new(0) };
+    static ERRNO: Cell<i32> = const { Cell::new(0) };
+}
+
+pub(crate) mod clock {
+    use eventlog::format::{ClockSource, ClockSync};
+
+    pub(crate) fn source() -> ClockSource {
+        ClockSource::Monotonic
+    }
+
+    pub(crate) fn counter_ticks(_: ClockSource) -> Option<u64> {
+        Some(0)
+    }
+
+    pub(crate) fn system_ticks(_: ClockSource) -> Option<u64> {
+        Some(0)
+    }
+
+    pub(crate) fn sync() -> ClockSync {
+        ClockSync { ticks: 0, monotonic: 0, realtime: 0, uncertainty: 0 }
+    }
+
+    pub(crate) fn ticks() -> u64 {
+        0
+    }
+
+    /// Who waits with a limit looks a few times.
+    pub(crate) fn monotonic() -> u64 {
+        super::TIME.set(super::TIME.get() + 100_000);
+        super::TIME.get()
+    }
+}
+
+pub(crate) mod crash {
+    pub(crate) fn is_here() -> bool {
+        false
+    }
+}
+
+/// No model forks.
+pub(crate) mod fork {
+    pub(crate) fn notice() {}
+
+    pub(crate) fn settle() {}
+}
+
+pub(crate) mod identity {
+    pub(crate) fn id() -> [u8; 8] {
+        [0; 8]
+    }
+}
+
+pub(crate) mod intern {
+    pub(crate) fn bring_news(_: &crate::sync::Entry) -> bool {
+        true
+    }
+}
+
+pub(crate) mod parts {
+    pub(crate) struct PartsBlock;
+
+    impl PartsBlock {
+        pub(crate) const fn payload_size_max(block_size: usize) -> usize {
+            block_size
+        }
+    }
+}
+
+pub(crate) mod plinth {
+    #[derive(Clone, Copy)]
+    pub(crate) enum Operation {
+        Write,
+    }
+
+    #[derive(Clone, Copy)]
+    pub(crate) struct PlinthError {
+        pub(crate) operation: Operation,
+        pub(crate) errno: i32,
+    }
+}
+
+pub(crate) mod policy {
+    use core::time::Duration;
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Policy {
+        Write,
+        Overwrite,
+        Discard,
+        Wait(Duration),
+    }
+
+    pub(crate) fn set(policy: Policy) {
+        super::POLICY.set(policy);
+    }
+
+    pub(crate) fn of(_: u16, _: u8) -> Policy {
+        super::POLICY.get()
+    }
+}
+
+pub(crate) mod report {
+    pub(crate) fn say(_: core::fmt::Arguments<'_>) {}
+}
+
+pub(crate) mod registration {
+    use crate::losses::Counts;
+
+    pub(crate) struct Registered {
+        pub(crate) control: &'static eventdef::Control,
+    }
+
+    pub(crate) fn all() -> impl Iterator<Item = Registered> {
+        core::iter::empty()
+    }
+
+    pub(crate) fn refused_counts(_: usize) -> Option<&'static Counts> {
+        None
+    }
+
+    pub(crate) fn slots() -> std::ops::Range<usize> {
+        0..0
+    }
+}
+
+pub(crate) mod writer {
+    pub(crate) fn set(is_on: bool) {
+        super::WRITER.set(is_on);
+    }
+
+    pub(crate) fn is_on() -> bool {
+        super::WRITER.get()
+    }
+}
+
+pub(crate) mod sys {
+    pub(crate) type Errno = i32;
+
+    pub(crate) fn errno() -> Errno {
+        super::ERRNO.get()
+    }
+
+    pub(crate) fn set_errno(errno: Errno) {
+        super::ERRNO.set(errno);
+    }
+
+    pub(crate) fn give_way() {
+        crate::atomic::spin_loop();
+    }
+
+    pub(crate) fn nap(_: u64) {
+        crate::atomic::spin_loop();
+    }
+}
+
+pub(crate) mod thread {
+    use std::cell::Cell;
+
+    pub(crate) const SLOT_COUNT: usize = 64;
+
+    loom::thread_local!(static DEPTH: Cell<u32> = Cell::new(0));
+    std::thread_local!(static DEPTH_OUTSIDE: Cell<u32> = const { Cell::new(0) });
+
+    fn depth<T>(change: impl FnOnce(&Cell<u32>) -> T) -> T {
+        match crate::atomic::is_in_model() {
+            true => DEPTH.with(change),
+            false => DEPTH_OUTSIDE.with(change),
+        }
+    }
+
+    pub(crate) fn deepen() -> bool {
+        depth(|depth| depth.replace(depth.get() + 1)) != 0
+    }
+
+    pub(crate) fn rise() {
+        depth(|depth| depth.set(depth.get() - 1));
+    }
+}
+
+pub(crate) mod stream {
+    use crate::memory::{EVENT_SIZE, block_size};
+    use crate::sync::Entry;
+    use eventlog::format::BlockHeader;
+    use std::collections::BTreeSet;
+
+    /// There is no file.
+    pub(crate) fn is_file_lost() -> bool {
+        false
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Standing {
+        None,
+        Open,
+        Left,
+    }
+
+    /// What was handed over.
+    #[derive(Debug)]
+    pub(crate) struct Log {
+        /// Buffer and number of each event.
+        pub(crate) numbers: BTreeSet<(u32, u64)>,
+        pub(crate) blocks: u64,
+        pub(crate) parts: u64,
+    }
+
+    impl Log {
+        pub(crate) const fn new() -> Log {
+            Log { numbers: BTreeSet::new(), blocks: 0, parts: 0 }
+        }
+    }
+
+    /// The value that the event with this number has, where a thread recorded it.
+    pub(crate) fn value(thread: u32, number: u64) -> u64 {
+        u64::from(thread) * 1000 + number
+    }
+
+    /// Gives the log, and begins another.
+    pub(crate) fn take_log() -> Log {
+        super::LOG.replace(Log::new())
+    }
+
+    /// Judges the events of a block or part: whole, each at its number, by the thread of the
+    /// block. At least one must be new; of a part, all.
+    pub(crate) fn judge(header: &BlockHeader, events: &[u8], is_part: bool) {
+        let count = events.len() / EVENT_SIZE;
+        assert_eq!(header.count.get() as usize, count, "the header's count and the events");
+        let mut new_count = 0;
+        for (index, event) in events.chunks(EVENT_SIZE).rev().enumerate() {
+            let number = header.first.get() + index as u64;
+            let words: Vec<u64> =
+                event.chunks(8).map(|w| u64::from_ne_bytes(w.try_into().unwrap())).collect();
+            let size = words[0] >> 16 & 0xFFFF;
+            assert_eq!(size, EVENT_SIZE as u64, "event {number} is torn: {words:x?}");
+            assert_eq!(words[1], value(header.thread.get(), number), "event {number} is another");
+            new_count += usize::from(
+                super::LOG.with_borrow_mut(|log| log.numbers.insert((header.buffer.get(), number))),
+            );
+        }
+        assert!(new_count > 0 || count == 0, "handed over again: {}", header.first.get());
+        assert!(!is_part || new_count == count, "a part brings what was there already");
+    }
+
+    pub(crate) fn standing() -> Standing {
+        Standing::Open
+    }
+
+    pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
+        (!entry.is_nested()).then_some(Standing::Open)
+    }
+
+    pub(crate) fn has_registry(_: &Entry, _: u16) -> bool {
+        true
+    }
+
+    pub(crate) struct Parts;
+
+    pub(crate) fn parts(entry: &Entry) -> Option<Parts> {
+        (!entry.is_nested()).then_some(Parts)
+    }
+
+    /// As the lock that they are behind ends there.
+    impl Drop for Parts {
+        fn drop(&mut self) {}
+    }
+
+    impl Parts {
+        pub(crate) fn deliver(&mut self) -> bool {
+            true
+        }
+
+        pub(crate) fn has_room_for_part(&self, size: usize) -> bool {
+            size <= block_size()
+        }
+
+        pub(crate) fn push_events(
+            &mut self,
+            mut header: BlockHeader,
+            fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+        ) -> bool {
+            let mut events = vec![0; header.payload_size()];
+            fill(&mut header, &mut events);
+            judge(&header, &events, true);
+            super::LOG.with_borrow_mut(|log| log.parts += 1);
+            true
+        }
+
+        pub(crate) fn write_copy(
+            &mut self,
+            _: BlockHeader,
+            _: impl FnOnce(&mut BlockHeader, &mut [u8]),
+        ) -> bool {
+            unreachable!("each part has room");
+        }
+    }
+}
+
+pub(crate) mod volume {
+    use crate::stream::judge;
+    use crate::sync::Entry;
+    use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
+
+    pub(crate) struct Outgoing {
+        pub(crate) registry: u16,
+        pub(crate) place: u64,
+        pub(crate) volume: u64,
+        pub(crate) is_first: bool,
+        pub(crate) is_forced: bool,
+    }
+
+    pub(crate) enum Written {
+        Yes,
+        No { place: u64, volume: u64 },
+        Elsewhere,
+    }
+
+    pub(crate) fn write_block(_: &Entry, _: &Outgoing, bytes: &[u8]) -> Written {
+        let header: BlockHeader = bytemuck::pod_read_unaligned(&bytes[..BLOCK_HEADER_SIZE]);
+        let events = &bytes[header.last.get() as usize..];
+        assert_eq!(header.crc.get(), header.checksum(events), "sealed");
+        judge(&header, events, false);
+        super::LOG.with_borrow_mut(|log| log.blocks += 1);
+        Written::Yes
+    }
+}

@@ -1,0 +1,172 @@
+//! Every ordering of the source that a model passes is made relaxed, one at a time: some model must
+//! fail, or the reason why none does is here.
+//!
+//! ```text
+//!  models ─▶ sites: file, line ─▶ each weakened ─▶ a model fails │ UNSEEN says why not
+//! ```
+//!
+//! Design: `.sol.ordering` in `design/telemetry.md`, which has the table that this prints.
+
+use crate::atomic::{self, Site};
+use crate::models::{MODELS, Model};
+use crate::policy::{self, Policy};
+use crate::{memory, stream, writer};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+/// Steps of an execution, at most.
+const BRANCH_COUNT_MAX: usize = 10_000;
+
+/// Preemptions where an ordering is weakened, at most: more find the same.
+const PREEMPTION_COUNT_MAX: usize = 1;
+
+/// Preemptions more than usual, where no ordering is weakened: one takes minutes.
+const MORE_VARIABLE: &str = "TELEMETRY_MODEL_PREEMPTIONS";
+
+/// Orderings that no model needs: what the line ends with, after the one before it; and who does.
+const UNSEEN: [(&str, &str); 4] = [
+    (
+        "self.counts.overwrite(u64::from(missing)); \
+         self.done.store(oldest + 1, Ordering::Release);",
+        "given up by the owner itself; who else looks has the lock",
+    ),
+    (
+        "self.begin_at(taken.block, sequence, first, ticks, thread); \
+         self.done.store(sequence, Ordering::Release);",
+        "given up by the owner itself, which has the lock",
+    ),
+    (
+        "self.holder.load(Ordering::Acquire) == GENERATION.load(Ordering::Relaxed)",
+        "asked by a forked child, where nobody else is",
+    ),
+    (
+        "words[0].store(values[0], Ordering::Release);",
+        "for readers of raw memory: a core dump, a mapped file",
+    ),
+];
+
+thread_local! {
+    static EXECUTION_COUNT: Cell<u64> = const { Cell::new(0) };
+    static IS_SILENT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What became of a model.
+struct Explored {
+    /// How many executions, or why the last one failed.
+    result: Result<u64, String>,
+    /// The sites that it passed.
+    sites: Vec<Site>,
+}
+
+/// Explores a model, with a site relaxed.
+fn explore(model: &Model, weakened: Option<Site>) -> Explored {
+    let more = std::env::var(MORE_VARIABLE).map_or(0, |more| more.parse().unwrap());
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(match weakened {
+        Some(_) => model.preemption_count_max.min(PREEMPTION_COUNT_MAX),
+        None => model.preemption_count_max + more,
+    });
+    builder.max_branches = BRANCH_COUNT_MAX;
+    builder.max_threads = 4;
+    let run = model.run;
+    EXECUTION_COUNT.set(0);
+    let explored = atomic::with_weakened(weakened, || {
+        catch_unwind(AssertUnwindSafe(|| {
+            builder.check(move || {
+                EXECUTION_COUNT.set(EXECUTION_COUNT.get() + 1);
+                memory::forget();
+                stream::take_log();
+                writer::set(false);
+                policy::set(Policy::Write);
+                atomic::begin();
+                run();
+            });
+        }))
+    });
+    let (result, sites) = explored;
+    let text = |panic: Box<dyn std::any::Any + Send>| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            .unwrap_or_default()
+    };
+    Explored { result: result.map(|()| EXECUTION_COUNT.get()).map_err(text), sites }
+}
+
+/// Demands that a model holds, as the source is.
+pub(crate) fn holds(model: &Model) {
+    let begin = std::time::Instant::now();
+    let explored = explore(model, None);
+    match explored.result {
+        Ok(count) => println!("{}: {count} executions in {:?}", model.name, begin.elapsed()),
+        Err(text) => panic!("{}: {text}", model.name),
+    }
+}
+
+/// The line of the source at a site, and the one before it.
+fn lines((file, line): Site) -> [String; 2] {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    [lines[line as usize - 1].to_owned(), lines[line as usize - 2].to_owned()]
+}
+
+/// Panics of models that are meant to fail say nothing.
+fn silence() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !IS_SILENT.get() {
+            before(info);
+        }
+    }));
+}
+
+/// Why no model needs the ordering at a site, or the first of these models that does.
+fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
+    let [line, before] = lines(site);
+    let is_meant = |unseen: &str| format!("{before} {line}").ends_with(unseen);
+    let unseen = UNSEEN.iter().find(|(unseen, _)| is_meant(unseen)).map(|(_, reason)| *reason);
+    unseen.or_else(|| {
+        IS_SILENT.set(true);
+        let fails = |model: &&&Model| explore(model, Some(site)).result.is_err();
+        models.iter().find(fails).map(|model| model.name)
+    })
+}
+
+/// `.sol.ordering`
+#[test]
+fn each_ordering_that_is_weakened_fails_a_model() {
+    let mut sites = BTreeMap::<Site, Vec<(u64, &Model)>>::new();
+    for model in MODELS {
+        let explored = explore(&Model { preemption_count_max: 1, ..*model }, None);
+        let count = explored.result.unwrap();
+        for site in explored.sites {
+            sites.entry(site).or_default().push((count, model));
+        }
+    }
+    silence();
+    let rest = Mutex::new(sites.into_iter());
+    let breaches = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let next = rest.lock().unwrap().next();
+                    let Some((site, mut models)) = next else { return };
+                    // The quick ones first.
+                    models.sort_by_key(|(count, _)| *count);
+                    let models: Vec<&Model> = models.iter().map(|(_, model)| *model).collect();
+                    let who = who_needs(site, &models);
+                    let line = format!("{}:{}: {}", site.0, site.1, lines(site)[0]);
+                    println!("{line}\n    {}", who.unwrap_or("NO MODEL"));
+                    if who.is_none() {
+                        breaches.lock().unwrap().push(line);
+                    }
+                }
+            });
+        }
+    });
+    let breaches = breaches.into_inner().unwrap();
+    assert!(breaches.is_empty(), "no model needs these orderings:\n{}", breaches.join("\n"));
+}

@@ -1,0 +1,157 @@
+//! Recording that is interrupted ten thousand times a second by a signal whose handler records.
+//!
+//! ```text
+//!  thread   event ─ ev│ent ─ event ─ cold pa│th ─ event        same kind: recorded, or counted
+//!  handler            └ event, event        └ event, event     as nested; another: recorded
+//! ```
+//!
+//! Design: `.sol.nested`, `.req.loss` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "timers and a signal handler")]
+
+mod common;
+
+use common::{CONTROL, Pooled, Three, ThreeSeg, ran};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use telemetry::{control, event};
+
+const PERIOD_NS: i64 = 100_000;
+const DURATION: Duration = Duration::from_millis(3000);
+const THREAD_COUNT: usize = 2;
+/// Added to the number of a thread in events of its handler.
+const HANDLER: usize = 1000;
+
+thread_local! {
+    static THREAD: Cell<usize> = const { Cell::new(0) };
+    /// Passed by the handler of this thread.
+    static SIGNAL_COUNT: Cell<usize> = const { Cell::new(0) };
+}
+/// Annotations that were passed: by threads, by handlers; and signals.
+static BY_THREADS: AtomicU64 = AtomicU64::new(0);
+static BY_HANDLERS: AtomicU64 = AtomicU64::new(0);
+static SIGNALS: AtomicU64 = AtomicU64::new(0);
+
+/// What tells an event that is not as it was recorded.
+fn mix(thread: usize, index: usize) -> usize {
+    (index ^ thread << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+extern "C" fn handle(_: libc::c_int) {
+    // SAFETY: gives a pointer to this thread's error number.
+    let errno = || unsafe { *libc::__errno_location() };
+    let before = errno();
+    let index = SIGNAL_COUNT.get();
+    SIGNAL_COUNT.set(index + 1);
+    let thread = THREAD.get() + HANDLER;
+    event!(Three, thread, index, mix(thread, index));
+    event!(ThreeSeg, thread, index, mix(thread, index));
+    event!(Pooled, index);
+    BY_HANDLERS.fetch_add(3, Ordering::Relaxed);
+    SIGNALS.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(errno(), before, "whoever was interrupted finds it as it was");
+}
+
+/// A timer of this thread, on its own processor time or on the clock of the wall.
+fn start_timer(clock: libc::clockid_t) -> libc::timer_t {
+    // SAFETY: structures that are filled before they are used, and live through the calls.
+    unsafe {
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = libc::SIGUSR1;
+        event.sigev_notify_thread_id = libc::gettid();
+        let mut timer: libc::timer_t = std::ptr::null_mut();
+        assert_eq!(libc::timer_create(clock, &mut event, &mut timer), 0);
+        let time = libc::timespec { tv_sec: 0, tv_nsec: PERIOD_NS };
+        let often = libc::itimerspec { it_interval: time, it_value: time };
+        assert_eq!(libc::timer_settime(timer, 0, &often, std::ptr::null_mut()), 0);
+        timer
+    }
+}
+
+fn record_for_a_while(thread: usize) {
+    THREAD.set(thread);
+    // From the start: the first events are interrupted too.
+    let timers = [libc::CLOCK_THREAD_CPUTIME_ID, libc::CLOCK_MONOTONIC].map(start_timer);
+    let end = Instant::now() + DURATION;
+    let mut index = 0;
+    while Instant::now() < end {
+        for _ in 0..200 {
+            event!(Three, thread, index, mix(thread, index));
+            if index.is_multiple_of(8) {
+                event!(ThreeSeg, thread, index, mix(thread, index));
+            }
+            index += 1;
+        }
+        // At full speed, but not all the time: the log is read whole.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // SAFETY: the timers are there, and not used again.
+    timers.iter().for_each(|timer| _ = unsafe { libc::timer_delete(*timer) });
+    BY_THREADS.fetch_add((index + index.div_ceil(8)) as u64, Ordering::Relaxed);
+}
+
+fn record_in_a_storm() {
+    // SAFETY: the structure is zero but for what is set; the handler is a function that stays.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handle as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
+    }
+    control::of(&CONTROL);
+    std::thread::scope(|scope| {
+        (1..=THREAD_COUNT).for_each(|thread| _ = scope.spawn(move || record_for_a_while(thread)));
+    });
+    telemetry::flush();
+    let losses = telemetry::losses_of(&CONTROL, u64::MAX);
+    let passed = BY_THREADS.load(Ordering::Relaxed) + BY_HANDLERS.load(Ordering::Relaxed);
+    let signals = SIGNALS.load(Ordering::Relaxed);
+    eprintln!("{signals} signals, {losses:?}");
+    assert_eq!(losses.requested, passed, "requested is what was passed");
+    let discarded = losses.full + losses.nested + losses.large;
+    assert_eq!(losses.recorded + discarded, passed, "and is recorded or discarded");
+    assert_eq!((losses.io, losses.large), (0, 0));
+    assert!(losses.nested > 0, "some interrupted another of their kind");
+    let expected = DURATION.as_nanos() as u64 / PERIOD_NS as u64 * THREAD_COUNT as u64 / 4;
+    assert!(signals > expected, "{signals} of {expected}: that was no storm");
+    println!("recorded {}", losses.recorded);
+}
+
+/// Each event in the log is as it was recorded, in the order of its thread; and there are as many
+/// as were recorded.
+fn judge(test: &str, environment: &[(&str, &str)]) {
+    let all = ("MPS_TELEMETRY_CONTROL", "all");
+    let small = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+    let environment = [&[all, small], environment].concat();
+    let Some(ran) = ran(test, &environment, record_in_a_storm) else { return };
+    let stream = ran.stream();
+    assert_eq!((stream.holes, stream.ended), (0, true));
+    let mut orders = BTreeMap::<_, u64>::new();
+    for event in stream.of(1).into_iter().chain(stream.of(2)) {
+        let [thread, index, mixed] = [0, 1, 2].map(|at| event.word(at));
+        assert_eq!(mixed, mix(thread as usize, index as usize) as u64, "{event:?}");
+        let next = orders.entry((event.code, thread)).or_default();
+        assert!(index >= *next, "in order");
+        *next = index + 1;
+    }
+    assert_eq!(orders.len(), 2 * 2 * THREAD_COUNT);
+    let of_test = stream.events.values().filter(|event| event.registry == 1).count() as u64;
+    let said = ran.stderr.lines().find_map(|line| line.split("recorded: ").nth(1)).unwrap();
+    let recorded: u64 = said.split(',').next().unwrap().parse().unwrap();
+    assert_eq!(of_test, recorded, "all that was recorded is in the log");
+    assert_eq!(ran.said(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_storm_of_signals_corrupts_nothing_and_every_event_is_recorded_or_counted() {
+    let test = "a_storm_of_signals_corrupts_nothing_and_every_event_is_recorded_or_counted";
+    judge(test, &[]);
+}
+
+#[test]
+fn a_storm_of_signals_with_a_writer_thread_is_accounted_for_as_well() {
+    let test = "a_storm_of_signals_with_a_writer_thread_is_accounted_for_as_well";
+    judge(test, &[("MPS_TELEMETRY_WRITER", "thread")]);
+}

@@ -1,0 +1,191 @@
+//! What a thread does that needs a block when none is free: with a host that does not write.
+//!
+//! ```text
+//!  event! ─▶ ring ─▶ (writer thread) ─▶ a plinth that waits until it is let go
+//! ```
+//!
+//! Design: `.sol.policy` in `design/telemetry.md`.
+
+mod common;
+
+use common::{Stream, Three, ran};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use telemetry::{Kinds, MemoryPlinth, Plinth, PlinthError, Policy, control, event};
+
+const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+const WRITER: (&str, &str) = ("MPS_TELEMETRY_WRITER", "thread");
+/// Events in a block, and in a ring with a writer thread.
+const PER_BLOCK: usize = (4096 - 128) / 32;
+const PER_RING: usize = 8 * PER_BLOCK;
+
+/// Whether the host makes whoever writes wait.
+static IS_STUCK: AtomicBool = AtomicBool::new(false);
+/// Blocks that it was given.
+static BLOCK_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+struct Stuck(MemoryPlinth);
+
+impl Plinth for Stuck {
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        self.0.create(block_size)
+    }
+
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        BLOCK_COUNT.fetch_add(1, Ordering::Relaxed);
+        while IS_STUCK.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        self.0.write_block(offset, bytes)
+    }
+
+    fn can_rewrite(&self) -> bool {
+        true
+    }
+}
+
+fn begin() -> MemoryPlinth {
+    let memory = MemoryPlinth::new();
+    assert!(telemetry::set_plinth(Stuck(memory.clone())));
+    event!(Three, 0usize, 0usize, 0usize);
+    memory
+}
+
+fn record(from: usize, to: usize) -> Duration {
+    let begin = Instant::now();
+    (from..to).for_each(|index| event!(Three, 0usize, index, 0usize));
+    begin.elapsed()
+}
+
+fn end(memory: &MemoryPlinth) -> Stream {
+    IS_STUCK.store(false, Ordering::Release);
+    telemetry::flush();
+    common::read(&memory.bytes())
+}
+
+/// What is in the stream and what was told are what the program counted.
+fn check_sums(stream: &Stream, requested: usize) {
+    let (losses, told) = (telemetry::losses(), stream.told_of(5));
+    assert_eq!(losses.requested, requested as u64);
+    assert_eq!(losses.requested, losses.recorded + losses.full);
+    let in_stream = stream.of(1).len() as u64;
+    assert_eq!(in_stream + losses.overwritten, losses.recorded);
+    assert_eq!((told.overwritten, u64::from(told.full)), (losses.overwritten, losses.full));
+}
+
+#[test]
+fn by_default_a_thread_waits_for_the_host_and_nothing_is_lost() {
+    let test = "by_default_a_thread_waits_for_the_host_and_nothing_is_lost";
+    let _ = ran(test, &[ALL, SMALL, WRITER], || {
+        let memory = begin();
+        IS_STUCK.store(true, Ordering::Release);
+        let free = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(60));
+            IS_STUCK.store(false, Ordering::Release);
+        });
+        assert!(record(1, 2 * PER_RING) > Duration::from_millis(30));
+        free.join().unwrap();
+        let stream = end(&memory);
+        assert_eq!(stream.words(1, 1), (0..2 * PER_RING as u64).collect::<Vec<_>>());
+        check_sums(&stream, 2 * PER_RING);
+    });
+}
+
+#[test]
+fn with_discard_a_thread_never_waits_and_what_is_oldest_is_kept() {
+    let test = "with_discard_a_thread_never_waits_and_what_is_oldest_is_kept";
+    let policy = ("MPS_TELEMETRY_POLICY", "Object=discard");
+    let _ = ran(test, &[ALL, SMALL, WRITER, policy], || {
+        let memory = begin();
+        IS_STUCK.store(true, Ordering::Release);
+        let time = record(1, 3 * PER_RING);
+        assert!(time < Duration::from_secs(5), "{time:?}");
+        let stream = end(&memory);
+        let words = stream.words(1, 1);
+        assert_eq!(words, (0..words.len() as u64).collect::<Vec<_>>());
+        assert!((PER_RING - 2 * PER_BLOCK..=PER_RING + PER_BLOCK).contains(&words.len()));
+        check_sums(&stream, 3 * PER_RING);
+    });
+}
+
+/// Snapshot mode: with no writer nothing goes out until somebody asks for it.
+#[test]
+fn with_overwrite_and_no_writer_the_newest_goes_out_at_a_flush() {
+    let test = "with_overwrite_and_no_writer_the_newest_goes_out_at_a_flush";
+    let _ = ran(test, &[ALL, SMALL], || {
+        let memory = begin();
+        control::of(&common::CONTROL).set_policy(Kinds::Object, Policy::Overwrite);
+        let before = BLOCK_COUNT.load(Ordering::Relaxed);
+        IS_STUCK.store(true, Ordering::Release);
+        record(1, 10 * PER_BLOCK);
+        assert_eq!(BLOCK_COUNT.load(Ordering::Relaxed), before, "the host was left alone");
+        let stream = end(&memory);
+        let words = stream.words(1, 1);
+        assert_eq!(words.last(), Some(&(10 * PER_BLOCK as u64 - 1)));
+        assert!(words.len() >= PER_BLOCK && words.windows(2).all(|pair| pair[1] == pair[0] + 1));
+        assert_eq!(telemetry::losses().full, 0);
+        check_sums(&stream, 10 * PER_BLOCK);
+    });
+}
+
+#[test]
+fn with_overwrite_a_thread_does_not_wait_for_a_writer_that_is_stuck() {
+    let test = "with_overwrite_a_thread_does_not_wait_for_a_writer_that_is_stuck";
+    let policy = ("MPS_TELEMETRY_POLICY", "Pool=discard all=overwrite");
+    let _ = ran(test, &[ALL, SMALL, WRITER, policy], || {
+        let memory = begin();
+        IS_STUCK.store(true, Ordering::Release);
+        let time = record(1, 2 * PER_RING);
+        assert!(time < Duration::from_secs(5), "{time:?}");
+        check_sums(&end(&memory), 2 * PER_RING);
+    });
+}
+
+#[test]
+fn with_wait_a_thread_waits_no_longer_than_its_limit() {
+    let test = "with_wait_a_thread_waits_no_longer_than_its_limit";
+    let policy = ("MPS_TELEMETRY_POLICY", "Object=wait:40ms");
+    let _ = ran(test, &[ALL, SMALL, WRITER, policy], || {
+        let memory = begin();
+        IS_STUCK.store(true, Ordering::Release);
+        let ring = record(1, PER_RING - PER_BLOCK);
+        assert!(ring < Duration::from_millis(40), "there is room: {ring:?}");
+        let mut index = PER_RING - PER_BLOCK;
+        while telemetry::losses_of(&common::CONTROL, Kinds::Arena).requested == 0 {
+            let time = record(index, index + 1);
+            index += 1;
+            if time >= Duration::from_millis(40) {
+                break;
+            }
+            assert!(index < 2 * PER_RING, "it never waited");
+        }
+        let free = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(10));
+            IS_STUCK.store(false, Ordering::Release);
+        });
+        // The host is back within the limit: this one is recorded.
+        record(index, index + 1);
+        free.join().unwrap();
+        let stream = end(&memory);
+        assert_eq!(telemetry::losses().full, 1);
+        assert_eq!(stream.words(1, 1).last(), Some(&(index as u64)));
+        check_sums(&stream, index + 1);
+    });
+}
+
+#[test]
+fn a_policy_that_is_not_understood_is_said_once() {
+    let test = "a_policy_that_is_not_understood_is_said_once";
+    let policy = ("MPS_TELEMETRY_POLICY", "Object=perhaps Nothing=discard Pool=discard");
+    let Some(ran) = ran(test, &[ALL, SMALL, policy], || {
+        record(0, 2 * PER_BLOCK);
+    }) else {
+        return;
+    };
+    let said = ran.said();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("`Object=perhaps`") && said[1].contains("`Nothing=discard`"));
+    assert!(said[1].contains("; there are: ") && said[1].contains("Object"), "{said:?}");
+    assert_eq!(ran.stream().of(1).len(), 2 * PER_BLOCK);
+}

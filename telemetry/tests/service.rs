@@ -1,0 +1,401 @@
+//! The service: control of a program from outside, as seen from the program.
+//!
+//! ```text
+//!  a process of a test ── its own client ──▶ ./PID.sock ──▶ the service of the process
+//! ```
+
+#[path = "common/asking.rs"]
+mod asking;
+mod common;
+
+use asking::{HERE, WRITER, ask, connect, number, socket_of, value};
+use common::{CONTROL, Kinds, Pooled, Rare, Three, ran};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use telemetry::{control, event};
+
+const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+
+/// Counts what threads of the runtime ask the allocator for, which are known by their names.
+struct Counting;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static WATCHING: AtomicBool = AtomicBool::new(false);
+
+#[expect(unsafe_code, reason = "the name of a thread")]
+fn is_of_runtime() -> bool {
+    let mut name = [0u8; 16];
+    // SAFETY: at most 16 bytes are written.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name.starts_with(b"telemetry")
+}
+
+#[expect(unsafe_code, reason = "a global allocator")]
+// SAFETY: all is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if WATCHING.load(Ordering::Relaxed) && is_of_runtime() {
+            COUNT.fetch_add(1, Ordering::Relaxed);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// `.control.tool`: with a thread of its own and with the writer thread.
+#[test]
+fn requests_read_and_change_the_masks() {
+    let test = "requests_read_and_change_the_masks";
+    for writer in [("UNUSED", ""), WRITER] {
+        let Some(ran) = ran(test, &[HERE, writer], || {
+            (0..10usize).for_each(|index| event!(Pooled, index));
+            let masks = ask("get");
+            assert_eq!(value(&masks, "registry.1"), "test 1.2.3");
+            assert_eq!(value(&masks, "registry.1.output"), "-");
+            assert_eq!(value(&masks, "standing"), "none");
+            let all = "Arena Pool Trace Seg Ref Object User";
+            assert_eq!(value(&masks, "registry.1.kinds"), all);
+            assert_eq!(value(&masks, "registry.1.recorded"), all);
+            // Also by number; only what was asked for is told of.
+            let set = ask("set pool 0x20");
+            assert_eq!(value(&set, "registry.1.output"), "Pool Object");
+            assert_eq!(control::of(&CONTROL).output(), 1 << 1 | 1 << 5);
+            assert_eq!((&*value(&set, "standing"), &*value(&set, "log")), ("open", "mpsio.log"));
+            // What the ring held comes out too.
+            ask("flush");
+            assert_eq!(common::read(&std::fs::read("mpsio.log").unwrap()).of(5).len(), 10);
+            assert_eq!(value(&ask("reset Object"), "registry.1.output"), "-");
+            assert_eq!(value(&ask("get"), "registry.1.output"), "Pool");
+            ask("reset mask:recorded Pool");
+            assert_eq!(control::of(&CONTROL).recorded() & 1 << 1, 0);
+            event!(Pooled, 99usize);
+            assert_eq!(
+                value(&ask("set mask:recorded registry:TEST all"), "registry.1.recorded"),
+                all
+            );
+            event!(Pooled, 10usize);
+            assert_eq!(control::of(&CONTROL).output(), 1 << 1, "the other mask is as it was");
+        }) else {
+            return;
+        };
+        assert!(ran.said().is_empty(), "{:?}", ran.said());
+        assert_eq!(ran.stream().words(5, 0), (0..=10).collect::<Vec<_>>());
+    }
+}
+
+mod own {
+    telemetry::events! {
+        /// A registry with kinds of its own, of which one is called like one of the standard kinds.
+        registry "own" version(1, 0, 0);
+        kinds {
+            /// Pages.
+            Page = 0,
+            /// Pools.
+            Pool = 9,
+        }
+
+        /// A page.
+        Paged(0x0001, always, Page) {
+            /// which
+            index: W,
+        }
+    }
+}
+
+/// `.control.tool.request`: names mean the kind of each registry that is called so, also where that
+/// comes later; one registry alone is changed where it is named.
+#[test]
+fn kinds_are_switched_by_name_in_registries_to_come_as_well() {
+    let test = "kinds_are_switched_by_name_in_registries_to_come_as_well";
+    let Some(_) = ran(test, &[HERE], || {
+        event!(Rare, 1usize);
+        ask("set Pool Arena");
+        ask("set registry:test User");
+        ask("reset mask:recorded pool");
+        event!(own::Paged, 1usize);
+        assert_eq!(control::of(&own::CONTROL).output(), 1 << 9, "its Pool, not index 1");
+        assert_eq!(control::of(&own::CONTROL).recorded(), !(1 << 9));
+        assert_eq!(control::of(&CONTROL).output(), 1 << 0 | 1 << 1 | 1 << 6);
+        assert_eq!(control::of(&CONTROL).recorded(), !(1 << 1));
+        let masks = ask("set registry:2 Page");
+        assert_eq!(value(&masks, "registry.2.output"), "Page");
+        assert!(!masks.contains("registry.1"), "{masks}");
+        assert_eq!(value(&ask("get registry:own"), "registry.2.output"), "Page Pool");
+    }) else {
+        return;
+    };
+}
+
+/// `.control.tool.answer`
+#[test]
+fn what_is_wrong_is_answered_by_one_line_that_names_what_there_is() {
+    let test = "what_is_wrong_is_answered_by_one_line_that_names_what_there_is";
+    let Some(_) = ran(test, &[HERE], || {
+        event!(Rare, 1usize);
+        event!(own::Paged, 1usize);
+        let kinds = "Arena Pool Trace Seg Ref Object User";
+        for (request, expected) in [
+            (
+                "set Pool Swimming",
+                &*format!("there is no kind `Swimming`; there are: {kinds} Page, or `all`"),
+            ),
+            ("get registry:own Trace", "there is no kind `Trace`; there are: Page Pool, or `all`"),
+            ("set registry:x Pool", "there is no registry `x`; there are: test own"),
+            ("kill", "there is no request `kill`; there are: get set reset flush status"),
+            ("set", "`set` needs kinds: names, numbers, or `all`"),
+        ] {
+            assert_eq!(ask(request), format!("error: {expected}\n"));
+        }
+        assert_eq!(control::of(&CONTROL).output(), 0, "nothing is done by halves");
+    }) else {
+        return;
+    };
+}
+
+/// Ends the threads of a test, also where it fails.
+struct AtEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// `.control.tool.answer`: a flush that was answered is on the host, all of what was published.
+#[test]
+fn a_flush_is_answered_when_the_host_has_all_that_was_published() {
+    let test = "a_flush_is_answered_when_the_host_has_all_that_was_published";
+    for writer in [("UNUSED", ""), WRITER] {
+        let Some(ran) = ran(test, &[HERE, OBJECT, SMALL, writer], || {
+            let published = [const { AtomicUsize::new(0) }; 4];
+            let done = AtomicBool::new(false);
+            // There is a service from the first event on.
+            event!(Rare, 1usize);
+            std::thread::scope(|scope| {
+                let _end = AtEnd(&done);
+                for (thread, published) in published.iter().enumerate() {
+                    let done = &done;
+                    scope.spawn(move || {
+                        for index in 0.. {
+                            event!(Three, thread, index, index);
+                            published.store(index + 1, Ordering::Release);
+                            if index.is_multiple_of(8) {
+                                std::thread::sleep(Duration::from_millis(1));
+                            }
+                            if done.load(Ordering::Relaxed) {
+                                break;
+                            }
+                        }
+                    });
+                }
+                for _ in 0..10 {
+                    let before = published.each_ref().map(|count| count.load(Ordering::Acquire));
+                    let answer = ask("flush");
+                    assert_eq!(value(&answer, "standing"), "open");
+                    let stream = common::read(&std::fs::read("mpsio.log").unwrap());
+                    for (thread, count) in before.iter().enumerate() {
+                        let of_thread = |event: &&&common::Read| event.word(0) == thread as u64;
+                        let found = stream.of(1).iter().filter(of_thread).count();
+                        assert!(found >= *count, "thread {thread}: {found} of {count}");
+                    }
+                }
+            });
+        }) else {
+            return;
+        };
+        assert!(ran.stream().ended);
+    }
+}
+
+/// `.control.status`
+#[test]
+fn the_status_says_what_was_recorded_written_and_lost() {
+    let test = "the_status_says_what_was_recorded_written_and_lost";
+    let Some(ran) = ran(test, &[HERE, OBJECT, SMALL], || {
+        (0..1000usize).for_each(|index| event!(Three, 0usize, index, index));
+        let thread = || (0..500usize).for_each(|index| event!(Three, 1usize, index, index));
+        std::thread::spawn(thread).join().unwrap();
+        event!(Rare, 1usize);
+        ask("flush");
+        let status = ask("status");
+        assert_eq!(value(&status, "pid"), std::process::id().to_string());
+        assert!(value(&status, "program").starts_with("service-"), "{status}");
+        assert_eq!(
+            (value(&status, "standing"), value(&status, "log")),
+            ("open".into(), "mpsio.log".into())
+        );
+        assert_eq!(number(&status, "requested"), 1501);
+        assert_eq!((number(&status, "recorded"), number(&status, "lost")), (1501, 0));
+        // 124 events of three words to a block; what is left goes as parts.
+        assert_eq!(number(&status, "blocks"), 500 / 124 + 1000 / 124);
+        let size = std::fs::metadata("mpsio.log").unwrap().len();
+        let bytes = number(&status, "bytes");
+        assert!(bytes <= size && bytes + 4096 > size, "{bytes} of {size}");
+        assert_eq!((number(&status, "threads"), number(&status, "rings")), (2, 3));
+        assert_eq!(number(&status, "rings-free"), 1, "the thread ended");
+        assert_eq!(number(&status, "ring-bytes"), 3 * 2 * 4096);
+        assert_eq!(
+            (value(&status, "writer"), value(&status, "volume")),
+            ("none".into(), "0".into())
+        );
+        let events =
+            "requested 1501, recorded 1501, overwritten 0, full 0, nested 0, large 0, io 0";
+        assert_eq!(value(&status, "registry.1.events"), events);
+        // The program's own view is the same.
+        let own = telemetry::status().to_string();
+        assert_eq!(own.replace("registry.1", "") + "ok\n", status.replace("registry.1", ""));
+        let uuid = value(&status, "stream").replace('-', "");
+        std::fs::write("uuid", uuid).unwrap();
+    }) else {
+        return;
+    };
+    let hex: String =
+        ran.file("mpsio.log")[32..48].iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(ran.file("uuid"), hex.as_bytes());
+}
+
+/// `.control.tool.owner`, `.control.tool.socket`
+#[test]
+fn the_socket_is_its_users_alone_and_is_gone_when_the_program_is() {
+    let test = "the_socket_is_its_users_alone_and_is_gone_when_the_program_is";
+    let Some(ran) = ran(test, &[HERE], || {
+        event!(Rare, 1usize);
+        let about = std::fs::symlink_metadata(socket_of(std::process::id())).unwrap();
+        assert!(about.file_type().is_socket());
+        assert_eq!(about.permissions().mode() & 0o777, 0o600);
+        // The directory is known also from elsewhere.
+        std::fs::create_dir("elsewhere").unwrap();
+        std::env::set_current_dir("elsewhere").unwrap();
+    }) else {
+        return;
+    };
+    let left: Vec<_> =
+        std::fs::read_dir(ran.folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["elsewhere"]);
+    assert!(ran.said().is_empty(), "{:?}", ran.said());
+}
+
+/// `.control.tool`: what serves does not ask the program's allocator for anything.
+#[test]
+fn the_service_allocates_nothing_of_the_program() {
+    let test = "the_service_allocates_nothing_of_the_program";
+    for writer in [("UNUSED", ""), WRITER] {
+        let Some(_) = ran(test, &[HERE, writer], || {
+            event!(Three, 0usize, 0usize, 0usize);
+            ask("get");
+            WATCHING.store(true, Ordering::Relaxed);
+            for request in ["set all", "flush", "status", "reset Pool", "set no", "?", "get 1"] {
+                ask(request);
+            }
+            WATCHING.store(false, Ordering::Relaxed);
+            assert_eq!(COUNT.load(Ordering::Relaxed), 0);
+            let names = std::fs::read_dir("/proc/self/task")
+                .unwrap()
+                .map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap());
+            let is_there = |name: &String| name.starts_with("telemetry");
+            assert_eq!(names.filter(is_there).count(), 1, "there is one that is watched");
+        }) else {
+            return;
+        };
+    }
+}
+
+/// `.control.tool`: opt-in. Without the variable there is no socket and no thread.
+#[test]
+fn without_the_variable_there_is_no_socket_and_no_thread() {
+    let test = "without_the_variable_there_is_no_socket_and_no_thread";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        event!(Three, 0usize, 0usize, 0usize);
+        telemetry::flush();
+        println!("threads {}", std::fs::read_dir("/proc/self/task").unwrap().count());
+        return;
+    }
+    for (socket, socket_count) in [(None, 0), (Some(""), 0), (Some("."), 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = common::command(test, &[OBJECT]);
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-e", "trace=socket", "-o", "calls"]);
+        strace.arg(program.get_program()).args(program.get_args());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => strace.env(name, value),
+                None => strace.env_remove(name),
+            };
+        }
+        socket.map(|socket| strace.env("MPS_TELEMETRY_SOCKET", socket));
+        let output = strace.current_dir(&folder).stdin(Stdio::null()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+        assert_eq!(calls.matches("socket(AF_UNIX").count(), socket_count, "{calls}");
+        // libtest has its own thread for the one test.
+        let threads = text.lines().find_map(|line| line.split_once("threads ")).unwrap().1;
+        assert_eq!(threads, (2 + socket_count).to_string(), "{text}");
+    }
+}
+
+/// `.control.tool.fork`: the child gives up what is the parent's, and has a socket of its own when
+/// it next comes to the cold path.
+#[test]
+#[expect(unsafe_code, reason = "fork")]
+fn a_forked_child_has_a_socket_of_its_own() {
+    let test = "a_forked_child_has_a_socket_of_its_own";
+    for writer in [("UNUSED", ""), WRITER] {
+        let Some(_) = ran(test, &[HERE, writer], || {
+            event!(Rare, 1usize);
+            assert!(ask("get").ends_with("ok\n"));
+            let mut hanging = connect();
+            // SAFETY: the child records, and leaves by `_exit`, but for what it is here to show.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                telemetry::flush();
+                let is_served = value(&ask("get"), "registry.1") == "test 1.2.3";
+                // SAFETY: the call ends the process, having called what is called at exit.
+                unsafe { libc::exit(if is_served { 7 } else { 8 }) };
+            }
+            hanging.write_all(b"get\n").unwrap();
+            let mut text = String::new();
+            hanging.read_to_string(&mut text).unwrap();
+            assert!(text.ends_with("ok\n"), "the parent serves as before");
+            let mut status = 0;
+            // SAFETY: fills an integer that lives through the call.
+            unsafe { libc::waitpid(child, &mut status, 0) };
+            assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 7));
+            assert!(!std::path::Path::new(&socket_of(child as u32)).exists());
+            assert!(ask("get").ends_with("ok\n"));
+        }) else {
+            return;
+        };
+    }
+}
+
+/// What control from outside does to the masks the program's own functions see, and the reverse.
+#[test]
+fn the_program_and_the_tool_change_the_same_masks() {
+    let test = "the_program_and_the_tool_change_the_same_masks";
+    let Some(_) = ran(test, &[HERE], || {
+        event!(Rare, 1usize);
+        ask("set Pool");
+        control::set_output_everywhere(Kinds::Seg);
+        assert_eq!(value(&ask("get"), "registry.1.output"), "Pool Seg");
+        control::reset_output_everywhere(u64::MAX);
+        assert_eq!(value(&ask("get"), "registry.1.output"), "-");
+        event!(own::Paged, 1usize);
+        assert_eq!(control::of(&own::CONTROL).output(), 0, "what is newer wins");
+    }) else {
+        return;
+    };
+}

@@ -1,0 +1,66 @@
+//! A small program with all that there is in it: threads that record, advance, flush and end. Small
+//! enough for Miri, which tells of data races and of pointers that should not be used.
+//!
+//! ```text
+//!  3 threads ∥ flush ∥ another that adopts their rings ─▶ the log in memory ─▶ each event once
+//! ```
+//!
+//! `./proofs` runs it so, and under a thread sanitizer. Design: `.sol.ordering` in
+//! `design/telemetry.md`.
+
+mod common;
+
+use common::{CONTROL, Kinds, Sorts, Three};
+use std::sync::atomic::{AtomicBool, Ordering};
+use telemetry::{Config, MemoryPlinth, control, event};
+
+const THREAD_COUNT: usize = 3;
+/// More than a block holds.
+const EVENT_COUNT: usize = if cfg!(miri) { 150 } else { 30_000 };
+
+#[test]
+fn a_small_program_records_every_event_once() {
+    telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
+    let plinth = MemoryPlinth::new();
+    assert!(telemetry::set_plinth(plinth.clone()));
+    control::of(&CONTROL).set_output(Kinds::Object | Kinds::User);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let flusher = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                telemetry::flush();
+                std::thread::yield_now();
+            }
+        });
+        let recorders: Vec<_> =
+            (1..=THREAD_COUNT).map(|thread| scope.spawn(move || record(thread))).collect();
+        recorders.into_iter().for_each(|thread| thread.join().unwrap());
+        // Has a ring of those that ended.
+        scope.spawn(|| record(THREAD_COUNT + 1)).join().unwrap();
+        done.store(true, Ordering::Relaxed);
+        flusher.join().unwrap();
+    });
+    telemetry::flush();
+    let stream = common::read(&plinth.bytes());
+    let mut indexes: Vec<_> = stream.of(1).iter().map(|e| (e.word(0), e.word(1))).collect();
+    indexes.sort_unstable();
+    let threads = 1..=THREAD_COUNT as u64 + 1;
+    assert!(
+        indexes.into_iter().eq(threads.flat_map(|t| (0..EVENT_COUNT as u64).map(move |i| (t, i))))
+    );
+    let losses = telemetry::losses();
+    assert_eq!(losses.requested, losses.recorded);
+    assert_eq!(stream.of(3).len(), (THREAD_COUNT + 1) * EVENT_COUNT.div_ceil(10));
+}
+
+fn record(thread: usize) {
+    let text = telemetry::intern(format!("thread {thread}"));
+    telemetry::label_address(thread, text);
+    for index in 0..EVENT_COUNT {
+        event!(Three, thread, index, index * 3);
+        if index % 10 == 0 {
+            let p = std::ptr::null::<u8>();
+            event!(Sorts, p, true, 7u32, 0.5, index, thread, "a string");
+        }
+    }
+}

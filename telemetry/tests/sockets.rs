@@ -1,0 +1,402 @@
+//! Receivers: one that reads nothing, one that is not there, one that is lost; and several hosts.
+//!
+//! ```text
+//!  a process that records ── tcp, unix ──▶ a receiver of the test ──▶ common::read
+//! ```
+
+mod common;
+
+use common::{CONTROL, Kinds, Three, ran};
+use std::io::{ErrorKind, Read};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::thread;
+use std::time::{Duration, Instant};
+use telemetry::{Config, Plinth, SocketPlinth, event};
+
+const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
+const FILENAME: &str = "MPS_TELEMETRY_FILENAME";
+/// Events of a long run: some 6 MiB, which neither the system nor a queue holds.
+const LONG: usize = 200_000;
+
+fn record(count: usize) {
+    (0..count).for_each(|index| event!(Three, 0usize, index, index));
+}
+
+fn is_child() -> bool {
+    std::env::var_os(common::PROCESS_VARIABLE).is_some()
+}
+
+/// A receiver of TCP, and its address as a plinth has it.
+fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    (listener, address)
+}
+
+fn read_all(mut from: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// Every event is in the stream or counted there as *io*, and that is all.
+fn assert_whole(bytes: &[u8], count: usize) -> u64 {
+    let stream = common::read(bytes);
+    let told = stream.told_of(5);
+    assert_eq!(stream.of(1).len() as u64 + u64::from(told.io), count as u64);
+    assert_eq!(told, common::Told { io: told.io, ..common::Told::default() });
+    assert!(stream.ended);
+    assert_eq!(stream.end_count, Some(stream.block_count as u64), ".part.end");
+    u64::from(told.io)
+}
+
+/// `.sol.msg`, `.req.multi`
+#[test]
+fn what_is_sent_is_the_stream_by_tcp_and_by_unix() {
+    let test = "what_is_sent_is_the_stream_by_tcp_and_by_unix";
+    if is_child() {
+        telemetry::label_address(1, telemetry::intern("a string"));
+        return record(5000);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let unix = UnixListener::bind(&path).unwrap();
+    let received = thread::spawn(move || read_all(unix.accept().unwrap().0));
+    let address = format!("unix:{}", path.display());
+    let by_unix = ran(test, &[OBJECT, (FILENAME, &address)], || ()).unwrap();
+    assert_eq!((by_unix.said().len(), assert_whole(&received.join().unwrap(), 5000)), (0, 0));
+
+    let (tcp, address) = listen();
+    let port = address.rsplit(':').next().unwrap();
+    let received = thread::spawn(move || read_all(tcp.accept().unwrap().0));
+    let address = format!("tcp://localhost:{port}");
+    let by_tcp = ran(test, &[OBJECT, (FILENAME, &address)], || ()).unwrap();
+    let bytes = received.join().unwrap();
+    assert_eq!((by_tcp.said().len(), assert_whole(&bytes, 5000)), (0, 0));
+    assert_eq!(common::read(&bytes).store(0xFF02).len(), 1);
+}
+
+/// The time that a long run takes, in the process of a test.
+fn recording_time() -> Duration {
+    let begin = Instant::now();
+    record(LONG);
+    begin.elapsed()
+}
+
+fn said_time(ran: &common::Ran) -> f64 {
+    ran.stderr.lines().find_map(|line| line.strip_prefix("time ")).unwrap().parse().unwrap()
+}
+
+/// `.sol.msg`: and in the end, when it reads after all, it knows what it did not get.
+#[test]
+fn a_receiver_that_reads_nothing_does_not_slow_the_program_down() {
+    let test = "a_receiver_that_reads_nothing_does_not_slow_the_program_down";
+    const GO: &str = "TELEMETRY_TEST_GO";
+    if is_child() {
+        eprintln!("time {}", recording_time().as_secs_f64());
+        let losses = telemetry::losses_of(&CONTROL, Kinds::Object);
+        assert_eq!((losses.requested, losses.recorded), (LONG as u64, LONG as u64));
+        if let Ok(address) = std::env::var(GO) {
+            assert!(losses.io > 0, "{losses:?}");
+            drop(TcpStream::connect(address).unwrap());
+        }
+        return;
+    }
+    // Best of three: other tests run beside this one.
+    let (mut slow, mut file) = (f64::MAX, f64::MAX);
+    for _ in 0..3 {
+        let (listener, address) = listen();
+        let go = address.trim_start_matches("tcp://").to_owned();
+        let received = thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            listener.accept().unwrap();
+            read_all(stream)
+        });
+        let to_slow = ran(test, &[OBJECT, (FILENAME, &address), (GO, &go)], || ()).unwrap();
+        assert_eq!(to_slow.said().len(), 1, "{:?}", to_slow.said());
+        assert!(assert_whole(&received.join().unwrap(), LONG) > 0);
+        slow = slow.min(said_time(&to_slow));
+        file = file.min(said_time(&ran(test, &[OBJECT], || ()).unwrap()));
+    }
+    assert!(slow < 3.0 * file, "{slow} s, and {file} s to a file");
+}
+
+/// `.sol.exit`: the end of the program waits for it, one second in all.
+#[test]
+fn a_receiver_that_never_reads_holds_the_end_up_for_a_second_and_no_more() {
+    let test = "a_receiver_that_never_reads_holds_the_end_up_for_a_second_and_no_more";
+    if is_child() {
+        return record(LONG);
+    }
+    let (one, a) = listen();
+    let (two, b) = listen();
+    let begin = Instant::now();
+    let ran = ran(test, &[OBJECT, (FILENAME, &format!("tee:{a},{b}"))], || ()).unwrap();
+    let time = begin.elapsed();
+    assert!((1000..5000).contains(&time.as_millis()), "{time:?}");
+    let said = ran.said();
+    let count = |what: &str| said.iter().filter(|line| line.contains(what)).count();
+    assert_eq!(count("were still to be sent when the program ended"), 2, "{said:?}");
+    assert_eq!(count(&format!("cannot write to {a}: No buffer space")), 1, "{said:?}");
+    drop((one, two));
+}
+
+/// A receiver that was never there.
+#[test]
+fn without_a_receiver_the_program_goes_on_and_counts() {
+    let test = "without_a_receiver_the_program_goes_on_and_counts";
+    if is_child() {
+        record(10_000);
+        telemetry::flush();
+        let losses = telemetry::losses_of(&CONTROL, Kinds::Object);
+        assert_eq!((losses.recorded, losses.io), (10_000, 2044 * 4));
+        return;
+    }
+    let (listener, address) = listen();
+    drop(listener);
+    for (address, why) in [
+        (&*address, "Connection refused"),
+        ("unix:nobody", "No such file or directory"),
+        ("tcp://127.0.0.1:1", "Connection refused"),
+    ] {
+        let ran = ran(test, &[OBJECT, (FILENAME, address)], || ()).unwrap();
+        assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+        let line = format!("telemetry: cannot write to {address}: {why}; what is not written");
+        assert!(ran.said()[0].starts_with(&line), "{:?}", ran.said());
+    }
+}
+
+#[test]
+fn an_address_that_can_be_nobodys_is_said_once() {
+    let test = "an_address_that_can_be_nobodys_is_said_once";
+    if is_child() {
+        return record(10_000);
+    }
+    let long = format!("unix:{}", "x".repeat(200));
+    for (address, said) in [
+        ("tcp://127.0.0.1", "it is not tcp://HOST:PORT"),
+        (&*long, "File name too long"),
+        ("tcp://not..a.host:1", "the system knows no address of this host"),
+        ("tee:a.log,ring:b.log", "a ring cannot be one of several places"),
+        ("tee:a.log,", "an empty place in the list"),
+    ] {
+        let ran = ran(test, &[OBJECT, (FILENAME, address)], || ()).unwrap();
+        assert!(ran.said().len() == 1 && ran.said()[0].contains(said), "{:?}", ran.said());
+        assert_eq!(std::fs::read_dir(ran.folder.path()).unwrap().count(), 0, "no file");
+    }
+}
+
+/// `.read.loss`: EPIPE neither ends the program nor disturbs it.
+#[test]
+fn a_receiver_that_goes_away_is_said_once_and_counted() {
+    let test = "a_receiver_that_goes_away_is_said_once_and_counted";
+    if is_child() {
+        record(1000);
+        telemetry::flush();
+        let address = std::env::var(FILENAME).unwrap();
+        // The receiver goes once this connection is there.
+        let mut gone = TcpStream::connect(address.trim_start_matches("tcp://")).unwrap();
+        assert_eq!(gone.read(&mut [0]).unwrap(), 0);
+        record(100_000);
+        let losses = telemetry::losses_of(&CONTROL, Kinds::Object);
+        assert_eq!(losses.recorded, 101_000);
+        assert!((80_000..101_000).contains(&losses.io), "{losses:?}");
+        return;
+    }
+    let (listener, address) = listen();
+    let received = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = vec![0; 65536];
+        stream.read_exact(&mut bytes).unwrap();
+        let _told = listener.accept().unwrap();
+        drop(stream);
+        bytes
+    });
+    let ran = ran(test, &[OBJECT, (FILENAME, &address)], || ()).unwrap();
+    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+    assert!(ran.said()[0].contains(&address), "{:?}", ran.said());
+    assert_eq!(common::read(&received.join().unwrap()).registries.len(), 2);
+}
+
+/// `.header.volume`: what the stream asks the plinth, and what it gets.
+#[test]
+fn a_receiver_that_comes_back_is_found_after_a_second_and_gets_a_volume() {
+    const SIZE: usize = 4096;
+    const REFUSED: i32 = libc::ECONNREFUSED;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let plinth = SocketPlinth::new(format!("unix:{}", path.display())).unwrap();
+    plinth.create(SIZE).unwrap();
+    plinth.write_block(0, &[1; SIZE]).unwrap();
+    assert!(!plinth.wants_volume(SIZE as u64) && !plinth.can_rewrite());
+    let (mut first, _) = listener.accept().unwrap();
+    first.read_exact(&mut [0; SIZE]).unwrap();
+    drop((first, listener));
+    // A child that another test is just making has the connection too, until it executes.
+    let write = |_| {
+        thread::sleep(Duration::from_millis(1));
+        plinth.write_block(SIZE as u64, &[2; SIZE]).err()
+    };
+    let lost = (0..1000).find_map(write).expect("it is lost");
+    assert_eq!(lost.errno, libc::EPIPE);
+    let begin = Instant::now();
+    assert!(plinth.create(SIZE).is_err(), "not yet");
+    // There is nobody when it looks for the first time: it looks again a second later.
+    while begin.elapsed() < Duration::from_millis(1200) {
+        assert!(!plinth.wants_volume(SIZE as u64));
+        thread::sleep(Duration::from_millis(10));
+    }
+    std::fs::remove_file(&path).unwrap();
+    let listener = UnixListener::bind(&path).unwrap();
+    while !plinth.wants_volume(SIZE as u64) {
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert_eq!(plinth.write_block(0, &[9; SIZE]).map_err(|it| it.errno), Err(REFUSED));
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(begin.elapsed() > Duration::from_millis(1900), "{:?}", begin.elapsed());
+    plinth.create(SIZE).unwrap();
+    plinth.write_block(0, &[3; SIZE]).unwrap();
+    let (mut second, _) = listener.accept().unwrap();
+    let mut bytes = [0; SIZE];
+    second.read_exact(&mut bytes).unwrap();
+    assert_eq!(bytes, [3; SIZE]);
+    // A volume for another reason goes through the same connection.
+    plinth.create(SIZE).unwrap();
+    plinth.write_block(0, &[4; SIZE]).unwrap();
+    second.read_exact(&mut bytes).unwrap();
+    assert_eq!(bytes, [4; SIZE]);
+}
+
+/// The same of a whole program: what comes after is in a volume that can be read alone.
+#[test]
+fn a_program_whose_receiver_comes_back_goes_on_in_another_volume() {
+    let test = "a_program_whose_receiver_comes_back_goes_on_in_another_volume";
+    if is_child() {
+        let path = std::env::var(FILENAME).unwrap();
+        let path = std::path::Path::new(path.trim_start_matches("unix:"));
+        telemetry::label_address(1, telemetry::intern("a string"));
+        record(3000);
+        telemetry::flush();
+        // The receiver goes, and comes back under the same name.
+        let begin = Instant::now();
+        while !path.with_extension("back").exists() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        while begin.elapsed() < Duration::from_secs(4) {
+            record(3000);
+            thread::sleep(Duration::from_millis(20));
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let first = UnixListener::bind(&path).unwrap();
+    let received = thread::spawn({
+        let path = path.clone();
+        move || {
+            let mut begun = vec![0; 3 * 65536];
+            first.accept().unwrap().0.read_exact(&mut begun).unwrap();
+            drop(first);
+            std::fs::remove_file(&path).unwrap();
+            let second = UnixListener::bind(&path).unwrap();
+            std::fs::write(path.with_extension("back"), "").unwrap();
+            (begun, read_all(second.accept().unwrap().0))
+        }
+    });
+    let ran = ran(test, &[OBJECT, (FILENAME, &format!("unix:{}", path.display()))], || ()).unwrap();
+    let (begun, volume) = received.join().unwrap();
+    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+    assert_eq!(begun[32..48], volume[32..48], ".header.uuid");
+    assert_eq!((common::u64_at(&begun, 408), common::u64_at(&volume, 408)), (0, 1));
+    let stream = common::read(&volume);
+    assert_eq!((stream.registries.len(), stream.store(0xFF02).len()), (2, 1));
+    assert!(stream.ended && stream.of(1).len() > 3000);
+}
+
+/// `.sol.msg`: nobody need flush for it.
+#[test]
+fn a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone() {
+    let test = "a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone";
+    if is_child() {
+        telemetry::label_address(1, telemetry::intern("a string"));
+        record(3000);
+        let path = std::env::var(FILENAME).unwrap();
+        let receiver = UnixListener::bind(path.trim_start_matches("unix:")).unwrap();
+        let received = thread::spawn(move || {
+            let (mut stream, _) = receiver.accept().unwrap();
+            let mut begun = vec![0; 4 * 65536];
+            stream.read_exact(&mut begun).unwrap();
+            (begun, stream)
+        });
+        let begin = Instant::now();
+        while !received.is_finished() {
+            record(500);
+            thread::sleep(Duration::from_millis(5));
+            assert!(begin.elapsed() < Duration::from_secs(10), "it is not found");
+        }
+        let (begun, stream) = received.join().unwrap();
+        let begun = common::read(&begun);
+        assert_eq!((begun.registries.len(), begun.store(0xFF02).len()), (2, 1));
+        assert!(begun.told_of(5).io > 0);
+        // It is there until the process has ended.
+        std::mem::forget(stream);
+        return;
+    }
+    let ran = ran(test, &[OBJECT, (FILENAME, "unix:late")], || ()).unwrap();
+    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+}
+
+/// `.req.multi`: each of several hosts has the stream, whole.
+#[test]
+fn a_tee_brings_the_stream_to_all_its_hosts() {
+    let test = "a_tee_brings_the_stream_to_all_its_hosts";
+    if is_child() {
+        return record(5000);
+    }
+    let (listener, address) = listen();
+    let received = thread::spawn(move || read_all(listener.accept().unwrap().0));
+    let hosts = format!("tee:mpsio.log,{address},file:again.log,no/such/folder/x.log");
+    let ran = ran(test, &[OBJECT, (FILENAME, &hosts)], || ()).unwrap();
+    assert_eq!(ran.said().len(), 1, "{:?}", ran.said());
+    assert!(ran.said()[0].starts_with("telemetry: cannot create no/such/folder/x.log: "));
+    let bytes = received.join().unwrap();
+    assert_eq!(assert_whole(&bytes, 5000), 0);
+    assert!(ran.file("mpsio.log") == bytes && ran.file("again.log") == bytes);
+}
+
+/// A tee with a host that is slow: the other has all.
+#[test]
+fn a_slow_host_of_a_tee_costs_the_others_nothing() {
+    let test = "a_slow_host_of_a_tee_costs_the_others_nothing";
+    if is_child() {
+        telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
+        return record(LONG);
+    }
+    let (_listener, address) = listen();
+    let hosts = format!("tee:{address},mpsio.log");
+    let ran = ran(test, &[OBJECT, (FILENAME, &hosts)], || ()).unwrap();
+    let stream = ran.stream();
+    assert_eq!((stream.of(1).len(), stream.told_of(5).io, stream.ended), (LONG, 0, true));
+}
+
+/// `.sol.fork`: a child that leaves the connection to its parent does not keep it open.
+#[test]
+fn what_a_plinth_that_left_had_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let plinth = SocketPlinth::new(format!("unix:{}", path.display())).unwrap();
+    plinth.create(4096).unwrap();
+    plinth.write_block(0, &[1; 4096]).unwrap();
+    let (mut first, _) = listener.accept().unwrap();
+    assert!(plinth.leave(), "it can begin another one");
+    assert_eq!(read_all(&mut first), [1; 4096]);
+    plinth.create(4096).unwrap();
+    plinth.write_block(0, &[2; 4096]).unwrap();
+    let (mut second, _) = listener.accept().unwrap();
+    second.read_exact(&mut [0; 4096]).unwrap();
+    drop(plinth);
+    assert_eq!(second.read(&mut [0]).map_err(|error| error.kind()), Ok::<_, ErrorKind>(0));
+}

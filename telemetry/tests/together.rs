@@ -1,0 +1,331 @@
+//! What bad days have in common: forks, fatal signals, volumes and the mapped ring, two at a time.
+//!
+//! Design: `.sol.fork`, `.sol.exit`, `.sol.volume`, `.sol.mapped` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "fork, signals")]
+
+mod common;
+
+use common::{Stream, Three, ran};
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::Duration;
+use telemetry::{FilePlinth, Plinth, PlinthError, event};
+
+const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
+const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
+const CRASH: (&str, &str) = ("MPS_TELEMETRY_CRASH", "1");
+const NAME: &str = "MPS_TELEMETRY_FILENAME";
+const RING: (&str, &str) = (NAME, "ring:ring?size=1M");
+
+/// Runs `child` in a forked child, which ends by this signal; gives its number.
+fn killed(signal: i32, child: impl FnOnce()) -> i32 {
+    // SAFETY: the child has this thread alone, which goes on in it.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        // SAFETY: ends the child.
+        unsafe { libc::raise(signal) };
+        // SAFETY: it did not.
+        unsafe { libc::_exit(1) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for a child, and writes to `status`.
+    unsafe { assert_eq!(libc::waitpid(pid, &mut status, 0), pid) };
+    assert_eq!(libc::WTERMSIG(status), signal, "the child failed");
+    pid
+}
+
+/// The sealed and open blocks of a ring: the second words of `Three`.
+fn indexes_in_ring(bytes: &[u8]) -> BTreeSet<u64> {
+    let mut found = BTreeSet::new();
+    for block in bytes.chunks(4096).skip(1) {
+        if block[..5] != [0xF7, 0x45, 0x4C, 0x8A, 1] {
+            continue;
+        }
+        let mut at = common::u32_at(block, 24) as usize;
+        while at + 8 <= block.len() {
+            let (code, size) = (common::u16_at(block, at), common::u16_at(block, at + 2) as usize);
+            if size == 0 {
+                break;
+            }
+            if code == 1 && common::u16_at(block, 12) == 1 {
+                found.insert(common::u64_at(block, at + 16));
+            }
+            at += size;
+        }
+    }
+    found
+}
+
+/// Labels and strings of a ring.
+fn strings_in_ring(bytes: &[u8]) -> usize {
+    bytes.windows(13).filter(|window| window == b"what is what,").count()
+}
+
+fn record(count: usize) {
+    (0..count).for_each(|index| event!(Three, 0usize, index, index));
+}
+
+#[test]
+fn what_a_child_records_into_its_own_ring_is_there_when_it_is_killed() {
+    let test = "what_a_child_records_into_its_own_ring_is_there_when_it_is_killed";
+    let Some(ran) = ran(test, &[ALL, SMALL, RING], || {
+        telemetry::label_address(7, telemetry::intern("what is what,"));
+        record(10);
+        for (name, count) in [("few", 5), ("many", 3000)] {
+            let pid = killed(libc::SIGKILL, || {
+                record(count);
+                std::fs::write(format!("losses {name}"), format!("{:?}", telemetry::losses()))
+                    .unwrap();
+            });
+            let path = format!("ring-{pid}");
+            std::fs::rename(&path, name).unwrap_or_else(|_| panic!("no {path}"));
+        }
+    }) else {
+        return;
+    };
+    for (name, count) in [("few", 5), ("many", 3000)] {
+        let losses = String::from_utf8(ran.file(&format!("losses {name}"))).unwrap();
+        let file = ran.file(name);
+        assert_eq!(strings_in_ring(&file), 1, "{name}");
+        let found = indexes_in_ring(&file);
+        assert!(found.iter().copied().eq(0..count), "{name}: {} {losses}", found.len());
+    }
+}
+
+#[test]
+fn a_child_that_dies_of_a_signal_has_the_labels_of_before_the_fork() {
+    let test = "a_child_that_dies_of_a_signal_has_the_labels_of_before_the_fork";
+    let Some(ran) = ran(test, &[ALL, SMALL, CRASH], || {
+        telemetry::label_address(7, telemetry::intern("what is what,"));
+        record(10);
+        for (name, count) in [("few", 5), ("many", 3000)] {
+            let pid = killed(libc::SIGTERM, || record(count));
+            std::fs::rename(format!("mpsio.log-{pid}"), name).unwrap();
+        }
+    }) else {
+        return;
+    };
+    for (name, count) in [("few", 5), ("many", 3000)] {
+        let stream: Stream = common::read(&ran.file(name));
+        let strings: Vec<_> = stream.store(0xFF01).iter().map(|e| e.string(16)).collect();
+        assert!(stream.words(1, 1).iter().copied().eq(0..count), "{name}");
+        assert_eq!(strings, ["what is what,"], "{name}");
+        assert_eq!(stream.store(0xFF02).len(), 1, "{name}");
+    }
+}
+
+/// A word that parent and child both see.
+fn shared(path: &Path) -> &'static AtomicU64 {
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(path).unwrap();
+    file.set_len(8).unwrap();
+    // SAFETY: a mapping of its own, of a word that is atomic on both sides.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+        let start = libc::mmap(std::ptr::null_mut(), 8, access, libc::MAP_SHARED, fd, 0);
+        assert_ne!(start, libc::MAP_FAILED);
+        &*start.cast()
+    }
+}
+
+/// `.volume.header`: also what a signal finds in memory while one file ends and the next begins.
+#[test]
+fn a_signal_while_the_volume_changes_leaves_the_newest_events_in_files_that_can_be_read() {
+    let test =
+        "a_signal_while_the_volume_changes_leaves_the_newest_events_in_files_that_can_be_read";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        let published = shared(Path::new("published"));
+        // The other threads get none of it.
+        let recorder = std::thread::spawn(move || {
+            for index in 0..usize::MAX {
+                event!(Three, 0usize, index, index);
+                published.store(index as u64 + 1, Ordering::Release);
+            }
+        });
+        // SAFETY: the set is filled before it is used.
+        unsafe {
+            let mut all: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        }
+        recorder.join().unwrap();
+    }
+    let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
+    for run in 0..60 {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        let folder = tempfile::tempdir().unwrap();
+        let published = shared(&folder.path().join("published"));
+        let name = (NAME, "file:mpsio.log?size=32K&count=3");
+        let mut command = common::command(test, &[ALL, SMALL, CRASH, name]);
+        command.current_dir(folder.path()).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        while published.load(Ordering::Acquire) < 2000 {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        std::thread::sleep(Duration::from_nanos(seed % 3_000_000));
+        // SAFETY: a child of ours that was not waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGTERM));
+        let mut found = BTreeSet::new();
+        for name in ["mpsio.log", "mpsio.log.1", "mpsio.log.2"] {
+            let stream = common::read(&std::fs::read(folder.path().join(name)).unwrap());
+            found.extend(stream.words(1, 1));
+        }
+        let published = published.load(Ordering::Acquire);
+        let missing: Vec<_> = (published - 150..published).filter(|n| !found.contains(n)).collect();
+        assert!(missing.is_empty(), "run {run}: {} of {published}: {missing:?}", found.len());
+    }
+}
+
+/// A file in volumes during whose third beginning a signal comes.
+struct Interrupted {
+    file: FilePlinth,
+    count: AtomicU64,
+    ends: bool,
+}
+
+impl Plinth for Interrupted {
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        let is_third = self.count.fetch_add(1, Ordering::Relaxed) == 2;
+        // SAFETY: the handlers call only what they may.
+        let raise = |signal| unsafe { libc::raise(signal) };
+        if is_third && !self.ends {
+            raise(libc::SIGUSR1);
+        }
+        let created = self.file.create(block_size);
+        if is_third && self.ends {
+            raise(libc::SIGTERM);
+        }
+        created
+    }
+
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        self.file.write_block(offset, bytes)
+    }
+
+    fn can_rewrite(&self) -> bool {
+        self.file.can_rewrite()
+    }
+
+    fn wants_volume(&self, size: u64) -> bool {
+        self.file.wants_volume(size)
+    }
+
+    fn leave(&self) -> bool {
+        self.file.leave()
+    }
+
+    fn is_signal_safe(&self) -> bool {
+        true
+    }
+}
+
+/// Records until the signal came, and 100 events more where that is not the end.
+fn interrupted(ends: bool) -> u64 {
+    let file = FilePlinth::bounded("mpsio.log", 32 << 10, 3).unwrap();
+    assert!(telemetry::set_plinth(Interrupted { file, count: AtomicU64::new(0), ends }));
+    let published = shared(Path::new("published"));
+    let mut recorded = 0;
+    while FORKED.load(Ordering::Relaxed) == 0 {
+        event!(Three, 0usize, recorded as usize, recorded as usize);
+        recorded += 1;
+        published.store(recorded, Ordering::Release);
+    }
+    for index in recorded..recorded + 100 {
+        event!(Three, 0usize, index as usize, index as usize);
+    }
+    recorded + 100
+}
+
+/// Of the files of a stream in volumes: the newest events.
+fn newest(folder: &Path, name: &str) -> BTreeSet<u64> {
+    let names = ["", ".1", ".2"].map(|after| folder.join(format!("{name}{after}")));
+    let files = names.iter().filter(|path| path.exists());
+    files.flat_map(|path| common::read(&std::fs::read(path).unwrap()).words(1, 1)).collect()
+}
+
+static FORKED: AtomicI32 = AtomicI32::new(0);
+
+#[test]
+fn a_signal_in_the_middle_of_a_volume_s_beginning_loses_nothing() {
+    let test = "a_signal_in_the_middle_of_a_volume_s_beginning_loses_nothing";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        interrupted(true);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let published = shared(&folder.path().join("published"));
+    let mut command = common::command(test, &[ALL, SMALL, CRASH]);
+    let status = command.current_dir(folder.path()).stdout(Stdio::null()).status().unwrap();
+    assert_eq!(status.signal(), Some(libc::SIGTERM));
+    let found = newest(folder.path(), "mpsio.log");
+    let published = published.load(Ordering::Acquire);
+    assert!((published - 150..published).all(|index| found.contains(&index)), "{published}");
+}
+
+extern "C" fn fork_in_handler(_: libc::c_int) {
+    // SAFETY: may be called in a handler; the child calls nothing but the runtime.
+    FORKED.store(unsafe { libc::fork() } + 1, Ordering::Relaxed);
+}
+
+#[test]
+fn a_handler_that_forks_while_a_volume_begins_leaves_that_to_the_parent() {
+    let test = "a_handler_that_forks_while_a_volume_begins_leaves_that_to_the_parent";
+    let Some(ran) = ran(test, &[ALL, SMALL], || {
+        // SAFETY: a handler of this form.
+        unsafe { libc::signal(libc::SIGUSR1, fork_in_handler as *const () as usize) };
+        let count = interrupted(false);
+        let name = match FORKED.load(Ordering::Relaxed) - 1 {
+            0 => format!("count-{}", std::process::id()),
+            child => {
+                let mut status = 1;
+                // SAFETY: waits for a child, and writes to `status`.
+                unsafe { libc::waitpid(child, &mut status, 0) };
+                assert_eq!(status, 0, "the child failed");
+                // Volumes that begin afterwards, by the parent alone.
+                record(5000);
+                std::fs::write("child", child.to_string()).unwrap();
+                "count".into()
+            }
+        };
+        std::fs::write(name, count.to_string()).unwrap();
+    }) else {
+        return;
+    };
+    let number = |name: &str| String::from_utf8(ran.file(name)).unwrap().parse::<u64>().unwrap();
+    let child = number("child");
+    let found = newest(ran.folder.path(), "mpsio.log");
+    assert!((4900..5000).all(|index| found.contains(&index)), "{:?}", ran.said());
+    let count = number(&format!("count-{child}"));
+    let found = newest(ran.folder.path(), &format!("mpsio.log-{child}"));
+    assert!((count - 100..count).all(|index| found.contains(&index)), "{:?}", ran.said());
+    assert!(found.iter().all(|index| *index >= count - 101), "the parent's: {found:?}");
+}
+
+/// The kernel copies a forking process's files before its memory, in which another thread may have
+/// put the number of one that it opened in between.
+#[test]
+fn a_file_that_the_parent_opened_while_it_forked_is_no_file_of_the_child() {
+    let test = "a_file_that_the_parent_opened_while_it_forked_is_no_file_of_the_child";
+    let _ = ran(test, &[], || {
+        let plinth = FilePlinth::bounded("mpsio.log", 64 << 10, 3).unwrap();
+        plinth.create(4096).unwrap();
+        let is_log = |fd: &i32| {
+            let name = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+            name.is_ok_and(|name| name.ends_with("mpsio.log"))
+        };
+        let file = (0..1000).find(is_log).unwrap();
+        // SAFETY: the plinth alone has it, and is told that it is gone.
+        unsafe { libc::close(file) };
+        assert!(plinth.leave());
+        plinth.create(4096).unwrap();
+        plinth.write_block(0, &[1; 4096]).unwrap();
+    });
+}

@@ -15,7 +15,7 @@ Block = namedtuple("Block", "magic type flags log_size header_size crc registry 
                    " sequence first base base_last overwritten io at payload")
 Event = namedtuple("Event", "group ticks stream buffer number registry code flags at size")
 events, registries = {}, {}     # (stream, buffer, number) -> Event; (stream, index) -> {code: sorts}
-uuids, groups, highest, accounted, reports = {}, {}, Counter(), Counter(), set()
+uuids, groups, highest, accounted, reports, lowest, volumes = {}, {}, Counter(), Counter(), set(), {}, {}
 
 TABLE = range(256)
 for _ in range(8): TABLE = [n >> 1 ^ (0x82F63B78 if n & 1 else 0) for n in TABLE]
@@ -24,9 +24,7 @@ def crc32c(*pieces):                                                      # .crc
     for byte in b"".join(pieces):
         c = TABLE[(c ^ byte) & 255] ^ c >> 8
     return c ^ 0xFFFFFFFF
-def take(at, size):                                                       # .stream.tail
-    return data[at:at + size].ljust(size, b"\0")
-
+take = lambda at, size: data[at:at + size].ljust(size, b"\0")             # .stream.tail
 def report(what, at=None):
     if (what, at) not in reports:
         print("reader.py:", "warning" if at is None else f"offset {at}", what, file=sys.stderr)
@@ -37,25 +35,26 @@ def header_checks(at):                                                    # .hea
 
 class Stream:                                                             # 2.2
     def __init__(self, start):
-        magic, *version, size, mark, word, block, uuid, boot, clock = unpack_from(
-            "<8sHHHH4sB3xI4x16s16s40xI", take(start, 512))
+        magic, *version, size, mark, word, block, uuid, boot, clock, self.ring, volume = unpack_from(
+            "<8sHHHH4sB3xI4x16s16s40xI40xI256xQ", take(start, 512))  # .header.ring, .header.volume
         self.start, self.end, self.encoded, self.block_size, self.count = start, len(data), {}, 0, 0
         self.sound = header_checks(start)
         part = None if self.sound else self.block(start + 512, True)
         if not part and (magic != STREAM_MAGIC or version[0] != 1):       # .read.no-magic .read.major
-            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 0]")
+            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 1]")
             sys.exit(2)
-        if self.sound and version > [1, 0, 0]:                            # .read.minor
-            report(f"format version {version}; this reader reads [1, 0, 0]")
+        if self.sound and version > [1, 0, 1]:                            # .read.minor
+            report(f"format version {version}; this reader reads [1, 0, 1]")
         self.sound or report("the stream header is damaged", start)       # .read.header-damage
         self.block_size, self.id = (1 << part.log_size, part.stream) if part else (block, uuid[:8])
         self.flags = (BIG if mark == b"\x0a\x0b\x0c\x0d" else 0) | (WIDE if word == 8 else 0)
-        self.uuid = uuids.setdefault(self.id, len(uuids))
+        is_known, self.uuid = self.id in uuids, uuids.setdefault(self.id, len(uuids))
+        self.sound and volumes.setdefault(self.uuid, set()).add(volume)   # .volume.header
+        is_known or volumes.setdefault(self.uuid, {volume})
         self.group = groups.setdefault((boot, clock) if any(boot) else self.id, len(groups))  # .time.order
         if self.block_size in [1 << n for n in range(12, 21)]:            # .stream.blocks
             return self.blocks(size if self.sound else 512)
         report(f"block size {self.block_size}", start)
-
     def block(self, at, is_part):                     # .read.sealed: None if it is not sound
         b = Block(*LAYOUT.unpack(take(at, 128)), at, 0)
         size = 8 * b.header_size                                          # .block.header-size
@@ -69,13 +68,11 @@ class Stream:                                                             # 2.2
             header, payload = take(at, size), take(b.payload, b.top - b.last)
             return b if crc32c(header[:8], bytes(4), header[12:], payload) == b.crc else None
         return None if is_part or self.sound and b.flags & (BIG | WIDE) != self.flags else b  # .read.open
-
     def look_for_stream(self, at, end):                                   # .stream.again
         while 0 <= (at := data.find(STREAM_MAGIC, at)) < end and not header_checks(at):
             at += 1
         self.end = at if 0 <= at < end else self.end
         return min(end, self.end)
-
     def blocks(self, header_size):
         at, hole = self.start, None
         while at < self.end:
@@ -86,7 +83,7 @@ class Stream:                                                             # 2.2
                 self.end = at
             elif b is None:                                               # .read.resync .stream.hole
                 written = any(take(at, 4)) and not report("a damaged block, or no block", at)
-                hole = hole if written else hole or at
+                hole = hole if written or self.ring & 1 else hole or at
                 is_parts = take(at, 5) == BLOCK_MAGIC + bytes([PARTS])    # .parts.header
                 (self.parts if is_parts else self.look_for_stream)(at + 128 * is_parts, at + self.block_size)
             else:
@@ -94,7 +91,6 @@ class Stream:                                                             # 2.2
             at += self.block_size
         if self.end - self.start <= (self.count - 1) * self.block_size:   # .read.cut
             report("blocks are missing at the end", self.end)
-
     def parts(self, at, end):                                             # .parts.chain
         while at + 128 <= end:
             if b := self.block(at, True):
@@ -106,7 +102,6 @@ class Stream:                                                             # 2.2
                 if any(take(at, 4)) and at < end or following < end:      # .parts.sealed
                     report("a damaged part, or a hole among the parts", at)
                 at = following
-
     def give(self, b, is_part):
         if b.stream != self.id:                                           # .block.stream
             report("a block of another stream", b.at)
@@ -124,7 +119,6 @@ class Stream:                                                             # 2.2
             self.count = max(self.count, b.sequence)
         else:                                                             # .block.unknown
             report(f"skipped blocks or parts of type {b.type}")
-
     def events(self, b):                                                  # 3.2
         order, at, top, chain = ">" if b.flags & BIG else "<", b.payload, b.payload + b.top - b.last, []
         while at < top:                                                   # .event.fill
@@ -147,6 +141,7 @@ class Stream:                                                             # 2.2
                 number -= 1
                 e = Event(self.group, (base + delta) % 2**64, *key, number, b.registry, code, b.flags, at, size)
                 events.setdefault((*key, number), e)                      # .event.identity
+        lowest[key] = min(lowest.get(key, (number, 2**65)), (number, b.overwritten + b.io))  # .volume.loss
 
 def parse_registry(encoded):                                              # 5.1
     at, types = 0, {}
@@ -195,6 +190,11 @@ while not end or end < len(data):
 for e in sorted(events.values()):                                         # .time.order
     code = b"%4X" % e.code if e.registry < 2 else b"%d:%X" % (e.registry, e.code)
     sys.stdout.buffer.write(b" ".join([b"%016X %s" % (e.ticks, code), *parameters(e)]) + b"\n")
-for key, count in (highest - accounted - Counter(key[:2] for key in events)).items():  # .read.loss
-    report(f"{count} events of buffer {key[1]} lost", 0)
+counts = Counter(key[:2] for key in events)
+for key in highest:                                                       # .read.loss .volume.loss
+    first, before = lowest[key] if min(volumes[key[0]]) else (0, 0)
+    if (count := highest[key] - first - max(0, accounted[key] - before) - counts[key]) > 0:
+        report(f"{count} events of buffer {key[1]} lost", 0)
+if any(max(v) - min(v) >= len(v) for v in volumes.values()):              # .volume.missing
+    report("volumes are missing between others", 0)
 sys.exit(1 if any(at is not None for _, at in reports) else 0)

@@ -29,7 +29,6 @@ fn names(log: &Path) -> Vec<String> {
 #[test]
 fn the_dump_shows_the_kinds_that_were_asked_for_and_no_others() {
     let directory = tempfile::tempdir().expect("a directory can be made");
-    let log = directory.path().join("mpsio.log");
     for (kinds, expected) in [
         ("Pool Arena", vec!["ArenaCreate", "PoolInit"]),
         ("pool", vec!["PoolInit"]),
@@ -47,6 +46,8 @@ fn the_dump_shows_the_kinds_that_were_asked_for_and_no_others() {
             ],
         ),
     ] {
+        // One each: a log that was written since the process began, by the tick, is not its own.
+        let log = directory.path().join(kinds);
         run(&mut recorder(&["kinds"], kinds, &log));
         assert_eq!(names(&log), expected, "MPS_TELEMETRY_CONTROL={kinds}");
     }
@@ -68,6 +69,21 @@ fn the_statistics_say_whether_a_log_was_closed() {
         let counts = lines(eventcnv().arg("--stats").arg(&log));
         let stream = counts.iter().find(|line| line.starts_with("stream 0: ")).expect("a stream");
         assert_eq!(!stream.contains("not closed"), is_closed, "{stream}");
+    }
+}
+
+/// `.dumper`: of each thread what it recorded; nothing of it is taken for lost.
+#[test]
+fn the_statistics_know_a_buffer_that_threads_had_one_after_the_other() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    run(&mut recorder(&["one-by-one", "3", "10"], "all", &log));
+    let counts = lines(eventcnv().arg("--stats").arg(&log));
+    assert_eq!(counts.last().expect("a line"), "nothing is known to be lost", "{counts:#?}");
+    for thread in 1..=3 {
+        let of_thread = format!("{thread} \"recorder\" ");
+        let line = counts.iter().find(|line| line.starts_with(&of_thread)).expect("a thread");
+        assert_eq!(line.split_whitespace().nth(2), Some("10"), "{line}");
     }
 }
 

@@ -67,3 +67,32 @@ fn the_map_of_the_readme_names_what_is_there() {
         assert!(root().join(path).exists(), "{path} is on the map and not in the tree");
     }
 }
+
+/// `.control.env`: who runs a program finds all that the environment can say in one table.
+#[test]
+fn the_readme_has_a_row_for_each_variable_that_is_read_and_for_no_other() {
+    let prefix = "MPS_TELEMETRY_";
+    let text = fs::read_to_string(root().join("README.md")).expect("there is a README");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let mut shown: Vec<String> =
+        rows.filter(|name| name.starts_with(prefix)).map(str::to_owned).collect();
+    let mut read = Vec::new();
+    let mut folders = vec![root().join("telemetry/src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("a file").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = fs::read_to_string(path).expect("a source");
+            let names =
+                source.split("&CStr = c\"").skip(1).filter_map(|rest| rest.split('"').next());
+            read.extend(names.filter(|name| name.starts_with(prefix)).map(str::to_owned));
+        }
+    }
+    shown.sort();
+    read.sort();
+    assert!(read.len() >= 8, "{read:?}");
+    assert_eq!(shown, read);
+}

@@ -8,6 +8,8 @@ use eventlog::reader::{Event, Filter, Log, Order, Pick};
 use proptest::prelude::*;
 use tests::naive::{self, Buffer, Platform, Recipe, Recorded, Ring, Value, Writer};
 
+#[path = "roundtrip/live.rs"]
+mod live;
 #[path = "roundtrip/reads.rs"]
 mod reads;
 

@@ -3,6 +3,12 @@
 //! ```text
 //!  recorder kinds              one event of each standard kind, two registries, strings, labels
 //!  recorder threads N M        N threads record M events each, of three kinds
+//!  recorder forever N FILE     N threads record until killed; FILE says how far each has come
+//!  recorder one-by-one N M     N threads record M events each, one thread after the other
+//!  recorder quiet N            ten events of one kind, then N of another
+//!  recorder labels N           N labels, and an event
+//!  recorder late N             N events, then their kind is switched on and flushed
+//!  recorder busy N             N threads record until standard input ends
 //!  recorder sorts              every sort at its extremes, and a pause too long for 32 bits
 //! ```
 //!
@@ -10,7 +16,11 @@
 //! up to the environment: `.control.env` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{env, thread};
 use telemetry::{event, intern, label};
@@ -124,6 +134,30 @@ fn main() -> ExitCode {
     match words[..] {
         ["kinds"] => record_kinds(),
         ["sorts"] => record_sorts(),
+        ["busy", threads] => match threads.parse() {
+            Ok(threads) => record_until_input_ends(threads),
+            Err(_) => return ExitCode::FAILURE,
+        },
+        ["forever", threads, file] => match threads.parse() {
+            Ok(threads) => record_forever(threads, Path::new(file)),
+            _ => return ExitCode::FAILURE,
+        },
+        ["one-by-one", threads, events] => match (threads.parse::<usize>(), events.parse()) {
+            (Ok(threads), Ok(events)) => (0..threads).for_each(|at| one_thread(at, events)),
+            _ => return ExitCode::FAILURE,
+        },
+        ["quiet", events] => match events.parse() {
+            Ok(events) => record_quietly(events),
+            _ => return ExitCode::FAILURE,
+        },
+        ["labels", count] => match count.parse() {
+            Ok(count) => record_labels(count),
+            _ => return ExitCode::FAILURE,
+        },
+        ["late", events] => match events.parse() {
+            Ok(events) => record_late(events),
+            _ => return ExitCode::FAILURE,
+        },
         ["threads", threads, events] => match (threads.parse(), events.parse()) {
             (Ok(threads), Ok(events)) => record_threads(threads, events),
             _ => return ExitCode::FAILURE,
@@ -177,6 +211,75 @@ fn record_threads(thread_count: usize, event_count: usize) {
             });
         }
     });
+}
+
+/// Each thread records a hundred thousand events a second or so.
+fn record_until_input_ends(thread_count: usize) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let done = &done;
+        for thread in 0..thread_count {
+            scope.spawn(move || {
+                for index in 0.. {
+                    record_work(thread, index);
+                    if index.is_multiple_of(100) {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+        }
+        println!("busy");
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Threads that record until the process is killed. Of each, `file` says how many events are
+/// recorded for certain: eight bytes, in order.
+fn record_forever(thread_count: usize, file: &Path) {
+    let file = File::options().write(true).open(file).expect("there is a file to tell");
+    let file = &file;
+    thread::scope(|scope| {
+        for thread in 0..thread_count {
+            scope.spawn(move || {
+                for index in 0.. {
+                    record_work(thread, index);
+                    if index % 8 == 7 {
+                        let told = (index as u64 + 1).to_le_bytes();
+                        file.write_all_at(&told, thread as u64 * 8).expect("it can be written");
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn one_thread(thread: usize, event_count: usize) {
+    let records = move || (0..event_count).for_each(|index| record_work(thread, index));
+    thread::spawn(records).join().expect("it ends");
+}
+
+fn record_quietly(event_count: usize) {
+    (0..10usize).for_each(|index| event!(work::Begun, 0usize, index, 0usize));
+    (0..event_count).for_each(|index| event!(work::WentOn, 0usize, index, 0usize));
+}
+
+fn record_labels(count: usize) {
+    for index in 1..=count {
+        telemetry::label_address(index, intern(format!("number {index}")));
+    }
+    event!(work::Begun, 0usize, 0usize, 0usize);
+}
+
+fn record_late(event_count: usize) {
+    (0..event_count).for_each(|index| event!(work::Begun, 0usize, index, 0usize));
+    telemetry::control::of(&work::CONTROL).set_output(1u64);
+    telemetry::flush();
+    (0..10usize).for_each(|index| event!(work::Begun, 0usize, event_count + index, 0usize));
+    telemetry::flush();
 }
 
 fn record_work(thread: usize, index: usize) {

@@ -1,0 +1,124 @@
+//! A program that forks under load, for the tests to run.
+//!
+//! ```text
+//!  forker FORKS     8 threads record, label, flush and end all the while; children record and
+//!                   exit, each third one after forking again
+//!  counts-PID       what each process recorded since it was forked: by thread
+//! ```
+//!
+//! Design: `.sol.fork` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "fork")]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use std::{env, fs, process, thread};
+use telemetry::event;
+
+mod events {
+    telemetry::events! {
+        /// What the processes do.
+        registry "forker" version(1, 0, 0);
+        kinds standard;
+
+        /// The first of three.
+        First(0x0001, always, Pool) {
+            /// the process
+            process: W,
+            /// its thread
+            thread: W,
+            /// the number of the event among those of the thread
+            index: W,
+        }
+        /// The second of three.
+        Second(0x0002, always, Object) {
+            /// the process
+            process: W,
+            /// its thread
+            thread: W,
+            /// the number of the event among those of the thread
+            index: W,
+        }
+        /// The third of three.
+        Third(0x0003, always, User) {
+            /// the process
+            process: W,
+            /// its thread
+            thread: W,
+            /// the number of the event among those of the thread
+            index: W,
+        }
+    }
+}
+
+const THREAD_COUNT: usize = 8;
+/// The thread that forks, and the one thread of each child.
+const FORKER: usize = THREAD_COUNT;
+static COUNTS: [AtomicUsize; THREAD_COUNT + 1] = [const { AtomicUsize::new(0) }; THREAD_COUNT + 1];
+static DONE: AtomicBool = AtomicBool::new(false);
+
+fn main() {
+    let forks = env::args().nth(1).and_then(|forks| forks.parse().ok()).expect("how often");
+    telemetry::label_address(0x77, telemetry::intern("of before"));
+    thread::scope(|scope| {
+        for thread in 0..THREAD_COUNT {
+            scope.spawn(move || work(thread));
+        }
+        for number in 0..forks {
+            record(FORKER, 40);
+            fork(number, true);
+        }
+        DONE.store(true, Ordering::Relaxed);
+    });
+    tell();
+}
+
+fn record(thread: usize, count: usize) {
+    let process = process::id() as usize;
+    for _ in 0..count {
+        let index = COUNTS[thread].fetch_add(1, Ordering::Relaxed);
+        match index % 3 {
+            0 => event!(events::First, process, thread, index),
+            1 => event!(events::Second, process, thread, index),
+            _ => event!(events::Third, process, thread, index),
+        }
+    }
+}
+
+/// Everything that has a lock: full blocks, the store, flushes, threads that begin and end.
+fn work(thread: usize) {
+    while !DONE.load(Ordering::Relaxed) {
+        match thread {
+            0 => telemetry::flush(),
+            1 => thread::scope(|scope| _ = scope.spawn(|| record(thread, 50))),
+            2 => telemetry::label_address(0x100 + thread, telemetry::intern("under load")),
+            _ => {}
+        }
+        record(thread, 200);
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+fn fork(number: usize, is_again: bool) {
+    // SAFETY: the child has this thread, which records, writes a file, and exits.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        assert_eq!(telemetry::losses(), telemetry::Losses::default());
+        if is_again && number.is_multiple_of(3) {
+            fork(number, false);
+        }
+        record(FORKER, 100 + number * 10);
+        tell();
+        // SAFETY: ends the child.
+        unsafe { libc::exit(0) };
+    }
+    let mut status = 1;
+    // SAFETY: waits for a child; `status` lives through the call.
+    unsafe { assert_eq!((libc::waitpid(child, &mut status, 0), status), (child, 0)) };
+}
+
+/// Writes down what this process recorded.
+fn tell() {
+    let counts = COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed).to_string());
+    fs::write(format!("counts-{}", process::id()), counts.join(" ")).expect("it can be written");
+}

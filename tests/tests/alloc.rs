@@ -1,0 +1,127 @@
+//! What the log of a program says whose allocator records, as any reader of logs sees it.
+//!
+//! ```text
+//!  allocating ─▶ log ─▶ reader, time order ─▶ address: free ─ handed out ─ given up ─ …
+//! ```
+//!
+//! Design: `.sol.alloc` in `design/telemetry.md`.
+
+use eventlog::reader::{Filter, Log, Order, Value};
+use std::collections::{BTreeSet, HashMap};
+use std::process::Command;
+use tests::programs;
+
+/// Events of the registry "alloc", and of those how many are of threads named for it.
+struct Told {
+    events: u64,
+    threads: BTreeSet<u32>,
+}
+
+/// Walks a log in time order. At any time an address is handed out once.
+fn judge(log: &Log) -> Told {
+    let mut told = Told { events: 0, threads: BTreeSet::new() };
+    let mut handed_out = HashMap::<u64, u32>::new();
+    // What a thread gave up that has not come back yet, as another or the same.
+    let mut moving = HashMap::<u32, u64>::new();
+    let mut events = log.events(Order::Time, &Filter::default());
+    while let Some(event) = events.next() {
+        if &*event.registry.name != "alloc" {
+            continue;
+        }
+        told.events += 1;
+        told.threads.insert(event.thread);
+        let word = |name| event.param(name).and_then(|value| value.as_u64()).expect("a number");
+        let address = word("address");
+        let (name, thread) = (event.name().to_owned(), event.thread);
+        match name.as_str() {
+            "Allocate" | "AllocateZeroed" => {
+                let before = handed_out.insert(address, thread);
+                assert_eq!(before, None, "{address:#x} was handed out twice, to {thread}");
+            }
+            "ReallocateBegin" => {
+                assert!(handed_out.remove(&address).is_some(), "{address:#x} was not there");
+                assert_eq!(moving.insert(thread, address), None);
+            }
+            "Reallocate" => {
+                assert_eq!(moving.remove(&thread), Some(word("old")));
+                let kept = if address == 0 { word("old") } else { address };
+                let before = handed_out.insert(kept, thread);
+                assert_eq!(before, None, "{kept:#x} was handed out twice, to {thread}");
+            }
+            "Free" => {
+                assert!(handed_out.remove(&address).is_some(), "{address:#x} was not there");
+            }
+            other => panic!("an event {other}"),
+        }
+    }
+    assert!(events.faults().is_empty() && log.faults().is_empty());
+    told
+}
+
+fn run(environment: &[(&str, &str)]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let command = Command::new(env!("CARGO_BIN_EXE_allocating"));
+    let mut command = programs::recording(command, "Object", &path);
+    command.arg("50000").envs(environment.iter().copied());
+    let lines = programs::lines(&mut command);
+    let [requested, recorded]: [u64; 2] = lines[0]
+        .split(' ')
+        .map(|number| number.parse().unwrap())
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    assert_eq!(requested, recorded);
+    let log = Log::open(&path).unwrap();
+    assert!(log.is_closed());
+    let told = judge(&log);
+    assert!(told.events >= recorded && told.events > 300_000, "{} of {recorded}", told.events);
+    assert_eq!(told.threads.len(), 1 + 4);
+    // Each thread allocates before its own code runs, and has its name by then.
+    let mut names = BTreeSet::new();
+    let mut events = log.events(Order::Time, &Filter::default());
+    while let Some(event) = events.next() {
+        if &*event.registry.name == "telemetry" && event.name() == "Thread" {
+            let Some(Value::S(name)) = event.param("name") else { panic!("a thread has a name") };
+            names.insert(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    for index in 0..4 {
+        assert!(names.contains(&format!("hands-on-{index}")), "{names:?}");
+    }
+}
+
+/// `.event.monotone`: in time order over all threads.
+#[test]
+fn no_address_is_handed_out_twice_without_being_given_up_between() {
+    run(&[]);
+}
+
+#[test]
+fn no_address_is_handed_out_twice_with_a_writer_thread_and_small_blocks() {
+    run(&[("MPS_TELEMETRY_WRITER", "thread"), ("MPS_TELEMETRY_BLOCK_SIZE", "4096")]);
+}
+
+/// `.sol.exit.signal`: the first event comes while the standard library puts its own handler in
+/// place, over one that was there already.
+#[test]
+fn a_program_whose_allocator_records_brings_all_out_when_its_stack_overflows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.log");
+    let output = Command::new(env!("CARGO_BIN_EXE_allocating"))
+        .arg("overflow")
+        .envs([("MPS_TELEMETRY_CONTROL", "all"), ("MPS_TELEMETRY_CRASH", "1")])
+        .env("MPS_TELEMETRY_FILENAME", &path)
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("has overflowed its stack"), "{said}");
+    let log = Log::open(&path).unwrap();
+    let mut events = log.events(Order::Time, &Filter::default());
+    let mut sizes = BTreeSet::new();
+    while let Some(event) = events.next() {
+        sizes.extend(event.param("size").and_then(|value| value.as_u64()));
+    }
+    assert!((1000..1100).all(|size| sizes.contains(&size)), "{sizes:?}");
+}

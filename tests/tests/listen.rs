@@ -1,0 +1,468 @@
+//! `eventcnv listen` as programs and people meet it: many at once, garbage, full disks, endings.
+//!
+//! ```text
+//!  recorder × n ── tcp, unix ──▶ eventcnv listen ──▶ logs ── eventcnv ──▶ = what was recorded
+//! ```
+//!
+//! Rules: `.sol.msg`, `.req.multi` in `design/telemetry.md`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tests::naive::{self, Platform};
+use tests::programs::{eventcnv, lines, run};
+
+/// A listener that runs, in a directory of its own.
+struct Listening {
+    child: Child,
+    errors: BufReader<ChildStderr>,
+    address: String,
+    directory: tempfile::TempDir,
+}
+
+impl Listening {
+    /// One at this address; what stands in it for the directory is replaced.
+    fn at(address: &str, args: &[&str]) -> Listening {
+        Listening::by(eventcnv(), address, args)
+    }
+
+    /// The same, run by a command.
+    fn by(mut command: Command, address: &str, args: &[&str]) -> Listening {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let logs = directory.path().join("logs");
+        fs::create_dir(&logs).expect("a directory can be made");
+        let address = address.replace("DIR", directory.path().to_str().expect("a plain name"));
+        command.args(["listen", &address, "-o"]).arg(logs).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("eventcnv runs");
+        let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        errors.read_line(&mut line).expect("a line");
+        let address = line.trim().strip_prefix("eventcnv: listening on ").unwrap_or_else(|| {
+            panic!("it says {line:?}");
+        });
+        Listening { address: address.to_owned(), child, errors, directory }
+    }
+
+    fn tcp() -> Listening {
+        Listening::at("tcp://127.0.0.1:0", &[])
+    }
+
+    /// A recorder that sends to it.
+    fn recorder(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recorder"));
+        command.args(words).env("MPS_TELEMETRY_CONTROL", "all");
+        command.env("MPS_TELEMETRY_FILENAME", &self.address);
+        command
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address.trim_start_matches("tcp://")).expect("it listens")
+    }
+
+    fn logs(&self) -> Vec<PathBuf> {
+        let logs = fs::read_dir(self.directory.path().join("logs")).expect("the directory");
+        let mut logs: Vec<PathBuf> = logs.map(|log| log.expect("a file").path()).collect();
+        logs.sort();
+        logs
+    }
+
+    /// The next line that it says.
+    fn said(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).expect("a line");
+        line
+    }
+
+    fn signal(&self, signal: &str) {
+        run(Command::new("kill").args([signal, &self.child.id().to_string()]));
+    }
+
+    /// Interrupts it; what it still said, and its exit code.
+    fn end(&mut self) -> (String, String, Option<i32>) {
+        self.signal("-INT");
+        let (mut out, mut errors) = (String::new(), String::new());
+        self.child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut out));
+        self.errors.read_to_string(&mut errors).expect("text");
+        (out, errors, self.child.wait().expect("it ends").code())
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // Where a test failed it still runs.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The counts that the recorder prints: requested, recorded, overwritten, io.
+fn counts(output: &Output) -> [u64; 4] {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let counts: Vec<u64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    counts.try_into().expect("four counts")
+}
+
+/// Codes, threads and indexes of the events of a log of `recorder threads`; each is checked.
+fn work(log: &Path) -> Vec<(u64, u64, u64)> {
+    let dump = lines(eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(log));
+    let hex = |word: &str| u64::from_str_radix(word, 16).expect("a hexadecimal number");
+    let event = |line: &String| {
+        let words: Vec<u64> = line.split_whitespace().skip(1).map(hex).collect();
+        let [code, thread, index, square] = words[..] else { panic!("{line}") };
+        assert_eq!(square, index.wrapping_mul(index), "{line}");
+        (thread, index, code)
+    };
+    let mut events: Vec<_> = dump.iter().map(event).collect();
+    events.sort();
+    events
+}
+
+/// The column of a line of `--stats`, summed over all kinds: from the table of what is not in the
+/// log.
+fn not_in_the_log(log: &Path, column: usize) -> u64 {
+    let stats = lines(eventcnv().arg("--stats").arg(log));
+    let table = stats.iter().skip_while(|line| !line.starts_with("not in the log")).skip(1);
+    let count = |line: &String| line.split_whitespace().nth(column).map(|word| word.parse());
+    table.map(|line| count(line).expect("a column").unwrap_or(0u64)).sum()
+}
+
+/// `.sol.msg`, `.event.identity`
+#[test]
+fn twenty_programs_at_once_have_a_whole_log_each() {
+    const COUNT: u64 = 10_000;
+    for address in ["tcp://127.0.0.1:0", "unix:DIR/socket"] {
+        let mut listening = Listening::at(address, &[]);
+        let recorders: Vec<Child> = (0..20)
+            .map(|_| {
+                let mut command = listening.recorder(&["threads", "1", &COUNT.to_string()]);
+                command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs")
+            })
+            .collect();
+        let mut twin: Vec<_> = (0..COUNT).map(|index| (0, index, 1 + index % 3)).collect();
+        twin.sort();
+        let mut ended = BTreeMap::new();
+        for recorder in recorders {
+            let pid = recorder.id();
+            let output = recorder.wait_with_output().expect("it ends");
+            assert!(output.status.success());
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            ended.insert(pid.to_string(), (said, counts(&output)));
+        }
+        // Each is said once it was received.
+        (0..20).for_each(|_| assert!(listening.said().ends_with(" bytes\n")));
+        let (_, errors, code) = listening.end();
+        assert_eq!(code, Some(0), "{errors}");
+        assert_eq!(listening.logs().len(), 20);
+        let mut hurried = 0;
+        for log in listening.logs() {
+            let name = log.file_name().unwrap().to_str().unwrap();
+            let [program, pid, _] = name.split('-').collect::<Vec<_>>()[..] else { panic!() };
+            assert_eq!(program, "recorder");
+            let (said, [requested, recorded, ..]) = &ended[pid];
+            assert_eq!((*requested, *recorded), (COUNT, COUNT));
+            let found = work(&log);
+            if said.is_empty() {
+                assert_eq!(found, twin, "{name}");
+                assert_eq!(not_in_the_log(&log, 4), 0);
+                continue;
+            }
+            // On a machine that is slow enough the end of a program has to give up, and says so.
+            assert!(said.contains("still to be sent") || said.contains("cannot write"), "{said}");
+            assert!(found.iter().all(|event| twin.binary_search(event).is_ok()), "{name}");
+            hurried += 1;
+        }
+        assert!(hurried <= 5, "{hurried} of 20 could not send all: {ended:?}");
+    }
+}
+
+/// `.dumper`: in each of its forms.
+#[test]
+fn what_is_shown_live_is_what_the_log_dumps() {
+    for (form, words) in [("--dump", "kinds"), ("-v", "kinds"), ("-vv", "kinds"), ("-v", "sorts")] {
+        let mut listening = Listening::at("tcp://127.0.0.1:0", &[form]);
+        run(&mut listening.recorder(&[words]));
+        let said = listening.said();
+        assert!(said.contains("recorder-") && said.contains(" bytes\n"), "{said}");
+        let (shown, errors, code) = listening.end();
+        assert_eq!((code, &*errors), (Some(0), ""));
+        let mut dump = eventcnv();
+        dump.args(Some(form).filter(|form| form.starts_with("-v")));
+        let mut dumped = lines(dump.arg(&listening.logs()[0]));
+        let mut shown: Vec<&str> = shown.lines().collect();
+        shown.sort();
+        dumped.sort();
+        assert_eq!(shown, dumped, "{form} {words}");
+        assert!(shown.len() > 8);
+    }
+}
+
+/// What the listener's side has no room for yet is still with the system of the sender.
+#[test]
+fn what_a_program_that_has_ended_sent_is_received_before_the_end() {
+    const SIZE: usize = 1 << 20;
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let mut bytes = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
+    bytes.truncate(4096);
+    bytes.resize(4096, 0);
+    for _ in 0..5 {
+        let mut listening = Listening::tcp();
+        let mut connection = listening.connect();
+        connection.write_all(&bytes).expect("it is received");
+        wait_for("a log", || !listening.logs().is_empty());
+        listening.signal("-STOP");
+        connection.write_all(&vec![0; SIZE]).expect("the system takes it");
+        drop(connection);
+        listening.signal("-INT");
+        listening.signal("-CONT");
+        let (_, errors, code) = listening.end();
+        assert_eq!(code, Some(0), "{errors}");
+        let size = fs::metadata(&listening.logs()[0]).expect("the log").len();
+        assert_eq!(size, 4096 + SIZE as u64);
+    }
+}
+
+#[test]
+fn whoever_reads_the_live_dump_and_has_had_enough_ends_it() {
+    let mut listening = Listening::at("tcp://127.0.0.1:0", &["-v"]);
+    drop(listening.child.stdout.take());
+    run(&mut listening.recorder(&["kinds"]));
+    assert_eq!(listening.child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(listening.logs().len(), 1);
+}
+
+/// `.header.magic`, `.header.crc`: nor does it disturb those who are connected.
+#[test]
+fn what_is_no_log_is_refused_with_a_message_and_no_file() {
+    let mut listening = Listening::tcp();
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
+    let mut wrong = head.clone();
+    wrong[200] ^= 1;
+    for (bytes, why) in [
+        (&b"GET / HTTP/1.1\r\n\r\n"[..], "is not a log"),
+        (&head[..300], "300 bytes, and no stream header"),
+        (&wrong[..512], "is not a log"),
+        (&[0xFF; 100_000], "is not a log"),
+        (&[], "0 bytes, and no stream header"),
+    ] {
+        let mut connection = listening.connect();
+        // It may be refused before all is sent.
+        let _ = connection.write_all(bytes);
+        drop(connection);
+        let said = listening.said();
+        assert!(said.contains("refused: ") && said.contains(why), "{said}");
+        assert!(said.starts_with("eventcnv: 127.0.0.1:"), "{said}");
+    }
+    assert!(listening.logs().is_empty());
+    run(&mut listening.recorder(&["kinds"]));
+    assert!(listening.said().contains("recorder-"));
+    assert_eq!(listening.logs().len(), 1);
+    assert_eq!(listening.end().2, Some(0));
+}
+
+/// Names come from whoever connects.
+#[test]
+fn a_log_is_never_overwritten_whatever_it_is_called() {
+    let mut listening = Listening::tcp();
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let mut writer = naive::Writer::new(platform, [0x3A; 16], [9; 16]);
+    naive::put(&mut writer.head, 280, &[0; 128]);
+    naive::put(&mut writer.head, 280, b"../../evil");
+    naive::seal_stream_header(&mut writer.head);
+    for _ in 0..3 {
+        listening.connect().write_all(&writer.bytes()).expect("it is received");
+        listening.said();
+    }
+    let names: Vec<String> = listening
+        .logs()
+        .iter()
+        .map(|log| log.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names.len(), 3);
+    for (name, end) in names.iter().zip(["-2.log", "-3.log", ".log"]) {
+        assert!(name.starts_with("_.._evil-") && name.ends_with(end), "{names:?}");
+        assert!(name.contains("-3a3a3a3a"), "{names:?}");
+    }
+    assert_eq!(listening.end().2, Some(0));
+}
+
+/// A slow receiver: what it did not get is in what it got, and is shown.
+#[test]
+fn the_statistics_of_what_a_slow_receiver_got_add_up() {
+    const COUNT: u64 = 400_000;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("tcp://{}", listener.local_addr().expect("an address"));
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("slow.log");
+    let path = log.clone();
+    let slow = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a recorder");
+        thread::sleep(Duration::from_millis(200));
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("the stream");
+        fs::write(path, bytes).expect("the log can be written");
+    });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_recorder"));
+    command.args(["threads", "2", "200000"]).env("MPS_TELEMETRY_CONTROL", "all");
+    let output = run(command.env("MPS_TELEMETRY_FILENAME", &address));
+    slow.join().expect("all was received");
+    let [requested, recorded, overwritten, io] = counts(&output);
+    assert_eq!((requested, recorded, overwritten), (COUNT, COUNT, 0));
+    assert!(io > 0, "it was not slow");
+    let told = not_in_the_log(&log, 4);
+    assert!(told >= io, "{told} of {io}");
+    assert_eq!(work(&log).len() as u64 + told, COUNT);
+    let stats = run(eventcnv().arg("--stats").arg(&log));
+    let said = String::from_utf8_lossy(&stats.stderr);
+    assert!(said.contains(&format!("{told} refused by the host")), "{said}");
+    assert!(!String::from_utf8_lossy(&stats.stdout).contains("not closed"));
+}
+
+/// The program goes on, and what was received is readable.
+#[test]
+fn a_listener_that_is_killed_leaves_a_readable_log_and_the_program_alone() {
+    let mut listening = Listening::tcp();
+    let mut command = listening.recorder(&["threads", "2", "1500000"]);
+    let recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let size = |listening: &Listening| {
+        listening.logs().first().and_then(|log| fs::metadata(log).ok()).map_or(0, |at| at.len())
+    };
+    wait_for("a log of 1 MB", || size(&listening) > 1_000_000);
+    listening.signal("-KILL");
+    listening.child.wait().expect("it is dead");
+    let output = recorder.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let [requested, recorded, _, io] = counts(&output);
+    assert!((requested, recorded) == (3_000_000, 3_000_000) && io > 0);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(&format!("cannot write to {}", listening.address)), "{said}");
+    let log = &listening.logs()[0];
+    let dump = eventcnv().arg(log).output().expect("eventcnv runs");
+    assert!(String::from_utf8_lossy(&dump.stdout).lines().count() > 20_000);
+}
+
+#[test]
+fn interrupted_it_leaves_whole_blocks_of_programs_that_go_on() {
+    let mut listening = Listening::tcp();
+    let mut command = listening.recorder(&["threads", "2", "1500000"]);
+    let recorder = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    wait_for("a log", || !listening.logs().is_empty());
+    let (_, errors, code) = listening.end();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(recorder.wait_with_output().expect("it ends").status.success());
+    let log = &listening.logs()[0];
+    assert_eq!(fs::metadata(log).expect("the log").len() % 65536, 0);
+    run(eventcnv().arg(log));
+}
+
+/// EFBIG stands for a full disk: a limit of the size of files.
+#[test]
+fn a_log_that_cannot_be_written_is_said_and_what_was_stays() {
+    let program = eventcnv();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 800; exec \"$0\" \"$@\""]);
+    limited.arg(program.get_program());
+    let mut listening = Listening::by(limited, "tcp://127.0.0.1:0", &[]);
+    let mut command = listening.recorder(&["threads", "1", "300000"]);
+    assert!(command.output().expect("it runs").status.success());
+    let said = listening.said();
+    assert!(
+        said.contains("cannot write: File too large (os error 27); the rest is refused"),
+        "{said}"
+    );
+    assert_eq!(listening.end().2, Some(1));
+    let log = &listening.logs()[0];
+    let size = fs::metadata(log).expect("the log").len();
+    assert!([6 * 65536, 12 * 65536].contains(&size), "{size}");
+    run(eventcnv().arg(log));
+}
+
+#[test]
+fn a_directory_that_is_removed_is_said() {
+    let mut listening = Listening::tcp();
+    fs::remove_dir(listening.directory.path().join("logs")).expect("it is empty");
+    assert!(listening.recorder(&["kinds"]).output().expect("it runs").status.success());
+    let said = listening.said();
+    assert!(said.contains("refused: ") && said.contains("No such file or directory"), "{said}");
+    assert_eq!(listening.end().2, Some(1));
+    for (path, why) in [("no/such", "cannot be made"), ("/dev/null", "is not a directory")] {
+        let nowhere = eventcnv().args(["listen", "tcp://127.0.0.1:0", "-o", path]).output();
+        let nowhere = nowhere.expect("it runs");
+        assert_eq!(nowhere.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&nowhere.stderr);
+        assert!(said.contains(&format!("{path}: {why}")), "{said}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_refused_and_a_socket_that_is_left_over_is_not() {
+    let second = |address: &str| {
+        let output = eventcnv().args(["listen", address]).output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let tcp = Listening::tcp();
+    let unix = Listening::at("unix:DIR/socket", &[]);
+    for address in [&tcp.address, &unix.address] {
+        let said = format!("eventcnv: {address}: Address already in use (os error 98)\n");
+        assert_eq!(second(address), (Some(2), said));
+    }
+    let nonsense = second("ftp://localhost");
+    assert_eq!(nonsense.0, Some(2));
+    assert!(nonsense.1.contains("is neither tcp://HOST:PORT nor unix:PATH"), "{}", nonsense.1);
+    // What is no socket is not touched.
+    let file = unix.directory.path().join("file");
+    fs::write(&file, "text").expect("a file can be written");
+    assert_eq!(second(&format!("unix:{}", file.display())).0, Some(2));
+    assert_eq!(fs::read(&file).expect("the file"), b"text");
+    // One that was killed leaves its socket, which the next one takes.
+    let path = PathBuf::from(unix.address.trim_start_matches("unix:"));
+    unix.signal("-KILL");
+    wait_for("its end", || UnixStream::connect(&path).is_err());
+    assert!(path.exists());
+    let mut next = Listening::at(&unix.address, &[]);
+    run(&mut next.recorder(&["kinds"]));
+    assert!(next.said().contains("recorder-"));
+    assert_eq!(next.end().2, Some(0));
+    assert!(!path.exists(), "it takes its socket with it");
+}
+
+/// `CONNECTION_COUNT_MAX` of `eventcnv/src/listen.rs`.
+#[test]
+fn beyond_256_connections_the_next_waits_until_one_ends() {
+    let mut listening = Listening::tcp();
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
+    let mut connections: Vec<TcpStream> = Vec::new();
+    for _ in 0..260 {
+        let mut connection = listening.connect();
+        connection.write_all(&head).expect("it waits, at least");
+        connections.push(connection);
+        // No more than a moment's worth are begun at once: the backlog is short.
+        if connections.len().is_multiple_of(64) {
+            let count = connections.len();
+            wait_for("they are let in", || listening.logs().len() >= count.min(256));
+        }
+    }
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(listening.logs().len(), 256);
+    connections.drain(..3);
+    wait_for("three more", || listening.logs().len() == 259);
+    let (_, errors, code) = listening.end();
+    assert_eq!(code, Some(0), "{errors}");
+}

@@ -1,0 +1,319 @@
+//! Control from outside as a user does it: a busy program, and the tool.
+//!
+//! ```text
+//!  recorder busy 4 ◀── DIR/PID.sock ── eventcnv control PID set "Begin End" · flush · status
+//!        └──▶ log ──▶ eventcnv LOG
+//! ```
+//!
+//! Rules: `.control.tool`, `.control.status` in `design/telemetry.md`.
+
+use eventlog::format::control::{AnswerLine, REQUEST_SIZE_MAX, Request, write_answer_end};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tests::programs::{eventcnv, lines};
+
+/// A program that records with four threads until it is dropped.
+struct Busy {
+    child: Child,
+    directory: tempfile::TempDir,
+}
+
+impl Busy {
+    fn new(writer: &str) -> Busy {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let mut child = recorder(&directory.path().join("mpsio.log"))
+            .env("MPS_TELEMETRY_SOCKET", directory.path())
+            .env("MPS_TELEMETRY_WRITER", writer)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("recorder runs");
+        let mut line = String::new();
+        let output = child.stdout.as_mut().expect("it has an output");
+        BufReader::new(output).read_line(&mut line).expect("it says that it is busy");
+        assert_eq!(line, "busy\n");
+        let busy = Busy { child, directory };
+        let start = Instant::now();
+        while !busy.socket().exists() {
+            assert!(start.elapsed() < Duration::from_secs(10), "there is no socket");
+        }
+        busy
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.path().join(format!("{}.sock", self.child.id()))
+    }
+
+    fn log(&self) -> PathBuf {
+        self.directory.path().join("mpsio.log")
+    }
+
+    /// The tool's answer as keys and values; or what it says is wrong.
+    fn control(&self, words: &[&str]) -> Result<BTreeMap<String, String>, String> {
+        let mut command = control(self.directory.path(), &self.child.id().to_string());
+        let output = command.args(words).output().expect("the tool runs");
+        let errors = String::from_utf8(output.stderr).expect("text");
+        if !output.status.success() {
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{words:?}");
+            assert_eq!(errors.lines().count(), 1, "{errors}");
+            return Err(errors);
+        }
+        assert_eq!(errors, "");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let pair = |line: &str| {
+            let (key, value) = line.split_once(": ").expect("a key and a value");
+            (key.to_owned(), value.to_owned())
+        };
+        Ok(text.lines().map(pair).collect())
+    }
+
+    /// The names of event types in the log, with how many of each there are.
+    fn counts(&self) -> BTreeMap<String, u64> {
+        let mut command = eventcnv();
+        command.args(["-v", "--kinds", "Begin,Middle,End"]).arg(self.log());
+        let mut counts = BTreeMap::new();
+        for line in lines(&mut command) {
+            let name = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+            *counts.entry(name).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Ends it in good order.
+    fn end(mut self) -> (PathBuf, tempfile::TempDir) {
+        let socket = self.socket();
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().expect("it ends").success());
+        let directory = std::mem::replace(&mut self.directory, tempfile::tempdir().expect("one"));
+        (socket, directory)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn recorder(log: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_recorder"));
+    command.args(["busy", "4"]).env("MPS_TELEMETRY_FILENAME", log);
+    command.env_remove("MPS_TELEMETRY_CONTROL");
+    command
+}
+
+fn control(directory: &Path, process: &str) -> Command {
+    let mut command = eventcnv();
+    command.arg("control").arg(process).env("MPS_TELEMETRY_SOCKET", directory);
+    command
+}
+
+/// Every request, on a program of four threads that record all the time: with the service's own
+/// thread, and with the writer thread.
+#[test]
+fn a_busy_program_is_switched_flushed_and_asked_from_outside() {
+    for writer in ["none", "thread"] {
+        let busy = Busy::new(writer);
+        let masks = busy.control(&["get"]).expect("the masks");
+        assert_eq!((&*masks["registry.1"], &*masks["registry.1.output"]), ("work 1.0.0", "-"));
+        assert!(!busy.log().exists(), "nothing is output so far");
+        let set = busy.control(&["set", "Begin", "end"]).expect("it is done");
+        assert_eq!(set["registry.1.output"], "Begin End");
+        assert_eq!(set["standing"], "open");
+        std::thread::sleep(Duration::from_millis(100));
+        let flushed = busy.control(&["flush"]).expect("it is done");
+        let size: u64 = flushed["bytes"].parse().expect("a number");
+        assert!(size >= 4096, "{flushed:?}");
+        let first = busy.counts();
+        assert_eq!(first.keys().collect::<Vec<_>>(), ["Begun", "Ended"]);
+        let status = busy.control(&["status"]).expect("the status");
+        let number = |key: &str| status[key].parse::<u64>().expect("a number");
+        let (requested, recorded) = (number("requested"), number("recorded"));
+        assert_eq!((requested - recorded, number("errors")), (number("lost"), 0));
+        let in_log: u64 = first.values().sum();
+        assert!(requested > in_log && in_log > 1000, "{in_log} of {requested}");
+        assert_eq!((number("threads"), number("rings")), (4, 12));
+        assert_eq!((&*status["writer"], &*status["last-error"]), (writer, "-"));
+        assert!(status["stream"].len() == 36 && status["program"] == "recorder", "{status:?}");
+        // Off again: what was recorded until then is there, and no more comes.
+        let reset = busy.control(&["reset", "Begin End"]).expect("it is done");
+        assert_eq!(reset["registry.1.output"], "-");
+        std::thread::sleep(Duration::from_millis(50));
+        busy.control(&["flush"]).expect("it is done");
+        let second = busy.counts();
+        assert!(second["Begun"] > first["Begun"], "{first:?} {second:?}");
+        std::thread::sleep(Duration::from_millis(50));
+        busy.control(&["flush"]).expect("it is done");
+        assert_eq!(busy.counts(), second);
+        // What is not recorded is not requested either.
+        busy.control(&["reset", "all", "--recorded"]).expect("it is done");
+        std::thread::sleep(Duration::from_millis(50));
+        let events = || busy.control(&[]).expect("the status")["requested"].clone();
+        assert_eq!(events(), events());
+        let (socket, directory) = busy.end();
+        assert!(!socket.exists(), "the socket is gone with the program");
+        let stats = lines(eventcnv().arg("--stats").arg(directory.path().join("mpsio.log")));
+        assert!(!stats.iter().any(|line| line.contains("not closed")), "{stats:#?}");
+    }
+}
+
+#[test]
+fn what_a_program_refuses_is_said_with_what_there_is() {
+    let busy = Busy::new("none");
+    let process = busy.child.id();
+    let refused = |words: &[&str]| busy.control(words).expect_err("refused");
+    let expected = format!(
+        "eventcnv: process {process}: there is no kind `Swimming`; there are: Begin Middle End, or \
+         `all`\n"
+    );
+    assert_eq!(refused(&["set", "Begin Swimming"]), expected);
+    assert!(refused(&["get", "--registry", "heap"]).ends_with("`heap`; there are: work\n"));
+    let masks = busy.control(&["get", "Begin", "--registry", "WORK"]).expect("the masks");
+    assert_eq!(masks["registry.1.recorded"], "Begin");
+    let list = lines(control(busy.directory.path(), "all").env("UNUSED", ""));
+    assert_eq!(list.len(), 2, "{list:?}");
+    let expected = format!("{process:>8} recorder         none     -");
+    assert_eq!(list[1], expected);
+    let all = lines(control(busy.directory.path(), "all").arg("get"));
+    assert_eq!(all[0], format!("process: {process}"));
+}
+
+/// Killed, it leaves its socket, which is told from one of a program that is there.
+#[test]
+fn a_killed_program_is_known_to_be_gone() {
+    let mut busy = Busy::new("none");
+    busy.child.kill().expect("it is there");
+    busy.child.wait().expect("it ends");
+    assert!(busy.socket().exists());
+    let error = busy.control(&["flush"]).expect_err("nobody listens");
+    assert!(error.contains("it is gone; the socket "), "{error}");
+}
+
+/// A program that is stopped answers nobody; the tool says so, and does not hang.
+#[test]
+fn a_stopped_program_does_not_hang_the_list() {
+    let busy = Busy::new("none");
+    let process = busy.child.id().to_string();
+    let signal = |name: &str| {
+        let status = Command::new("kill").args([name, &process]).status();
+        assert!(status.expect("kill can be run").success());
+    };
+    signal("-STOP");
+    let start = Instant::now();
+    let mut command = eventcnv();
+    let list = lines(command.args(["control", "--socket"]).arg(busy.directory.path()));
+    signal("-CONT");
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(list[1].contains("no answer in 2 s: it is stopped, or its host is"), "{list:?}");
+    busy.control(&["flush"]).expect("it goes on");
+}
+
+/// `.control.tool.owner`: another user cannot open the socket; and one for whom somebody opened its
+/// mode is refused by the program itself. Needs root, to be another user.
+#[test]
+fn another_user_is_refused() {
+    let user = Command::new("id").arg("-u").output().expect("id can be run").stdout;
+    if user != b"0\n" {
+        println!("not shown: only root can become another user");
+        return;
+    }
+    let busy = Busy::new("none");
+    let path = busy.socket();
+    let chmod = |mode: &str, path: &Path| {
+        let status = Command::new("chmod").arg(mode).arg(path).status();
+        assert!(status.expect("chmod can be run").success());
+    };
+    chmod("755", busy.directory.path());
+    // The tool lies where another user may not go.
+    let tool = busy.directory.path().join("eventcnv");
+    std::fs::copy(eventcnv().get_program(), &tool).expect("the tool can be copied");
+    let ask = || {
+        let mut command = tests::programs::system("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&tool);
+        command.args(["control", "--socket"]).arg(busy.directory.path());
+        let output = command.arg(busy.child.id().to_string()).output().expect("setpriv runs");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+        String::from_utf8(output.stderr).expect("text").trim_end().to_owned()
+    };
+    let told = ask();
+    assert!(told.ends_with("is another user's: Permission denied (os error 13)"), "{told}");
+    chmod("777", &path);
+    let process = busy.child.id();
+    assert_eq!(ask(), format!("eventcnv: process {process}: the process is another user's"));
+    busy.control(&["flush"]).expect("its own user");
+}
+
+/// A real request in the middle of a flood of garbage.
+#[test]
+fn a_flood_of_garbage_changes_nothing() {
+    let busy = Busy::new("thread");
+    let before = busy.control(&["get"]).expect("the masks");
+    for size in [1, 100, 4095, 4096, 5000, 1 << 20] {
+        let mut stream =
+            std::os::unix::net::UnixStream::connect(busy.socket()).expect("it listens");
+        let bytes: Vec<u8> = (0..size).map(|at| (at * 31 % 251) as u8 | 0x80).collect();
+        let _ = stream.write_all(&bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("error: ") && answer.lines().count() == 1, "{answer}");
+    }
+    assert_eq!(busy.control(&["get"]).expect("the masks"), before);
+}
+
+proptest! {
+    /// `.control.tool.request`, `.control.tool.answer`: whatever comes is a request, or is answered
+    /// by one line that a tool reads as what is wrong.
+    #[test]
+    fn garbage_is_a_request_or_one_line(bytes in garbage()) {
+        match Request::parse(&bytes) {
+            Ok(request) => {
+                prop_assert!(bytes.len() < REQUEST_SIZE_MAX);
+                let words = || bytes.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+                prop_assert_eq!(words().next(), Some(request.verb.word().as_bytes()));
+                prop_assert!(request.kinds().all(|kind| words().any(|word| word == kind)));
+            }
+            Err(error) => {
+                let mut text = String::new();
+                write_answer_end(&mut text, Err(&error)).expect("a string takes everything");
+                let line = text.strip_suffix('\n').expect("a line");
+                prop_assert!(!line.contains(char::is_control) && line.len() < 500, "{}", line);
+                prop_assert!(matches!(AnswerLine::parse(line), Some(AnswerLine::Failed(_))));
+            }
+        }
+    }
+}
+
+/// Bytes of any size up to 1 MiB, small ones mostly; and pieces of requests.
+fn garbage() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop::sample::select(vec![
+        "get",
+        "set",
+        "reset",
+        "flush",
+        "status",
+        "registry:",
+        "mask:",
+        "recorded",
+        "output",
+        "all",
+        "Pool",
+        "0x1",
+        " ",
+        "\t",
+        "\r",
+        ":",
+        "\u{7}",
+        "é",
+    ]);
+    prop_oneof![
+        8 => prop::collection::vec(any::<u8>(), 0..300),
+        8 => prop::collection::vec(word, 0..12).prop_map(|words| words.join(" ").into_bytes()),
+        1 => (1usize..1 << 20, any::<u8>()).prop_map(|(size, byte)| vec![byte; size]),
+    ]
+}

@@ -8,6 +8,7 @@
 //!
 //! Layout: section 3.1 of `design/format.md`.
 
+use super::checksum::checksum;
 use super::header::ClockSync;
 use super::le::{U16le, U32le, U64le};
 use bytemuck::{Pod, Zeroable};
@@ -109,9 +110,15 @@ impl BlockHeader {
     /// The checksum that the header should have, with these bytes at [last, top): CRC-32C (`.crc`,
     /// `.block.crc`).
     pub fn checksum(&self, payload: &[u8]) -> u32 {
+        self.checksum_with(&[], payload)
+    }
+
+    /// The same of a header that is longer than this version's: `added` is what follows these
+    /// fields (`.block.header-size`).
+    pub fn checksum_with(&self, added: &[u8], payload: &[u8]) -> u32 {
         let mut copy = *self;
         copy.crc = U32le::new(0);
-        crc32c::crc32c_append(crc32c::crc32c(bytemuck::bytes_of(&copy)), payload)
+        checksum(&[bytemuck::bytes_of(&copy), added, payload])
     }
 
     /// Sets the sealed flag and the checksum over these bytes at [last, top) (`.write.seal`).

@@ -8,6 +8,7 @@
 //!
 //! Layout: section 2.1 of `design/format.md`.
 
+use super::checksum::checksum;
 use super::le::{U16le, U32le, U64le};
 use bytemuck::{Pod, Zeroable};
 
@@ -117,7 +118,7 @@ impl StreamHeader {
     pub fn checksum(&self) -> u32 {
         let mut copy = *self;
         copy.crc = U32le::new(0);
-        crc32c::crc32c(bytemuck::bytes_of(&copy))
+        checksum(&[bytemuck::bytes_of(&copy)])
     }
 
     /// Sets the checksum: the last thing done before the header is written.

@@ -8,6 +8,7 @@
 //! And the lines by which a running program is controlled: `control.rs`.
 
 mod block;
+mod checksum;
 pub mod control;
 mod event;
 mod header;
@@ -15,6 +16,7 @@ mod le;
 mod schema;
 
 pub use block::*;
+pub use checksum::checksum;
 pub use event::*;
 pub use header::*;
 pub use le::{U16le, U32le, U64le};

@@ -61,10 +61,7 @@ pub(crate) fn is_header_intact(header: &BlockHeader, bytes: &[u8]) -> bool {
 
 fn is_right(header: &BlockHeader, bytes: &[u8], payload: &[u8]) -> bool {
     let Some(added) = bytes.get(BLOCK_HEADER_SIZE..header_size(header)) else { return false };
-    if added.is_empty() {
-        return header.checksum(payload) == header.crc.get();
-    }
-    crc32c::crc32c_append(header.checksum(added), payload) == header.crc.get()
+    header.checksum_with(added, payload) == header.crc.get()
 }
 
 /// Decodes a block or part: see [`super::segment::Decode`].

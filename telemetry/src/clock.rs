@@ -17,6 +17,15 @@ const SYNC_TRY_COUNT_MAX: usize = 4;
 /// A bracket this narrow, in ns, is not tried again.
 const SYNC_UNCERTAINTY_GOOD: u64 = 200;
 
+/// The processor's counter, invariant or not: what [`read_counter`] reads. Miri knows none.
+const COUNTER: Option<ClockSource> = if cfg!(all(target_arch = "x86_64", not(miri))) {
+    Some(ClockSource::Tsc)
+} else if cfg!(all(target_arch = "aarch64", not(miri))) {
+    Some(ClockSource::ArmTimer)
+} else {
+    None
+};
+
 /// The source in use. CLOCK_MONOTONIC until `choose` has found better, which is before the first
 /// ring.
 static SOURCE: AtomicU32 = AtomicU32::new(ClockSource::Monotonic as u32);
@@ -30,7 +39,6 @@ pub(crate) fn choose() {
 
 /// The processor's counter, if it has one that is invariant.
 fn counter() -> Option<ClockSource> {
-    // Miri knows no counters.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         const EXTENDED_MAX: u32 = 0x8000_0000;
@@ -102,24 +110,35 @@ pub(crate) fn ticks() -> u64 {
     counter_ticks(source()).unwrap_or_else(|| nanoseconds(libc::CLOCK_MONOTONIC))
 }
 
-/// The ticks now, if the source, which is the one in use, is the processor's counter. For the fast
-/// path, which has the source at hand, and goes without a frame because it calls nobody.
+/// The ticks now, if the source, which is the one in use, is the processor's counter.
 #[inline(always)]
-pub(crate) fn counter_ticks(source: ClockSource) -> Option<u64> {
-    #[cfg(target_arch = "x86_64")]
-    if source == ClockSource::Tsc {
-        // SAFETY: every x86-64 processor has the instruction, and it touches no memory.
-        return Some(unsafe { core::arch::x86_64::_rdtsc() });
-    }
-    #[cfg(target_arch = "aarch64")]
-    if source == ClockSource::ArmTimer {
+fn counter_ticks(source: ClockSource) -> Option<u64> {
+    is_counter(source).then(read_counter)
+}
+
+/// Whether the source is the processor's counter.
+#[inline(always)]
+pub(crate) fn is_counter(source: ClockSource) -> bool {
+    COUNTER == Some(source)
+}
+
+/// Reads the processor's counter, whatever the source in use; 0 where there is none. For the fast
+/// path, which has no time to look at the source first, and goes without a frame because it calls
+/// nobody.
+#[inline(always)]
+pub(crate) fn read_counter() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every x86-64 processor has the instruction, and it touches no memory.
+    return unsafe { core::arch::x86_64::_rdtsc() };
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    {
         let ticks: u64;
         // SAFETY: reads a register that every process may read, and touches no memory.
         unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-        return Some(ticks);
+        return ticks;
     }
-    let _ = source;
-    None
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    return 0;
 }
 
 /// Lets no reading of the counter that follows be before what was loaded so far.

@@ -51,11 +51,15 @@ pub fn record<E: Event>(event: E) {
     let size = event.size();
     let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND_PLACE);
     let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };
+    // Between the two chains of loads, that of the slot and that of the block: where the processor
+    // lets the reading wait for all before it, and all after it for the reading, the one of this
+    // event and the other of the next go on side by side.
+    let ticks = clock::read_counter();
     // The room says enough of the size of an event without a string: it is less than any block.
     let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
     if is_small
         && let Some(mut claim) = ring.block().claim(size)
-        && let Some(delta) = ring.delta()
+        && let Some(delta) = ring.delta(ticks)
     {
         claim.put_header(E::CODE, delta);
         event.encode(&mut claim);

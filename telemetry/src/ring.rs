@@ -119,12 +119,12 @@ impl Ring {
         self.block.get()
     }
 
-    /// Ticks since the base in force, if the processor's counter says them and they fit
-    /// (`.event.delta`).
+    /// What the processor's counter said, since the base in force: if its ticks are the clock's, and
+    /// fit (`.event.delta`).
     #[inline(always)]
-    pub(crate) fn delta(&self) -> Option<u32> {
-        let ticks = clock::counter_ticks(self.clock)?;
-        u32::try_from(ticks.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()
+    pub(crate) fn delta(&self, counter: u64) -> Option<u32> {
+        let delta = u32::try_from(counter.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()?;
+        clock::is_counter(self.clock).then_some(delta)
     }
 
     /// The same if it is the system's clock that says them.

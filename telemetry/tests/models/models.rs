@@ -112,7 +112,7 @@ impl Recording {
         let before = self.count;
         for _ in 0..count {
             let value = value(self.thread, self.count);
-            let put = || put(self.ring.block(), self.ring.delta().unwrap(), value);
+            let put = || put(self.ring.block(), self.ring.delta(0).unwrap(), value);
             if put() || self.ring.advance(&Entry::new(), 0, self.thread) && put() {
                 self.count += 1;
             } else {

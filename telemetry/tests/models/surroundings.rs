@@ -24,8 +24,8 @@ pub(crate) mod clock {
         ClockSource::Monotonic
     }
 
-    pub(crate) fn counter_ticks(_: ClockSource) -> Option<u64> {
-        Some(0)
+    pub(crate) fn is_counter(_: ClockSource) -> bool {
+        true
     }
 
     pub(crate) fn system_ticks(_: ClockSource) -> Option<u64> {

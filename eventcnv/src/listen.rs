@@ -20,17 +20,19 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connections at a time, each with a thread; those beyond wait until one ends.
 const CONNECTION_COUNT_MAX: usize = 256;
 /// How long the end waits for logs to be finished.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
-/// How long it is waited, once it is to end, for programs that end as well.
+/// How long nothing has come, once it is to end, when what programs sent that have ended is here;
+/// and how long it is received at most.
 const GRACE: Duration = Duration::from_millis(200);
+const GRACE_MAX: Duration = Duration::from_secs(1);
 /// How long nobody is let in where the system has no means to.
 const RETRY_TIME: Duration = Duration::from_millis(200);
 
@@ -42,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) form: Option<u8>,
     /// Set when no more is to be received.
     pub(crate) is_ending: AtomicBool,
+    /// Bytes that were received of all logs.
+    pub(crate) received: AtomicU64,
     /// Whether a log could not be written.
     pub(crate) has_failed: AtomicBool,
     connections: Mutex<Vec<Arc<Connection>>>,
@@ -165,6 +169,18 @@ impl Shared {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
+    /// What programs that have ended sent is on its way: the system brings it as it is read.
+    fn wait_for_the_rest(&self) {
+        let deadline = Instant::now() + GRACE_MAX;
+        let mut before = None;
+        while before != Some(self.received.load(Ordering::Relaxed)) && Instant::now() < deadline {
+            before = Some(self.received.load(Ordering::Relaxed));
+            if self.wait(0, GRACE) {
+                return;
+            }
+        }
+    }
+
     /// Has the program end in good order.
     pub(crate) fn end(&self) {
         // It may have ended already.
@@ -185,6 +201,7 @@ pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
         directory: args.directory.clone(),
         form: (args.dump || args.verbose > 0).then_some(args.verbose),
         is_ending: AtomicBool::new(false),
+        received: AtomicU64::new(0),
         has_failed: AtomicBool::new(false),
         connections: Mutex::new(Vec::new()),
         ended: Condvar::new(),
@@ -194,8 +211,7 @@ pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
     let (listening, receiving) = (listener.clone(), shared.clone());
     thread::spawn(move || let_in(&listening, &receiving));
     while ends.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::Interrupted) {}
-    // What programs that have ended sent is on its way: the system brings it as it is read.
-    shared.wait(0, GRACE);
+    shared.wait_for_the_rest();
     shared.is_ending.store(true, Ordering::SeqCst);
     if let Listener::Unix(_, path) = &*listener {
         let _ = fs::remove_file(path);

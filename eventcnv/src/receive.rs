@@ -98,7 +98,10 @@ fn pass_on(
         bytes.resize(READ_SIZE, 0);
         match connection.read(&mut bytes, None) {
             Ok(0) => return (size, None),
-            Ok(count) => bytes.truncate(count),
+            Ok(count) => {
+                shared.received.fetch_add(count as u64, Ordering::Relaxed);
+                bytes.truncate(count);
+            }
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return (size, None),
             Err(error) => return (size, Some(format!("cannot receive: {error}"))),
         }

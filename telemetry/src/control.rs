@@ -216,10 +216,14 @@ pub(crate) fn coming(mask: Mask) -> &'static Coming {
     }
 }
 
-/// The masks were changed: the store says so, and where something is output there is a stream.
+/// The masks were changed: whoever goes by what they were is waited for, so that nothing goes out
+/// that is recorded from now on; the store says so; and where something is output there is a
+/// stream.
 fn settle(entry: &Entry, registered: &Registered) {
+    let output = registered.control.output().load(Ordering::Relaxed);
+    flush::wait_for_kinds(entry, registered, !output);
     intern::record_control(entry, registered);
-    if registered.control.output().load(Ordering::Relaxed) != 0 {
+    if output != 0 {
         stream::ensure(entry);
     }
 }

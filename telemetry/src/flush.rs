@@ -61,6 +61,16 @@ pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     write_parts(entry);
 }
 
+/// Waits for whoever is writing blocks of these kinds of a registry.
+pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
+    for slot in registered.slots_of(kinds) {
+        thread::each_ring(slot, |ring| {
+            ring.wait(entry);
+            false
+        });
+    }
+}
+
 /// Writes the parts that were put together.
 pub(crate) fn write_parts(entry: &Entry) {
     if let Some(mut parts) = stream::parts(entry) {

@@ -312,7 +312,8 @@ impl Ring {
         let mut sent = false;
         while !region::is_open() && waits() && self.is_output() {
             let Some(mut hand_over) = self.hand_over.lock(entry) else { break };
-            if !(waits() && self.send_oldest(entry, &mut hand_over)) {
+            // Asked again, and last: it is of when the kind was output still.
+            if !(waits() && self.is_output() && self.send_oldest(entry, &mut hand_over)) {
                 break;
             }
             sent = true;
@@ -331,6 +332,9 @@ impl Ring {
         }
         let Some(mut hand_over) = self.hand_over.lock(entry) else { return };
         let head = self.head.load(Ordering::Acquire);
+        if !self.is_output() {
+            return;
+        }
         // A stream begins with something to go out: a forked child that has nothing makes no file.
         let is_idle = self.done.load(Ordering::Relaxed) >= head
             && self.counts.sum() == hand_over.told

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Three, ran};
+use common::{Three, ran, wait_until};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -35,16 +35,6 @@ fn of_role(test: &str, role: &str) -> Command {
     }
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..1000 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("{what}: 10 s are over");
 }
 
 fn is_gone(process: u64) -> bool {

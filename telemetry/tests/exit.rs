@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Pooled, Rare, Three, ran};
+use common::{Pooled, Rare, Three, ran, wait_until};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use telemetry::event;
 
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
@@ -15,14 +17,19 @@ fn threads_that_record_while_the_program_exits_leave_no_hole() {
     let test = "threads_that_record_while_the_program_exits_leave_no_hole";
     for _ in 0..10 {
         let Some(ran) = ran(test, &[ALL, SMALL], || {
+            static BEGUN: AtomicUsize = AtomicUsize::new(0);
             for thread in 0..4usize {
                 std::thread::spawn(move || {
                     for index in 0..usize::MAX {
                         event!(Three, thread, index, index);
+                        if index == 0 {
+                            BEGUN.fetch_add(1, Ordering::Relaxed);
+                        }
                     }
                 });
             }
-            std::thread::sleep(std::time::Duration::from_millis(30));
+            wait_until("all record", || BEGUN.load(Ordering::Relaxed) == 4);
+            std::thread::sleep(Duration::from_millis(30));
         }) else {
             return;
         };

@@ -1,34 +1,19 @@
 //! What recording does not do: allocate, and call the system.
 
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
 use common::{CONTROL, Kinds, Pooled, Sorts, Three, ran};
-use std::alloc::{GlobalAlloc, Layout, System};
+use counting::Counting;
 use std::cell::Cell;
 use telemetry::{control, event};
 
-/// Counts what it is asked for by each thread: those of libtest allocate when they like.
-struct Counting;
-
 thread_local!(static ALLOCATION_COUNT: Cell<usize> = const { Cell::new(0) });
 
-#[expect(unsafe_code, reason = "a global allocator")]
-// SAFETY: all is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATION_COUNT.set(ALLOCATION_COUNT.get() + 1);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
+/// Counts what it is asked for by each thread: those of libtest allocate when they like.
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting(|| ALLOCATION_COUNT.set(ALLOCATION_COUNT.get() + 1));
 
 /// From the first event to the last of a thread, with everything output: no allocation, not even
 /// for the stream.

@@ -7,10 +7,12 @@
 #[path = "common/asking.rs"]
 mod asking;
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
 use asking::{HERE, WRITER, ask, connect, number, socket_of, value};
 use common::{CONTROL, Kinds, Pooled, Rare, Three, ran};
-use std::alloc::{GlobalAlloc, Layout, System};
+use counting::Counting;
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::{Command, Stdio};
@@ -20,9 +22,6 @@ use telemetry::{control, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
-
-/// Counts what threads of the runtime ask the allocator for, which are known by their names.
-struct Counting;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static WATCHING: AtomicBool = AtomicBool::new(false);
@@ -35,25 +34,13 @@ fn is_of_runtime() -> bool {
     name.starts_with(b"telemetry")
 }
 
-#[expect(unsafe_code, reason = "a global allocator")]
-// SAFETY: all is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if WATCHING.load(Ordering::Relaxed) && is_of_runtime() {
-            COUNT.fetch_add(1, Ordering::Relaxed);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
+/// Counts what threads of the runtime ask the allocator for, which are known by their names.
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting(|| {
+    if WATCHING.load(Ordering::Relaxed) && is_of_runtime() {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+});
 
 /// `.control.tool`: with a thread of its own and with the writer thread.
 #[test]

@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{CONTROL, Kinds, Three, ran};
+use common::{CONTROL, Kinds, Three, ran, wait_until};
 use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -103,9 +103,9 @@ fn a_receiver_that_reads_nothing_does_not_slow_the_program_down() {
         }
         return;
     }
-    // Best of three: other tests run beside this one.
+    // Best of some, three at least: other tests run beside this one, and other programs.
     let (mut slow, mut file) = (f64::MAX, f64::MAX);
-    for _ in 0..3 {
+    for round in 1..=30 {
         let (listener, address) = listen();
         let go = address.trim_start_matches("tcp://").to_owned();
         let received = thread::spawn(move || {
@@ -118,6 +118,9 @@ fn a_receiver_that_reads_nothing_does_not_slow_the_program_down() {
         assert!(assert_whole(&received.join().unwrap(), LONG) > 0);
         slow = slow.min(said_time(&to_slow));
         file = file.min(said_time(&ran(test, &[OBJECT], || ()).unwrap()));
+        if round >= 3 && slow < 3.0 * file {
+            break;
+        }
     }
     assert!(slow < 3.0 * file, "{slow} s, and {file} s to a file");
 }
@@ -131,14 +134,23 @@ fn a_receiver_that_never_reads_holds_the_end_up_for_a_second_and_no_more() {
     }
     let (one, a) = listen();
     let (two, b) = listen();
-    let begin = Instant::now();
-    let ran = ran(test, &[OBJECT, (FILENAME, &format!("tee:{a},{b}"))], || ()).unwrap();
-    let time = begin.elapsed();
-    assert!((1000..5000).contains(&time.as_millis()), "{time:?}");
-    let said = ran.said();
-    let count = |what: &str| said.iter().filter(|line| line.contains(what)).count();
-    assert_eq!(count("were still to be sent when the program ended"), 2, "{said:?}");
-    assert_eq!(count(&format!("cannot write to {a}: No buffer space")), 1, "{said:?}");
+    // Best of some: a machine may be so busy that a program takes seconds to begin.
+    let mut best = Duration::MAX;
+    for _ in 0..20 {
+        let begin = Instant::now();
+        let ran = ran(test, &[OBJECT, (FILENAME, &format!("tee:{a},{b}"))], || ()).unwrap();
+        let time = begin.elapsed();
+        assert!(time >= Duration::from_secs(1), "{time:?}");
+        let said = ran.said();
+        let count = |what: &str| said.iter().filter(|line| line.contains(what)).count();
+        assert_eq!(count("were still to be sent when the program ended"), 2, "{said:?}");
+        assert_eq!(count(&format!("cannot write to {a}: No buffer space")), 1, "{said:?}");
+        best = best.min(time);
+        if best < Duration::from_secs(2) {
+            break;
+        }
+    }
+    assert!(best < Duration::from_secs(5), "{best:?}");
     drop((one, two));
 }
 
@@ -239,19 +251,22 @@ fn a_receiver_that_comes_back_is_found_after_a_second_and_gets_a_volume() {
         thread::sleep(Duration::from_millis(1));
         plinth.write_block(SIZE as u64, &[2; SIZE]).err()
     };
-    let lost = (0..1000).find_map(write).expect("it is lost");
+    let lost = (0..100_000).find_map(write).expect("it is lost");
     assert_eq!(lost.errno, libc::EPIPE);
     let begin = Instant::now();
     assert!(plinth.create(SIZE).is_err(), "not yet");
-    // There is nobody when it looks for the first time: it looks again a second later.
-    while begin.elapsed() < Duration::from_millis(1200) {
+    // There is nobody when it looks for the first time, within 1.2 s or whenever this thread has
+    // its turn: it looks again a second later.
+    let mut time = Duration::ZERO;
+    while time < Duration::from_millis(1200) {
+        time = begin.elapsed();
         assert!(!plinth.wants_volume(SIZE as u64));
         thread::sleep(Duration::from_millis(10));
     }
     std::fs::remove_file(&path).unwrap();
     let listener = UnixListener::bind(&path).unwrap();
     while !plinth.wants_volume(SIZE as u64) {
-        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert!(begin.elapsed() < common::WAIT_MAX);
         assert_eq!(plinth.write_block(0, &[9; SIZE]).map_err(|it| it.errno), Err(REFUSED));
         thread::sleep(Duration::from_millis(10));
     }
@@ -280,14 +295,12 @@ fn a_program_whose_receiver_comes_back_goes_on_in_another_volume() {
         record(3000);
         telemetry::flush();
         // The receiver goes, and comes back under the same name.
-        let begin = Instant::now();
-        while !path.with_extension("back").exists() {
-            thread::sleep(Duration::from_millis(10));
-        }
-        while begin.elapsed() < Duration::from_secs(4) {
+        wait_until("the receiver", || path.with_extension("back").exists());
+        wait_until("that it has something", || {
             record(3000);
             thread::sleep(Duration::from_millis(20));
-        }
+            path.with_extension("enough").exists()
+        });
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -302,7 +315,12 @@ fn a_program_whose_receiver_comes_back_goes_on_in_another_volume() {
             std::fs::remove_file(&path).unwrap();
             let second = UnixListener::bind(&path).unwrap();
             std::fs::write(path.with_extension("back"), "").unwrap();
-            (begun, read_all(second.accept().unwrap().0))
+            let (mut stream, _) = second.accept().unwrap();
+            let mut volume = vec![0; 3 * 65536];
+            stream.read_exact(&mut volume).unwrap();
+            std::fs::write(path.with_extension("enough"), "").unwrap();
+            volume.append(&mut read_all(stream));
+            (begun, volume)
         }
     });
     let ran = ran(test, &[OBJECT, (FILENAME, &format!("unix:{}", path.display()))], || ()).unwrap();
@@ -334,7 +352,7 @@ fn a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone() {
         while !received.is_finished() {
             record(500);
             thread::sleep(Duration::from_millis(5));
-            assert!(begin.elapsed() < Duration::from_secs(10), "it is not found");
+            assert!(begin.elapsed() < common::WAIT_MAX, "it is not found");
         }
         let (begun, stream) = received.join().unwrap();
         let begun = common::read(&begun);

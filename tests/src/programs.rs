@@ -11,6 +11,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// The dumper, built if it was not: `cargo test -p tests` alone does not build it.
 pub fn eventcnv() -> Command {
@@ -64,4 +65,16 @@ pub fn run(command: &mut Command) -> Output {
 pub fn lines(command: &mut Command) -> Vec<String> {
     let output = run(command);
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// How long what must come may take: far longer than on any machine.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+
+/// Waits until it is so.
+pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < WAIT_MAX, "{what}: {WAIT_MAX:?} are over");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -309,7 +309,7 @@ fn a_block_made_of_magics_is_given_up_soon() {
     let start = std::time::Instant::now();
     let (found, faults) = read(writer.bytes()).unwrap();
     assert!(found.is_empty() && !faults.is_empty());
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
 }
 
 /// `.event.identity`, `.read.sealed`: what was flushed before stands in for a block that is

@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tests::programs::{eventcnv, lines};
+use tests::programs::{eventcnv, lines, wait_for};
 
 /// A program that records with four threads until it is dropped.
 struct Busy {
@@ -37,10 +37,7 @@ impl Busy {
         BufReader::new(output).read_line(&mut line).expect("it says that it is busy");
         assert_eq!(line, "busy\n");
         let busy = Busy { child, directory };
-        let start = Instant::now();
-        while !busy.socket().exists() {
-            assert!(start.elapsed() < Duration::from_secs(10), "there is no socket");
-        }
+        wait_for("a socket", || busy.socket().exists());
         busy
     }
 
@@ -50,6 +47,35 @@ impl Busy {
 
     fn log(&self) -> PathBuf {
         self.directory.path().join("mpsio.log")
+    }
+
+    /// What the system says of each of its threads, the first one first.
+    fn all_threads(&self) -> Vec<String> {
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let tasks = std::fs::read_dir(tasks).expect("it runs").map(|task| task.expect("a thread"));
+        let mut tasks: Vec<PathBuf> = tasks.map(|task| task.path()).collect();
+        tasks.sort();
+        let status = |task: PathBuf| std::fs::read_to_string(task.join("status")).expect("text");
+        tasks.into_iter().map(status).collect()
+    }
+
+    /// Waits until each thread that records has slept a few times: none is still at an event that
+    /// it began before.
+    fn let_threads_pass(&self) {
+        let slept = || -> Vec<u64> {
+            let mut threads = self.all_threads().split_off(1);
+            threads.retain(|status| status.starts_with("Name:\trecorder\n"));
+            let count = |status: &String| {
+                let mut lines = status.lines();
+                let count = lines.find_map(|it| it.strip_prefix("voluntary_ctxt_switches:"));
+                count.expect("a count").trim().parse().expect("a number")
+            };
+            threads.iter().map(count).collect()
+        };
+        let before = slept();
+        assert_eq!(before.len(), 4);
+        let has_passed = |(now, before): (&u64, &u64)| *now >= before + 3;
+        wait_for("the threads", || slept().iter().zip(&before).all(has_passed));
     }
 
     /// The tool's answer as keys and values; or what it says is wrong.
@@ -125,7 +151,7 @@ fn a_busy_program_is_switched_flushed_and_asked_from_outside() {
         let set = busy.control(&["set", "Begin", "end"]).expect("it is done");
         assert_eq!(set["registry.1.output"], "Begin End");
         assert_eq!(set["standing"], "open");
-        std::thread::sleep(Duration::from_millis(100));
+        (0..10).for_each(|_| busy.let_threads_pass());
         let flushed = busy.control(&["flush"]).expect("it is done");
         let size: u64 = flushed["bytes"].parse().expect("a number");
         assert!(size >= 4096, "{flushed:?}");
@@ -140,19 +166,20 @@ fn a_busy_program_is_switched_flushed_and_asked_from_outside() {
         assert_eq!((number("threads"), number("rings")), (4, 12));
         assert_eq!((&*status["writer"], &*status["last-error"]), (writer, "-"));
         assert!(status["stream"].len() == 36 && status["program"] == "recorder", "{status:?}");
+        busy.let_threads_pass();
         // Off again: what was recorded until then is there, and no more comes.
         let reset = busy.control(&["reset", "Begin End"]).expect("it is done");
         assert_eq!(reset["registry.1.output"], "-");
-        std::thread::sleep(Duration::from_millis(50));
+        busy.let_threads_pass();
         busy.control(&["flush"]).expect("it is done");
         let second = busy.counts();
         assert!(second["Begun"] > first["Begun"], "{first:?} {second:?}");
-        std::thread::sleep(Duration::from_millis(50));
+        busy.let_threads_pass();
         busy.control(&["flush"]).expect("it is done");
         assert_eq!(busy.counts(), second);
         // What is not recorded is not requested either.
         busy.control(&["reset", "all", "--recorded"]).expect("it is done");
-        std::thread::sleep(Duration::from_millis(50));
+        busy.let_threads_pass();
         let events = || busy.control(&[]).expect("the status")["requested"].clone();
         assert_eq!(events(), events());
         let (socket, directory) = busy.end();
@@ -204,11 +231,14 @@ fn a_stopped_program_does_not_hang_the_list() {
         assert!(status.expect("kill can be run").success());
     };
     signal("-STOP");
+    // Each of its threads stops when it comes to it.
+    let is_stopped = |status: &String| status.contains("State:\tT (stopped)");
+    wait_for("that it stops", || busy.all_threads().iter().all(is_stopped));
     let start = Instant::now();
     let mut command = eventcnv();
     let list = lines(command.args(["control", "--socket"]).arg(busy.directory.path()));
     signal("-CONT");
-    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(start.elapsed() < Duration::from_secs(60));
     assert!(list[1].contains("no answer in 2 s: it is stopped, or its host is"), "{list:?}");
     busy.control(&["flush"]).expect("it goes on");
 }

@@ -18,7 +18,7 @@ pub fn socket_of(process: u32) -> String {
 
 pub fn connect() -> UnixStream {
     let stream = UnixStream::connect(socket_of(std::process::id())).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     stream
 }
 

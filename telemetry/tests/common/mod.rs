@@ -9,6 +9,7 @@
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "each test uses some of it")]
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 telemetry::events! {
     /// The events of the tests.
@@ -393,4 +394,16 @@ pub fn command(test: &str, environment: &[(&str, &str)]) -> std::process::Comman
     }
     command.envs(environment.iter().copied());
     command
+}
+
+/// How long what must come may take: far longer than on any machine.
+pub const WAIT_MAX: Duration = Duration::from_secs(120);
+
+/// Waits until it is so.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < WAIT_MAX, "{what}: {WAIT_MAX:?} are over");
+        std::thread::sleep(Duration::from_micros(200));
+    }
 }

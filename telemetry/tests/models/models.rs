@@ -19,6 +19,7 @@ use core::sync::atomic::Ordering;
 use eventdef::{Control, ParamSink, store};
 use eventlog::format::BLOCK_MAGIC;
 use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicUsize;
 use loom::thread;
 
 /// A model, by the sentence that it proves.
@@ -61,6 +62,7 @@ models! {
     what_a_link_leads_to_is_whole, 3;
     who_shuts_a_gate_is_alone, 3;
     a_ring_that_overwrites_although_it_is_output_meets_a_flusher, 1;
+    a_ring_that_is_switched_off_meets_a_flusher, 2;
     a_ring_that_overwrites_enters_a_file_while_it_is_flushed, 1;
     two_rings_share_the_blocks_of_a_file, 2;
     counts_are_asked_for_while_the_only_block_begins_anew, 1;
@@ -336,6 +338,29 @@ fn a_ring_that_overwrites_although_it_is_output_meets_a_flusher() {
     flusher.join().unwrap();
     assert_eq!(recorded + ring.losses().full, 3, "requested = recorded + full");
     recording.judge();
+}
+
+/// `.control.output`: what is recorded from then on stays in memory, be somebody just about to
+/// flush.
+fn a_ring_that_is_switched_off_meets_a_flusher() {
+    let mut recording = Recording::new(true, 3);
+    let (ring, control) = (recording.ring, recording.control);
+    // Loom does not watch masks: what it does watch is next to where each looks, and changes it.
+    let mask: &'static AtomicUsize = keep(AtomicUsize::new(0));
+    let flusher = thread::spawn(move || {
+        let entry = Entry::new();
+        mask.fetch_add(1, Ordering::Relaxed);
+        ring.flush(&entry);
+    });
+    ring.flush(&Entry::new());
+    mask.fetch_add(1, Ordering::Relaxed);
+    control.output().store(0, Ordering::Relaxed);
+    ring.wait(&Entry::new());
+    let before = recording.count;
+    assert_eq!(recording.record(4), 4);
+    flusher.join().unwrap();
+    let log = take_log();
+    assert!(log.numbers.iter().map(|(_, number)| *number).eq(0..before), "{log:?}");
 }
 
 /// A file of so many blocks, two of them not for events.

@@ -3,6 +3,7 @@
 //! ```text
 //!  recorder kinds              one event of each standard kind, two registries, strings, labels
 //!  recorder threads N M        N threads record M events each, of three kinds
+//!  recorder held N M           the same; then it flushes until standard input ends
 //!  recorder forever N FILE     N threads record until killed; FILE says how far each has come
 //!  recorder one-by-one N M     N threads record M events each, one thread after the other
 //!  recorder quiet N            ten events of one kind, then N of another
@@ -12,7 +13,8 @@
 //!  recorder sorts              every sort at its extremes, and a pause too long for 32 bits
 //! ```
 //!
-//! Prints what was requested, recorded, overwritten and not written. What is output, and where, is
+//! Prints what was requested, recorded, overwritten and not written; when held, also how many bytes
+//! its host has taken. What is output, and where, is
 //! up to the environment: `.control.env` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
@@ -158,7 +160,7 @@ fn main() -> ExitCode {
             Ok(events) => record_late(events),
             _ => return ExitCode::FAILURE,
         },
-        ["threads", threads, events] => match (threads.parse(), events.parse()) {
+        ["threads" | "held", threads, events] => match (threads.parse(), events.parse()) {
             (Ok(threads), Ok(events)) => record_threads(threads, events),
             _ => return ExitCode::FAILURE,
         },
@@ -166,6 +168,9 @@ fn main() -> ExitCode {
     }
     let losses = telemetry::losses();
     println!("{} {} {} {}", losses.requested, losses.recorded, losses.overwritten, losses.io);
+    if words.first() == Some(&"held") {
+        flush_until_input_ends();
+    }
     ExitCode::SUCCESS
 }
 
@@ -210,6 +215,23 @@ fn record_threads(thread_count: usize, event_count: usize) {
                 }
             });
         }
+    });
+}
+
+/// Hands on what the host holds back.
+fn flush_until_input_ends() {
+    telemetry::flush();
+    println!("{}", telemetry::status().size);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                telemetry::flush();
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        done.store(true, Ordering::Relaxed);
     });
 }
 

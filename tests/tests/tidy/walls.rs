@@ -39,6 +39,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/src/sys/threads.rs",
     "telemetry/benches/recording/floor.rs",
     "telemetry/tests/alloc.rs",
+    "telemetry/tests/common/counting.rs",
     "telemetry/tests/crash.rs",
     "telemetry/tests/disk.rs",
     "telemetry/tests/ends.rs",

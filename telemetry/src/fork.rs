@@ -15,8 +15,8 @@ use crate::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::link::Link;
 use crate::sync::{self, Entry};
 use crate::{
-    crash, flush, identity, intern, losses, process, registration, service, stream, sys, thread,
-    writer,
+    crash, flush, identity, intern, losses, process, registration, root, service, stream, sys,
+    thread, writer,
 };
 
 /// Whether the system calls `in_child`.
@@ -84,6 +84,7 @@ extern "C" fn in_child() {
     thread::leave_file();
     intern::leave_file_at_fork();
     stream::leave();
+    root::leave();
     identity::fork();
     losses::reset();
     intern::leave_parent();
@@ -109,6 +110,7 @@ fn restart() {
     registration::restart();
     thread::restart();
     intern::restart(thread::index());
+    root::restart();
     // Last: from here on there may be a stream again.
     stream::restart();
 }

@@ -81,6 +81,15 @@ pub(crate) fn header() -> StreamHeader {
     header
 }
 
+/// The header of the stream as memory has it: a bounded ring, whatever the plinth is
+/// (`.root.preamble`).
+pub(crate) fn header_in_memory() -> StreamHeader {
+    let mut header = header();
+    header.flags = STREAM_RING.into();
+    header.seal();
+    header
+}
+
 /// Hexadecimal digits of the kernel's text, in pairs; zero where it has none.
 pub(crate) fn boot_id() -> [u8; 16] {
     let mut text = [0u8; 64];

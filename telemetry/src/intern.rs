@@ -17,7 +17,7 @@ use crate::outlet::{Outlet, Progress};
 use crate::registration::{self, Registered};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Guard, Locked};
-use crate::{clock, identity, memory, region, report, volume};
+use crate::{clock, identity, memory, region, report, root, volume};
 use eventdef::{Event, store};
 use eventlog::format::{
     BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, BlockHeader, BlockType, EVENT_SIZE_MAX,
@@ -257,9 +257,9 @@ impl Store {
         // The blocks in the file are the first ones.
         let mapped = Some(entry).filter(|_| self.mapped_count == self.block_count);
         let mapped = mapped.and_then(region::take_store_block);
-        let block = mapped.or_else(|| self.inherited.take_spare());
-        let block = block.or_else(|| Some(Blocks::map(1)?.get(0)));
-        let Some(block) = block else { return false };
+        let known = mapped.or_else(|| self.inherited.take_spare());
+        let new = known.map_or_else(|| Blocks::map(1), |_| None);
+        let Some(block) = known.or_else(|| Some(new?.get(0))) else { return false };
         let before = self.newest();
         let first =
             before.map_or(0, |newest| newest.header().first.get() + u64::from(newest.state().1));
@@ -273,6 +273,9 @@ impl Store {
         header.base_last = ticks.into();
         COUNTS.put(&mut header);
         block.begin(&header);
+        if let Some(new) = new {
+            root::add_store(&new, &COUNTS);
+        }
         // Now: in a mapped file there must be a block with the counts at every instant.
         if let Some(before) = before {
             before.put_sync(clock::sync());

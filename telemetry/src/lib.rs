@@ -58,6 +58,7 @@ mod registration;
 mod report;
 mod request;
 mod ring;
+mod root;
 mod service;
 mod signal;
 mod sockets;

@@ -9,11 +9,11 @@
 //! could count go to the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`,
 //! `.store.discarded` in `design/format.md`.
 
-use crate::registration;
 use crate::thread::SLOT_COUNT;
+use crate::{registration, root};
 use core::ops::AddAssign;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use eventlog::format::BlockHeader;
+use eventlog::format::{BlockHeader, EXTENT_COUNTS};
 
 /// Why an event was discarded. The numbers are those of `.store.discarded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +26,16 @@ pub(crate) enum Cause {
 
 pub(crate) const CAUSES: [Cause; 4] = [Cause::Full, Cause::Nested, Cause::Large, Cause::Io];
 
-/// The counts of a buffer.
+/// The counts of a buffer, in the order that whoever looks into the memory knows (`.root.counts`).
 #[derive(Debug, bytemuck::Zeroable)]
+#[repr(C)]
 pub(crate) struct Counts {
     discarded: [AtomicU64; CAUSES.len()],
     overwritten: AtomicU64,
 }
+
+const _: () = assert!(size_of::<Counts>() == EXTENT_COUNTS * 8);
+const _: () = assert!(core::mem::offset_of!(Counts, overwritten) == (EXTENT_COUNTS - 1) * 8);
 
 impl Counts {
     pub(crate) const fn new() -> Counts {
@@ -135,6 +139,7 @@ static UNTOLD: AtomicBool = AtomicBool::new(false);
 /// Counts an event that has no buffer.
 pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
     unhoused(slot).discard(cause, count);
+    root::discard_unhoused(cause, count);
     UNTOLD.store(true, Ordering::Release);
 }
 
@@ -146,6 +151,7 @@ pub(crate) fn unhoused(slot: usize) -> &'static Counts {
 /// Nothing was lost so far. For a forked child.
 pub(crate) fn reset() {
     registration::slots().for_each(|slot| unhoused(slot).reset());
+    root::reset_unhoused();
     UNTOLD.store(false, Ordering::Release);
 }
 

@@ -15,6 +15,7 @@
 
 mod claim;
 mod mapped;
+mod parts;
 
 pub(crate) use claim::Claim;
 

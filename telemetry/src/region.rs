@@ -17,7 +17,7 @@ use crate::plinth::{Operation, PlinthError};
 use crate::pools::{POOL_COUNT_MAX, Pools};
 use crate::ring::Ring;
 use crate::sync::{Entry, Guard, Locked};
-use crate::{registration, report};
+use crate::{registration, report, root};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 use eventlog::format::{BLOCK_HEADER_SIZE, STREAM_HEADER_SIZE, encoded_registry_size};
@@ -114,6 +114,7 @@ pub(crate) fn map(file: c_int, block_count: usize, parts_count: usize) -> Option
 /// From now on rings take its blocks.
 pub(crate) fn open() {
     if let Some(region) = REGION.get() {
+        root::add_mapped(&region.blocks);
         region.is_open.store(true, Ordering::Release);
     }
 }

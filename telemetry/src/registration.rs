@@ -16,7 +16,7 @@ use crate::stream;
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
 use crate::{clock, config, control, crash, flush, fork, identity, memory, policy, report};
-use crate::{service, thread, traceback};
+use crate::{root, service, thread, traceback};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 
 /// Registries in a process, registry 0 included, at most.
@@ -133,6 +133,7 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     let slot = find_place(&mut state, control);
     control::apply_environment(control);
     policy::apply_environment(control, slot);
+    root::bring_registries();
     bring_out(entry);
     control.slot().store(slot as u32, Ordering::Release);
     drop(state);
@@ -186,6 +187,7 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
     if get(0).is_none() {
         add(&eventdef::store::CONTROL, 0, 0);
     }
+    root::bring_registries();
     // Last: where a fork comes before, by another thread, the child does it all again.
     state.prepared = true;
 }

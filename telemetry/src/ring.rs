@@ -20,7 +20,7 @@ use crate::outlet::{Outlet, Progress};
 use crate::policy::{self, Policy};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
-use crate::{clock, identity, intern, memory, region, sys, writer};
+use crate::{clock, identity, intern, memory, region, root, sys, writer};
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
 
@@ -80,6 +80,8 @@ pub(crate) struct Ring {
     hand_over: Locked<HandOver>,
     /// Events, by number, that a signal handler has brought out of it.
     pub(crate) saved: AtomicU64,
+    /// What is known of its blocks to those who look into the memory.
+    extent: Link<root::Extent>,
 }
 
 impl Ring {
@@ -108,8 +110,11 @@ impl Ring {
             next: Link::none(),
             hand_over: Locked::new(HandOver { custody: Custody::new(), progress, told: 0 }),
             saved: AtomicU64::new(0),
+            extent: Link::none(),
         })?;
         ring.begin(0, 0, ticks, thread);
+        let extent = root::add_ring(&blocks, ring.pool_owner(), identity.buffer, &ring.counts);
+        ring.extent.set(extent);
         Some(ring)
     }
 

@@ -5,7 +5,8 @@
 //!  header.rs           schema.rs    block.rs                   event.rs
 //! ```
 //!
-//! And the lines by which a running program is controlled: `control.rs`.
+//! And the root by which a stream is found in memory: `root.rs`; the lines by which a running
+//! program is controlled: `control.rs`.
 
 mod block;
 mod checksum;
@@ -13,6 +14,7 @@ pub mod control;
 mod event;
 mod header;
 mod le;
+mod root;
 mod schema;
 
 pub use block::*;
@@ -20,4 +22,5 @@ pub use checksum::checksum;
 pub use event::*;
 pub use header::*;
 pub use le::{U16le, U32le, U64le};
+pub use root::*;
 pub use schema::*;

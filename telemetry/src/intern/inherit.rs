@@ -13,7 +13,7 @@ use crate::losses::Cause;
 use crate::memory::{self, Blocks, Claim, Custody};
 use crate::outlet::Progress;
 use crate::sync::Entry;
-use crate::{chain, region, sys};
+use crate::{chain, region, root, sys};
 use eventdef::{Event, ParamSink, store};
 use eventlog::format::EVENT_HEADER_SIZE;
 
@@ -39,7 +39,10 @@ pub(crate) fn leave_file_at_fork() {
     // nobody adds to it.
     let custody = Custody::new();
     for (sequence, block) in kept().filter(|(_, block)| region::has(*block)) {
-        if let Some(copy) = Blocks::map(1).map(|blocks| blocks.get(0)) {
+        if let Some(blocks) = Blocks::map(1) {
+            // It will be room for more.
+            root::add_store(&blocks, &COUNTS);
+            let copy = blocks.get(0);
             let size = memory::block_size() as u32;
             copy.take_over(&custody, block, block.state().0, size);
             copy.put_header(&block.header());

@@ -11,6 +11,7 @@ use crate::atomic::Ordering;
 use crate::losses::Cause;
 use crate::memory::Blocks;
 use crate::outlet::Progress;
+use crate::root;
 
 impl Ring {
     /// In a forked child: what was counted and recorded so far is the parent's.
@@ -33,6 +34,9 @@ impl Ring {
         drop(hand_over);
         if is_taken && let Some(blocks) = Blocks::map(self.blocks.count()) {
             self.blocks.set(blocks);
+            if let Some(extent) = self.extent.get() {
+                root::move_extent(extent, &blocks);
+            }
         }
         self.done.store(0, Ordering::Relaxed);
         self.saved.store(0, Ordering::Relaxed);

@@ -156,6 +156,10 @@ pub struct Stream {
     pub volume: u64,
     /// What the last end part says of the volume that follows; 0: none (`.volume.end`).
     pub next_volume: u64,
+    /// Blocks that are not sealed.
+    pub open_blocks: usize,
+    /// A bounded ring (`.header.ring`), where blocks may be open, and beginnings missing.
+    pub is_ring: bool,
 }
 
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -185,7 +189,8 @@ pub fn read(bytes: &[u8]) -> Stream {
     let block_size = u32_at(bytes, 24) as usize;
     assert!(block_size.is_power_of_two() && (4096..=1 << 20).contains(&block_size));
     let volume = u64_at(bytes, 408);
-    let mut stream = Stream { block_size, volume, ..Stream::default() };
+    let is_ring = u32_at(bytes, 148) & 1 != 0;
+    let mut stream = Stream { block_size, volume, is_ring, ..Stream::default() };
     let id = &bytes[32..40];
     // `.stream.blocks`, `.stream.first`, `.stream.tail`, `.stream.hole`
     for (index, block) in bytes.chunks(block_size).enumerate() {
@@ -198,14 +203,16 @@ pub fn read(bytes: &[u8]) -> Stream {
             _ => read_block(&mut stream, id, &block),
         }
     }
-    if volume == 0 {
+    if volume == 0 && !is_ring {
         check_numbers(&stream);
     }
     stream
 }
 
 fn read_block(stream: &mut Stream, id: &[u8], block: &[u8]) {
-    check_header(id, block, stream.block_size);
+    let is_open = stream.is_ring && block[4] == 1 && block[5] & 1 == 0;
+    stream.open_blocks += usize::from(is_open);
+    check_header(id, block, stream.block_size, is_open);
     assert_eq!(u32_at(block, 32) as usize, stream.block_size, "top of a block");
     // `.block.type`
     match block[4] {
@@ -213,6 +220,9 @@ fn read_block(stream: &mut Stream, id: &[u8], block: &[u8]) {
             stream.whole_blocks += 1;
             let last = u32_at(block, 24) as usize;
             assert!(last >= 128);
+            if !is_open {
+                check_crc(&block[..128], &block[last..]);
+            }
             read_events(stream, &block[..128], &block[last..]);
         }
         2 => {
@@ -224,14 +234,16 @@ fn read_block(stream: &mut Stream, id: &[u8], block: &[u8]) {
     }
 }
 
-fn check_header(id: &[u8], header: &[u8], block_size: usize) {
+fn check_header(id: &[u8], header: &[u8], block_size: usize, is_open: bool) {
     assert_eq!(header[..4], [0xF7, 0x45, 0x4C, 0x8A], ".block.magic");
     assert_eq!(header[15], 0, ".reserved");
-    assert_eq!(header[5], 1 | 4, ".block.flags: sealed, little-endian, words of 8 bytes");
+    let sealed = u8::from(!is_open);
+    assert_eq!(header[5], sealed | 4, ".block.flags: sealed, little-endian, words of 8 bytes");
     assert_eq!(1 << header[6], block_size, ".block.size");
     assert_eq!(header[7], 16);
     assert_eq!(&header[16..24], id, ".block.stream");
-    assert!(header[4] == 2 || u64_at(header, 80) != 0, ".block.sync of type {}", header[4]);
+    let has_sync = u64_at(header, 80) != 0;
+    assert!(header[4] == 2 || is_open || has_sync, ".block.sync of type {}", header[4]);
 }
 
 /// `.write.seal`: what leaves has a checksum.
@@ -245,7 +257,7 @@ fn check_crc(header: &[u8], payload: &[u8]) {
 fn read_parts(stream: &mut Stream, id: &[u8], parts: &[u8]) {
     let mut rest = parts;
     while rest.len() >= 128 && rest[..4] != [0; 4] {
-        check_header(id, rest, stream.block_size);
+        check_header(id, rest, stream.block_size, false);
         let (header, after) = rest.split_at(128);
         let size = (u32_at(header, 32) - u32_at(header, 24)) as usize;
         let payload = &after[..size];
@@ -274,7 +286,6 @@ fn read_parts(stream: &mut Stream, id: &[u8], parts: &[u8]) {
 }
 
 fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
-    check_crc(header, payload);
     let (registry, kind) = (u16_at(header, 12), header[14]);
     assert!(stream.registries.contains_key(&registry), ".part.registry-before: {registry}");
     let mut chain = Vec::new();
@@ -297,7 +308,8 @@ fn read_events(stream: &mut Stream, header: &[u8], payload: &[u8]) {
             continue;
         }
         let ticks = base + u64::from(u32_at(event, 4));
-        assert!(ticks <= u64_at(header, 80), "no event is later than the sync of its block");
+        let sync = u64_at(header, 80);
+        assert!(ticks <= sync || sync == 0, "no event is later than the sync of its block");
         let code = u16_at(event, 0);
         let thread = u32_at(header, 72);
         let read = Read { registry, kind, thread, code, ticks, bytes: event.to_vec() };

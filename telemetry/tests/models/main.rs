@@ -36,6 +36,6 @@ mod source {
 use source::{chain, gate, link, losses, outlet, pools, region, ring, sync, words};
 #[allow(unused_imports, reason = "each is used by one of the files above")]
 use surroundings::{
-    clock, crash, fork, identity, intern, parts, plinth, policy, registration, report, stream, sys,
-    thread, volume, writer,
+    clock, crash, fork, identity, intern, parts, plinth, policy, registration, report, root,
+    stream, sys, thread, volume, writer,
 };

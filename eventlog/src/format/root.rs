@@ -1,0 +1,324 @@
+//! The root, by which a stream is found in the memory of the process that records it.
+//!
+//! ```text
+//!  0       16          32     40     56    64        80     112        144            256
+//!  │ magic │ order     │ self │ UUID │ pid │ chains  │ sync │ unhoused │ entry points │ 0 … │
+//!  │       │ B, sizes  │      │      │     │         │      │          │              │
+//! ```
+//!
+//! Every number is in the byte order of the process (`.root.order`), unlike what the stream itself
+//! says: a reader of the other order swaps. Layout: section 9 of `design/format.md`.
+
+use super::header::{BYTE_ORDER_MARK, ClockSync};
+use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
+
+/// The first bytes of a root (`.root.magic`). Not for the runtime, but in the root itself: it is
+/// nowhere else in memory.
+pub const ROOT_MAGIC: [u8; 16] = [
+    0xA7, 0xDD, 0x8A, 0xE1, 0x7E, 0x26, 0x67, 0x4C, 0xD7, 0x51, 0x5D, 0xEF, 0x03, 0xFA, 0xB3, 0x42,
+];
+/// The version of the root that this library writes and reads (`.root.version`).
+pub const ROOT_VERSION: u16 = 1;
+/// Size of the root.
+pub const ROOT_SIZE: usize = size_of::<Root>();
+/// What the address of a root is a multiple of.
+pub const ROOT_ALIGNMENT: usize = 64;
+/// Entries of a chain that a reader takes, at most (`.root.node`).
+pub const ROOT_ENTRY_COUNT_MAX: usize = 1 << 20;
+/// Totals of a buffer that an extent leads to, 8 bytes each: full, nested, large, io, overwritten
+/// (`.root.counts`).
+pub const EXTENT_COUNTS: usize = 5;
+
+/// What the blocks of an extent are (`.root.extent`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ExtentType {
+    /// Block 0, or a parts block with registries.
+    Preamble = 1,
+    /// Blocks of the store, buffer 0.
+    Store = 2,
+    /// The blocks of a ring.
+    Ring = 3,
+    /// The blocks of a mapped file.
+    Mapped = 4,
+}
+
+impl ExtentType {
+    /// The type with this number, if this version knows it.
+    pub const fn from_byte(byte: u8) -> Option<ExtentType> {
+        Some(match byte {
+            1 => ExtentType::Preamble,
+            2 => ExtentType::Store,
+            3 => ExtentType::Ring,
+            4 => ExtentType::Mapped,
+            _ => return None,
+        })
+    }
+}
+
+/// The root. Fields as in section 9 of `design/format.md`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+#[expect(missing_docs, reason = "section 9 of design/format.md is the description")]
+pub struct Root {
+    pub magic: [u8; 16],
+    pub byte_order_mark: u32,
+    pub version: u16,
+    pub size: u16,
+    pub word_size: u8,
+    pub address_size: u8,
+    pub block_size_log2: u8,
+    pub reserved_27: [u8; 5],
+    pub own_address: u64,
+    pub uuid: [u8; 16],
+    pub pid: u64,
+    pub extents: u64,
+    pub registries: u64,
+    pub sync_turn: u32,
+    pub sync_uncertainty: u32,
+    pub sync_ticks: u64,
+    pub sync_monotonic: u64,
+    pub sync_realtime: u64,
+    pub unhoused: [u64; 4],
+    pub dump: u64,
+    pub describe: u64,
+    pub flush: u64,
+    pub last: u64,
+    pub control: u64,
+    pub reserved_184: [u64; 9],
+}
+
+const _: () = {
+    assert!(size_of::<Root>() == 256);
+    assert!(offset_of!(Root, magic) == 0);
+    assert!(offset_of!(Root, byte_order_mark) == 16);
+    assert!(offset_of!(Root, version) == 20);
+    assert!(offset_of!(Root, size) == 22);
+    assert!(offset_of!(Root, word_size) == 24);
+    assert!(offset_of!(Root, address_size) == 25);
+    assert!(offset_of!(Root, block_size_log2) == 26);
+    assert!(offset_of!(Root, own_address) == 32);
+    assert!(offset_of!(Root, uuid) == 40);
+    assert!(offset_of!(Root, pid) == 56);
+    assert!(offset_of!(Root, extents) == 64);
+    assert!(offset_of!(Root, registries) == 72);
+    assert!(offset_of!(Root, sync_turn) == 80);
+    assert!(offset_of!(Root, sync_uncertainty) == 84);
+    assert!(offset_of!(Root, sync_ticks) == 88);
+    assert!(offset_of!(Root, sync_monotonic) == 96);
+    assert!(offset_of!(Root, sync_realtime) == 104);
+    assert!(offset_of!(Root, unhoused) == 112);
+    assert!(offset_of!(Root, dump) == 144);
+    assert!(offset_of!(Root, describe) == 152);
+    assert!(offset_of!(Root, flush) == 160);
+    assert!(offset_of!(Root, last) == 168);
+    assert!(offset_of!(Root, control) == 176);
+    assert!(offset_of!(Root, reserved_184) == 184);
+};
+
+impl Root {
+    /// A root of this platform and version, with every other field zero: the magic too.
+    pub fn native() -> Root {
+        let mut root = Root::zeroed();
+        root.byte_order_mark = BYTE_ORDER_MARK;
+        root.version = ROOT_VERSION;
+        root.size = ROOT_SIZE as u16;
+        root.word_size = size_of::<usize>() as u8;
+        root.address_size = size_of::<*const ()>() as u8;
+        root
+    }
+
+    /// The same with every number in the other byte order (`.root.order`).
+    pub fn swapped(&self) -> Root {
+        Root {
+            byte_order_mark: self.byte_order_mark.swap_bytes(),
+            version: self.version.swap_bytes(),
+            size: self.size.swap_bytes(),
+            own_address: self.own_address.swap_bytes(),
+            pid: self.pid.swap_bytes(),
+            extents: self.extents.swap_bytes(),
+            registries: self.registries.swap_bytes(),
+            sync_turn: self.sync_turn.swap_bytes(),
+            sync_uncertainty: self.sync_uncertainty.swap_bytes(),
+            sync_ticks: self.sync_ticks.swap_bytes(),
+            sync_monotonic: self.sync_monotonic.swap_bytes(),
+            sync_realtime: self.sync_realtime.swap_bytes(),
+            unhoused: self.unhoused.map(u64::swap_bytes),
+            dump: self.dump.swap_bytes(),
+            describe: self.describe.swap_bytes(),
+            flush: self.flush.swap_bytes(),
+            last: self.last.swap_bytes(),
+            control: self.control.swap_bytes(),
+            ..*self
+        }
+    }
+
+    /// The last clock sync; of use where the turn is even (`.root.sync`).
+    pub fn sync(&self) -> ClockSync {
+        ClockSync {
+            ticks: self.sync_ticks,
+            monotonic: self.sync_monotonic,
+            realtime: self.sync_realtime,
+            uncertainty: self.sync_uncertainty,
+        }
+    }
+
+    /// Sets the clock sync.
+    pub fn set_sync(&mut self, sync: ClockSync) {
+        self.sync_ticks = sync.ticks;
+        self.sync_monotonic = sync.monotonic;
+        self.sync_realtime = sync.realtime;
+        self.sync_uncertainty = sync.uncertainty;
+    }
+}
+
+/// The head of a node of a chain (`.root.node`).
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+#[expect(missing_docs, reason = "section 9 of design/format.md is the description")]
+pub struct NodeHead {
+    pub next: u64,
+    pub count: u32,
+    pub stride: u32,
+}
+
+const _: () = {
+    assert!(size_of::<NodeHead>() == 16);
+    assert!(offset_of!(NodeHead, next) == 0);
+    assert!(offset_of!(NodeHead, count) == 8);
+    assert!(offset_of!(NodeHead, stride) == 12);
+};
+
+impl NodeHead {
+    /// The same in the other byte order.
+    pub fn swapped(&self) -> NodeHead {
+        NodeHead {
+            next: self.next.swap_bytes(),
+            count: self.count.swap_bytes(),
+            stride: self.stride.swap_bytes(),
+        }
+    }
+}
+
+/// An extent: blocks that follow one another in memory (`.root.extent`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+#[expect(missing_docs, reason = "section 9 of design/format.md is the description")]
+pub struct ExtentEntry {
+    pub address: u64,
+    pub count: u32,
+    pub what: u8,
+    pub kind: u8,
+    pub registry: u16,
+    pub counts: u64,
+    pub buffer: u32,
+    pub reserved_28: u32,
+}
+
+const _: () = {
+    assert!(size_of::<ExtentEntry>() == 32);
+    assert!(offset_of!(ExtentEntry, address) == 0);
+    assert!(offset_of!(ExtentEntry, count) == 8);
+    assert!(offset_of!(ExtentEntry, what) == 12);
+    assert!(offset_of!(ExtentEntry, kind) == 13);
+    assert!(offset_of!(ExtentEntry, registry) == 14);
+    assert!(offset_of!(ExtentEntry, counts) == 16);
+    assert!(offset_of!(ExtentEntry, buffer) == 24);
+};
+
+impl ExtentEntry {
+    /// The same in the other byte order.
+    pub fn swapped(&self) -> ExtentEntry {
+        ExtentEntry {
+            address: self.address.swap_bytes(),
+            count: self.count.swap_bytes(),
+            registry: self.registry.swap_bytes(),
+            counts: self.counts.swap_bytes(),
+            buffer: self.buffer.swap_bytes(),
+            ..*self
+        }
+    }
+}
+
+/// A registry, and where its masks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+#[expect(missing_docs, reason = "section 9 of design/format.md is the description")]
+pub struct RegistryEntry {
+    pub index: u32,
+    pub reserved_4: u32,
+    pub recorded: u64,
+    pub output: u64,
+}
+
+const _: () = {
+    assert!(size_of::<RegistryEntry>() == 24);
+    assert!(offset_of!(RegistryEntry, index) == 0);
+    assert!(offset_of!(RegistryEntry, recorded) == 8);
+    assert!(offset_of!(RegistryEntry, output) == 16);
+};
+
+impl RegistryEntry {
+    /// The same in the other byte order.
+    pub fn swapped(&self) -> RegistryEntry {
+        RegistryEntry {
+            index: self.index.swap_bytes(),
+            recorded: self.recorded.swap_bytes(),
+            output: self.output.swap_bytes(),
+            ..*self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of which no two are the same, as far as there are so many.
+    fn counted<T: Pod>() -> T {
+        let bytes: Vec<u8> = (0..size_of::<T>()).map(|index| index as u8).collect();
+        bytemuck::pod_read_unaligned(&bytes)
+    }
+
+    /// The fields that are swapped: where they begin, and their sizes.
+    fn check(bytes: &[u8], swapped: &[u8], fields: &[(usize, usize)]) {
+        let mut expected = bytes.to_vec();
+        fields.iter().for_each(|(at, size)| expected[*at..at + size].reverse());
+        assert_eq!(swapped, expected);
+    }
+
+    /// `.root.order`, `.root.version`
+    #[test]
+    fn every_number_is_swapped_and_nothing_else() {
+        let root: Root = counted();
+        let mut fields = vec![(16, 4), (20, 2), (22, 2), (32, 8), (56, 8), (64, 8), (72, 8)];
+        fields.extend([(80, 4), (84, 4)]);
+        fields.extend((88..184).step_by(8).map(|at| (at, 8)));
+        let swapped = root.swapped();
+        check(bytemuck::bytes_of(&root), bytemuck::bytes_of(&swapped), &fields);
+        let again = swapped.swapped();
+        assert_eq!(bytemuck::bytes_of(&again), bytemuck::bytes_of(&root));
+    }
+
+    /// `.root.node`, `.root.extent`
+    #[test]
+    fn entries_are_swapped_number_by_number() {
+        let (head, extent): (NodeHead, ExtentEntry) = (counted(), counted());
+        let registry: RegistryEntry = counted();
+        let fields = [(0, 8), (8, 4), (12, 4)];
+        check(bytemuck::bytes_of(&head), bytemuck::bytes_of(&head.swapped()), &fields);
+        let fields = [(0, 8), (8, 4), (14, 2), (16, 8), (24, 4)];
+        check(bytemuck::bytes_of(&extent), bytemuck::bytes_of(&extent.swapped()), &fields);
+        let fields = [(0, 4), (8, 8), (16, 8)];
+        check(bytemuck::bytes_of(&registry), bytemuck::bytes_of(&registry.swapped()), &fields);
+    }
+
+    #[test]
+    fn the_type_of_an_extent_is_known_by_its_number() {
+        for byte in 0..=u8::MAX {
+            let known = ExtentType::from_byte(byte).map(|what| what as u8);
+            assert_eq!(known, Some(byte).filter(|byte| (1..=4).contains(byte)));
+        }
+    }
+}

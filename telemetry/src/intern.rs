@@ -27,7 +27,9 @@ mod inherit;
 mod look;
 mod mapped;
 
-pub(crate) use inherit::{leave_file_at_fork, leave_parent, restart, tell_inherited_in_signal};
+pub(crate) use inherit::{
+    leave_file_at_fork, leave_parent, restart, tell_inherited, tell_inherited_in_signal,
+};
 pub(crate) use look::{block_of, held, kept};
 
 /// Blocks of the store, at most: 64 MiB of the usual size.

@@ -15,7 +15,7 @@ use crate::losses::{self, Cause};
 use crate::memory::{Claim, block_size};
 use crate::ring::Ring;
 use crate::sync::Entry;
-use crate::{clock, registration, service, thread};
+use crate::{clock, intern, registration, service, thread};
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
 use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
@@ -174,6 +174,8 @@ fn record_and_put_back(
     request: &Request,
     encode: Encode<'_>,
 ) {
+    // A forked child's labels are there before its first event.
+    intern::tell_inherited(entry);
     let mut taken = Taken { slot, ring, settled: false };
     record_slowly(entry, ring, request, encode);
     taken.settled = true;

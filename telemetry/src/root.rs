@@ -59,6 +59,7 @@ pub(crate) static EventRoot: Words = {
     Words(words)
 };
 
+/// Where blocks are: in this order they are a stream (`.root.stream`).
 static EXTENTS: Chain<{ size_of::<ExtentEntry>() / 8 }> = Chain::new();
 static REGISTRIES: Chain<{ size_of::<RegistryEntry>() / 8 }> = Chain::new();
 /// Whether it was there once, in this process or in its parent.

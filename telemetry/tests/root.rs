@@ -7,10 +7,15 @@
 #![expect(unsafe_code, reason = "forks")]
 
 mod common;
+#[path = "common/registries.rs"]
+mod registries;
 
-use common::{Rare, Sorts, Stream, Three, ran, u16_at, u32_at, u64_at};
+use common::{CONTROL, Pooled, Rare, Sorts, Stream, Three, ThreeSeg};
+use common::{ran, u16_at, u32_at, u64_at};
+use registries::wide;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::{Barrier, Mutex};
 use telemetry::event;
 
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
@@ -45,19 +50,24 @@ impl Memory {
         bytes
     }
 
-    /// Where the magic is, at multiples of 64 (`.root.magic`).
+    /// Where the magic is, at multiples of 64 (`.root.magic`). What is copied to look at it is
+    /// wiped: there the magic would be found, too.
     fn magics(&self) -> Vec<u64> {
+        const PIECE_SIZE: u64 = 1 << 16;
         let mut found = Vec::new();
+        let mut piece = vec![0; PIECE_SIZE as usize];
         for &(from, to) in &self.writable {
-            let mut bytes = vec![0; (to - from) as usize];
-            // What cannot be read is none of ours.
-            if self.bytes.read_exact_at(&mut bytes, from).is_err() {
-                continue;
-            }
-            for (at, place) in bytes.chunks(64).enumerate() {
-                if place.len() >= 16 && (0..16).all(|i| place[i] == !MAGIC_TURNED[i]) {
-                    found.push(from + at as u64 * 64);
+            for at in (from..to).step_by(PIECE_SIZE as usize) {
+                let size = PIECE_SIZE.min(to - at) as usize;
+                // What cannot be read is none of ours.
+                if self.bytes.read_exact_at(&mut piece[..size], at).is_err() {
+                    break;
                 }
+                let places = piece[..size].chunks(64).enumerate();
+                let is_magic = |place: &[u8]| (0..16).all(|i| place[i] == !MAGIC_TURNED[i]);
+                let places = places.filter(|(_, place)| is_magic(place));
+                found.extend(places.map(|(index, _)| at + index as u64 * 64));
+                piece.fill(0);
             }
         }
         found
@@ -100,7 +110,8 @@ impl Root {
         let memory = Memory::new();
         let magics = memory.magics();
         assert_eq!(magics.len(), 1, ".root.magic is once in the memory: {magics:x?}");
-        let bytes = memory.read(magics[0], 256);
+        let mut bytes = memory.read(magics[0], 256);
+        bytes[..16].fill(0);
         // `.root.self`
         if u64_at(&bytes, 32) != magics[0] {
             assert!(bytes[16..].iter().all(|byte| *byte == 0), "{bytes:x?}");
@@ -170,10 +181,36 @@ impl Root {
         }
         common::read(&bytes)
     }
+
+    /// Of the rings of a registry and kind, what of each count there is in all.
+    fn counts_of(&self, registry: u16, kind: u8) -> Vec<u64> {
+        let of_kind = |e: &Extent| e.what == 3 && (e.registry, e.kind) == (registry, kind);
+        let rings = self.extents().into_iter().filter(of_kind);
+        rings.fold(vec![0; 5], |sum, e| sum.iter().zip(&e.counts).map(|(a, b)| a + b).collect())
+    }
+
+    /// Extents of a sort.
+    fn count_of(&self, what: u8) -> usize {
+        self.extents().iter().filter(|extent| extent.what == what).count()
+    }
+
+    fn uuid(&self) -> &[u8] {
+        &self.bytes[40..56]
+    }
 }
 
-fn words(stream: &Stream, code: u16) -> Vec<u64> {
-    stream.words(code, 1)
+fn three(who: usize, count: usize) {
+    (0..count).for_each(|index| event!(Three, who, index, index));
+}
+
+fn numbers(count: u64) -> Vec<u64> {
+    (0..count).collect()
+}
+
+/// The indexes that a thread recorded, as found.
+fn of_thread(stream: &Stream, code: u16, who: usize) -> Vec<u64> {
+    let of = stream.of(code).into_iter().filter(|event| event.word(0) == who as u64);
+    of.map(|event| event.word(1)).collect()
 }
 
 /// `.root.self`, `.root.magic`
@@ -182,30 +219,322 @@ fn a_program_that_recorded_nothing_has_a_root_without_its_address() {
     let test = "a_program_that_recorded_nothing_has_a_root_without_its_address";
     ran(test, &[ALL], || {
         assert!(Root::find().is_none());
-        telemetry::configure(telemetry::Config { block_size_log2: 13, ..Default::default() })
-            .unwrap();
+        let config = telemetry::Config { block_size_log2: 13, ..Default::default() };
+        telemetry::configure(config).unwrap();
+        assert!(Root::find().is_none(), "the block size may still change");
         event!(Rare, 1usize);
         assert_eq!(Root::find().unwrap().block_size(), 8192);
     });
 }
 
-/// `.root.stream`, `.root.preamble`, `.root.extent`
+/// `.root.stream`, `.root.preamble`, `.root.extent`, `.root.node`
 #[test]
 fn what_is_not_output_is_found_in_memory() {
     ran("what_is_not_output_is_found_in_memory", &[SMALL], || {
-        for index in 0..50usize {
-            event!(Three, 0usize, index, index);
-        }
+        three(0, 50);
         event!(Rare, 7usize);
         event!(Sorts, core::ptr::null::<u8>(), true, 9u32, 1.5, 10usize, 11usize, "text");
         telemetry::label_address(0x77, telemetry::intern("a label"));
         let root = Root::find().unwrap();
         let stream = root.stream();
-        assert_eq!(words(&stream, 1), (0..50).collect::<Vec<_>>());
+        assert_eq!(stream.words(1, 1), numbers(50));
         assert_eq!(stream.words(4, 0), [7]);
         assert_eq!(stream.of(3)[0].string(48), "text");
         assert_eq!(stream.store(0xFF01)[0].string(16), "a label");
         assert_eq!(stream.store(0xFF02)[0].word(0), 0x77);
         assert_eq!(root.registries(), [(0, u64::MAX, 0), (1, u64::MAX, 0)]);
+        assert!(!stream.ended && stream.is_ring);
+    });
+}
+
+/// What threads with different fates record, of three kinds, of which one is output after a while.
+/// In memory is the end of it, without a gap; with the log it is all of what was output.
+#[test]
+fn the_end_of_what_every_thread_recorded_is_found_in_memory() {
+    let test = "the_end_of_what_every_thread_recorded_is_found_in_memory";
+    ran(test, &[SMALL], || {
+        for seed in 1..=3u64 {
+            record_and_compare(seed);
+        }
+    });
+}
+
+const THREAD_COUNT: usize = 6;
+
+fn record_and_compare(seed: u64) {
+    let mut random = seed;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) % below
+    };
+    let (done, looked) = (Barrier::new(THREAD_COUNT / 2 + 1), Mutex::new(()));
+    let looking = looked.lock().unwrap();
+    // Events of each thread: half of the threads have ended when memory is looked at.
+    let counts: Vec<[usize; 2]> =
+        (0..THREAD_COUNT).map(|_| [next(1000) as usize, 1 + next(300) as usize]).collect();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREAD_COUNT)
+            .map(|index| {
+                let (done, looked, [first, second]) = (&done, &looked, counts[index]);
+                scope.spawn(move || {
+                    let who = seed as usize * 100 + index;
+                    three(who, first);
+                    (0..second).for_each(|at| event!(ThreeSeg, who, at, at));
+                    if index % 2 == 0 {
+                        done.wait();
+                        drop(looked.lock());
+                    }
+                })
+            })
+            .collect();
+        // Given up where this panics, so that they end.
+        let looking = looking;
+        done.wait();
+        let (ended, _): (Vec<_>, Vec<_>) =
+            threads.into_iter().enumerate().partition(|(index, _)| index % 2 == 1);
+        ended.into_iter().for_each(|(_, thread)| thread.join().unwrap());
+        let root = Root::find().unwrap();
+        let stream = root.stream();
+        let mut found_in_all = 0;
+        for (index, [first, second]) in counts.iter().enumerate() {
+            for (code, count) in [(1, *first as u64), (2, *second as u64)] {
+                let found = of_thread(&stream, code, seed as usize * 100 + index);
+                let from = count - found.len() as u64;
+                assert_eq!(found, (from..count).collect::<Vec<_>>(), "seed {seed}, {index}");
+                // A block of those who are still there has their last event.
+                assert!(index % 2 == 1 || !found.is_empty() || count == 0, "seed {seed}, {index}");
+            }
+        }
+        for (kind, code) in [(5, 1), (3, 2)] {
+            found_in_all += stream.of(code).len();
+            let overwritten = root.counts_of(1, kind)[4];
+            let losses = telemetry::losses_of(&CONTROL, 1u64 << kind);
+            assert_eq!(overwritten, losses.overwritten, ".root.counts: seed {seed}");
+            // What is counted as overwritten may still be there.
+            assert!(stream.of(code).len() as u64 + overwritten >= losses.recorded, "seed {seed}");
+        }
+        assert!(found_in_all > 0);
+        drop(looking);
+    });
+}
+
+/// What is output is in memory, too, as the same events (`.event.identity`): together they are all.
+#[test]
+fn memory_and_log_have_the_same_events_under_the_same_numbers() {
+    let test = "memory_and_log_have_the_same_events_under_the_same_numbers";
+    ran(test, &[ALL, SMALL], || {
+        let record = |who| three(who, 400);
+        let threads = [1, 2].map(|who| std::thread::spawn(move || record(who)));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        telemetry::label_address(0x77, telemetry::intern("a label"));
+        record(3);
+        let memory = Root::find().unwrap().stream();
+        telemetry::flush();
+        let log = common::read(&std::fs::read("mpsio.log").unwrap());
+        assert_eq!(log.of(1).len(), 1200);
+        assert!(memory.of(1).len() >= 3 * (400 % 124), "{}", memory.of(1).len());
+        assert!(memory.events.iter().all(|(identity, event)| log.events[identity] == *event));
+        assert_eq!(memory.registries.len(), log.registries.len());
+    });
+}
+
+/// `.root.preamble`: of eight large registries, in several blocks. `unhoused`: of the two for which
+/// there was no room.
+#[test]
+fn every_registry_is_in_the_preamble() {
+    ran("every_registry_is_in_the_preamble", &[SMALL], || {
+        event!(Pooled, 1usize);
+        wide::record_all();
+        wide::record_all();
+        let root = Root::find().unwrap();
+        let stream = root.stream();
+        assert!(root.count_of(1) > 1, "more than a block");
+        assert_eq!(root.registries().len(), 10);
+        for (index, (found, recorded, _)) in root.registries().into_iter().enumerate() {
+            assert_eq!((found, recorded), (index as u32, u64::MAX));
+        }
+        let registries = [&wide::a::CONTROL, &wide::d::CONTROL, &wide::h::CONTROL];
+        for (index, control) in [2, 5, 9].into_iter().zip(registries) {
+            let mut encoding = Vec::new();
+            eventlog::format::encode_registry(control.registry, u64::MAX, 0, &mut |bytes| {
+                encoding.extend_from_slice(bytes);
+            });
+            assert!(stream.registries[&index] == encoding, "{index}");
+        }
+        assert_eq!(stream.events.values().filter(|event| event.kind == 63).count(), 12);
+        let unhoused: Vec<_> = root.bytes[112..144].chunks(8).map(|c| u64_at(c, 0)).collect();
+        assert_eq!(unhoused, [4, 0, 0, 0], "full, nested, large, io");
+        assert_eq!(telemetry::losses().full, 4);
+    });
+}
+
+/// `.root.counts`, `.root.loss`: what no header says yet.
+#[test]
+fn losses_are_found_that_no_header_says_yet() {
+    ran("losses_are_found_that_no_header_says_yet", &[SMALL], || {
+        let long = "x".repeat(5000);
+        for _ in 0..3 {
+            event!(Sorts, core::ptr::null::<u8>(), true, 9u32, 1.5, 1usize, 1usize, &long);
+        }
+        three(1, 1000);
+        let root = Root::find().unwrap();
+        assert_eq!(root.counts_of(1, 6), [0, 0, 3, 0, 0]);
+        assert!(root.stream().told_of(6).large < 3, "the header is older");
+        let kept = root.stream().of(1).len() as u64;
+        let overwritten = root.counts_of(1, 5)[4];
+        assert!(kept >= 124 && kept + overwritten >= 1000, "{kept} {overwritten}");
+    });
+}
+
+/// `.root.sync`
+#[test]
+fn the_last_clock_sync_is_in_the_root() {
+    ran("the_last_clock_sync_is_in_the_root", &[SMALL], || {
+        let sync = || {
+            let bytes = Root::find().unwrap().bytes;
+            assert_eq!(u32_at(&bytes, 80) % 2, 0, "not just being stored");
+            (u32_at(&bytes, 80), [88, 96, 104].map(|at| u64_at(&bytes, at)))
+        };
+        three(0, 1);
+        let (first_turn, first) = sync();
+        assert!(first.iter().all(|clock| *clock != 0));
+        let found = Root::find().unwrap().stream().of(1)[0].ticks;
+        three(0, 1000);
+        let (turn, last) = sync();
+        assert!(turn > first_turn && first[0] < last[0] && first[1] < last[1]);
+        assert!(last[0] > found);
+    });
+}
+
+/// What is output into a mapped file is read where it lies, and what is not in private memory.
+#[test]
+fn the_blocks_of_a_mapped_file_are_an_extent() {
+    let ring = ("MPS_TELEMETRY_FILENAME", "ring:ring?size=1M");
+    let objects = ("MPS_TELEMETRY_CONTROL", "Object");
+    ran("the_blocks_of_a_mapped_file_are_an_extent", &[objects, SMALL, ring], || {
+        let label = telemetry::intern("a label");
+        telemetry::label_address(0x77, label);
+        three(0, 2000);
+        (0..10usize).for_each(|index| event!(ThreeSeg, 0usize, index, index));
+        let root = Root::find().unwrap();
+        let stream = root.stream();
+        assert_eq!((root.count_of(4), root.extents().iter().map(|e| e.what).max()), (1, Some(4)));
+        assert_eq!(stream.words(1, 1), numbers(2000));
+        assert_eq!(stream.words(2, 1), numbers(10));
+        assert_eq!(stream.store(0xFF01)[0].string(16), "a label");
+        forked(|| {
+            let root = Root::find().unwrap();
+            assert_eq!(root.stream().of(1).len(), 0, "the parent's are not the child's");
+            (0..10usize).for_each(|index| event!(ThreeSeg, 1usize, index, index));
+            three(1, 500);
+            let stream = Root::find().unwrap().stream();
+            assert_eq!(stream.words(1, 1), numbers(500));
+            assert_eq!(stream.words(2, 1), numbers(10));
+            assert_eq!(stream.store(0xFF01)[0].string(16), "a label");
+        });
+    });
+}
+
+/// Runs `child` in a forked child, and waits for it.
+fn forked(child: impl FnOnce()) {
+    // SAFETY: the child has this thread alone, which goes on in it.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok();
+        // SAFETY: ends the child, which leaves what it has to the kernel.
+        unsafe { libc::_exit(i32::from(!done)) };
+    }
+    let mut status = 1;
+    // SAFETY: waits for a child, and writes to `status`.
+    unsafe { assert_eq!(libc::waitpid(pid, &mut status, 0), pid) };
+    assert_eq!(status, 0, "the child failed");
+}
+
+/// A child has a root of its own, with what it records, and with its parent's labels before that.
+#[test]
+fn a_forked_child_has_a_stream_of_its_own_in_memory() {
+    ran("a_forked_child_has_a_stream_of_its_own_in_memory", &[SMALL], || {
+        telemetry::label_address(0x77, telemetry::intern("before"));
+        three(1, 300);
+        wide::record_all();
+        // Rings of threads that are gone, and a second node of extents.
+        (0..3).for_each(|_| drop(std::thread::spawn(|| three(9, 3)).join()));
+        let parent = Root::find().unwrap();
+        forked(|| {
+            let before = Root::find().unwrap();
+            assert_ne!(before.uuid(), parent.uuid());
+            assert_eq!(before.stream().events.len(), 0, "nothing is the child's yet");
+            three(2, 40);
+            (0..7usize).for_each(|index| event!(Pooled, index));
+            check_child(&Root::find().unwrap(), 40);
+            forked(|| {
+                three(2, 20);
+                (0..7usize).for_each(|index| event!(Pooled, index));
+                check_child(&Root::find().unwrap(), 20);
+            });
+            std::thread::spawn(|| three(2, 5)).join().unwrap();
+            let stream = Root::find().unwrap().stream();
+            assert_eq!(stream.of(1).len(), 45);
+        });
+        let again = Root::find().unwrap();
+        assert_eq!((again.uuid(), again.extents()), (parent.uuid(), parent.extents()));
+    });
+}
+
+fn check_child(root: &Root, count: u64) {
+    let stream = root.stream();
+    assert_eq!(stream.registries.len(), 10);
+    assert_eq!(root.registries().len(), 10);
+    assert_eq!(of_thread(&stream, 1, 2), numbers(count));
+    assert_eq!(stream.of(1).len() as u64, count);
+    assert_eq!(stream.words(5, 0), numbers(7));
+    let strings: Vec<_> = stream.store(0xFF01).iter().map(|event| event.string(16)).collect();
+    assert_eq!(strings, ["before"]);
+    let labels = stream.store(0xFF02);
+    assert_eq!(labels.iter().map(|label| label.word(0)).collect::<Vec<_>>(), [0x77]);
+    let first = stream.of(1)[0].ticks.min(stream.of(5)[0].ticks);
+    assert!(labels[0].ticks <= first, "what is labelled is so from the first event on");
+    assert_eq!(stream.store(0xFF03).len(), 1, "the one thread");
+}
+
+/// `.root.node`: more extents than a node has, added by threads while they are looked at.
+#[test]
+fn a_chain_is_right_while_threads_add_to_it() {
+    ran("a_chain_is_right_while_threads_add_to_it", &[SMALL], || {
+        const COUNT: usize = 100;
+        let done = Mutex::new(());
+        let adding = done.lock().unwrap();
+        three(0, 1);
+        let root = Root::find().unwrap();
+        std::thread::scope(|scope| {
+            for who in 1..=COUNT {
+                let done = &done;
+                scope.spawn(move || {
+                    three(who, 3);
+                    event!(ThreeSeg, who, 0usize, 0usize);
+                    event!(Pooled, who);
+                    drop(done.lock());
+                });
+            }
+            let adding = adding;
+            let mut before = Vec::new();
+            while before.len() < 1 + 1 + 1 + 3 * COUNT {
+                let now = root.extents();
+                assert!(now.iter().all(|extent| extent.address % 4096 == 0 && extent.count > 0));
+                let places = |all: &[Extent]| all.iter().map(|e| e.address).collect::<Vec<_>>();
+                // One that was being added may have come in between.
+                let now_places = places(&now);
+                assert!(places(&before).iter().all(|place| now_places.contains(place)));
+                before = now;
+            }
+            drop(adding);
+        });
+        let stream = root.stream();
+        let mut buffers: Vec<_> =
+            root.extents().iter().filter(|e| e.what == 3).map(|e| e.buffer).collect();
+        buffers.sort_unstable();
+        assert_eq!(buffers, (1..=3 * COUNT as u32 + 1).collect::<Vec<_>>());
+        assert!((1..=COUNT).all(|who| of_thread(&stream, 1, who) == [0, 1, 2]));
+        assert_eq!(stream.of(5).len() + stream.of(2).len(), 2 * COUNT);
     });
 }

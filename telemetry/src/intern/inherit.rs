@@ -8,7 +8,7 @@
 
 use super::look::kept;
 use super::{COUNTS, NEWS, SHARED, SHARED_COUNT, SHARED_DONE, STORE, Store, VOLUME};
-use crate::atomic::Ordering;
+use crate::atomic::{AtomicBool, Ordering};
 use crate::losses::Cause;
 use crate::memory::{self, Blocks, Claim, Custody};
 use crate::outlet::Progress;
@@ -27,6 +27,7 @@ pub(crate) fn leave_parent() {
 pub(crate) fn restart(thread: u32) {
     let (mut store, is_broken) = STORE.take_over();
     store.inherit(thread, is_broken);
+    INHERITED.store(true, Ordering::Relaxed);
     COUNTS.forgive_parent();
     VOLUME.store(0, Ordering::Release);
     NEWS.store(true, Ordering::Relaxed);
@@ -52,6 +53,20 @@ pub(crate) fn leave_file_at_fork() {
     if let Some(mut store) = STORE.try_lock() {
         store.take_shared();
         store.mapped_count = 0;
+    }
+}
+
+/// Whether there is something to be told again.
+static INHERITED: AtomicBool = AtomicBool::new(false);
+
+/// Has a forked child's store tell what it inherited, if it did not yet: so it is in memory, too,
+/// for whoever looks there.
+pub(crate) fn tell_inherited(entry: &Entry) {
+    if INHERITED.load(Ordering::Relaxed)
+        && !entry.is_nested()
+        && let Some(mut store) = STORE.lock(entry)
+    {
+        store.tell_inherited(entry);
     }
 }
 
@@ -107,6 +122,7 @@ impl Store {
             }
         }
         self.inherited.finish(copy);
+        INHERITED.store(false, Ordering::Relaxed);
     }
 
     fn tell_again(&mut self, entry: &Entry, code: u16, event: &[u8]) {

@@ -33,9 +33,9 @@ impl Block {
         self.start.addr()
     }
 
-    /// Puts a part at an offset (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its
-    /// top − last bytes, which `fill` puts. In a block that nobody else changes, and that nobody of
-    /// this process reads.
+    /// Puts a part at an offset (`.parts.chain`): its header, sealed here (`.parts.sealed`), and
+    /// its top − last bytes, which `fill` puts. In a block that nobody else changes, and that
+    /// nobody of this process reads.
     pub(crate) fn put_part(
         self,
         offset: usize,

@@ -13,6 +13,10 @@ use crate::memory::Blocks;
 use crate::outlet::Progress;
 use crate::root;
 
+/// How much older than any event to come the base of a ring is that begins anew: more than 32 bits
+/// hold.
+const BASE_AGE: u64 = 1 << 33;
+
 impl Ring {
     /// In a forked child: what was counted and recorded so far is the parent's.
     pub(crate) fn leave_parent(&self) {
@@ -20,10 +24,11 @@ impl Ring {
         self.parents.store(self.recorded(), Ordering::Relaxed);
     }
 
-    /// Begins anew in a forked child, for the thread with this index, or free for 0. What the child
-    /// recorded since [`leave_parent`](Ring::leave_parent) is counted as nested. `is_taken`: an
-    /// event is being recorded into it; then it gets other blocks, so that what is published into
-    /// the old one, when the interrupted code goes on, is nowhere.
+    /// Begins anew in a forked child, for the thread with this index, or free for 0. The first
+    /// event of that thread finds a base from which 32 bits do not reach, and so comes to the cold
+    /// path. What the child recorded since [`leave_parent`](Ring::leave_parent) is counted as
+    /// nested. `is_taken`: an event is being recorded into it; then it gets other blocks, so that
+    /// what is published into the old one, when the interrupted code goes on, is nowhere.
     pub(crate) fn restart(&self, ticks: u64, thread: u32, is_taken: bool) {
         let lost = self.recorded().saturating_sub(self.parents.load(Ordering::Relaxed));
         self.counts.forgive_parent();
@@ -41,7 +46,8 @@ impl Ring {
         self.done.store(0, Ordering::Relaxed);
         self.saved.store(0, Ordering::Relaxed);
         self.place.restart();
-        self.begin(0, 0, ticks, thread);
+        let age = if thread == 0 { 0 } else { BASE_AGE };
+        self.begin(0, 0, ticks.saturating_sub(age), thread);
         self.owner.store(thread, Ordering::Release);
     }
 }

@@ -58,6 +58,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/tests/nuisance.rs",
     "telemetry/tests/outage.rs",
     "telemetry/tests/quiet.rs",
+    "telemetry/tests/root.rs",
     "telemetry/tests/service.rs",
     "telemetry/tests/together.rs",
     "telemetry/tests/trouble.rs",

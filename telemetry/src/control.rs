@@ -17,7 +17,7 @@ use crate::policy::{self, Policy};
 use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
 use crate::report::{self, Text};
 use crate::sync::{Entry, Locked};
-use crate::{flush, intern, stream, sys};
+use crate::{debug, flush, intern, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::Ordering;
@@ -176,9 +176,14 @@ impl RegistryControl {
     }
 
     fn change(self, change: &dyn Fn(&Control) -> u64) {
+        let entry = Entry::new();
+        let registered = self.registered();
+        let changing = CHANGING.lock(&entry);
         change(self.control);
-        if let Some(registered) = self.registered() {
-            settle(&Entry::new(), registered);
+        registered.inspect(|each| _ = each.note_output());
+        drop(changing);
+        if let Some(registered) = registered {
+            settle(&entry, registered);
         }
     }
 
@@ -203,7 +208,10 @@ pub(crate) fn change_chosen(
     // A nested entry goes on without the lock.
     let changing = CHANGING.lock(&entry);
     change_coming();
-    chosen().for_each(|each| _ = change(each.control));
+    chosen().for_each(|each| {
+        change(each.control);
+        each.note_output();
+    });
     drop(changing);
     chosen().for_each(|each| settle(&entry, each));
 }
@@ -216,10 +224,32 @@ pub(crate) fn coming(mask: Mask) -> &'static Coming {
     }
 }
 
+/// Masks may have been changed in memory, by a debugger: what was changed is as if it had been
+/// here. In an entry that is not nested.
+pub(crate) fn follow_masks(entry: &Entry) {
+    for registered in registration::all().skip(1) {
+        let changing = CHANGING.lock(entry);
+        let output = registered.control.output();
+        let (old, new) = registered.note_output();
+        let reset = old & !new;
+        if reset != 0 {
+            // What was recorded until it was noticed goes out, as it would have before.
+            output.fetch_or(reset, Ordering::Relaxed);
+            flush::flush_kinds(entry, registered, reset);
+            output.fetch_and(!reset, Ordering::Relaxed);
+        }
+        drop(changing);
+        if old != new {
+            settle(entry, registered);
+        }
+    }
+}
+
 /// The masks were changed: whoever goes by what they were is waited for, so that nothing goes out
 /// that is recorded from now on; the store says so; and where something is output there is a
 /// stream.
 fn settle(entry: &Entry, registered: &Registered) {
+    debug::put(entry);
     let output = registered.control.output().load(Ordering::Relaxed);
     flush::wait_for_kinds(entry, registered, !output);
     intern::record_control(entry, registered);
@@ -240,6 +270,8 @@ pub(crate) fn apply_environment(control: &Control) {
         control.output().fetch_or(output, Ordering::Relaxed);
         let recorded = COMING_RECORDED.mask(u64::MAX, control.registry);
         control.recorded().fetch_and(recorded, Ordering::Relaxed);
+        let registered = registration::all().find(|each| core::ptr::eq(each.control, control));
+        registered.inspect(|each| _ = each.note_output());
         drop(changing);
         report_unknown(value);
     });

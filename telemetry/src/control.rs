@@ -57,19 +57,23 @@ pub fn output_everywhere() -> u64 {
 /// What the buffers of these kinds still hold comes out too, with the next block or
 /// [flush](crate::flush()).
 pub fn set_output_everywhere(kinds: impl Into<u64>) {
-    let kinds = kinds.into();
-    change_all(&|| COMING_OUTPUT.note_bits(kinds, true), &|control| {
+    set_output_in(&Entry::new(), kinds.into());
+}
+
+pub(crate) fn set_output_in(entry: &Entry, kinds: u64) {
+    change_all(entry, &|| COMING_OUTPUT.note_bits(kinds, true), &|control| {
         control.output().fetch_or(kinds, Ordering::Relaxed)
     });
 }
 
 /// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
 pub fn reset_output_everywhere(kinds: impl Into<u64>) {
-    let kinds = kinds.into();
-    let entry = Entry::new();
-    registration::all().skip(1).for_each(|each| flush::flush_kinds(&entry, each, kinds));
-    drop(entry);
-    change_all(&|| COMING_OUTPUT.note_bits(kinds, false), &|control| {
+    reset_output_in(&Entry::new(), kinds.into());
+}
+
+pub(crate) fn reset_output_in(entry: &Entry, kinds: u64) {
+    registration::all().skip(1).for_each(|each| flush::flush_kinds(entry, each, kinds));
+    change_all(entry, &|| COMING_OUTPUT.note_bits(kinds, false), &|control| {
         control.output().fetch_and(!kinds, Ordering::Relaxed)
     });
 }
@@ -83,7 +87,7 @@ pub fn recorded_everywhere() -> u64 {
 /// Switches the recording of kinds on, in every registry.
 pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(&|| COMING_RECORDED.note_bits(kinds, true), &|control| {
+    change_all(&Entry::new(), &|| COMING_RECORDED.note_bits(kinds, true), &|control| {
         control.recorded().fetch_or(kinds, Ordering::Relaxed)
     });
 }
@@ -91,7 +95,7 @@ pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
 /// Switches the recording of kinds off, in every registry.
 pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(&|| COMING_RECORDED.note_bits(kinds, false), &|control| {
+    change_all(&Entry::new(), &|| COMING_RECORDED.note_bits(kinds, false), &|control| {
         control.recorded().fetch_and(!kinds, Ordering::Relaxed)
     });
 }
@@ -193,27 +197,27 @@ impl RegistryControl {
 }
 
 /// Changes what registries to come begin with, and the masks of those that there are.
-fn change_all(change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
-    change_chosen(&|_| true, change_coming, change);
+fn change_all(entry: &Entry, change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
+    change_chosen(entry, &|_| true, change_coming, change);
 }
 
 /// The same of chosen ones.
 pub(crate) fn change_chosen(
+    entry: &Entry,
     is_chosen: &dyn Fn(&Registered) -> bool,
     change_coming: &dyn Fn(),
     change: &dyn Fn(&Control) -> u64,
 ) {
     let chosen = || registration::all().skip(1).filter(|each| is_chosen(each));
-    let entry = Entry::new();
     // A nested entry goes on without the lock.
-    let changing = CHANGING.lock(&entry);
+    let changing = CHANGING.lock(entry);
     change_coming();
     chosen().for_each(|each| {
         change(each.control);
         each.note_output();
     });
     drop(changing);
-    chosen().for_each(|each| settle(&entry, each));
+    chosen().for_each(|each| settle(entry, each));
 }
 
 /// What one of the masks of registries to come begins with.

@@ -159,6 +159,7 @@ pub(crate) fn is_here() -> bool {
 /// In a forked child, where other threads do not exist.
 pub(crate) fn forget_others() {
     LEAVING.store(0, Ordering::SeqCst);
+    called::forget_store();
     CROSSING.store(u32::from(signal::is_crossing()), Ordering::SeqCst);
 }
 
@@ -226,8 +227,17 @@ extern "C" fn bring_all() {
     registries.map_while(registration::get).for_each(|registered| way.bring_registry(registered));
     intern::tell_inherited_in_signal();
     let (blocks, counts) = intern::held();
+    let told = called::told_of_store(counts);
+    let mut end = 0;
     for (sequence, block) in blocks {
-        way.bring(block, sequence, 0, counts);
+        let (header, (_, count)) = (block.header(), block.state());
+        let block_end = header.first.get() + u64::from(count);
+        if block_end <= told || way.bring(block, sequence, 0, counts) {
+            end = end.max(block_end);
+        }
+    }
+    if !way.failed {
+        called::tell_store(counts, end);
     }
     for slot in 0..SLOT_COUNT {
         thread::each_ring(slot, |ring| {

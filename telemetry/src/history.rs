@@ -380,6 +380,18 @@ mod tests {
     use eventdef::{ParamSink, store};
     use eventlog::format::BaseRecord;
 
+    eventdef::events! {
+        /// Events of this test.
+        registry "history" version(1, 0, 0);
+        kinds standard;
+
+        /// What is looked for.
+        Found(1, always, Object) {
+            /// which
+            index: W,
+        }
+    }
+
     fn ring(ticks: u64) -> &'static Ring {
         clock::choose();
         let identity = Identity { registry: 1, kind: 0, buffer: 77 };
@@ -425,6 +437,31 @@ mod tests {
         let oldest = of_ring(ring).last().expect("an event");
         assert!(Walk::begin(ring.block_of(oldest.sequence), oldest.sequence, 77).is_some());
         assert!(Walk::begin(ring.block_of(0), 0, 77).is_none(), "begun anew since");
+    }
+
+    /// `.debug.describe`: an address within the event, its first byte and its last.
+    #[test]
+    fn an_event_is_found_by_any_address_within_it() {
+        let put = |index: usize| crate::event!(Found, index);
+        (0..3).for_each(put);
+        let ring = (0..SLOT_COUNT).find_map(|slot| thread::each_ring(slot, |_| true)).expect("one");
+        let block = ring.block();
+        let spots: Vec<Spot> = of_ring(ring).collect();
+        for spot in &spots {
+            for address in [spot.offset, spot.offset + 15].map(|at| block.address() + at as usize) {
+                assert!(matches!(at(address), super::Found::Event(found) if found == *spot));
+            }
+        }
+        let newest = spots[0].offset as usize;
+        for offset in [0, BLOCK_HEADER_SIZE, newest - 1] {
+            let found = at(block.address() + offset);
+            assert!(matches!(found, super::Found::Block(buffer, 0) if buffer == ring.buffer()));
+        }
+        assert!(matches!(at(block.address() - 1), super::Found::Nothing));
+        let store = of_store().last().expect("a thread was made known");
+        let (block, _) = store.block().expect("the store's");
+        let found = at(block.address() + store.offset as usize + 1);
+        assert!(matches!(found, super::Found::Event(found) if found == store));
     }
 
     #[test]

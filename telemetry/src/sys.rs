@@ -179,6 +179,10 @@ pub(crate) fn write_all_in_time(
     bytes: &[u8],
     time: c_int,
 ) -> Result<(), (usize, Errno)> {
+    if file < 0 {
+        // Which `poll` would wait for.
+        return Err((0, libc::EBADF));
+    }
     without_sigpipe(|| {
         put_all(bytes, |rest, _| {
             let piece = &rest[..rest.len().min(libc::PIPE_BUF)];

@@ -8,11 +8,12 @@
 //! `.debug.dump`, `.sol.exit.signal` in `design/telemetry.md`.
 
 use super::{ROOM, bring_all, come_back, leave, make_room};
+use crate::losses::Counts;
 use crate::plinth::{Plinth, PlinthError};
 use crate::stream::{self, Standing};
 use crate::sys::Errno;
-use crate::{flush, host, region};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use crate::{flush, host, region, volume};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// Whether whoever is on the way out comes back.
 static CALLED: AtomicBool = AtomicBool::new(false);
@@ -20,6 +21,31 @@ static CALLED: AtomicBool = AtomicBool::new(false);
 static OUTCOME: AtomicI32 = AtomicI32::new(0);
 /// Bytes that the host took on the way out.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Of the store: events, by number, that were brought out of it; the sum of its counts then, and the
+/// volume that they went to.
+static STORE_END: AtomicU64 = AtomicU64::new(0);
+static STORE_COUNTS: AtomicU64 = AtomicU64::new(0);
+static STORE_VOLUME: AtomicU64 = AtomicU64::new(0);
+
+/// How far the store was brought out this way: events up to that number are there.
+pub(super) fn told_of_store(counts: &Counts) -> u64 {
+    let is_so = STORE_COUNTS.load(Ordering::Relaxed) == counts.sum()
+        && STORE_VOLUME.load(Ordering::Relaxed) == volume::number();
+    if is_so { STORE_END.load(Ordering::Relaxed) } else { 0 }
+}
+
+/// It was brought out up to that number.
+pub(super) fn tell_store(counts: &Counts, end: u64) {
+    STORE_COUNTS.store(counts.sum(), Ordering::Relaxed);
+    STORE_VOLUME.store(volume::number(), Ordering::Relaxed);
+    STORE_END.store(end, Ordering::Relaxed);
+}
+
+/// In a forked child, whose stream has nothing of it.
+pub(super) fn forget_store() {
+    STORE_END.store(0, Ordering::Relaxed);
+}
 
 /// Whether the way out is no signal's.
 pub(super) fn is_here() -> bool {

@@ -66,10 +66,10 @@ pub(crate) fn notice(entry: &Entry) {
 fn follow(entry: &Entry) {
     let (set, reset) = take_changes(entry);
     if set != 0 {
-        control::set_output_everywhere(set);
+        control::set_output_in(entry, set);
     }
     if reset != 0 {
-        control::reset_output_everywhere(reset);
+        control::reset_output_in(entry, reset);
     }
     control::follow_masks(entry);
     // A stream that a debugger began has no writer yet.

@@ -55,6 +55,12 @@ fn written(call: impl FnOnce(c_int) -> c_long) -> (String, c_long) {
     (std::fs::read_to_string(file.path()).unwrap(), result)
 }
 
+/// Records an event with a pointer, which may have a label.
+fn pointed(address: usize) {
+    let p = std::ptr::without_provenance::<u8>(address);
+    event!(Sorts { p, b: true, u: 1u32, d: 1.0, w: 1usize, a: 0usize, s: "é\n" });
+}
+
 fn without_age(line: &str) -> &str {
     line.split_once(" s  ").unwrap_or_else(|| panic!("no age: {line}")).1
 }
@@ -134,7 +140,6 @@ fn a_dump_shows_labels_however_many_there_are() {
             telemetry::label_address(address, telemetry::intern(format!("label {address}")));
         }
         let addresses = [1, 2, 3, COUNT / 2, COUNT];
-        let show = |address| std::ptr::without_provenance::<u8>(address);
         for address in addresses {
             event!(Sorts {
                 p: show(address),

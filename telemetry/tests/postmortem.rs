@@ -125,22 +125,11 @@ fn every_sort_has_its_value() {
             a: 0x2000usize,
             s: long.as_str(),
         });
-        std::thread::Builder::new()
-            .name("elsewhere".into())
-            .spawn(|| {
-                event!(Sorts {
-                    p: std::ptr::null::<u8>(),
-                    b: false,
-                    u: 0u32,
-                    d: 0.0,
-                    w: 0usize,
-                    a: 0usize,
-                    s: ""
-                })
-            })
-            .unwrap()
-            .join()
-            .unwrap();
+        let elsewhere = std::thread::Builder::new().name("elsewhere".into()).spawn(|| {
+            let p = std::ptr::null::<u8>();
+            event!(Sorts { p, b: false, u: 0u32, d: 0.0, w: 0usize, a: 0usize, s: "" });
+        });
+        elsewhere.unwrap().join().unwrap();
         let [new, old] = postmortem().collect::<Vec<_>>().try_into().expect("two events");
         let values: Vec<Value<'_>> = old.params().map(|(_, value)| value).collect();
         let expected = [

@@ -40,7 +40,7 @@ fn gdb(folder: &Path, program: &Path, commands: &[&str]) -> String {
 
 /// Indexes of the events of a kind in the log that a program left in the folder.
 fn pools(folder: &Path) -> Vec<u64> {
-    let log = Log::open(&folder.join("mpsio.log")).expect("a log");
+    let log = Log::open(folder.join("mpsio.log")).expect("a log");
     assert!(log.faults().is_empty() && log.is_closed(), "{:?}", log.faults());
     let mut events = log.events(Order::Time, &Filter::default());
     let mut found = Vec::new();

@@ -22,7 +22,7 @@ static OUTCOME: AtomicI32 = AtomicI32::new(0);
 /// Bytes that the host took on the way out.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Of the store: events, by number, that were brought out of it; the sum of its counts then, and the
+/// Of the store: events, by number, that were brought out of it; the sum of its counts then; the
 /// volume that they went to.
 static STORE_END: AtomicU64 = AtomicU64::new(0);
 static STORE_COUNTS: AtomicU64 = AtomicU64::new(0);

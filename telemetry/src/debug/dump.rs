@@ -19,7 +19,7 @@ use core::ffi::c_int;
 use core::fmt::Write;
 
 /// Events that are put in order at once.
-const SPOT_COUNT: usize = if cfg!(test) { 64 } else { 1 << 14 };
+const SPOT_COUNT: usize = 1 << 14;
 /// Rings that are remembered by their buffers.
 const RING_COUNT: usize = 1 << 10;
 /// Threads that are told apart when they are counted.

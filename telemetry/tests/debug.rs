@@ -82,29 +82,13 @@ fn a_dump_has_all_events_in_memory_oldest_first() {
                         event!(Three, thread, index, index);
                         event!(ThreeSeg, thread, index, index);
                     }
-                    event!(Sorts {
-                        p: std::ptr::without_provenance::<u8>(0x1000),
-                        b: true,
-                        u: 1u32,
-                        d: 1.0,
-                        w: 1usize,
-                        a: 0usize,
-                        s: "é\n"
-                    });
+                    pointed(0x1000);
                     all.wait();
                 });
             }
         });
         telemetry::label_address(0x1000, telemetry::intern("newer"));
-        event!(Sorts {
-            p: std::ptr::without_provenance::<u8>(0x1000),
-            b: true,
-            u: 1u32,
-            d: 1.0,
-            w: 1usize,
-            a: 0usize,
-            s: ""
-        });
+        pointed(0x1000);
         let begin = Instant::now();
         let (text, count) = written(|file| EventDump(file));
         eprintln!("{count} events in {:?}", begin.elapsed());
@@ -141,15 +125,7 @@ fn a_dump_shows_labels_however_many_there_are() {
         }
         let addresses = [1, 2, 3, COUNT / 2, COUNT];
         for address in addresses {
-            event!(Sorts {
-                p: show(address),
-                b: true,
-                u: 1u32,
-                d: 1.0,
-                w: 1usize,
-                a: 0usize,
-                s: ""
-            });
+            pointed(address);
         }
         let (text, _) = written(|file| EventDump(file));
         for address in addresses {

@@ -39,9 +39,10 @@ fn gdb(folder: &Path, program: &Path, commands: &[&str]) -> String {
 }
 
 /// Indexes of the events of a kind in the log that a program left in the folder.
-fn pools(folder: &Path) -> Vec<u64> {
+fn pools(folder: &Path, is_closed: bool) -> Vec<u64> {
     let log = Log::open(folder.join("mpsio.log")).expect("a log");
-    assert!(log.faults().is_empty() && log.is_closed(), "{:?}", log.faults());
+    assert!(log.faults().is_empty(), "{:?}", log.faults());
+    assert_eq!(log.is_closed(), is_closed);
     let mut events = log.events(Order::Time, &Filter::default());
     let mut found = Vec::new();
     while let Some(event) = events.next() {
@@ -100,8 +101,24 @@ fn the_lines_of_the_seed_work_in_a_frame_of_rust_and_in_one_of_c() {
             }
         };
         assert!(text.lines().any(is_handle), "print EventLast[3]: {text}");
-        assert_eq!(pools(folder.path()), (0..20).collect::<Vec<_>>(), "{frame}: {text}");
+        assert_eq!(pools(folder.path(), true), (0..20).collect::<Vec<_>>(), "{frame}: {text}");
     }
+}
+
+/// `.debug.dump`: at once, by the one thread that the debugger lets run.
+#[test]
+fn what_was_set_is_in_the_log_after_a_flush_while_all_other_threads_stay_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (lock, copy) = ("set scheduler-locking on", "shell cp mpsio.log early.log");
+    let unlock = "set scheduler-locking off";
+    let flush = "call EventFlush()";
+    let commands = [IN_C, "run", SET, lock, flush, copy, unlock, "delete", "continue"];
+    let text = gdb(folder.path(), Path::new(STOPPED), &commands);
+    let early = folder.path().join("early");
+    std::fs::create_dir(&early).expect("a folder");
+    std::fs::rename(folder.path().join("early.log"), early.join("mpsio.log")).expect("a copy");
+    assert_eq!(pools(&early, false), (0..10).collect::<Vec<_>>(), "{text}");
+    assert_eq!(pools(folder.path(), true), (0..20).collect::<Vec<_>>(), "{text}");
 }
 
 /// `.debug`: the code is optimised, of the program there are only the lines, or nothing; and of
@@ -114,7 +131,7 @@ fn they_work_in_an_optimised_program_and_by_the_symbols_alone() {
     let text = gdb(folder.path(), &optimised, &commands);
     assert!(text.contains("telemetry: 10 events of 1 thread\n"), "{text}");
     assert!(text.contains("telemetry: no event of kind 3 is in memory"), "{text}");
-    assert_eq!(pools(folder.path()), (0..20).collect::<Vec<_>>(), "{text}");
+    assert_eq!(pools(folder.path(), true), (0..20).collect::<Vec<_>>(), "{text}");
     let stripped = folder.path().join("stripped");
     let mut strip = system("objcopy");
     strip.arg("--strip-debug").arg(&optimised).arg(&stripped);
@@ -124,7 +141,7 @@ fn they_work_in_an_optimised_program_and_by_the_symbols_alone() {
     let dump = "call (long) EventDump(1)";
     let text = gdb(folder.path(), &stripped, &[IN_C, "run", set, dump, "delete", "continue"]);
     assert!(text.contains("telemetry: 10 events of 1 thread\n"), "{text}");
-    assert_eq!(pools(folder.path()), (0..20).collect::<Vec<_>>(), "{text}");
+    assert_eq!(pools(folder.path(), true), (0..20).collect::<Vec<_>>(), "{text}");
 }
 
 const OPTIMISED: &str = r#"

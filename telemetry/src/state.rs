@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) start: u64,
     /// A parts block of the volume before, with parts that the host did not take.
     pub(crate) carried: Option<PartsBlock>,
+    /// Whether its parts are just being put.
+    is_carrying: bool,
     /// The events in parts that the host does not have.
     pub(crate) waiting: Waiting,
     /// Memory for another parts block.
@@ -56,6 +58,7 @@ impl State {
             copy: None,
             start: 0,
             carried: None,
+            is_carrying: false,
             waiting: Waiting::NONE,
             spare: None,
             is_ended: false,
@@ -172,7 +175,7 @@ pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), 
             state.waiting.refuse();
             return Err(error);
         }
-        note_written(&mut state.waiting, parts, state.carried.is_some());
+        note_written(&mut state.waiting, parts, state.is_carrying || state.carried.is_some());
         if plinth.can_rewrite() {
             parts.mark_written();
         } else {
@@ -231,7 +234,7 @@ fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> 
         drop(crossing);
         return write_parts(state, plinth);
     }
-    note_written(&mut state.waiting, parts, state.carried.is_some());
+    note_written(&mut state.waiting, parts, state.is_carrying || state.carried.is_some());
     parts.mark_written();
     pending::clear();
     Ok(())
@@ -269,11 +272,13 @@ pub(crate) fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result
 fn bring_carried(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(carried) = state.carried.take() else { return Ok(()) };
     let before = core::mem::replace(&mut state.is_forced, true);
+    state.is_carrying = true;
     let brought = carried.each_unwritten(|header, payload| {
         make_room(state, plinth, payload.len())?;
         put(state, *header, |_, out| out.copy_from_slice(payload))
     });
     state.is_forced = before;
+    state.is_carrying = false;
     match brought {
         Ok(()) => state.spare = Some(carried.into_bytes()),
         Err(_) => state.carried = Some(carried),

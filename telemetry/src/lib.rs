@@ -75,6 +75,7 @@ mod thread;
 mod traceback;
 mod variety;
 mod volume;
+mod waiting;
 mod words;
 mod writer;
 

@@ -10,6 +10,7 @@
 
 mod args;
 mod control;
+mod core;
 mod dump;
 mod input;
 mod listen;

@@ -27,9 +27,9 @@ pub(crate) const FILENAME_DEFAULT: &str = "mpsio.log";
 const LONG_ABOUT: &str = "\
 Prints the events of a log, one a line, in order of time.
 
-A log is what a program annotated with the telemetry library wrote, a core of such a program, or a \
-raw telemetry stream of the Memory Pool System (its word width and byte order are inferred). The log says what its events \
-are called: the program that wrote it is not needed.";
+A log is what a program annotated with the telemetry library wrote, a core of such a program, or \
+a raw telemetry stream of the Memory Pool System (its word width and byte order are inferred). The \
+log says what its events are called: the program that wrote it is not needed.";
 
 const FORMS: &str = "\
 Forms, one event a line:

@@ -7,7 +7,6 @@
 //!
 //! Design: `.dumper`, `.control.tool` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
-
 mod args;
 mod control;
 mod core;

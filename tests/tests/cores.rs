@@ -160,6 +160,11 @@ fn told(output: &Output) -> (i32, String) {
 /// Checks that what is read is what was published: of each thread the newest event, or the one
 /// that it was about to publish; of each kind no gap, and at least a block of history.
 fn check(read: &Read, progress: &[(u64, u64)]) {
+    check_newest(read, progress, PER_BLOCK);
+}
+
+/// The same, where so many events of each kind are certain.
+fn check_newest(read: &Read, progress: &[(u64, u64)], least: u64) {
     assert_eq!(read.len(), progress.len(), "every thread");
     for (thread, &(begun, recorded)) in (0..).zip(progress) {
         let kinds = &read[&thread];
@@ -173,7 +178,7 @@ fn check(read: &Read, progress: &[(u64, u64)]) {
             let last = indexes.last().expect("there is one");
             assert!(last + 4 >= found, "{thread} {name}: the newest is there");
             let count = last / 4 + 1;
-            assert!(indexes.len() as u64 >= count.min(PER_BLOCK), "{thread} {name}: history");
+            assert!(indexes.len() as u64 >= count.min(least), "{thread} {name}: history");
         }
         assert_eq!(kinds.len() as u64, found.min(4), "{thread}: every kind");
     }
@@ -295,8 +300,11 @@ fn a_core_and_its_log_give_each_event_once() {
     let progress = place.progress();
     let log = place.path("log");
     for logs in [[&*core, &*log], [&*log, &*core]] {
-        let (found, code, errors) = read(&logs);
-        assert_eq!(code, 0, "{errors}");
+        let (found, _, errors) = read(&logs);
+        // A thread may have died before it wrote a block of the log for which it had a place: a
+        // hole, and nothing is lost by it.
+        let is_known = |line: &str| line.contains(": core of ") || line.contains("never written");
+        assert!(errors.lines().all(is_known), "{errors}");
         check(&found, &progress);
         for (thread, kinds) in &found {
             let count: usize = kinds.values().map(Vec::len).sum();
@@ -315,12 +323,12 @@ fn a_core_of_a_program_with_a_mapped_ring_names_its_file() {
     let place = Place::new();
     let ring = place.path("ring.log");
     let mut command = place.command(&crasher(), &["20000"], "all");
-    command.env("MPS_TELEMETRY_FILENAME", format!("ring:{}?size=1M", ring.display()));
+    command.env("MPS_TELEMETRY_FILENAME", format!("ring:{}?size=8M", ring.display()));
     if !kernel_writes_cores() {
         let mut gdb = system("gdb");
         gdb.args(["-q", "-batch", "-ex", "run", "-ex", "gcore core", "--args"]).arg(crasher());
         place.told(&mut gdb, &["20000"], "all");
-        gdb.env("MPS_TELEMETRY_FILENAME", format!("ring:{}?size=1M", ring.display()));
+        gdb.env("MPS_TELEMETRY_FILENAME", format!("ring:{}?size=8M", ring.display()));
         run(&mut gdb);
     } else {
         command.stdout(Stdio::null()).status().expect("it can be run");
@@ -333,7 +341,8 @@ fn a_core_of_a_program_with_a_mapped_ring_names_its_file() {
     for logs in [[&*core, &*ring], [&*ring, &*core]] {
         let (found, code, errors) = read(&logs);
         assert_eq!(code, 0, "{errors}");
-        check(&found, &place.progress());
+        // Others may have gone round the ring while a thread was not let run.
+        check_newest(&found, &place.progress(), 1);
     }
 }
 
@@ -433,7 +442,8 @@ fn what_is_no_core_of_telemetry_is_refused_with_a_line() {
     refused(&log, "no memory in it");
 }
 
-/// A gibibyte in 3 s and 100 MiB: all in, the events printed too.
+/// A gibibyte in 3 s and 100 MiB, all in, the events printed too: beyond what the disk takes, for
+/// which reading it is the floor.
 #[test]
 fn a_core_of_a_gibibyte_takes_little_time_and_memory() {
     let place = Place::new();
@@ -445,18 +455,16 @@ fn a_core_of_a_gibibyte_takes_little_time_and_memory() {
         code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n\
         used = resource.getrusage(resource.RUSAGE_CHILDREN)\n\
         print(code, time.monotonic() - begin, used.ru_maxrss, used.ru_utime + used.ru_stime)\n";
-    let mut python = system("python3");
-    python.args(["-c", script]).arg(eventcnv().get_program()).arg("-v").arg(&core);
-    let output = run(&mut python);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let figures: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    println!(
-        "{size} bytes: {} s, {} KiB, {} s of the processor",
-        figures[1], figures[2], figures[3]
-    );
-    assert_eq!(figures[0], 0.0);
-    assert!(figures[2] <= 100.0 * 1024.0, "{} KiB", figures[2]);
-    // Without optimisation it is many times as long.
-    let limit = if cfg!(debug_assertions) { 30.0 } else { 3.0 };
-    assert!(figures[1] <= limit, "{} s", figures[1]);
+    let measure = |words: &[&std::ffi::OsStr]| -> Vec<f64> {
+        let output = run(system("python3").args(["-c", script]).args(words).arg(&core));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
+    };
+    let floor = measure(&["cat".as_ref()]);
+    let found = measure(&[eventcnv().get_program(), "-v".as_ref()]);
+    println!("{size} bytes: {found:?}; cat: {floor:?} (code, s, KiB, s of the processor)");
+    assert_eq!(found[0], 0.0);
+    assert!(found[2] <= 100.0 * 1024.0, "{} KiB", found[2]);
+    assert!(found[3] <= 3.0, "{} s of the processor", found[3]);
+    assert!(found[1] <= 3.0 + 3.0 * floor[1], "{} s, floor {} s", found[1], floor[1]);
 }

@@ -126,7 +126,7 @@ fn header_count<E: FileHeader<Endian = Endianness>>(
     let mut bytes = [0; HEADER_SIZE_MAX];
     let there = source.read_at(header.e_shoff(endian).into(), &mut bytes)?;
     let section = bytes.get(..there).and_then(|b| pod::from_bytes::<E::SectionHeader>(b).ok());
-    // Where it was cut away, there are at least so many; those beyond the memory are notes, or none.
+    // Where section 0 was cut away, at least so many are there.
     let stated = section.map_or(u32::from(count), |(section, _)| section.sh_info(endian));
     Ok(stated.min(HEADER_COUNT_MAX))
 }

@@ -1,7 +1,7 @@
 //! A stream in the memory of a core, as a log: block after block, none copied before it is read.
 //!
 //! ```text
-//!  extents ── there? of this stream? ──▶ [address] ── read_at ──▶ memory, headers brought up to date
+//!  extents ── there? of this stream? ──▶ [address] ── read_at ──▶ memory, headers as of the end
 //!          └── not in the core ──▶ Missing, by kind
 //! ```
 //!

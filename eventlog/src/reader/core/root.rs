@@ -93,7 +93,7 @@ fn read(root: &RawRoot, address: u64, elf: &Elf) -> Result<Option<Root>, CoreErr
         extents: root.extents,
         registries: root.registries,
         // `.root.sync`
-        sync: Some(root.sync()).filter(|sync| root.sync_turn % 2 == 0 && sync.ticks != 0),
+        sync: Some(root.sync()).filter(|sync| root.sync_turn.is_multiple_of(2) && sync.ticks != 0),
         unhoused: root.unhoused,
     }))
 }

@@ -1,7 +1,7 @@
 //! An open block of a core to a sealed one, as a log has it.
 //!
 //! ```text
-//!  │ header │ gap │ newest ──▶ … ──▶ oldest │ top       chain whole? ──▶ count, base last, checksum
+//!  │ header │ gap │ newest ──▶ … ──▶ oldest │ top    chain whole? ──▶ count, base last, checksum
 //! ```
 //!
 //! Where the chain is broken the block stays open: then the reader says what is wrong with it, as

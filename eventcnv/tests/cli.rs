@@ -431,6 +431,7 @@ fn golden_files_are_all_used() {
         "help-short.txt",
         "help.txt",
         "help-listen.txt",
+        "help-core.txt",
         "help-control-short.txt",
         "help-control.txt",
         "columns.txt",

@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn rescue(bytes: Vec<u8>) {
     let Ok(core) = Core::open(Box::new(bytes)) else { return };
     for fault in core.faults() {
-        std::hint::black_box(fault.to_string());
+        let _ = std::hint::black_box(fault.to_string());
     }
     let log = core.log();
     let mut read = vec![0; log.size() as usize];

@@ -17,7 +17,7 @@ use crate::policy::{self, Policy};
 use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
 use crate::report::{self, Text};
 use crate::sync::{Entry, Locked};
-use crate::{flush, intern, stream, sys};
+use crate::{debug, flush, intern, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::Ordering;
@@ -57,19 +57,23 @@ pub fn output_everywhere() -> u64 {
 /// What the buffers of these kinds still hold comes out too, with the next block or
 /// [flush](crate::flush()).
 pub fn set_output_everywhere(kinds: impl Into<u64>) {
-    let kinds = kinds.into();
-    change_all(&|| COMING_OUTPUT.note_bits(kinds, true), &|control| {
+    set_output_in(&Entry::new(), kinds.into());
+}
+
+pub(crate) fn set_output_in(entry: &Entry, kinds: u64) {
+    change_all(entry, &|| COMING_OUTPUT.note_bits(kinds, true), &|control| {
         control.output().fetch_or(kinds, Ordering::Relaxed)
     });
 }
 
 /// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
 pub fn reset_output_everywhere(kinds: impl Into<u64>) {
-    let kinds = kinds.into();
-    let entry = Entry::new();
-    registration::all().skip(1).for_each(|each| flush::flush_kinds(&entry, each, kinds));
-    drop(entry);
-    change_all(&|| COMING_OUTPUT.note_bits(kinds, false), &|control| {
+    reset_output_in(&Entry::new(), kinds.into());
+}
+
+pub(crate) fn reset_output_in(entry: &Entry, kinds: u64) {
+    registration::all().skip(1).for_each(|each| flush::flush_kinds(entry, each, kinds));
+    change_all(entry, &|| COMING_OUTPUT.note_bits(kinds, false), &|control| {
         control.output().fetch_and(!kinds, Ordering::Relaxed)
     });
 }
@@ -83,7 +87,7 @@ pub fn recorded_everywhere() -> u64 {
 /// Switches the recording of kinds on, in every registry.
 pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(&|| COMING_RECORDED.note_bits(kinds, true), &|control| {
+    change_all(&Entry::new(), &|| COMING_RECORDED.note_bits(kinds, true), &|control| {
         control.recorded().fetch_or(kinds, Ordering::Relaxed)
     });
 }
@@ -91,7 +95,7 @@ pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
 /// Switches the recording of kinds off, in every registry.
 pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(&|| COMING_RECORDED.note_bits(kinds, false), &|control| {
+    change_all(&Entry::new(), &|| COMING_RECORDED.note_bits(kinds, false), &|control| {
         control.recorded().fetch_and(!kinds, Ordering::Relaxed)
     });
 }
@@ -176,9 +180,14 @@ impl RegistryControl {
     }
 
     fn change(self, change: &dyn Fn(&Control) -> u64) {
+        let entry = Entry::new();
+        let registered = self.registered();
+        let changing = CHANGING.lock(&entry);
         change(self.control);
-        if let Some(registered) = self.registered() {
-            settle(&Entry::new(), registered);
+        registered.inspect(|each| _ = each.note_output());
+        drop(changing);
+        if let Some(registered) = registered {
+            settle(&entry, registered);
         }
     }
 
@@ -188,24 +197,27 @@ impl RegistryControl {
 }
 
 /// Changes what registries to come begin with, and the masks of those that there are.
-fn change_all(change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
-    change_chosen(&|_| true, change_coming, change);
+fn change_all(entry: &Entry, change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
+    change_chosen(entry, &|_| true, change_coming, change);
 }
 
 /// The same of chosen ones.
 pub(crate) fn change_chosen(
+    entry: &Entry,
     is_chosen: &dyn Fn(&Registered) -> bool,
     change_coming: &dyn Fn(),
     change: &dyn Fn(&Control) -> u64,
 ) {
     let chosen = || registration::all().skip(1).filter(|each| is_chosen(each));
-    let entry = Entry::new();
     // A nested entry goes on without the lock.
-    let changing = CHANGING.lock(&entry);
+    let changing = CHANGING.lock(entry);
     change_coming();
-    chosen().for_each(|each| _ = change(each.control));
+    chosen().for_each(|each| {
+        change(each.control);
+        each.note_output();
+    });
     drop(changing);
-    chosen().for_each(|each| settle(&entry, each));
+    chosen().for_each(|each| settle(entry, each));
 }
 
 /// What one of the masks of registries to come begins with.
@@ -216,10 +228,32 @@ pub(crate) fn coming(mask: Mask) -> &'static Coming {
     }
 }
 
+/// Masks may have been changed in memory, by a debugger: what was changed is as if it had been
+/// here. In an entry that is not nested.
+pub(crate) fn follow_masks(entry: &Entry) {
+    for registered in registration::all().skip(1) {
+        let changing = CHANGING.lock(entry);
+        let output = registered.control.output();
+        let (old, new) = registered.note_output();
+        let reset = old & !new;
+        if reset != 0 {
+            // What was recorded until it was noticed goes out, as it would have before.
+            output.fetch_or(reset, Ordering::Relaxed);
+            flush::flush_kinds(entry, registered, reset);
+            output.fetch_and(!reset, Ordering::Relaxed);
+        }
+        drop(changing);
+        if old != new {
+            settle(entry, registered);
+        }
+    }
+}
+
 /// The masks were changed: whoever goes by what they were is waited for, so that nothing goes out
 /// that is recorded from now on; the store says so; and where something is output there is a
 /// stream.
 fn settle(entry: &Entry, registered: &Registered) {
+    debug::put(entry);
     let output = registered.control.output().load(Ordering::Relaxed);
     flush::wait_for_kinds(entry, registered, !output);
     intern::record_control(entry, registered);
@@ -240,6 +274,8 @@ pub(crate) fn apply_environment(control: &Control) {
         control.output().fetch_or(output, Ordering::Relaxed);
         let recorded = COMING_RECORDED.mask(u64::MAX, control.registry);
         control.recorded().fetch_and(recorded, Ordering::Relaxed);
+        let registered = registration::all().find(|each| core::ptr::eq(each.control, control));
+        registered.inspect(|each| _ = each.note_output());
         drop(changing);
         report_unknown(value);
     });

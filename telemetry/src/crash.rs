@@ -27,8 +27,10 @@ use crate::{region, stream, sys, volume};
 use core::ffi::CStr;
 use eventlog::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, SEALED};
 
+mod called;
 mod crossing;
 
+pub(crate) use called::bring_out;
 pub(crate) use crossing::Crossing;
 
 /// The environment variable that asks for output on fatal signals.
@@ -98,18 +100,24 @@ fn arm() {
     if ARMED.swap(true, Ordering::AcqRel) {
         return;
     }
-    let size = memory::block_size();
-    let room = memory::map_bytes(size).zip(memory::map_bytes(size));
-    let Some(((copy, parts), mut place)) = room.zip(ROOM.lock_waiting()) else {
+    if !ROOM.lock_waiting().is_some_and(|mut room| make_room(&mut room)) {
         return report::say(format_args!("no memory for output on fatal signals: there is none"));
-    };
-    *place = Some(Room { copy, parts: PartsBlock::idle(parts) });
-    drop(place);
+    }
     stack::make_own();
     if signal::install(ALLOCATES.load(Ordering::Relaxed)) {
         LOOKS.store(LOOK_COUNT, Ordering::Release);
     }
     thread::equip();
+}
+
+/// False: there is no memory for it.
+fn make_room(room: &mut Option<Room>) -> bool {
+    if room.is_none() {
+        let size = memory::block_size();
+        let bytes = memory::map_bytes(size).zip(memory::map_bytes(size));
+        *room = bytes.map(|(copy, parts)| Room { copy, parts: PartsBlock::idle(parts) });
+    }
+    room.is_some()
 }
 
 /// Before an event of the allocator: the first one may come while the standard library, at the
@@ -151,12 +159,18 @@ pub(crate) fn is_here() -> bool {
 /// In a forked child, where other threads do not exist.
 pub(crate) fn forget_others() {
     LEAVING.store(0, Ordering::SeqCst);
+    called::forget_store();
     CROSSING.store(u32::from(signal::is_crossing()), Ordering::SeqCst);
 }
 
 /// Brings out what is in memory, in a signal handler. False: this thread is on the way out already,
 /// or another one is and does not come to an end.
 pub(crate) fn way_out() -> bool {
+    leave(bring_all)
+}
+
+/// Does something as the one thread that is on the way out.
+fn leave(bring: extern "C" fn()) -> bool {
     let me = sys::thread_number();
     let mut waited = 0;
     while let Err(other) = LEAVING.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst) {
@@ -172,7 +186,7 @@ pub(crate) fn way_out() -> bool {
         sys::nap(NAP);
         waited += NAP;
     }
-    stack::on_own(bring_all);
+    stack::on_own(bring);
     true
 }
 
@@ -184,7 +198,7 @@ pub(crate) fn come_back() {
 
 /// Says once that the host did not take it.
 pub(crate) fn tell_failure() {
-    if !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
+    if !called::is_here() && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
         sys::write_error(
             b"telemetry: a fatal signal: the log does not take all that is in memory\n",
         );
@@ -213,8 +227,17 @@ extern "C" fn bring_all() {
     registries.map_while(registration::get).for_each(|registered| way.bring_registry(registered));
     intern::tell_inherited_in_signal();
     let (blocks, counts) = intern::held();
+    let told = called::told_of_store(counts);
+    let mut end = 0;
     for (sequence, block) in blocks {
-        way.bring(block, sequence, 0, counts);
+        let (header, (_, count)) = (block.header(), block.state());
+        let block_end = header.first.get() + u64::from(count);
+        if block_end <= told || way.bring(block, sequence, 0, counts) {
+            end = end.max(block_end);
+        }
+    }
+    if !way.failed {
+        called::tell_store(counts, end);
     }
     for slot in 0..SLOT_COUNT {
         thread::each_ring(slot, |ring| {
@@ -223,6 +246,7 @@ extern "C" fn bring_all() {
         });
     }
     way.end_parts();
+    called::end(way.failed);
     plinth.flush();
 }
 
@@ -235,7 +259,7 @@ struct WayOut {
 
 impl WayOut {
     fn write(&mut self, offset: u64, bytes: &[u8]) {
-        if self.plinth.write_block(offset, bytes).is_err() {
+        if called::write(self.plinth, offset, bytes).is_err() {
             self.failed = true;
             tell_failure();
         }
@@ -259,7 +283,7 @@ impl WayOut {
             room.copy[size..].fill(0);
         }
         let bytes = if can_rewrite { &room.copy[..size] } else { &*room.copy };
-        if self.plinth.write_block(offset, bytes).is_err() {
+        if called::write(self.plinth, offset, bytes).is_err() {
             self.failed = true;
             tell_failure();
         }
@@ -332,7 +356,7 @@ impl WayOut {
         header.seal(&room.copy[last..top]);
         room.copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
         let offset = volume::take_place_by_force(self.plinth) * memory::block_size() as u64;
-        if self.plinth.write_block(offset, room.copy).is_err() {
+        if called::write(self.plinth, offset, room.copy).is_err() {
             self.failed = true;
             tell_failure();
         }
@@ -360,7 +384,7 @@ impl WayOut {
     fn end_parts(&mut self) {
         let Some(room) = &mut *self.room else { return };
         let (offset, bytes) = room.parts.unwritten_padded();
-        if !bytes.is_empty() && self.plinth.write_block(offset, bytes).is_err() {
+        if !bytes.is_empty() && called::write(self.plinth, offset, bytes).is_err() {
             self.failed = true;
             tell_failure();
         }

@@ -14,7 +14,7 @@ use crate::losses::{self, Losses};
 use crate::registration::{self, Registered};
 use crate::sync::{Entry, without_unwinding};
 use crate::thread::{self, SLOT_COUNT};
-use crate::{intern, service, stream, sys};
+use crate::{debug, intern, service, stream, sys};
 use eventdef::Control;
 
 /// The [`thread::place`] of the thread that exits the program; 0: none does so far. From then on it
@@ -32,6 +32,7 @@ pub fn flush() {
         return;
     }
     service::start(&entry);
+    debug::notice(&entry);
     flush_rings(&entry);
     write_parts(&entry);
 }
@@ -145,6 +146,7 @@ extern "C" fn at_exit() {
 fn end_stream() {
     service::end();
     let entry = Entry::new();
+    debug::notice(&entry);
     thread::leave(&entry);
     flush_rings(&entry);
     // A kind that was output until just now may still have its writers.

@@ -16,7 +16,7 @@ use crate::ring::Ring;
 use crate::thread::{self, SLOT_COUNT};
 use bytemuck::{Pod, Zeroable};
 use core::cmp::Ordering;
-use eventdef::Registry;
+use eventdef::{EventType, Registry};
 use eventlog::format::{
     BASE_RECORD_CODE, BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader,
     EVENT_HEADER_SIZE, EventHeader,
@@ -28,10 +28,10 @@ use eventlog::format::{
 #[repr(C)]
 pub(crate) struct Spot {
     pub(crate) ticks: u64,
-    number: u64,
-    sequence: u64,
-    buffer: u32,
-    offset: u32,
+    pub(crate) number: u64,
+    pub(crate) sequence: u64,
+    pub(crate) buffer: u32,
+    pub(crate) offset: u32,
 }
 
 impl Ord for Spot {
@@ -55,6 +55,15 @@ pub(crate) struct Recalled<'a> {
     /// From its header on; cut, if there was no room for all.
     pub(crate) bytes: &'a [u8],
     pub(crate) is_cut: bool,
+}
+
+impl Recalled<'_> {
+    /// What it is, if its registry has such a type.
+    pub(crate) fn event_type(&self) -> Option<&'static EventType> {
+        let types = self.registry?.event_types;
+        let index = types.binary_search_by_key(&self.code, |each| each.code).ok()?;
+        types.get(index)
+    }
 }
 
 /// A block that is being read from its newest event up.
@@ -179,6 +188,118 @@ pub(crate) fn newest(spots: &mut [Spot], before: Option<Spot>) -> usize {
     count
 }
 
+/// The oldest events of all rings that are after `after` and not after `until`, oldest first: as
+/// many as there is room for, or at least half as many. `None`, or 0: there are no more. Gives how
+/// many there are.
+///
+/// Of each ring the blocks that are newer than what is kept are passed over, and those that are
+/// older than `after` not reached: to go on so through all that is in memory takes a look at each
+/// event or two for each time that there was no more room.
+pub(crate) fn oldest(spots: &mut [Spot], after: Option<Spot>, until: u64) -> usize {
+    let mut oldest = Oldest { spots, count: 0, bound: None, until };
+    for slot in 0..SLOT_COUNT {
+        thread::each_ring(slot, |ring| {
+            oldest.look_at(ring, after);
+            false
+        });
+    }
+    let Oldest { spots, count, .. } = oldest;
+    spots[..count].sort_unstable();
+    count
+}
+
+/// The oldest events, as they are being looked for.
+struct Oldest<'a> {
+    spots: &'a mut [Spot],
+    count: usize,
+    /// Events after this one have no room.
+    bound: Option<Spot>,
+    until: u64,
+}
+
+impl Oldest<'_> {
+    fn look_at(&mut self, ring: &Ring, after: Option<Spot>) {
+        for (sequence, block) in ring.kept() {
+            let Some(mut walk) = Walk::open(block, sequence, ring.buffer()) else { continue };
+            let base = walk.header.base.get().min(walk.header.base_last.get());
+            if base > self.bound.map_or(self.until, |bound| bound.ticks) {
+                continue;
+            }
+            walk.base = walk.base_at_last();
+            for spot in walk {
+                if after.is_some_and(|after| spot <= after) {
+                    return;
+                }
+                self.keep(spot);
+            }
+        }
+    }
+
+    fn keep(&mut self, spot: Spot) {
+        if spot.ticks > self.until || self.bound.is_some_and(|bound| spot > bound) {
+            return;
+        }
+        if self.count == self.spots.len() {
+            let half = self.count / 2;
+            let (_, bound, _) = self.spots.select_nth_unstable(half);
+            self.bound = Some(*bound);
+            self.count = half + 1;
+            return self.keep(spot);
+        }
+        self.spots[self.count] = spot;
+        self.count += 1;
+    }
+}
+
+/// The newest event of the kinds with this index, in whatever registry.
+pub(crate) fn newest_of_kind(kind: u8) -> Option<Spot> {
+    let mut found = None;
+    for slot in 0..SLOT_COUNT {
+        thread::each_ring(slot, |ring| {
+            if ring.kind() == kind {
+                found = found.max(of_ring(ring).next());
+            }
+            false
+        });
+    }
+    found
+}
+
+/// What is at an address.
+pub(crate) enum Found {
+    /// An event.
+    Event(Spot),
+    /// Some of a block that is no event: its header, or what nothing was recorded into yet.
+    Block(u32, u64),
+    /// None of our memory.
+    Nothing,
+}
+
+/// What is at an address: looks at all blocks that are in memory, those of the store too.
+pub(crate) fn at(address: usize) -> Found {
+    let is_there = |block: Block| {
+        block.address() <= address && address < block.address() + memory::block_size()
+    };
+    let mut found = Found::Nothing;
+    let mut look = |block: Block, sequence: u64, buffer: u32| {
+        if is_there(block) {
+            let spots = Walk::begin(block, sequence, buffer).into_iter().flatten();
+            let offset = (address - block.address()) as u32;
+            let before = spots.take_while(|spot| spot.offset <= offset).last();
+            let spot = before.filter(|spot| spot.end(block).is_some_and(|end| offset < end));
+            found = spot.map_or(Found::Block(buffer, sequence), Found::Event);
+        }
+    };
+    intern::kept().for_each(|(sequence, block)| look(block, sequence, 0));
+    for slot in 0..SLOT_COUNT {
+        thread::each_ring(slot, |ring| {
+            ring.kept().for_each(|(sequence, block)| look(block, sequence, ring.buffer()));
+            false
+        });
+    }
+    found
+}
+
 /// Keeps an event among the newest, which are in order. False: all that are kept are newer.
 fn keep(spots: &mut [Spot], count: &mut usize, spot: Spot) -> bool {
     let at = spots[..*count].partition_point(|kept| *kept < spot);
@@ -199,6 +320,20 @@ impl Spot {
     /// Copies the event; `None`: it was overwritten meanwhile.
     pub(crate) fn read<'a>(&self, out: &'a mut [u8]) -> Option<Recalled<'a>> {
         let (block, registry) = self.block()?;
+        self.read_in(block, registry, out)
+    }
+
+    /// The same where it is known which ring it is in.
+    pub(crate) fn read_in_ring<'a>(&self, ring: &Ring, out: &'a mut [u8]) -> Option<Recalled<'a>> {
+        self.read_in(ring.block_of(self.sequence), Some(ring.control.registry), out)
+    }
+
+    fn read_in<'a>(
+        &self,
+        block: Block,
+        registry: Option<&'static Registry>,
+        out: &'a mut [u8],
+    ) -> Option<Recalled<'a>> {
         let walk = Walk::open(block, self.sequence, self.buffer)?;
         let header = walk.event(self.offset as usize)?;
         let (size, room) = (usize::from(header.size), out.len() - out.len() % 8);
@@ -219,9 +354,20 @@ impl Spot {
         if self.buffer == 0 {
             return Some((intern::block_of(self.sequence)?, Some(&eventdef::store::REGISTRY)));
         }
-        let is_it = |ring: &'static Ring| ring.buffer() == self.buffer;
-        let ring = (0..SLOT_COUNT).find_map(|slot| thread::each_ring(slot, is_it))?;
+        let ring = self.ring()?;
         Some((ring.block_of(self.sequence), Some(ring.control.registry)))
+    }
+
+    /// The ring that it is in; none if it is of the store.
+    pub(crate) fn ring(&self) -> Option<&'static Ring> {
+        let is_it = |ring: &'static Ring| ring.buffer() == self.buffer;
+        (0..SLOT_COUNT).find_map(|slot| thread::each_ring(slot, is_it))
+    }
+
+    /// The offset at which it ends, in its block.
+    fn end(&self, block: Block) -> Option<u32> {
+        let walk = Walk::open(block, self.sequence, self.buffer)?;
+        Some(self.offset + u32::from(walk.event(self.offset as usize)?.size))
     }
 }
 
@@ -233,6 +379,18 @@ mod tests {
     use crate::sync::Entry;
     use eventdef::{ParamSink, store};
     use eventlog::format::BaseRecord;
+
+    eventdef::events! {
+        /// Events of this test.
+        registry "history" version(1, 0, 0);
+        kinds standard;
+
+        /// What is looked for.
+        Found(1, always, Object) {
+            /// which
+            index: W,
+        }
+    }
 
     fn ring(ticks: u64) -> &'static Ring {
         clock::choose();
@@ -279,6 +437,31 @@ mod tests {
         let oldest = of_ring(ring).last().expect("an event");
         assert!(Walk::begin(ring.block_of(oldest.sequence), oldest.sequence, 77).is_some());
         assert!(Walk::begin(ring.block_of(0), 0, 77).is_none(), "begun anew since");
+    }
+
+    /// `.debug.describe`: an address within the event, its first byte and its last.
+    #[test]
+    fn an_event_is_found_by_any_address_within_it() {
+        let put = |index: usize| crate::event!(Found, index);
+        (0..3).for_each(put);
+        let ring = (0..SLOT_COUNT).find_map(|slot| thread::each_ring(slot, |_| true)).expect("one");
+        let block = ring.block();
+        let spots: Vec<Spot> = of_ring(ring).collect();
+        for spot in &spots {
+            for address in [spot.offset, spot.offset + 15].map(|at| block.address() + at as usize) {
+                assert!(matches!(at(address), super::Found::Event(found) if found == *spot));
+            }
+        }
+        let newest = spots[0].offset as usize;
+        for offset in [0, BLOCK_HEADER_SIZE, newest - 1] {
+            let found = at(block.address() + offset);
+            assert!(matches!(found, super::Found::Block(buffer, 0) if buffer == ring.buffer()));
+        }
+        assert!(matches!(at(block.address() - 1), super::Found::Nothing));
+        let store = of_store().last().expect("a thread was made known");
+        let (block, _) = store.block().expect("the store's");
+        let found = at(block.address() + store.offset as usize + 1);
+        assert!(matches!(found, super::Found::Event(found) if found == store));
     }
 
     #[test]

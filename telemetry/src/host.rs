@@ -56,6 +56,15 @@ fn of(
     })
 }
 
+/// Whether the environment names a file, which begins without being looked for, or nothing at all.
+pub(crate) fn begins_with_a_file() -> bool {
+    sys::with_environment(FILENAME_VARIABLE, |value| {
+        let value = value.filter(|value| !value.is_empty());
+        let place = value.map(destination::parse);
+        place.is_none_or(|place| matches!(place, Ok(Destination::File { .. })))
+    })
+}
+
 fn place(plinth: impl Plinth + 'static) -> Option<&'static dyn Plinth> {
     Some(memory::place(plinth)?)
 }

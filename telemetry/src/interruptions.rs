@@ -11,7 +11,8 @@
 
 use crate::atomic::points;
 use crate::thread;
-use crate::{Config, MemoryPlinth, control, flush, intern, label_address};
+use crate::{Config, MemoryPlinth, control, debug, flush, intern, label_address};
+use core::sync::atomic::Ordering;
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_HEADER_SIZE};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -94,7 +95,12 @@ fn switch() {
 /// Does some work over and over, a handler coming at the first point, then at the second, and so
 /// on, until it is done before the handler comes. Gives how many points there were.
 fn interrupt_everywhere(work: fn(), handler: fn()) -> u64 {
-    for index in 0.. {
+    interrupt_at_each(1, work, handler)
+}
+
+/// The same at every so many points alone.
+fn interrupt_at_each(step: usize, work: fn(), handler: fn()) -> u64 {
+    for index in (0..).step_by(step) {
         points::arm(index, handler);
         work();
         if points::disarm() {
@@ -210,12 +216,16 @@ fn interrupt_by_each(works: &[(&str, fn())]) {
 
 /// What was requested was recorded or counted, and what was recorded is in the log or counted.
 fn judge(plinth: &MemoryPlinth) {
+    judge_log(|| plinth.bytes());
+}
+
+fn judge_log(log: impl Fn() -> Vec<u8>) {
     control::of(&CONTROL).set_output(Kinds::Object | Kinds::Seg);
     flush();
     // All: what comes before the registry has a place is counted with others of its sort.
     let losses = crate::losses();
     assert_eq!(losses.requested, REQUESTED.get(), "requested = recorded + discarded: {losses:?}");
-    let events = read(&plinth.bytes());
+    let events = read(&log());
     let found = events.len() as u64;
     assert_eq!(losses.recorded, found + losses.overwritten + losses.io, "{losses:?}");
     assert!(events.values().all(|(_, index, again)| index == again), "torn");
@@ -287,4 +297,78 @@ fn a_handler_at_any_point_of_the_first_event_loses_no_event_uncounted() {
     let count = (0..).take_while(is_interrupted).count();
     println!("{count} points");
     assert!(count > 100, "{count} points");
+}
+
+/// Calls what a debugger calls, as if it had stopped the process here.
+fn stop() {
+    let nothing = NOTHING.load(Ordering::Relaxed);
+    assert!(debug::EventDump(nothing) >= 0);
+    assert!(debug::EventDescribe(core::ptr::from_ref(debug::EventLast[5]).cast(), nothing) >= 0);
+    let flushed = debug::EventFlush();
+    assert!(flushed >= 0 || flushed == -core::ffi::c_long::from(libc::EAGAIN), "{flushed}");
+}
+
+/// A file for what nobody reads.
+static NOTHING: core::sync::atomic::AtomicI32 = core::sync::atomic::AtomicI32::new(-1);
+
+fn begin_in_a_file(folder: &std::path::Path) -> std::path::PathBuf {
+    NOTHING.store(crate::sys::open_file(c"/dev/null").unwrap(), Ordering::Relaxed);
+    crate::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
+    let path = folder.join("log");
+    let plinth = crate::FilePlinth::new(path.to_str().unwrap()).unwrap();
+    assert!(crate::set_plinth(plinth));
+    path
+}
+
+/// `.debug.dump`, `.debug.describe`: and the program goes on as if nothing had been.
+#[test]
+fn a_debugger_may_call_at_any_point() {
+    in_a_process("a_debugger_may_call_at_any_point", || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = begin_in_a_file(folder.path());
+        // Most points of the long ones are looks at slots, one like the other.
+        let works: [(&str, usize, fn()); 5] = [
+            ("an event", 1, record_outer),
+            ("a flush", 3, flush),
+            ("a label", 1, label),
+            ("a switch", 1, switch),
+            ("the end of a thread", 7, leave),
+        ];
+        for is_output in [false, true] {
+            for (name, step, work) in works {
+                let count = interrupt_at_each(step, work, stop);
+                println!("{name}, stopped at {count} points");
+                assert!(count > 5, "{count} points");
+            }
+            if !is_output {
+                control::set_output_everywhere(Kinds::Object | Kinds::Seg);
+            }
+        }
+        judge_log(|| std::fs::read(&path).unwrap());
+    });
+}
+
+/// The same while the registry is registered, the stream begun, the thread made known, the ring
+/// made, and a block is handed over. A process for each point, or for some.
+#[test]
+fn a_debugger_may_call_at_any_point_of_the_first_events() {
+    const UNSTOPPED: &str = "the first events were done before";
+    const STEP: u64 = 5;
+    if let Some(index) = told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = begin_in_a_file(folder.path());
+        control::set_output_everywhere(u64::MAX);
+        points::arm(index * STEP, stop);
+        fill_a_block();
+        if points::disarm() {
+            println!("{UNSTOPPED}");
+        }
+        return judge_log(|| std::fs::read(&path).unwrap());
+    }
+    let test = "a_debugger_may_call_at_any_point_of_the_first_events";
+    // The first ones, and then one of many: of an event that is recorded like the one before.
+    let is_stopped = |index: &u64| !run(test, *index).contains(UNSTOPPED);
+    let count = (0..120).chain((120..).step_by(29)).take_while(is_stopped).count();
+    println!("{count} points");
+    assert!(count > 120, "{count} points");
 }

@@ -14,10 +14,12 @@
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 
 mod claim;
+mod lent;
 mod mapped;
 mod parts;
 
 pub(crate) use claim::Claim;
+pub(crate) use lent::Lent;
 
 use crate::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::words::{self, Words};
@@ -250,6 +252,11 @@ impl Block {
         let mut header = self.header();
         header.set_sync(sync);
         self.put_header(&header);
+    }
+
+    /// Where it is in memory.
+    pub(crate) fn address(self) -> usize {
+        self.start.addr()
     }
 
     /// *last* and *count* (`.block.last`, `.block.count`).

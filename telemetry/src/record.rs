@@ -15,7 +15,7 @@ use crate::losses::{self, Cause};
 use crate::memory::{Claim, block_size};
 use crate::ring::Ring;
 use crate::sync::Entry;
-use crate::{clock, intern, registration, service, thread};
+use crate::{clock, debug, intern, registration, service, thread};
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
 use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
@@ -124,6 +124,7 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring)
         return thread::put(slot, ring);
     }
     let entry = Entry::new();
+    debug::notice(&entry);
     service::start(&entry);
     record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
 }

@@ -9,13 +9,13 @@
 //! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in
 //! `design/format.md`.
 
-use crate::atomic::{AtomicUsize, Ordering};
+use crate::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::link::Link;
 use crate::losses::Counts;
 use crate::stream;
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
-use crate::{clock, config, control, crash, flush, fork, identity, memory, policy, report};
+use crate::{clock, config, control, crash, debug, flush, fork, identity, memory, policy, report};
 use crate::{root, service, thread, traceback};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 
@@ -38,6 +38,8 @@ pub(crate) struct Registered {
     pub(crate) slot_count: usize,
     /// The counts of a registry for which there was no room, by the places of its kinds.
     refused: Option<&'static KindCounts>,
+    /// The kinds that are output, as the stream was told, or is about to be.
+    noted: AtomicU64,
 }
 
 type KindCounts = [Counts; KIND_COUNT_MAX];
@@ -45,6 +47,18 @@ type KindCounts = [Counts; KIND_COUNT_MAX];
 impl Registered {
     fn kinds(&self) -> &'static [Kind] {
         self.control.registry.kinds
+    }
+
+    /// Notes the kinds that are output now; gives those that were noted, and these. Under the lock
+    /// of the masks.
+    pub(crate) fn note_output(&self) -> (u64, u64) {
+        let now = self.control.output().load(Ordering::Relaxed);
+        (self.noted.swap(now, Ordering::Relaxed), now)
+    }
+
+    /// Whether these are noted.
+    pub(crate) fn is_output_noted(&self) -> bool {
+        self.noted.load(Ordering::Relaxed) == self.control.output().load(Ordering::Relaxed)
     }
 
     /// The slots of these kinds.
@@ -137,6 +151,8 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     bring_out(entry);
     control.slot().store(slot as u32, Ordering::Release);
     drop(state);
+    debug::put(entry);
+    debug::notice(entry);
     service::start(entry);
     slot < SLOT_COUNT
 }
@@ -183,6 +199,7 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
     flush::expect_exit();
     crash::apply_environment();
     traceback::prepare();
+    debug::begin();
     // Registry 0 is recorded by the store alone: it needs no slots.
     if get(0).is_none() {
         add(&eventdef::store::CONTROL, 0, 0);
@@ -209,10 +226,17 @@ pub(crate) fn prepare_only(entry: &Entry) -> bool {
 fn add(control: &'static Control, slot: usize, slot_count: usize) -> Option<()> {
     let index = COUNT.load(Ordering::Relaxed);
     let place = REGISTERED.get(index)?;
-    let registered = Registered { control, index: index as u16, slot, slot_count, refused: None };
+    let (index_16, noted) = (index as u16, noted(control));
+    let registered =
+        Registered { control, index: index_16, slot, slot_count, refused: None, noted };
     place.set(Some(memory::place(registered)?));
     COUNT.store(index + 1, Ordering::Release);
     Some(())
+}
+
+/// What a registry has noted at first.
+fn noted(control: &Control) -> AtomicU64 {
+    AtomicU64::new(control.output().load(Ordering::Relaxed))
 }
 
 /// The same without slots: the numbers of its kinds are beyond those of all slots, and all that a
@@ -223,7 +247,8 @@ fn add_refused(control: &'static Control) -> Option<usize> {
     let slot = (index + 1) * SLOT_COUNT;
     let registered = memory::place_with(|counts: &'static mut KindCounts| {
         let refused = Some(&*counts);
-        Registered { control, index: index as u16, slot, slot_count: 0, refused }
+        let noted = noted(control);
+        Registered { control, index: index as u16, slot, slot_count: 0, refused, noted }
     });
     place.set(Some(registered?));
     COUNT.store(index + 1, Ordering::Release);

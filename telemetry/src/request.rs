@@ -202,15 +202,20 @@ fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
     }
     let is_remembered = Cell::new(true);
     let note = || is_remembered.set(request.registry.is_some() || note_for_coming(request, on));
-    control::change_chosen(&|each| is_chosen(request.registry, each), &note, &|control| {
-        let kinds = mask(request, control.registry);
-        match (request.mask, on) {
-            (Mask::Output, true) => control.output().fetch_or(kinds, Ordering::Relaxed),
-            (Mask::Output, false) => control.output().fetch_and(!kinds, Ordering::Relaxed),
-            (Mask::Recorded, true) => control.recorded().fetch_or(kinds, Ordering::Relaxed),
-            (Mask::Recorded, false) => control.recorded().fetch_and(!kinds, Ordering::Relaxed),
-        }
-    });
+    control::change_chosen(
+        &Entry::new(),
+        &|each| is_chosen(request.registry, each),
+        &note,
+        &|control| {
+            let kinds = mask(request, control.registry);
+            match (request.mask, on) {
+                (Mask::Output, true) => control.output().fetch_or(kinds, Ordering::Relaxed),
+                (Mask::Output, false) => control.output().fetch_and(!kinds, Ordering::Relaxed),
+                (Mask::Recorded, true) => control.recorded().fetch_or(kinds, Ordering::Relaxed),
+                (Mask::Recorded, false) => control.recorded().fetch_and(!kinds, Ordering::Relaxed),
+            }
+        },
+    );
     if is_remembered.get() { Ok(()) } else { Err(Refusal::Names) }
 }
 

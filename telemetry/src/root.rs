@@ -18,7 +18,7 @@ pub(crate) use preamble::{bring_registries, restart};
 
 use crate::losses::{Cause, Counts};
 use crate::memory::Blocks;
-use crate::{clock, identity, memory, sys};
+use crate::{clock, debug, identity, memory, sys};
 use bytemuck::Zeroable;
 use chain::Chain;
 use core::mem::offset_of;
@@ -83,6 +83,7 @@ fn begin() {
     root.extents = EXTENTS.address();
     root.registries = REGISTRIES.address();
     root.set_sync(clock::sync());
+    [root.dump, root.describe, root.flush, root.last, root.control] = debug::entry_points();
     let words: [u64; WORD_COUNT] = bytemuck::cast(root);
     for (index, value) in words.into_iter().enumerate().skip(MAGIC_WORD_COUNT) {
         // Events may have been counted before.

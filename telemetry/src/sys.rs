@@ -168,6 +168,38 @@ pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)>
 /// The same, and no SIGPIPE comes of it where nobody reads any more: it is blocked meanwhile, and
 /// taken away if it was not there before.
 pub(crate) fn write_all_in_peace(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)> {
+    without_sigpipe(|| write_all(file, bytes))
+}
+
+/// The same for whoever must come to an end though nobody reads: each piece is so small that a pipe
+/// which takes anything takes all of it, and one that takes nothing for so long, in ms, is given
+/// up.
+pub(crate) fn write_all_in_time(
+    file: c_int,
+    bytes: &[u8],
+    time: c_int,
+) -> Result<(), (usize, Errno)> {
+    if file < 0 {
+        // Which `poll` would wait for.
+        return Err((0, libc::EBADF));
+    }
+    without_sigpipe(|| {
+        put_all(bytes, |rest, _| {
+            let piece = &rest[..rest.len().min(libc::PIPE_BUF)];
+            let mut wait = libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 };
+            // SAFETY: reads the bytes of a slice; the structure lives through the call.
+            unsafe {
+                if libc::poll(&mut wait, 1, time) == 0 {
+                    set_errno(libc::EAGAIN);
+                    return -1;
+                }
+                libc::write(file, piece.as_ptr().cast(), piece.len())
+            }
+        })
+    })
+}
+
+fn without_sigpipe(write: impl Fn() -> Result<(), (usize, Errno)>) -> Result<(), (usize, Errno)> {
     // SAFETY: every set is filled by its own call before it is used, and lives through the calls.
     unsafe {
         let is_pending = || {
@@ -177,14 +209,14 @@ pub(crate) fn write_all_in_peace(file: c_int, bytes: &[u8]) -> Result<(), (usize
         };
         if is_pending() {
             // It is blocked already, and another one adds nothing.
-            return write_all(file, bytes);
+            return write();
         }
         let mut pipe: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
         libc::sigemptyset(&mut pipe);
         libc::sigaddset(&mut pipe, libc::SIGPIPE);
         libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before);
-        let result = write_all(file, bytes);
+        let result = write();
         if matches!(result, Err((_, libc::EPIPE))) && is_pending() {
             let mut signal = 0;
             libc::sigwait(&pipe, &mut signal);

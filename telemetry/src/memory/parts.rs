@@ -28,11 +28,6 @@ impl Blocks {
 }
 
 impl Block {
-    /// Where it begins.
-    pub(crate) fn address(self) -> usize {
-        self.start.addr()
-    }
-
     /// Puts a part at an offset (`.parts.chain`): its header, sealed here (`.parts.sealed`), and
     /// its top − last bytes, which `fill` puts. In a block that nobody else changes, and that
     /// nobody of this process reads.

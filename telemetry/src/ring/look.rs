@@ -38,6 +38,11 @@ impl Ring {
         self.identity.buffer
     }
 
+    /// The index of its kind.
+    pub(crate) fn kind(&self) -> u8 {
+        self.identity.kind
+    }
+
     /// The place of a block, if that is still there.
     pub(crate) fn block_of(&self, sequence: u64) -> Block {
         if self.is_in_file() { self.block() } else { self.blocks.get(sequence) }

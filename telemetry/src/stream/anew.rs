@@ -10,7 +10,7 @@ use super::{
     FAILURE_TOLD, STANDING, STANDING_ANEW, STATE, Standing, plinth, standing, standing_of,
 };
 use crate::atomic::Ordering;
-use crate::{pending, registration, volume};
+use crate::{debug, pending, registration, volume};
 
 /// Leaves the stream to the parent process.
 pub(crate) fn leave() {
@@ -45,5 +45,6 @@ pub(crate) fn restart() {
     if anew != Standing::None {
         registration::all().for_each(|each| each.control.output().store(0, Ordering::Relaxed));
     }
+    debug::accept();
     STANDING.store(anew as u8, Ordering::Release);
 }

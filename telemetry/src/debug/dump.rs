@@ -1,0 +1,125 @@
+//! All events in memory as text, oldest first, in memory of a fixed size.
+//!
+//! ```text
+//!  all rings ─▶ the oldest so many ─ in order ─▶ lines
+//!            ─▶ the oldest of those after that … ─▶ lines, until there are no more
+//! ```
+//!
+//! Design: `.debug.dump` in `design/telemetry.md`.
+
+use super::index::Index;
+use super::out::Out;
+use crate::history::{self, Spot};
+use crate::link::Link;
+use crate::memory::Lent;
+use crate::ring::Ring;
+use crate::sys::Errno;
+use crate::text::{self, EVENT_SIZE_SHOWN, Now};
+use core::ffi::c_int;
+use core::fmt::Write;
+
+/// Events that are put in order at once.
+const SPOT_COUNT: usize = 1 << 14;
+/// Rings that are remembered by their buffers.
+const RING_COUNT: usize = 1 << 10;
+/// Threads that are told apart when they are counted.
+const THREAD_COUNT_MAX: usize = 1 << 16;
+
+/// The memory of a dump.
+struct Dump {
+    out: Out,
+    event: Lent<u8>,
+    index: Option<Index>,
+    rings: Lent<Link<Ring>>,
+    /// A bit for each thread.
+    threads: Lent<u64>,
+    thread_count: usize,
+    /// Whether there are more threads than that.
+    has_more_threads: bool,
+    event_count: usize,
+    overwritten_count: usize,
+}
+
+/// Writes all events in memory to a file; how many they are.
+pub(super) fn all(file: c_int) -> Result<usize, Errno> {
+    let mut spots = Lent::<Spot>::map(SPOT_COUNT).ok_or(libc::ENOMEM)?;
+    let mut dump = Dump::new(file)?;
+    let now = Now::read();
+    dump.out.line(|line| line.write_str("telemetry: all events in memory, oldest first:"))?;
+    let mut after = None;
+    loop {
+        let count = history::oldest(&mut spots, after, now.ticks);
+        let Some(last) = spots[..count].last() else { break };
+        after = Some(*last);
+        spots[..count].iter().try_for_each(|spot| dump.write(spot, now))?;
+    }
+    dump.end()
+}
+
+impl Dump {
+    fn new(file: c_int) -> Result<Dump, Errno> {
+        Ok(Dump {
+            out: Out::new(file)?,
+            event: Lent::map(EVENT_SIZE_SHOWN).ok_or(libc::ENOMEM)?,
+            index: Index::of_store(),
+            rings: Lent::map(RING_COUNT).ok_or(libc::ENOMEM)?,
+            threads: Lent::map(THREAD_COUNT_MAX / 64).ok_or(libc::ENOMEM)?,
+            thread_count: 0,
+            has_more_threads: false,
+            event_count: 0,
+            overwritten_count: 0,
+        })
+    }
+
+    fn write(&mut self, spot: &Spot, now: Now) -> Result<(), Errno> {
+        let ring = self.ring_of(spot);
+        let event = ring.and_then(|ring| spot.read_in_ring(ring, &mut self.event));
+        let Some(event) = event else {
+            self.overwritten_count += 1;
+            return Ok(());
+        };
+        let thread = event.thread as usize;
+        let find = |code, ticks, first| match &self.index {
+            Some(index) => index.find(code, ticks, first),
+            None => text::scan(code, ticks, first),
+        };
+        self.out.line(|line| text::write_event(line, spot.ticks, &event, now, &find))?;
+        self.event_count += 1;
+        match self.threads.get_mut(thread / 64) {
+            Some(word) => {
+                self.thread_count += usize::from(*word & 1 << (thread % 64) == 0);
+                *word |= 1 << (thread % 64);
+            }
+            None => self.has_more_threads = true,
+        }
+        Ok(())
+    }
+
+    /// The ring of an event, which is mostly known from one before.
+    fn ring_of(&self, spot: &Spot) -> Option<&'static Ring> {
+        let place = &self.rings[spot.buffer as usize % RING_COUNT];
+        let known = place.get().filter(|ring| ring.buffer() == spot.buffer);
+        known.or_else(|| {
+            let ring = spot.ring()?;
+            place.set(Some(ring));
+            Some(ring)
+        })
+    }
+
+    fn end(&mut self) -> Result<usize, Errno> {
+        let (events, threads) = (self.event_count, self.thread_count);
+        let (more, overwritten) = (self.has_more_threads, self.overwritten_count);
+        self.out.line(|line| {
+            let plural = |count| if count == 1 { "" } else { "s" };
+            write!(line, "telemetry: {events} event{} of ", plural(events))?;
+            line.write_str(if more { "at least " } else { "" })?;
+            write!(line, "{threads} thread{}", plural(threads))?;
+            match overwritten {
+                0 => Ok(()),
+                count => write!(line, "; {count} more were overwritten meanwhile"),
+            }
+        })?;
+        self.out.flush()?;
+        Ok(events)
+    }
+}

@@ -1,0 +1,140 @@
+//! What a debugger knows of our symbols: their types, in DWARF, by hand.
+//!
+//! ```text
+//!  unit "telemetry", C ─┬─ long EventKindControl, void *EventLast[64]          where they are
+//!                       └─ long (*EventDump)(int), …        what they are: the address, no pointer
+//! ```
+//!
+//! The compiler puts what it says of a symbol under the path of its module, and a debugger that
+//! reads Rust finds `EventDump` by no other name; one that reads C finds the symbol, but no type.
+//! These are static variables of a unit of C, which gdb finds by their plain names whatever
+//! language it reads, also where the program itself has no debug information. Functions are
+//! variables whose value is an address, so that the code stays the compiler's own. Sections are
+//! `unique`: what the compiler says must begin at the beginning of its own. Design: `.debug` in
+//! `design/telemetry.md`.
+#![expect(unsafe_code, reason = "assembly that has data alone, and a symbol in it")]
+
+/// Has the linker keep the unit: without a symbol that is asked for it takes nothing.
+pub(super) fn keep() {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    core::hint::black_box(&raw const telemetry_debug_unit);
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+unsafe extern "C" {
+    /// A byte beside the unit.
+    static telemetry_debug_unit: u8;
+}
+
+// Abbreviations: code, tag, whether it has children, then pairs of attribute and form.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+core::arch::global_asm!(
+    ".pushsection .rodata.telemetry_debug_unit,\"a\",@progbits",
+    ".globl telemetry_debug_unit",
+    ".hidden telemetry_debug_unit",
+    "telemetry_debug_unit: .byte 0",
+    ".popsection",
+    ".pushsection .debug_abbrev,\"\",@progbits,unique,4711",
+    ".Ltelemetry_abbrev:",
+    // 1: unit, with children: language, name.
+    ".byte 1, 0x11, 1,  0x13, 0x0B,  0x03, 0x08,  0, 0",
+    // 2: base type: name, encoding, size.
+    ".byte 2, 0x24, 0,  0x03, 0x08,  0x3E, 0x0B,  0x0B, 0x0B,  0, 0",
+    // 3: pointer to void: size.
+    ".byte 3, 0x0F, 0,  0x0B, 0x0B,  0, 0",
+    // 4: pointer: size, to what.
+    ".byte 4, 0x0F, 0,  0x0B, 0x0B,  0x49, 0x13,  0, 0",
+    // 5: array, with children: of what.
+    ".byte 5, 0x01, 1,  0x49, 0x13,  0, 0",
+    // 6: its range: count.
+    ".byte 6, 0x21, 0,  0x37, 0x0B,  0, 0",
+    // 7: function type, with children: prototyped, result.
+    ".byte 7, 0x15, 1,  0x27, 0x19,  0x49, 0x13,  0, 0",
+    // 8: its parameter: type.
+    ".byte 8, 0x05, 0,  0x49, 0x13,  0, 0",
+    // 9: variable: name, type, location.
+    ".byte 9, 0x34, 0,  0x03, 0x08,  0x49, 0x13,  0x02, 0x18,  0, 0",
+    ".byte 0",
+    ".popsection",
+    ".pushsection .debug_info,\"\",@progbits,unique,4711",
+    ".Ltelemetry_unit:",
+    ".4byte .Ltelemetry_unit_end - .Ltelemetry_unit_begin",
+    ".Ltelemetry_unit_begin:",
+    // Version 4; abbreviations; addresses of 8 bytes.
+    ".2byte 4",
+    ".4byte .Ltelemetry_abbrev",
+    ".byte 8",
+    // C99.
+    ".byte 1, 0x0C",
+    ".asciz \"telemetry\"",
+    ".Ltelemetry_int: .byte 2",
+    ".asciz \"int\"",
+    ".byte 5, 4",
+    ".Ltelemetry_long: .byte 2",
+    ".asciz \"long\"",
+    ".byte 5, 8",
+    ".Ltelemetry_mask: .byte 2",
+    ".asciz \"unsigned long\"",
+    ".byte 7, 8",
+    ".Ltelemetry_void: .byte 3, 8",
+    ".Ltelemetry_last: .byte 5",
+    ".4byte .Ltelemetry_void - .Ltelemetry_unit",
+    ".byte 6, 64, 0",
+    // long (int)
+    ".Ltelemetry_dump: .byte 7",
+    ".4byte .Ltelemetry_long - .Ltelemetry_unit",
+    ".byte 8",
+    ".4byte .Ltelemetry_int - .Ltelemetry_unit",
+    ".byte 0",
+    ".Ltelemetry_to_dump: .byte 4, 8",
+    ".4byte .Ltelemetry_dump - .Ltelemetry_unit",
+    // long (void *, int)
+    ".Ltelemetry_describe: .byte 7",
+    ".4byte .Ltelemetry_long - .Ltelemetry_unit",
+    ".byte 8",
+    ".4byte .Ltelemetry_void - .Ltelemetry_unit",
+    ".byte 8",
+    ".4byte .Ltelemetry_int - .Ltelemetry_unit",
+    ".byte 0",
+    ".Ltelemetry_to_describe: .byte 4, 8",
+    ".4byte .Ltelemetry_describe - .Ltelemetry_unit",
+    // long (void)
+    ".Ltelemetry_flush: .byte 7",
+    ".4byte .Ltelemetry_long - .Ltelemetry_unit",
+    ".byte 0",
+    ".Ltelemetry_to_flush: .byte 4, 8",
+    ".4byte .Ltelemetry_flush - .Ltelemetry_unit",
+    // Where it is: DW_OP_addr.
+    ".byte 9",
+    ".asciz \"EventKindControl\"",
+    ".4byte .Ltelemetry_mask - .Ltelemetry_unit",
+    ".byte 9, 3",
+    ".8byte EventKindControl",
+    ".byte 9",
+    ".asciz \"EventLast\"",
+    ".4byte .Ltelemetry_last - .Ltelemetry_unit",
+    ".byte 9, 3",
+    ".8byte EventLast",
+    // What it is: DW_OP_addr, DW_OP_stack_value.
+    ".byte 9",
+    ".asciz \"EventDump\"",
+    ".4byte .Ltelemetry_to_dump - .Ltelemetry_unit",
+    ".byte 10, 3",
+    ".8byte EventDump",
+    ".byte 0x9F",
+    ".byte 9",
+    ".asciz \"EventDescribe\"",
+    ".4byte .Ltelemetry_to_describe - .Ltelemetry_unit",
+    ".byte 10, 3",
+    ".8byte EventDescribe",
+    ".byte 0x9F",
+    ".byte 9",
+    ".asciz \"EventFlush\"",
+    ".4byte .Ltelemetry_to_flush - .Ltelemetry_unit",
+    ".byte 10, 3",
+    ".8byte EventFlush",
+    ".byte 0x9F",
+    ".byte 0",
+    ".Ltelemetry_unit_end:",
+    ".popsection",
+);

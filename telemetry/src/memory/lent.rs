@@ -1,0 +1,54 @@
+//! Pages that are given back, unlike all others: for what is done seldom, and by whoever stopped
+//! the process.
+//!
+//! ```text
+//!  mmap ─▶ │ 0 │ 0 │ 0 │ …  ─▶ used ─▶ munmap
+//! ```
+//!
+//! Design: `.sol.memory`, `.debug.dump` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "memory from the operating system")]
+
+use bytemuck::Zeroable;
+use core::mem::{align_of, size_of};
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+/// So many values in pages of their own, zero at first, until dropped.
+pub(crate) struct Lent<T: Zeroable> {
+    /// E1: `count` values, mapped, which nothing else points to.
+    start: NonNull<T>,
+    count: usize,
+}
+
+impl<T: Zeroable> Lent<T> {
+    /// `None`: the system has no memory.
+    pub(crate) fn map(count: usize) -> Option<Lent<T>> {
+        const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
+        const { assert!(!core::mem::needs_drop::<T>(), "nothing is dropped but the pages") };
+        let start = super::map(count.checked_mul(size_of::<T>())?)?.cast();
+        Some(Lent { start, count })
+    }
+}
+
+impl<T: Zeroable> Deref for Lent<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: E1; zero is a value of `T`, and a page is aligned well enough for it.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl<T: Zeroable> DerefMut for Lent<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl<T: Zeroable> Drop for Lent<T> {
+    fn drop(&mut self) {
+        // SAFETY: E1: mapped with this size, and not used any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.count * size_of::<T>()) };
+    }
+}

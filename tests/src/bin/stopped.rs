@@ -1,0 +1,74 @@
+//! A program that a debugger stops, for the tests to run.
+//!
+//! ```text
+//!  threads record, and end ─▶ here (Rust) ─▶ sched_yield (C) ─▶ some more events ─▶ the end
+//! ```
+//!
+//! All of it is fewer than a block of each kind: `.control.output` in `design/telemetry.md`.
+#![forbid(unsafe_code)]
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::thread;
+use telemetry::{event, intern, label_address};
+
+mod heap {
+    telemetry::events! {
+        /// The events of a heap.
+        registry "heap" version(1, 0, 0);
+        kinds standard;
+
+        /// A pool was created.
+        PoolInit(0x0001, always, Pool) {
+            /// the pool
+            pool: P,
+            /// which one
+            index: W,
+        }
+        /// A segment was made.
+        SegAlloc(0x0002, always, Seg) {
+            /// its first byte
+            base: A,
+            /// who made it
+            thread: U,
+        }
+    }
+}
+
+const POOL: usize = 0x1000;
+const COUNT: usize = 10;
+
+fn record(from: usize) {
+    for index in from..from + COUNT {
+        event!(heap::PoolInit, std::ptr::without_provenance::<u8>(POOL), index);
+    }
+}
+
+/// Where it is stopped.
+#[inline(never)]
+fn here(count: usize) {
+    black_box(count);
+}
+
+fn main() {
+    label_address(POOL, intern("the first pool"));
+    record(0);
+    let (recorded, seen) = (&Barrier::new(2), &Barrier::new(4));
+    thread::scope(|scope| {
+        // They stay until all have recorded, each into blocks of its own.
+        for number in 1..4u32 {
+            let named = thread::Builder::new().name(format!("maker {number}"));
+            let make = move || {
+                event!(heap::SegAlloc, 0x7000usize, number);
+                recorded.wait();
+                seen.wait();
+            };
+            named.spawn_scoped(scope, make).expect("a thread");
+            recorded.wait();
+        }
+        here(COUNT);
+        thread::yield_now();
+        seen.wait();
+    });
+    record(COUNT);
+}

@@ -33,6 +33,7 @@ mod destination;
 mod flush;
 mod fork;
 mod gate;
+mod gdb;
 mod history;
 mod host;
 mod identity;

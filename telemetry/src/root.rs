@@ -18,7 +18,7 @@ pub(crate) use preamble::{bring_registries, restart};
 
 use crate::losses::{Cause, Counts};
 use crate::memory::Blocks;
-use crate::{clock, debug, identity, memory, sys};
+use crate::{clock, debug, gdb, identity, memory, sys};
 use bytemuck::Zeroable;
 use chain::Chain;
 use core::mem::offset_of;
@@ -76,6 +76,7 @@ fn is_there() -> bool {
 
 /// From now on there is a root: its own address comes last.
 fn begin() {
+    gdb::keep();
     let mut root = Root::native();
     root.block_size_log2 = memory::block_size_log2();
     root.uuid = identity::uuid();

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  eventcnv()   built once, by the same cargo
-//!  system()     python3, strace ── missing? ──▶ the test fails and says so
+//!  release()    a program as it is shipped
+//!  system()     python3, strace, gdb ── missing? ──▶ the test fails and says so
 //! ```
 //!
 //! Tests run what users run: `.dumper` in `design/telemetry.md`.
@@ -25,14 +26,25 @@ fn build(name: &str) -> PathBuf {
     // …/target/debug/deps/test-0123: two up is where programs are.
     let directory = this.ancestors().nth(2).expect("a test is in target/PROFILE/deps");
     let target = directory.parent().expect("a profile's directory is in one");
+    let profile = if directory.ends_with("release") { "release" } else { "dev" };
+    build_as(name, name, profile, target);
+    directory.join(format!("{name}{}", env::consts::EXE_SUFFIX))
+}
+
+/// Builds a program of a member of the workspace as it is shipped, and says where it is.
+pub fn release(member: &str, name: &str) -> PathBuf {
+    let this = env::current_exe().expect("a test has a path");
+    let target = this.ancestors().nth(3).expect("a test is in target/PROFILE/deps");
+    build_as(member, name, "release", target);
+    target.join("release").join(format!("{name}{}", env::consts::EXE_SUFFIX))
+}
+
+fn build_as(member: &str, name: &str, profile: &str, target: &Path) {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "-p", name, "--target-dir"]).arg(target);
-    if directory.ends_with("release") {
-        cargo.arg("--release");
-    }
+    cargo.args(["build", "--quiet", "--locked", "-p", member, "--bin", name]);
+    cargo.args(["--profile", profile, "--target-dir"]).arg(target);
     let status = cargo.current_dir(root()).status().expect("cargo can be run");
     assert!(status.success(), "cargo cannot build {name}");
-    directory.join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
 /// The root of the repository.

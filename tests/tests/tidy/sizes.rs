@@ -6,7 +6,7 @@
 //!
 //! A page of code is what a reader can hold in mind at once.
 
-use super::tree::{File, judge, read, rust_files};
+use super::tree::{File, files, judge, read, rust_files};
 
 const LINE_COLUMNS_MAX: usize = 100;
 const FUNCTION_LINES_MAX: usize = 70;
@@ -20,7 +20,7 @@ const TABLES: [&str; 1] = ["eventdef/src/mps.rs"];
 #[test]
 fn no_line_is_longer_than_100_columns() {
     let mut breaches = Vec::new();
-    for file in rust_files().iter().filter(|file| !is_table(file)) {
+    for file in rust_files().iter().chain(&scripts()).filter(|file| !is_table(file)) {
         let long = file.lines().filter(|(_, line)| line.chars().count() > LINE_COLUMNS_MAX);
         breaches.extend(long.map(|(number, line)| {
             format!("{}:{number}: {} columns", file.path, line.chars().count())
@@ -41,7 +41,17 @@ fn no_file_is_longer_than_400_lines_or_600_with_its_tests() {
             breaches.push(format!("{}: {whole} lines with its tests", file.path));
         }
     }
+    let long = scripts().into_iter().filter(|file| file.text.lines().count() > FILE_LINES_MAX);
+    breaches.extend(long.map(|file| format!("{}: longer than that", file.path)));
     judge("A file has at most 400 lines, 600 with its tests.", breaches);
+}
+
+/// What is in Python: that of gdb, and that of its tests.
+fn scripts() -> Vec<File> {
+    let all: Vec<File> = files().into_iter().filter(|file| file.path.contains("gdb/")).collect();
+    let scripts: Vec<File> = all.into_iter().filter(|file| file.path.ends_with(".py")).collect();
+    assert!(scripts.len() > 10, "only {} scripts were found", scripts.len());
+    scripts
 }
 
 #[test]

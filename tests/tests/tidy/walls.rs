@@ -25,6 +25,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/src/clock.rs",
     "telemetry/src/debug.rs",
     "telemetry/src/debug/unit.rs",
+    "telemetry/src/gdb.rs",
     "telemetry/src/link.rs",
     "telemetry/src/local.rs",
     "telemetry/src/memory.rs",

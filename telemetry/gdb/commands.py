@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""The commands: from what was typed to text, and every error to one line.
+
+      telemetry dump Pool -n 3 ─▶ TelemetryDump ─▶ streams ─▶ events ─▶ lines
+                                       └─▶ faults, on standard error, after the lines
+
+Design: `.debug.dump`, `.debug.describe`, `.control.output` in design/telemetry.md.
+"""
+import heapq
+import itertools
+import os
+
+import gdb
+
+TELEMETRY_FAULTS_SHOWN = 20
+TELEMETRY_LINES_AT_ONCE = 512
+
+
+def telemetry_write(text, out=gdb.STDOUT):
+    """Writes, also where the terminal has not all letters."""
+    charset = gdb.host_charset() if hasattr(gdb, "host_charset") else "ascii"
+    try:
+        text = text.encode(charset, "backslashreplace").decode(charset)
+    except LookupError:
+        text = text.encode("ascii", "backslashreplace").decode("ascii")
+    gdb.write(text, out)
+
+
+def telemetry_kind_filter(streams, words):
+    """Whether a block, by its header, is of one of these kinds: names, or indexes."""
+    if not words:
+        return [lambda header: True for _ in streams]
+    chosen = [set() for _ in streams]
+    for word in words:
+        found = False
+        for of_stream, stream in zip(chosen, streams):
+            kinds = {(registry.index, kind.index) for registry in stream.registries.values()
+                     for kind in registry.kinds
+                     if kind.name.lower() == word.lower() or str(kind.index) == word}
+            of_stream |= kinds
+            found = found or bool(kinds)
+        if not found:
+            raise telemetry_no_kind(streams[0], word)
+    return [lambda header, of_stream=of_stream: (header.registry, header.kind) in of_stream
+            for of_stream in chosen]
+
+
+def telemetry_newest(streams, words):
+    """The events of some kinds, or of all, newest first."""
+    wanted = telemetry_kind_filter(streams, words)
+    return heapq.merge(*(stream.events(of_stream) for stream, of_stream in zip(streams, wanted)),
+                       reverse=True)
+
+
+def telemetry_tell_faults(streams):
+    """Says what was found wrong, a line each."""
+    faults = list(dict.fromkeys(fault for stream in streams for fault in stream.faults))
+    for fault in faults[:TELEMETRY_FAULTS_SHOWN]:
+        telemetry_write("telemetry: %s\n" % fault, gdb.STDERR)
+    if len(faults) > TELEMETRY_FAULTS_SHOWN:
+        telemetry_write("telemetry: and %d faults more\n" % (len(faults) - TELEMETRY_FAULTS_SHOWN),
+                        gdb.STDERR)
+
+
+class TelemetryCommand(gdb.Command):
+    """A command. What it is called is its NAME; `run` does it."""
+    NAME, COMPLETION = "", gdb.COMPLETE_NONE
+
+    def __init__(self):
+        super().__init__("telemetry " + self.NAME, gdb.COMMAND_DATA, self.COMPLETION)
+
+    def invoke(self, argument, _from_tty):
+        """Runs it; whatever goes wrong is said in one line."""
+        self.dont_repeat()
+        try:
+            streams = telemetry_open(TelemetryMemory())
+            try:
+                self.run(streams, argument)
+            finally:
+                telemetry_tell_faults(streams)
+        except gdb.GdbError:
+            raise
+        except TelemetryError as error:
+            raise gdb.GdbError(str(error)) from None
+        except Exception as error:  # pylint: disable=broad-except
+            what = " ".join(str(error).split())
+            raise gdb.GdbError("telemetry %s: %s" % (self.NAME, what or type(error).__name__)) \
+                from None
+
+    def run(self, streams, argument):
+        """Does it."""
+
+    def usage(self):
+        """The error for what was typed wrong: the first line of the help."""
+        return TelemetryError("usage: " + (self.__doc__ or "").strip().splitlines()[-1].strip())
+
+
+class TelemetryDump(TelemetryCommand):
+    """Show the events that are in memory, of all threads, output or not: newest last.
+Kinds are names or numbers; without any, all are shown. -n: only the newest so many.
+-vv: with the names of parameters, and what addresses are called.
+telemetry dump [KIND…] [-n COUNT] [-v|-vv]"""
+    NAME = "dump"
+
+    def run(self, streams, argument):
+        words, count, is_named = self.parse(gdb.string_to_argv(argument))
+        newest = itertools.islice(telemetry_newest(streams, words), count)
+        width = telemetry_name_width(registry for stream in streams
+                                     for registry in stream.registries.values())
+        labels = [TelemetryLabels(stream) for stream in streams] if is_named else []
+        lines = []
+        for event in sorted(newest):
+            stream = streams[event.stream]
+            lines.append(telemetry_named(stream, event, width, labels[event.stream]) if is_named
+                         else telemetry_columns(stream, event, width))
+            if len(lines) == TELEMETRY_LINES_AT_ONCE:
+                telemetry_write("\n".join(lines) + "\n")
+                lines = []
+        telemetry_write("".join(line + "\n" for line in lines))
+
+    def parse(self, words):
+        """The kinds, how many events (None: all), and whether in the named form."""
+        kinds, count, is_named = [], None, False
+        words = iter(words)
+        for word in words:
+            if word.startswith("-n"):
+                digits = word[2:] or next(words, "")
+                if not (digits.isascii() and digits.isdigit()):
+                    raise self.usage()
+                count = min(int(digits), 2**62)
+            elif word in ("-v", "-vv"):
+                is_named = word == "-vv"
+            elif word.startswith("-"):
+                raise self.usage()
+            else:
+                kinds.append(word)
+        return kinds, count, is_named
+
+
+class TelemetryDescribe(TelemetryCommand):
+    """Tell all that is known of the event at an address, or of the newest one of EventLast[KIND].
+telemetry describe ADDRESS"""
+    NAME, COMPLETION = "describe", gdb.COMPLETE_EXPRESSION
+
+    def run(self, streams, argument):
+        if not argument.strip():
+            raise self.usage()
+        address = int(gdb.parse_and_eval(argument)) & 2**64 - 1
+        for stream in streams:
+            event = telemetry_event_at(stream, address)
+            if isinstance(event, str):
+                raise TelemetryError(event)
+            last = telemetry_last_addresses(stream.root)
+            if event is None and address in last and address:
+                kind = last.index(address)
+                event = next(stream.events(lambda header, kind=kind: header.registry
+                                           and header.kind == kind), None)
+                if event is None:
+                    raise TelemetryError("no event of kind %d is in memory" % kind)
+            if event is not None:
+                return telemetry_write(telemetry_describe(stream, event))
+        raise TelemetryError("0x%X is in no block of events" % address)
+
+
+class TelemetryLast(TelemetryCommand):
+    """Tell all that is known of the newest event of a kind, of any thread.
+telemetry last KIND"""
+    NAME = "last"
+
+    def run(self, streams, argument):
+        words = gdb.string_to_argv(argument)
+        if len(words) != 1:
+            raise self.usage()
+        event = next(telemetry_newest(streams, words), None)
+        if event is None:
+            raise TelemetryError("no event of kind %s is in memory" % words[0])
+        telemetry_write(telemetry_describe(streams[event.stream], event))
+
+
+class TelemetryStatus(TelemetryCommand):
+    """Tell how everything stands: what is in memory, what was lost, which kinds are output.
+telemetry status"""
+    NAME = "status"
+
+    def run(self, streams, argument):
+        telemetry_write("\n".join(telemetry_status(stream) for stream in streams))
+
+
+class TelemetryRegistries(TelemetryCommand):
+    """Tell which event types the program has, and what they mean.
+telemetry registry"""
+    NAME = "registry"
+
+    def run(self, streams, argument):
+        telemetry_write("\n".join(telemetry_registry_text(stream.registries)
+                                  for stream in streams))
+
+
+class TelemetrySave(TelemetryCommand):
+    """Write what is in memory to a file, as a log that eventcnv reads.
+telemetry save FILE"""
+    NAME, COMPLETION = "save", gdb.COMPLETE_FILENAME
+
+    def run(self, streams, argument):
+        words = gdb.string_to_argv(argument)
+        if len(words) != 1:
+            raise self.usage()
+        try:
+            with open(words[0], "wb") as out:
+                counts = [telemetry_save(stream, out) for stream in streams]
+        except OSError as error:
+            raise TelemetryError("cannot write %s: %s" % (words[0], error.strerror)) from None
+        blocks, events = map(sum, zip(*counts))
+        telemetry_write("%d blocks with %d events are in %s\n" % (blocks, events, words[0]))
+
+
+class TelemetryGet(TelemetryCommand):
+    """Tell which kinds are recorded in memory, and which are output, by registry.
+telemetry get"""
+    NAME = "get"
+
+    def run(self, streams, argument):
+        self.show(streams)
+
+    @staticmethod
+    def show(streams):
+        """Writes the masks of all registries but the runtime's own."""
+        for stream in streams:
+            for mask in stream.masks():
+                lines = telemetry_masks(stream, mask) if mask.index else ()
+                telemetry_write("".join("%s: %s\n" % line for line in lines))
+
+
+class TelemetrySet(TelemetryCommand):
+    """Have kinds output, from when the process goes on. What memory has of them comes out too.
+Kinds are names, numbers in C notation as masks, or all, as in MPS_TELEMETRY_CONTROL.
+telemetry set KIND…"""
+    NAME, IS_ON = "set", True
+
+    def run(self, streams, argument):
+        words = gdb.string_to_argv(argument)
+        if not words:
+            raise self.usage()
+        telemetry_check_kinds(streams, words)
+        for stream in streams:
+            telemetry_switch(stream, words, self.IS_ON)
+        TelemetryGet.show(streams)
+
+
+class TelemetryReset(TelemetrySet):
+    """Have kinds no longer output, from when the process goes on.
+telemetry reset KIND…"""
+    NAME, IS_ON = "reset", False
+
+
+class TelemetryFlush(TelemetryCommand):
+    """Have the process write what is to be output, now. Its other threads stay stopped.
+telemetry flush"""
+    NAME = "flush"
+
+    def run(self, streams, argument):
+        for stream in streams:
+            result = telemetry_flush(stream)
+            if result is not None and result < 0:
+                raise TelemetryError("EventFlush failed: " + os.strerror(-result))
+            telemetry_write("flushed%s\n" % ("" if result is None else ": %d bytes" % result))
+
+
+class TelemetryPrefix(gdb.Command):
+    """The event log of this process or core: its last events are in memory.
+No debug information and no symbols are needed."""
+
+    def __init__(self):
+        super().__init__("telemetry", gdb.COMMAND_DATA, gdb.COMPLETE_NONE, True)
+
+
+TelemetryPrefix()
+for telemetry_command in (TelemetryDump, TelemetryDescribe, TelemetryLast, TelemetryStatus,
+                          TelemetryRegistries, TelemetrySave, TelemetryGet, TelemetrySet,
+                          TelemetryReset, TelemetryFlush):
+    telemetry_command()

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Run inside gdb: a process is stopped at every instruction of some calls of `step_here`.
+
+      call 7 │ stepi, dump │ stepi, dump │ …      each dump: the events before, or with this one
+             └ by the commands' own code, wherever any byte that it read last time is another
+
+First two calls early in a block; then two that find no room: one goes to a block that was never
+used, one to a block that is used again. Time passes meanwhile, so that there are base records too.
+Prints a line for each call: how many instructions, and which events were there, as that changed.
+Raises what is wrong. Driven by tests/tests/gdb/steps.rs.
+"""
+import gdb
+
+SIZE = 32                            # of an event; a base record has 24
+CALLS_MAX, ROOTS = 400, []
+HISTORY = (4096 - 128 - 12 * 24) // SIZE    # events of a block, at least: so many always stay
+
+
+class Watched(TelemetryMemory):
+    """Memory that knows whether what was read of it has changed: what is shown depends on that."""
+
+    def __init__(self):
+        super().__init__()
+        self.known = {}
+
+    def read(self, address, size):
+        data = super().read(address, size)
+        self.known[address, size] = data
+        return data
+
+    def has_changed(self):
+        """Whether it has; then all is to be read again."""
+        if all(super(Watched, self).read(*place) == data for place, data in self.known.items()):
+            return False
+        self.known = {}
+        return True
+
+
+def streams(memory):
+    """The streams, decoded anew; where the roots are is found once."""
+    for index, root in enumerate(ROOTS):
+        yield TelemetryStream(memory, TelemetryRoot(memory, root), index)
+
+
+def shown(memory):
+    """The events of the program in memory now, oldest first, as (number, values)."""
+    found = []
+    for stream in streams(memory):
+        for event in sorted(stream.events(lambda header: header.registry == 1)):
+            found.append((event.number, [value for _, value in stream.values(event)]))
+        assert not stream.faults, stream.faults
+    return found
+
+
+def check(events, before, call):
+    """Judges what is shown in a call, after what was shown before. Returns first and end."""
+    numbers = [number for number, _ in events]
+    first, end = numbers[0], numbers[-1] + 1
+    assert numbers == list(range(first, end)), numbers
+    assert end in (call, call + 1), (call, first, end)
+    assert before[0] <= first and before[1] <= end, (before, first, end)
+    assert end - first >= min(end, HISTORY), (first, end)
+    for number, values in events:
+        assert values == [0, number, number * number], (number, values)
+    return first, end
+
+
+def room(memory):
+    """How much is free in the newest block of the events."""
+    stream, = streams(memory)
+    return max((block.end_number(), block.header.last - 128) for _, block in stream.blocks
+               if block and block.header.registry == 1)[1]
+
+
+def register(name):
+    """The value of a register."""
+    return int(gdb.newest_frame().read_register(name)) & 2**64 - 1
+
+
+def step_through(call, memory):
+    """Steps through the call where the process is stopped."""
+    stack, outer = register("sp"), memory.read(register("sp"), 8)
+    watched, seen, count, decoded = Watched(), [(0, 0)], 0, 0
+    while True:
+        if count == 0 or watched.has_changed():
+            now = check(shown(watched), seen[-1], call)
+            decoded += 1
+            if now != seen[-1]:
+                seen.append(now)
+        if register("sp") > stack and register("pc") == int.from_bytes(outer, "little"):
+            break
+        gdb.execute("stepi", to_string=True)
+        count += 1
+    assert seen[-1][1] == call + 1, seen
+    print("call %d: %d instructions, %d states of memory, shown %s"
+          % (call, count, decoded, seen[1:]))
+
+
+def run():
+    """Steps through some calls."""
+    memory, left = TelemetryMemory(), 2
+    gdb.execute("continue", to_string=True)
+    ROOTS.extend(root.address for root in telemetry_roots(memory))
+    # Without symbols gdb has nothing to look up at each instruction.
+    gdb.execute("break *0x%X" % register("pc"), to_string=True)
+    gdb.execute("delete 1", to_string=True)
+    gdb.execute("symbol-file", to_string=True)
+    for call in range(1, CALLS_MAX):
+        if call > 1:
+            gdb.execute("continue", to_string=True)
+        if call in (1, 7):
+            step_through(call, memory)
+        elif call >= HISTORY and room(memory) < SIZE:
+            step_through(call, memory)
+            left -= 1
+        if left == 0:
+            return
+    raise AssertionError("no block was full")
+
+
+run()

@@ -1,0 +1,19 @@
+//! The commands for gdb, in real gdb: on processes, on cores, on stripped programs.
+//!
+//! ```text
+//!  session.rs    gdb in batch mode: commands, what each printed, a deadline
+//!  commands.rs   each command, its errors, and the switches
+//!  cores.rs      cores, and stripped programs
+//!  steps.rs      a process that is stopped at every instruction of an annotation
+//!  damage.rs     memory of which anything may be garbage
+//! ```
+//!
+//! Rules: `.debug.commands` in `design/telemetry.md`; section 9 of `design/format.md`.
+
+mod gdb {
+    pub(crate) mod commands;
+    pub(crate) mod cores;
+    pub(crate) mod damage;
+    pub(crate) mod session;
+    pub(crate) mod steps;
+}

@@ -1,0 +1,253 @@
+//! Each command, its errors, and the switches, on a live process of eight threads.
+//!
+//! ```text
+//!  dump ─▶ lines ═ eventcnv ◀─ file ◀─ save           set ─▶ continue ─▶ the log has the kind
+//! ```
+//!
+//! Rules: `.debug.commands`, `.debug.describe`, `.control.output` in `design/telemetry.md`.
+
+use super::session::{Session, text};
+use std::path::Path;
+use tests::programs::{eventcnv, lines, run};
+
+/// Eight threads, three kinds, so many events each: nothing is overwritten.
+const THREADS: usize = 8;
+const EVENTS: usize = 700;
+
+/// What eventcnv prints of a log, without a fault.
+pub(crate) fn converted(options: &[&str], log: &Path) -> Vec<String> {
+    lines(eventcnv().args(options).arg(log))
+}
+
+/// Judges that two texts are the same, and names the first line that is not.
+pub(crate) fn agree(what: &str, shown: &str, expected: &[String]) {
+    let shown: Vec<&str> = shown.lines().collect();
+    for (index, (shown, expected)) in shown.iter().zip(expected).enumerate() {
+        assert_eq!(shown, expected, "{what}: line {index}: gdb is left");
+    }
+    assert_eq!(shown.len(), expected.len(), "{what}: number of lines");
+}
+
+/// Lines that have an event of this name.
+pub(crate) fn count(text: &str, name: &str) -> usize {
+    text.lines().filter(|line| line.split(' ').nth(1) == Some(name)).count()
+}
+
+/// `.root.stream`, `.root.extent`, `.root.preamble`, `.event.fill`, `.time.order`, `.store.label`
+#[test]
+fn the_dump_is_what_eventcnv_prints_of_the_saved_log() {
+    let session = Session::of(&format!("threads {THREADS} {EVENTS}"));
+    let commands = ["telemetry save all.log", "telemetry dump", "telemetry dump -vv"];
+    let more = ["telemetry registry", "telemetry dump object PAUSE -vv", "telemetry dump -v -n 7"];
+    let said = session.run(&[commands, more].concat());
+    let log = session.path("all.log");
+    assert!(said[0].ends_with(" are in all.log\n"), "{}", said[0]);
+    agree("-v", &said[1], &converted(&["-v"], &log));
+    agree("-vv", &said[2], &converted(&["-vv"], &log));
+    agree("--registry", &said[3], &converted(&["--registry"], &log));
+    agree("kinds", &said[4], &converted(&["-vv", "--kinds", "object,pause"], &log));
+    let newest = converted(&["-v"], &log);
+    agree("-n", &said[5], &newest[newest.len() - 7..]);
+    // And it is all that was recorded, in each thread in its order.
+    assert_eq!(count(&said[1], "Made"), THREADS * EVENTS);
+    assert_eq!(count(&said[1], "Grown"), THREADS * EVENTS + 1);
+    assert_eq!(count(&said[1], "Said"), THREADS * EVENTS);
+    assert_eq!((count(&said[1], "Thread"), count(&said[1], "Paused")), (THREADS + 1, 1));
+    let made = said[1].lines().filter(|line| line.contains(" Made "));
+    let mut next = [0; THREADS];
+    for line in made {
+        let values: Vec<usize> = line.split_whitespace().skip(2).map(hex).collect();
+        let [thread, index, square] = values[..] else { panic!("{line}") };
+        assert_eq!((index, square), (next[thread], index * index), "{line}");
+        next[thread] += 1;
+    }
+    assert_eq!(next, [EVENTS; THREADS]);
+    assert!(said[2].contains("pool:00007F4960004000[\"the \\\"word\\\" pool\"]"));
+}
+
+/// `.control.output`: also what was recorded before comes out, of these kinds alone.
+#[test]
+fn what_is_switched_on_in_gdb_is_in_the_log() {
+    let mut session = Session::of(&format!("threads {THREADS} {EVENTS}"));
+    let log = session.path("run.log");
+    session.environment.push(("MPS_TELEMETRY_FILENAME", text(&log)));
+    let said = session.run(&[
+        "telemetry get",
+        "telemetry set Object 0x40",
+        "telemetry reset user",
+        "continue",
+        "telemetry flush",
+        "shell cp run.log flushed.log",
+        "telemetry set pause",
+        "continue",
+        "telemetry get",
+        "continue",
+    ]);
+    let all = "Arena Pool Trace Seg Ref Object User";
+    let of_work = format!("registry.1: work 1.2.3\nregistry.1.kinds: {all}\n");
+    let masks = |output: &str, of_rest: &str| {
+        format!(
+            "{of_work}registry.1.recorded: {all}\nregistry.1.output: {output}\n\
+             registry.2: rest 0.1.0\nregistry.2.kinds: Pause\n\
+             registry.2.recorded: Pause\nregistry.2.output: {of_rest}\n"
+        )
+    };
+    assert_eq!(said[0], masks("-", "-"));
+    assert_eq!(said[1], masks("Object User", "-"));
+    assert_eq!(said[2], masks("Object", "-"));
+    assert!(said[4].starts_with("flushed"), "{}", said[4]);
+    assert_eq!(said[6], masks("Object", "Pause"));
+    assert_eq!(said[8], said[6]);
+    assert!(said[9].contains("exited normally"), "{}", said[9]);
+    let log_has =
+        |name: &str, event: &str| count(&converted(&["-v"], &session.path(name)).join("\n"), event);
+    assert_eq!(log_has("flushed.log", "Made"), THREADS * EVENTS + 1);
+    assert_eq!(log_has("run.log", "Made"), THREADS * EVENTS + 11);
+    assert_eq!(log_has("run.log", "Paused"), 1);
+    for name in ["flushed.log", "run.log"] {
+        assert_eq!([log_has(name, "Said"), log_has(name, "Grown")], [0, 0], "{name}");
+    }
+}
+
+/// `.control.output`
+#[test]
+fn what_is_switched_off_in_gdb_is_no_longer_in_the_log() {
+    let mut session = Session::of(&format!("threads {THREADS} {EVENTS}"));
+    let log = session.path("run.log");
+    session.environment.push(("MPS_TELEMETRY_FILENAME", text(&log)));
+    session.environment.push(("MPS_TELEMETRY_CONTROL", "all".to_owned()));
+    let said = session.run(&["telemetry flush", "telemetry reset all", "continue", "continue"]);
+    assert!(said[0].starts_with("flushed"), "{}", said[0]);
+    assert!(said[1].contains("registry.1.output: -\n"), "{}", said[1]);
+    let all = converted(&["-v"], &log).join("\n");
+    assert_eq!(count(&all, "Made"), THREADS * EVENTS, "{all}");
+    assert_eq!([count(&all, "Grown"), count(&all, "Paused")], [THREADS * EVENTS + 1, 1]);
+}
+
+fn hex(word: &str) -> usize {
+    usize::from_str_radix(word, 16).unwrap_or_else(|_| panic!("{word} is no number"))
+}
+
+/// `.root.counts`: what is overwritten is counted, and at least a block of each is left.
+#[test]
+fn what_was_overwritten_is_told_and_what_is_left_is_shown() {
+    let session = Session::of("threads 8 9000");
+    let said = session.run(&["telemetry status", "telemetry save all.log", "telemetry dump"]);
+    agree("-v", &said[2], &converted(&["-v"], &session.path("all.log")));
+    let value = |key: &str| {
+        let line = said[0].lines().find_map(|line| line.strip_prefix(&format!("{key}: ")));
+        line.unwrap_or_else(|| panic!("{key}: {}", said[0])).to_owned()
+    };
+    let number = |key: &str| value(key).parse::<usize>().expect("a number");
+    let shown = said[2].lines().count() - count(&said[2], "Thread");
+    let of_store = count(&said[2], "Intern") + count(&said[2], "Label");
+    assert_eq!(number("recorded"), THREADS * 3 * 9000 + 2);
+    assert_eq!(number("recorded"), number("overwritten") + number("events"));
+    assert_eq!(number("events"), shown - of_store);
+    assert!(number("overwritten") > 0 && count(&said[2], "Made") >= THREADS * 2044);
+    let settled = [value("lost"), value("threads"), value("program"), value("registry.2.kinds")];
+    assert_eq!(settled, ["0", "9", "stopping", "Pause"]);
+    let output = [value("registry.1.output"), value("registry.1.recorded")];
+    assert_eq!(output, ["-", "Arena Pool Trace Seg Ref Object User"]);
+    assert_eq!(value("registry.1"), "work 1.2.3");
+}
+
+/// `.root.extent`: the blocks of a mapped file, those that are sealed in it among them.
+#[test]
+fn a_process_that_records_into_a_mapped_file_is_shown_too() {
+    let mut session = Session::of("threads 8 3000");
+    let ring = format!("ring:{}?size=8M", text(&session.path("ring.log")));
+    session.environment.push(("MPS_TELEMETRY_FILENAME", ring));
+    session.environment.push(("MPS_TELEMETRY_CONTROL", "Object Seg".to_owned()));
+    session.environment.push(("MPS_TELEMETRY_BLOCK_SIZE", "16384".to_owned()));
+    let said = session.run(&["telemetry save all.log", "telemetry dump -vv", "telemetry last Seg"]);
+    let expected = converted(&["-vv"], &session.path("all.log"));
+    agree("of a mapped file", &said[1], &expected);
+    let made = said[1].lines().filter(|line| line.contains(" 0001 Made ")).count();
+    assert_eq!(made, THREADS * 3000, "all are in the file");
+    assert!(said[2].contains("\n  index:7  which\n"), "{}", said[2]);
+}
+
+/// `.debug.describe`
+#[test]
+fn an_event_is_described_by_its_kind_and_by_its_address() {
+    let session = Session::of("threads 8 300");
+    let said = session.run(&[
+        "telemetry last Seg",
+        "python last = gdb.execute('telemetry last 6', to_string=True).split('address: ')[1]",
+        "python address = int(last.split(',')[0], 16)",
+        "python gdb.set_convenience_variable('inside', address + 9)",
+        "python gdb.set_convenience_variable('before', (address & ~0xFFFF) + 200)",
+        "telemetry describe $inside",
+        "telemetry last user",
+        "telemetry last Pool",
+        "telemetry describe $sp",
+        "telemetry describe $before",
+        "telemetry describe nothing",
+    ]);
+    let seg: Vec<&str> = said[0].lines().collect();
+    assert_eq!(
+        seg[..4],
+        ["0002 Grown", "  A segment was made.", "  registry: 1 work", "  kind: Seg"]
+    );
+    assert!(seg[4].starts_with("  thread: 9 stopping ("), "{}", seg[4]);
+    assert!(seg[7].starts_with("  address: 0x") && seg[7].ends_with(", 32 bytes"), "{}", seg[7]);
+    assert_eq!(seg[8], "  base:00007F4960008001[\"second, later\"]  its first byte");
+    assert_eq!(
+        seg[9],
+        "  pool:00007F4960004000[\"the \\\"word\\\" pool\"]  the pool that it is for"
+    );
+    assert_eq!(seg[10..], ["  index:7  which"]);
+    let described = &said[5];
+    assert_eq!(described, &said[6]);
+    assert!(described.starts_with("0003 Said\n"), "{described}");
+    assert!(described.contains("\n  heard:False  whether anybody heard it\n"), "{described}");
+    assert_eq!(said[7], "error: no event of kind Pool is in memory\n");
+    assert!(said[8].ends_with(" is in no block of events\n"), "{}", said[8]);
+    assert!(said[9].contains("is in the header or the free space of the block"), "{}", said[9]);
+    assert!(said[10].starts_with("error: telemetry describe: No symbol "), "{}", said[10]);
+}
+
+#[test]
+fn whatever_is_typed_wrong_is_one_clear_line() {
+    let session = Session::of("threads 1 1");
+    let kinds = "there are Store, Arena, Pool, Trace, Seg, Ref, Object, User, Pause";
+    let cases = [
+        ("telemetry dump Pol", format!("no kind is called Pol; {kinds}")),
+        ("telemetry last Pol", format!("no kind is called Pol; {kinds}")),
+        ("telemetry set Pol", format!("no kind is called Pol; {kinds}")),
+        ("telemetry dump -n", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv]".to_owned()),
+        ("telemetry dump -n -3", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv]".to_owned()),
+        ("telemetry dump -x", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv]".to_owned()),
+        ("telemetry last", "usage: telemetry last KIND".to_owned()),
+        ("telemetry describe", "usage: telemetry describe ADDRESS".to_owned()),
+        ("telemetry save", "usage: telemetry save FILE".to_owned()),
+        ("telemetry set", "usage: telemetry set KIND…".to_owned()),
+        ("telemetry reset", "usage: telemetry reset KIND…".to_owned()),
+        ("telemetry save no/where", "cannot write no/where: No such file or directory".to_owned()),
+    ];
+    let said = session.run(&cases.each_ref().map(|case| case.0));
+    for ((command, expected), said) in cases.iter().zip(said) {
+        assert_eq!(said, format!("error: {expected}\n"), "{command}");
+    }
+}
+
+/// `.root.self`, `.root.magic`
+#[test]
+fn where_there_is_no_event_log_one_line_says_so() {
+    let no_process = "there is no process and no core: run or attach to a program, or name a core";
+    let said = Session::empty().run(&["telemetry dump", "telemetry set Pool"]);
+    assert_eq!(said, [format!("error: {no_process}\n"), format!("error: {no_process}\n")]);
+    let said = Session::of("never").run(&["telemetry dump", "telemetry status"]);
+    for said in said {
+        assert!(said.starts_with("error: nothing was recorded yet: the root at 0x"), "{said}");
+        assert_eq!(said.lines().count(), 1);
+    }
+    let mut other = Session::empty();
+    other.arguments = vec!["gdb".to_owned()];
+    other.preparation.push("starti".to_owned());
+    let said = other.run(&["telemetry dump"]);
+    assert!(said[0].starts_with("error: no event log here: no symbol EventRoot"), "{}", said[0]);
+    assert_eq!(said[0].lines().count(), 1);
+    run(eventcnv().arg("--version"));
+}

@@ -4,6 +4,7 @@
 //!  arguments ──▶ Args ─┬─ Dump ─┬─▶ which log (input.rs)
 //!                      │        ├─▶ which events (select.rs)
 //!                      │        └─▶ which view (dump.rs)
+//!                      ├─ Rescue ──▶ which core, and where its log is put (core.rs)
 //!                      ├─ Listen ──▶ where, and what becomes of it (listen.rs)
 //!                      └─ Control ─▶ which process, what it is asked (control.rs)
 //! ```
@@ -11,7 +12,7 @@
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
 use crate::dump::{self, Stop};
-use crate::{control, listen};
+use crate::{control, core, listen};
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -26,9 +27,9 @@ pub(crate) const FILENAME_DEFAULT: &str = "mpsio.log";
 const LONG_ABOUT: &str = "\
 Prints the events of a log, one a line, in order of time.
 
-A log is what a program annotated with the telemetry library wrote, or a raw telemetry stream of \
-the Memory Pool System (its word width and byte order are inferred). The log says what its events \
-are called: the program that wrote it is not needed.";
+A log is what a program annotated with the telemetry library wrote, a core of such a program, or \
+a raw telemetry stream of the Memory Pool System (its word width and byte order are inferred). The \
+log says what its events are called: the program that wrote it is not needed.";
 
 const FORMS: &str = "\
 Forms, one event a line:
@@ -52,6 +53,8 @@ Examples:
   eventcnv --stats run.log            how much there is of what, and what was lost
   eventcnv --registry run.log         what types of event the log declares; what they mean
   eventcnv run.log.2 run.log.1 run.log   the volumes of one stream, each event once
+  eventcnv -v core.4711               the last events of a program that died: of its core
+  eventcnv -v core.4711 run.log       and those that it had written, each event once
   xz -dc run.log.xz | eventcnv -      a log from standard input
   eventcnv ./control                  a log that is called like a command
   eventcnv --eventdef eventdef.h old.log   a log of another version of the MPS
@@ -83,6 +86,31 @@ Exit status:
   0  interrupted, and all logs were written
   1  interrupted, and not all could be written
   2  cannot listen there";
+
+const CORE_ABOUT: &str = "\
+Writes the log that is in the memory of a process that died, or of which a core was taken: the \
+last events of every thread and kind, output or not.
+
+The program that recorded them is not needed, nor its symbols. What is in the core can also be \
+read where it is: a core stands for a log wherever one is named, and may be read together with \
+what the program wrote, each event once.";
+
+const CORE_EXAMPLES: &str = "\
+A core comes from the system when a program dies, after `ulimit -c unlimited`, or from a program
+that runs on, with `gcore PID`. It may have been cut: what is there is read, and what is missing
+is told. Events in a mapped ring (MPS_TELEMETRY_FILENAME=ring:PATH) are in its file, not in a core.
+
+Examples:
+  eventcnv core core.4711                 what is in the core is in rescued-4711.log from now on
+  eventcnv core core.4711 -o crash.log    in crash.log
+  eventcnv core core.4711 -o - | xz > crash.log.xz
+  eventcnv -vv core.4711                  the events in the core, with names and labels
+  eventcnv -vv core.4711 mpsio.log        and those that were written before, each once
+
+Exit status:
+  0  all of it was there
+  1  blocks were not in the core, or were damaged; what is there was written
+  2  there is no telemetry in the core, or the log could not be written";
 
 const CONTROL_ABOUT: &str = "\
 Asks a running program for its masks and its status, switches kinds of events, has it flush.
@@ -136,6 +164,10 @@ pub(crate) enum Command {
     #[command(after_long_help = RECEIVING)]
     #[command(after_help = "More, with examples: eventcnv listen --help")]
     Listen(Listen),
+    /// Write the log that is in the memory of a process that died: of its core
+    #[command(long_about = CORE_ABOUT, after_long_help = CORE_EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv core --help")]
+    Core(Rescue),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = CONTROL_ABOUT, after_long_help = CONTROL_EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -207,6 +239,19 @@ pub(crate) struct Listen {
     pub(crate) verbose: u8,
 }
 
+/// Which core, and where its log is put.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rescue {
+    /// The core, from the system (ulimit -c) or from gcore; "-" is standard input
+    #[arg(value_name = "CORE")]
+    pub(crate) core: PathBuf,
+
+    /// The log to write; "-" is standard output. It must not be there [default:
+    /// rescued-PID.log]
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
 /// The order in which events are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
@@ -222,6 +267,7 @@ impl Args {
         match &self.command {
             None => dump::run(&self.dump),
             Some(Command::Dump(args)) => dump::run(args),
+            Some(Command::Core(args)) => core::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Control(args)) => control::run(args),
         }

@@ -10,7 +10,7 @@
 use crate::args::{Args, Dump, FILENAME_VARIABLE, Order};
 use crate::progress::Progress;
 use crate::view::{self, View};
-use crate::{input, select};
+use crate::{core, input, select};
 use clap::CommandFactory;
 use eventlog::reader::{self, Account, Events, FaultKind, Faults, Filter, Log, OpenError, Options};
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
     let paths = paths.map_err(Stop::Message)?;
     let mps_registry = args.eventdef.as_deref().map(input::mps_registry).transpose();
     let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
-    let (name, source) = input::open(&paths, &options);
+    let input::Opened { name, source, cores } = input::open(&paths, &options);
     let unread = |error| Stop::Message(format!("{name}: {error}"));
     let source = source.map_err(|error| match error {
         OpenError::Io(error) if args.logs().is_empty() => Stop::Message(format!(
@@ -57,13 +57,14 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
     })?;
     let progress = Progress::default();
     let log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
+    let core_loss_count = core::report_all(&cores, &log);
     let labels = args.verbose >= 2 && !args.stats;
     let filter = select::filter(&args.kinds, &args.events, log.registries(), labels);
     let filter = filter.map_err(|what| Stop::Message(format!("{name}: {what}")))?;
     if args.registry {
         write_registries(&log, &filter, out)?;
         report(&name, &[log.faults()]);
-        return Ok(log.faults().loss_count() == 0);
+        return Ok(log.faults().loss_count() + core_loss_count == 0);
     }
     progress.begin_events(log.size());
     let order = match args.order {
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
     written?;
     report(&name, &[log.faults(), events.faults()]);
     note_discarded(&name, &log);
-    Ok(log.faults().loss_count() + events.faults().loss_count() == 0)
+    Ok(log.faults().loss_count() + events.faults().loss_count() + core_loss_count == 0)
 }
 
 fn write(
@@ -160,7 +161,7 @@ fn write_completions(shell: clap_complete::Shell, out: &mut dyn Write) -> Result
 }
 
 /// Tells what was found wrong, a line each.
-fn report(name: &str, faults: &[&Faults]) {
+pub(crate) fn report(name: &str, faults: &[&Faults]) {
     let mut text = String::new();
     for &faults in faults {
         for fault in faults {

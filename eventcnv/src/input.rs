@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  LOG │ -f LOG │ $MPS_TELEMETRY_FILENAME │ mpsio.log ──▶ name
+//!  a core ── the log in its memory (core.rs) ──────────────────▶ Source
 //!  a regular file ── positioned reads ─────────────────────────▶ Source
 //!  "-", a pipe, a device ── to memory; a log beyond 4 MiB to a file without a name ──▶ Source
 //! ```
@@ -9,6 +10,8 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::args::{FILENAME_DEFAULT, FILENAME_VARIABLE};
+use crate::core;
+use eventlog::reader::core::{Core, is_elf};
 use eventlog::reader::{FileSource, Joined, Log, OpenError, Options, Registry, Source};
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,6 +24,9 @@ const SPOOL_MEMORY_MAX: u64 = 4 << 20;
 
 /// No `eventdef.h` is larger; what is read of one that is.
 const HEADER_SIZE_MAX: u64 = 1 << 20;
+
+/// Bytes by which cores and logs of one stream are known.
+const HEAD_SIZE: usize = 512;
 
 /// Bytes of any kind.
 pub(crate) type AnySource = Box<dyn Source + Send + Sync>;
@@ -64,24 +70,53 @@ fn file_of(destination: &str) -> Option<&str> {
     }
 }
 
-/// Opens logs, to be read as one. Gives a name for messages too: of all, or of the one that cannot
-/// be opened.
-pub(crate) fn open(paths: &[PathBuf], options: &Options) -> (String, Result<AnySource, OpenError>) {
-    if let [path] = paths {
-        return open_one(path, options);
-    }
+/// Logs that were opened.
+pub(crate) struct Opened {
+    /// For messages: the name of all, or of the one that cannot be opened.
+    pub(crate) name: String,
+    pub(crate) source: Result<AnySource, OpenError>,
+    /// The cores among them.
+    pub(crate) cores: Vec<core::Opened>,
+}
+
+/// Opens logs, to be read as one.
+pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
+    let (mut cores, mut heads) = (Vec::new(), Vec::new());
     let mut joined = Joined::default();
     let mut names = Vec::new();
     for path in paths {
-        match open_one(path, options) {
-            (name, Ok(source)) => {
-                joined.push(source);
-                names.push(name);
-            }
-            failed => return failed,
+        let (name, source) = open_one(path, options);
+        match source.and_then(|source| rescue(source, &name, &mut cores, &mut heads)) {
+            Ok(source) if paths.len() == 1 => return Opened { name, source: Ok(source), cores },
+            Ok(source) => joined.push(source),
+            Err(error) => return Opened { name, source: Err(error), cores },
         }
+        names.push(name);
     }
-    (names.join(" + "), Ok(Box::new(joined)))
+    for core in &mut cores {
+        core.has_ring = heads.iter().any(|head| core.core.is_of(head));
+    }
+    Opened { name: names.join(" + "), source: Ok(Box::new(joined)), cores }
+}
+
+/// The log in a core; what is none stays as it is.
+fn rescue(
+    source: AnySource,
+    name: &str,
+    cores: &mut Vec<core::Opened>,
+    heads: &mut Vec<Vec<u8>>,
+) -> Result<AnySource, OpenError> {
+    let mut head = vec![0; HEAD_SIZE];
+    let size = source.read_at(0, &mut head)?;
+    head.truncate(size);
+    if !is_elf(&head) {
+        heads.push(head);
+        return Ok(source);
+    }
+    let core = Core::open(source)?;
+    let log = Box::new(core.log());
+    cores.push(core::Opened { name: name.to_owned(), core, has_ring: false });
+    Ok(log)
 }
 
 /// Opens a log; `-` is standard input.
@@ -145,7 +180,10 @@ fn spool(mut from: impl Read, memory_max: u64, options: &Options) -> Result<AnyS
     if (memory.len() as u64) < memory_max {
         return Ok(Box::new(memory));
     }
-    Log::with_source(Box::new(memory.clone()), options)?;
+    // Of a core, what is looked for may stand anywhere.
+    if !is_elf(&memory) {
+        Log::with_source(Box::new(memory.clone()), options)?;
+    }
     let mut file = tempfile::tempfile()?;
     file.write_all(&memory)?;
     drop(memory);

@@ -7,9 +7,9 @@
 //!
 //! Design: `.dumper`, `.control.tool` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
-
 mod args;
 mod control;
+mod core;
 mod dump;
 mod input;
 mod listen;

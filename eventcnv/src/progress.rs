@@ -103,6 +103,10 @@ impl Source for Watched {
         self.show(before + size as u64);
         Ok(size)
     }
+
+    fn is_still(&self) -> bool {
+        self.source.is_still()
+    }
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ fn help_and_forms_are_as_they_were() {
         ("help-short.txt", ["-h"].as_slice()),
         ("help.txt", &["--help"]),
         ("help-listen.txt", &["listen", "--help"]),
+        ("help-core.txt", &["core", "--help"]),
         ("help-control-short.txt", &["control", "-h"]),
         ("help-control.txt", &["control", "--help"]),
         ("columns.txt", &["-v", &labels]),
@@ -68,7 +69,7 @@ fn a_dump_is_the_same_with_and_without_its_command() {
 #[test]
 fn a_log_that_is_called_like_a_command_is_named_by_its_path() {
     let directory = TempDir::new().unwrap();
-    for name in ["control", "dump", "listen", "help"] {
+    for name in ["control", "core", "dump", "listen", "help"] {
         fs::write(directory.path().join(name), log()).unwrap();
         for args in [[&*format!("./{name}")].as_slice(), &["dump", name], &["-f", name]] {
             assert_eq!(run_in(directory.path(), None, args).0, numeric(), "{args:?}");
@@ -430,6 +431,7 @@ fn golden_files_are_all_used() {
         "help-short.txt",
         "help.txt",
         "help-listen.txt",
+        "help-core.txt",
         "help-control-short.txt",
         "help-control.txt",
         "columns.txt",

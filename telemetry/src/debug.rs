@@ -21,7 +21,7 @@ mod mask;
 mod out;
 mod unit;
 
-pub(crate) use mask::{accept, begin, notice, put};
+pub(crate) use mask::{accept, notice, put};
 
 use crate::{crash, sys};
 use core::ffi::{c_int, c_long, c_void};

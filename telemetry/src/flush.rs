@@ -189,7 +189,7 @@ pub fn store_losses() -> Losses {
 }
 
 fn losses_of_slot(slot: usize) -> Losses {
-    let mut sum = Losses::of(0, losses::unhoused(slot));
+    let mut sum = losses::beside_rings(slot);
     thread::each_ring(slot, |ring| {
         sum += ring.losses();
         false

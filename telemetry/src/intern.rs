@@ -13,7 +13,7 @@ use crate::flush::expect_exit_again;
 use crate::inheritance::Inherited;
 use crate::losses::{self, Cause, Counts, Losses};
 use crate::memory::{Block, BlockLink, Blocks, Claim, Custody};
-use crate::outlet::{Outlet, Progress};
+use crate::outlet::{Outlet, Progress, Sent};
 use crate::registration::{self, Registered};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Guard, Locked};
@@ -376,7 +376,7 @@ impl Store {
             return true;
         }
         let outlet = outlet(entry, &self.custody);
-        let sent = outlet.send_part(block, &mut self.progress);
+        let sent = outlet.send_part(block, &mut self.progress) == Sent::Yes;
         if sent {
             self.told = told;
         }

@@ -76,6 +76,7 @@ mod thread;
 mod traceback;
 mod variety;
 mod volume;
+mod waiting;
 mod words;
 mod writer;
 

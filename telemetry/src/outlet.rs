@@ -42,16 +42,32 @@ pub(crate) struct Progress {
     /// The place of the block, where the host did not take it; 0: none. And the volume it is in.
     place: u64,
     volume: u64,
+    /// Events that it refused, of those that the stream does not have: counted as such
+    /// (`losses::refuse`).
+    refused: u32,
 }
 
 impl Progress {
     /// Of no block. All zeros.
     pub(crate) const NONE: Progress =
-        Progress { sequence: 0, last: 0, count: 0, base: 0, place: 0, volume: 0 };
+        Progress { sequence: 0, last: 0, count: 0, base: 0, place: 0, volume: 0, refused: 0 };
 
     /// Events of a block that the stream does not have.
     pub(crate) fn missing_of(&self, block: Block) -> u32 {
         block.state().1 - self.of(&block.header()).count
+    }
+
+    /// The host refused what the stream does not have of a block: so many events more than before.
+    pub(crate) fn refuse(&mut self, block: Block) -> u32 {
+        let missing = self.missing_of(block);
+        let before = self.of(&block.header());
+        *self = Progress { refused: missing, ..before };
+        missing - before.refused.min(missing)
+    }
+
+    /// What was refused is in the stream now, or counted otherwise: so many events.
+    pub(crate) fn forgive(&mut self) -> u32 {
+        core::mem::take(&mut self.refused)
     }
 
     /// Of the block with this header: what was noted, or nothing.
@@ -61,8 +77,19 @@ impl Progress {
             return *self;
         }
         let (last, base) = (header.top.get(), header.base.get());
-        Progress { sequence, last, count: 0, base, place: 0, volume: 0 }
+        Progress { sequence, last, count: 0, base, place: 0, volume: 0, refused: 0 }
     }
+}
+
+/// What became of a part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It is in the stream, or waits in its parts block.
+    Yes,
+    /// It must wait, or there is no stream.
+    Later,
+    /// The host does not take it, or what must come before.
+    Refused,
 }
 
 /// A block goes out, whole or in part. Shared by rings and the store.
@@ -96,7 +123,7 @@ impl Outlet<'_> {
         let size = (before.last - header.last.get()) as usize;
         let is_new = before.place == 0;
         let is_part = is_new && size <= memory::block_size() / PART_FRACTION;
-        if is_part && self.send_part(block, progress) {
+        if is_part && self.send_part(block, progress) == Sent::Yes {
             return true;
         }
         // The bytes that the host did not take stay as they were sealed.
@@ -104,6 +131,10 @@ impl Outlet<'_> {
             self.seal(block, &mut header);
         }
         match self.write(block, header.registry.get(), &before) {
+            // Of what is no event of the program's nothing is noted to wait.
+            Written::Yes if before.count != 0 && !self.keeps => {
+                stream::note_whole(self.entry, &header);
+            }
             Written::Yes => {}
             Written::No { place, volume } if self.keeps => {
                 *progress = Progress { place, volume, ..before };
@@ -152,14 +183,13 @@ impl Outlet<'_> {
     }
 
     /// Sends what was published into a block since the last time, as a part; or where that would be
-    /// too large, a copy of the block. False: that must wait, or there is no stream, or the host
-    /// did not take it: the events are still in the block, and are counted when that is given up.
-    pub(crate) fn send_part(&self, block: Block, progress: &mut Progress) -> bool {
+    /// too large, a copy of the block. If not, the events are still in the block.
+    pub(crate) fn send_part(&self, block: Block, progress: &mut Progress) -> Sent {
         let (last, count) = block.state();
         let mut header = block.header();
         let before = progress.of(&header);
         let parts = stream::parts(self.entry).filter(|_| !region::is_there());
-        let Some(mut parts) = parts else { return false };
+        let Some(mut parts) = parts else { return Sent::Later };
         header.stream = identity::id();
         header.last = last.into();
         header.count = count.into();
@@ -190,10 +220,10 @@ impl Outlet<'_> {
             })
         };
         if !sent {
-            return false;
+            return Sent::Refused;
         }
         *progress = Progress { last, count, base: base.get(), ..before };
-        true
+        Sent::Yes
     }
 }
 

@@ -100,6 +100,33 @@ impl PartsBlock {
         (self.offset() + self.written as u64, &self.bytes[self.written..])
     }
 
+    /// Gives the header of the first part that the host does not have.
+    pub(crate) fn first_unwritten(&self, give: impl FnOnce(&BlockHeader)) {
+        let at = self.written.max(self.begin);
+        if let Some(head) = self.bytes.get(at..at + BLOCK_HEADER_SIZE) {
+            give(&bytemuck::pod_read_unaligned(head));
+        }
+    }
+
+    /// Where the first part ends that the host does not have, if there are others after it.
+    pub(crate) fn end_of_first_unwritten(&self) -> Option<usize> {
+        let at = self.written.max(self.begin);
+        let head = self.bytes.get(at..at + BLOCK_HEADER_SIZE)?;
+        let size = bytemuck::pod_read_unaligned::<BlockHeader>(head).payload_size();
+        let end = (at + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT);
+        (end < self.used).then_some(end)
+    }
+
+    /// What the host does not have of the bytes before `end`, and where in the stream that goes.
+    pub(crate) fn unwritten_to(&self, end: usize) -> (u64, &[u8]) {
+        (self.offset() + self.written as u64, &self.bytes[self.written..end])
+    }
+
+    /// The host has the parts before `end`.
+    pub(crate) fn mark_written_to(&mut self, end: usize) {
+        self.written = end;
+    }
+
     /// The host has all parts. (Where it also has zeros after them, further parts may come over
     /// those.)
     pub(crate) fn mark_written(&mut self) {

@@ -22,6 +22,9 @@ mod files {
 
 /// How much older than the writing of a file its time may be: a tick of the slowest kernel's clock.
 const TICK: u64 = 10_000_000;
+/// How much earlier than it did a process may seem to begin: what [`start`] rounds off, what it
+/// takes off, and a little, for it is the difference of two clocks.
+const START_ERROR_MAX: u64 = 2 * TICK + 1_000_000;
 
 /// A mark that is 1, and in a child that is forked, by whatever call, 0; `None` where the system
 /// has no such thing, as Miri has none.
@@ -122,6 +125,54 @@ pub(crate) fn touch(file: c_int) {
     let now = libc::timespec { tv_sec: 0, tv_nsec: libc::UTIME_NOW };
     // SAFETY: reads two times that live through the call.
     unsafe { libc::futimens(file, [now, now].as_ptr()) };
+}
+
+/// Notes at a file that it was written before any process began that begins from now on, however
+/// [`start`] is rounded.
+pub(crate) fn date_back(file: c_int) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let Some(then) = time(libc::CLOCK_REALTIME).checked_sub(START_ERROR_MAX) else { return };
+        let written = libc::timespec {
+            tv_sec: (then / 1_000_000_000) as libc::time_t,
+            tv_nsec: (then % 1_000_000_000) as _,
+        };
+        let same = libc::timespec { tv_sec: 0, tv_nsec: libc::UTIME_OMIT };
+        // SAFETY: reads two times that live through the call.
+        unsafe { libc::futimens(file, [same, written].as_ptr()) };
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = file;
+}
+
+/// Whether this process surely never had a child, by whatever call: none that it has, and none that
+/// it waited for. False where that cannot be known.
+pub(crate) fn never_had_children() -> bool {
+    #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
+    // SAFETY: structures of plain integers and pointers that may be null, for which zeros are
+    // values, and which live through the calls that fill them.
+    unsafe {
+        // Whose children are not waited for is not told of those that ended.
+        let mut action: libc::sigaction = core::mem::zeroed();
+        if libc::sigaction(libc::SIGCHLD, core::ptr::null(), &mut action) != 0
+            || action.sa_sigaction == libc::SIG_IGN
+            || action.sa_flags & libc::SA_NOCLDWAIT != 0
+        {
+            return false;
+        }
+        let mut usage: libc::rusage = core::mem::zeroed();
+        if libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) != 0
+            || (usage.ru_maxrss, usage.ru_minflt) != (0, 0)
+        {
+            return false;
+        }
+        // It stays as it is, and is waited for by whoever does.
+        let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+        let mut child: libc::siginfo_t = core::mem::zeroed();
+        libc::waitid(libc::P_ALL, 0, &mut child, how) != 0 && sys::errno() == libc::ECHILD
+    }
+    #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
+    false
 }
 
 #[cfg(test)]

@@ -105,6 +105,11 @@ pub(crate) fn owner(slot: usize) -> Option<(&'static Registered, u8)> {
     })
 }
 
+/// The slot of a kind of the registry with this index.
+pub(crate) fn slot_in(registry: u16, kind: u8) -> Option<usize> {
+    get(usize::from(registry))?.slots_of(1 << kind).next()
+}
+
 /// All slots that there may be counts of.
 pub(crate) fn slots() -> impl Iterator<Item = usize> {
     let refused = all().filter(|registered| registered.refused.is_some());
@@ -199,7 +204,6 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
     flush::expect_exit();
     crash::apply_environment();
     traceback::prepare();
-    debug::begin();
     // Registry 0 is recorded by the store alone: it needs no slots.
     if get(0).is_none() {
         add(&eventdef::store::CONTROL, 0, 0);

@@ -16,7 +16,7 @@ use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::link::Link;
 use crate::losses::Counts;
 use crate::memory::{Block, Blocks, BlocksLink, Custody};
-use crate::outlet::{Outlet, Progress};
+use crate::outlet::{Outlet, Progress, Sent};
 use crate::policy::{self, Policy};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Locked};
@@ -27,6 +27,7 @@ use eventlog::format::{BlockHeader, BlockType, ClockSource};
 mod fork;
 mod look;
 mod mapped;
+mod refused;
 
 /// Blocks of a ring, at most.
 pub const BLOCK_COUNT_MAX: usize = 64;
@@ -283,6 +284,7 @@ impl Ring {
         let oldest = self.done.load(Ordering::Relaxed);
         let missing = hand_over.progress(self, oldest).missing_of(self.blocks.get(oldest));
         self.counts.overwrite(u64::from(missing));
+        self.forgive(hand_over.progress(self, oldest));
         self.done.store(oldest + 1, Ordering::Release);
     }
 
@@ -301,6 +303,7 @@ impl Ring {
             return false;
         }
         hand_over.told = told;
+        self.forgive(&mut progress);
         *hand_over.progress(self, oldest) = progress;
         self.done.store(oldest + 1, Ordering::Release);
         true
@@ -344,7 +347,11 @@ impl Ring {
         let is_idle = self.done.load(Ordering::Relaxed) >= head
             && self.counts.sum() == hand_over.told
             && hand_over.progress(self, head).missing_of(self.blocks.get(head)) == 0;
-        if is_idle || stream::ensure(entry) != Some(Standing::Open) {
+        let standing = if is_idle { None } else { stream::ensure(entry) };
+        if standing == Some(Standing::Failed) {
+            self.note_refused(&mut hand_over);
+        }
+        if standing != Some(Standing::Open) {
             return;
         }
         // The stream that has just begun may be a mapped file.
@@ -369,9 +376,14 @@ impl Ring {
             return;
         }
         let outlet = self.outlet(entry, &hand_over.custody);
-        if outlet.send_part(block, &mut progress) {
-            *hand_over.progress(self, head) = progress;
-            hand_over.told = told;
+        match outlet.send_part(block, &mut progress) {
+            Sent::Yes => {
+                self.forgive(&mut progress);
+                *hand_over.progress(self, head) = progress;
+                hand_over.told = told;
+            }
+            Sent::Refused => self.note_refused(&mut hand_over),
+            Sent::Later => {}
         }
     }
 

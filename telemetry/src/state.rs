@@ -12,6 +12,7 @@ use crate::atomic::{AtomicUsize, Ordering};
 use crate::crash::Crossing;
 use crate::parts::{self, PartsBlock};
 use crate::plinth::{Operation, Plinth, PlinthError};
+use crate::waiting::Waiting;
 use crate::{account, identity, pending, pieces, region, registration, volume};
 use eventlog::format::{BlockHeader, BlockType};
 
@@ -27,6 +28,10 @@ pub(crate) struct State {
     pub(crate) start: u64,
     /// A parts block of the volume before, with parts that the host did not take.
     pub(crate) carried: Option<PartsBlock>,
+    /// Whether its parts are just being put.
+    is_carrying: bool,
+    /// The events in parts that the host does not have.
+    pub(crate) waiting: Waiting,
     /// Memory for another parts block.
     pub(crate) spare: Option<&'static mut [u8]>,
     /// Whether the volume has its end part, and the next one could not be made.
@@ -53,6 +58,8 @@ impl State {
             copy: None,
             start: 0,
             carried: None,
+            is_carrying: false,
+            waiting: Waiting::NONE,
             spare: None,
             is_ended: false,
             is_forced: false,
@@ -63,6 +70,8 @@ impl State {
     /// and what memory it has is not known.
     pub(crate) fn restart(&mut self, is_broken: bool) {
         let old = core::mem::replace(self, State::new());
+        self.waiting = old.waiting;
+        self.waiting.restart(is_broken);
         if !is_broken {
             self.copy = old.copy;
             self.spare = old.spare.or(old.parts.map(PartsBlock::into_bytes));
@@ -153,13 +162,23 @@ pub(crate) fn make_room(
 /// the host can only append, padded, and the next parts go into another block.
 pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(parts) = state.parts.as_mut() else { return Ok(()) };
-    if !parts.unwritten().1.is_empty() {
+    if parts.is_unwritten() {
         let crossing = Crossing::begin();
+        let rest = match plinth.can_rewrite() {
+            true => parts.unwritten(),
+            false => parts.unwritten_padded(),
+        };
+        if let Err(error) = write_rest(plinth, &crossing, rest) {
+            if plinth.can_rewrite() {
+                write_first_parts(state, plinth, &crossing);
+            }
+            state.waiting.refuse();
+            return Err(error);
+        }
+        note_written(&mut state.waiting, parts, state.is_carrying || state.carried.is_some());
         if plinth.can_rewrite() {
-            write_rest(plinth, &crossing, parts.unwritten())?;
             parts.mark_written();
         } else {
-            write_rest(plinth, &crossing, parts.unwritten_padded())?;
             volume::add_appended();
             parts.close();
         }
@@ -167,6 +186,31 @@ pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), 
     }
     REGISTRY_COUNT.store(state.registry_count, Ordering::Release);
     Ok(())
+}
+
+/// Writes the parts one by one that the host did not take as a whole, as far as it takes them: of a
+/// disk that became full it is known so which are in the log.
+fn write_first_parts(state: &mut State, plinth: &dyn Plinth, crossing: &Crossing) {
+    let Some(parts) = state.parts.as_mut() else { return };
+    while let Some(end) = parts.end_of_first_unwritten() {
+        if write_rest(plinth, crossing, parts.unwritten_to(end)).is_err() {
+            return;
+        }
+        parts.first_unwritten(|header| state.waiting.take(header));
+        parts.mark_written_to(end);
+    }
+}
+
+/// The host has the parts block, and so all events that wait; or some of them, where others are
+/// carried.
+fn note_written(waiting: &mut Waiting, parts: &PartsBlock, is_some_carried: bool) {
+    if !is_some_carried {
+        return waiting.take_all();
+    }
+    let _ = parts.each_unwritten(|header, _| {
+        waiting.take(header);
+        Ok::<(), ()>(())
+    });
 }
 
 /// Writes what is no whole block of events.
@@ -185,7 +229,12 @@ fn write_rest(
 fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(parts) = state.parts.as_mut() else { return Ok(()) };
     let crossing = Crossing::begin();
-    write_rest(plinth, &crossing, parts.unwritten_padded())?;
+    if write_rest(plinth, &crossing, parts.unwritten_padded()).is_err() {
+        // A disk that became full may have room for the parts.
+        drop(crossing);
+        return write_parts(state, plinth);
+    }
+    note_written(&mut state.waiting, parts, state.is_carrying || state.carried.is_some());
     parts.mark_written();
     pending::clear();
     Ok(())
@@ -223,11 +272,13 @@ pub(crate) fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result
 fn bring_carried(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
     let Some(carried) = state.carried.take() else { return Ok(()) };
     let before = core::mem::replace(&mut state.is_forced, true);
+    state.is_carrying = true;
     let brought = carried.each_unwritten(|header, payload| {
         make_room(state, plinth, payload.len())?;
         put(state, *header, |_, out| out.copy_from_slice(payload))
     });
     state.is_forced = before;
+    state.is_carrying = false;
     match brought {
         Ok(()) => state.spare = Some(carried.into_bytes()),
         Err(_) => state.carried = Some(carried),

@@ -167,7 +167,7 @@ fn rings() -> Rings {
 }
 
 fn losses_so_far(slot: usize) -> Losses {
-    let mut sum = Losses::of(0, crate::losses::unhoused(slot));
+    let mut sum = crate::losses::beside_rings(slot);
     thread::each_ring(slot, |ring| {
         sum += ring.losses();
         false

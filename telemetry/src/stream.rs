@@ -19,7 +19,7 @@ use crate::state::{
 };
 use crate::sync::{Entry, Guard, Locked};
 use crate::{account, crash, flush, fork, host, identity, memory, pending, region, report};
-use crate::{signal, volume, writer};
+use crate::{signal, volume, waiting, writer};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
 mod anew;
@@ -104,6 +104,9 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     let bytes = state.spare.take().map_or_else(map, Ok)?;
     if state.copy.is_none() {
         state.copy = Some(map()?);
+    }
+    if !state.waiting.prepare() {
+        return Err(no_memory);
     }
     let plinth = match plinth() {
         Some(plinth) => plinth,
@@ -229,9 +232,13 @@ impl Parts<'_> {
         }
         let made = make_room(&mut self.state, self.plinth, header.payload_size());
         // The volume may have changed for it.
-        made.inspect_err(tell).is_ok()
+        let put = made.inspect_err(tell).is_ok()
             && self.state.has_registry(header.registry.get())
-            && put(&mut self.state, header, fill).inspect_err(tell).is_ok()
+            && put(&mut self.state, header, fill).inspect_err(tell).is_ok();
+        if put {
+            self.state.waiting.put(&header);
+        }
+        put
     }
 
     /// Writes a copy of a block that is still being filled. `fill` puts what is at [last, top), and
@@ -256,7 +263,11 @@ impl Parts<'_> {
         copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
         let crossing = Crossing::begin();
         crossing.carry(place * memory::block_size() as u64, copy);
-        write_at(self.plinth, place, copy)
+        let written = write_at(self.plinth, place, copy);
+        if written {
+            self.state.waiting.take(&header);
+        }
+        written
     }
 
     /// The place of a block that is not of parts, in this volume or the next.
@@ -302,6 +313,16 @@ impl Parts<'_> {
         self.state.is_forced = before;
         self.plinth.flush();
         self.plinth.finish();
+    }
+}
+
+/// The log has a whole block, of which a part was put before: what of that the host refused is no
+/// loss.
+pub(crate) fn note_whole(entry: &Entry, header: &BlockHeader) {
+    if waiting::is_some()
+        && let Some(mut state) = STATE.lock(entry)
+    {
+        state.waiting.take(header);
     }
 }
 

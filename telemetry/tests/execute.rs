@@ -148,6 +148,79 @@ fn what_a_program_becomes_overwrites_no_log() {
     }
 }
 
+/// In a loop of a shell, without a pause: nobody can have executed the next one but the shell.
+#[test]
+fn five_runs_in_a_row_have_one_log() {
+    let test = "five_runs_in_a_row_have_one_log";
+    if role() == "run" {
+        return record(200);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..20 {
+        let shell = "for run in 1 2 3 4 5; do \"$@\" || exit; done";
+        let inner = of_role(test, "run");
+        let mut loop_of_runs = Command::new("sh");
+        loop_of_runs.args(["-c", shell, "sh"]).arg(inner.get_program()).args(inner.get_args());
+        loop_of_runs.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = loop_of_runs.current_dir(&folder).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && said.is_empty(), "{said}");
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["mpsio.log"]);
+    }
+    let log = folder.path().join("mpsio.log");
+    let process = common::u64_at(&std::fs::read(&log).unwrap(), 80);
+    assert_log_of(&log, process, 200);
+}
+
+/// A program that executes another one, by `posix_spawn`, and ends at once, be its end normal or
+/// not; and one that waited for a child before.
+#[test]
+#[expect(clippy::zombie_processes, reason = "the child is to outlive this process")]
+fn what_a_program_executes_before_it_ends_overwrites_no_log() {
+    let test = "what_a_program_executes_before_it_ends_overwrites_no_log";
+    match &*role() {
+        "" => {}
+        "child" => return be_child(),
+        how => {
+            std::fs::write("parent", pid().to_string()).unwrap();
+            record(500);
+            telemetry::flush();
+            let mut child = of_role(test, "child");
+            child.env("WAIT", "1");
+            if how == "through" {
+                // The shell that begins it in the background ends before this process does.
+                let mut shell = Command::new("sh");
+                shell.args(["-c", "\"$@\" &", "sh"]).arg(child.get_program());
+                shell
+                    .args(child.get_args())
+                    .envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
+                assert!(shell.stdout(Stdio::null()).status().unwrap().success());
+            } else {
+                child.spawn().unwrap();
+            }
+            if how == "killed" {
+                // SAFETY: the call touches no memory.
+                unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+            }
+            return;
+        }
+    }
+    for how in ["exits", "killed", "through"].repeat(8) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut parent = of_role(test, how).current_dir(&folder).spawn().unwrap();
+        let process = u64::from(parent.id());
+        assert_eq!(parent.wait().unwrap().success(), how != "killed");
+        let done = folder.path().join("child");
+        wait_until("the child records", || done.exists());
+        let child: u64 = std::fs::read_to_string(done).unwrap().parse().unwrap();
+        let log = folder.path().join("mpsio.log");
+        assert_log_of(&log, process, 500);
+        assert_log_of(&log.with_file_name(format!("mpsio.log-{child}")), child, 200);
+    }
+}
+
 /// Runs `child` in a forked child; gives its number.
 fn forked(child: impl FnOnce()) -> i32 {
     // SAFETY: the child has this thread alone; `status` lives through the call.

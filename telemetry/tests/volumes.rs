@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use telemetry::{Config, FilePlinth, Operation, Plinth, PlinthError, control, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
@@ -391,8 +391,12 @@ fn a_program_that_is_killed_while_volumes_change_leaves_logs() {
     let mut file_count = 0;
     let folder = tempfile::tempdir().unwrap();
     for round in 0..100u64 {
-        // A log that was written since the process began is another's, which takes ticks to tell.
-        std::thread::sleep(Duration::from_millis(25));
+        // Of a program that was killed it is not known whether it executed this one, unless its log
+        // was written some ticks before that began.
+        if let Ok(log) = std::fs::File::options().write(true).open(folder.path().join("mpsio.log"))
+        {
+            log.set_modified(SystemTime::now() - Duration::from_secs(1)).unwrap();
+        }
         let writer = if round % 2 == 0 { ("TELEMETRY_TEST", "") } else { WRITER };
         let mut command = common::command(test, &[OBJECT, SMALL, name, writer]);
         command.stdout(std::process::Stdio::null()).current_dir(folder.path());

@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn pieces_have_the_checksum_of_the_whole() {
         assert_eq!(checksum(&[b"123456789"]), 0xE306_9283);
-        let bytes: Vec<u8> = (0..4096_u32).map(|index| (index * index >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..4096_u32).map(|index| ((index * index) >> 3) as u8).collect();
         let whole = crc32c::crc32c(&bytes);
         for at in (0..bytes.len()).step_by(61) {
             assert_eq!(checksum(&[&bytes[..at], &[], &bytes[at..]]), whole, "at {at}");

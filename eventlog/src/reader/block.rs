@@ -215,14 +215,14 @@ struct End {
 }
 
 /// An event's first eight bytes.
-struct Head {
-    code: u16,
-    size: u16,
-    delta: u32,
+pub(crate) struct Head {
+    pub(crate) code: u16,
+    pub(crate) size: u16,
+    pub(crate) delta: u32,
 }
 
 #[inline(always)]
-fn head<const BIG: bool>(bytes: &[u8], at: usize) -> Option<Head> {
+pub(crate) fn head<const BIG: bool>(bytes: &[u8], at: usize) -> Option<Head> {
     let chunk = *bytes.get(at..)?.first_chunk::<8>()?;
     Some(if BIG {
         let word = u64::from_be_bytes(chunk);
@@ -351,7 +351,11 @@ impl Walk<'_> {
 }
 
 /// The bases in a base record: the new one, and the one before.
-fn base_record<const BIG: bool>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
+pub(crate) fn base_record<const BIG: bool>(
+    bytes: &[u8],
+    at: usize,
+    size: u16,
+) -> Option<(u64, u64)> {
     if usize::from(size) < BASE_RECORD_SIZE {
         return None;
     }

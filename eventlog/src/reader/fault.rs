@@ -7,6 +7,7 @@
 //! A fault never stops the reading. What cannot be read at all is an [`OpenError`]. Design:
 //! `.read.*` in `design/format.md`.
 
+use super::core::{CoreError, CoreFault};
 use eventdef::Version;
 use std::collections::HashSet;
 use std::fmt;
@@ -177,6 +178,8 @@ pub enum FaultKind {
         /// The others.
         others: Vec<&'static str>,
     },
+    /// Of a core something is missing.
+    Core(CoreFault),
     /// Bytes of a raw MPS stream that are not an event.
     Mps {
         /// What is wrong with them.
@@ -190,6 +193,9 @@ impl Fault {
     /// Whether nothing is lost by it: a warning.
     pub fn is_warning(&self) -> bool {
         use FaultKind::*;
+        if let Core(fault) = &self.kind {
+            return fault.is_warning();
+        }
         matches!(
             self.kind,
             HeaderVersion { .. }
@@ -289,6 +295,8 @@ pub enum OpenError {
     Empty,
     /// It is neither a stream of ours nor of the Memory Pool System.
     NotALog,
+    /// It is an ELF file from which no stream can be rescued.
+    Core(CoreError),
     /// Its major version is too high (`.read.major`).
     Major {
         /// The version of the stream.
@@ -303,6 +311,7 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Io(error) => write!(f, "{error}"),
             OpenError::Directory => write!(f, "is a directory, not a log"),
+            OpenError::Core(error) => write!(f, "{error}"),
             OpenError::Empty => write!(f, "is empty: no log was written to it"),
             OpenError::NotALog => write!(
                 f,

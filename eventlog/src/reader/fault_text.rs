@@ -129,6 +129,7 @@ fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             "the log does not say which platform wrote it: read as {used}, may be {}",
             others.join(" or ")
         ),
+        Core(fault) => write!(f, "{fault}"),
         Mps { what, size } => write!(f, "{what}: {size} bytes skipped"),
         // The others are said by the caller.
         _ => Ok(()),

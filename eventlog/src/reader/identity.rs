@@ -195,7 +195,8 @@ impl Settler<'_> {
 
     /// Gives each number to one segment, and counts those that no segment has.
     fn give(&mut self, kept: &[u32]) {
-        let (mut reached, before) = self.begin(kept);
+        let (begin, before) = self.begin(kept);
+        let mut reached = begin;
         let mut gap = None;
         let mut missing = 0u64;
         for &place in kept {
@@ -222,7 +223,8 @@ impl Settler<'_> {
         account.thread = last.thread;
         account.recorded = account.recorded.max(reached);
         missing = missing.saturating_add(account.recorded - reached);
-        if self.is_ring {
+        // Beside volumes of its stream of which the first are not here, a ring adds no loss either.
+        if self.is_ring && begin == 0 {
             let first = kept.first().and_then(|&place| self.get(place)).map_or(0, |at| at.first);
             settle_ring(&mut self.account, first, missing, self.is_moving);
         }

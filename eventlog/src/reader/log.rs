@@ -6,6 +6,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
+use super::core::{self, Core};
 use super::fault::{FaultKind, Faults, OpenError};
 use super::filter::Filter;
 use super::index::{Account, Format, Index, Options, Stream};
@@ -60,11 +61,17 @@ impl Log {
         if source.size() == 0 {
             return Err(OpenError::Empty);
         }
-        let mut head = vec![0; HEAD_SIZE.min(usize::try_from(source.size()).unwrap_or(HEAD_SIZE))];
-        let size = source.read_at(0, &mut head)?;
-        head.truncate(size);
+        let head = beginning(&*source)?;
+        if core::is_elf(&head) {
+            let core = Core::open(source)?;
+            let mut log = Log::with_source(Box::new(core.log()), options)?;
+            for fault in core.faults() {
+                log.index.faults.push(0, FaultKind::Core(fault.clone()));
+            }
+            return Ok(log);
+        }
         // `.ring.read`
-        let copy = ring::copy(&*source, &head)?;
+        let copy = if source.is_still() { None } else { ring::copy(&*source, &head)? };
         let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
         let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
         let index = index(&*source, &head, options, is_moving)?;
@@ -156,6 +163,14 @@ impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Log").field("format", &self.format()).finish_non_exhaustive()
     }
+}
+
+/// The bytes by which the format is recognised.
+fn beginning(source: &dyn Source) -> Result<Vec<u8>, OpenError> {
+    let mut head = vec![0; HEAD_SIZE.min(usize::try_from(source.size()).unwrap_or(HEAD_SIZE))];
+    let size = source.read_at(0, &mut head)?;
+    head.truncate(size);
+    Ok(head)
 }
 
 /// Recognises the format, and lets it index the source.

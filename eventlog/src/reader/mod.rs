@@ -39,6 +39,7 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
 mod block;
+pub mod core;
 mod encoding;
 mod entry;
 mod event;

@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 /// Bytes at rest.
 pub trait Source {
@@ -17,6 +18,12 @@ pub trait Source {
 
     /// Reads at `offset` into `buf`, and says how much: less than asked for only at the end.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
+
+    /// Whether nobody writes to it while it is read: then a ring in it needs no copy
+    /// (`.ring.read`).
+    fn is_still(&self) -> bool {
+        false
+    }
 }
 
 impl Source for [u8] {
@@ -52,6 +59,24 @@ impl<T: Source + ?Sized> Source for &T {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         (**self).read_at(offset, buf)
+    }
+
+    fn is_still(&self) -> bool {
+        (**self).is_still()
+    }
+}
+
+impl<T: Source + ?Sized> Source for Arc<T> {
+    fn size(&self) -> u64 {
+        (**self).size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, buf)
+    }
+
+    fn is_still(&self) -> bool {
+        (**self).is_still()
     }
 }
 
@@ -148,6 +173,11 @@ impl Source for Joined {
             }
         }
         Ok(done)
+    }
+
+    /// It is copied for the sake of the first one, by whose header it is known.
+    fn is_still(&self) -> bool {
+        self.sources.first().is_some_and(|(_, source)| source.is_still())
     }
 }
 

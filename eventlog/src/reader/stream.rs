@@ -346,6 +346,10 @@ impl<'a> Indexer<'a> {
         let size = grid.block_size as u32;
         let segment = segment(grid, offset, size, 0, header);
         self.fold_newest(grid, header);
+        // An earlier sync of an open block is one too, where nobody is storing it.
+        if !header.is_sealed() && self.source.is_still() {
+            self.sync(grid, header);
+        }
         // A sealed block without a base record says all in its header; else the chain has to be
         // walked.
         if header.is_sealed() && header.base.get() == header.base_last.get() {

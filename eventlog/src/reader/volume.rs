@@ -31,6 +31,18 @@ impl Volumes {
         let (volume, _) = head.stream.volumes;
         match streams.get_mut(usize::from(index)) {
             Some(stream) if !head.is_right => self.current = stream.volumes.1,
+            // A ring has no volumes; beside a log of its stream it is no volume of that.
+            Some(stream) if head.stream.is_ring => {
+                self.current = volume;
+                stream.is_ring = true;
+                head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
+            }
+            Some(stream) if stream.is_ring && !self.has_any(index) => {
+                self.current = volume;
+                stream.volumes = (volume, volume);
+                stream.closed = false;
+                head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
+            }
             Some(stream) => {
                 self.current = volume;
                 stream.volumes.0 = stream.volumes.0.min(volume);
@@ -46,9 +58,14 @@ impl Volumes {
                 streams.push(head.stream.clone());
             }
         }
-        if head.is_right && self.places.len() < VOLUME_COUNT_MAX {
+        if head.is_right && !head.stream.is_ring && self.places.len() < VOLUME_COUNT_MAX {
             self.places.entry((index, volume)).or_insert(head.stream.offset);
         }
+    }
+
+    /// Whether volumes of a stream were met that are no ring.
+    fn has_any(&self, index: u16) -> bool {
+        self.places.range((index, 0)..=(index, u64::MAX)).next().is_some()
     }
 
     /// An end part: of the last volume it says whether the stream was closed (`.part.end`,

@@ -23,12 +23,6 @@ static PUT: AtomicU64 = AtomicU64::new(0);
 /// Held while what we put there, or know to be there, changes.
 static TURN: Locked<()> = Locked::new(());
 
-/// Once in the process, before the first registry.
-pub(crate) fn begin() {
-    // So the linker keeps them, and a debugger finds them.
-    core::hint::black_box(super::entry_points());
-}
-
 /// Puts the kinds that are output, of any registry, where a debugger sees them. What it changed
 /// there meanwhile stays changed.
 pub(crate) fn put(entry: &Entry) {

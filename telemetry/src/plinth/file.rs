@@ -239,9 +239,16 @@ impl FilePlinth {
         if header.magic != STREAM_MAGIC {
             return false;
         }
+        let pid = header.pid.get();
+        let start = process::start();
+        // What became of its writer by `exec` may be this one, or another of the same number.
+        let is_own = || {
+            let began = header.start.get();
+            pid == sys::process_ids().0 && start.is_none_or(|start| start <= began)
+        };
         let is_of_boot = header.boot_id == identity::boot_id();
-        is_of_boot && process::is_descendant_of(header.pid.get())
-            || process::start().is_none_or(|start| start <= time)
+        is_of_boot && (process::is_descendant_of(pid) || is_own())
+            || start.is_none_or(|start| start <= time)
     }
 
     /// Whether the name is a forked child's parent's, and is no regular file, which can be no two
@@ -320,6 +327,16 @@ impl Plinth for FilePlinth {
 
     fn is_signal_safe(&self) -> bool {
         true
+    }
+
+    /// Notes at the log that it is older than what begins from now on, where nothing that there is
+    /// can have been executed by this process: so the next run begins it anew, however soon.
+    fn finish(&self) {
+        let file = self.file.load(Ordering::Acquire);
+        let is_own = file != NO_FILE && !self.left.load(Ordering::Relaxed);
+        if is_own && self.can_rewrite() && process::never_had_children() {
+            process::date_back(file);
+        }
     }
 
     /// Notes at the parent's log that it is younger than this process: so it is safe from what this

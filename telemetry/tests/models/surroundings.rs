@@ -134,6 +134,10 @@ pub(crate) mod registration {
         None
     }
 
+    pub(crate) fn slot_in(_: u16, _: u8) -> Option<usize> {
+        None
+    }
+
     pub(crate) fn slots() -> std::ops::Range<usize> {
         0..0
     }
@@ -233,6 +237,7 @@ pub(crate) mod stream {
     pub(crate) enum Standing {
         None,
         Open,
+        Failed,
         Left,
     }
 
@@ -293,6 +298,9 @@ pub(crate) mod stream {
     pub(crate) fn has_registry(_: &Entry, _: u16) -> bool {
         true
     }
+
+    /// Each part is taken at once.
+    pub(crate) fn note_whole(_: &Entry, _: &BlockHeader) {}
 
     pub(crate) struct Parts;
 

@@ -1,0 +1,249 @@
+//! Cores: what died of what, what of it is missing, and its log as a file.
+//!
+//! ```text
+//!  CORE ── input.rs ──▶ Core ──▶ "core of heap, process 4711, died of SIGSEGV in thread 3"
+//!  eventcnv core CORE -o FILE ──▶ its blocks ── a temporary name ──▶ FILE
+//! ```
+//!
+//! Design: `.debug.core` in `design/telemetry.md`.
+
+use crate::args::Rescue;
+use crate::dump::{Stop, complain, report};
+use crate::input;
+use eventlog::reader::core::{Core, CoreFault, InMemory};
+use eventlog::reader::{Filter, Log, OpenError, Options, Order, Pick};
+use signal_hook::low_level::signal_name;
+use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Signals by which a debugger stops a process to take a core of it.
+const STOPS: [i32; 2] = [signal_hook::consts::SIGSTOP, signal_hook::consts::SIGTRAP];
+/// Kinds and threads that are named in a line, at most.
+const NAME_COUNT_MAX: usize = 8;
+
+/// A core that is read, and what it is called.
+pub(crate) struct Opened {
+    pub(crate) name: String,
+    pub(crate) core: Core,
+    /// Whether the mapped ring of its stream is read beside it.
+    pub(crate) has_ring: bool,
+}
+
+/// Says what cores are, and what of them is missing. How many lines told of a loss.
+pub(crate) fn report_all(cores: &[Opened], log: &Log) -> u64 {
+    cores.iter().map(|opened| tell(opened, log)).sum()
+}
+
+fn tell(opened: &Opened, log: &Log) -> u64 {
+    let (name, core) = (&opened.name, &opened.core);
+    let threads = if log.streams().is_empty() { Vec::new() } else { threads(core, log) };
+    let mut text = format!("eventcnv: {name}: {}\n", describe(core, &threads));
+    let mut loss_count = 0;
+    for fault in core.faults() {
+        if opened.has_ring && matches!(fault, CoreFault::Mapped { .. }) {
+            continue;
+        }
+        loss_count += u64::from(!fault.is_warning());
+        let weight = if fault.is_warning() { "warning: " } else { "" };
+        let _ = writeln!(text, "eventcnv: {name}: {weight}{fault}{}", whose(fault, core, log));
+    }
+    for stream in core.streams() {
+        let count: u64 = stream.unhoused.iter().fold(0, |sum, count| sum.saturating_add(*count));
+        if count > 0 {
+            let _ = writeln!(
+                text,
+                "eventcnv: {name}: note: {count} events were discarded where there was no buffer \
+                 yet to count them"
+            );
+        }
+    }
+    complain(&text);
+    loss_count
+}
+
+/// A thread of a stream, as it told itself.
+struct Thread {
+    index: u64,
+    os_thread: u64,
+    name: String,
+}
+
+/// The threads that the streams of a core tell of, the latest of a number last
+/// (`.store.thread`).
+fn threads(core: &Core, log: &Log) -> Vec<Thread> {
+    let filter = Filter { event_types: vec![Pick::Name("Thread".into())], ..Filter::default() };
+    let uuids: Vec<_> = core.streams().map(|stream| stream.uuid).collect();
+    let mut found = Vec::new();
+    let mut events = log.events(Order::Time, &filter);
+    while let Some(event) = events.next() {
+        let stream = log.streams().get(usize::from(event.stream)).map(|stream| stream.uuid);
+        let is_ours = event.registry.index == 0 && stream.is_some_and(|id| uuids.contains(&id));
+        let number = |name| event.param(name).and_then(|value| value.as_u64());
+        if let (true, Some(index), Some(os_thread)) =
+            (is_ours, number("thread"), number("osThread"))
+        {
+            let name = match event.param("name") {
+                Some(eventlog::reader::Value::S(name)) => clean(name),
+                _ => String::new(),
+            };
+            found.push(Thread { index, os_thread, name });
+        }
+    }
+    found
+}
+
+/// Text in which nothing steers a terminal.
+fn clean(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// What a core is of, in a line.
+fn describe(core: &Core, threads: &[Thread]) -> String {
+    let program = if core.program().is_empty() { "a program" } else { core.program() };
+    let mut text = format!("core of {program}, process {}", core.pid());
+    let signal = i32::try_from(core.signal()).unwrap_or(0);
+    if signal == 0 || STOPS.contains(&signal) {
+        text += ", taken while it ran";
+    } else {
+        let _ = match signal_name(signal) {
+            Some(name) => write!(text, ", died of {name}"),
+            None => write!(text, ", died of signal {signal}"),
+        };
+        if let Some(&os_thread) = core.threads().first() {
+            let thread = threads.iter().rev().find(|thread| thread.os_thread == os_thread);
+            let _ = match thread {
+                Some(Thread { index, name, .. }) if name.is_empty() => {
+                    write!(text, " in thread {index} ({os_thread})")
+                }
+                Some(Thread { index, name, .. }) => {
+                    write!(text, " in thread {index} \"{name}\" ({os_thread})")
+                }
+                None => write!(text, " in thread {os_thread}, which recorded nothing"),
+            };
+        }
+    }
+    let count: u64 = core.streams().map(|stream| stream.block_count).sum();
+    let streams = core.streams().count();
+    let of = if streams > 1 { format!(" of {streams} streams") } else { String::new() };
+    let plural = if core.threads().len() == 1 { "" } else { "s" };
+    let _ = write!(text, "; {} thread{plural}, {count} blocks{of}", core.threads().len());
+    text
+}
+
+/// Of which kinds and threads blocks are missing.
+fn whose(fault: &CoreFault, core: &Core, log: &Log) -> String {
+    let CoreFault::Blocks { .. } = fault else { return String::new() };
+    let mut kinds: Vec<String> = Vec::new();
+    let mut numbers: Vec<String> = Vec::new();
+    let add = |list: &mut Vec<String>, text: String| {
+        if !list.contains(&text) {
+            list.push(text);
+        }
+    };
+    for stream in core.streams() {
+        for missing in &stream.missing {
+            add(&mut kinds, kind(stream, missing.registry, missing.kind, log));
+            if let Some(thread) = missing.thread {
+                add(&mut numbers, thread.to_string());
+            }
+        }
+    }
+    let mut text = format!("; of {}", listed(&kinds));
+    if !numbers.is_empty() {
+        let plural = if numbers.len() == 1 { "" } else { "s" };
+        let _ = write!(text, "; thread{plural} {}", listed(&numbers));
+    }
+    text
+}
+
+/// The name of a kind, if its registry is there.
+fn kind(stream: &InMemory, registry: u16, kind: u8, log: &Log) -> String {
+    if registry == 0 {
+        return "the store".to_owned();
+    }
+    let of_stream = |index: u16| {
+        log.streams().get(usize::from(index)).is_some_and(|found| found.uuid == stream.uuid)
+    };
+    let found =
+        log.registries().iter().find(|found| found.index == registry && of_stream(found.stream));
+    match found.and_then(|registry| Some((registry, registry.kind(kind)?))) {
+        Some((registry, kind)) => format!("{} ({})", kind.name, registry.name),
+        None => format!("kind {kind} of registry {registry}"),
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(NAME_COUNT_MAX).map(String::as_str).collect::<Vec<_>>();
+    let more = names.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// Writes the log that is in a core. Whether it was whole.
+pub(crate) fn run(args: &Rescue) -> Result<bool, Stop> {
+    let options = Options::default();
+    let opened = input::open(std::slice::from_ref(&args.core), &options);
+    let name = opened.name;
+    let unread = |error: OpenError| Stop::Message(format!("{name}: {error}"));
+    let source = opened.source.map_err(unread)?;
+    let Some(core) = opened.cores.first() else {
+        return Err(Stop::Message(format!("{name}: is not a core")));
+    };
+    let log = Log::with_source(source, &options).map_err(unread)?;
+    let path = match &args.output {
+        Some(path) => path.clone(),
+        None => PathBuf::from(format!("rescued-{}.log", core.core.pid())),
+    };
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::BrokenPipe => Stop::Closed,
+        ErrorKind::AlreadyExists => Stop::Message(format!(
+            "{}: is there already, and is not overwritten: give another name with -o",
+            path.display()
+        )),
+        _ => Stop::Message(format!("{}: {error}", path.display())),
+    };
+    if path.as_os_str() == "-" {
+        let out = &mut io::stdout().lock();
+        core.core.write_log(out).and_then(|()| out.flush()).map_err(failed)?;
+    } else {
+        write(&core.core, &path).map_err(failed)?;
+    }
+    let loss_count = report_all(&opened.cores, &log);
+    report(&name, &[log.faults()]);
+    complain(&format!("eventcnv: {}: {} bytes\n", path.display(), log.size()));
+    Ok(loss_count + log.faults().loss_count() == 0)
+}
+
+/// Writes a log that has its name once it is whole.
+fn write(core: &Core, path: &Path) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".eventcnv-").permissions(Permissions::from_mode(0o666));
+    let mut file = builder.tempfile_in(directory)?;
+    core.write_log(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_many_names_says_how_many_more_there_are() {
+        let names: Vec<String> = (0..10).map(|name| name.to_string()).collect();
+        assert_eq!(listed(&names[..2]), "0, 1");
+        assert_eq!(listed(&names), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+    }
+}

@@ -1,0 +1,148 @@
+//! The memory of a process as a core has it: addresses to bytes of the file.
+//!
+//! ```text
+//!  address ──▶ range [address, size there] ──▶ offset in the file
+//!          └── in none, or beyond what is there: not in the core
+//! ```
+//!
+//! Design: `.debug.core` in `design/telemetry.md`.
+
+use super::elf::{Elf, Load};
+use crate::reader::source::Source;
+use bytemuck::Pod;
+use std::io;
+
+/// Bytes that are looked through at a time.
+const SCAN_SIZE: usize = 1 << 18;
+
+/// The dumped memory of a process.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// By address; of each the size is what is there of it in the file.
+    ranges: Vec<Load>,
+    pub(super) big_endian: bool,
+}
+
+impl Memory {
+    pub(super) fn new(elf: &Elf, source: &dyn Source) -> Memory {
+        let there = |load: &Load| {
+            let size = load.size.min(source.size().saturating_sub(load.offset));
+            let size = size.min(u64::MAX - load.address);
+            (size > 0).then_some(Load { size, ..*load })
+        };
+        let mut ranges: Vec<Load> = elf.loads.iter().filter_map(there).collect();
+        ranges.sort_by_key(|range| range.address);
+        Memory { ranges, big_endian: elf.big_endian }
+    }
+
+    /// Bytes of memory that are in the core, of those that could be written.
+    pub(super) fn size(&self) -> u64 {
+        self.ranges.iter().fold(0, |sum, range| sum.saturating_add(range.size))
+    }
+
+    /// Stretches of memory that are in the core.
+    pub(super) fn range_count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The range that an address is in, or else the next one after it.
+    fn range(&self, address: u64) -> Option<&Load> {
+        let after = self.ranges.partition_point(|range| range.address <= address);
+        let before = after.checked_sub(1).and_then(|at| self.ranges.get(at));
+        let holds = |range: &&Load| address - range.address < range.size;
+        before.filter(holds).or_else(|| self.ranges.get(after))
+    }
+
+    /// The first address from this one on that is in the core.
+    pub(super) fn next_address(&self, address: u64) -> Option<u64> {
+        self.range(address).map(|range| range.address.max(address))
+    }
+
+    /// Whether all of a stretch is in the core.
+    pub(super) fn holds(&self, address: u64, size: u64) -> bool {
+        let mut at = address;
+        let Some(end) = address.checked_add(size) else { return false };
+        while at < end {
+            match self.range(at).filter(|range| range.address <= at) {
+                Some(range) => at = range.address + range.size,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Reads memory at an address, and says how much of it is in the core.
+    pub(super) fn read(
+        &self,
+        source: &dyn Source,
+        address: u64,
+        bytes: &mut [u8],
+    ) -> io::Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let Some(at) = address.checked_add(done as u64) else { break };
+            let Some(range) = self.range(at).filter(|range| range.address <= at) else { break };
+            let before = at - range.address;
+            let size = usize::try_from(range.size - before).unwrap_or(usize::MAX).min(rest.len());
+            let rest = rest.get_mut(..size).unwrap_or_default();
+            let there = source.read_at(range.offset.saturating_add(before), rest)?;
+            done += there;
+            if there < size {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Reads a value of the process's byte order, if all of it is in the core; `swap` gives it in
+    /// the other order (`.root.order`).
+    pub(super) fn read_value<T: Pod>(
+        &self,
+        source: &dyn Source,
+        address: u64,
+        swap: fn(&T) -> T,
+    ) -> io::Result<Option<T>> {
+        let mut value = T::zeroed();
+        let bytes = bytemuck::bytes_of_mut(&mut value);
+        let is_whole = self.read(source, address, bytes)? == bytes.len();
+        Ok(is_whole.then(|| self.in_order(value, swap)))
+    }
+
+    /// A value that was read from this memory, in this machine's byte order.
+    pub(super) fn in_order<T>(&self, value: T, swap: fn(&T) -> T) -> T {
+        if self.big_endian == cfg!(target_endian = "big") { value } else { swap(&value) }
+    }
+
+    /// The addresses in writable memory, multiples of `step`, at which these bytes are; no more
+    /// than so many.
+    pub(super) fn find(
+        &self,
+        source: &dyn Source,
+        what: &[u8],
+        step: usize,
+        count_max: usize,
+    ) -> io::Result<Vec<u64>> {
+        let mut found = Vec::new();
+        let mut bytes = vec![0; SCAN_SIZE];
+        for range in self.ranges.iter().filter(|range| range.is_writable) {
+            let Some(mut at) = range.address.checked_next_multiple_of(step as u64) else {
+                continue;
+            };
+            let end = range.address + range.size;
+            while at < end && found.len() < count_max {
+                let size = (end - at).min(SCAN_SIZE as u64) as usize;
+                let offset = range.offset.saturating_add(at - range.address);
+                let there = source.read_at(offset, bytes.get_mut(..size).unwrap_or_default())?;
+                let there = bytes.get(..there).unwrap_or_default();
+                for (index, piece) in there.chunks(step).enumerate() {
+                    if piece.starts_with(what) {
+                        found.push(at + (index * step) as u64);
+                    }
+                }
+                at += size as u64;
+            }
+        }
+        found.truncate(count_max);
+        Ok(found)
+    }
+}

@@ -1,0 +1,395 @@
+//! A stream in the memory of a core, as a log: block after block, none copied before it is read.
+//!
+//! ```text
+//!  extents ── there? of this stream? ──▶ [address] ── read_at ──▶ memory, headers as of the end
+//!          └── not in the core ──▶ Missing, by kind
+//! ```
+//!
+//! In memory is an address for each block that is there, and the header of the newest block of each
+//! buffer. Rules: `.root.stream`, `.root.preamble`, `.root.loss`, `.root.counts` in
+//! `design/format.md`.
+
+use super::fault::CoreFault;
+use super::memory::Memory;
+use super::seal;
+use super::{Image, Missing, root::Root};
+use crate::format::{
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BYTE_ORDER_MARK, BlockHeader, BlockType, EXTENT_COUNTS,
+    ExtentEntry, ExtentType, STREAM_HEADER_SIZE, STREAM_MAGIC, STREAM_RING, StreamHeader,
+};
+use crate::reader::block;
+use crate::reader::source::Source;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
+
+/// A block that has no header but its own.
+const AS_IT_IS: u32 = u32::MAX;
+/// Blocks beyond those that memory has room for that are looked at: extents may lie over each
+/// other only in a core that is damaged.
+const LOOK_COUNT_MIN: u64 = 1 << 10;
+
+/// A block that is in the core.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    address: u64,
+    /// Its header, by its index in `headers`, or [`AS_IT_IS`].
+    header: u32,
+}
+
+/// The stream of a root.
+pub(super) struct Rescued {
+    image: Arc<Image>,
+    pub(super) root: Root,
+    pub(super) block_size: u64,
+    /// Block 0, whole.
+    first: Vec<u8>,
+    places: Vec<Place>,
+    headers: Vec<BlockHeader>,
+}
+
+/// What a look at the extents of a root found.
+pub(super) struct Found {
+    pub(super) stream: Rescued,
+    pub(super) missing: Vec<Missing>,
+    pub(super) faults: Vec<CoreFault>,
+}
+
+/// Looks at the extents of a root.
+pub(super) fn rescue(
+    image: &Arc<Image>,
+    root: &Root,
+    extents: &[ExtentEntry],
+) -> io::Result<Found> {
+    let block_size = 1 << root.block_size_log2;
+    let memory = &image.memory;
+    let looks_left = memory.size() / block_size
+        + 2 * (extents.len() + memory.range_count()) as u64
+        + LOOK_COUNT_MIN;
+    let mut look = Look {
+        image,
+        root,
+        block_size,
+        places: Vec::new(),
+        newest: HashMap::new(),
+        missing: BTreeMap::new(),
+        mapped: Vec::new(),
+        count: 0,
+        looks_left,
+    };
+    let mut extents = extents.iter().peekable();
+    let mut faults = Vec::new();
+    let mut first = Vec::new();
+    let is_preamble =
+        |extent: &&ExtentEntry| ExtentType::from_byte(extent.what) == Some(ExtentType::Preamble);
+    if let Some(preamble) = extents.next_if(|extent| is_preamble(extent) && extent.count > 0) {
+        first = look.block(preamble.address)?;
+        look.count = 1;
+        if !memory.holds(preamble.address, block_size) {
+            look.missing.insert((0, 0, 0), 1);
+        }
+        let rest = ExtentEntry {
+            address: preamble.address.saturating_add(block_size),
+            count: preamble.count - 1,
+            ..*preamble
+        };
+        look.extent(&rest)?;
+    }
+    if !is_head(&first, root) {
+        put_head(&mut first, image, root);
+        faults.push(CoreFault::Preamble);
+    }
+    let mut counts = HashMap::new();
+    for extent in extents {
+        if extent.counts != 0 {
+            counts.insert(extent.buffer, extent.counts);
+        }
+        look.extent(extent)?;
+    }
+    let headers = look.headers(&counts)?;
+    faults.extend(look.faults());
+    let missing = look.missing();
+    let stream = Rescued {
+        image: image.clone(),
+        root: root.clone(),
+        block_size,
+        first,
+        places: look.places,
+        headers,
+    };
+    Ok(Found { stream, missing, faults })
+}
+
+/// The newest block of a buffer: its number, its place, and whose it is.
+struct Newest {
+    order: (u64, u64),
+    place: usize,
+    thread: u32,
+}
+
+/// A look at extents.
+struct Look<'a> {
+    image: &'a Image,
+    root: &'a Root,
+    block_size: u64,
+    places: Vec<Place>,
+    newest: HashMap<u32, Newest>,
+    /// By registry, kind and buffer.
+    missing: BTreeMap<(u16, u8, u32), u64>,
+    mapped: Vec<Box<str>>,
+    /// Blocks that the extents have.
+    count: u64,
+    looks_left: u64,
+}
+
+impl Look<'_> {
+    /// The bytes of a block; zeros for what is not in the core.
+    fn block(&self, address: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; self.block_size as usize];
+        self.image.read(address, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Finds those blocks of an extent that are there (`.root.extent`).
+    fn extent(&mut self, extent: &ExtentEntry) -> io::Result<()> {
+        let Some(what) = ExtentType::from_byte(extent.what) else { return Ok(()) };
+        let memory: &Memory = &self.image.memory;
+        let count = u64::from(extent.count);
+        self.count = self.count.saturating_add(count);
+        let mut missing = 0;
+        let mut index = 0;
+        while index < count && self.looks_left > 0 {
+            self.looks_left -= 1;
+            let address = extent.address.checked_add(index * self.block_size);
+            let next = address.and_then(|address| memory.next_address(address));
+            let (Some(address), Some(next)) = (address, next) else {
+                missing += count - index;
+                break;
+            };
+            if next > address {
+                let passed = (next - address).div_ceil(self.block_size).min(count - index);
+                missing += passed;
+                index += passed;
+                continue;
+            }
+            index += 1;
+            let mut header = BlockHeader::native(BlockType::Events, 0);
+            let bytes = bytemuck::bytes_of_mut(&mut header);
+            let is_whole = self.image.read(address, bytes)? == bytes.len();
+            let is_there = is_whole && header.magic == BLOCK_MAGIC && self.is_ours(&header);
+            if !(is_whole && memory.holds(address, self.block_size)) {
+                missing += u64::from(is_there || !is_whole);
+            }
+            if is_there {
+                self.add(address, &header);
+            }
+        }
+        if missing == 0 {
+            return Ok(());
+        }
+        if what == ExtentType::Mapped {
+            self.count = self.count.saturating_sub(missing);
+            let path = self.image.notes.file_at(extent.address).unwrap_or("whose name is not");
+            self.mapped.push(path.into());
+            return Ok(());
+        }
+        let key = (extent.registry, extent.kind, extent.buffer);
+        let key = if what == ExtentType::Ring { key } else { (0, 0, 0) };
+        let sum = self.missing.entry(key).or_default();
+        *sum = sum.saturating_add(missing);
+        Ok(())
+    }
+
+    /// Whether a block is of this stream (`.root.stream`).
+    fn is_ours(&self, header: &BlockHeader) -> bool {
+        self.root.uuid.starts_with(&header.stream)
+    }
+
+    fn add(&mut self, address: u64, header: &BlockHeader) {
+        let place = self.places.len();
+        self.places.push(Place { address, header: AS_IT_IS });
+        if header.block_type != BlockType::Events as u8 {
+            return;
+        }
+        let order = (header.sequence.get(), header.first.get());
+        let newest = Newest { order, place, thread: header.thread.get() };
+        match self.newest.get_mut(&header.buffer.get()) {
+            Some(known) if known.order > order => {}
+            Some(known) => *known = newest,
+            None => {
+                self.newest.insert(header.buffer.get(), newest);
+            }
+        }
+    }
+
+    /// Brings the newest block of each buffer up to date (`.root.loss`): their headers.
+    fn headers(&mut self, counts: &HashMap<u32, u64>) -> io::Result<Vec<BlockHeader>> {
+        let mut headers = Vec::new();
+        for (buffer, newest) in &self.newest {
+            let Some(place) = self.places.get(newest.place).copied() else { continue };
+            let bytes = self.block(place.address)?;
+            let Some(mut header) = block::header(&bytes) else { continue };
+            let is_sealed = header.is_sealed();
+            // What is damaged stays as it is: the reader says so.
+            if is_sealed && !block::is_intact(&header, &bytes, false) {
+                continue;
+            }
+            let totals = match counts.get(buffer) {
+                Some(&address) => self.totals(address)?,
+                None => None,
+            };
+            totals.iter().for_each(|totals| put_totals(&mut header, totals));
+            if let Some(sync) = self.root.sync.filter(|_| header.sync_ticks.get() == 0) {
+                header.set_sync(sync);
+            }
+            if is_sealed {
+                header.seal(bytes.get(block::payload(&header, false)).unwrap_or_default());
+            }
+            if let Some(place) = self.places.get_mut(newest.place) {
+                place.header = headers.len() as u32;
+                headers.push(header);
+            }
+        }
+        Ok(headers)
+    }
+
+    /// The totals of a buffer (`.root.counts`).
+    fn totals(&self, address: u64) -> io::Result<Option<[u64; EXTENT_COUNTS]>> {
+        let swap = |totals: &[u64; EXTENT_COUNTS]| totals.map(u64::swap_bytes);
+        self.image.memory.read_value(&*self.image.source, address, swap)
+    }
+
+    fn faults(&self) -> Vec<CoreFault> {
+        let mut faults = Vec::new();
+        if self.looks_left == 0 {
+            faults.push(CoreFault::Chain { what: "has the same memory more than once" });
+        }
+        let missing = self.missing.values().fold(0u64, |sum, count| sum.saturating_add(*count));
+        if missing > 0 {
+            faults.push(CoreFault::Blocks { missing, count: self.count });
+        }
+        let mapped = self.mapped.iter().take(1);
+        faults.extend(mapped.map(|path| CoreFault::Mapped { path: path.clone() }));
+        faults
+    }
+
+    fn missing(&self) -> Vec<Missing> {
+        let one = |(&(registry, kind, buffer), &count): (&(u16, u8, u32), &u64)| {
+            let thread = self.newest.get(&buffer).map(|newest| newest.thread);
+            Missing { registry, kind, thread: thread.filter(|&thread| thread != 0), count }
+        };
+        self.missing.iter().map(one).collect()
+    }
+}
+
+/// Totals are no less than what the block said before.
+fn put_totals(header: &mut BlockHeader, totals: &[u64; EXTENT_COUNTS]) {
+    let [full, nested, large, io, overwritten] = *totals;
+    let most = |old: u32, new: u64| old.max(u32::try_from(new).unwrap_or(u32::MAX)).into();
+    header.discarded_full = most(header.discarded_full.get(), full);
+    header.discarded_nested = most(header.discarded_nested.get(), nested);
+    header.discarded_large = most(header.discarded_large.get(), large);
+    header.discarded_io = most(header.discarded_io.get(), io);
+    header.overwritten = header.overwritten.get().max(overwritten).into();
+}
+
+/// Whether block 0 begins with the stream's header (`.root.preamble`).
+fn is_head(block: &[u8], root: &Root) -> bool {
+    let header = block.get(..STREAM_HEADER_SIZE);
+    let header = header.and_then(|bytes| bytemuck::try_pod_read_unaligned(bytes).ok());
+    header.is_some_and(|header: StreamHeader| {
+        header.magic == STREAM_MAGIC
+            && header.checksum() == header.crc.get()
+            && header.uuid == root.uuid
+            && header.block_size.get() == 1 << root.block_size_log2
+    })
+}
+
+/// Puts a stream header of what the root says; parts that are there stay.
+fn put_head(block: &mut Vec<u8>, image: &Image, root: &Root) {
+    let mut header = StreamHeader::native(root.block_size_log2);
+    let mark = BYTE_ORDER_MARK;
+    let big_endian = image.elf.big_endian;
+    header.byte_order_mark = if big_endian { mark.to_be_bytes() } else { mark.to_le_bytes() };
+    header.word_size = image.elf.word_size;
+    header.address_size = image.elf.word_size;
+    header.architecture = image.elf.machine.into();
+    header.uuid = root.uuid;
+    header.pid = root.pid.into();
+    header.flags = STREAM_RING.into();
+    header.set_sync(root.sync.unwrap_or_default());
+    let program = image.notes.program.bytes();
+    header.program.iter_mut().zip(program).for_each(|(to, from)| *to = from);
+    header.seal();
+    block.resize(1 << root.block_size_log2, 0);
+    let to = block.iter_mut().zip(bytemuck::bytes_of(&header));
+    to.for_each(|(to, from)| *to = *from);
+}
+
+impl Rescued {
+    /// Blocks that are there.
+    pub(super) fn block_count(&self) -> u64 {
+        1 + self.places.len() as u64
+    }
+
+    /// Reads of one block, from `within` on, and says how much of it is in the core. What is not
+    /// there is zero.
+    fn read_block(&self, index: u64, within: usize, to: &mut [u8]) -> io::Result<usize> {
+        to.fill(0);
+        let Some(index) = index.checked_sub(1) else {
+            let from = self.first.get(within..).unwrap_or_default();
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            return Ok(to.len());
+        };
+        let place = usize::try_from(index).ok().and_then(|index| self.places.get(index));
+        let Some(place) = place else { return Ok(0) };
+        let address = place.address.saturating_add(within as u64);
+        let there = self.image.read(address, to)?;
+        if let Some(header) = self.headers.get(place.header as usize) {
+            let header = bytemuck::bytes_of(header).get(within..).unwrap_or_default();
+            to.iter_mut().zip(header).for_each(|(to, from)| *to = *from);
+        }
+        Ok(there)
+    }
+
+    /// A block as it is written to a log: sealed, if its chain is whole.
+    pub(super) fn sealed_block(&self, index: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+        bytes.resize(self.block_size as usize, 0);
+        let there = self.read_block(index, 0, bytes)?;
+        if index > 0 {
+            seal::seal(bytes, there, self.image.elf.big_endian, self.root.sync);
+        }
+        Ok(())
+    }
+}
+
+impl Source for Rescued {
+    fn size(&self) -> u64 {
+        self.block_count() * self.block_size
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let size = left.min(buf.len());
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..size).filter(|rest| !rest.is_empty()) {
+            let at = offset + done as u64;
+            let within = at % self.block_size;
+            let some = ((self.block_size - within) as usize).min(rest.len());
+            let to = rest.get_mut(..some).unwrap_or_default();
+            let there = self.read_block(at / self.block_size, within as usize, to)?;
+            done += there;
+            // Of an event no byte may be made up (`.read.chain`).
+            if there < some {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn is_still(&self) -> bool {
+        true
+    }
+}
+
+const _: () = assert!(BLOCK_HEADER_SIZE == size_of::<BlockHeader>());

@@ -1,0 +1,108 @@
+//! An open block of a core to a sealed one, as a log has it.
+//!
+//! ```text
+//!  │ header │ gap │ newest ──▶ … ──▶ oldest │ top    chain whole? ──▶ count, base last, checksum
+//! ```
+//!
+//! Where the chain is broken the block stays open: then the reader says what is wrong with it, as
+//! it does when it reads the core itself. Rules: `.write.seal`, `.block.sync` in
+//! `design/format.md`.
+
+use crate::format::{
+    BASE_RECORD_CODE, BLOCK_HEADER_SIZE, BlockHeader, BlockType, ClockSync, EVENT_HEADER_SIZE,
+};
+use crate::reader::block::{self, Head};
+
+/// Seals a block, if it is one of events that is open. Of its bytes only so many are there: an
+/// event that goes beyond them is taken out, so that the chain ends before it.
+pub(super) fn seal(bytes: &mut [u8], there: usize, big_endian: bool, sync: Option<ClockSync>) {
+    let Some(mut header) = block::header(bytes) else { return };
+    if header.is_sealed() || header.block_type != BlockType::Events as u8 {
+        return;
+    }
+    let chain = match walk(&header, bytes, there, big_endian) {
+        Ok(chain) => chain,
+        Err(end) => {
+            let broken = bytes.get_mut(end..).filter(|_| end >= BLOCK_HEADER_SIZE);
+            broken.into_iter().flatten().take(EVENT_HEADER_SIZE).for_each(|byte| *byte = 0);
+            return;
+        }
+    };
+    header.count = chain.count.into();
+    header.base_last = chain.base_last.into();
+    // No event in a sealed block is later than its sync.
+    let is_later = |sync: &ClockSync| sync.ticks >= chain.ticks_max && sync.ticks != 0;
+    let sync = Some(header.sync()).filter(is_later).or(sync.filter(is_later));
+    header.set_sync(sync.unwrap_or_default());
+    header.seal(bytes.get(block::payload(&header, false)).unwrap_or_default());
+    let to = bytes.iter_mut().zip(bytemuck::bytes_of(&header));
+    to.for_each(|(to, from)| *to = *from);
+}
+
+/// What the chain of a block says.
+struct Chain {
+    count: u32,
+    base_last: u64,
+    ticks_max: u64,
+}
+
+/// Walks the chain of a block from *last* to *top*; or gives where it is broken.
+fn walk(
+    header: &BlockHeader,
+    bytes: &[u8],
+    there: usize,
+    big_endian: bool,
+) -> Result<Chain, usize> {
+    let mut at = block::payload(header, false).start;
+    let top = header.top.get() as usize;
+    let whole = bytes.get(..top.min(there)).unwrap_or_default();
+    if at > top || top > bytes.len() || at < block::header_size(header) {
+        return Err(0);
+    }
+    let mut chain = Chain { count: 0, base_last: header.base.get(), ticks_max: 0 };
+    // Of base records, the first one that is met is the newest; they must follow on one another.
+    let mut older: Option<u64> = None;
+    let mut delta_max = 0;
+    while at < top {
+        let (code, size, delta) = event(whole, at, big_endian).ok_or(at)?;
+        if code == BASE_RECORD_CODE {
+            let (after, before) = bases(whole, at, size, big_endian).ok_or(at)?;
+            match older {
+                None => chain.base_last = after,
+                Some(older) if older != after => return Err(0),
+                Some(_) => {}
+            }
+            chain.ticks_max = chain.ticks_max.max(after.saturating_add(delta_max));
+            delta_max = 0;
+            older = Some(before);
+        } else {
+            chain.count += 1;
+            delta_max = delta_max.max(u64::from(delta));
+        }
+        at += usize::from(size);
+    }
+    let base = header.base.get();
+    if older.is_some_and(|older| older != base) {
+        return Err(0);
+    }
+    chain.ticks_max = chain.ticks_max.max(base.saturating_add(delta_max));
+    Ok(chain)
+}
+
+/// Code, size and delta of the event at a place, if it is there as a whole.
+fn event(bytes: &[u8], at: usize, big_endian: bool) -> Option<(u16, u16, u32)> {
+    let head =
+        if big_endian { block::head::<true>(bytes, at) } else { block::head::<false>(bytes, at) };
+    let Head { code, size, delta } = head?;
+    let is_sound = size != 0 && size % 8 == 0 && at + usize::from(size) <= bytes.len();
+    is_sound.then_some((code, size, delta))
+}
+
+/// The bases in a base record.
+fn bases(bytes: &[u8], at: usize, size: u16, big_endian: bool) -> Option<(u64, u64)> {
+    if big_endian {
+        block::base_record::<true>(bytes, at, size)
+    } else {
+        block::base_record::<false>(bytes, at, size)
+    }
+}

@@ -1,0 +1,94 @@
+//! The chains of a root: extents, which hold blocks of the stream, and registries.
+//!
+//! ```text
+//!  root ──▶ node: next, count, stride │ entry │ entry │ … ──▶ node … ──▶ 0
+//! ```
+//!
+//! Nothing in them is trusted: no node is taken twice, no more entries than a process can have.
+//! Rules: `.root.node` in `design/format.md`.
+
+use super::memory::Memory;
+use crate::format::{NodeHead, ROOT_ENTRY_COUNT_MAX};
+use crate::reader::source::Source;
+use bytemuck::Pod;
+use std::collections::HashSet;
+use std::io;
+
+/// Bytes of entries that are read at a time.
+const ENTRIES_SIZE_ONCE: u64 = 1 << 16;
+
+const NOT_IN_CORE: &str = "leads to memory that is not in the core";
+
+/// The entries of a chain.
+#[derive(Debug)]
+pub(super) struct Chain<T> {
+    pub(super) entries: Vec<T>,
+    /// What is wrong with it, if anything is.
+    pub(super) fault: Option<&'static str>,
+}
+
+/// Walks a chain from its first node on; `swap` gives an entry in the other byte order.
+pub(super) fn chain<T: Pod>(
+    source: &dyn Source,
+    memory: &Memory,
+    first: u64,
+    swap: fn(&T) -> T,
+) -> io::Result<Chain<T>> {
+    let mut found = Chain { entries: Vec::new(), fault: None };
+    let mut seen = HashSet::new();
+    let mut at = first;
+    while at != 0 && found.fault.is_none() {
+        if !seen.insert(at) {
+            found.fault = Some("comes back to where it was");
+        } else if seen.len() > ROOT_ENTRY_COUNT_MAX {
+            found.fault = Some("has too many nodes");
+        } else if let Some(node) = memory.read_value(source, at, NodeHead::swapped)? {
+            let start = at.saturating_add(size_of::<NodeHead>() as u64);
+            found.fault = entries(source, memory, start, &node, swap, &mut found.entries)?;
+            at = node.next;
+        } else {
+            found.fault = Some(NOT_IN_CORE);
+        }
+    }
+    Ok(found)
+}
+
+/// Reads the entries of a node, several at a time; what is wrong with them, if anything is.
+fn entries<T: Pod>(
+    source: &dyn Source,
+    memory: &Memory,
+    start: u64,
+    node: &NodeHead,
+    swap: fn(&T) -> T,
+    found: &mut Vec<T>,
+) -> io::Result<Option<&'static str>> {
+    let left = ROOT_ENTRY_COUNT_MAX.saturating_sub(found.len());
+    let count = u64::from(node.count).min(left as u64);
+    let stride = u64::from(node.stride);
+    if count > 0 && stride == 0 {
+        return Ok(Some("has entries of no size"));
+    }
+    // What of an entry is known: a later version may have more, an earlier one less.
+    let known = stride.min(size_of::<T>() as u64) as usize;
+    let once = (ENTRIES_SIZE_ONCE / stride.max(1)).max(1);
+    let mut bytes = Vec::new();
+    let mut index = 0;
+    while index < count {
+        let some = (count - index).min(once);
+        bytes.resize(((some - 1) * stride) as usize + known, 0);
+        let Some(at) = start.checked_add(index * stride) else { return Ok(Some(NOT_IN_CORE)) };
+        let there = memory.read(source, at, &mut bytes)?;
+        for entry in bytes.get(..there).unwrap_or_default().chunks(stride as usize) {
+            let Some(entry) = entry.get(..known) else { break };
+            let mut value = T::zeroed();
+            let to = bytemuck::bytes_of_mut(&mut value).iter_mut();
+            to.zip(entry).for_each(|(to, from)| *to = *from);
+            found.push(memory.in_order(value, swap));
+        }
+        if there < bytes.len() {
+            return Ok(Some(NOT_IN_CORE));
+        }
+        index += some;
+    }
+    Ok((u64::from(node.count) > count).then_some("has too many entries"))
+}

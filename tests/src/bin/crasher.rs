@@ -1,0 +1,141 @@
+//! A program that records in many threads until it dies, for the tests of cores to run.
+//!
+//! ```text
+//!  crasher THREADS FILE              until killed
+//!  crasher THREADS FILE COUNT        thread 5 reads through a null pointer after COUNT events
+//!  crasher THREADS FILE COUNT SIZE   … with SIZE bytes more of memory in use
+//! ```
+//!
+//! FILE says of each thread how many events it began, and how many are recorded for certain: twice
+//! eight bytes. Prints `ready` when all threads record. Design: `.debug.core` in
+//! `design/telemetry.md`.
+#![expect(unsafe_code, reason = "a file that is memory, and a pointer to nothing")]
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{env, ptr, thread};
+use telemetry::event;
+
+mod work {
+    telemetry::events! {
+        /// What threads do: three kinds.
+        registry "work" version(1, 0, 0);
+        kinds {
+            /// Work begins.
+            Begin = 0,
+            /// Work goes on.
+            Middle = 1,
+            /// Work ends.
+            End = 2,
+        }
+
+        /// A piece of work began.
+        Begun(0x0001, always, Begin) {
+            /// the thread
+            thread: W,
+            /// the number of the event in its thread
+            index: W,
+        }
+        /// A piece of work went on.
+        WentOn(0x0002, always, Middle) {
+            /// the thread
+            thread: W,
+            /// the number of the event in its thread
+            index: W,
+            /// its square
+            square: W,
+        }
+        /// A piece of work ended.
+        Ended(0x0003, always, End) {
+            /// the thread
+            thread: W,
+            /// the number of the event in its thread
+            index: W,
+            /// how
+            how: S,
+        }
+    }
+}
+
+mod side {
+    telemetry::events! {
+        /// What threads do beside their work: a second registry.
+        registry "side" version(1, 0, 0);
+        kinds standard;
+
+        /// Memory was handed out.
+        Handed(0x0001, always, Object) {
+            /// the thread
+            thread: W,
+            /// the number of the event in its thread
+            index: W,
+        }
+    }
+}
+
+/// The thread that dies.
+const VICTIM: usize = 5;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let number = |index: usize| arguments.get(index).and_then(|text| text.parse::<usize>().ok());
+    let thread_count = number(0).expect("how many threads");
+    let progress = map(arguments.get(1).expect("a file"), thread_count * 2);
+    let count = number(2).unwrap_or(usize::MAX);
+    let mut memory = vec![0u8; number(3).unwrap_or(0)];
+    memory.iter_mut().step_by(4096).for_each(|byte| *byte = 0xA7);
+    telemetry::label_address(0x77, telemetry::intern("the seventy-seventh"));
+    let ready = &Barrier::new(thread_count);
+    thread::scope(|scope| {
+        for index in 0..thread_count {
+            let told = &progress[2 * index..][..2];
+            let named = thread::Builder::new().name(format!("worker {index}"));
+            let spawned = named.spawn_scoped(scope, move || {
+                record(index, 0, told);
+                ready.wait();
+                if index == 0 {
+                    println!("ready");
+                }
+                for event in 1.. {
+                    if index == VICTIM && event == count {
+                        // SAFETY: it is to die of it.
+                        let nothing = unsafe { ptr::null::<u8>().read_volatile() };
+                        println!("{nothing}");
+                    }
+                    record(index, event, told);
+                }
+            });
+            spawned.expect("a thread can be made");
+        }
+    });
+    drop(memory);
+}
+
+/// Records an event, and tells of it before and after.
+fn record(thread: usize, index: usize, told: &[AtomicU64]) {
+    told[0].store(index as u64 + 1, Ordering::SeqCst);
+    match index % 4 {
+        0 => event!(work::Begun, thread, index),
+        1 => event!(work::WentOn, thread, index, index.wrapping_mul(index)),
+        2 => event!(work::Ended, thread, index, &"well enough"[..index % 12]),
+        _ => event!(side::Handed, thread, index),
+    }
+    told[1].store(index as u64 + 1, Ordering::SeqCst);
+}
+
+/// A file as so many numbers in memory.
+fn map(path: &str, count: usize) -> &'static [AtomicU64] {
+    let file = File::options().read(true).write(true).open(path).expect("there is a file to tell");
+    file.set_len(count as u64 * 8).expect("it can have its size");
+    // SAFETY: a new mapping of a file of that size, which is never given back; numbers of any value
+    // are numbers, and they are only stored and loaded atomically.
+    unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED;
+        let at = libc::mmap(ptr::null_mut(), count * 8, protection, flags, file.as_raw_fd(), 0);
+        assert!(at != libc::MAP_FAILED, "it can be mapped");
+        std::slice::from_raw_parts(at.cast::<AtomicU64>(), count)
+    }
+}

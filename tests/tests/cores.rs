@@ -1,0 +1,470 @@
+//! Real cores of real programs, of the kernel and of gcore: what `eventcnv` finds in them is what
+//! the program had published when it died.
+//!
+//! ```text
+//!  crasher ── SIGSEGV │ kill │ SIGSTOP, gcore ──▶ core ── eventcnv ──▶ events
+//!     └── a file: begun, recorded ──────────────────────────────────────┴─▶ the same?
+//! ```
+//!
+//! Where the system gives cores to a program (`|` in core_pattern), gdb takes them: the setting is
+//! left alone. Rules: `.debug.core` in `design/telemetry.md`; `.root` in `design/format.md`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+use std::{env, thread};
+use tests::programs::{eventcnv, root, run, system};
+
+const THREADS: u64 = 8;
+/// Events in a block of 4096 bytes, at least: the largest has 40 bytes.
+const PER_BLOCK: u64 = (4096 - 128) / 40;
+/// The thread of `crasher` that dies.
+const VICTIM: u64 = 5;
+
+fn crasher() -> PathBuf {
+    env!("CARGO_BIN_EXE_crasher").into()
+}
+
+/// Where a program runs, and what it leaves.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a directory can be made"));
+        fs::write(place.path("told"), []).expect("it can be written");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A program that may leave a core, with its words and its log.
+    fn command(&self, program: &Path, words: &[&str], kinds: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -c unlimited && exec \"$0\" \"$@\""]).arg(program);
+        self.told(&mut command, words, kinds);
+        command
+    }
+
+    fn told(&self, command: &mut Command, words: &[&str], kinds: &str) {
+        command.arg(THREADS.to_string()).arg(self.path("told")).args(words);
+        command.env("MPS_TELEMETRY_BLOCK_SIZE", "4096").env("MPS_TELEMETRY_CONTROL", kinds);
+        command.env("MPS_TELEMETRY_FILENAME", self.path("log"));
+        command.current_dir(self.0.path()).stderr(Stdio::null());
+    }
+
+    /// Runs a program that dies of itself, and gives its core.
+    fn die(&self, program: &Path, words: &[&str], kinds: &str) -> PathBuf {
+        if kernel_writes_cores() {
+            let status = self.command(program, words, kinds).stdout(Stdio::null()).status();
+            assert!(!status.expect("it can be run").success());
+            return self.core();
+        }
+        let mut gdb = system("gdb");
+        gdb.args(["-q", "-batch", "-ex", "run", "-ex", "gcore core", "--args"]).arg(program);
+        self.told(&mut gdb, words, kinds);
+        run(&mut gdb);
+        self.core()
+    }
+
+    /// The core that is here.
+    fn core(&self) -> PathBuf {
+        let entries = fs::read_dir(self.0.path()).expect("it can be read");
+        let mut cores = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"))
+        });
+        cores.next().expect("there is a core: neither the kernel nor gdb could write one")
+    }
+
+    /// Of each thread, events begun and events recorded for certain.
+    fn progress(&self) -> Vec<(u64, u64)> {
+        let bytes = fs::read(self.path("told")).expect("it is there");
+        let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        bytes.chunks(16).map(|pair| (number(&pair[..8]), number(&pair[8..]))).collect()
+    }
+}
+
+/// Whether the kernel puts a core into the directory of the program that died.
+fn kernel_writes_cores() -> bool {
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    let pattern = pattern.trim();
+    !pattern.is_empty() && pattern.starts_with("core") && !pattern.contains('/')
+}
+
+/// A program that runs, and has begun.
+struct Running(Child, #[expect(dead_code, reason = "closed, it would end the program")] Reader);
+
+type Reader = BufReader<ChildStdout>;
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it can be run");
+        let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("it says something");
+        assert_eq!(line, "ready\n");
+        Running(child, said)
+    }
+
+    fn send(&self, signal: &str) {
+        run(system("kill").arg(signal).arg(self.0.id().to_string()));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Takes a core of a program that goes on.
+fn gcore(place: &Place, running: &Running) -> PathBuf {
+    let mut gcore = system("gcore");
+    run(gcore.arg("-o").arg(place.path("core")).arg(running.0.id().to_string()));
+    place.core()
+}
+
+/// What is read: by thread, its indexes by registry and kind, in order of time.
+type Read = BTreeMap<u64, BTreeMap<String, Vec<u64>>>;
+
+/// Reads logs; with exit code and standard error.
+fn read(logs: &[&Path]) -> (Read, i32, String) {
+    let output = eventcnv().arg("-v").args(logs).output().expect("it can be run");
+    let (code, errors) = told(&output);
+    let mut read = Read::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(&[name, thread, index]) = words.get(1..4).and_then(|words| words.first_chunk())
+        else {
+            continue;
+        };
+        if ["Begun", "WentOn", "Ended", "Handed"].contains(&name) {
+            let number = |text| u64::from_str_radix(text, 16).expect("a number");
+            let kinds = read.entry(number(thread)).or_default();
+            kinds.entry(name.to_owned()).or_default().push(number(index));
+        }
+    }
+    (read, code, errors)
+}
+
+fn told(output: &Output) -> (i32, String) {
+    let code = output.status.code().expect("it ends of itself");
+    (code, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Checks that what is read is what was published: of each thread the newest event, or the one
+/// that it was about to publish; of each kind no gap, and at least a block of history.
+fn check(read: &Read, progress: &[(u64, u64)]) {
+    check_newest(read, progress, PER_BLOCK);
+}
+
+/// The same, where so many events of each kind are certain.
+fn check_newest(read: &Read, progress: &[(u64, u64)], least: u64) {
+    assert_eq!(read.len(), progress.len(), "every thread");
+    for (thread, &(begun, recorded)) in (0..).zip(progress) {
+        let kinds = &read[&thread];
+        let newest = kinds.values().filter_map(|indexes| indexes.last()).max();
+        let found = newest.map_or(0, |newest| newest + 1);
+        assert!((recorded..=begun).contains(&found), "{thread}: {recorded} {found} {begun}");
+        for (name, indexes) in kinds {
+            for pair in indexes.windows(2) {
+                assert_eq!(pair[1], pair[0] + 4, "{thread} {name}: in order, no gap");
+            }
+            let last = indexes.last().expect("there is one");
+            assert!(last + 4 >= found, "{thread} {name}: the newest is there");
+            let count = last / 4 + 1;
+            assert!(indexes.len() as u64 >= count.min(least), "{thread} {name}: history");
+        }
+        assert_eq!(kinds.len() as u64, found.min(4), "{thread}: every kind");
+    }
+}
+
+fn assert_line(errors: &str, expected: &str) {
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.contains(expected), "{expected:?} is not in {errors:?}");
+}
+
+/// `.root.magic`, `.root.preamble`: PIE, with symbols and without; not output at all.
+#[test]
+fn a_thread_of_eight_that_dies_leaves_what_all_had_published() {
+    let place = Place::new();
+    let stripped = place.path("stripped");
+    run(system("strip").arg("-o").arg(&stripped).arg(crasher()));
+    for (program, name) in [(crasher(), "crasher"), (stripped, "stripped")] {
+        let place = Place::new();
+        let core = place.die(&program, &["20000"], "");
+        let progress = place.progress();
+        let (found, code, errors) = read(&[&core]);
+        assert_eq!(code, 0, "{errors}");
+        check(&found, &progress);
+        let newest = found[&VICTIM].values().filter_map(|indexes| indexes.last()).max();
+        assert_eq!(newest, Some(&19_999));
+        assert_line(&errors, &format!("core of {name}, process "));
+        assert_line(&errors, ", died of SIGSEGV in thread ");
+        assert_line(&errors, &format!(" \"worker {VICTIM}\" ("));
+        let labels = run(eventcnv().args(["-vv", "--events", "Intern"]).arg(&core));
+        assert!(String::from_utf8_lossy(&labels.stdout).contains("the seventy-seventh"));
+    }
+}
+
+/// A release build at fixed addresses, with no symbols.
+#[test]
+fn a_stripped_release_binary_that_is_no_pie_is_read_too() {
+    let target = root().join("target/cores");
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["rustc", "--quiet", "--locked", "--release", "-p", "tests", "--bin", "crasher"]);
+    cargo.arg("--target-dir").arg(&target).current_dir(root());
+    run(cargo.args(["--", "-C", "relocation-model=static", "-C", "strip=symbols"]));
+    let program = target.join("release/crasher");
+    let bytes = fs::read(&program).expect("it was built");
+    assert_eq!(bytes[16..18], [2, 0], "at fixed addresses");
+    let place = Place::new();
+    let core = place.die(&program, &["50000"], "");
+    let (found, code, errors) = read(&[&core]);
+    assert_eq!(code, 0, "{errors}");
+    check(&found, &place.progress());
+    assert_line(&errors, " \"worker 5\" (");
+}
+
+#[test]
+fn gcore_of_a_busy_process_gives_what_it_had_published() {
+    let place = Place::new();
+    let mut command = Command::new(crasher());
+    place.told(&mut command, &[], "");
+    let running = Running::start(command);
+    thread::sleep(Duration::from_millis(30));
+    // Stopped, it can be told exactly how far it was.
+    running.send("-STOP");
+    let stopped = || fs::read_to_string(format!("/proc/{}/stat", running.0.id())).expect("stat");
+    while !stopped().contains(") T ") {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let core = gcore(&place, &running);
+    let (found, code, errors) = read(&[&core]);
+    assert_eq!(code, 0, "{errors}");
+    check(&found, &place.progress());
+    assert_line(&errors, "core of crasher, process ");
+    assert_line(&errors, ", taken while it ran; 9 threads");
+    // And while it runs on.
+    running.send("-CONT");
+    fs::remove_file(&core).expect("it is there");
+    let before = place.progress();
+    let core = gcore(&place, &running);
+    let after = place.progress();
+    let between: Vec<_> = before.iter().zip(&after).map(|(a, b)| (b.0, a.1)).collect();
+    check(&read(&[&core]).0, &between);
+}
+
+/// `.write.begin`, `.write.publish`: rings that are half-written.
+#[test]
+fn a_program_that_is_killed_at_any_moment_leaves_a_core_of_what_it_published() {
+    assert!(
+        kernel_writes_cores() || system("gcore").output().is_ok(),
+        "neither the kernel nor gcore writes cores"
+    );
+    let mut seed = 0x9E37_79B9_7F4A_7C15 ^ u64::from(std::process::id());
+    println!("seed {seed:#x}");
+    for round in 0..60 {
+        let place = Place::new();
+        let running = Running::start(place.command(&crasher(), &[], ""));
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        thread::sleep(Duration::from_micros(seed % 6_000));
+        let core = if kernel_writes_cores() {
+            // (What Rust does on a SIGSEGV that was sent is to go on.)
+            running.send(["-SYS", "-ABRT", "-QUIT"][round % 3]);
+            let mut running = running;
+            running.0.wait().expect("it ends");
+            place.core()
+        } else {
+            running.send("-STOP");
+            gcore(&place, &running)
+        };
+        let (found, code, errors) = read(&[&core]);
+        assert_eq!(code, 0, "{errors}");
+        check(&found, &place.progress());
+    }
+}
+
+/// `.event.identity`: whichever comes first.
+#[test]
+fn a_core_and_its_log_give_each_event_once() {
+    let place = Place::new();
+    let core = place.die(&crasher(), &["3000"], "all");
+    let progress = place.progress();
+    let log = place.path("log");
+    for logs in [[&*core, &*log], [&*log, &*core]] {
+        let (found, _, errors) = read(&logs);
+        // A thread may have died before it wrote a block of the log for which it had a place: a
+        // hole, and nothing is lost by it.
+        let is_known = |line: &str| line.contains(": core of ") || line.contains("never written");
+        assert!(errors.lines().all(is_known), "{errors}");
+        check(&found, &progress);
+        for (thread, kinds) in &found {
+            let count: usize = kinds.values().map(Vec::len).sum();
+            let newest = kinds.values().filter_map(|indexes| indexes.last()).max();
+            assert_eq!(Some(count as u64 - 1), newest.copied(), "{thread}: all from the first on");
+        }
+    }
+    // Neither has all.
+    let alone = read(&[&core]).0;
+    assert!(alone[&VICTIM].values().map(Vec::len).sum::<usize>() < 3000);
+}
+
+/// What is in a mapped ring is in its file.
+#[test]
+fn a_core_of_a_program_with_a_mapped_ring_names_its_file() {
+    let place = Place::new();
+    let ring = place.path("ring.log");
+    let mut command = place.command(&crasher(), &["20000"], "all");
+    command.env("MPS_TELEMETRY_FILENAME", format!("ring:{}?size=8M", ring.display()));
+    if !kernel_writes_cores() {
+        let mut gdb = system("gdb");
+        gdb.args(["-q", "-batch", "-ex", "run", "-ex", "gcore core", "--args"]).arg(crasher());
+        place.told(&mut gdb, &["20000"], "all");
+        gdb.env("MPS_TELEMETRY_FILENAME", format!("ring:{}?size=8M", ring.display()));
+        run(&mut gdb);
+    } else {
+        command.stdout(Stdio::null()).status().expect("it can be run");
+    }
+    let core = place.core();
+    let (_, code, errors) = read(&[&core]);
+    assert_eq!(code, 1);
+    let expected = format!("mapped ring {} are not in this core: give it as well", ring.display());
+    assert!(errors.contains(&expected), "{errors}");
+    for logs in [[&*core, &*ring], [&*ring, &*core]] {
+        let (found, code, errors) = read(&logs);
+        assert_eq!(code, 0, "{errors}");
+        // Others may have gone round the ring while a thread was not let run.
+        check_newest(&found, &place.progress(), 1);
+    }
+}
+
+#[test]
+fn a_core_that_was_cut_gives_what_is_left_and_says_so() {
+    let place = Place::new();
+    let core = place.die(&crasher(), &["20000"], "");
+    let (whole, _, _) = read(&[&core]);
+    let bytes = fs::read(&core).expect("it is there");
+    let count = |read: &Read| -> usize {
+        read.values().flat_map(|kinds| kinds.values()).map(Vec::len).sum()
+    };
+    let mut most = count(&whole);
+    for percent in [90, 50, 10] {
+        let cut = place.path(&format!("cut-{percent}"));
+        fs::write(&cut, &bytes[..bytes.len() / 100 * percent]).expect("it can be written");
+        let (found, code, errors) = read(&[&cut]);
+        assert!(code == 1 || code == 2, "{percent}: {code} {errors}");
+        assert!(errors.contains("cut"), "{percent}: {errors}");
+        assert!(code == 2 || errors.contains("blocks are not in the core"), "{percent}: {errors}");
+        assert!(code == 1 || errors.lines().count() == 1, "{percent}: {errors}");
+        for (thread, kinds) in &found {
+            for (name, indexes) in kinds {
+                let all = &whole[thread][name];
+                assert!(indexes.iter().all(|index| all.contains(index)), "{percent}");
+            }
+        }
+        assert!(count(&found) <= most, "{percent}");
+        most = count(&found);
+    }
+}
+
+/// The log that is written has the events of the core, and is never half of one.
+#[test]
+fn a_log_is_written_of_a_core_once() {
+    let place = Place::new();
+    let core = place.die(&crasher(), &["20000"], "");
+    let command = |words: &[&str]| {
+        let mut command = eventcnv();
+        command.arg("core").arg(&core).args(words).current_dir(place.0.path());
+        told(&command.output().expect("it can be run"))
+    };
+    let (code, errors) = command(&["-o", "rescued.log"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("died of SIGSEGV") && errors.contains("rescued.log: "), "{errors}");
+    let (found, code, errors) = read(&[&place.path("rescued.log")]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert_eq!(found, read(&[&core]).0);
+    let before = fs::read(place.path("rescued.log")).expect("it is there");
+    let (code, errors) = command(&["-o", "rescued.log"]);
+    assert_eq!(code, 2, "{errors}");
+    assert_line(&errors, "rescued.log: is there already, and is not overwritten");
+    assert_eq!(before, fs::read(place.path("rescued.log")).expect("it is there"));
+    let piped = run(eventcnv().arg("core").arg(&core).args(["-o", "-"]));
+    assert_eq!(piped.stdout, before);
+    let (code, errors) = command(&["-o", "no/such/rescued.log"]);
+    assert_eq!(code, 2, "{errors}");
+    let (code, _) = command(&[]);
+    assert_eq!(code, 0);
+    let names = fs::read_dir(place.0.path()).expect("it can be read");
+    let names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
+    let is_new = |name: &&std::ffi::OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("rescued-") && name.ends_with(".log")
+    };
+    assert_eq!(names.iter().filter(is_new).count(), 1, "{names:?}");
+    assert!(!names.iter().any(|name| name.to_string_lossy().starts_with('.')), "{names:?}");
+}
+
+#[test]
+fn what_is_no_core_of_telemetry_is_refused_with_a_line() {
+    let place = Place::new();
+    let refused = |path: &Path, expected: &str| {
+        for words in [&["-v"][..], &["core", "-o", "x"]] {
+            let mut command = eventcnv();
+            let output = command.args(words).arg(path).current_dir(place.0.path()).output();
+            let (code, errors) = told(&output.expect("it can be run"));
+            assert_eq!(code, 2, "{errors}");
+            assert_line(&errors, expected);
+        }
+    };
+    refused(&crasher(), "is a program or a library, not a log");
+    let log = place.path("some.log");
+    let mut sleep = Command::new("sleep").arg("60").spawn().expect("it can be run");
+    // Until it is the program that it is to be.
+    let name = || fs::read_to_string(format!("/proc/{}/comm", sleep.id())).unwrap_or_default();
+    while name() != "sleep\n" {
+        thread::sleep(Duration::from_millis(1));
+    }
+    run(system("gcore").arg("-o").arg(place.path("core")).arg(sleep.id().to_string()));
+    sleep.kill().expect("it can be killed");
+    sleep.wait().expect("it ends");
+    refused(&place.core(), "is a core with no telemetry in it: the program was not linked");
+    fs::write(&log, fs::read(place.core()).expect("it is there")).expect("it can be written");
+    let file = fs::File::options().write(true).open(&log).expect("it is there");
+    file.set_len(300).expect("it can be cut");
+    refused(&log, "no memory in it");
+}
+
+/// A gibibyte in 3 s and 100 MiB, all in, the events printed too: beyond what the disk takes, for
+/// which reading it is the floor.
+#[test]
+fn a_core_of_a_gibibyte_takes_little_time_and_memory() {
+    let place = Place::new();
+    let core = place.die(&crasher(), &["20000", "1073741824"], "");
+    let size = fs::metadata(&core).expect("it is there").len();
+    assert!(size > 1 << 30, "{size}");
+    let script = "import resource, subprocess, sys, time\n\
+        begin = time.monotonic()\n\
+        code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n\
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)\n\
+        print(code, time.monotonic() - begin, used.ru_maxrss, used.ru_utime + used.ru_stime)\n";
+    let measure = |words: &[&std::ffi::OsStr]| -> Vec<f64> {
+        let output = run(system("python3").args(["-c", script]).args(words).arg(&core));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
+    };
+    let floor = measure(&["cat".as_ref()]);
+    let found = measure(&[eventcnv().get_program(), "-v".as_ref()]);
+    println!("{size} bytes: {found:?}; cat: {floor:?} (code, s, KiB, s of the processor)");
+    assert_eq!(found[0], 0.0);
+    assert!(found[2] <= 100.0 * 1024.0, "{} KiB", found[2]);
+    assert!(found[3] <= 3.0, "{} s of the processor", found[3]);
+    assert!(found[1] <= 3.0 + 3.0 * floor[1], "{} s, floor {} s", found[1], floor[1]);
+}

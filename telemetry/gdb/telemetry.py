@@ -14,7 +14,7 @@ could import from. Hence the form of these files: all run in the one namespace t
 they put there is called Telemetry… or telemetry_…; and none uses another while it is being run.
 This file does nothing but run them, for those who `source` it.
 
-Design: `.debug.commands` in design/telemetry.md; the bytes: sections 3, 5 and 9 of design/format.md.
+Design: `.debug.commands` in design/telemetry.md; sections 3, 5 and 9 of design/format.md.
 """
 import os
 

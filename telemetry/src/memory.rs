@@ -24,7 +24,7 @@ pub(crate) use lent::Lent;
 use crate::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::words::{self, Words};
 use bytemuck::Zeroable;
-use core::mem::{align_of, size_of};
+use core::mem::{align_of, offset_of, size_of};
 use core::ptr::NonNull;
 use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader,
@@ -33,6 +33,10 @@ use eventlog::format::{
 
 /// log2 of the block size, unless another was chosen: 64 KiB.
 pub const BLOCK_SIZE_LOG2_DEFAULT: u8 = 16;
+/// The words of a block header with *sequence* and *buffer* (and *top*, which never changes): these
+/// tell a block from the one before at its place.
+const SEQUENCE_WORD: usize = offset_of!(BlockHeader, sequence) / 8;
+const BUFFER_WORD: usize = offset_of!(BlockHeader, buffer) / 8;
 /// Set in `BLOCK_SIZE` once there is a block.
 const CHOSEN: u32 = 1 << 8;
 
@@ -306,8 +310,11 @@ impl Block {
     pub(crate) fn is_still(self, header: &BlockHeader) -> bool {
         // What was read before stays before.
         core::sync::atomic::fence(Ordering::Acquire);
-        let now = self.header();
-        now.magic == BLOCK_MAGIC && (now.buffer, now.sequence) == (header.buffer, header.sequence)
+        let before: [u64; words::HEADER_WORD_COUNT] = bytemuck::cast(*header);
+        let now = |word: usize| self.words()[word].load(Ordering::Acquire);
+        let has_magic = now(0).to_ne_bytes().starts_with(&BLOCK_MAGIC);
+        let is_same = |word| now(word) == before[word];
+        has_magic && is_same(SEQUENCE_WORD) && is_same(BUFFER_WORD)
     }
 
     /// Gives all bytes of a block that nothing more is recorded into.

@@ -114,7 +114,7 @@ fn a_dump_has_all_events_in_memory_oldest_first() {
     });
 }
 
-/// More labels than the index has room for.
+/// Many, and of one address many, of which each event shows its own.
 #[test]
 fn a_dump_shows_labels_however_many_there_are() {
     let test = "a_dump_shows_labels_however_many_there_are";
@@ -123,17 +123,28 @@ fn a_dump_shows_labels_however_many_there_are() {
         for address in 1..=COUNT {
             telemetry::label_address(address, telemetry::intern(format!("label {address}")));
         }
+        let again = |count| {
+            for index in 0..count {
+                telemetry::label_address(7, telemetry::intern(format!("time {index}")));
+                pointed(7);
+            }
+        };
+        again(100);
         let addresses = [1, 2, 3, COUNT / 2, COUNT];
         for address in addresses {
             pointed(address);
         }
         let (text, _) = written(|file| EventDump(file));
         for address in addresses {
-            let is_shown = text.contains(&format!("[\"label {address}\"]"));
-            // The traceback looks at so many events of the store, and no more.
-            let is_near = 2 * (COUNT - address) < 90_000;
-            assert!(is_shown || !is_near, "{address}: {text}");
+            assert!(text.contains(&format!("[\"label {address}\"]")), "{address}: {text}");
         }
+        (0..100).for_each(|index| assert!(text.contains(&format!("[\"time {index}\"]"))));
+        assert!(text.ends_with("telemetry: 105 events of 1 thread\n"), "{text}");
+        // More than the store is looked through for.
+        again(1500);
+        let (text, count) = written(|file| EventDump(file));
+        assert!(text.ends_with("; not all labels are shown\n"), "{text}");
+        assert!((count > 1000) && text.contains("[\"time 1499\"]"), "{text}");
     });
 }
 

@@ -19,7 +19,7 @@ use core::ffi::c_int;
 use core::fmt::Write;
 
 /// Events that are put in order at once.
-const SPOT_COUNT: usize = 1 << 14;
+const SPOT_COUNT: usize = 1 << 16;
 /// Rings that are remembered by their buffers.
 const RING_COUNT: usize = 1 << 10;
 /// Threads that are told apart when they are counted.
@@ -109,15 +109,16 @@ impl Dump {
     fn end(&mut self) -> Result<usize, Errno> {
         let (events, threads) = (self.event_count, self.thread_count);
         let (more, overwritten) = (self.has_more_threads, self.overwritten_count);
+        let is_given_up = self.index.as_ref().is_some_and(Index::is_given_up);
         self.out.line(|line| {
             let plural = |count| if count == 1 { "" } else { "s" };
             write!(line, "telemetry: {events} event{} of ", plural(events))?;
             line.write_str(if more { "at least " } else { "" })?;
             write!(line, "{threads} thread{}", plural(threads))?;
-            match overwritten {
-                0 => Ok(()),
-                count => write!(line, "; {count} more were overwritten meanwhile"),
+            if overwritten != 0 {
+                write!(line, "; {overwritten} more were overwritten meanwhile")?;
             }
+            line.write_str(if is_given_up { "; not all labels are shown" } else { "" })
         })?;
         self.out.flush()?;
         Ok(events)

@@ -1,10 +1,10 @@
 //! Recording an event: the fast path, and what it falls back to.
 //!
 //! ```text
-//!  take the ring out of its slot ─▶ room below *last*? ─▶ ticks fit? ─▶ five stores ─▶ put it back
-//!         │ empty                    │ no                  │ no
-//!         ▼                          ▼                     ▼
-//!   make the ring, or it is taken:  next block            base record
+//!  take the ring out of its slot ─▶ ticks ─▶ room? ─▶ do they fit? ─▶ five stores ─▶ put it back
+//!         │ empty                            │ no       │ no
+//!         ▼                                  ▼          ▼
+//!   make the ring, or it is taken:  next block          base record
 //!   count "nested"                  or count "full", "large"
 //! ```
 //!

@@ -125,8 +125,8 @@ impl Ring {
         self.block.get()
     }
 
-    /// What the processor's counter said, since the base in force: if its ticks are the clock's, and
-    /// fit (`.event.delta`).
+    /// What the processor's counter said, since the base in force: if its ticks are the clock's,
+    /// and fit (`.event.delta`).
     #[inline(always)]
     pub(crate) fn delta(&self, counter: u64) -> Option<u32> {
         let delta = u32::try_from(counter.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()?;

@@ -136,8 +136,8 @@ fn judge_tails((ours, floors): &([f64; 5], [f64; 5]), suffix: &str) {
             "missed"
         };
         eprintln!(
-            "recording: tail-{point}{suffix}: {value:.0} ns; required: at most {required:.0} ns, or \
-             {TAIL_RATIO_MAX} × the floor of the same run, {floor:.0} ns: {verdict}"
+            "recording: tail-{point}{suffix}: {value:.0} ns; required: at most {required:.0} ns, \
+             or {TAIL_RATIO_MAX} × the floor of the same run, {floor:.0} ns: {verdict}"
         );
     }
 }

@@ -10,24 +10,24 @@
  testq %rcx, %rcx
  je L1
  movq $0, %fs:(%r8,%r9,8)
+ rdtsc
  movq (%rcx), %r10
  movq 24(%r10), %r11
  movl %r11d, %ebx
  cmpq $160, %rbx
  jb L0
+ shlq $32, %rdx
+ orq %rdx, %rax
+ movq 8(%rcx), %rdx
+ subq %rdx, %rax
+ movq %rax, %rdx
+ shrq $32, %rdx
+ jne L0
  cmpl $1, 16(%rcx)
  jne L0
- rdtsc
- shlq $32, %rdx
- orq %rax, %rdx
- movq 8(%rcx), %rax
- subq %rax, %rdx
- movq %rdx, %rax
- shrq $32, %rax
- jne L0
- shlq $32, %rdx
- orq $2097153, %rdx
- movq %rdx, -32(%r10,%rbx)
+ shlq $32, %rax
+ orq $2097153, %rax
+ movq %rax, -32(%r10,%rbx)
  movups (%rdi), %xmm0
  movups %xmm0, -24(%r10,%rbx)
  movq 16(%rdi), %rax

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!      -0.000012345 s  1 main      PoolAlloc pool:00007F…4000["a pool"] size:0000000000000010
-//!       age             thread     registry ─ layout of the parameters ─ store: what is called what
+//!       age             thread     registry ─ layout of parameters ─ store: what is called what
 //! ```
 //!
 //! What events mean is known from the registries in the program, and where their parameters lie

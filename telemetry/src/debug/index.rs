@@ -5,8 +5,8 @@
 //! ```
 //!
 //! For whoever asks about thousands of events. Its size is bounded: what it has no room for is
-//! looked for in the store itself, for a while. Design: `.debug.dump` in `design/telemetry.md`; `.store` in
-//! `design/format.md`.
+//! looked for in the store itself, for a while. Design: `.debug.dump` in `design/telemetry.md`;
+//! `.store` in `design/format.md`.
 
 use crate::history::{self, Spot};
 use crate::memory::Lent;

@@ -55,6 +55,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/benches/fork/main.rs",
     "telemetry/tests/first.rs",
     "telemetry/tests/fork.rs",
+    "telemetry/tests/full.rs",
     "telemetry/tests/host.rs",
     "telemetry/tests/many.rs",
     "telemetry/tests/mapped.rs",

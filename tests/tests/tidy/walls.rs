@@ -69,6 +69,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/tests/together.rs",
     "telemetry/tests/trouble.rs",
     "telemetry/tests/volumes.rs",
+    "tests/src/bin/bank.rs",
     "tests/src/bin/crasher.rs",
     "tests/src/bin/forker.rs",
     "tests/tests/soak.rs",

@@ -43,6 +43,7 @@ Forms, one event a line:
   -vv     names: each value after the name of its parameter; unsigned integers in decimal,
           pointers, addresses and words in hexadecimal, with what they were called just then.
             000003DEDE6E4BC0 0022 Label      address:0000000000002000[\"Inst\"] stringId:3
+  -vvv    the same, and after the clock the thread that recorded it.
   A control character in a string is printed as \\xHH, so that an event stays on its line.
 
 Examples:
@@ -53,8 +54,8 @@ Examples:
   eventcnv --stats run.log            how much there is of what, and what was lost
   eventcnv --registry run.log         what types of event the log declares; what they mean
   eventcnv run.log.2 run.log.1 run.log   the volumes of one stream, each event once
-  eventcnv -v core.4711               the last events of a program that died: of its core
-  eventcnv -v core.4711 run.log       and those that it had written, each event once
+  eventcnv -vvv core.4711             the last events of a program that died: of its core
+  eventcnv -vvv core.4711 run.log     and those that it had written, each event once
   xz -dc run.log.xz | eventcnv -      a log from standard input
   eventcnv ./control                  a log that is called like a command
   eventcnv --eventdef eventdef.h old.log   a log of another version of the MPS
@@ -187,7 +188,7 @@ pub(crate) struct Dump {
     #[arg(short = 'f', long = "file", value_name = "LOG", conflicts_with = "logs")]
     file: Option<PathBuf>,
 
-    /// Print names: -v in columns, -vv with parameter names and labels
+    /// Print names: -v in columns, -vv with parameter names and labels, -vvv with threads
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     pub(crate) verbose: u8,
 

@@ -10,8 +10,9 @@
 use crate::args::Rescue;
 use crate::dump::{Stop, complain, report};
 use crate::input;
+use crate::view::threads::{self, Thread};
 use eventlog::reader::core::{Core, CoreFault, InMemory};
-use eventlog::reader::{Filter, Log, OpenError, Options, Order, Pick};
+use eventlog::reader::{Log, OpenError, Options};
 use signal_hook::low_level::signal_name;
 use std::fmt::Write as _;
 use std::fs::Permissions;
@@ -39,7 +40,7 @@ pub(crate) fn report_all(cores: &[Opened], log: &Log) -> u64 {
 
 fn tell(opened: &Opened, log: &Log) -> u64 {
     let (name, core) = (&opened.name, &opened.core);
-    let threads = if log.streams().is_empty() { Vec::new() } else { threads(core, log) };
+    let threads = if log.streams().is_empty() { Vec::new() } else { threads_of(core, log) };
     let mut text = format!("eventcnv: {name}: {}\n", describe(core, &threads));
     let mut loss_count = 0;
     for fault in core.faults() {
@@ -64,41 +65,13 @@ fn tell(opened: &Opened, log: &Log) -> u64 {
     loss_count
 }
 
-/// A thread of a stream, as it told itself.
-struct Thread {
-    index: u64,
-    os_thread: u64,
-    name: String,
-}
-
-/// The threads that the streams of a core tell of, the latest of a number last
-/// (`.store.thread`).
-fn threads(core: &Core, log: &Log) -> Vec<Thread> {
-    let filter = Filter { event_types: vec![Pick::Name("Thread".into())], ..Filter::default() };
+/// The threads of the streams of a core.
+fn threads_of(core: &Core, log: &Log) -> Vec<Thread> {
     let uuids: Vec<_> = core.streams().map(|stream| stream.uuid).collect();
-    let mut found = Vec::new();
-    let mut events = log.events(Order::Time, &filter);
-    while let Some(event) = events.next() {
-        let stream = log.streams().get(usize::from(event.stream)).map(|stream| stream.uuid);
-        let is_ours = event.registry.index == 0 && stream.is_some_and(|id| uuids.contains(&id));
-        let number = |name| event.param(name).and_then(|value| value.as_u64());
-        if let (true, Some(index), Some(os_thread)) =
-            (is_ours, number("thread"), number("osThread"))
-        {
-            let name = match event.param("name") {
-                Some(eventlog::reader::Value::S(name)) => clean(name),
-                _ => String::new(),
-            };
-            found.push(Thread { index, os_thread, name });
-        }
-    }
+    let uuid = |index: u16| log.streams().get(usize::from(index)).map(|stream| stream.uuid);
+    let mut found = threads::of(log);
+    found.retain(|thread| uuid(thread.stream).is_some_and(|uuid| uuids.contains(&uuid)));
     found
-}
-
-/// Text in which nothing steers a terminal.
-fn clean(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// What a core is of, in a line.

@@ -94,7 +94,12 @@ fn write(
     match args.verbose {
         0 => lines(&view::numeric::Numeric, events, out),
         1 => lines(&view::columns::Columns { name_width }, events, out),
-        _ => lines(&view::named::Named { name_width }, events, out),
+        2 => lines(&view::named::Named { name_width }, events, out),
+        _ => {
+            let (named, threads) = (view::named::Named { name_width }, view::threads::of(log));
+            let threads = view::threads::Threads::new(&threads);
+            lines(&view::named::Threaded { named, threads }, events, out)
+        }
     }
 }
 

@@ -67,6 +67,16 @@ fn a_dump_is_the_same_with_and_without_its_command() {
 }
 
 #[test]
+fn a_thread_that_is_not_known_is_a_hyphen_after_the_clock() {
+    let [named, threaded] = ["-vv", "-vvv"].map(|form| run(&[form, &mps("labels.log")]));
+    let named = String::from_utf8(named.0).unwrap();
+    let expected: String =
+        named.lines().map(|line| format!("{} -{}\n", &line[..16], &line[16..])).collect();
+    assert!(expected.lines().count() > 10);
+    assert_eq!((String::from_utf8(threaded.0).unwrap(), threaded.1), (expected, 0));
+}
+
+#[test]
 fn a_log_that_is_called_like_a_command_is_named_by_its_path() {
     let directory = TempDir::new().unwrap();
     for name in ["control", "core", "dump", "listen", "help"] {

@@ -98,29 +98,31 @@ class TelemetryCommand(gdb.Command):
 class TelemetryDump(TelemetryCommand):
     """Show the events that are in memory, of all threads, output or not: newest last.
 Kinds are names or numbers; without any, all are shown. -n: only the newest so many.
--vv: with the names of parameters, and what addresses are called.
-telemetry dump [KIND…] [-n COUNT] [-v|-vv]"""
+-vv: with the names of parameters, and what addresses are called; -vvv: with threads too.
+telemetry dump [KIND…] [-n COUNT] [-v|-vv|-vvv]"""
     NAME = "dump"
 
     def run(self, streams, argument):
-        words, count, is_named = self.parse(gdb.string_to_argv(argument))
+        words, count, form = self.parse(gdb.string_to_argv(argument))
         newest = itertools.islice(telemetry_newest(streams, words), count)
         width = telemetry_name_width(registry for stream in streams
                                      for registry in stream.registries.values())
-        labels = [TelemetryLabels(stream) for stream in streams] if is_named else []
+        labels = [TelemetryLabels(stream) for stream in streams] if form != "-v" else []
+        thread = telemetry_thread_columns(streams) if form == "-vvv" else lambda event: ""
         lines = []
         for event in sorted(newest):
             stream = streams[event.stream]
-            lines.append(telemetry_named(stream, event, width, labels[event.stream]) if is_named
-                         else telemetry_columns(stream, event, width))
+            lines.append(telemetry_columns(stream, event, width) if form == "-v" else
+                         telemetry_named(stream, event, width, labels[event.stream],
+                                         thread(event)))
             if len(lines) == TELEMETRY_LINES_AT_ONCE:
                 telemetry_write("\n".join(lines) + "\n")
                 lines = []
         telemetry_write("".join(line + "\n" for line in lines))
 
     def parse(self, words):
-        """The kinds, how many events (None: all), and whether in the named form."""
-        kinds, count, is_named = [], None, False
+        """The kinds, how many events (None: all), and the form."""
+        kinds, count, form = [], None, "-v"
         words = iter(words)
         for word in words:
             if word.startswith("-n"):
@@ -128,13 +130,13 @@ telemetry dump [KIND…] [-n COUNT] [-v|-vv]"""
                 if not (digits.isascii() and digits.isdigit()):
                     raise self.usage()
                 count = min(int(digits), 2**62)
-            elif word in ("-v", "-vv"):
-                is_named = word == "-vv"
+            elif word in ("-v", "-vv", "-vvv"):
+                form = word
             elif word.startswith("-"):
                 raise self.usage()
             else:
                 kinds.append(word)
-        return kinds, count, is_named
+        return kinds, count, form
 
 
 class TelemetryDescribe(TelemetryCommand):

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Events as text: the same lines as those of `eventcnv -v` and `eventcnv -vv`.
+"""Events as text: the same lines as those of `eventcnv -v`, `-vv` and `-vvv`.
 
       columns   0000178EA03C2825 PoolInitMFS             9C0D8    9C000     1000        C
       named     000003DEDE6E4910 0022 Label              address:0000000000001000["InstClass"] …
+      threads   000003DEDE6E4910 3 worker 2  0022 Label              address:…
 
 Design: `.control.output`, `.dumper`, `.sol.client` in design/telemetry.md.
 """
 import math
 import re
 
-TELEMETRY_NAME_WIDTH_MIN, TELEMETRY_VALUE_WIDTH = 19, 8
+TELEMETRY_NAME_WIDTH_MIN, TELEMETRY_VALUE_WIDTH, TELEMETRY_THREAD_WIDTH_MAX = 19, 8, 24
 TELEMETRY_INTERN, TELEMETRY_LABEL, TELEMETRY_THREAD = 0xFF01, 0xFF02, 0xFF03  # 5.3
 
 
@@ -86,11 +87,27 @@ def telemetry_column(sort, value):
     return text.rjust(TELEMETRY_VALUE_WIDTH)
 
 
-def telemetry_named(stream, event, width, labels):
-    """A line of the named form."""
+def telemetry_thread_columns(streams):
+    """A function that gives the column of an event's thread: index and name, all of one width."""
+    columns = {}
+    for stream in streams:
+        for index, (_, name) in telemetry_threads(stream).items():
+            text = ("%d %s" % (index, name)).rstrip()
+            columns[stream.index, index] = text[:TELEMETRY_THREAD_WIDTH_MAX]
+    width = max(map(len, columns.values()), default=1)
+
+    def column(event):
+        thread = event.block.header.thread
+        unknown = "%d" % thread if thread else "-"
+        return columns.get((event.stream, thread), unknown).ljust(width) + " "
+    return column
+
+
+def telemetry_named(stream, event, width, labels, thread=""):
+    """A line of the named form; after the clock, the column of the thread if it is shown."""
     event_type = stream.event_type(event)
     name = (event_type.name if event_type else "[Unknown]").ljust(width)
-    line = "%016X %s %s " % (event.ticks, telemetry_code(event), name)
+    line = "%016X %s%s %s " % (event.ticks, thread, telemetry_code(event), name)
     if event_type is None:
         return line + "Unknown event."
     values = ((param.name, telemetry_value(stream, event, param, value, labels))

@@ -16,6 +16,7 @@ pub(crate) mod numeric;
 pub(crate) mod registry;
 pub(crate) mod stats;
 mod table;
+pub(crate) mod threads;
 
 use crate::text;
 use eventlog::reader::{Event, Registry};

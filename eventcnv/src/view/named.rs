@@ -1,4 +1,5 @@
-//! The named form (`-vv`): names of everything, values by sort, labels as of the event's time.
+//! The named form (`-vv`): names of everything, values by sort, labels as of the event's time; and
+//! the same with threads (`-vvv`).
 //!
 //! ```text
 //!  000003DEDE6E4910 0022 Label               address:0000000000001000["InstClass"] stringId:…
@@ -8,6 +9,7 @@
 //! Design: `.dumper`, `.sol.client` in `design/telemetry.md`.
 
 use super::View;
+use super::threads::Threads;
 use crate::text;
 use eventlog::reader::{Event, Value};
 
@@ -20,6 +22,14 @@ impl View for Named {
     #[inline]
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
         text::hex16(out, event.ticks);
+        self.rest(event, out);
+    }
+}
+
+impl Named {
+    /// The line after the clock.
+    #[inline]
+    fn rest(&self, event: &Event<'_>, out: &mut Vec<u8>) {
         out.push(b' ');
         super::registry_index(event, out);
         text::hex_zeros(out, event.code().into(), 4);
@@ -49,6 +59,21 @@ impl View for Named {
             out.push(b' ');
         }
         out.push(b'\n');
+    }
+}
+
+/// The named form with the thread after the clock.
+pub(crate) struct Threaded {
+    pub(crate) named: Named,
+    pub(crate) threads: Threads,
+}
+
+impl View for Threaded {
+    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+        text::hex16(out, event.ticks);
+        out.push(b' ');
+        self.threads.append(event, out);
+        self.named.rest(event, out);
     }
 }
 

@@ -39,11 +39,15 @@ fn the_dump_is_what_eventcnv_prints_of_the_saved_log() {
     let session = Session::of(&format!("threads {THREADS} {EVENTS}"));
     let commands = ["telemetry save all.log", "telemetry dump", "telemetry dump -vv"];
     let more = ["telemetry registry", "telemetry dump object PAUSE -vv", "telemetry dump -v -n 7"];
-    let said = session.run(&[commands, more].concat());
+    let more = [&more[..], &["telemetry dump -vvv"]].concat();
+    let said = session.run(&[&commands[..], &more].concat());
     let log = session.path("all.log");
     assert!(said[0].ends_with(" are in all.log\n"), "{}", said[0]);
     agree("-v", &said[1], &converted(&["-v"], &log));
     agree("-vv", &said[2], &converted(&["-vv"], &log));
+    agree("-vvv", &said[6], &converted(&["-vvv"], &log));
+    let of_worker = |line: &str| line.split(' ').nth(2) == Some("worker");
+    assert_eq!(said[6].lines().filter(|line| of_worker(line)).count(), 3 * THREADS * EVENTS);
     agree("--registry", &said[3], &converted(&["--registry"], &log));
     agree("kinds", &said[4], &converted(&["-vv", "--kinds", "object,pause"], &log));
     let newest = converted(&["-v"], &log);
@@ -216,9 +220,12 @@ fn whatever_is_typed_wrong_is_one_clear_line() {
         ("telemetry dump Pol", format!("no kind is called Pol; {kinds}")),
         ("telemetry last Pol", format!("no kind is called Pol; {kinds}")),
         ("telemetry set Pol", format!("no kind is called Pol; {kinds}")),
-        ("telemetry dump -n", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv]".to_owned()),
-        ("telemetry dump -n -3", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv]".to_owned()),
-        ("telemetry dump -x", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv]".to_owned()),
+        ("telemetry dump -n", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv|-vvv]".to_owned()),
+        (
+            "telemetry dump -n -3",
+            "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv|-vvv]".to_owned(),
+        ),
+        ("telemetry dump -x", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv|-vvv]".to_owned()),
         ("telemetry last", "usage: telemetry last KIND".to_owned()),
         ("telemetry describe", "usage: telemetry describe ADDRESS".to_owned()),
         ("telemetry save", "usage: telemetry save FILE".to_owned()),

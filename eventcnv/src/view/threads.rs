@@ -1,0 +1,98 @@
+//! Threads, as they told of themselves.
+//!
+//! ```text
+//!  Log ── events "Thread" of the store ──▶ Thread { 3, "teller 2" }
+//!  Event, of thread 3 ──▶ Threads ──▶ "3 teller 2  "
+//! ```
+//!
+//! Design: `.debug.core` in `design/telemetry.md`; `.store.thread` in `design/format.md`.
+
+use crate::text;
+use eventlog::reader::{Event, Filter, Log, Order, Pick, Value};
+use std::collections::BTreeMap;
+
+/// Of a longer name the column has only so much.
+const WIDTH_MAX: usize = 24;
+
+/// A thread of a stream, as it told of itself.
+pub(crate) struct Thread {
+    pub(crate) stream: u16,
+    pub(crate) index: u64,
+    pub(crate) os_thread: u64,
+    pub(crate) name: String,
+}
+
+/// The threads that a log tells of, the latest of a number last (`.store.thread`).
+pub(crate) fn of(log: &Log) -> Vec<Thread> {
+    let filter = Filter { event_types: vec![Pick::Name("Thread".into())], ..Filter::default() };
+    let mut found = Vec::new();
+    if log.streams().is_empty() {
+        return found;
+    }
+    let mut events = log.events(Order::Time, &filter);
+    while let Some(event) = events.next() {
+        let number = |name| event.param(name).and_then(|value| value.as_u64());
+        if let (0, Some(index), Some(os_thread)) =
+            (event.registry.index, number("thread"), number("osThread"))
+        {
+            let name = match event.param("name") {
+                Some(Value::S(name)) => clean(name),
+                _ => String::new(),
+            };
+            found.push(Thread { stream: event.stream, index, os_thread, name });
+        }
+    }
+    found
+}
+
+/// Text in which nothing steers a terminal.
+fn clean(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let clean = |c: char| match c {
+        '\t' | '\n' | '\r' => ' ',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(clean).collect()
+}
+
+/// A column that says which thread recorded an event.
+#[derive(Default)]
+pub(crate) struct Threads {
+    /// By stream and index, each in the whole width.
+    columns: BTreeMap<(u16, u32), String>,
+    width: usize,
+}
+
+impl Threads {
+    /// As wide as its widest.
+    pub(crate) fn new(threads: &[Thread]) -> Threads {
+        let named = |thread: &Thread| {
+            let text = format!("{} {}", thread.index, thread.name);
+            text.trim_end().chars().take(WIDTH_MAX).collect::<String>()
+        };
+        let all = threads.iter().filter_map(|thread| {
+            Some(((thread.stream, u32::try_from(thread.index).ok()?), named(thread)))
+        });
+        let mut columns: BTreeMap<(u16, u32), String> = all.collect();
+        let width = columns.values().map(|text| text.chars().count()).max().unwrap_or(1);
+        for text in columns.values_mut() {
+            *text = format!("{text:width$}");
+        }
+        Threads { columns, width }
+    }
+
+    /// Appends the thread of an event: index and name; a hyphen, if it is not known.
+    #[inline]
+    pub(crate) fn append(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+        if let Some(text) = self.columns.get(&(event.stream, event.thread)) {
+            return out.extend_from_slice(text.as_bytes());
+        }
+        let begin = out.len();
+        match event.thread {
+            0 => out.push(b'-'),
+            thread => text::decimal(out, thread.into()),
+        }
+        text::pad(out, (begin + self.width).saturating_sub(out.len()));
+    }
+}

@@ -192,8 +192,6 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
     if state.prepared {
         return;
     }
-    // It finds out what the processor has: not when a signal handler needs it.
-    eventlog::format::checksum(&[&[0; 4096]]);
     clock::choose();
     identity::prepare();
     if !memory::is_block_size_fixed() {

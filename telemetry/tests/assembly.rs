@@ -44,9 +44,7 @@ fn assemble(target: &str, variety: &str) -> String {
         assert!(output.status.success(), "{target}: {}", String::from_utf8_lossy(&output.stderr));
     };
     let options = ["-C", "debuginfo=0", "-C", "codegen-units=1"];
-    // The library of checksums is one for C, too, which would be linked here.
     run(Command::new(env!("CARGO"))
-        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "true")
         .args(["rustc", "--release", "--quiet", "--lib", "--features", variety])
         .args(["--target", target, "--target-dir"])
         .arg(&folder)

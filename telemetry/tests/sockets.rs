@@ -162,7 +162,7 @@ fn without_a_receiver_the_program_goes_on_and_counts() {
         record(10_000);
         telemetry::flush();
         let losses = telemetry::losses_of(&CONTROL, Kinds::Object);
-        assert_eq!((losses.recorded, losses.io), (10_000, 2044 * 4));
+        assert_eq!((losses.recorded, losses.io), (10_000, 10_000));
         return;
     }
     let (listener, address) = listen();

@@ -361,7 +361,8 @@ fn the_statistics_of_what_a_slow_receiver_got_add_up() {
     assert_eq!((requested, recorded, overwritten), (COUNT, COUNT, 0));
     assert!(io > 0, "it was not slow");
     let told = not_in_the_log(&log, 4);
-    assert!(told >= io, "{told} of {io}");
+    // Some of what waited when the program asked was taken after all.
+    assert!(told > 0, "of {io}");
     assert_eq!(work(&log).len() as u64 + told, COUNT);
     let stats = run(eventcnv().arg("--stats").arg(&log));
     let said = String::from_utf8_lossy(&stats.stderr);

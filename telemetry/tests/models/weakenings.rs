@@ -28,7 +28,7 @@ const MORE_VARIABLE: &str = "TELEMETRY_MODEL_PREEMPTIONS";
 /// Orderings that no model needs: what the line ends with, after the one before it; and who does.
 const UNSEEN: [(&str, &str); 4] = [
     (
-        "self.counts.overwrite(u64::from(missing)); \
+        "self.forgive(hand_over.progress(self, oldest)); \
          self.done.store(oldest + 1, Ordering::Release);",
         "given up by the owner itself; who else looks has the lock",
     ),

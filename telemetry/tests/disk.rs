@@ -184,9 +184,9 @@ fn fill_disk() {
         for thread in 0..3usize {
             scope.spawn(move || {
                 for index in 0..20_000usize {
-                    event!(Three, thread, index, index);
-                    event!(ThreeSeg, thread, index, index);
-                    event!(Pooled, index);
+                    event!(Three, thread, index, index + 1);
+                    event!(ThreeSeg, thread, index, index + 1);
+                    event!(Pooled, index + 1);
                     if index % 3000 == 7 {
                         telemetry::flush();
                     }

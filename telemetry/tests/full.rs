@@ -169,10 +169,11 @@ fn record(random: &mut Random) {
     for _ in 0..random.below(8) {
         let kind = random.below(5);
         let count = [1, 20, 130, 900][random.below(4) as usize];
-        for index in 0..random.below(count) as usize {
+        // Not from 0: of what was torn off zeros nothing would be missing.
+        for index in 1..=random.below(count) as usize {
             match kind {
-                0 => event!(Three, 0usize, index, index),
-                1 => event!(ThreeSeg, 0usize, index, index),
+                0 => event!(Three, 7usize, index, index),
+                1 => event!(ThreeSeg, 7usize, index, index),
                 2 => event!(Sorts, &index, true, 1u32, 0.5, index, index, "a string"),
                 3 => event!(Rare, index),
                 _ => event!(Pooled, index),

@@ -60,6 +60,10 @@ pub(crate) static EventLast: [&Handle; KIND_COUNT_MAX] = {
 // SAFETY: no other symbol of a program has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDump(file: c_int) -> c_long {
+    dump(file)
+}
+
+extern "C" fn dump(file: c_int) -> c_long {
     guarded(|| dump::all(file))
 }
 
@@ -68,6 +72,10 @@ pub(crate) extern "C" fn EventDump(file: c_int) -> c_long {
 // SAFETY: no other symbol of a program has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDescribe(address: *const c_void, file: c_int) -> c_long {
+    describe(address, file)
+}
+
+extern "C" fn describe(address: *const c_void, file: c_int) -> c_long {
     guarded(|| describe::describe(address.addr(), file))
 }
 
@@ -77,16 +85,21 @@ pub(crate) extern "C" fn EventDescribe(address: *const c_void, file: c_int) -> c
 // SAFETY: no other symbol of a program has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventFlush() -> c_long {
+    flush()
+}
+
+extern "C" fn flush() -> c_long {
     guarded(|| mask::with_changes(crash::bring_out))
 }
 
 /// The addresses of these, as the root has them: dump, describe, flush, last, control
-/// (section 9 of `design/format.md`).
+/// (section 9 of `design/format.md`). The functions are not those by name, which may be those of
+/// another library that carries the runtime.
 pub(crate) fn entry_points() -> [u64; 5] {
     unit::keep();
-    let dump = EventDump as extern "C" fn(c_int) -> c_long as *const ();
-    let describe = EventDescribe as extern "C" fn(*const c_void, c_int) -> c_long as *const ();
-    let flush = EventFlush as extern "C" fn() -> c_long as *const ();
+    let dump = dump as extern "C" fn(c_int) -> c_long as *const ();
+    let describe = describe as extern "C" fn(*const c_void, c_int) -> c_long as *const ();
+    let flush = flush as extern "C" fn() -> c_long as *const ();
     let last = (&raw const EventLast).cast::<()>();
     let control = (&raw const EventKindControl).cast::<()>();
     [dump, describe, flush, last, control].map(|address| address.addr() as u64)

@@ -10,8 +10,10 @@
 //! These are static variables of a unit of C, which gdb finds by their plain names whatever
 //! language it reads, also where the program itself has no debug information. Functions are
 //! variables whose value is an address, so that the code stays the compiler's own. Sections are
-//! `unique`: what the compiler says must begin at the beginning of its own. Design: `.debug` in
-//! `design/telemetry.md`.
+//! `unique`: what the compiler says must begin at the beginning of its own.
+//!
+//! What is data is hidden: else, where two libraries of a process carry the runtime, the second one
+//! would use the root and the mask of the first. Design: `.debug` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "assembly that has data alone, and a symbol in it")]
 
 /// Has the linker keep the unit: without a symbol that is asked for it takes nothing.
@@ -33,6 +35,9 @@ core::arch::global_asm!(
     ".globl telemetry_debug_unit",
     ".hidden telemetry_debug_unit",
     "telemetry_debug_unit: .byte 0",
+    ".hidden EventRoot",
+    ".hidden EventKindControl",
+    ".hidden EventLast",
     ".popsection",
     ".pushsection .debug_abbrev,\"\",@progbits,unique,4711",
     ".Ltelemetry_abbrev:",

@@ -97,6 +97,12 @@ extern "C" fn flush() -> c_long {
 /// another library that carries the runtime.
 pub(crate) fn entry_points() -> [u64; 5] {
     unit::keep();
+    // The linker keeps what is called by its name alone.
+    core::hint::black_box((
+        EventDump as *const (),
+        EventDescribe as *const (),
+        EventFlush as *const (),
+    ));
     let dump = dump as extern "C" fn(c_int) -> c_long as *const ();
     let describe = describe as extern "C" fn(*const c_void, c_int) -> c_long as *const ();
     let flush = flush as extern "C" fn() -> c_long as *const ();

@@ -48,7 +48,9 @@ const _: () = assert!(align_of::<Words>() == ROOT_ALIGNMENT && size_of::<Words>(
 pub(crate) struct Words([AtomicU64; WORD_COUNT]);
 
 /// The root (`.root.magic`). All but the magic is zero until something is recorded (`.root.self`).
-/// The magic is nowhere else: nothing here compares with it.
+/// The magic is nowhere else: nothing here compares with it. Hidden from other libraries
+/// (`debug/unit.rs`).
+// SAFETY: no other symbol of a program has this name; that of another library stays there.
 #[unsafe(no_mangle)]
 #[used]
 pub(crate) static EventRoot: Words = {

@@ -84,6 +84,23 @@ fn judge_description(text: &str) {
     assert_eq!(lines[4], "    thread, U: who made it");
 }
 
+/// `.root.self`: so that of two libraries in a process that carry the runtime each has its own.
+#[test]
+fn no_other_library_can_take_the_place_of_the_root_and_the_mask() {
+    let output = system("nm").arg(STOPPED).output().expect("nm runs");
+    let symbols = String::from_utf8_lossy(&output.stdout).into_owned();
+    let binding = |name| {
+        let words = symbols.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        words.filter(|words| words.last() == Some(&name)).map(|words| words[1].to_owned()).next()
+    };
+    for name in ["EventRoot", "EventKindControl", "EventLast"] {
+        let binding = binding(name).expect("a symbol of the program");
+        assert!(["b", "d"].contains(&&*binding), "{name} is not local: {binding}");
+    }
+    // What C calls by its name.
+    assert_eq!(binding("EventDump").as_deref(), Some("T"));
+}
+
 /// `.control.output`, `.debug.dump`, `.debug.describe`: the lines of the MPS's own document.
 #[test]
 fn the_lines_of_the_seed_work_in_a_frame_of_rust_and_in_one_of_c() {

@@ -12,10 +12,11 @@
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
 use crate::dump::{self, Stop};
-use crate::{control, core, listen};
+use crate::{control, core, input, listen};
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// The environment variable that names the log, as it does for the program that writes it.
 pub(crate) const FILENAME_VARIABLE: &str = "MPS_TELEMETRY_FILENAME";
@@ -260,6 +261,29 @@ pub(crate) enum Order {
     Time,
     /// As they stand in the file
     File,
+}
+
+/// The words of the command line. Cores are called `core` by default: where the first word is that
+/// file, and what follows is not what the command `core` takes, it stands for the file.
+pub(crate) fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let is_command = match words.get(2) {
+        Some(next) if next == "-" => true,
+        Some(next) if next.as_encoded_bytes().starts_with(b"-") => words[2..].iter().any(|word| {
+            let word = word.as_encoded_bytes();
+            [&b"-h"[..], b"-o", b"--h", b"--o="].iter().any(|option| word.starts_with(option))
+                || word == b"--output"
+        }),
+        Some(next) => input::is_core(next.as_ref()) || !Path::new(next).exists(),
+        None => false,
+    };
+    if let Some(first) = words.get_mut(1).filter(|first| *first == "core")
+        && !is_command
+        && input::is_core(first.as_ref())
+    {
+        *first = "./core".into();
+    }
+    words
 }
 
 impl Args {

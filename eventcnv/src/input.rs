@@ -99,6 +99,14 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     Opened { name: names.join(" + "), source: Ok(Box::new(joined)), cores }
 }
 
+/// Whether this is a file that begins as cores do.
+pub(crate) fn is_core(path: &Path) -> bool {
+    let mut head = [0; HEAD_SIZE];
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let size = is_file.then(|| File::open(path).ok()?.read(&mut head).ok()).flatten();
+    head.get(..size.unwrap_or(0)).is_some_and(is_elf)
+}
+
 /// The log in a core; what is none stays as it is.
 fn rescue(
     source: AnySource,

@@ -29,7 +29,7 @@ const FAULTS: u8 = 1;
 const UNREAD: u8 = 2;
 
 fn main() -> ExitCode {
-    ExitCode::from(match args::Args::parse().run() {
+    ExitCode::from(match args::Args::parse_from(args::words(std::env::args_os())).run() {
         Ok(true) | Err(Stop::Closed) => WHOLE,
         Ok(false) => FAULTS,
         Err(Stop::Message(message)) => {

@@ -38,6 +38,18 @@ pub(crate) fn report_all(cores: &[Opened], log: &Log) -> u64 {
     cores.iter().map(|opened| tell(opened, log)).sum()
 }
 
+/// Whether there is a core of the end of each stream, and none of them lacks anything.
+pub(crate) fn have_all(cores: &[Opened], log: &Log) -> bool {
+    let is_whole = |opened: &Opened| {
+        deadly(&opened.core).is_some() && opened.core.faults().iter().all(CoreFault::is_warning)
+    };
+    let uuids = cores.iter().flat_map(|opened| opened.core.streams().map(|found| found.uuid));
+    let uuids: Vec<_> = uuids.collect();
+    !cores.is_empty()
+        && cores.iter().all(is_whole)
+        && log.streams().iter().all(|stream| uuids.contains(&stream.uuid))
+}
+
 fn tell(opened: &Opened, log: &Log) -> u64 {
     let (name, core) = (&opened.name, &opened.core);
     let threads = if log.streams().is_empty() { Vec::new() } else { threads_of(core, log) };
@@ -74,14 +86,17 @@ fn threads_of(core: &Core, log: &Log) -> Vec<Thread> {
     found
 }
 
+/// The signal that a process died of; `None` where it may have run on.
+fn deadly(core: &Core) -> Option<i32> {
+    let signal = i32::try_from(core.signal()).unwrap_or(0);
+    Some(signal).filter(|signal| *signal != 0 && !STOPS.contains(signal))
+}
+
 /// What a core is of, in a line.
 fn describe(core: &Core, threads: &[Thread]) -> String {
     let program = if core.program().is_empty() { "a program" } else { core.program() };
     let mut text = format!("core of {program}, process {}", core.pid());
-    let signal = i32::try_from(core.signal()).unwrap_or(0);
-    if signal == 0 || STOPS.contains(&signal) {
-        text += ", taken while it ran";
-    } else {
+    if let Some(signal) = deadly(core) {
         let _ = match signal_name(signal) {
             Some(name) => write!(text, ", died of {name}"),
             None => write!(text, ", died of signal {signal}"),
@@ -98,6 +113,8 @@ fn describe(core: &Core, threads: &[Thread]) -> String {
                 None => write!(text, " in thread {os_thread}, which recorded nothing"),
             };
         }
+    } else {
+        text += ", taken while it ran";
     }
     let count: u64 = core.streams().map(|stream| stream.block_count).sum();
     let streams = core.streams().count();

@@ -56,7 +56,10 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
         error => unread(error),
     })?;
     let progress = Progress::default();
-    let log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
+    let mut log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
+    if core::have_all(&cores, &log) {
+        log.excuse_holes();
+    }
     let core_loss_count = core::report_all(&cores, &log);
     let labels = args.verbose >= 2 && !args.stats;
     let filter = select::filter(&args.kinds, &args.events, log.registries(), labels);

@@ -292,19 +292,31 @@ fn a_program_that_is_killed_at_any_moment_leaves_a_core_of_what_it_published() {
     }
 }
 
-/// `.event.identity`: whichever comes first.
+/// Makes a hole in a log, as a thread leaves it that died before it wrote the block for which it
+/// had a place, while another had the next one: a block that was there before, so nothing is new.
+fn hollow(log: &Path) {
+    const BLOCK_SIZE: usize = 4096;
+    let mut bytes = fs::read(log).expect("a log");
+    let newest = bytes[BLOCK_SIZE..2 * BLOCK_SIZE].to_vec();
+    bytes.resize(bytes.len().next_multiple_of(BLOCK_SIZE) + 2 * BLOCK_SIZE, 0);
+    bytes.extend_from_slice(&newest);
+    fs::write(log, bytes).expect("it can be written");
+}
+
+/// `.event.identity`, `.stream.hole`: whichever comes first.
 #[test]
 fn a_core_and_its_log_give_each_event_once() {
     let place = Place::new();
     let core = place.die(&crasher(), &["3000"], "all");
     let progress = place.progress();
     let log = place.path("log");
+    hollow(&log);
+    let (_, code, errors) = read(&[&log]);
+    assert!(code == 1 && errors.contains("never written"), "{errors}");
     for logs in [[&*core, &*log], [&*log, &*core]] {
-        let (found, _, errors) = read(&logs);
-        // A thread may have died before it wrote a block of the log for which it had a place: a
-        // hole, and nothing is lost by it.
-        let is_known = |line: &str| line.contains(": core of ") || line.contains("never written");
-        assert!(errors.lines().all(is_known), "{errors}");
+        let (found, code, errors) = read(&logs);
+        assert!(code == 0 && errors.lines().count() == 1, "{errors}");
+        assert_line(&errors, ": core of ");
         check(&found, &progress);
         for (thread, kinds) in &found {
             let count: usize = kinds.values().map(Vec::len).sum();
@@ -315,6 +327,31 @@ fn a_core_and_its_log_give_each_event_once() {
     // Neither has all.
     let alone = read(&[&core]).0;
     assert!(alone[&VICTIM].values().map(Vec::len).sum::<usize>() < 3000);
+}
+
+/// The name that cores have by default is also the name of a command.
+#[test]
+fn a_core_called_core_is_read_by_that_name_alone() {
+    let place = Place::new();
+    let core = place.die(&crasher(), &["100"], "all");
+    if core != place.path("core") {
+        fs::rename(&core, place.path("core")).expect("it can have another name");
+    }
+    let here = |words: &[&str]| {
+        let output = eventcnv().args(words).current_dir(place.0.path()).output();
+        let output = output.expect("it can be run");
+        (output.status.code(), output.stdout)
+    };
+    let (code, core) = here(&["./core"]);
+    assert!(code == Some(0) && !core.is_empty());
+    assert!(here(&["core"]) == (code, core), "no word more");
+    let both = here(&["./core", "log"]);
+    assert!(here(&["core", "log"]) == both && here(&["core", "--order=time", "log"]) == both);
+    // The command, still.
+    assert_eq!(here(&["core", "core", "-o", "rescued"]), (Some(0), Vec::new()));
+    assert_eq!(here(&["core", "-o", "another", "core"]), (Some(0), Vec::new()));
+    assert_eq!(fs::read(place.path("rescued")).ok(), fs::read(place.path("another")).ok());
+    assert_eq!(here(&["core", "absent"]).0, Some(2));
 }
 
 /// What is in a mapped ring is in its file.

@@ -253,6 +253,15 @@ impl Faults {
         self.push(offset, kind);
     }
 
+    /// Drops those that are holes.
+    pub(crate) fn drop_holes(&mut self) {
+        let before = self.kept.len();
+        self.kept.retain(|fault| !matches!(fault.kind, FaultKind::BlockHole { .. }));
+        let dropped = (before - self.kept.len()) as u64;
+        self.count = self.count.saturating_sub(dropped);
+        self.loss_count = self.loss_count.saturating_sub(dropped);
+    }
+
     /// Those that were kept, in the order in which they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Fault> {
         self.kept.iter()

@@ -100,6 +100,13 @@ impl Log {
         &self.index.faults
     }
 
+    /// Beside whole cores of the end of all its streams a hole is no fault (`.stream.hole`): a
+    /// block that was not written when the process died is in its memory, and numbers tell of what
+    /// is missing.
+    pub fn excuse_holes(&mut self) {
+        self.index.faults.drop_holes();
+    }
+
     /// What each buffer counted, by stream and buffer. Empty for an MPS log.
     pub fn accounts(&self) -> &[Account] {
         &self.index.accounts

@@ -1,24 +1,17 @@
-//! Cores: what died of what, what of it is missing, and its log as a file.
+//! Cores: what died of what, and what of it is missing.
 //!
 //! ```text
 //!  CORE ── input.rs ──▶ Core ──▶ "core of heap, process 4711, died of SIGSEGV in thread 3"
-//!  eventcnv core CORE -o FILE ──▶ its blocks ── a temporary name ──▶ FILE
 //! ```
 //!
 //! Design: `.debug.core` in `design/telemetry.md`.
 
-use crate::args::Rescue;
-use crate::dump::{Stop, complain, report};
-use crate::input;
+use crate::stop::complain;
 use crate::view::threads::{self, Thread};
+use eventlog::reader::Log;
 use eventlog::reader::core::{Core, CoreFault, InMemory};
-use eventlog::reader::{Log, OpenError, Options};
 use signal_hook::low_level::signal_name;
 use std::fmt::Write as _;
-use std::fs::Permissions;
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 /// Signals by which a debugger stops a process to take a core of it.
 const STOPS: [i32; 2] = [signal_hook::consts::SIGSTOP, signal_hook::consts::SIGTRAP];
@@ -171,59 +164,6 @@ fn listed(names: &[String]) -> String {
     let more = names.len() - shown.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))
-}
-
-/// Writes the log that is in a core. Whether it was whole.
-pub(crate) fn run(args: &Rescue) -> Result<bool, Stop> {
-    let options = Options::default();
-    let opened = input::open(std::slice::from_ref(&args.core), &options);
-    let name = opened.name;
-    let unread = |error: OpenError| Stop::Message(format!("{name}: {error}"));
-    let source = opened.source.map_err(unread)?;
-    let Some(core) = opened.cores.first() else {
-        return Err(Stop::Message(format!("{name}: is not a core")));
-    };
-    let log = Log::with_source(source, &options).map_err(unread)?;
-    let path = match &args.output {
-        Some(path) => path.clone(),
-        None => PathBuf::from(format!("rescued-{}.log", core.core.pid())),
-    };
-    let failed = |error: io::Error| match error.kind() {
-        ErrorKind::BrokenPipe => Stop::Closed,
-        ErrorKind::AlreadyExists => Stop::Message(format!(
-            "{}: is there already, and is not overwritten: give another name with -o",
-            path.display()
-        )),
-        _ => Stop::Message(format!("{}: {error}", path.display())),
-    };
-    if path.as_os_str() == "-" {
-        let out = &mut io::stdout().lock();
-        core.core.write_log(out).and_then(|()| out.flush()).map_err(failed)?;
-    } else {
-        write(&core.core, &path).map_err(failed)?;
-    }
-    let loss_count = report_all(&opened.cores, &log);
-    report(&name, &[log.faults()]);
-    complain(&format!("eventcnv: {}: {} bytes\n", path.display(), log.size()));
-    Ok(loss_count + log.faults().loss_count() == 0)
-}
-
-/// Writes a log that has its name once it is whole.
-fn write(core: &Core, path: &Path) -> io::Result<()> {
-    if path.symlink_metadata().is_ok() {
-        return Err(ErrorKind::AlreadyExists.into());
-    }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".eventcnv-").permissions(Permissions::from_mode(0o666));
-    let mut file = builder.tempfile_in(directory)?;
-    core.write_log(file.as_file_mut())?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
-use crate::args::{FILENAME_DEFAULT, FILENAME_VARIABLE};
 use crate::core;
 use eventlog::reader::core::{Core, is_elf};
 use eventlog::reader::{FileSource, Joined, Log, OpenError, Options, Registry, Source};
@@ -19,6 +18,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+/// The environment variable that names the log, as it does for the program that writes it.
+pub(crate) const FILENAME_VARIABLE: &str = "MPS_TELEMETRY_FILENAME";
+/// The log that is read where none is named.
+const FILENAME_DEFAULT: &str = "mpsio.log";
 /// What cannot be sought is kept in memory up to this size.
 const SPOOL_MEMORY_MAX: u64 = 4 << 20;
 

@@ -1,27 +1,27 @@
 //! The tool of the event log: the dumper, and the control of running programs.
 //!
 //! ```text
-//!  arguments (args.rs) ──▶ log (input.rs) ──▶ events (select.rs) ──▶ view/ ──▶ standard output
-//!            └──▶ a running program (control.rs) · programs that send logs (listen.rs, receive.rs)
+//!  arguments (args.rs) ──▶ a command (command/) ──▶ log (reading.rs) ──▶ events (select/)
+//!                                                      view/ for people, export/ for programs ◀┘
 //! ```
 //!
 //! Design: `.dumper`, `.control.tool` in `design/telemetry.md`.
 #![forbid(unsafe_code)]
 mod args;
-mod control;
+mod command;
 mod core;
-mod dump;
 mod input;
-mod listen;
+mod output;
 mod progress;
-mod receive;
+mod reading;
 mod select;
+mod stop;
 mod text;
 mod view;
 
 use clap::Parser;
-use dump::Stop;
 use std::process::ExitCode;
+use stop::Stop;
 
 // Exit codes: the log was read whole; faults were found and reported; it could not be read.
 const WHOLE: u8 = 0;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Ok(true) | Err(Stop::Closed) => WHOLE,
         Ok(false) => FAULTS,
         Err(Stop::Message(message)) => {
-            dump::complain(&format!("eventcnv: {message}\n"));
+            stop::complain(&format!("eventcnv: {message}\n"));
             UNREAD
         }
     })

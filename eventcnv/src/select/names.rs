@@ -1,4 +1,4 @@
-//! Which events are asked for: names on the command line to a filter.
+//! Names on the command line to a filter.
 //!
 //! ```text
 //!  --kinds pool,Arena  --events PoolAlloc,1F ──▶ what the log declares ──▶ Filter

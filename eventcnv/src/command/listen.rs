@@ -9,9 +9,9 @@
 //!
 //! Design: `.sol.msg`, `.req.multi` in `design/telemetry.md`.
 
-use crate::args::Listen;
-use crate::dump::{Stop, complain};
-use crate::receive;
+use super::receive;
+use crate::stop::{Stop, complain};
+use clap::ArgAction;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 use std::fs;
@@ -24,6 +24,41 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+pub(crate) const ABOUT: &str = "\
+A program that runs with MPS_TELEMETRY_FILENAME=tcp://HOST:PORT (or unix:PATH) sends its log \
+there. Each becomes a file of its own, PROGRAM-PID-UUID.log; none is ever overwritten. Events are \
+printed block by block as they come, not in order of time: for that, read the log. \
+Interrupted (Ctrl-C), it leaves whole files behind. It asks nobody who he is: listen where only \
+those who may can connect.
+
+Examples:
+  eventcnv listen tcp://localhost:4711 -o logs   receive logs in the directory logs
+  eventcnv listen unix:/tmp/logs -vv             and print the events, with names, as they come
+
+Exit status:
+  0  interrupted, and all logs were written
+  1  interrupted, and not all could be written
+  2  cannot listen there";
+
+/// Where to listen, and what to do with what comes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Listen {
+    /// tcp://HOST:PORT (port 0: any; it is said which) or unix:PATH
+    pub(crate) address: String,
+
+    /// Where the logs are put; it is made if it is not there
+    #[arg(short = 'o', long = "output", value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+
+    /// Print the events too, as they come
+    #[arg(long)]
+    pub(crate) dump: bool,
+
+    /// Print them with names: -v in columns, -vv with parameter names and labels
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
 
 /// Connections at a time, each with a thread; those beyond wait until one ends.
 const CONNECTION_COUNT_MAX: usize = 256;

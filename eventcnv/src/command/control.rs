@@ -8,8 +8,9 @@
 //! What a program says is shown as text of one line each, whatever it says. Design:
 //! `.control.tool` in `design/telemetry.md`.
 
-use crate::args::{Control, ControlRequest, Process, SOCKET_VARIABLE};
-use crate::dump::{Stop, complain};
+use crate::stop::{Stop, complain};
+pub(crate) use args::{ABOUT, Control, EXAMPLES};
+use args::{ControlRequest, Process, SOCKET_VARIABLE};
 use eventlog::format::control::{
     AnswerLine, Mask, OneLine, REQUEST_SIZE_MAX, Request, SocketName, Verb,
 };
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+mod args;
 
 /// How long an answer may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);

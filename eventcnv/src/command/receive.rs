@@ -9,8 +9,8 @@
 //! Nothing that is sent is trusted, names least of all. Design: `.sol.msg`, `.dumper` in
 //! `design/telemetry.md`.
 
-use crate::dump::complain;
-use crate::listen::{Connection, Shared};
+use super::listen::{Connection, Shared};
+use crate::stop::complain;
 use crate::view::{self, View};
 use eventlog::reader::{Event, Live, Stream};
 use std::fs::{File, OpenOptions};

@@ -1,0 +1,13 @@
+//! The commands: of each its arguments, its help with examples, and what it does.
+//!
+//! ```text
+//!  args.rs ── which one ──▶ NAME.rs ── reading.rs, select/ ──▶ events ──▶ view/ or export/
+//! ```
+//!
+//! Design: `.dumper` in `design/telemetry.md`.
+
+pub(crate) mod control;
+pub(crate) mod core;
+pub(crate) mod dump;
+pub(crate) mod listen;
+mod receive;

@@ -1,0 +1,234 @@
+//! Files that are written: each has its name once it is whole.
+//!
+//! ```text
+//!  Pending: .eventcnv-XXXXXX beside it ── finish ──▶ FILE        an error, Ctrl-C ──▶ nothing
+//! ```
+//!
+//! Design: `.dumper` in `design/telemetry.md`.
+
+use crate::stop::Stop;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::{emulate_default_handler, pipe};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+use tempfile::{Builder, NamedTempFile, TempDir};
+
+/// What the name of what is not whole yet begins with.
+const PREFIX: &str = ".eventcnv-";
+
+/// What is not whole yet, to be taken away should the program be interrupted.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static WATCH: Once = Once::new();
+
+/// A file that is being written.
+pub(crate) struct Pending {
+    file: NamedTempFile,
+    path: PathBuf,
+    force: bool,
+}
+
+impl Pending {
+    /// Begins a file; one that is there already is replaced only with `force`.
+    pub(crate) fn file(path: &Path, force: bool) -> Result<Pending, Stop> {
+        refuse(path, force)?;
+        let failed = |error| unwritten(path, error);
+        watch().map_err(failed)?;
+        let mut builder = Builder::new();
+        builder.prefix(PREFIX).permissions(Permissions::from_mode(0o666));
+        let file = builder.tempfile_in(directory(path)).map_err(failed)?;
+        note(file.path());
+        Ok(Pending { file, path: path.to_owned(), force })
+    }
+
+    /// What is written to.
+    pub(crate) fn as_file_mut(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// Where it is until it is whole, for a library that opens files itself.
+    pub(crate) fn temporary_path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Puts it on the disk and gives it its name.
+    pub(crate) fn finish(self) -> Result<(), Stop> {
+        let failed = |error| unwritten(&self.path, error);
+        self.file.as_file().sync_all().map_err(failed)?;
+        let temporary = self.file.path().to_owned();
+        let named = if self.force {
+            self.file.persist(&self.path)
+        } else {
+            self.file.persist_noclobber(&self.path)
+        };
+        forget(&temporary);
+        named.map(drop).map_err(|error| unwritten(&self.path, error.error))
+    }
+}
+
+/// A directory that is being filled.
+pub(crate) struct PendingDirectory {
+    directory: TempDir,
+    path: PathBuf,
+    force: bool,
+}
+
+impl PendingDirectory {
+    /// Begins a directory; one that is there already, unless it is empty, is replaced only with
+    /// `force`.
+    pub(crate) fn new(path: &Path, force: bool) -> Result<PendingDirectory, Stop> {
+        if !is_empty_directory(path) {
+            refuse(path, force)?;
+        }
+        let failed = |error| unwritten(path, error);
+        watch().map_err(failed)?;
+        let mut builder = Builder::new();
+        builder.prefix(PREFIX).permissions(Permissions::from_mode(0o777));
+        let directory = builder.tempdir_in(directory(path)).map_err(failed)?;
+        note(directory.path());
+        Ok(PendingDirectory { directory, path: path.to_owned(), force })
+    }
+
+    /// Where it is until it is whole.
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Gives it its name.
+    pub(crate) fn finish(self) -> Result<(), Stop> {
+        let failed = |error| unwritten(&self.path, error);
+        let temporary = self.directory.path().to_owned();
+        let old = self.path.symlink_metadata().is_ok();
+        let aside = temporary.with_extension("old");
+        if old && (self.force || is_empty_directory(&self.path)) {
+            fs::rename(&self.path, &aside).map_err(failed)?;
+        }
+        if let Err(error) = fs::rename(&temporary, &self.path) {
+            if old {
+                // What was there before stays.
+                let _ = fs::rename(&aside, &self.path);
+            }
+            return Err(failed(error));
+        }
+        forget(&temporary);
+        let _ = self.directory.keep();
+        if old {
+            remove(&aside);
+        }
+        Ok(())
+    }
+}
+
+fn is_empty_directory(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn refuse(path: &Path, force: bool) -> Result<(), Stop> {
+    match path.symlink_metadata() {
+        Ok(_) if !force => Err(unwritten(path, ErrorKind::AlreadyExists.into())),
+        _ => Ok(()),
+    }
+}
+
+fn unwritten(path: &Path, error: io::Error) -> Stop {
+    let name = path.display();
+    Stop::Message(match error.kind() {
+        ErrorKind::AlreadyExists => format!(
+            "{name}: is there already, and is not overwritten: give another name, or --force"
+        ),
+        _ => format!("{name}: {error}"),
+    })
+}
+
+/// The directory in which a file is.
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn note(path: &Path) {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+}
+
+fn forget(path: &Path) {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).retain(|noted| noted != path);
+}
+
+fn remove(path: &Path) {
+    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// Has what is not whole taken away when the program is interrupted.
+fn watch() -> io::Result<()> {
+    let mut result = Ok(());
+    WATCH.call_once(|| result = begin_to_watch());
+    result
+}
+
+fn begin_to_watch() -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let (mut signals, end) = UnixStream::pair()?;
+        pipe::register(signal, end)?;
+        std::thread::spawn(move || {
+            while signals.read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::Interrupted) {}
+            for path in &*UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) {
+                remove(path);
+            }
+            let _ = emulate_default_handler(signal);
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn message(stop: Result<Pending, Stop>) -> String {
+        match stop {
+            Err(Stop::Message(message)) => message,
+            _ => panic!("it was let through"),
+        }
+    }
+
+    #[test]
+    fn a_file_has_its_name_once_it_is_whole() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("out.txt");
+        let mut pending = Pending::file(&path, false).unwrap();
+        pending.as_file_mut().write_all(b"whole").unwrap();
+        assert!(!path.exists());
+        pending.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert!(message(Pending::file(&path, false)).contains("--force"));
+        let mut pending = Pending::file(&path, true).unwrap();
+        pending.as_file_mut().write_all(b"new").unwrap();
+        drop(Pending::file(&path, true).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"whole", "what was given up leaves it");
+        pending.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_directory_has_its_name_once_it_is_whole() {
+        let parent = TempDir::new().unwrap();
+        let path = parent.path().join("out");
+        fs::create_dir(&path).unwrap();
+        for (text, force) in [("first", false), ("second", true)] {
+            let pending = PendingDirectory::new(&path, force).unwrap();
+            fs::write(pending.path().join("file"), text).unwrap();
+            pending.finish().unwrap();
+            assert_eq!(fs::read_to_string(path.join("file")).unwrap(), text);
+            assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
+        }
+        assert!(PendingDirectory::new(&path, false).is_err());
+    }
+}

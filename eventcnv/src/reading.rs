@@ -1,0 +1,158 @@
+//! A log that is being read: opened, and at the end what was found wrong with it is told.
+//!
+//! ```text
+//!  Input (arguments) ── input.rs ──▶ Log ──▶ Reading ── events ──▶ a command
+//!                                              └─ end: faults ──▶ standard error, exit status
+//! ```
+//!
+//! Design: `.dumper` in `design/telemetry.md`.
+
+use crate::input::{self, FILENAME_VARIABLE};
+use crate::progress::Progress;
+use crate::stop::{Stop, complain};
+use crate::{core, select};
+use eventlog::reader::{Account, FaultKind, Faults, Log, OpenError, Options};
+use std::path::PathBuf;
+
+/// Which log is read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Input {
+    /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
+    /// are read as one: the volumes of a stream, in any order
+    #[arg(value_name = "LOG")]
+    logs: Vec<PathBuf>,
+
+    /// The log, named as for MPS's own dumper
+    #[arg(short = 'f', long = "file", value_name = "LOG", conflicts_with = "logs")]
+    file: Option<PathBuf>,
+
+    /// The eventdef.h of the MPS that wrote the log, if it is not of telemetry version 2.0.0
+    #[arg(long, value_name = "FILE")]
+    eventdef: Option<PathBuf>,
+}
+
+impl Input {
+    /// The logs that are named on the command line.
+    fn logs(&self) -> &[PathBuf] {
+        match &self.file {
+            Some(file) => std::slice::from_ref(file),
+            None => &self.logs,
+        }
+    }
+}
+
+/// A log that is being read.
+pub(crate) struct Reading {
+    /// What it is called in messages.
+    pub(crate) name: String,
+    pub(crate) log: Log,
+    progress: Progress,
+    /// Lines that told of what its cores lack.
+    core_loss_count: u64,
+}
+
+impl Reading {
+    /// Opens what is named; of cores, says what they are.
+    pub(crate) fn open(input: &Input) -> Result<Reading, Stop> {
+        Reading::of(input.logs(), input.eventdef.as_deref())
+    }
+
+    /// Opens these logs, to be read as one; none: what the environment names.
+    pub(crate) fn of(
+        named: &[PathBuf],
+        eventdef: Option<&std::path::Path>,
+    ) -> Result<Reading, Stop> {
+        let paths = input::choose(named, std::env::var_os(FILENAME_VARIABLE));
+        let paths = paths.map_err(Stop::Message)?;
+        let mps_registry = eventdef.map(input::mps_registry).transpose();
+        let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
+        let input::Opened { name, source, cores } = input::open(&paths, &options);
+        let unread = |error| Stop::Message(format!("{name}: {error}"));
+        let source = source.map_err(|error| match error {
+            OpenError::Io(error) if named.is_empty() => Stop::Message(format!(
+                "{name}: {error}; name a log on the command line, or in {FILENAME_VARIABLE}"
+            )),
+            error => unread(error),
+        })?;
+        let progress = Progress::default();
+        let mut log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
+        if core::have_all(&cores, &log) {
+            log.excuse_holes();
+        }
+        let core_loss_count = core::report_all(&cores, &log);
+        Ok(Reading { name, log, progress, core_loss_count })
+    }
+
+    /// What is selected of it. All of it is about to be read once.
+    pub(crate) fn select(
+        &self,
+        select: &select::Select,
+        labels: bool,
+    ) -> Result<select::Selection, Stop> {
+        let selection = select.resolve(&self.log, labels);
+        let selection =
+            selection.map_err(|what| Stop::Message(format!("{}: {what}", self.name)))?;
+        self.progress.begin_events(self.log.size());
+        Ok(selection)
+    }
+
+    /// Takes the progress bar away: what follows goes to the terminal.
+    pub(crate) fn finish(&self) {
+        self.progress.finish();
+    }
+
+    /// Tells of what was found wrong: by the headers, and in `faults` while events were read.
+    /// Whether the log was read whole.
+    pub(crate) fn end(&self, faults: &Faults) -> bool {
+        self.progress.finish();
+        report(&self.name, &[self.log.faults(), faults]);
+        self.log.faults().loss_count() + faults.loss_count() + self.core_loss_count == 0
+    }
+
+    /// Says how many events were requested and are not in the log, by the program's own account:
+    /// that is no fault of the log.
+    pub(crate) fn note_discarded(&self) {
+        note_discarded(&self.name, &self.log);
+    }
+}
+
+/// Tells what was found wrong, a line each.
+pub(crate) fn report(name: &str, faults: &[&Faults]) {
+    let mut text = String::new();
+    for &faults in faults {
+        for fault in faults {
+            let weight = if fault.is_warning() { "warning: " } else { "" };
+            let remedy = match fault.kind {
+                FaultKind::MpsVersion { .. } => " with --eventdef",
+                _ => "",
+            };
+            text += &format!("eventcnv: {name}: {weight}{fault}{remedy}\n");
+        }
+        let untold = faults.count() - faults.iter().count() as u64;
+        if untold > 0 {
+            text += &format!("eventcnv: {name}: and {untold} faults more\n");
+        }
+    }
+    complain(&text);
+}
+
+/// Says how many events were requested and are not in the log, by the program's own account: that
+/// is no fault of the log.
+fn note_discarded(name: &str, log: &Log) {
+    let sum = |count: fn(&Account) -> u32| log.accounts().iter().map(|a| u64::from(count(a))).sum();
+    let counts: [u64; 4] = [
+        sum(|account| account.discarded_full),
+        sum(|account| account.discarded_nested),
+        sum(|account| account.discarded_large),
+        sum(|account| account.discarded_io),
+    ];
+    let [full, nested, large, io] = counts;
+    let total = full + nested + large + io;
+    if total > 0 {
+        complain(&format!(
+            "eventcnv: {name}: note: {total} events were requested and not written: \
+             {full} for lack of room, {nested} nested, {large} too large, {io} refused by \
+             the host\n"
+        ));
+    }
+}

@@ -96,8 +96,9 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
             assert!(event.params().count() <= 5);
             found.push((event.buffer, event.number, event.ticks, event.code()));
         }
+        let told: Vec<Fault> = events.faults().iter().cloned().collect();
         if order == Order::File {
-            faults.extend(events.faults().iter().cloned());
+            faults.extend(told);
         }
         found.sort();
         all.push(found);
@@ -107,6 +108,35 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
         assert!(fault.to_string().starts_with(&format!("offset {:#X}: ", fault.offset)));
     }
     Ok((all.swap_remove(0), faults))
+}
+
+/// Judges that slices give the same events and faults, in the same order.
+fn assert_slices_give_the_same(bytes: &[u8]) {
+    let log = Log::from_source(bytes.to_vec()).unwrap();
+    for order in [Order::Time, Order::File] {
+        let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            found.push((event.buffer, event.number, event.ticks, event.code()));
+        }
+        let faults = events.faults().iter().cloned().collect();
+        assert_eq!(read_in_slices(&log, order), (found, faults));
+    }
+}
+
+/// Events and faults, read slice by slice.
+fn read_in_slices(log: &Log, order: Order) -> (Vec<Identity>, Vec<Fault>) {
+    let slices = log.slices(order, &Filter { labels: true, ..Filter::default() }, 3);
+    let mut faults = slices.faults().clone();
+    let mut found = Vec::new();
+    for slice in 0..slices.count() {
+        let mut events = slices.events(slice);
+        while let Some(event) = events.next() {
+            found.push((event.buffer, event.number, event.ticks, event.code()));
+        }
+        faults.append(events.faults());
+    }
+    (found, faults.iter().cloned().collect())
 }
 
 fn kinds(faults: &[Fault]) -> Vec<&FaultKind> {
@@ -189,6 +219,7 @@ proptest! {
             let rest = small.bytes.get(start..).unwrap_or_default();
             bytes.extend_from_slice(&rest[..size.min(rest.len())]);
         }
+        assert_slices_give_the_same(&bytes);
         let (found, _) = read(bytes).unwrap();
         let all: Vec<_> = small.events.iter().map(|(_, event)| *event).collect();
         prop_assert!(found.iter().all(|event| all.contains(event)));
@@ -220,6 +251,7 @@ proptest! {
         };
         writer.event_block(buffer(0), fields, &payload, false);
         ring(1, 0, 0..5).write(&mut writer, true);
+        assert_slices_give_the_same(&writer.bytes());
         let (found, _) = read(writer.bytes()).unwrap();
         prop_assert_eq!(found.iter().filter(|event| event.0 == 1).count(), 5);
     }

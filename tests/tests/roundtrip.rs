@@ -20,6 +20,23 @@ fn read(log: &Log, order: Order, filter: &Filter) -> Vec<Recorded> {
         read.push(recorded(&event));
     }
     assert!(events.faults().is_empty(), "{:?}", events.faults());
+    for count in [1, 30, 1000] {
+        assert_eq!(read_in_slices(log, order, filter, count), read, "slices of {count}");
+    }
+    read
+}
+
+/// The same events, read slice by slice.
+fn read_in_slices(log: &Log, order: Order, filter: &Filter, count: u64) -> Vec<Recorded> {
+    let slices = log.slices(order, filter, count);
+    let mut read = Vec::new();
+    for slice in 0..slices.count() {
+        let mut events = slices.events(slice);
+        while let Some(event) = events.next() {
+            read.push(recorded(&event));
+        }
+        assert!(events.faults().is_empty(), "{:?}", events.faults());
+    }
     read
 }
 
@@ -186,6 +203,29 @@ fn events_that_are_not_asked_for_are_left_out() {
     expected.retain(|event| event.code == 2 || event.code == 5);
     assert!(!expected.is_empty() && expected.len() < all);
     assert_eq!(read(&log, Order::Time, &filter), expected);
+}
+
+#[test]
+fn threads_and_times_that_are_not_asked_for_are_left_out() {
+    for seed in 0..20 {
+        let (writer, mut expected) = naive::write(recipe(seed, seed % 2 == 0));
+        let log = Log::from_source(writer.bytes()).unwrap();
+        sort(&mut expected);
+        let middle = &expected[expected.len() / 2];
+        let (thread, from, to) = (middle.thread, middle.ticks, expected[expected.len() - 3].ticks);
+        for labels in [false, true] {
+            let threads = vec![(0, thread)];
+            let filter = Filter { threads, times: vec![from..=to], labels, ..Filter::default() };
+            let is_asked =
+                |event: &&Recorded| event.thread == thread && (from..=to).contains(&event.ticks);
+            let asked: Vec<Recorded> = expected.iter().filter(is_asked).cloned().collect();
+            assert!(!asked.is_empty() && asked.len() < expected.len());
+            assert_eq!(read(&log, Order::Time, &filter), asked);
+            let mut by_file = read(&log, Order::File, &filter);
+            sort(&mut by_file);
+            assert_eq!(by_file, asked);
+        }
+    }
 }
 
 /// The kind of a block and the kind of a row are the same in a sound log: here no row is of the

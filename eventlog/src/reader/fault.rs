@@ -253,6 +253,18 @@ impl Faults {
         self.push(offset, kind);
     }
 
+    /// Adds those that another reading of the same log found, in their order; what is reported only
+    /// once stays so.
+    pub fn append(&mut self, other: &Faults) {
+        for fault in other {
+            self.push_once(fault.offset, fault.kind.clone());
+        }
+        let untold = |count: u64, of_kept: usize| count.saturating_sub(of_kept as u64);
+        let losses = other.kept.iter().filter(|fault| !fault.is_warning()).count();
+        self.count = self.count.saturating_add(untold(other.count, other.kept.len()));
+        self.loss_count = self.loss_count.saturating_add(untold(other.loss_count, losses));
+    }
+
     /// Drops those that are holes.
     pub(crate) fn drop_holes(&mut self) {
         let before = self.kept.len();

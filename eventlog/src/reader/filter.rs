@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Filter: kinds, event types ──▶ per registry: a mask of kinds, an action for each row
+//!          threads, times     ──▶ per segment: whether it is read, and from when to when
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
@@ -9,7 +10,8 @@
 use super::label::{self, Role};
 use super::registry::{EventType, Registry, StringEnd};
 use super::segment::{KIND_MIXED, Segment};
-use std::rc::Rc;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// A name, or the number that stands for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,11 @@ pub struct Filter {
     pub kinds: Vec<Pick>,
     /// Only events of these types; if empty, of all.
     pub event_types: Vec<Pick>,
+    /// Only events that these threads recorded, by stream and index; if empty, of all.
+    pub threads: Vec<(u16, u32)>,
+    /// Only events of these times, in ticks: of each stream, by its index in the log, and of those
+    /// beyond none. If empty, of all times.
+    pub times: Vec<RangeInclusive<u64>>,
     /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given
     /// or not.
     pub labels: bool,
@@ -51,14 +58,24 @@ pub(crate) struct Plan {
     /// The kinds to give.
     kinds: u64,
     /// What to do with each row; none if all are given and none feeds the labels.
-    pub(crate) actions: Option<Rc<[Action]>>,
+    pub(crate) actions: Option<Arc<[Action]>>,
     /// Whether it has rows that feed the labels.
     is_labelling: bool,
     /// Codes to give that are not in the registry; none if all are.
     codes: Option<Vec<u16>>,
     /// Whether all kinds are given, also unknown ones.
     all_kinds: bool,
+    /// Threads whose events are given, by their index in the stream; none if all.
+    threads: Option<Vec<u32>>,
+    /// The times to give, in ticks.
+    times: RangeInclusive<u64>,
 }
+
+/// All times, in ticks.
+const ALL_TIMES: RangeInclusive<u64> = 0..=u64::MAX;
+/// No time.
+#[expect(clippy::reversed_empty_ranges, reason = "it is empty")]
+const NO_TIMES: RangeInclusive<u64> = 1..=0;
 
 /// What to do with an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +105,7 @@ impl Plan {
             give: is_kind(event_type.kind) && is_type(event_type),
             role: if with_roles { role(registry, event_type) } else { None },
         };
-        let actions: Rc<[Action]> = registry.event_types.iter().map(action).collect();
+        let actions: Arc<[Action]> = registry.event_types.iter().map(action).collect();
         let is_labelling = actions.iter().any(|action| action.role.is_some());
         let is_plain = actions.iter().all(|action| action.give) && !is_labelling;
         let code = |pick: &Pick| match pick {
@@ -97,7 +114,16 @@ impl Plan {
             Pick::Name(_) => None,
         };
         let codes = filter.event_types.iter().filter_map(code).collect();
+        let threads = filter.threads.iter().filter(|(stream, _)| *stream == registry.stream);
+        let times = match filter.times.get(usize::from(registry.stream)) {
+            Some(times) => times.clone(),
+            None if filter.times.is_empty() => ALL_TIMES,
+            None => NO_TIMES,
+        };
         Plan {
+            threads: Some(threads.map(|(_, thread)| *thread).collect())
+                .filter(|_| !filter.threads.is_empty()),
+            times,
             kinds,
             is_labelling,
             codes: Some(codes).filter(|_| !filter.event_types.is_empty()),
@@ -109,22 +135,45 @@ impl Plan {
     /// Gives nothing, and feeds the labels.
     pub(crate) fn labels_alone(registry: &Registry) -> Plan {
         let action = |row: &EventType| Action { give: false, role: role(registry, row) };
-        let actions: Rc<[Action]> = registry.event_types.iter().map(action).collect();
+        let actions: Arc<[Action]> = registry.event_types.iter().map(action).collect();
         Plan {
             kinds: 0,
             is_labelling: actions.iter().any(|action| action.role.is_some()),
             actions: Some(actions),
             codes: Some(Vec::new()),
             all_kinds: false,
+            threads: None,
+            times: ALL_TIMES,
         }
     }
 
     /// Whether any event of a segment may be given, or feeds the labels: else it is skipped whole.
     pub(crate) fn wants(&self, segment: &Segment) -> bool {
-        if self.is_labelling || (segment.kind == KIND_MIXED && self.kinds != 0) {
+        if self.is_labelling {
+            return true;
+        }
+        let times = self.times_of(segment);
+        if times.is_empty()
+            || segment.ticks_min > *times.end()
+            || segment.ticks_max < *times.start()
+        {
+            return false;
+        }
+        if segment.kind == KIND_MIXED && self.kinds != 0 {
             return true;
         }
         1u64.checked_shl(u32::from(segment.kind)).is_some_and(|bit| self.kinds & bit != 0)
+    }
+
+    /// The times of which events of a segment are given.
+    pub(crate) fn times_of(&self, segment: &Segment) -> RangeInclusive<u64> {
+        let is_asked = |threads: &Vec<u32>| threads.contains(&segment.thread);
+        if self.threads.as_ref().is_none_or(is_asked) { self.times.clone() } else { NO_TIMES }
+    }
+
+    /// Whether events feed the labels.
+    pub(crate) fn is_labelling(&self) -> bool {
+        self.is_labelling
     }
 
     /// Whether to give an event whose code the registry lacks.

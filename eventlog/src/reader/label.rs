@@ -15,6 +15,7 @@ use super::registry::EventType;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 
 /// Memory that the strings and labels of all streams may take, in bytes.
 pub const LABEL_MEMORY_MAX: usize = 1 << 25;
@@ -103,15 +104,17 @@ struct Change {
     id: u64,
 }
 
-/// Strings, and what they label, in one stream.
+/// Strings, and what they label, in one stream. A finished history is shared by its clones.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
     /// Where each string is in `text`: offset and size.
-    strings: Numbered<(u32, u32)>,
-    text: Vec<u8>,
+    strings: Arc<Numbered<(u32, u32)>>,
+    text: Arc<Vec<u8>>,
     now: Numbered<u64>,
     /// If all that ever held is kept: in the end by value and ticks.
-    history: Option<Vec<Change>>,
+    history: Option<Arc<Vec<Change>>>,
+    /// Whether a number came to stand for another string, which a history does not keep.
+    is_replaced: bool,
     /// The time that is asked for, in a history.
     at: u64,
     /// The labels of pointers, where the log labels them apart from addresses.
@@ -121,18 +124,23 @@ pub struct Labels {
 impl Labels {
     /// Labels that remember all that ever held.
     pub(crate) fn with_history() -> Labels {
-        Labels { history: Some(Vec::new()), ..Labels::default() }
+        Labels { history: Some(Arc::default()), ..Labels::default() }
     }
 
     /// Ends a history: nothing more is fed.
     pub(crate) fn finish(&mut self) {
         if let Some(history) = &mut self.history {
             // Of equal ticks the one that was fed last holds.
-            history.sort_by_key(|change| (change.value, change.ticks));
+            Arc::make_mut(history).sort_by_key(|change| (change.value, change.ticks));
         }
         if let Some(pointers) = &mut self.pointers {
             pointers.finish();
         }
+    }
+
+    /// Whether this is a history that says the same as labels that are read in order of time.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.history.is_some() && !self.is_replaced
     }
 
     /// Sets the time that is asked for; of no effect without a history.
@@ -197,7 +205,7 @@ impl Labels {
                 Some(Value::P(value) | Value::A(value) | Value::W(value)),
                 Some(Value::W(id)),
             ) => {
-                let history = self.history.as_ref().map(|_| Vec::new());
+                let history = self.history.as_ref().map(|_| Arc::default());
                 let new = || Box::new(Labels { history, ..Labels::default() });
                 self.pointers.get_or_insert_with(new).set(event.ticks, value, id, room)
             }
@@ -218,8 +226,8 @@ impl Labels {
         if !charge(room, string.len() + entry) {
             return false;
         }
-        self.text.extend_from_slice(string);
-        self.strings.insert(id, (offset, size));
+        Arc::make_mut(&mut self.text).extend_from_slice(string);
+        self.is_replaced |= Arc::make_mut(&mut self.strings).insert(id, (offset, size)).is_some();
         true
     }
 
@@ -227,7 +235,7 @@ impl Labels {
         if let Some(history) = &mut self.history {
             let is_kept = charge(room, CHANGE_SIZE);
             if is_kept {
-                history.push(Change { value, ticks, id });
+                Arc::make_mut(history).push(Change { value, ticks, id });
             }
             return is_kept;
         }

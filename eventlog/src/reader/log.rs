@@ -15,6 +15,7 @@ use super::mps;
 use super::registry::Registry;
 use super::ring;
 use super::segment::{Decoded, Segment};
+use super::slices::Slices;
 use super::source::{FileSource, Source};
 use super::stream;
 use std::collections::HashMap;
@@ -126,6 +127,13 @@ impl Log {
     /// The events that a filter lets through, in an order.
     pub fn events(&self, order: Order, filter: &Filter) -> Events<'_> {
         Events::new(self, order, filter)
+    }
+
+    /// The same in slices of about `count` events, to be read side by side: the events of all
+    /// slices, one after the other, are those of [`Log::events`]. A log of which that cannot be
+    /// had is one slice.
+    pub fn slices(&self, order: Order, filter: &Filter, count: u64) -> Slices<'_> {
+        Slices::new(self, order, filter, count)
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {

@@ -16,8 +16,10 @@ use super::label::{LABEL_MEMORY_MAX, Labels};
 use super::log::Log;
 use super::open::{Cache, Key, Open, event};
 use super::segment::{Located, Segment};
+use super::slices::Stretch;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::sync::Arc;
 
 /// The order in which events are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl PartialOrd for Waiting {
 pub struct Events<'l> {
     log: &'l Log,
     order: Order,
-    plans: Vec<Plan>,
+    plans: Arc<[Plan]>,
     /// Segments to read, in the order of reading.
     queue: Vec<u32>,
     queued: usize,
@@ -69,6 +71,8 @@ pub struct Events<'l> {
     cache: Cache,
     labels: Vec<Labels>,
     no_labels: Labels,
+    /// What of the segments is read, if not all.
+    stretch: Option<Stretch>,
     /// Memory that is left for labels.
     label_room: usize,
     /// Whether `labels` holds all that ever was, and is to be asked for the time of the event.
@@ -89,23 +93,37 @@ impl<'l> Events<'l> {
         };
         let with_roles = filter.labels && !is_history;
         let plans = log.registries().iter().map(|registry| Plan::new(filter, registry, with_roles));
-        let mut events = Events::with_plans(log, order, plans.collect(), labels);
+        let plans = Arc::from_iter(plans);
+        let queue = queue(log, order, &plans);
+        let mut events = Events::with_queue(log, order, plans, labels, queue);
         events.is_history = is_history;
         events.faults = faults;
         events
     }
 
-    fn with_plans(log: &'l Log, order: Order, plans: Vec<Plan>, labels: Vec<Labels>) -> Events<'l> {
-        let wants = |place: &u32| {
-            let segment = log.segment(*place);
-            let plan = segment.and_then(|segment| plans.get(segment.registry as usize));
-            segment.zip(plan).is_some_and(|(segment, plan)| plan.wants(segment))
-        };
-        let mut queue: Vec<u32> = (0..log.segments().len() as u32).filter(wants).collect();
-        if order == Order::Time {
-            let key = |at: &Segment| (log.era(at.stream), at.ticks_min);
-            queue.sort_by_key(|&place| log.segment(place).map(key));
-        }
+    /// A stretch of a log, with labels of all times.
+    pub(crate) fn of_stretch(
+        log: &'l Log,
+        order: Order,
+        plans: Arc<[Plan]>,
+        labels: Vec<Labels>,
+        stretch: Stretch,
+    ) -> Events<'l> {
+        let queue = stretch.queue.clone();
+        let is_history = !labels.is_empty();
+        let mut events = Events::with_queue(log, order, plans, labels, queue);
+        events.is_history = is_history;
+        events.stretch = Some(stretch);
+        events
+    }
+
+    fn with_queue(
+        log: &'l Log,
+        order: Order,
+        plans: Arc<[Plan]>,
+        labels: Vec<Labels>,
+        queue: Vec<u32>,
+    ) -> Events<'l> {
         Events {
             log,
             order,
@@ -121,6 +139,7 @@ impl<'l> Events<'l> {
             cache: Cache::default(),
             labels,
             no_labels: Labels::default(),
+            stretch: None,
             label_room: LABEL_MEMORY_MAX,
             is_history: false,
             faults: Faults::default(),
@@ -158,6 +177,7 @@ impl<'l> Events<'l> {
                 let key = Key { ticks: located.ticks, buffer: open.buffer, number };
                 if key < self.bound {
                     open.position += 1;
+                    let is_timely = open.from <= located.ticks && located.ticks <= open.to;
                     let is_given = match &open.actions {
                         None => true,
                         Some(actions) => match actions.get(usize::from(located.row)) {
@@ -168,7 +188,7 @@ impl<'l> Events<'l> {
                             }
                         },
                     };
-                    if is_given {
+                    if is_given && is_timely {
                         return Some((number, located));
                     }
                     continue;
@@ -283,10 +303,20 @@ impl<'l> Events<'l> {
         let Some(registry) = log.registries().get(segment.registry as usize) else {
             return u32::MAX;
         };
-        let plan = self.plans.get(segment.registry as usize);
+        let Some(plan) = self.plans.get(segment.registry as usize) else { return u32::MAX };
+        let times = plan.times_of(segment);
+        let (mut from, mut to) = (*times.start(), *times.end());
+        let mut is_carried = false;
+        if let Some(stretch) = &self.stretch {
+            is_carried = self.queued <= stretch.carried_count;
+            from = from.max(if is_carried { stretch.from } else { 0 });
+            to = to.min(if segment.ticks_max > stretch.to { stretch.to } else { u64::MAX });
+        }
         let mut open = Open {
             registry,
-            actions: plan.and_then(|plan| plan.actions.clone()),
+            actions: plan.actions.clone(),
+            from,
+            to,
             decoded: self.cache.take(),
             position: 0,
             count: 0,
@@ -299,9 +329,15 @@ impl<'l> Events<'l> {
             is_used: true,
             stamp: 0,
         };
-        log.decode(segment, registry, &mut open.decoded, &mut self.faults);
+        // What is wrong with it is told where it begins.
+        let mut muted = Faults::default();
+        let faults = if is_carried { &mut muted } else { &mut self.faults };
+        log.decode(segment, registry, &mut open.decoded, faults);
         if self.order == Order::Time {
             open.decoded.sort();
+            if !plan.is_labelling() {
+                open.trim();
+            }
         }
         open.count = open.decoded.located.len() as u32;
         // Its place, once it is pushed.
@@ -343,12 +379,28 @@ impl<'l> Events<'l> {
     }
 }
 
+/// The segments that are read, in the order of reading.
+pub(crate) fn queue(log: &Log, order: Order, plans: &Arc<[Plan]>) -> Vec<u32> {
+    let wants = |place: &u32| {
+        let segment = log.segment(*place);
+        let plan = segment.and_then(|segment| plans.get(segment.registry as usize));
+        segment.zip(plan).is_some_and(|(segment, plan)| plan.wants(segment))
+    };
+    let mut queue: Vec<u32> = (0..log.segments().len() as u32).filter(wants).collect();
+    if order == Order::Time {
+        let key = |at: &Segment| (log.era(at.stream), at.ticks_min);
+        queue.sort_by_key(|&place| log.segment(place).map(key));
+    }
+    queue
+}
+
 /// What the log has for labels over all time. That there was no room for some of them is a fault;
 /// all others are met again.
-fn history(log: &Log, faults: &mut Faults) -> Vec<Labels> {
+pub(crate) fn history(log: &Log, faults: &mut Faults) -> Vec<Labels> {
     let plans = log.registries().iter().map(Plan::labels_alone).collect();
     let labels = vec![Labels::with_history(); log.streams().len()];
-    let mut events = Events::with_plans(log, Order::Time, plans, labels);
+    let queue = queue(log, Order::Time, &plans);
+    let mut events = Events::with_queue(log, Order::Time, plans, labels, queue);
     while events.next().is_some() {}
     for fault in events.faults.iter().filter(|fault| fault.kind == FaultKind::LabelLimit) {
         faults.push_once(fault.offset, fault.kind.clone());

@@ -12,7 +12,7 @@ use super::label::Labels;
 use super::registry::Registry;
 use super::segment::{Decoded, KIND_MIXED, Located};
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Memory of the decoded segments that are kept, in bytes, but for the one being read.
 pub const CACHE_SIZE_MAX: usize = 24 << 20;
@@ -38,8 +38,11 @@ impl Key {
 /// A segment that is being read.
 pub(crate) struct Open<'l> {
     pub(crate) registry: &'l Registry,
-    pub(crate) actions: Option<Rc<[Action]>>,
+    pub(crate) actions: Option<Arc<[Action]>>,
     pub(crate) decoded: Decoded,
+    /// Only events of [from, to] are given, in ticks.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
     /// Events given, in the order of reading.
     pub(crate) position: u32,
     /// Events in all; those that are decoded at the moment may be fewer.
@@ -57,6 +60,14 @@ pub(crate) struct Open<'l> {
 }
 
 impl Open<'_> {
+    /// Leaves out what is sorted, and neither given nor feeds the labels.
+    pub(crate) fn trim(&mut self) {
+        let located = &mut self.decoded.located;
+        let end = located.partition_point(|located| located.ticks <= self.to);
+        located.truncate(end);
+        self.position = located.partition_point(|located| located.ticks < self.from) as u32;
+    }
+
     /// The place of the next event in order of time, if it is decoded.
     #[inline(always)]
     pub(crate) fn key(&self) -> Option<Key> {

@@ -1,0 +1,149 @@
+//! A reading of a log in slices, which several threads read side by side.
+//!
+//! ```text
+//!  order of time:  ─┤ slice 0 ├─┤ slice 1 ├─┤ slice 2 ├─   the events of all, one slice after the
+//!  a segment           ┌───────────┐                       other, are those of the log in its
+//!  that is carried:    begins ─────▶ goes on               order
+//!  order of file:  segments 0…99 │ 100…199 │ …
+//! ```
+//!
+//! A segment that reaches into several slices is decoded in each, so slices are long against what
+//! reaches over their ends. Order: `.time.order` in `design/format.md`.
+
+use super::fault::{FaultKind, Faults};
+use super::filter::{Filter, Plan};
+use super::label::Labels;
+use super::log::Log;
+use super::merge::{Events, Order, history, queue};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// A slice has at least so many times the segments that are carried into it.
+const SEGMENTS_PER_CARRIED: usize = 4;
+
+/// What of a log one slice is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stretch {
+    /// Its segments, in the order of reading: first those that began before it.
+    pub(crate) queue: Vec<u32>,
+    pub(crate) carried_count: usize,
+    /// Of segments that are carried into it, events from this time on.
+    pub(crate) from: u64,
+    /// Of segments that are carried beyond it, events up to this time.
+    pub(crate) to: u64,
+}
+
+/// The events of a log in slices: see [`Log::slices`].
+pub struct Slices<'l> {
+    log: &'l Log,
+    order: Order,
+    plans: Arc<[Plan]>,
+    labels: Vec<Labels>,
+    stretches: Vec<Stretch>,
+    /// What is read as a whole instead, because its labels cannot be known beforehand.
+    whole: Option<Filter>,
+    faults: Faults,
+}
+
+impl<'l> Slices<'l> {
+    pub(crate) fn new(log: &'l Log, order: Order, filter: &Filter, count: u64) -> Slices<'l> {
+        let mut faults = Faults::default();
+        let labels = if filter.labels { history(log, &mut faults) } else { Vec::new() };
+        let is_limited = faults.iter().any(|fault| fault.kind == FaultKind::LabelLimit);
+        let is_exact = !is_limited && labels.iter().all(Labels::is_exact);
+        let plans = log.registries().iter().map(|registry| Plan::new(filter, registry, false));
+        let plans: Arc<[Plan]> = plans.collect();
+        let (stretches, whole) = match order {
+            _ if !is_exact && filter.labels => (Vec::new(), Some(filter.clone())),
+            Order::Time => (by_time(log, queue(log, order, &plans), count), None),
+            Order::File => (by_file(log, &queue(log, order, &plans), count), None),
+        };
+        if whole.is_some() {
+            faults = Faults::default();
+        }
+        Slices { log, order, plans, labels, stretches, whole, faults }
+    }
+
+    /// How many slices there are.
+    pub fn count(&self) -> usize {
+        if self.whole.is_some() { 1 } else { self.stretches.len() }
+    }
+
+    /// The events of a slice, by its index; of one beyond the last, none.
+    pub fn events(&self, index: usize) -> Events<'l> {
+        if let Some(filter) = self.whole.as_ref().filter(|_| index == 0) {
+            return Events::new(self.log, self.order, filter);
+        }
+        let stretch = self.stretches.get(index).cloned().unwrap_or_default();
+        let (plans, labels) = (self.plans.clone(), self.labels.clone());
+        Events::of_stretch(self.log, self.order, plans, labels, stretch)
+    }
+
+    /// What was found wrong while the labels were read.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+}
+
+/// As many segments after one another as have so many events.
+fn by_file(log: &Log, queue: &[u32], count: u64) -> Vec<Stretch> {
+    let mut stretches = vec![Stretch { to: u64::MAX, ..Stretch::default() }];
+    let mut event_count = 0;
+    for &place in queue {
+        if event_count >= count {
+            stretches.push(Stretch { to: u64::MAX, ..Stretch::default() });
+            event_count = 0;
+        }
+        if let Some(stretch) = stretches.last_mut() {
+            stretch.queue.push(place);
+        }
+        event_count += log.segment(place).map_or(0, |segment| u64::from(segment.count));
+    }
+    stretches
+}
+
+/// From one time to another, of one era.
+fn by_time(log: &Log, queue: Vec<u32>, count: u64) -> Vec<Stretch> {
+    let mut stretches = Vec::new();
+    let mut stretch = Stretch { to: u64::MAX, ..Stretch::default() };
+    // Where segments end that reach as far as the one looked at.
+    let mut open: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+    let (mut event_count, mut era) = (0, None);
+    for place in queue {
+        let Some(segment) = log.segment(place) else { continue };
+        let begin = segment.ticks_min;
+        let is_new_era = era.replace(log.era(segment.stream)) != Some(log.era(segment.stream));
+        if is_new_era {
+            open.clear();
+        }
+        while open.peek().is_some_and(|Reverse((end, _))| *end < begin) {
+            open.pop();
+        }
+        let new_count = stretch.queue.len() - stretch.carried_count;
+        let is_long = event_count >= count && new_count >= SEGMENTS_PER_CARRIED * open.len();
+        // Segments that begin at one time are in one slice, and none has a slice before time.
+        let is_end = is_long && begin > stretch.from && begin > 0;
+        if is_new_era || is_end {
+            let mut carried: Vec<u32> = open.iter().map(|Reverse((_, place))| *place).collect();
+            carried.sort_by_key(|&place| log.segment(place).map(|segment| segment.ticks_min));
+            let next = Stretch {
+                carried_count: carried.len(),
+                queue: carried,
+                from: if is_new_era { 0 } else { begin },
+                to: u64::MAX,
+            };
+            let mut last = std::mem::replace(&mut stretch, next);
+            last.to = if is_new_era { u64::MAX } else { begin - 1 };
+            if !last.queue.is_empty() {
+                stretches.push(last);
+            }
+            event_count = 0;
+        }
+        stretch.queue.push(place);
+        open.push(Reverse((segment.ticks_max, place)));
+        event_count += u64::from(segment.count);
+    }
+    stretches.push(stretch);
+    stretches
+}

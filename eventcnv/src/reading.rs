@@ -12,6 +12,7 @@ use crate::progress::Progress;
 use crate::stop::{Stop, complain};
 use crate::{core, select};
 use eventlog::reader::{Account, FaultKind, Faults, Log, OpenError, Options};
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 /// Which log is read.
@@ -49,6 +50,7 @@ pub(crate) struct Reading {
     progress: Progress,
     /// Lines that told of what its cores lack.
     core_loss_count: u64,
+    finder: RefCell<select::Finder>,
 }
 
 impl Reading {
@@ -80,7 +82,7 @@ impl Reading {
             log.excuse_holes();
         }
         let core_loss_count = core::report_all(&cores, &log);
-        Ok(Reading { name, log, progress, core_loss_count })
+        Ok(Reading { name, log, progress, core_loss_count, finder: RefCell::default() })
     }
 
     /// What is selected of it. All of it is about to be read once.
@@ -93,6 +95,7 @@ impl Reading {
         let selection =
             selection.map_err(|what| Stop::Message(format!("{}: {what}", self.name)))?;
         self.progress.begin_events(self.log.size());
+        self.finder.replace(selection.finder());
         Ok(selection)
     }
 
@@ -101,10 +104,13 @@ impl Reading {
         self.progress.finish();
     }
 
-    /// Tells of what was found wrong: by the headers, and in `faults` while events were read.
-    /// Whether the log was read whole.
+    /// Tells of what was found wrong: by the headers, and in `faults` while events were read; and
+    /// whether nothing was found that was selected. Whether the log was read whole.
     pub(crate) fn end(&self, faults: &Faults) -> bool {
         self.progress.finish();
+        if self.finder.borrow().is_empty_handed() {
+            complain(&format!("eventcnv: {}: no event is selected\n", self.name));
+        }
         report(&self.name, &[self.log.faults(), faults]);
         self.log.faults().loss_count() + faults.loss_count() + self.core_loss_count == 0
     }

@@ -1,18 +1,28 @@
 //! Which events are asked for: the options that all commands share.
 //!
 //! ```text
-//!  Select (arguments) ── names.rs, what the log declares ──▶ Selection ── Log ──▶ Selected
-//!                                                                                 event by event
+//!  Select ──┬─ names.rs      kinds, types, threads ──▶ Filter, which skips whole blocks
+//!           ├─ times.rs      --from, --to ──────────▶
+//!           ├─ syntax.rs     --where ──▶ condition.rs, asked of each event that is left
+//!           └─ --first, --last ──────▶ counted     ──▶ Selected, event by event
 //! ```
 //!
-//! Design: `.control.output` in `design/telemetry.md`.
+//! Design: `.cnv.select` in `design/eventcnv.md`.
 
+mod condition;
 mod names;
+mod syntax;
+pub(crate) mod times;
 
-use eventlog::reader::{Event, Events, Faults, Filter, Log, Order};
+use condition::{Expression, Operand};
+use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Slices};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use times::{Clocks, Time};
 
 /// Which events are asked for.
 #[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Selection")]
 pub(crate) struct Select {
     /// Only events of these kinds (names in any case)
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
@@ -21,13 +31,87 @@ pub(crate) struct Select {
     /// Only events of these types (names in any case, or codes in hexadecimal)
     #[arg(long, value_name = "EVENT", value_delimiter = ',')]
     events: Vec<String>,
+
+    /// Only events that these threads recorded (index in the log, name, or tid:NUMBER)
+    #[arg(long, value_name = "THREAD", value_delimiter = ',')]
+    threads: Vec<String>,
+
+    /// Only events from this time on: clock value, +1.5s after the start, -2s before the end,
+    /// #1000 (when the event of this number was), or 2026-11-22T10:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = times::parse, allow_hyphen_values = true)]
+    from: Option<Time>,
+
+    /// Only events up to this time, it included
+    #[arg(long, value_name = "TIME", value_parser = times::parse, allow_hyphen_values = true)]
+    to: Option<Time>,
+
+    /// Only events of which this is true: 'size >= 4096 and pool == "symbols"'
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<String>,
+
+    /// Only the first N of them
+    #[arg(long, value_name = "N", conflicts_with = "last")]
+    first: Option<u64>,
+
+    /// Only the last N of them
+    #[arg(long, value_name = "N")]
+    last: Option<u64>,
 }
 
 impl Select {
+    /// Whether anything less than all is asked for.
+    fn is_given(&self) -> bool {
+        !(self.kinds.is_empty()
+            && self.events.is_empty()
+            && self.threads.is_empty()
+            && self.conditions.is_empty())
+            || self.from.is_some()
+            || self.to.is_some()
+            || self.first.is_some()
+            || self.last.is_some()
+    }
+
     /// What is asked for, of this log; with labels if they are wanted. Else what is wrong with it.
     pub(crate) fn resolve(&self, log: &Log, labels: bool) -> Result<Selection, String> {
-        let filter = names::filter(&self.kinds, &self.events, log.registries(), labels)?;
-        Ok(Selection { filter })
+        let registries = log.registries();
+        let mut filter = names::filter(&self.kinds, &self.events, registries, labels)?;
+        filter.threads = names::threads(&self.threads, log)?;
+        if self.from.is_some() || self.to.is_some() {
+            let clocks = Clocks::new(log);
+            let ticks = |time: Option<Time>| time.map(|time| clocks.ticks(time)).transpose();
+            let from = ticks(self.from).map_err(|what| format!("--from: {what}"))?;
+            let to = ticks(self.to).map_err(|what| format!("--to: {what}"))?;
+            let at = |times: &Option<Vec<u64>>, index: usize, default| {
+                times.as_ref().and_then(|times| times.get(index)).copied().unwrap_or(default)
+            };
+            let range = |index| at(&from, index, 0)..=at(&to, index, u64::MAX);
+            filter.times = (0..log.streams().len()).map(range).collect();
+        }
+        let parsed = self
+            .conditions
+            .iter()
+            .map(|text| syntax::parse(text).map_err(|error| format!("--where: {error}")));
+        let mut parsed = parsed.collect::<Result<Vec<Expression>, String>>()?;
+        let condition = match parsed.len() {
+            0 => None,
+            1 => parsed.pop(),
+            _ => Some(Expression::And(parsed)),
+        };
+        if let Some(condition) = &condition {
+            names::check(condition, registries).map_err(|what| format!("--where: {what}"))?;
+            filter.event_types = names::possible(&filter.event_types, condition, registries);
+            condition.operands(&mut |operand| {
+                filter.labels |= matches!(operand, Operand::Text(_));
+            });
+        }
+        Ok(Selection {
+            filter,
+            condition,
+            first: self.first,
+            last: self.last,
+            is_given: self.is_given(),
+            has_any: Arc::default(),
+        })
     }
 }
 
@@ -35,23 +119,87 @@ impl Select {
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     filter: Filter,
+    condition: Option<Expression>,
+    first: Option<u64>,
+    last: Option<u64>,
+    is_given: bool,
+    /// Whether any event was found that is asked for.
+    has_any: Arc<AtomicBool>,
 }
 
 impl Selection {
-    /// Kinds, event types, and whether labels are wanted.
+    /// Kinds, event types, threads, times, and whether labels are wanted.
     pub(crate) fn filter(&self) -> &Filter {
         &self.filter
     }
 
+    /// Whether less than all events of the filter are asked for.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.condition.is_some() || self.first.is_some() || self.last.is_some()
+    }
+
+    /// Tells whether less than all was asked for, and nothing was found.
+    pub(crate) fn finder(&self) -> Finder {
+        Finder { is_given: self.is_given, has_any: self.has_any.clone() }
+    }
+
     /// The events that are asked for, one at a time.
     pub(crate) fn events<'l>(&'l self, log: &'l Log, order: Order) -> Selected<'l> {
-        Selected { events: log.events(order, &self.filter) }
+        let mut selected = self.selected(log.events(order, &self.filter));
+        if let Some(last) = self.last {
+            selected.skip = self.count(log, order).saturating_sub(last);
+        }
+        selected.left = self.first.unwrap_or(u64::MAX);
+        selected
+    }
+
+    /// How many events there are, `--first` and `--last` aside.
+    fn count(&self, log: &Log, order: Order) -> u64 {
+        let mut all = self.selected(log.events(order, &self.filter));
+        let mut count = 0;
+        while all.next().is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    /// The log in slices of about `count` events, to be read side by side; `None` if the events
+    /// that are asked for must be counted from the first.
+    pub(crate) fn slices<'l>(&self, log: &'l Log, order: Order, count: u64) -> Option<Slices<'l>> {
+        let is_counted = self.first.is_some() || self.last.is_some();
+        (!is_counted).then(|| log.slices(order, &self.filter, count))
+    }
+
+    /// Of these events those that are asked for, `--first` and `--last` aside.
+    pub(crate) fn selected<'l>(&'l self, events: Events<'l>) -> Selected<'l> {
+        let (condition, has_any) = (self.condition.as_ref(), &*self.has_any);
+        Selected { events, condition, skip: 0, left: u64::MAX, has_any, is_told: false }
+    }
+}
+
+/// Knows whether any event was found that is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Finder {
+    is_given: bool,
+    has_any: Arc<AtomicBool>,
+}
+
+impl Finder {
+    /// Whether less than all was asked for, and nothing was found.
+    pub(crate) fn is_empty_handed(&self) -> bool {
+        self.is_given && !self.has_any.load(Ordering::Relaxed)
     }
 }
 
 /// Events of a log that are asked for.
 pub(crate) struct Selected<'l> {
     events: Events<'l>,
+    condition: Option<&'l Expression>,
+    /// Events that are left out before the first, and how many are given from there on.
+    skip: u64,
+    left: u64,
+    has_any: &'l AtomicBool,
+    is_told: bool,
 }
 
 impl Selected<'_> {
@@ -59,7 +207,24 @@ impl Selected<'_> {
     #[expect(clippy::should_implement_trait, reason = "an event borrows from what was read last")]
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Event<'_>> {
-        self.events.next()
+        if self.left == 0 {
+            return None;
+        }
+        let condition = self.condition;
+        let is_it = |event: &Event<'_>| {
+            condition.is_none_or(|condition| condition.holds(event) == Some(true))
+        };
+        while self.skip > 0 {
+            self.skip -= 1;
+            self.events.next_where(is_it)?;
+        }
+        let event = self.events.next_where(is_it)?;
+        self.left -= 1;
+        if !self.is_told {
+            self.is_told = true;
+            self.has_any.store(true, Ordering::Relaxed);
+        }
+        Some(event)
     }
 
     /// What was found wrong while reading, as far as it goes.

@@ -7,8 +7,15 @@
 //!
 //! Design: `.control.output` in `design/telemetry.md`.
 
-use eventlog::reader::{Filter, Pick, Registry};
+use super::condition::{Expression, Operand};
+use crate::view::threads;
+use eventlog::reader::{EventType, Filter, Log, Pick, Registry};
 use std::collections::HashSet;
+
+/// Names that are listed where one is unknown, at most; of more, those that are near.
+const NAME_COUNT_MAX: usize = 24;
+/// How near is near: letters that are added, left out, changed or swapped.
+const DISTANCE_MAX: usize = 2;
 
 /// The filter for these kinds and event types of a log.
 pub(crate) fn filter(
@@ -20,7 +27,7 @@ pub(crate) fn filter(
     let kinds = kinds.iter().map(|kind| pick_kind(kind, registries)).collect::<Result<_, _>>()?;
     let event_types =
         events.iter().map(|event| pick_event_type(event, registries)).collect::<Result<_, _>>()?;
-    Ok(Filter { kinds, event_types, labels })
+    Ok(Filter { kinds, event_types, labels, ..Filter::default() })
 }
 
 fn pick_kind(asked: &str, registries: &[Registry]) -> Result<Pick, String> {
@@ -58,11 +65,103 @@ fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Pick, String>
     }
 }
 
+/// The threads that are named: by stream and index.
+pub(super) fn threads(asked: &[String], log: &Log) -> Result<Vec<(u16, u32)>, String> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = threads::of(log);
+    let recorded: HashSet<(u16, u32)> =
+        log.accounts().iter().map(|account| (account.stream, account.thread)).collect();
+    let mut found = Vec::new();
+    for asked in asked {
+        let before = found.len();
+        let index: Option<u32> = asked.parse().ok();
+        found.extend(recorded.iter().filter(|(_, thread)| Some(*thread) == index));
+        let os_thread: Option<u64> = asked.strip_prefix("tid:").and_then(|tid| tid.parse().ok());
+        let is_it = |thread: &&threads::Thread| {
+            thread.name == *asked || os_thread == Some(thread.os_thread)
+        };
+        let index =
+            |thread: &threads::Thread| Some((thread.stream, u32::try_from(thread.index).ok()?));
+        found.extend(known.iter().filter(is_it).filter_map(index));
+        if found.len() == before {
+            let mut names: Vec<String> = known
+                .iter()
+                .map(|thread| format!("{} {}", thread.index, thread.name).trim_end().to_owned())
+                .collect();
+            if names.is_empty() {
+                names.extend(recorded.iter().map(|(_, thread)| thread.to_string()));
+            }
+            if names.is_empty() {
+                return Err("the log does not say which thread recorded what".to_owned());
+            }
+            return Err(unknown("thread", asked, names.iter().map(String::as_str)));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether there is all that a condition names.
+pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(), String> {
+    let types = || registries.iter().flat_map(|registry| &registry.event_types);
+    let mut result = Ok(());
+    condition.operands(&mut |operand| {
+        let Operand::Param { of, name } = operand else { return };
+        let is_of =
+            |row: &&EventType| of.as_ref().is_none_or(|of| row.name.eq_ignore_ascii_case(of));
+        let is_known = types().filter(is_of).any(|row| row.param(name).is_some());
+        if is_known || result.is_err() {
+            return;
+        }
+        let names = || types().filter(is_of).flat_map(|row| &row.params).map(|param| &*param.name);
+        result = Err(match of {
+            Some(of) if types().filter(is_of).next().is_none() => {
+                unknown("event type", of, types().map(|row| &*row.name))
+            }
+            Some(of) => unknown(&format!("parameter of {of}"), name, names()),
+            None => unknown("parameter", name, names()),
+        });
+    });
+    result
+}
+
+/// The event types, of those that are picked, of which a condition can be true.
+pub(super) fn possible(
+    picked: &[Pick],
+    condition: &Expression,
+    registries: &[Registry],
+) -> Vec<Pick> {
+    let is_picked = |registry: &Registry, row: &EventType| {
+        picked.is_empty()
+            || picked.iter().any(|pick| pick.matches(registry.index, &row.name, row.code))
+    };
+    let rows = registries.iter().flat_map(|registry| {
+        let is_possible =
+            move |row: &&EventType| is_picked(registry, row) && condition.can_hold(row);
+        let pick = |row: &EventType| Pick::NumberIn(registry.index, row.code);
+        registry.event_types.iter().filter(is_possible).map(pick).collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
 fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut seen = HashSet::new();
-    let known: Vec<&str> = known.filter(|name| seen.insert(*name)).collect();
+    let mut known: Vec<&str> = known.filter(|name| seen.insert(*name)).collect();
     if known.is_empty() {
         return format!("no {what} is called {asked:?}: the log declares none");
     }
-    format!("no {what} is called {asked:?}; there are {}", known.join(", "))
+    let distance = |name: &str| strsim::osa_distance(&name.to_lowercase(), &asked.to_lowercase());
+    let mut near: Vec<&str> = known.clone();
+    near.retain(|name| distance(name) <= DISTANCE_MAX.min(asked.len() / 2));
+    near.sort_by_key(|name| distance(name));
+    if !near.is_empty() {
+        return format!("no {what} is called {asked:?}; is it {}?", near.join(" or "));
+    }
+    let more = match known.len().saturating_sub(NAME_COUNT_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more (eventcnv --registry lists them)"),
+    };
+    known.truncate(NAME_COUNT_MAX);
+    format!("no {what} is called {asked:?}; there are {}{more}", known.join(", "))
 }

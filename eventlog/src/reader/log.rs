@@ -136,6 +136,29 @@ impl Log {
         Slices::new(self, order, filter, count)
     }
 
+    /// The ticks of the first and the last event of a stream, by its index; `None` if it has none.
+    pub fn span(&self, stream: u16) -> Option<(u64, u64)> {
+        let mut span: Option<(u64, u64)> = None;
+        let mut decoded = Decoded::default();
+        for segment in self.index.segments.iter().filter(|segment| segment.stream == stream) {
+            let (mut first, mut last) = (segment.ticks_min, segment.ticks_max);
+            if last == u64::MAX {
+                // Of an open block it is not known until it is looked at.
+                let Some(registry) = self.registries().get(segment.registry as usize) else {
+                    continue;
+                };
+                self.decode(segment, registry, &mut decoded, &mut Faults::default());
+                let ticks = || decoded.located.iter().map(|located| located.ticks);
+                let (Some(least), Some(greatest)) = (ticks().min(), ticks().max()) else {
+                    continue;
+                };
+                (first, last) = (least, greatest);
+            }
+            span = Some(span.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
+        }
+        span
+    }
+
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.index.segments
     }

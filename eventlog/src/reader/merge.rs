@@ -12,10 +12,11 @@
 use super::event::Event;
 use super::fault::{FaultKind, Faults};
 use super::filter::{Action, Filter, Plan};
+use super::history::{history, queue};
 use super::label::{LABEL_MEMORY_MAX, Labels};
 use super::log::Log;
 use super::open::{Cache, Key, Open, event};
-use super::segment::{Located, Segment};
+use super::segment::Located;
 use super::slices::Stretch;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -117,7 +118,7 @@ impl<'l> Events<'l> {
         events
     }
 
-    fn with_queue(
+    pub(crate) fn with_queue(
         log: &'l Log,
         order: Order,
         plans: Arc<[Plan]>,
@@ -146,6 +147,11 @@ impl<'l> Events<'l> {
         }
     }
 
+    /// The labels that were fed.
+    pub(crate) fn into_labels(self) -> Vec<Labels> {
+        self.labels
+    }
+
     /// What was found wrong while reading, as far as it goes; what the headers told is in
     /// [`Log::faults`].
     pub fn faults(&self) -> &Faults {
@@ -156,14 +162,27 @@ impl<'l> Events<'l> {
     #[expect(clippy::should_implement_trait, reason = "an event borrows from what was read last")]
     #[inline]
     pub fn next(&mut self) -> Option<Event<'_>> {
-        let (number, located) = self.find()?;
-        if self.is_history {
-            let stream = self.open.get(self.current as usize)?.stream;
-            self.labels.get_mut(usize::from(stream))?.set_time(located.ticks);
+        self.next_where(|_| true)
+    }
+
+    /// The next event of which this is true.
+    #[inline]
+    pub fn next_where(&mut self, is_it: impl Fn(&Event<'_>) -> bool) -> Option<Event<'_>> {
+        loop {
+            let (number, located) = self.find()?;
+            if self.is_history {
+                let stream = self.open.get(self.current as usize)?.stream;
+                self.labels.get_mut(usize::from(stream))?.set_time(located.ticks);
+            }
+            let open = self.open.get(self.current as usize)?;
+            let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
+            if is_it(&event(open, number, &located, labels)) {
+                // As above, for it cannot be borrowed beyond a turn of the loop.
+                let open = self.open.get(self.current as usize)?;
+                let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
+                return Some(event(open, number, &located, labels));
+            }
         }
-        let open = self.open.get(self.current as usize)?;
-        let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
-        Some(event(open, number, &located, labels))
     }
 
     /// The next event that is to be given, and its number.
@@ -377,34 +396,4 @@ impl<'l> Events<'l> {
         open.actions = None;
         self.free.push(slot);
     }
-}
-
-/// The segments that are read, in the order of reading.
-pub(crate) fn queue(log: &Log, order: Order, plans: &Arc<[Plan]>) -> Vec<u32> {
-    let wants = |place: &u32| {
-        let segment = log.segment(*place);
-        let plan = segment.and_then(|segment| plans.get(segment.registry as usize));
-        segment.zip(plan).is_some_and(|(segment, plan)| plan.wants(segment))
-    };
-    let mut queue: Vec<u32> = (0..log.segments().len() as u32).filter(wants).collect();
-    if order == Order::Time {
-        let key = |at: &Segment| (log.era(at.stream), at.ticks_min);
-        queue.sort_by_key(|&place| log.segment(place).map(key));
-    }
-    queue
-}
-
-/// What the log has for labels over all time. That there was no room for some of them is a fault;
-/// all others are met again.
-pub(crate) fn history(log: &Log, faults: &mut Faults) -> Vec<Labels> {
-    let plans = log.registries().iter().map(Plan::labels_alone).collect();
-    let labels = vec![Labels::with_history(); log.streams().len()];
-    let queue = queue(log, Order::Time, &plans);
-    let mut events = Events::with_queue(log, Order::Time, plans, labels, queue);
-    while events.next().is_some() {}
-    for fault in events.faults.iter().filter(|fault| fault.kind == FaultKind::LabelLimit) {
-        faults.push_once(fault.offset, fault.kind.clone());
-    }
-    events.labels.iter_mut().for_each(Labels::finish);
-    events.labels
 }

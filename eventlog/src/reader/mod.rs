@@ -48,6 +48,7 @@ mod fault_text;
 mod filter;
 mod given;
 mod head;
+mod history;
 mod identity;
 mod index;
 mod label;

@@ -12,9 +12,10 @@
 
 use super::fault::{FaultKind, Faults};
 use super::filter::{Filter, Plan};
+use super::history::{history, queue};
 use super::label::Labels;
 use super::log::Log;
-use super::merge::{Events, Order, history, queue};
+use super::merge::{Events, Order};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;

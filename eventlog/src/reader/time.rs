@@ -32,6 +32,24 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// The ticks of a wall time, in ns since 1970: the opposite of [`Stream::wall_time`]. What is
+    /// before any ticks is 0.
+    pub fn ticks_at(&self, realtime: u64) -> Option<u64> {
+        let after = self.syncs.partition_point(|sync| sync.realtime <= realtime);
+        let last_pair = self.syncs.len().checked_sub(2)?;
+        let pair = after.saturating_sub(1).min(last_pair);
+        let (from, to) = (self.syncs.get(pair)?, self.syncs.get(pair + 1)?);
+        let run = i128::from(to.realtime) - i128::from(from.realtime);
+        let rise = i128::from(to.ticks) - i128::from(from.ticks);
+        let way = i128::from(realtime) - i128::from(from.realtime);
+        // Up, so that no event is between the ticks and the time.
+        let quotient = way.checked_mul(rise)?.checked_add(run - 1)?.checked_div_euclid(run)?;
+        let ticks = i128::from(from.ticks).checked_add(quotient)?;
+        Some(u64::try_from(ticks.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
 /// The realtime of ticks on the line through two syncs.
 fn on_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
     let run = i128::from(to.ticks) - i128::from(from.ticks);

@@ -1,0 +1,343 @@
+//! Conditions on events: what they are made of, and what they say of an event.
+//!
+//! ```text
+//!  Expression ── an event ──▶ true │ false │ neither: it has no such parameter
+//!             └─ an event type ──▶ whether it can be true of any: else its events are not looked at
+//! ```
+//!
+//! "Neither" stays so under `not`; `and` and `or` look at their other side (Kleene's logic). Design:
+//! `.cnv.where` in `design/eventcnv.md`.
+
+use eventlog::reader::{Event, EventType, Value};
+use memchr::memmem;
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Expression {
+    And(Vec<Expression>),
+    Or(Vec<Expression>),
+    Not(Box<Expression>),
+    /// It is there, and not zero.
+    Is(Operand),
+    Compare(Operand, Operator, Operand),
+}
+
+/// How two operands are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+    /// The text on the left has the text on the right in it.
+    Contains,
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Operand {
+    /// A parameter, of any event type or of one.
+    Param {
+        of: Option<String>,
+        name: String,
+    },
+    Fact(Fact),
+    Int(u64),
+    Real(f64),
+    Text(Vec<u8>),
+    Bool(bool),
+}
+
+/// What every event has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fact {
+    Event,
+    Kind,
+    Registry,
+    Code,
+    Thread,
+    Ticks,
+    Size,
+    Buffer,
+    Number,
+}
+
+impl Fact {
+    /// All, by name.
+    pub(crate) const ALL: [(&str, Fact); 9] = [
+        ("event", Fact::Event),
+        ("kind", Fact::Kind),
+        ("registry", Fact::Registry),
+        ("code", Fact::Code),
+        ("thread", Fact::Thread),
+        ("ticks", Fact::Ticks),
+        ("size", Fact::Size),
+        ("buffer", Fact::Buffer),
+        ("number", Fact::Number),
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Fact> {
+        Fact::ALL.iter().find(|(known, _)| *known == name).map(|(_, fact)| *fact)
+    }
+
+    fn name(self) -> &'static str {
+        Fact::ALL.iter().find(|(_, fact)| *fact == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// What an operand is, of an event.
+enum Datum<'a> {
+    Int(u64),
+    Real(f64),
+    Text(&'a [u8]),
+    /// A name, of which case does not matter.
+    Name(&'a str),
+    /// A number that may be called something.
+    Labelled(u64, Option<&'a [u8]>),
+}
+
+impl Operand {
+    fn of<'a>(&'a self, event: &Event<'a>) -> Option<Datum<'a>> {
+        Some(match self {
+            Operand::Int(value) => Datum::Int(*value),
+            Operand::Real(value) => Datum::Real(*value),
+            Operand::Bool(value) => Datum::Int(u64::from(*value)),
+            Operand::Text(text) => Datum::Text(text),
+            Operand::Fact(fact) => fact.of(event),
+            Operand::Param { of, name } => {
+                if !is_of(of.as_deref(), event.event_type?) {
+                    return None;
+                }
+                match event.param(name)? {
+                    value @ (Value::P(word) | Value::A(word) | Value::W(word)) => {
+                        let id = event.labels.label_id_of(value);
+                        Datum::Labelled(word, id.and_then(|id| event.labels.string(id)))
+                    }
+                    Value::U(value) => Datum::Int(value.into()),
+                    Value::B(value) => Datum::Int(value.into()),
+                    Value::D(value) => Datum::Real(value),
+                    Value::S(value) => Datum::Text(value),
+                }
+            }
+        })
+    }
+
+    /// Whether events of a type have it.
+    fn is_had_by(&self, event_type: &EventType) -> bool {
+        match self {
+            Operand::Param { of, name } => {
+                is_of(of.as_deref(), event_type) && event_type.param(name).is_some()
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Whether an event type is the one that is named, if one is.
+fn is_of(name: Option<&str>, event_type: &EventType) -> bool {
+    name.is_none_or(|name| event_type.name.eq_ignore_ascii_case(name))
+}
+
+impl Fact {
+    fn of<'a>(self, event: &Event<'a>) -> Datum<'a> {
+        match self {
+            Fact::Event => Datum::Name(event.name()),
+            Fact::Kind => {
+                Datum::Name(event.registry.kind(event.kind).map_or("?", |kind| &kind.name))
+            }
+            Fact::Registry => Datum::Name(&event.registry.name),
+            Fact::Code => Datum::Int(event.code().into()),
+            Fact::Thread => Datum::Int(event.thread.into()),
+            Fact::Ticks => Datum::Int(event.ticks),
+            Fact::Size => Datum::Int(event.bytes.len() as u64),
+            Fact::Buffer => Datum::Int(event.buffer.into()),
+            Fact::Number => Datum::Int(event.number),
+        }
+    }
+}
+
+impl Expression {
+    /// Whether it holds of an event; neither if that has not what it speaks of.
+    pub(crate) fn holds(&self, event: &Event<'_>) -> Option<bool> {
+        match self {
+            Expression::And(terms) => all(terms.iter().map(|term| term.holds(event)), true),
+            Expression::Or(terms) => all(terms.iter().map(|term| term.holds(event)), false),
+            Expression::Not(term) => term.holds(event).map(|holds| !holds),
+            Expression::Is(operand) => match operand.of(event)? {
+                Datum::Int(value) | Datum::Labelled(value, _) => Some(value != 0),
+                Datum::Real(value) => Some(value != 0.0),
+                Datum::Text(text) => Some(!text.is_empty()),
+                Datum::Name(name) => Some(!name.is_empty()),
+            },
+            Expression::Compare(left, operator, right) => {
+                compare(&left.of(event)?, *operator, &right.of(event)?)
+            }
+        }
+    }
+
+    /// Whether it can be true of an event of a type, and whether it can be false.
+    fn can_be(&self, event_type: &EventType) -> (bool, bool) {
+        let of = |terms: &[Expression]| -> Vec<(bool, bool)> {
+            terms.iter().map(|term| term.can_be(event_type)).collect()
+        };
+        match self {
+            Expression::And(terms) => {
+                let of = of(terms);
+                (of.iter().all(|(yes, _)| *yes), of.iter().any(|(_, no)| *no))
+            }
+            Expression::Or(terms) => {
+                let of = of(terms);
+                (of.iter().any(|(yes, _)| *yes), of.iter().all(|(_, no)| *no))
+            }
+            Expression::Not(term) => {
+                let (yes, no) = term.can_be(event_type);
+                (no, yes)
+            }
+            Expression::Is(operand) => {
+                (operand.is_had_by(event_type), operand.is_had_by(event_type))
+            }
+            Expression::Compare(left, _, right) => {
+                let is_had = left.is_had_by(event_type) && right.is_had_by(event_type);
+                (is_had, is_had)
+            }
+        }
+    }
+
+    /// Whether it can be true of an event of a type.
+    pub(crate) fn can_hold(&self, event_type: &EventType) -> bool {
+        self.can_be(event_type).0
+    }
+
+    /// Calls `each` for each operand.
+    pub(crate) fn operands<'a>(&'a self, each: &mut dyn FnMut(&'a Operand)) {
+        match self {
+            Expression::And(terms) | Expression::Or(terms) => {
+                terms.iter().for_each(|term| term.operands(each));
+            }
+            Expression::Not(term) => term.operands(each),
+            Expression::Is(operand) => each(operand),
+            Expression::Compare(left, _, right) => {
+                each(left);
+                each(right);
+            }
+        }
+    }
+}
+
+/// The conjunction of all terms; with `unit` false the disjunction.
+fn all(terms: impl Iterator<Item = Option<bool>>, unit: bool) -> Option<bool> {
+    let mut result = Some(unit);
+    for term in terms {
+        if term == Some(!unit) {
+            return term;
+        }
+        result = result.and(term);
+    }
+    result
+}
+
+fn compare(left: &Datum<'_>, operator: Operator, right: &Datum<'_>) -> Option<bool> {
+    use Datum::{Int, Labelled, Name, Real, Text};
+    let ordering = match (left, right) {
+        (Int(a) | Labelled(a, _), Int(b) | Labelled(b, _)) => Some(a.cmp(b)),
+        (Int(a) | Labelled(a, _), Real(b)) => (*a as f64).partial_cmp(b),
+        (Real(a), Int(b) | Labelled(b, _)) => a.partial_cmp(&(*b as f64)),
+        (Real(a), Real(b)) => a.partial_cmp(b),
+        (Text(a), Text(b)) => return text(a, operator, b),
+        (Name(a), Name(b)) => return name(a.as_bytes(), operator, b.as_bytes()),
+        (Name(a), Text(b)) => return name(a.as_bytes(), operator, b),
+        (Text(a), Name(b)) => return name(a, operator, b.as_bytes()),
+        // What is called nothing is not called that.
+        (Labelled(_, label), Text(b)) => {
+            return match label {
+                Some(label) => text(label, operator, b),
+                None => Some(operator == Operator::Unequal),
+            };
+        }
+        (Text(a), Labelled(_, label)) => {
+            return match label {
+                Some(label) => text(a, operator, label),
+                None => Some(operator == Operator::Unequal),
+            };
+        }
+        _ => return None,
+    };
+    let is = |wanted: &[Ordering]| ordering.map(|ordering| wanted.contains(&ordering));
+    match operator {
+        Operator::Equal => is(&[Ordering::Equal]),
+        // Of what cannot be ordered, NaN, this alone is true.
+        Operator::Unequal => Some(ordering != Some(Ordering::Equal)),
+        Operator::Less => is(&[Ordering::Less]),
+        Operator::AtMost => is(&[Ordering::Less, Ordering::Equal]),
+        Operator::Greater => is(&[Ordering::Greater]),
+        Operator::AtLeast => is(&[Ordering::Greater, Ordering::Equal]),
+        Operator::Contains => None,
+    }
+}
+
+fn text(a: &[u8], operator: Operator, b: &[u8]) -> Option<bool> {
+    Some(match operator {
+        Operator::Equal => a == b,
+        Operator::Unequal => a != b,
+        Operator::Less => a < b,
+        Operator::AtMost => a <= b,
+        Operator::Greater => a > b,
+        Operator::AtLeast => a >= b,
+        Operator::Contains => memmem::find(a, b).is_some(),
+    })
+}
+
+fn name(a: &[u8], operator: Operator, b: &[u8]) -> Option<bool> {
+    text(&a.to_ascii_lowercase(), operator, &b.to_ascii_lowercase())
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |terms: &[Expression], word: &str, f: &mut fmt::Formatter<'_>| {
+            write!(f, "(")?;
+            for (index, term) in terms.iter().enumerate() {
+                if index > 0 {
+                    write!(f, " {word} ")?;
+                }
+                write!(f, "{term}")?;
+            }
+            write!(f, ")")
+        };
+        match self {
+            Expression::And(terms) => joined(terms, "and", f),
+            Expression::Or(terms) => joined(terms, "or", f),
+            Expression::Not(term) => write!(f, "not {term}"),
+            Expression::Is(operand) => write!(f, "{operand}"),
+            Expression::Compare(left, operator, right) => {
+                let operator = match operator {
+                    Operator::Equal => "==",
+                    Operator::Unequal => "!=",
+                    Operator::Less => "<",
+                    Operator::AtMost => "<=",
+                    Operator::Greater => ">",
+                    Operator::AtLeast => ">=",
+                    Operator::Contains => "~",
+                };
+                write!(f, "{left} {operator} {right}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operand::Param { of: Some(of), name } => write!(f, "{of}.{name}"),
+            Operand::Param { of: None, name } => write!(f, "{name}"),
+            Operand::Fact(fact) => write!(f, "@{}", fact.name()),
+            Operand::Int(value) => write!(f, "{value}"),
+            Operand::Real(value) => write!(f, "{value}"),
+            Operand::Bool(value) => write!(f, "{value}"),
+            Operand::Text(text) => write!(f, "{:?}", String::from_utf8_lossy(text)),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Every example in the help of every command, run as it stands there.
+//!
+//! ```text
+//!  eventcnv COMMAND --help ── Examples: ──▶ sh, in a directory with mpsio.log, run.log, old.log
+//! ```
+//!
+//! Design: `.cnv.examples` in `design/eventcnv.md`.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use support::{golden_path, mps, run, told};
+use tempfile::TempDir;
+
+/// What runs until it is stopped, or needs a program that runs or has died: what the example says
+/// is tested with one, in the file named.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("eventcnv listen ", "tests/tests/listen.rs"),
+    ("eventcnv control ", "tests/tests/outside.rs"),
+    ("core.4711", "tests/tests/cores.rs"),
+];
+
+/// What an example needs beside the logs.
+fn prepare(directory: &Path) {
+    let copy = |from: &Path, to: &str| fs::copy(from, directory.join(to)).map(drop).unwrap();
+    copy(&golden_path("log/heap.log"), "mpsio.log");
+    copy(&golden_path("log/heap-2.log"), "run.log");
+    copy(Path::new(&mps("labels.log")), "old.log");
+    copy(&golden_path("log/heap.log"), "control");
+}
+
+/// The commands, as the help lists them; the empty one is what is done without.
+fn commands() -> Vec<String> {
+    let (help, _, _) = run(&["-h"]);
+    let help = String::from_utf8(help).unwrap();
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
+    [String::new()].into_iter().chain(names).collect()
+}
+
+/// The command lines of the examples in a help text: what stands before two spaces.
+fn examples(help: &str) -> Vec<String> {
+    let sections = help.split("\nExamples").skip(1).filter_map(|rest| rest.split_once('\n'));
+    let lines = sections.flat_map(|(_, rest)| rest.lines().take_while(|line| !line.is_empty()));
+    let is_example = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let line = |line: &str| line.trim_start().split("  ").next().unwrap().trim_end().to_owned();
+    lines.filter(is_example).map(line).collect()
+}
+
+/// `.cnv.examples`
+#[test]
+fn every_example_in_the_help_does_what_it_says() {
+    let bin = Path::new(env!("CARGO_BIN_EXE_eventcnv")).parent().unwrap();
+    let path = std::env::join_paths(
+        [bin.to_owned()]
+            .into_iter()
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let path = path.unwrap();
+    let mut count = 0;
+    for command in commands() {
+        let args: Vec<&str> =
+            [command.as_str(), "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+        let (help, _, _) = run(&args);
+        let found = examples(&String::from_utf8(help).unwrap());
+        assert!(!found.is_empty(), "eventcnv {command} --help has no examples");
+        let directory = TempDir::new().unwrap();
+        prepare(directory.path());
+        for example in found {
+            if ELSEWHERE.iter().any(|(part, _)| example.contains(part)) {
+                continue;
+            }
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &example]).current_dir(&directory).env("PATH", &path);
+            shell.env("HOME", directory.path()).stdin(Stdio::null());
+            shell.env_remove("MPS_TELEMETRY_FILENAME").env_remove("MPS_TELEMETRY_DATABASE");
+            let (_, code, errors) = told(shell.output().unwrap());
+            assert_eq!((code, errors.as_str()), (0, ""), "eventcnv {command} --help: {example}");
+            count += 1;
+        }
+    }
+    assert!(count >= 10, "{count}");
+}
+
+/// What was left out above is tested where it says so.
+#[test]
+fn what_is_tested_elsewhere_is_there() {
+    for (part, file) in ELSEWHERE {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let word = part.split([' ', '.']).find(|word| *word != "eventcnv").unwrap();
+        assert!(text.contains(word), "{file} says nothing of {part}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Which segments are read, and what a first pass over them finds for labels.
+//!
+//! ```text
+//!  plans ──▶ segments, in the order of reading
+//!  segments of the store, in order of time ──▶ Labels of all times
+//! ```
+//!
+//! Design: `.store.label` in `design/format.md`.
+
+use super::fault::{FaultKind, Faults};
+use super::filter::Plan;
+use super::label::Labels;
+use super::log::Log;
+use super::merge::{Events, Order};
+use super::segment::Segment;
+use std::sync::Arc;
+
+/// The segments that are read, in the order of reading.
+pub(crate) fn queue(log: &Log, order: Order, plans: &Arc<[Plan]>) -> Vec<u32> {
+    let wants = |place: &u32| {
+        let segment = log.segment(*place);
+        let plan = segment.and_then(|segment| plans.get(segment.registry as usize));
+        segment.zip(plan).is_some_and(|(segment, plan)| plan.wants(segment))
+    };
+    let mut queue: Vec<u32> = (0..log.segments().len() as u32).filter(wants).collect();
+    if order == Order::Time {
+        let key = |at: &Segment| (log.era(at.stream), at.ticks_min);
+        queue.sort_by_key(|&place| log.segment(place).map(key));
+    }
+    queue
+}
+
+/// What the log has for labels over all time. That there was no room for some of them is a fault;
+/// all others are met again.
+pub(crate) fn history(log: &Log, faults: &mut Faults) -> Vec<Labels> {
+    let plans = log.registries().iter().map(Plan::labels_alone).collect();
+    let labels = vec![Labels::with_history(); log.streams().len()];
+    let queue = queue(log, Order::Time, &plans);
+    let mut events = Events::with_queue(log, Order::Time, plans, labels, queue);
+    while events.next().is_some() {}
+    for fault in events.faults().iter().filter(|fault| fault.kind == FaultKind::LabelLimit) {
+        faults.push_once(fault.offset, fault.kind.clone());
+    }
+    let mut labels = events.into_labels();
+    labels.iter_mut().for_each(Labels::finish);
+    labels
+}

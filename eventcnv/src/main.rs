@@ -12,6 +12,7 @@ mod command;
 mod core;
 mod input;
 mod output;
+mod parallel;
 mod progress;
 mod reading;
 mod select;
@@ -23,7 +24,6 @@ use clap::Parser;
 use std::process::ExitCode;
 use stop::Stop;
 
-// Exit codes: the log was read whole; faults were found and reported; it could not be read.
 const WHOLE: u8 = 0;
 const FAULTS: u8 = 1;
 const UNREAD: u8 = 2;

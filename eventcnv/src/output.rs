@@ -1,7 +1,7 @@
 //! Files that are written: each has its name once it is whole.
 //!
 //! ```text
-//!  Pending: .eventcnv-XXXXXX beside it ── finish ──▶ FILE        an error, Ctrl-C ──▶ nothing
+//!  Pending: .eventcnv-Ab12Cd beside it ── finish ──▶ FILE        an error, Ctrl-C ──▶ nothing
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.

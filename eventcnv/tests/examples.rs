@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// is tested with one, in the file named.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("eventcnv listen ", "tests/tests/listen.rs"),
-    ("eventcnv control ", "tests/tests/outside.rs"),
+    ("eventcnv control", "tests/tests/outside.rs"),
     ("core.4711", "tests/tests/cores.rs"),
 ];
 
@@ -28,7 +28,32 @@ fn prepare(directory: &Path) {
     copy(&golden_path("log/heap.log"), "mpsio.log");
     copy(&golden_path("log/heap-2.log"), "run.log");
     copy(Path::new(&mps("labels.log")), "old.log");
-    copy(&golden_path("log/heap.log"), "control");
+    for name in ["control", "run.log.1", "run.log.2"] {
+        copy(&golden_path("log/heap.log"), name);
+    }
+    let gzip = Command::new("gzip").args(["-k", "run.log"]).current_dir(directory).status();
+    assert!(gzip.is_ok_and(|status| status.success()), "gzip packs an example's log");
+    fs::create_dir_all(directory.join(".local/share/bash-completion/completions")).unwrap();
+    fs::write(directory.join("older.log"), older_log()).unwrap();
+    fs::write(directory.join("eventdef.h"), EVENTDEF).unwrap();
+}
+
+/// The `eventdef.h` of another version of the MPS, as far as its log here has events of it.
+const EVENTDEF: &str = "\
+#define EVENT_VERSION_MAJOR ((unsigned)3)
+#define EVENT_VERSION_MEDIAN 0
+#define EVENT_VERSION_MINOR 0
+#define EVENT_LIST(EVENT, X) EVENT(X, EventInit, 0x001d, TRUE, Arena)
+#define EVENT_EventInit_PARAMS(PARAM, X) PARAM(X, 0, U, a) PARAM(X, 1, U, b) \\
+  PARAM(X, 2, U, c) PARAM(X, 3, U, d) PARAM(X, 4, U, e) PARAM(X, 5, U, f) PARAM(X, 6, W, g)
+";
+
+/// The first event of a log of the MPS, which says that it is of version 3.
+fn older_log() -> Vec<u8> {
+    let mut log = fs::read(mps("labels.log")).unwrap();
+    log.truncate(usize::from(u16::from_le_bytes([log[2], log[3]])));
+    log[16] = 3;
+    log
 }
 
 /// The commands, as the help lists them; the empty one is what is done without.

@@ -1,20 +1,23 @@
 //! The dump: from a log that was named to lines on standard output.
 //!
 //! ```text
-//!  reading.rs ──▶ Log ── select/ ──▶ events ── view ──▶ text, 256 KiB at a time ──▶ standard output
+//!  reading.rs ──▶ Log ── select/ ──▶ events ── view ──▶ text, 256 KiB at a time ──▶ output
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::args::Args;
+use crate::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected, Selection};
 use crate::stop::Stop;
+use crate::view::clock::{Clock, Form};
 use crate::view::{self, View};
 use clap::{ArgAction, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 use eventlog::reader::{self, Account, Faults, Filter, Log};
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 pub(crate) const ABOUT: &str = "\
 Prints the events of a log, one a line, in order of time.
@@ -37,20 +40,34 @@ Forms, one event a line:
             000003DEDE6E4BC0 0022 Label      address:0000000000002000[\"Inst\"] stringId:3
   -vvv    the same, and after the clock the thread that recorded it.
   A control character in a string is printed as \\xHH, so that an event stays on its line.
+  --style json, csv, lisp: for other programs; numbers but pointers and addresses in decimal.
+
+Conditions (--where), of parameters by name; of every event: @event, @kind, @registry, @code,
+@thread, @ticks, @size, @buffer, @number:
+  size >= 4096 and pool == \"symbols\"   a label stands for what is called so
+  name ~ \"tmp\" or not (size < 4K)      ~: the text has it in it; K, M, G are powers of 1024
+  PoolAlloc.size > 64                   the parameter of one event type
+An event that has not what a condition speaks of is not selected by it, nor by its opposite.
 
 Examples:
   eventcnv                            what is in mpsio.log
   eventcnv -v run.log | head          the first events, with names
   eventcnv -vv --kinds Pool,Arena     events of two kinds, with parameter names and labels
-  eventcnv -v --events PoolAlloc,1F   events of two types, one by name, one by code
+  eventcnv -v --events PoolAlloc,32   events of two types, one by name, one by code
+  eventcnv -vv --where 'size >= 16 and pool == \"letters\"' run.log   by values and labels
+  eventcnv -v --from +1ms --to -1ms run.log   all but the first and the last millisecond
+  eventcnv -vvv --threads heap --last 20   the last events of a thread
+  eventcnv --time seconds -v run.log  times in seconds from the start
+  eventcnv --style json run.log | head -n 3   an object for each event
+  eventcnv --style csv --events PoolAlloc run.log > run.csv   a table
   eventcnv --stats run.log            how much there is of what, and what was lost
   eventcnv --registry run.log         what types of event the log declares; what they mean
   eventcnv run.log.2 run.log.1 run.log   the volumes of one stream, each event once
   eventcnv -vvv core.4711             the last events of a program that died: of its core
   eventcnv -vvv core.4711 run.log     and those that it had written, each event once
-  xz -dc run.log.xz | eventcnv -      a log from standard input
+  gzip -dc run.log.gz | eventcnv -    a log from standard input
   eventcnv ./control                  a log that is called like a command
-  eventcnv --eventdef eventdef.h old.log   a log of another version of the MPS
+  eventcnv --eventdef eventdef.h older.log   a log of another version of the MPS
   eventcnv listen unix:/tmp/logs -o logs   receive logs; see eventcnv listen --help
   eventcnv --completions bash > ~/.local/share/bash-completion/completions/eventcnv
 
@@ -82,6 +99,14 @@ pub(crate) struct Dump {
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     verbose: u8,
 
+    /// Form of the output: text (see -v), or made for other programs
+    #[arg(long, value_enum, default_value_t = Style::Text)]
+    style: Style,
+
+    /// How times are printed
+    #[arg(long, value_enum, default_value_t = Form::Ticks)]
+    time: Form,
+
     /// Order of the events; those of equal time keep their order in the file
     #[arg(long, value_enum, default_value_t = Order::Time)]
     order: Order,
@@ -97,6 +122,19 @@ pub(crate) struct Dump {
     /// Print completions for a shell
     #[arg(long, value_name = "SHELL")]
     completions: Option<Shell>,
+}
+
+/// The form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Style {
+    /// Text for people, and the portable form of the MPS
+    Text,
+    /// JSON lines: an object for each event
+    Json,
+    /// Comma-separated values: a column for each parameter
+    Csv,
+    /// Lists, as the dumper of the MPS had them once
+    Lisp,
 }
 
 /// The order in which events are printed.
@@ -124,41 +162,53 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
         return write_completions(shell, out);
     }
     let reading = Reading::open(&args.input)?;
-    let labels = args.verbose >= 2 && !args.stats;
+    let labels = (args.verbose >= 2 || args.style == Style::Json) && !args.stats;
     let selection = reading.select(&args.select, labels)?;
     if args.registry {
         write_registries(&reading.log, selection.filter(), out)?;
         return Ok(reading.end(&Faults::default()));
     }
-    let mut events = selection.events(&reading.log, args.order.into());
-    let written = write(args, &reading.log, &selection, &mut events, out);
+    let written = write(args, &reading, &selection, out);
     reading.finish();
-    written?;
-    let is_whole = reading.end(events.faults());
+    let is_whole = reading.end(&written?);
     reading.note_discarded();
     Ok(is_whole)
 }
 
+/// Writes what is asked for. What was found wrong while events were read.
 fn write(
     args: &Dump,
-    log: &Log,
+    reading: &Reading,
     selection: &Selection,
-    events: &mut Selected<'_>,
     out: &mut dyn Write,
-) -> io::Result<()> {
+) -> Result<Faults, Stop> {
+    let (log, order) = (&reading.log, args.order.into());
     if args.stats {
-        return write_stats(log, selection.filter(), events, out);
+        let mut events = selection.events(log, order);
+        write_stats(log, selection.filter(), &mut events, out)?;
+        return Ok(events.faults().clone());
     }
+    let clock = Clock::new(args.time, log);
+    let clock = clock.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
     let name_width = view::name_width(log.registries());
-    match args.verbose {
-        0 => lines(&view::numeric::Numeric, events, out),
-        1 => lines(&view::columns::Columns { name_width }, events, out),
-        2 => lines(&view::named::Named { name_width }, events, out),
-        _ => {
-            let (named, threads) = (view::named::Named { name_width }, view::threads::of(log));
+    let out = &mut Lines { reading, selection, order, out };
+    match (args.style, args.verbose) {
+        (Style::Text, 0) => out.write(&view::numeric::Numeric { clock }),
+        (Style::Text, 1) => out.write(&view::columns::Columns { clock, name_width }),
+        (Style::Text, 2) => out.write(&view::named::Named { clock, name_width }),
+        (Style::Text, _) => {
+            let threads = view::threads::of(log);
             let threads = view::threads::Threads::new(&threads);
-            lines(&view::named::Threaded { named, threads }, events, out)
+            let named = view::named::Named { clock, name_width };
+            out.write(&view::named::Threaded { named, threads })
         }
+        (Style::Json, _) => out.write(&view::json::Json { clock, form: args.time }),
+        (Style::Csv, _) => {
+            let csv = view::csv::Csv::new(clock, log.registries(), selection.filter());
+            out.out.write_all(&csv.head())?;
+            out.write(&csv)
+        }
+        (Style::Lisp, _) => out.write(&view::lisp::Lisp { clock, name_width }),
     }
 }
 
@@ -192,18 +242,41 @@ fn is_of_kinds(filter: &Filter, registry: &reader::Registry, kind: u8) -> bool {
     filter.kinds.is_empty() || filter.kinds.iter().any(is_it)
 }
 
-/// Writes a line for each event.
-fn lines<V: View>(view: &V, events: &mut Selected<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = Vec::with_capacity(OUTPUT_SIZE + OUTPUT_ROOM);
-    while let Some(event) = events.next() {
-        view.line(&event, &mut text);
-        if text.len() >= OUTPUT_SIZE {
-            out.write_all(&text)?;
+/// Where lines go, and of which events they are.
+struct Lines<'a> {
+    reading: &'a Reading,
+    selection: &'a Selection,
+    order: reader::Order,
+    out: &'a mut dyn Write,
+}
+
+impl Lines<'_> {
+    /// Writes a line for each event, made by all processors.
+    fn write<V: View + Sync>(&mut self, view: &V) -> Result<Faults, Stop> {
+        // Texts that were written, to be used again.
+        let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
+        let take_spare = || spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let new = || take_spare().unwrap_or_else(|| Vec::with_capacity(OUTPUT_SIZE + OUTPUT_ROOM));
+        let work = |events: &mut Selected<'_>, emit: Emit<'_, Vec<u8>>| {
+            let mut text = new();
+            while let Some(event) = events.next() {
+                view.line(&event, &mut text);
+                if text.len() >= OUTPUT_SIZE && !emit(std::mem::replace(&mut text, new())) {
+                    return;
+                }
+            }
+            emit(text);
+        };
+        let (log, selection, order) = (&self.reading.log, self.selection, self.order);
+        let faults = parallel::run(log, selection, order, work, |mut text| {
+            self.out.write_all(&text)?;
             text.clear();
-        }
+            spare.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+            Ok(())
+        })?;
+        self.out.flush()?;
+        Ok(faults)
     }
-    out.write_all(&text)?;
-    out.flush()
 }
 
 fn write_registries(log: &Log, filter: &Filter, out: &mut dyn Write) -> io::Result<()> {

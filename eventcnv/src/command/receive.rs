@@ -248,10 +248,11 @@ impl<'a> Printer<'a> {
 
 /// Appends the line of an event in a form.
 fn line(form: u8, name_width: usize, event: &Event<'_>, text: &mut Vec<u8>) {
+    let clock = view::clock::Clock::Ticks;
     match form {
-        0 => view::numeric::Numeric.line(event, text),
-        1 => view::columns::Columns { name_width }.line(event, text),
-        _ => view::named::Named { name_width }.line(event, text),
+        0 => view::numeric::Numeric { clock }.line(event, text),
+        1 => view::columns::Columns { clock, name_width }.line(event, text),
+        _ => view::named::Named { clock, name_width }.line(event, text),
     }
 }
 

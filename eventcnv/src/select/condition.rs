@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  Expression ── an event ──▶ true │ false │ neither: it has no such parameter
-//!             └─ an event type ──▶ whether it can be true of any: else its events are not looked at
+//!             └─ an event type ──▶ whether it can be true of any: else none is looked at
 //! ```
 //!
-//! "Neither" stays so under `not`; `and` and `or` look at their other side (Kleene's logic). Design:
-//! `.cnv.where` in `design/eventcnv.md`.
+//! "Neither" stays so under `not`; `and` and `or` look at their other side (Kleene's logic).
+//! Design: `.cnv.where` in `design/eventcnv.md`.
 
 use eventlog::reader::{Event, EventType, Value};
 use memchr::memmem;

@@ -20,41 +20,45 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use times::{Clocks, Time};
 
+/// Where these options stand in the help.
+const HEADING: &str = "Selection";
+
 /// Which events are asked for.
 #[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Selection")]
 pub(crate) struct Select {
     /// Only events of these kinds (names in any case)
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    #[arg(help_heading = HEADING, long, value_name = "KIND", value_delimiter = ',')]
     kinds: Vec<String>,
 
     /// Only events of these types (names in any case, or codes in hexadecimal)
-    #[arg(long, value_name = "EVENT", value_delimiter = ',')]
+    #[arg(help_heading = HEADING, long, value_name = "EVENT", value_delimiter = ',')]
     events: Vec<String>,
 
     /// Only events that these threads recorded (index in the log, name, or tid:NUMBER)
-    #[arg(long, value_name = "THREAD", value_delimiter = ',')]
+    #[arg(help_heading = HEADING, long, value_name = "THREAD", value_delimiter = ',')]
     threads: Vec<String>,
 
     /// Only events from this time on: clock value, +1.5s after the start, -2s before the end,
     /// #1000 (when the event of this number was), or 2026-11-22T10:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = times::parse, allow_hyphen_values = true)]
+    #[arg(help_heading = HEADING, long, value_name = "TIME")]
+    #[arg(value_parser = times::parse, allow_hyphen_values = true)]
     from: Option<Time>,
 
     /// Only events up to this time, it included
-    #[arg(long, value_name = "TIME", value_parser = times::parse, allow_hyphen_values = true)]
+    #[arg(help_heading = HEADING, long, value_name = "TIME")]
+    #[arg(value_parser = times::parse, allow_hyphen_values = true)]
     to: Option<Time>,
 
     /// Only events of which this is true: 'size >= 4096 and pool == "symbols"'
-    #[arg(long = "where", value_name = "CONDITION")]
+    #[arg(help_heading = HEADING, long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
 
     /// Only the first N of them
-    #[arg(long, value_name = "N", conflicts_with = "last")]
+    #[arg(help_heading = HEADING, long, value_name = "N", conflicts_with = "last")]
     first: Option<u64>,
 
     /// Only the last N of them
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = HEADING, long, value_name = "N")]
     last: Option<u64>,
 }
 
@@ -110,7 +114,7 @@ impl Select {
             first: self.first,
             last: self.last,
             is_given: self.is_given(),
-            has_any: Arc::default(),
+            found: Arc::default(),
         })
     }
 }
@@ -123,8 +127,8 @@ pub(crate) struct Selection {
     first: Option<u64>,
     last: Option<u64>,
     is_given: bool,
-    /// Whether any event was found that is asked for.
-    has_any: Arc<AtomicBool>,
+    /// Whether events were read, and whether any was found that is asked for.
+    found: Arc<Found>,
 }
 
 impl Selection {
@@ -133,14 +137,9 @@ impl Selection {
         &self.filter
     }
 
-    /// Whether less than all events of the filter are asked for.
-    pub(crate) fn is_conditional(&self) -> bool {
-        self.condition.is_some() || self.first.is_some() || self.last.is_some()
-    }
-
     /// Tells whether less than all was asked for, and nothing was found.
     pub(crate) fn finder(&self) -> Finder {
-        Finder { is_given: self.is_given, has_any: self.has_any.clone() }
+        Finder { is_given: self.is_given, found: self.found.clone() }
     }
 
     /// The events that are asked for, one at a time.
@@ -172,22 +171,31 @@ impl Selection {
 
     /// Of these events those that are asked for, `--first` and `--last` aside.
     pub(crate) fn selected<'l>(&'l self, events: Events<'l>) -> Selected<'l> {
-        let (condition, has_any) = (self.condition.as_ref(), &*self.has_any);
-        Selected { events, condition, skip: 0, left: u64::MAX, has_any, is_told: false }
+        self.found.is_read.store(true, Ordering::Relaxed);
+        let (condition, found) = (self.condition.as_ref(), &*self.found);
+        Selected { events, condition, skip: 0, left: u64::MAX, found, is_told: false }
     }
+}
+
+/// What was found so far of what is asked for.
+#[derive(Debug, Default)]
+struct Found {
+    is_read: AtomicBool,
+    has_any: AtomicBool,
 }
 
 /// Knows whether any event was found that is asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Finder {
     is_given: bool,
-    has_any: Arc<AtomicBool>,
+    found: Arc<Found>,
 }
 
 impl Finder {
-    /// Whether less than all was asked for, and nothing was found.
+    /// Whether less than all was asked for, it was looked for, and nothing was found.
     pub(crate) fn is_empty_handed(&self) -> bool {
-        self.is_given && !self.has_any.load(Ordering::Relaxed)
+        let Found { is_read, has_any } = &*self.found;
+        self.is_given && is_read.load(Ordering::Relaxed) && !has_any.load(Ordering::Relaxed)
     }
 }
 
@@ -198,7 +206,7 @@ pub(crate) struct Selected<'l> {
     /// Events that are left out before the first, and how many are given from there on.
     skip: u64,
     left: u64,
-    has_any: &'l AtomicBool,
+    found: &'l Found,
     is_told: bool,
 }
 
@@ -222,7 +230,7 @@ impl Selected<'_> {
         self.left -= 1;
         if !self.is_told {
             self.is_told = true;
-            self.has_any.store(true, Ordering::Relaxed);
+            self.found.has_any.store(true, Ordering::Relaxed);
         }
         Some(event)
     }

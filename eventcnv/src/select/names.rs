@@ -153,7 +153,7 @@ fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &'a str>) ->
     }
     let distance = |name: &str| strsim::osa_distance(&name.to_lowercase(), &asked.to_lowercase());
     let mut near: Vec<&str> = known.clone();
-    near.retain(|name| distance(name) <= DISTANCE_MAX.min(asked.len() / 2));
+    near.retain(|name| distance(name) <= DISTANCE_MAX.min(asked.len().div_ceil(4)));
     near.sort_by_key(|name| distance(name));
     if !near.is_empty() {
         return format!("no {what} is called {asked:?}; is it {}?", near.join(" or "));

@@ -295,32 +295,19 @@ mod tests {
 
     #[test]
     fn what_does_not_parse_shows_where() {
-        for (text, expected) in [
-            (
-                "",
-                "expected a parameter, a number, a string or `(` at column 1 of the condition\n  \n  ^",
-            ),
-            (
-                "size >=",
-                "expected a parameter, a number or a string at column 8 of the condition\n  size >=\n         ^",
-            ),
-            ("(a", "expected `)`, `and` or `or` at column 3 of the condition\n  (a\n    ^"),
-            (
-                "é == \"x",
-                "the string has no end: \" is missing at column 6 of the condition\n  é == \"x\n       ^",
-            ),
-            ("a 3", "expected `and`, `or` or the end at column 3 of the condition\n  a 3\n    ^"),
-            (
-                "7",
-                "expected a comparison (==, !=, <, <=, >, >=, ~) at column 2 of the condition\n  7\n   ^",
-            ),
-            (
-                "a > 1q",
-                "1q is no number (4096, 0x1F, 4K, 0.5) at column 5 of the condition\n  a > 1q\n      ^",
-            ),
-            ("a # b", "'#' means nothing at column 3 of the condition\n  a # b\n    ^"),
+        for (text, column, what) in [
+            ("", 1, "expected a parameter, a number, a string or `(`"),
+            ("size >=", 8, "expected a parameter, a number or a string"),
+            ("(a", 3, "expected `)`, `and` or `or`"),
+            ("é == \"x", 6, "the string has no end: \" is missing"),
+            ("a 3", 3, "expected `and`, `or` or the end"),
+            ("7", 2, "expected a comparison (==, !=, <, <=, >, >=, ~)"),
+            ("a > 1q", 5, "1q is no number (4096, 0x1F, 4K, 0.5)"),
+            ("a # b", 3, "'#' means nothing"),
         ] {
-            assert_eq!(shown(text), expected, "{text}");
+            let caret = " ".repeat(column + 1) + "^";
+            let expected = format!("{what} at column {column} of the condition\n  {text}\n{caret}");
+            assert_eq!(shown(text), expected);
         }
         assert!(shown("@colour == 1").starts_with("there is no @colour; there are @event, "));
         assert!(shown(&"(".repeat(1000)).starts_with("more than 64 parentheses at column"));

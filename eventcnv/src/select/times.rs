@@ -3,7 +3,7 @@
 //! ```text
 //!  0000178EA03C2825 · 0x178EA03C2825   ticks, as the dump prints them
 //!  +1.5s · 200ms                       after the start of the log      -2s   before its end
-//!  #1000                               of the event of this number, counted from 0 in order of time
+//!  #1000                               of the event of this number in order of time, from 0
 //!  2026-11-22T10:00:00.5Z              of day, UTC
 //! ```
 //!
@@ -116,7 +116,7 @@ impl<'l> Clocks<'l> {
         let ticks = streams.map(|(stream, span)| match time {
             Time::Ticks(ticks) => Ok(ticks),
             Time::Event(_) => Ok(number.unwrap_or(u64::MAX)),
-            Time::Wall(ns) => stream.ticks_at(ns).ok_or_else(|| self.no_clock("time of day")),
+            Time::Wall(ns) => stream.ticks_at(ns).ok_or_else(|| Clocks::unknown("the time of day")),
             Time::AfterStart(ns) => {
                 let wall = self.walls.map(|(first, _)| first.saturating_add(ns));
                 self.relative(stream, wall, span.map(|(first, _)| (first, i128::from(ns))))
@@ -141,18 +141,25 @@ impl<'l> Clocks<'l> {
         }
         let Some((ticks, ns)) = from else { return Ok(0) };
         if stream.clock_rate == 0 {
-            return Err(self.no_clock("seconds"));
+            return Err(Clocks::unknown("seconds"));
         }
         let way = ns * i128::from(stream.clock_rate) / 1_000_000_000;
         let ticks = (i128::from(ticks) + way).max(0);
         Ok(u64::try_from(ticks).unwrap_or(u64::MAX))
     }
 
-    fn no_clock(&self, what: &str) -> String {
-        format!(
-            "the log does not say how its clock relates to {what}: give times as clock values, as \
-             the dump prints them"
-        )
+    /// Whether times in seconds can be had. Else why not.
+    pub(crate) fn check_seconds(&self) -> Result<(), String> {
+        let is_known = |stream: &Stream| stream.clock_rate > 0;
+        match self.walls.is_some() || self.log.streams().iter().all(is_known) {
+            true => Ok(()),
+            false => Err(Clocks::unknown("seconds")),
+        }
+    }
+
+    /// What is said where times cannot be had.
+    pub(crate) fn unknown(what: &str) -> String {
+        format!("the log does not say how its clock relates to {what}; times are clock values")
     }
 
     fn ticks_of_event(&self, number: u64) -> Result<u64, String> {

@@ -8,6 +8,7 @@
 //! Design: `.control.output` in `design/telemetry.md`.
 
 use super::View;
+use super::clock::Clock;
 use crate::text;
 use eventlog::reader::{Event, Value};
 
@@ -15,14 +16,15 @@ use eventlog::reader::{Event, Value};
 const VALUE_WIDTH: usize = 8;
 
 /// The column form, with names padded to `name_width`.
-pub(crate) struct Columns {
+pub(crate) struct Columns<'l> {
+    pub(crate) clock: Clock<'l>,
     pub(crate) name_width: usize,
 }
 
-impl View for Columns {
+impl View for Columns<'_> {
     #[inline]
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
-        text::hex16(out, event.ticks);
+        self.clock.append(event, out);
         out.push(b' ');
         let mut values = event.params().peekable();
         match event.event_type {

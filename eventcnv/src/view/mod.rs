@@ -4,13 +4,18 @@
 //!  Event ─┬─ numeric.rs   000003DEDE6D2FFC   1F 7F1F123F2000 7F1F0E0631F0 2 2400000 0.45
 //!         ├─ columns.rs   000003DEDE6D2FFC GenInit             7F1F123F2000 7F1F0E0631F0 …
 //!         ├─ named.rs     000003DEDE6D2FFC 001F GenInit             arena:00007F1F123F2000 …
+//!         ├─ json.rs, csv.rs, lisp.rs   the same for other programs
 //!         └─ stats.rs     counted, and told at the end
 //!  Log ──── registry.rs   the event types that it declares
 //! ```
 //!
 //! Design: `.dumper`, `.control.output` in `design/telemetry.md`.
 
+pub(crate) mod clock;
 pub(crate) mod columns;
+pub(crate) mod csv;
+pub(crate) mod json;
+pub(crate) mod lisp;
 pub(crate) mod named;
 pub(crate) mod numeric;
 pub(crate) mod registry;

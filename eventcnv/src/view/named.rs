@@ -9,24 +9,26 @@
 //! Design: `.dumper`, `.sol.client` in `design/telemetry.md`.
 
 use super::View;
+use super::clock::Clock;
 use super::threads::Threads;
 use crate::text;
 use eventlog::reader::{Event, Value};
 
 /// The named form, with names padded to `name_width`.
-pub(crate) struct Named {
+pub(crate) struct Named<'l> {
+    pub(crate) clock: Clock<'l>,
     pub(crate) name_width: usize,
 }
 
-impl View for Named {
+impl View for Named<'_> {
     #[inline]
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
-        text::hex16(out, event.ticks);
+        self.clock.append(event, out);
         self.rest(event, out);
     }
 }
 
-impl Named {
+impl Named<'_> {
     /// The line after the clock.
     #[inline]
     fn rest(&self, event: &Event<'_>, out: &mut Vec<u8>) {
@@ -63,14 +65,14 @@ impl Named {
 }
 
 /// The named form with the thread after the clock.
-pub(crate) struct Threaded {
-    pub(crate) named: Named,
+pub(crate) struct Threaded<'l> {
+    pub(crate) named: Named<'l>,
     pub(crate) threads: Threads,
 }
 
-impl View for Threaded {
+impl View for Threaded<'_> {
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
-        text::hex16(out, event.ticks);
+        self.named.clock.append(event, out);
         out.push(b' ');
         self.threads.append(event, out);
         self.named.rest(event, out);

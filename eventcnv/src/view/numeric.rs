@@ -8,16 +8,19 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use super::View;
+use super::clock::Clock;
 use crate::text;
 use eventlog::reader::{Event, Value};
 
-/// The numeric form.
-pub(crate) struct Numeric;
+/// The numeric form, with times as asked for.
+pub(crate) struct Numeric<'l> {
+    pub(crate) clock: Clock<'l>,
+}
 
-impl View for Numeric {
+impl View for Numeric<'_> {
     #[inline]
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
-        text::hex16(out, event.ticks);
+        self.clock.append(event, out);
         out.push(b' ');
         let code_width = if super::registry_index(event, out) { 1 } else { 4 };
         text::hex_spaces(out, event.code().into(), code_width);

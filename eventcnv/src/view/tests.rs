@@ -1,5 +1,6 @@
 //! What an event looks like in each form, by the registry that it belongs to.
 
+use super::clock::Clock;
 use super::columns::Columns;
 use super::named::Named;
 use super::numeric::Numeric;
@@ -100,10 +101,10 @@ fn all() -> Vec<u8> {
 
 #[test]
 fn every_sort_has_its_text_in_each_form() {
-    let columns = || Columns { name_width: 19 };
-    let named = || Named { name_width: 19 };
+    let columns = || Columns { clock: Clock::Ticks, name_width: 19 };
+    let named = || Named { clock: Clock::Ticks, name_width: 19 };
     assert_eq!(
-        line(Numeric, 1, 0x1F, &all()),
+        line(Numeric { clock: Clock::Ticks }, 1, 0x1F, &all()),
         "0000000000000ABC   1F 123456789ABC 7 FF 1 2.5 \"a\\\"b\\x0A\"\n"
     );
     assert_eq!(
@@ -123,7 +124,13 @@ fn every_sort_has_its_text_in_each_form() {
 fn the_column_form_is_that_of_the_requirement_document() {
     let params: Vec<u8> =
         [0x9C0D8_u64, 0x9C000, 0x1000, 0xC].into_iter().flat_map(u64::to_le_bytes).collect();
-    let found = line_at(0x178E_A03C_2825, Columns { name_width: 19 }, 1, 0x122, &params);
+    let found = line_at(
+        0x178E_A03C_2825,
+        Columns { clock: Clock::Ticks, name_width: 19 },
+        1,
+        0x122,
+        &params,
+    );
     let expected = "0000178EA03C2825 PoolInitMFS             9C0D8    9C000     1000        C\n";
     assert_eq!(found, expected);
 }
@@ -133,21 +140,27 @@ fn codes_of_the_first_registry_and_the_runtimes_own_stand_alone() {
     for (index, numeric, named) in
         [(0, " 120", "0120"), (1, " 120", "0120"), (2, "2:120", "2:0120")]
     {
-        assert_eq!(line(Numeric, index, 0x120, &[]), format!("0000000000000ABC {numeric}\n"));
+        assert_eq!(
+            line(Numeric { clock: Clock::Ticks }, index, 0x120, &[]),
+            format!("0000000000000ABC {numeric}\n")
+        );
         let expected = format!("0000000000000ABC {named} WithNothing         \n");
-        assert_eq!(line(Named { name_width: 19 }, index, 0x120, &[]), expected);
+        assert_eq!(
+            line(Named { clock: Clock::Ticks, name_width: 19 }, index, 0x120, &[]),
+            expected
+        );
     }
 }
 
 #[test]
 fn an_event_of_unknown_type_is_given_by_its_code() {
-    assert_eq!(line(Numeric, 1, 0xAB, &[0; 8]), "0000000000000ABC   AB\n");
+    assert_eq!(line(Numeric { clock: Clock::Ticks }, 1, 0xAB, &[0; 8]), "0000000000000ABC   AB\n");
     assert_eq!(
-        line(Columns { name_width: 19 }, 1, 0xAB, &[0; 8]),
+        line(Columns { clock: Clock::Ticks, name_width: 19 }, 1, 0xAB, &[0; 8]),
         "0000000000000ABC [Unknown 00AB]\n"
     );
     let expected = "0000000000000ABC 00AB [Unknown]           Unknown event.\n";
-    assert_eq!(line(Named { name_width: 19 }, 1, 0xAB, &[0; 8]), expected);
+    assert_eq!(line(Named { clock: Clock::Ticks, name_width: 19 }, 1, 0xAB, &[0; 8]), expected);
 }
 
 #[test]
@@ -157,7 +170,7 @@ fn names_are_padded_to_the_longest_of_the_registry() {
     assert_eq!(name_width, "ANameLongerThanTheMpsHas".len());
     let value = 0xFFFF_u32.to_le_bytes();
     let expected = "0000000000000ABC ANameLongerThanTheMpsHas      FFFF\n";
-    assert_eq!(line(Columns { name_width }, 1, 0x121, &value), expected);
+    assert_eq!(line(Columns { clock: Clock::Ticks, name_width }, 1, 0x121, &value), expected);
 }
 
 /// What is counted of an event of each of these registries, without the lines of the streams.

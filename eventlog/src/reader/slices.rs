@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 /// A slice has at least so many times the segments that are carried into it.
-const SEGMENTS_PER_CARRIED: usize = 4;
+const SEGMENTS_PER_CARRIED: usize = 2;
 
 /// What of a log one slice is.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,85 @@
+//! Times of events as text: in ticks, in seconds from the start, as the time of day.
+//!
+//! ```text
+//!  ticks     0000178EA03C2825
+//!  seconds   12.345678901              since the start of the log
+//!  wall      2026-11-22T10:00:00.123456789Z
+//! ```
+//!
+//! Design: `.cnv.time` in `design/eventcnv.md`.
+
+use crate::select::times::Clocks;
+use crate::text;
+use clap::ValueEnum;
+use eventlog::reader::{Event, Log};
+use std::io::Write;
+use std::time::{Duration, SystemTime};
+
+/// How times are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Ticks of the clock, 16 hexadecimal digits
+    #[default]
+    Ticks,
+    /// Seconds since the start of the log
+    Seconds,
+    /// The time of day, UTC
+    Wall,
+}
+
+/// Prints the times of events of a log.
+pub(crate) enum Clock<'l> {
+    Ticks,
+    Seconds(Clocks<'l>),
+    Wall(&'l Log),
+}
+
+impl<'l> Clock<'l> {
+    /// Times in a form. Else why they cannot be had.
+    pub(crate) fn new(form: Form, log: &'l Log) -> Result<Clock<'l>, String> {
+        Ok(match form {
+            Form::Ticks => Clock::Ticks,
+            Form::Seconds => {
+                let clocks = Clocks::new(log);
+                clocks.check_seconds()?;
+                Clock::Seconds(clocks)
+            }
+            Form::Wall => {
+                if log.streams().iter().any(|stream| stream.wall_time(0).is_none()) {
+                    return Err(Clocks::unknown("the time of day"));
+                }
+                Clock::Wall(log)
+            }
+        })
+    }
+
+    /// Appends when an event was.
+    #[inline]
+    pub(crate) fn append(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+        match self {
+            Clock::Ticks => text::hex16(out, event.ticks),
+            _ => self.append_time(event, out),
+        }
+    }
+
+    fn append_time(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+        // What is written to a vector always is.
+        let _ = match self {
+            Clock::Ticks => Ok(()),
+            Clock::Seconds(clocks) => match clocks.since_start(event.stream, event.ticks) {
+                Some(ns) => write!(out, "{:6}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
+                None => write!(out, "-"),
+            },
+            Clock::Wall(log) => {
+                let stream = log.streams().get(usize::from(event.stream));
+                match stream.and_then(|stream| stream.wall_time(event.ticks)) {
+                    Some(wall) => {
+                        let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(wall.realtime);
+                        write!(out, "{}", humantime::format_rfc3339_nanos(time))
+                    }
+                    None => write!(out, "-"),
+                }
+            }
+        };
+    }
+}

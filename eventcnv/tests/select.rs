@@ -1,0 +1,215 @@
+//! Selections: what is printed with one is those lines of the whole dump that it asks for.
+//!
+//! ```text
+//!  eventcnv -vv LOG ── lines, judged by their text ──▶ the same as eventcnv -vv LOG --where …
+//! ```
+//!
+//! Design: `.cnv.select` in `design/eventcnv.md`.
+
+mod support;
+
+use support::{golden_path, mps, run};
+
+fn heap() -> String {
+    golden_path("log/heap-2.log").to_str().unwrap().to_owned()
+}
+
+/// The lines that are printed, all of them without a fault.
+fn lines(log: &str, args: &[&str]) -> Vec<String> {
+    let (found, code, errors) = run(&[args, &[log]].concat());
+    assert!(
+        code == 0 && (errors.is_empty() || errors.ends_with("no event is selected\n")),
+        "{errors}"
+    );
+    String::from_utf8(found).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// The value of a parameter in a line of the named form, with its label.
+fn param<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let at = line.find(&format!(" {name}:"))? + name.len() + 2;
+    line[at..].split(' ').next()
+}
+
+fn number(line: &str, name: &str) -> Option<u64> {
+    u64::from_str_radix(param(line, name)?.split('[').next()?, 16).ok()
+}
+
+fn ticks(line: &str) -> u64 {
+    u64::from_str_radix(&line[..16], 16).unwrap()
+}
+
+/// `.cnv.where`
+#[test]
+fn a_condition_selects_the_lines_of_which_it_is_true() {
+    let all = lines(&heap(), &["-vv"]);
+    type Judge = fn(&str) -> bool;
+    let cases: [(&str, Judge); 9] = [
+        ("size >= 16", |line| number(line, "size").is_some_and(|size| size >= 16)),
+        ("not size >= 16", |line| number(line, "size").is_some_and(|size| size < 16)),
+        ("pool == \"letters\" and size = 8", |line| {
+            param(line, "pool").is_some_and(|pool| pool.ends_with("[\"letters\"]"))
+                && number(line, "size") == Some(8)
+        }),
+        ("pool != \"letters\"", |line| {
+            param(line, "pool").is_some_and(|pool| !pool.ends_with("[\"letters\"]"))
+        }),
+        ("PoolAlloc.size > 0x10 or @event == poolFREE", |_| false),
+        ("@kind == \"pool\"", |line| line.contains(" PoolInit ") || line.contains(" PoolFinish ")),
+        ("moving", |line| param(line, "moving") == Some("True")),
+        ("moving == false", |line| param(line, "moving") == Some("False")),
+        ("name ~ 'ext'", |line| line.contains(" name:\"text")),
+    ];
+    for (condition, judge) in cases {
+        if condition.contains("poolFREE") {
+            // A bare word is a parameter: the name of an event type is a string.
+            let (_, code, errors) = run(&["--where", condition, &heap()]);
+            assert!(
+                code == 2 && errors.contains("no parameter is called \"poolFREE\""),
+                "{errors}"
+            );
+            continue;
+        }
+        let expected: Vec<&String> = all.iter().filter(|line| judge(line)).collect();
+        assert!(!expected.is_empty() && expected.len() < all.len(), "{condition}");
+        let found = lines(&heap(), &["-vv", "--where", condition]);
+        assert!(found.iter().eq(expected), "{condition}: {found:#?}");
+    }
+    let both = lines(&heap(), &["-vv", "--where", "size > 8", "--where", "size < 32"]);
+    assert_eq!(both, lines(&heap(), &["-vv", "--where", "size > 8 and size < 32"]));
+}
+
+/// Labels of pointers in a log of the MPS, in an order that is not that of time.
+#[test]
+fn a_label_is_a_value_in_every_order_and_form() {
+    for order in ["time", "file"] {
+        let all = lines(&mps("labels.log"), &["-vv", "--order", order]);
+        let expected: Vec<&String> = all
+            .iter()
+            .filter(|line| param(line, "pointer").is_some_and(|p| p.ends_with("[\"Inst\"]")))
+            .collect();
+        let args = ["--order", order, "--where", "pointer == 'Inst'"];
+        let found = lines(&mps("labels.log"), &[&args[..], &["-vv"]].concat());
+        assert!(!expected.is_empty() && found.iter().eq(expected), "{found:#?}");
+        assert_eq!(lines(&mps("labels.log"), &args).len(), found.len());
+    }
+}
+
+/// `.cnv.time`
+#[test]
+fn times_select_what_is_between_them() {
+    let all = lines(&heap(), &["-v"]);
+    let (from, to) = (&all[100], &all[all.len() - 50]);
+    let expected: Vec<&String> =
+        all.iter().filter(|line| (ticks(from)..=ticks(to)).contains(&ticks(line))).collect();
+    let last = format!("#{}", all.len() - 50);
+    for (from, to) in [(&from[..16], &to[..16]), ("#100", last.as_str())] {
+        let found = lines(&heap(), &["-v", "--from", from, "--to", to]);
+        assert!(found.iter().eq(expected.iter().copied()), "{from} {to}");
+    }
+    // In seconds: what is before and what is after a time is all.
+    for time in ["+2ms", "-1ms", "1.5ms", "+0ns"] {
+        let after = lines(&heap(), &["-v", "--from", time]);
+        let cut = all.len() - after.len();
+        assert_eq!(after, all[cut..], "{time}");
+        assert!(cut > 0 || time == "+0ns", "{time}");
+        let seconds =
+            |line: &str| line.trim_start().split(' ').next().unwrap().parse::<f64>().unwrap();
+        let timed = lines(&heap(), &["-v", "--time", "seconds", "--from", time]);
+        let whole = lines(&heap(), &["-v", "--time", "seconds"]);
+        assert_eq!(timed, whole[cut..]);
+        if time == "+2ms" {
+            assert!(seconds(&whole[cut]) >= 0.002 && seconds(&whole[cut - 1]) < 0.002);
+        }
+    }
+    let wall = lines(&heap(), &["--time", "wall"]);
+    let time = wall[300].split(' ').next().unwrap();
+    let found = lines(&heap(), &["--time", "wall", "--from", time]);
+    let same = wall.iter().position(|line| line.starts_with(time)).unwrap();
+    assert_eq!(found, wall[same..], "{time}");
+}
+
+#[test]
+fn the_first_and_the_last_are_counted_among_what_else_is_asked_for() {
+    let asked = ["-v", "--where", "size >= 16"];
+    let all = lines(&heap(), &asked);
+    for count in [0, 1, 7, all.len(), all.len() + 1] {
+        let text = count.to_string();
+        let first = lines(&heap(), &[&asked[..], &["--first", &text]].concat());
+        assert_eq!(first, all[..count.min(all.len())]);
+        let last = lines(&heap(), &[&asked[..], &["--last", &text]].concat());
+        assert_eq!(last, all[all.len() - count.min(all.len())..]);
+    }
+}
+
+#[test]
+fn threads_are_chosen_by_index_name_and_number() {
+    let all = lines(&heap(), &["-vvv"]);
+    let expected: Vec<&String> =
+        all.iter().filter(|line| line[17..].starts_with("1 heap ")).collect();
+    assert!(!expected.is_empty() && expected.len() < all.len());
+    let thread = all.iter().find(|line| line.contains(" Thread ")).unwrap();
+    let tid = format!("tid:{}", number(thread, "osThread").unwrap());
+    for name in ["1", "heap", &tid] {
+        let found = lines(&heap(), &["-vvv", "--threads", name]);
+        assert!(found.iter().eq(expected.iter().copied()), "{name}");
+    }
+    let (_, code, errors) = run(&["--threads", "hepa", &heap()]);
+    assert!(code == 2 && errors.contains("no thread is called \"hepa\"; "), "{errors}");
+}
+
+/// `.cnv.styles`
+#[test]
+fn styles_say_the_same_as_the_named_form() {
+    let all = lines(&heap(), &["-vvv"]);
+    let json = lines(&heap(), &["--style", "json"]);
+    let csv = lines(&heap(), &["--style", "csv"]);
+    let lisp = lines(&heap(), &["--style", "lisp"]);
+    assert_eq!((json.len(), csv.len(), lisp.len()), (all.len(), all.len() + 1, all.len()));
+    let columns: Vec<&str> = csv[0].split(',').collect();
+    assert!(csv[0].starts_with("time,event,kind,thread,") && columns.contains(&"size"));
+    let size_column = columns.iter().position(|name| *name == "size").unwrap();
+    for (n, line) in all.iter().enumerate() {
+        let name = line[24..].trim_start().split(' ').nth(1).unwrap();
+        assert!(
+            json[n].starts_with(&format!("{{\"ticks\":{},\"event\":\"", ticks(line))),
+            "{}",
+            json[n]
+        );
+        assert!(json[n].ends_with('}') && lisp[n].ends_with(')'));
+        assert!(lisp[n].starts_with(&format!("({} ", &line[..16])), "{}", lisp[n]);
+        if line.contains(" name:") {
+            continue;
+        }
+        let cells: Vec<&str> = csv[n + 1].split(',').collect();
+        assert_eq!((cells.len(), cells[0]), (columns.len(), ticks(line).to_string().as_str()));
+        assert!(line.contains(&format!(" {} ", cells[1])), "{name}: {}", csv[n + 1]);
+        let size = number(line, "size").map_or(String::new(), |size| size.to_string());
+        assert_eq!(cells[size_column], size, "{line}");
+        if !size.is_empty() {
+            assert!(json[n].contains(&format!("\"size\":{size}")), "{}", json[n]);
+        }
+        if line.contains("[\"letters\"]") {
+            assert!(json[n].contains(":\"letters\""), "{}", json[n]);
+        }
+    }
+}
+
+/// Every line is JSON to a reader that is not ours.
+#[test]
+fn json_lines_are_json() {
+    for log in [heap(), mps("mpmss-cut.log"), mps("labels.log")] {
+        let (found, _, _) = run(&["--style", "json", &log]);
+        let mut python = std::process::Command::new("python3")
+            .args(["-c", "import json,sys\nn=0\nfor l in sys.stdin: json.loads(l); n+=1\nprint(n)"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("python3 is there: ./test installs it");
+        let count = found.iter().filter(|&&byte| byte == b'\n').count();
+        let mut input = python.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || std::io::Write::write_all(&mut input, &found));
+        let output = python.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), count.to_string(), "{log}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod damage;
 mod encode;
+mod versions;
 
 use self::encode::Arg::{self, D, N, S};
 use self::encode::{Row, encode, encoded, init};
@@ -41,6 +42,10 @@ fn log(on: Platform) -> Vec<u8> {
 
 fn open(bytes: &[u8]) -> Index {
     index(&bytes, &Options::default()).unwrap()
+}
+
+fn open_as(bytes: &[u8], known: &Registry) -> Index {
+    index(&bytes, &Options { mps_registry: Some(known.clone()) }).unwrap()
 }
 
 /// Every event of a log in file order, as it would be encoded; those of unknown type by the name

@@ -10,6 +10,7 @@
 //! An MPS stream has no header. Design: `.req.port`, `.sol.head` in `design/telemetry.md`.
 
 use super::platform::{Clocks, Fit, Head, PLATFORMS, Shapes, head, of_version};
+use super::releases::is_decoded_by;
 use crate::reader::index::Stream;
 use crate::reader::registry::{Platform, Registry};
 use eventdef::Version;
@@ -33,7 +34,7 @@ pub(super) struct Recognised {
     /// The version, if the stream says it.
     pub(super) version: Option<Version>,
     /// Whether its events follow one another in time as well.
-    are_clocks_near: bool,
+    pub(super) are_clocks_near: bool,
     /// Whether the registry at hand describes its events.
     pub(super) is_registry_right: bool,
     /// Where its first event is.
@@ -144,10 +145,7 @@ fn at(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> Opt
     let mut equals = walks.iter().filter(|(_, walk)| walk.score() == best);
     let &(platform, walk) = equals.next()?;
     let version = walk.version;
-    // `.mps.version`: a minor version adds event types and changes none.
-    let is_version_right = version.is_none_or(|version| {
-        (version.major, version.median) == (registry.version.major, registry.version.median)
-    });
+    let is_version_right = version.is_none_or(|found| is_decoded_by(found, registry.version));
     Some(Recognised {
         platform,
         alternatives: equals.map(|&(platform, _)| platform).collect(),

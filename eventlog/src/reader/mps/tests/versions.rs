@@ -199,6 +199,46 @@ fn an_event_of_a_code_that_the_header_lacks_is_given_by_code() {
 }
 
 #[test]
+fn of_several_streams_those_of_the_headers_version_are_decoded() {
+    for on in platforms() {
+        let of = |version| {
+            let rows: Vec<_> = [init(on, version)].into_iter().chain(rows()).collect();
+            encoded(on, &rows)
+        };
+        let other = of([1, 5, 0]);
+        let pieces = [of([1, 6, 1]), other.clone(), of([1, 6, 0]), other];
+        let bytes = pieces.concat();
+        let index = open_as(&bytes, &old());
+        let versions: Vec<String> =
+            index.streams.iter().map(|stream| stream.version.to_string()).collect();
+        assert_eq!(versions, ["1.6.1", "1.5.0", "1.6.0", "1.5.0"], "{on:?}");
+        let count = rows().len() + 1;
+        let read = read(&bytes, &index);
+        assert_eq!(read.len(), 4 * count);
+        for (number, piece) in read.chunks(count).enumerate() {
+            if number % 2 == 0 {
+                assert_eq!(piece[1..], owned(&rows()));
+            } else {
+                assert!(piece.iter().all(|(name, ..)| name == "?"));
+            }
+        }
+        let found = Some(Version { median: 5, minor: 0, ..OLD });
+        let fault = FaultKind::MpsVersion { found, known: OLD };
+        assert_eq!(kinds(&index), [fault.clone(), fault]);
+    }
+}
+
+#[test]
+fn a_log_that_changes_its_version_all_the_time_takes_little_memory() {
+    let on = platforms()[0];
+    let rows: Vec<_> = (0..3000).map(|n| init(on, [1, 5 + n % 2, 0])).collect();
+    let bytes = encoded(on, &rows);
+    let index = open_as(&bytes, &old());
+    assert_eq!((read(&bytes, &index).len(), index.streams.len()), (3000, 3000));
+    assert!(index.registries.len() < 300, "{} registries", index.registries.len());
+}
+
+#[test]
 fn a_header_of_another_version_does_not_decode() {
     let on = platforms()[0];
     let bytes = encoded(on, &[init(on, [1, 5, 1])].into_iter().chain(rows()).collect::<Vec<_>>());

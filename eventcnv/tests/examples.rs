@@ -29,6 +29,11 @@ fn prepare(directory: &Path) {
     copy(&golden_path("log/heap-2.log"), "run.log");
     copy(Path::new(&mps("labels.log")), "old.log");
     copy(&golden_path("log/heap.log"), "control");
+    copy(&golden_path("log/heap.log"), "release.log");
+    for name in ["old", "new"] {
+        fs::create_dir(directory.join(name)).unwrap();
+        copy(&golden_path(&format!("eventdef/{name}.h")), &format!("{name}/eventdef.h"));
+    }
 }
 
 /// The commands, as the help lists them; the empty one is what is done without.

@@ -266,75 +266,29 @@ mod tests {
     fn each_difference_is_told_with_what_it_was() {
         // `.version.parts`
         assert_eq!(told(&registry(&BASE), &registry(&BASE)), []);
-        let is = |row, to, change, name, what| {
-            assert_eq!(changed(row, to), one(change, name, what), "{to}");
-        };
-        let alloc = "0001 Alloc";
-        is(
-            0,
-            "Alloc, 0x0001, TRUE, Object|P pool, A size",
-            Changed,
-            alloc,
-            "parameter 1 is A size, was W size",
-        );
-        is(
-            0,
-            "Alloc, 0x0001, TRUE, Object|P pool, W bytes",
-            Changed,
-            alloc,
-            "parameter 1 is W bytes, was W size",
-        );
-        is(0, "Alloc, 0x0001, TRUE, Object|P pool", Changed, alloc, "parameter 1, W size, is gone");
-        is(
-            0,
-            "Alloc, 0x0001, TRUE, Object|P pool, W size, B new",
-            Changed,
-            alloc,
-            "parameter 2, B new, is new",
-        );
-        is(
-            0,
-            "Alloc, 0x0001, TRUE, Object|A at, P pool, W size",
-            Changed,
-            alloc,
-            "its parameters are (A at, P pool, W size), were (P pool, W size)",
-        );
-        is(
-            0,
-            "Alloc, 0x0001, TRUE, Seg|P pool",
-            Changed,
-            alloc,
-            "its kind is Seg, was Object; parameter 1, W size, is gone",
-        );
-        is(
-            0,
-            "Take, 0x0001, TRUE, Object|P pool, W size",
-            Changed,
-            "0001 Take",
-            "its code was Alloc's",
-        );
-        is(
-            0,
-            "Take, 0x0001, TRUE, Seg|A at",
-            Changed,
-            "0001 Take",
-            "its code was Alloc's, of other parameters",
-        );
-        is(
-            0,
-            "Alloc, 0x0003, TRUE, Object|P pool, W size",
-            Changed,
-            "0003 Alloc",
-            "its code was 0001",
-        );
-        is(
-            0,
-            "Alloc, 0x0001, FALSE, Object|P pool, W size",
-            Retired,
-            alloc,
-            "is no longer recorded",
-        );
-        is(0, "", Removed, alloc, "");
+        let size = "parameter 1 is A size, was W size";
+        let bytes = "parameter 1 is W bytes, was W size";
+        let all = "its parameters are (A at, P pool, W size), were (P pool, W size)";
+        let kind = "its kind is Seg, was Object; parameter 1, W size, is gone";
+        let other = "its code was Alloc's, of other parameters";
+        for (row, what) in [
+            ("Alloc, 0x0001, TRUE, Object|P pool, A size", size),
+            ("Alloc, 0x0001, TRUE, Object|P pool, W bytes", bytes),
+            ("Alloc, 0x0001, TRUE, Object|P pool", "parameter 1, W size, is gone"),
+            ("Alloc, 0x0001, TRUE, Object|P pool, W size, B new", "parameter 2, B new, is new"),
+            ("Alloc, 0x0001, TRUE, Object|A at, P pool, W size", all),
+            ("Alloc, 0x0001, TRUE, Seg|P pool", kind),
+            ("Take, 0x0001, TRUE, Object|P pool, W size", "its code was Alloc's"),
+            ("Take, 0x0001, TRUE, Seg|A at", other),
+            ("Alloc, 0x0003, TRUE, Object|P pool, W size", "its code was 0001"),
+        ] {
+            let (name, rest) = row.split_once(", 0x").unwrap();
+            let name = format!("{} {name}", &rest[..4]);
+            assert_eq!(changed(0, row), one(Changed, &name, what));
+        }
+        let row = "Alloc, 0x0001, FALSE, Object|P pool, W size";
+        assert_eq!(changed(0, row), one(Retired, "0001 Alloc", "is no longer recorded"));
+        assert_eq!(changed(0, ""), one(Removed, "0001 Alloc", ""));
     }
 
     #[test]

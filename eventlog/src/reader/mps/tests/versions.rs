@@ -68,6 +68,22 @@ fn booleans_before_version_2_are_bits() {
 }
 
 #[test]
+fn booleans_from_version_2_on_are_bytes() {
+    // `.mps.bool`, `.mps.version`
+    let mut known = old();
+    known.version = Version { major: 2, median: 3, minor: 0 };
+    for on in PLATFORMS {
+        let mut rows = rows();
+        rows.insert(0, init(on, [2, 3, 1]));
+        let bytes = encoded(on, &rows);
+        let index = open_as(&bytes, &known);
+        assert_eq!(kinds(&index), [], "{on:?}");
+        assert_eq!(index.streams[0].version, Version { minor: 1, ..known.version });
+        assert_eq!(read(&bytes, &index), owned(&rows), "{on:?}");
+    }
+}
+
+#[test]
 fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
     // `.mps.bool`, `.mps.params`, `.mps.header`
     let mut seed = 7_u64;

@@ -7,7 +7,7 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use crate::command::{control, core, dump, listen};
+use crate::command::{check, control, core, dump, listen};
 use crate::input;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -42,6 +42,10 @@ enum Command {
     #[command(long_about = core::ABOUT, after_long_help = core::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv core --help")]
     Core(core::Rescue),
+    /// Compare the event types of two logs or MPS versions: may B claim its version?
+    #[command(long_about = check::ABOUT, after_long_help = check::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv check --help")]
+    Check(check::Check),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -57,6 +61,7 @@ impl Args {
             Some(Command::Dump(args)) => dump::run(args),
             Some(Command::Core(args)) => core::run(args),
             Some(Command::Listen(args)) => listen::run(args),
+            Some(Command::Check(args)) => check::run(args),
             Some(Command::Control(args)) => control::run(args),
         }
     }

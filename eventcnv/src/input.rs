@@ -145,11 +145,35 @@ fn open_one(path: &Path, options: &Options) -> (String, Result<AnySource, OpenEr
 /// The registry in an `eventdef.h` of the MPS.
 pub(crate) fn mps_registry(path: &Path) -> Result<Registry, String> {
     let name = path.display();
-    let mut text = String::new();
+    let mut text = Vec::new();
     let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
-    let read = file.take(HEADER_SIZE_MAX).read_to_string(&mut text);
+    let read = file.take(HEADER_SIZE_MAX + 1).read_to_end(&mut text);
     read.map_err(|error| format!("{name}: {error}"))?;
-    Registry::from_mps_header(&text).map_err(|error| format!("{name}: {error}"))
+    registry_in(&text).map_err(|error| format!("{name}: {error}"))
+}
+
+/// The registry that the text of an `eventdef.h` declares. What is no UTF-8 may stand in comments.
+fn registry_in(text: &[u8]) -> Result<Registry, String> {
+    if text.len() as u64 > HEADER_SIZE_MAX {
+        return Err("is larger than any eventdef.h of the Memory Pool System".to_owned());
+    }
+    Registry::from_mps_header(&String::from_utf8_lossy(text)).map_err(|error| error.to_string())
+}
+
+/// The registry in an `eventdef.h`, if these bytes begin as one may: they are no log, which has
+/// NULs from its beginning on.
+pub(crate) fn registry_of(source: &dyn Source) -> Option<Result<Registry, String>> {
+    let mut text = vec![0; HEADER_SIZE_MAX as usize + 1];
+    let mut size = 0;
+    while let Ok(read @ 1..) = source.read_at(size as u64, text.get_mut(size..)?) {
+        let is_first = size == 0;
+        size += read;
+        if is_first && text.get(..size.min(HEAD_SIZE))?.contains(&0) {
+            return None;
+        }
+    }
+    text.truncate(size);
+    (size > 0).then(|| registry_in(&text))
 }
 
 fn source(mut file: File, options: &Options) -> Result<AnySource, OpenError> {

@@ -11,7 +11,7 @@ use crate::input::{self, FILENAME_VARIABLE};
 use crate::progress::Progress;
 use crate::stop::{Stop, complain};
 use crate::{core, select};
-use eventlog::reader::{Account, FaultKind, Faults, Log, OpenError, Options};
+use eventlog::reader::{Account, Faults, Log, OpenError, Options};
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -128,11 +128,7 @@ pub(crate) fn report(name: &str, faults: &[&Faults]) {
     for &faults in faults {
         for fault in faults {
             let weight = if fault.is_warning() { "warning: " } else { "" };
-            let remedy = match fault.kind {
-                FaultKind::MpsVersion { .. } => " with --eventdef",
-                _ => "",
-            };
-            text += &format!("eventcnv: {name}: {weight}{fault}{remedy}\n");
+            text += &format!("eventcnv: {name}: {weight}{fault}\n");
         }
         let untold = faults.count() - faults.iter().count() as u64;
         if untold > 0 {

@@ -42,6 +42,7 @@ fn help_and_forms_are_as_they_were() {
         ("help.txt", &["--help"]),
         ("help-listen.txt", &["listen", "--help"]),
         ("help-core.txt", &["core", "--help"]),
+        ("help-check.txt", &["check", "--help"]),
         ("help-control-short.txt", &["control", "-h"]),
         ("help-control.txt", &["control", "--help"]),
         ("columns.txt", &["-v", &labels]),
@@ -79,7 +80,7 @@ fn a_thread_that_is_not_known_is_a_hyphen_after_the_clock() {
 #[test]
 fn a_log_that_is_called_like_a_command_is_named_by_its_path() {
     let directory = TempDir::new().unwrap();
-    for name in ["control", "core", "dump", "listen", "help"] {
+    for name in ["check", "control", "core", "dump", "listen", "help"] {
         fs::write(directory.path().join(name), log()).unwrap();
         for args in [[&*format!("./{name}")].as_slice(), &["dump", name], &["-f", name]] {
             assert_eq!(run_in(directory.path(), None, args).0, numeric(), "{args:?}");
@@ -451,6 +452,7 @@ fn golden_files_are_all_used() {
         "help.txt",
         "help-listen.txt",
         "help-core.txt",
+        "help-check.txt",
         "help-control-short.txt",
         "help-control.txt",
         "columns.txt",

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::fmt::Write;
 use std::fs;
 use support::{mps, run};
 
@@ -65,6 +66,53 @@ fn labels_are_those_of_the_time_in_file_order_too() {
         found.sort_unstable();
         expected.sort_unstable();
         assert_eq!(found, expected, "{log}");
+    }
+}
+
+/// An `eventdef.h` with the facts of `registry-1.6.1.tsv`: code, name, kind, sorts and names of the
+/// parameters.
+fn header_1_6_1() -> tempfile::NamedTempFile {
+    let (mut list, mut params) = (String::new(), String::new());
+    for row in fs::read_to_string(mps("registry-1.6.1.tsv")).unwrap().lines() {
+        let mut columns = row.split('\t');
+        let mut next = || columns.next().unwrap();
+        let (code, name, kind) = (next(), next(), next());
+        write!(list, " \\\n  EVENT(X, {name:19}, 0x{code}, TRUE, {kind})").unwrap();
+        write!(params, "\n#define EVENT_{name}_PARAMS(PARAM, X)").unwrap();
+        for (index, param) in columns.enumerate() {
+            let (sort, name) = param.split_once(' ').unwrap();
+            write!(params, " \\\n  PARAM(X, {index}, {sort}, {name})").unwrap();
+        }
+    }
+    let header = tempfile::NamedTempFile::new().unwrap();
+    let version = [("MAJOR", 1), ("MEDIAN", 6), ("MINOR", 1)]
+        .map(|(part, number)| format!("#define EVENT_VERSION_{part} ((unsigned){number})\n"));
+    let text = format!("{}#define EVENT_LIST(EVENT, X){list}\n{params}\n", version.concat());
+    fs::write(header.path(), text).unwrap();
+    header
+}
+
+#[test]
+fn a_log_of_version_1_6_1_is_what_its_mpseventcnv_printed() {
+    // `.mps.bool`, `.mps.version`
+    let header = header_1_6_1();
+    let header = ["--eventdef", header.path().to_str().unwrap()];
+    let name = "mpmss-1.116-cut";
+    assert_same(
+        &[&header[..], &["--order", "file"]].concat(),
+        &format!("{name}.log"),
+        &format!("{name}.cnv"),
+    );
+    let cnv = fs::read_to_string(mps(&format!("{name}.cnv"))).unwrap();
+    let mut expected: Vec<&str> = cnv.lines().collect();
+    expected.sort_by_key(|line| &line[..16]);
+    let (found, code, _) = run(&[&header[..], &[&mps(&format!("{name}.log"))]].concat());
+    assert_eq!(code, 0);
+    assert_eq!(String::from_utf8(found).unwrap().lines().collect::<Vec<_>>(), expected);
+    // Both values of a Boolean, one before a word, and three of them in one byte.
+    for (code, rest) in [("44 ", " 4000 1 80"), ("44 ", " 4000 0 30"), ("42 ", " 1 1 1")] {
+        let has = |line: &str| line[17..].trim_start().starts_with(code) && line.ends_with(rest);
+        assert!(cnv.lines().any(has), "{code}{rest}");
     }
 }
 

@@ -28,7 +28,7 @@ fn prepare(directory: &Path) {
     copy(&golden_path("log/heap.log"), "mpsio.log");
     copy(&golden_path("log/heap-2.log"), "run.log");
     copy(Path::new(&mps("labels.log")), "old.log");
-    for name in ["control", "run.log.1", "run.log.2"] {
+    for name in ["control", "release.log", "run.log.1", "run.log.2"] {
         copy(&golden_path("log/heap.log"), name);
     }
     let gzip = Command::new("gzip").args(["-k", "run.log"]).current_dir(directory).status();
@@ -36,6 +36,10 @@ fn prepare(directory: &Path) {
     fs::create_dir_all(directory.join(".local/share/bash-completion/completions")).unwrap();
     fs::write(directory.join("older.log"), older_log()).unwrap();
     fs::write(directory.join("eventdef.h"), EVENTDEF).unwrap();
+    for name in ["old", "new"] {
+        fs::create_dir(directory.join(name)).unwrap();
+        copy(&golden_path(&format!("eventdef/{name}.h")), &format!("{name}/eventdef.h"));
+    }
 }
 
 /// The `eventdef.h` of another version of the MPS, as far as its log here has events of it.

@@ -280,7 +280,11 @@ impl Writer {
 
     /// Writes a registry, in pieces of a size.
     pub fn registry(&mut self, index: u16, kinds: &[&str], types: &[EventType], piece_size: usize) {
-        let encoding = encode_registry(kinds, types);
+        self.encoded_registry(index, &encode_registry(kinds, types), piece_size);
+    }
+
+    /// Writes a registry that was encoded, in pieces of a size.
+    pub fn encoded_registry(&mut self, index: u16, encoding: &[u8], piece_size: usize) {
         for (n, piece) in encoding.chunks(piece_size).enumerate() {
             let buffer = Buffer { buffer: 0, registry: index, kind: 0, thread: 0 };
             let fields = BlockFields {

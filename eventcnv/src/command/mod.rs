@@ -6,6 +6,7 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+pub(crate) mod check;
 pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod dump;

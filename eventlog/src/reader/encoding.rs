@@ -246,7 +246,7 @@ fn parse_event_type(rest: &mut Rest<'_>) -> Parsed<EventType> {
         let (name, doc) = (rest.string()?, rest.string()?);
         match sort {
             Some(sort) if is_known => {
-                event_type.params.push(Param { sort, offset: 0, name, doc });
+                event_type.params.push(Param { sort, offset: 0, mask: u8::MAX, name, doc });
                 // Nothing can follow a string: where would it be?
                 is_known = sort != Sort::S;
             }

@@ -4,7 +4,7 @@
 //!  Event { ticks, registry, event_type, bytes, … } ── params() ──▶ (&Param, Value)*
 //! ```
 //!
-//! Layout: `.event.params`, `.event.string`, `.event.short` in `design/format.md`.
+//! Layout: `.event.params`, `.event.string`, `.event.short`, `.mps.bool` in `design/format.md`.
 
 use super::label::Labels;
 use super::registry::{EventType, Param, Platform, Registry, StringEnd};
@@ -142,7 +142,7 @@ fn value<'a>(param: &Param, bytes: &'a [u8], platform: Platform) -> Option<Value
         Sort::W => Value::W(word(rest, platform)?),
         Sort::U => Value::U(u32_at(rest, platform)?),
         Sort::D => Value::D(f64::from_bits(u64_at(rest, platform)?)),
-        Sort::B => Value::B(*rest.first()? != 0),
+        Sort::B => Value::B(*rest.first()? & param.mask != 0),
         Sort::S if rest.is_empty() => return None,
         Sort::S => Value::S(string(rest, platform.string_end)),
     })

@@ -171,6 +171,14 @@ pub enum FaultKind {
         /// The version of the registry.
         known: Version,
     },
+    /// A raw MPS stream of a later minor version than the registry at hand has event types that
+    /// were added since.
+    MpsMinor {
+        /// The version that the stream states.
+        found: Version,
+        /// The version of the registry.
+        known: Version,
+    },
     /// The first events of a raw MPS stream do not tell its platform from others.
     MpsPlatform {
         /// The platform that is used.
@@ -203,6 +211,7 @@ impl Fault {
                 | EventUnknown { .. }
                 | LabelLimit
                 | MpsPlatform { .. }
+                | MpsMinor { .. }
         )
     }
 }

@@ -7,6 +7,7 @@
 //! Design: `.read.*` in `design/format.md`.
 
 use super::fault::FaultKind;
+use super::mps::ToRead;
 use std::fmt;
 
 impl fmt::Display for FaultKind {
@@ -115,8 +116,14 @@ fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         MpsVersion { found: Some(found), known } => write!(
             f,
             "written by telemetry version {found} of the Memory Pool System, and the \
-             registry at hand is of {known}: events are given by code only; to read them, \
-             hand over eventdef.h of version {found} (eventcnv --eventdef)"
+             registry at hand is of {known}: events are given by code only; to read them, {}",
+            ToRead(*found)
+        ),
+        MpsMinor { found, known } => write!(
+            f,
+            "written by telemetry version {found} of the Memory Pool System, and the registry at \
+             hand is of {known}: event types that were added since are given by code only; to read \
+             them, hand over eventdef.h of version {found} (eventcnv --eventdef)"
         ),
         MpsVersion { found: None, known } => write!(
             f,

@@ -39,6 +39,7 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
 mod block;
+mod compare;
 pub mod core;
 mod encoding;
 mod entry;
@@ -67,6 +68,7 @@ mod stream;
 mod time;
 mod volume;
 
+pub use compare::{Change, Difference, Part, compare, version_min};
 pub use event::{Event, Params, Value};
 pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
 pub use filter::{Filter, Pick};

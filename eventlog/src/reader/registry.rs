@@ -7,7 +7,7 @@
 //!                       Platform: byte order, word size, event header, end of a string
 //! ```
 //!
-//! Encoding: section 5.1 of `design/format.md`; layout: `.event.params`.
+//! Encoding: section 5.1 of `design/format.md`; layout: `.event.params`, `.mps.params`.
 
 use eventdef::{Sort, Version};
 
@@ -40,13 +40,22 @@ pub struct Platform {
     pub string_end: StringEnd,
     /// The highest alignment of a parameter: 8; for MPS on a 32-bit x86, 4.
     pub align_max: u8,
+    /// Whether a Boolean is one bit and not a byte: in MPS streams before version 2.0
+    /// (`.mps.bool`).
+    pub packed_booleans: bool,
 }
 
 impl Platform {
     /// A platform of our own streams.
     pub const fn stream(big_endian: bool, word_size: u8) -> Platform {
-        let string_end = StringEnd::Padding;
-        Platform { big_endian, word_size, event_header_size: 8, string_end, align_max: 8 }
+        Platform {
+            big_endian,
+            word_size,
+            event_header_size: 8,
+            string_end: StringEnd::Padding,
+            align_max: 8,
+            packed_booleans: false,
+        }
     }
 }
 
@@ -145,6 +154,8 @@ pub struct Param {
     pub sort: Sort,
     /// Where it is, from the start of the event.
     pub offset: u32,
+    /// Of a Boolean, the bits of its byte that are its own: any that is set makes it true.
+    pub mask: u8,
     /// Its name.
     pub name: Box<str>,
     /// What it says.
@@ -157,11 +168,22 @@ impl EventType {
         self.params.iter().enumerate().find(|(_, param)| *param.name == *name)
     }
 
-    /// Lays the parameters out (`.event.params`).
+    /// Lays the parameters out (`.event.params`, `.mps.params`).
     fn lay_out(&mut self, platform: Platform) {
         let word_size = u32::from(platform.word_size);
         let mut end = u32::from(platform.event_header_size);
+        // Bits of the last byte that Booleans have taken (`.mps.bool`); 0: it is not theirs, or
+        // full.
+        let mut bits = 0;
         for param in &mut self.params {
+            if param.sort == Sort::B && platform.packed_booleans {
+                end = end.saturating_add(u32::from(bits == 0));
+                param.offset = end - 1;
+                param.mask = if platform.big_endian { 0x80 >> bits } else { 1 << bits };
+                bits = (bits + 1) % 8;
+                continue;
+            }
+            (param.mask, bits) = (u8::MAX, 0);
             let size = param.sort.size(word_size as usize) as u32;
             let align = size.clamp(1, u32::from(platform.align_max).max(1));
             param.offset = end.checked_next_multiple_of(align).unwrap_or(u32::MAX);
@@ -272,6 +294,12 @@ impl From<&eventdef::EventType> for EventType {
 
 impl From<&eventdef::Param> for Param {
     fn from(param: &eventdef::Param) -> Param {
-        Param { sort: param.sort, offset: 0, name: param.name.into(), doc: param.doc.into() }
+        Param {
+            sort: param.sort,
+            offset: 0,
+            mask: u8::MAX,
+            name: param.name.into(),
+            doc: param.doc.into(),
+        }
     }
 }

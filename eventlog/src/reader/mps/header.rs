@@ -6,12 +6,15 @@
 //!  #define EVENT_PoolAlloc_PARAMS(PARAM, X) PARAM(X, 0, P, pool, "…") ─┘
 //! ```
 //!
-//! No C compiler is needed: of the file only these three forms are read. Design: `.req.back`,
-//! `.req.share` in `design/telemetry.md`.
+//! No C compiler is needed: of the file only these three forms are read, in time that grows with
+//! its size. Layout: `.mps.header` in `design/format.md`; design: `.req.back`, `.req.share` in
+//! `design/telemetry.md`.
 
-use super::platform::PLATFORMS;
+use super::platform::{PLATFORMS, of_version};
+use crate::reader::encoding::clean;
 use crate::reader::registry::{EventType, Kind, Param, Registry};
 use eventdef::{Sort, Version};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// Why a text is not an `eventdef.h`.
@@ -19,7 +22,7 @@ use std::fmt;
 pub struct HeaderError {
     /// The event type or macro that it is about.
     name: String,
-    what: &'static str,
+    what: String,
 }
 
 impl fmt::Display for HeaderError {
@@ -31,30 +34,63 @@ impl fmt::Display for HeaderError {
 impl std::error::Error for HeaderError {}
 
 impl Registry {
-    /// The registry that an `eventdef.h` of the Memory Pool System declares, for
+    /// The registry that an `eventdef.h` of the Memory Pool System declares (`.mps.header`), for
     /// [`super::super::Options::mps_registry`].
     pub fn from_mps_header(text: &str) -> Result<Registry, HeaderError> {
         let text = &plain(text);
+        let macros = definitions(text);
+        let part = |name| version_part(&macros, name);
         let mut registry = Registry::new(&eventdef::mps::REGISTRY, PLATFORMS[0]);
         registry.doc = Box::default();
         registry.version = Version {
-            major: version_part(text, "EVENT_VERSION_MAJOR")?,
-            median: version_part(text, "EVENT_VERSION_MEDIAN")?,
-            minor: version_part(text, "EVENT_VERSION_MINOR")?,
+            major: part("EVENT_VERSION_MAJOR")?,
+            median: part("EVENT_VERSION_MEDIAN")?,
+            minor: part("EVENT_VERSION_MINOR")?,
         };
-        let rows =
-            calls(text, "EVENT").into_iter().map(|args| event_type(text, &args, &registry.kinds));
-        registry.event_types = rows.collect::<Result<_, _>>()?;
+        registry.event_types.clear();
+        let mut seen = Seen::default();
+        for args in calls(text, "EVENT") {
+            let mut event_type = event_type(&macros, &args, &registry.kinds)?;
+            seen.check(&event_type)?;
+            // What the column says: before 2.0, whether the hot variety has it; then, whether it is
+            // used.
+            let is_true = event_type.always;
+            event_type.always = is_true || registry.version.major >= 2;
+            event_type.retired = !is_true && registry.version.major >= 2;
+            registry.event_types.push(event_type);
+        }
         if registry.event_types.is_empty() {
             return Err(error("EVENT", "there are no event types: is this an eventdef.h?"));
         }
-        registry.lay_out(PLATFORMS[0]);
+        registry.lay_out(of_version(PLATFORMS[0], registry.version));
         Ok(registry)
     }
 }
 
-fn error(name: &str, what: &'static str) -> HeaderError {
-    HeaderError { name: name.to_owned(), what }
+fn error(name: &str, what: impl Into<String>) -> HeaderError {
+    HeaderError { name: name.to_owned(), what: what.into() }
+}
+
+/// The event types so far, of which no two have one name or code.
+#[derive(Default)]
+struct Seen {
+    names: HashSet<Box<str>>,
+    by_code: HashMap<u16, Box<str>>,
+}
+
+impl Seen {
+    fn check(&mut self, event_type: &EventType) -> Result<(), HeaderError> {
+        let name = &event_type.name;
+        if !self.names.insert(name.clone()) {
+            return Err(error(name, "there are two event types of this name"));
+        }
+        match self.by_code.insert(event_type.code, name.clone()) {
+            Some(other) => {
+                Err(error(name, format!("its code {:#06x} is that of {other}", event_type.code)))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// The text without comments, and with continued lines joined.
@@ -69,48 +105,87 @@ fn plain(text: &str) -> String {
     plain + rest
 }
 
-/// The rest of the line that defines a macro.
-fn definition<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    let rests = text.lines().filter_map(|line| line.trim_start().strip_prefix("#define"));
-    let mut rests = rests.filter_map(|rest| rest.trim_start().strip_prefix(name));
-    rests.find(|rest| !rest.starts_with(is_identifier))
+/// The rest of the line that defines each macro; of two definitions the first.
+type Macros<'t> = HashMap<&'t str, &'t str>;
+
+fn definitions(text: &str) -> Macros<'_> {
+    let mut macros = Macros::new();
+    for line in text.lines() {
+        let rest = line.trim_start().strip_prefix('#').map(str::trim_start);
+        let Some(rest) = rest.and_then(|rest| rest.strip_prefix("define")) else { continue };
+        let rest = rest.trim_start();
+        let end = rest.find(|c| !is_identifier(c)).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        macros.entry(name).or_insert(rest);
+    }
+    macros
 }
 
-fn version_part(text: &str, name: &str) -> Result<u16, HeaderError> {
-    let value = definition(text, name).ok_or_else(|| error(name, "is not defined"))?;
+fn version_part(macros: &Macros<'_>, name: &str) -> Result<u16, HeaderError> {
+    let value = macros.get(name).ok_or_else(|| {
+        error(name, "is not defined: is this an eventdef.h of the Memory Pool System?")
+    })?;
     let digits: String = value.chars().filter(char::is_ascii_digit).collect();
     digits.parse().map_err(|_| error(name, "is not a number"))
 }
 
-fn event_type(text: &str, args: &[&str], kinds: &[Kind]) -> Result<EventType, HeaderError> {
-    let &[_, name, code, used, kind, ..] = args else {
-        return Err(error("EVENT", "a row needs a name, a code, whether it is used, and a kind"));
+/// A row of the list, and its parameters; *always* is what the row's third column says.
+fn event_type(
+    macros: &Macros<'_>,
+    args: &[&str],
+    kinds: &[Kind],
+) -> Result<EventType, HeaderError> {
+    let &[_, name, code, flag, kind, ..] = args else {
+        return Err(error("EVENT", "a row needs a name, a code, TRUE or FALSE, and a kind"));
     };
+    if !is_name(name) {
+        return Err(error("EVENT", format!("{name:?} is no name of an event type")));
+    }
     let code = code.strip_prefix("0x").and_then(|code| u16::from_str_radix(code, 16).ok());
     let kind = kinds.iter().find(|known| *known.name == *kind);
-    let params = definition(text, &format!("EVENT_{name}_PARAMS"));
+    let params = macros.get(format!("EVENT_{name}_PARAMS").as_str());
     let params = params.ok_or_else(|| error(name, "its parameters are not defined"))?;
-    let params = calls(params, "PARAM").into_iter().map(|args| param(name, &args));
+    let params = calls(params, "PARAM").enumerate().map(|(index, args)| param(name, index, &args));
+    let params = params.collect::<Result<Vec<_>, _>>()?;
+    if params.iter().rev().skip(1).any(|param| param.sort == Sort::S) {
+        return Err(error(name, "a string is not its last parameter"));
+    }
+    if !["TRUE", "FALSE"].contains(&flag) {
+        return Err(error(name, "its third column is neither TRUE nor FALSE"));
+    }
     Ok(EventType {
         name: name.into(),
         code: code.ok_or_else(|| error(name, "its code is not a hexadecimal number"))?,
         kind: kind.ok_or_else(|| error(name, "its kind is none of the MPS's"))?.index,
-        always: true,
-        retired: used == "FALSE",
+        always: flag == "TRUE",
+        retired: false,
         doc: Box::default(),
-        params: params.collect::<Result<_, _>>()?,
+        params,
         size_min: 0,
     })
 }
 
-fn param(event_type: &str, args: &[&str]) -> Result<Param, HeaderError> {
-    let &[_, _, sort, name, ref doc @ ..] = args else {
+fn param(event_type: &str, index: usize, args: &[&str]) -> Result<Param, HeaderError> {
+    let &[_, number, sort, name, ref doc @ ..] = args else {
         return Err(error(event_type, "a parameter needs an index, a sort and a name"));
     };
-    let sort = sort.as_bytes().first().and_then(|&letter| Sort::from_letter(letter));
+    if number.parse() != Ok(index) {
+        return Err(error(event_type, format!("parameter {index} has another index: {number}")));
+    }
+    let &[letter] = sort.as_bytes() else {
+        return Err(error(event_type, "a parameter has an unknown sort"));
+    };
+    let sort = Sort::from_letter(letter);
     let sort = sort.ok_or_else(|| error(event_type, "a parameter has an unknown sort"))?;
+    if !is_name(name) {
+        return Err(error(event_type, format!("{name:?} is no name of a parameter")));
+    }
     let doc = doc.first().map_or("", |doc| doc.trim_matches('"'));
-    Ok(Param { sort, offset: 0, name: name.into(), doc: doc.into() })
+    Ok(Param { sort, offset: 0, mask: u8::MAX, name: name.into(), doc: clean(doc.as_bytes()) })
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_identifier)
 }
 
 fn is_identifier(c: char) -> bool {
@@ -118,19 +193,16 @@ fn is_identifier(c: char) -> bool {
 }
 
 /// The arguments of each use of a macro: what stands in parentheses after its name.
-fn calls<'t>(text: &'t str, name: &str) -> Vec<Vec<&'t str>> {
-    let mut calls = Vec::new();
-    for (at, _) in text.match_indices(name) {
-        let is_name = !text.get(..at).unwrap_or_default().ends_with(is_identifier);
-        let rest = text.get(at + name.len()..).unwrap_or_default();
-        if let Some(rest) = rest.strip_prefix('(').filter(|_| is_name) {
-            calls.extend(arguments(rest));
-        }
-    }
-    calls
+fn calls<'t>(text: &'t str, name: &'static str) -> impl Iterator<Item = Vec<&'t str>> {
+    text.match_indices(name).filter_map(move |(at, _)| {
+        let is_name = !text.get(..at)?.ends_with(is_identifier);
+        let rest = text.get(at + name.len()..)?.strip_prefix('(')?;
+        is_name.then(|| arguments(rest))?
+    })
 }
 
 /// What stands before the closing parenthesis, split at commas; commas in strings do not count.
+/// Neither a line's end nor another parenthesis is part of it: so each text is looked at once.
 fn arguments(text: &str) -> Option<Vec<&str>> {
     let mut arguments = Vec::new();
     let (mut start, mut is_string, mut is_escaped) = (0, false, false);
@@ -146,6 +218,8 @@ fn arguments(text: &str) -> Option<Vec<&str>> {
                     return Some(arguments);
                 }
             }
+            '(' if !is_string => return None,
+            '\n' => return None,
             _ => {}
         }
     }
@@ -175,13 +249,21 @@ mod tests {
         assert_eq!(registry.version, Version { major: 1, median: 6, minor: 1 });
         assert_eq!(registry.event_types.len(), 2);
         let alloc = registry.event_type(0x15).unwrap();
-        assert_eq!((&*alloc.name, alloc.retired), ("PoolAlloc", false));
+        assert_eq!((&*alloc.name, alloc.always), ("PoolAlloc", true));
         assert_eq!(registry.kind(alloc.kind).map(|kind| &*kind.name), Some("Object"));
         let params: Vec<_> = alloc.params.iter().map(|p| (p.sort, &*p.name, &*p.doc)).collect();
         let doc = "its pool, (or \\\"none\\\")";
         assert_eq!(params, [(Sort::P, "pool", doc), (Sort::U, "count", "")]);
+        // Before 2.0 the third column is about the hot variety, then about what is used.
         let gone = registry.event_type(0x16).unwrap();
-        assert!(gone.retired && gone.params.is_empty());
+        assert_eq!((gone.always, gone.retired, gone.params.len()), (false, false, 0));
+        let text = HEADER.replace(
+            "((unsigned)1)\n#define EVENT_VERSION_MEDIAN",
+            "2\n# define EVENT_VERSION_MEDIAN",
+        );
+        let registry = Registry::from_mps_header(&text).unwrap();
+        let gone = registry.event_type(0x16).unwrap();
+        assert_eq!((gone.always, gone.retired, gone.params.len()), (true, true, 0));
     }
 
     #[test]
@@ -191,12 +273,81 @@ mod tests {
             ("Object", "Subject", "PoolAlloc: its kind is none of the MPS's"),
             ("0, P,", "0, Q,", "PoolAlloc: a parameter has an unknown sort"),
             ("EVENT_Gone_PARAMS", "EVENT_Gine_PARAMS", "Gone: its parameters are not defined"),
-            ("EVENT_VERSION_MINOR", "MINOR", "EVENT_VERSION_MINOR: is not defined"),
+            ("0, P,", "1, P,", "PoolAlloc: parameter 0 has another index: 1"),
+            ("0, P,", "0, S,", "PoolAlloc: a string is not its last parameter"),
+            (" TRUE,", " MAYBE,", "PoolAlloc: its third column is neither TRUE nor FALSE"),
+            ("0x0016", "0x0015", "Gone: its code 0x0015 is that of PoolAlloc"),
+            ("Gone  ", "PoolAlloc", "PoolAlloc: there are two event types of this name"),
+            ("Gone  ", "Go\x1Bne", "EVENT: \"Go\\u{1b}ne\" is no name of an event type"),
+            ("P, pool", "P, ", "PoolAlloc: \"\" is no name of a parameter"),
+            (", Seg)", ")", "EVENT: a row needs a name, a code, TRUE or FALSE, and a kind"),
+            ("1, U, count", "1, U", "PoolAlloc: a parameter needs an index, a sort and a name"),
+            ("((unsigned)6)", "six", "EVENT_VERSION_MEDIAN: is not a number"),
+            (
+                "EVENT_VERSION_MINOR",
+                "MINOR",
+                "EVENT_VERSION_MINOR: is not defined: is this an eventdef.h of the Memory Pool \
+                 System?",
+            ),
             ("EVENT(X", "NONE(X", "EVENT: there are no event types: is this an eventdef.h?"),
         ] {
             let text = HEADER.replace(from, to);
             let found = Registry::from_mps_header(&text).unwrap_err();
             assert_eq!(found.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_damaged_header_is_read_or_refused() {
+        let mut seed = 1_u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % below
+        };
+        let (mut read, mut refused) = (0, 0);
+        for _ in 0..3000 {
+            let mut text = HEADER.as_bytes().to_vec();
+            for _ in 0..1 + random(4) {
+                let at = random(text.len());
+                match random(3) {
+                    0 => text[at] = b"(),\"\\#/* \n0SE\xFF"[random(14)],
+                    1 => drop(text.drain(at..(at + 1 + random(40)).min(text.len()))),
+                    _ => {
+                        let piece = HEADER.as_bytes()[random(HEADER.len() - 60)..][..60].to_vec();
+                        drop(text.splice(at..at, piece));
+                    }
+                }
+            }
+            match Registry::from_mps_header(&String::from_utf8_lossy(&text)) {
+                Ok(registry) => read += usize::from(!registry.event_types.is_empty()),
+                Err(error) => refused += usize::from(!error.to_string().is_empty()),
+            }
+        }
+        assert_eq!(read + refused, 3000);
+        assert!(read > 300 && refused > 300, "{read} read, {refused} refused");
+    }
+
+    #[test]
+    fn no_header_takes_longer_than_its_size() {
+        let version = HEADER.split_inclusive('\n').take(4).collect::<String>();
+        for piece in [
+            "EVENT(",
+            "EVENT(\"",
+            "EVENT(\"\\\"",
+            "/*",
+            "#define A\n",
+            "EVENT(X,",
+            "\\\n",
+            "(",
+            "\"",
+        ] {
+            let text = version.clone() + &piece.repeat((1 << 20) / piece.len());
+            // Without a bound this takes hours.
+            let found = Registry::from_mps_header(&text).unwrap_err();
+            assert!(found.to_string().starts_with("EVENT: there are no event types"), "{piece}");
+        }
+        let name = "A".repeat(1 << 16);
+        let rows = format!("#define EVENT_{name}_PARAMS\nEVENT(X,{name},0x1,TRUE,Seg)").repeat(8);
+        assert!(Registry::from_mps_header(&(version + &rows)).is_err());
     }
 }

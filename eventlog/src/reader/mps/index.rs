@@ -9,8 +9,9 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust` in `design/telemetry.md`.
 
 use super::decode::decode;
-use super::platform::{Fit, Head, PLATFORMS, Shapes, head, name};
+use super::platform::{Fit, Head, PLATFORMS, Shapes, head, name, of_version};
 use super::recognise::{PREFIX_SIZE, Recognised, mps_stream, recognise, version_of};
+use super::releases::is_decoded_by;
 use super::window::Window;
 use crate::reader::fault::{FaultKind, Faults, OpenError};
 use crate::reader::index::{Format, Index, Options, Stream};
@@ -23,6 +24,8 @@ use eventdef::Version;
 const SEGMENT_SIZE_MAX: usize = 1 << 16;
 /// What must be at hand to judge a place: a chain of events, each of at most 64 KiB.
 pub(super) const LOOKAHEAD_SIZE: usize = 1 << 18;
+/// Places that are tried as the beginning of a stream of another platform or version.
+pub(super) const TRY_COUNT_MAX: usize = 256;
 /// How many events must fit, where the registry is not at hand and only sizes and clocks can be
 /// judged.
 pub(super) const LOOSE_CHAIN_COUNT: usize = 16;
@@ -71,9 +74,12 @@ pub(super) struct Indexer {
     pub(super) is_registry_right: bool,
     pub(super) clock: u64,
     segment: Segment,
-    /// How often another platform's stream was looked for.
+    /// How often a stream of another platform or version was looked for.
     pub(super) tries: usize,
     event_count: u64,
+    /// The version of the stream, if it is a later minor one than the registry's, and that was not
+    /// said yet.
+    later: Option<Version>,
     /// A bit for each code that was reported as unknown.
     reported: Box<[u64; 1024]>,
     pub(super) streams: Vec<Stream>,
@@ -94,6 +100,7 @@ impl Indexer {
             segment: EMPTY,
             tries: 0,
             event_count: 0,
+            later: None,
             reported: Box::new([0; 1024]),
             streams: Vec::new(),
             registries: Vec::new(),
@@ -114,6 +121,7 @@ impl Indexer {
         registry.stream = self.streams.len() as u16;
         registry.index = 1;
         self.is_registry_right = found.is_registry_right;
+        self.later = found.version.filter(|&version| version > self.known.version);
         if !found.is_registry_right {
             let known = self.known.version;
             self.faults.push(offset, FaultKind::MpsVersion { found: found.version, known });
@@ -215,18 +223,16 @@ impl Indexer {
     /// Adds an event to the open segment, which is ended before it would be too large.
     #[inline]
     fn add(&mut self, offset: u64, event: Head, bytes: &[u8]) {
-        let kind = self.kinds.get(usize::from(event.code)).copied().unwrap_or(KIND_MIXED);
         if self.segment.size as usize + event.size > SEGMENT_SIZE_MAX {
             self.cut();
         }
+        let may_begin = Some(event.code) == self.init_code || !self.is_registry_right;
+        if may_begin && self.is_within_stream(offset) {
+            self.init(offset, event, bytes);
+        }
+        let kind = self.kinds.get(usize::from(event.code)).copied().unwrap_or(KIND_MIXED);
         if kind == KIND_MIXED {
             self.report_unknown(offset, event.code);
-        }
-        let platform = self.shapes.platform;
-        if Some(event.code) == self.init_code && self.is_within_stream(offset) {
-            let version = version_of(platform, event, bytes);
-            self.cut();
-            self.begin_stream(offset, platform, version);
         }
         if self.segment.count == 0 {
             self.segment = Segment {
@@ -249,6 +255,35 @@ impl Indexer {
         self.clock = event.clock;
     }
 
+    /// Begins another stream if this is its EventInit, which may be of another version.
+    fn init(&mut self, offset: u64, event: Head, bytes: &[u8]) {
+        let platform = self.shapes.platform;
+        let version = version_of(platform, event, bytes);
+        if version.is_none() && !self.is_registry_right {
+            return;
+        }
+        self.cut();
+        let is_right = version.map(|found| is_decoded_by(found, self.known.version));
+        // Each change costs a registry: a log made of changes shall not cost memory without end.
+        let is_late = is_right == Some(true) && self.tries >= TRY_COUNT_MAX;
+        if is_late || is_right.is_none_or(|is_right| is_right == self.is_registry_right) {
+            self.later = version.filter(|&version| version > self.known.version);
+            self.begin_stream(offset, platform, version);
+            return;
+        }
+        self.tries += 1;
+        let found = Recognised {
+            // Booleans are as the registry at hand has them.
+            platform: of_version(platform, self.known.version),
+            alternatives: Vec::new(),
+            version,
+            are_clocks_near: true,
+            is_registry_right: is_right == Some(true),
+            offset: 0,
+        };
+        self.begin_platform(offset, &found);
+    }
+
     /// Whether a stream has begun, and not just here.
     fn is_within_stream(&self, offset: u64) -> bool {
         self.event_count > 0 && self.streams.last().is_some_and(|stream| stream.offset < offset)
@@ -260,6 +295,10 @@ impl Indexer {
         let bit = 1 << (code % 64);
         if *bits & bit == 0 && self.is_registry_right {
             *bits |= bit;
+            if let Some(found) = self.later.take() {
+                let known = self.known.version;
+                self.faults.push(offset, FaultKind::MpsMinor { found, known });
+            }
             self.faults.push(offset, FaultKind::EventUnknown { registry: 1, code });
         }
     }

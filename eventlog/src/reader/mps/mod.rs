@@ -17,6 +17,7 @@ mod header;
 mod index;
 mod platform;
 mod recognise;
+mod releases;
 mod resume;
 #[cfg(test)]
 mod tests;
@@ -24,3 +25,4 @@ mod window;
 
 pub use header::HeaderError;
 pub(crate) use index::index;
+pub(crate) use releases::ToRead;

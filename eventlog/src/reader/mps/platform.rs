@@ -6,11 +6,11 @@
 //!  └─ all in the writer's byte order; `size` is that of the whole event ────────────────┘
 //! ```
 //!
-//! The stream is the C structures of the MPS as they lay in memory. Design: `.req.port` in
-//! `design/telemetry.md`.
+//! The stream is the C structures of the MPS as they lay in memory. Layout: `.mps.event`,
+//! `.mps.params` in `design/format.md`.
 
 use crate::reader::registry::{EventType, Platform, Registry, StringEnd};
-use eventdef::Sort;
+use eventdef::{Sort, Version};
 
 /// Every platform that is tried, the likelier first.
 pub(super) const PLATFORMS: [Platform; 6] = [
@@ -26,7 +26,20 @@ pub(super) const PLATFORMS: [Platform; 6] = [
 pub(super) const fn platform(big_endian: bool, word_size: u8, align_max: u8) -> Platform {
     // The clock comes after code and size, at its alignment.
     let event_header_size = align_max + 8;
-    Platform { big_endian, word_size, event_header_size, string_end: StringEnd::Nul, align_max }
+    Platform {
+        big_endian,
+        word_size,
+        event_header_size,
+        string_end: StringEnd::Nul,
+        align_max,
+        packed_booleans: false,
+    }
+}
+
+/// The platform as it lays out the events of a version: before 2.0, Booleans are bits
+/// (`.mps.bool`).
+pub(super) fn of_version(platform: Platform, version: Version) -> Platform {
+    Platform { packed_booleans: version.major < 2, ..platform }
 }
 
 /// The platform in words.

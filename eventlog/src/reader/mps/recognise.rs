@@ -9,7 +9,8 @@
 //!
 //! An MPS stream has no header. Design: `.req.port`, `.sol.head` in `design/telemetry.md`.
 
-use super::platform::{Clocks, Fit, Head, PLATFORMS, Shapes, head};
+use super::platform::{Clocks, Fit, Head, PLATFORMS, Shapes, head, of_version};
+use super::releases::is_decoded_by;
 use crate::reader::index::Stream;
 use crate::reader::registry::{Platform, Registry};
 use eventdef::Version;
@@ -33,7 +34,7 @@ pub(super) struct Recognised {
     /// The version, if the stream says it.
     pub(super) version: Option<Version>,
     /// Whether its events follow one another in time as well.
-    are_clocks_near: bool,
+    pub(super) are_clocks_near: bool,
     /// Whether the registry at hand describes its events.
     pub(super) is_registry_right: bool,
     /// Where its first event is.
@@ -90,7 +91,7 @@ impl Walk {
 pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Option<Recognised> {
     let mut laid_out = registry.clone();
     let shapes = PLATFORMS.map(|platform| {
-        laid_out.lay_out(platform);
+        laid_out.lay_out(of_version(platform, registry.version));
         Shapes::new(&laid_out)
     });
     let first = at(bytes, is_all, registry, &shapes);
@@ -144,10 +145,7 @@ fn at(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> Opt
     let mut equals = walks.iter().filter(|(_, walk)| walk.score() == best);
     let &(platform, walk) = equals.next()?;
     let version = walk.version;
-    // A minor version adds event types and changes none.
-    let is_version_right = version.is_none_or(|version| {
-        (version.major, version.median) == (registry.version.major, registry.version.median)
-    });
+    let is_version_right = version.is_none_or(|found| is_decoded_by(found, registry.version));
     Some(Recognised {
         platform,
         alternatives: equals.map(|&(platform, _)| platform).collect(),
@@ -191,9 +189,8 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
 /// No EventInit is larger, on any platform.
 pub(super) const INIT_SIZE_MAX: u8 = 48;
 
-/// The version, if this is an EventInit: of any version, for its code was not always the same. It
-/// has the parameters major, median, minor, maxCode, maxNameLen, wordWidth (U) and, since 1.1,
-/// clocksPerSec (W).
+/// The version, if this is an EventInit (`.mps.init`): of any version, for its code was not always
+/// the same.
 pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option<Version> {
     let word = usize::from(platform.word_size);
     let end = usize::from(platform.event_header_size) + 6 * 4;

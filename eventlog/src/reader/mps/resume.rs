@@ -8,7 +8,7 @@
 //! Design: `.req.robust` in `design/telemetry.md`.
 
 use super::index::{
-    CLOCK_DISTANCE_MAX, Indexer, LOOKAHEAD_SIZE, LOOSE_CHAIN_COUNT, STREAM_COUNT_MAX,
+    CLOCK_DISTANCE_MAX, Indexer, LOOKAHEAD_SIZE, LOOSE_CHAIN_COUNT, STREAM_COUNT_MAX, TRY_COUNT_MAX,
 };
 use super::platform::{PLATFORMS, head, is_size, size};
 use super::recognise::{INIT_SIZE_MAX, PREFIX_SIZE, Recognised, recognise, version_of};
@@ -23,8 +23,6 @@ const CHAIN_COUNT: usize = 4;
 const CHAIN_COUNT_LATE: usize = 128;
 /// Segments before that.
 const SEGMENT_COUNT_LATE: usize = 1 << 18;
-/// Places that are tried as the beginning of another platform's stream.
-const TRY_COUNT_MAX: usize = 256;
 
 impl Indexer {
     /// Passes over what is not an event, to the next place from which events follow one another.

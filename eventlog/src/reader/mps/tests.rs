@@ -2,6 +2,7 @@
 
 mod damage;
 mod encode;
+mod versions;
 
 use self::encode::Arg::{self, D, N, S};
 use self::encode::{Row, encode, encoded, init};
@@ -41,6 +42,10 @@ fn log(on: Platform) -> Vec<u8> {
 
 fn open(bytes: &[u8]) -> Index {
     index(&bytes, &Options::default()).unwrap()
+}
+
+fn open_as(bytes: &[u8], known: &Registry) -> Index {
+    index(&bytes, &Options { mps_registry: Some(known.clone()) }).unwrap()
 }
 
 /// Every event of a log in file order, as it would be encoded; those of unknown type by the name
@@ -185,7 +190,11 @@ fn a_minor_version_adds_event_types_and_the_rest_is_read() {
     encode(&mut bytes, on, &rows()[1]);
     let index = open(&bytes);
     // Once for the code, not once for each event.
-    assert_eq!(kinds(&index), [FaultKind::EventUnknown { registry: 1, code: 0x6000 }]);
+    let found = eventdef::Version { major: 2, median: 0, minor: 1 };
+    let later = FaultKind::MpsMinor { found, known: REGISTRY.version };
+    let unknown = FaultKind::EventUnknown { registry: 1, code: 0x6000 };
+    assert_eq!(kinds(&index), [later, unknown]);
+    assert!(index.faults.iter().all(|fault| fault.is_warning()));
     let names: Vec<String> = read(&bytes, &index).into_iter().map(|(name, _, _)| name).collect();
     let unknown = ["?"; 100];
     assert_eq!(names, [&["EventInit"], unknown.as_slice(), &["EventClockSync"]].concat());

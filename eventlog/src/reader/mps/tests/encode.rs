@@ -24,7 +24,22 @@ pub(super) type Row = (&'static str, u64, Vec<Arg>);
 /// slowly.
 pub(super) fn encode(out: &mut Vec<u8>, on: Platform, (name, clock, args): &Row) {
     let row = REGISTRY.event_types.iter().find(|row| row.name == *name).unwrap();
+    let sorts: Vec<Sort> = row.params.iter().map(|param| param.sort).collect();
+    encode_as(out, on, row.code, *clock, &sorts, args);
+}
+
+/// The same for an event type of no registry (`.mps.event`, `.mps.params`).
+pub(super) fn encode_as(
+    out: &mut Vec<u8>,
+    on: Platform,
+    code: u16,
+    clock: u64,
+    sorts: &[Sort],
+    args: &[Arg],
+) {
     let mut event: Vec<u8> = Vec::new();
+    // Booleans so far in a run of them.
+    let mut run = 0;
     let put = |event: &mut Vec<u8>, value: u64, size: usize| {
         while !event.len().is_multiple_of(size.min(on.align_max.into())) {
             event.push(0xEE);
@@ -35,14 +50,24 @@ pub(super) fn encode(out: &mut Vec<u8>, on: Platform, (name, clock, args): &Row)
         }
         event.extend(bytes);
     };
-    put(&mut event, row.code.into(), 2);
+    put(&mut event, code.into(), 2);
     put(&mut event, 0, 2);
-    put(&mut event, *clock, 8);
+    put(&mut event, clock, 8);
     let mut align: usize = on.align_max.max(on.word_size).into();
-    for (param, arg) in row.params.iter().zip(args) {
-        match (param.sort, arg) {
+    for (&sort, arg) in sorts.iter().zip(args) {
+        run = if sort == Sort::B { run + 1 } else { 0 };
+        match (sort, arg) {
             (Sort::P | Sort::A | Sort::W, N(value)) => put(&mut event, *value, on.word_size.into()),
             (Sort::U, N(value)) => put(&mut event, *value, 4),
+            // `.mps.bool`
+            (Sort::B, N(value)) if on.packed_booleans => {
+                let bit = (run - 1) % 8;
+                if bit == 0 {
+                    event.push(0);
+                }
+                let place = if on.big_endian { 7 - bit } else { bit };
+                *event.last_mut().unwrap() |= (*value as u8) << place;
+            }
             (Sort::B, N(value)) => put(&mut event, *value, 1),
             (Sort::D, D(value)) => put(&mut event, value.to_bits(), 8),
             (Sort::S, S(string)) => {
@@ -50,7 +75,7 @@ pub(super) fn encode(out: &mut Vec<u8>, on: Platform, (name, clock, args): &Row)
                 event.extend([0, 0, 0, 0]);
                 align = on.word_size.into();
             }
-            other => panic!("{name}: {other:?}"),
+            other => panic!("{code:#x}: {other:?}"),
         }
     }
     while !event.len().is_multiple_of(align) {

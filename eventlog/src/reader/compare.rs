@@ -1,0 +1,385 @@
+//! What changed from one registry to another, and which version that needs.
+//!
+//! ```text
+//!  Registry A ─┐   by code, kinds by index
+//!              ├──▶ [Difference] ──▶ Part ──▶ the least version that B may claim
+//!  Registry B ─┘    added │ changed …   minor │ median
+//! ```
+//!
+//! Rule: `.version.parts` in `design/format.md`, `.sol.version.check` in `design/telemetry.md`.
+
+use super::registry::{EventType, Kind, Param, Registry};
+use eventdef::Version;
+use std::collections::HashMap;
+
+/// Parameters that are told one by one, where they differ; if there are more, all of them are.
+const PARAM_COUNT_TOLD: usize = 2;
+
+/// The part of a version that a change increments (`.version.parts`). What increments the major
+/// part, the format of everything, is not in a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Something was added: a tool that knows the old version decodes what it knows.
+    Minor,
+    /// Something that was there is not what it was.
+    Median,
+}
+
+/// What became of an event type or a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// Its code or index is given up.
+    Removed,
+    /// Its form or name, or what its code stands for.
+    Changed,
+    /// It is no longer recorded and keeps its code, or is recorded again.
+    Retired,
+    /// It is described in other words, or compiled into other varieties.
+    Described,
+}
+
+impl Change {
+    /// The part of the version that it increments.
+    pub fn part(self) -> Option<Part> {
+        match self {
+            Change::Added | Change::Retired => Some(Part::Minor),
+            Change::Removed | Change::Changed => Some(Part::Median),
+            Change::Described => None,
+        }
+    }
+}
+
+/// One thing in which two registries differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What became of it.
+    pub change: Change,
+    /// The code of the event type; `None` for a kind.
+    pub code: Option<u16>,
+    /// The name of the event type or kind: the new one, if it has one.
+    pub name: Box<str>,
+    /// In words.
+    pub what: String,
+}
+
+/// What is different in registry `b`: first kinds, then event types in order of code.
+pub fn compare(a: &Registry, b: &Registry) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let kinds = joined(&a.kinds, &b.kinds, |kind| kind.index);
+    found.extend(kinds.filter_map(|pair| kind(pair.0, pair.1)));
+    let (a_names, b_names) = (names(a), names(b));
+    for pair in joined(&a.event_types, &b.event_types, |event_type| event_type.code) {
+        match pair {
+            (Some(old), Some(new)) => found.extend(event_type(a, b, old, new)),
+            (Some(old), None) => found.push(removed(old, b_names.get(&*old.name).copied())),
+            (None, Some(new)) => {
+                // One that had another code is told at that one, if nothing else has it.
+                let old = a_names.get(&*new.name);
+                if old.is_none_or(|old| b.event_type(old.code).is_some()) {
+                    let what = format!("{}{}", kind_name(b, new), signature(&new.params));
+                    found.push(difference(Change::Added, new, what));
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+/// The least version that may be claimed for what differs so from a registry of version `old`.
+pub fn version_min(old: Version, differences: &[Difference]) -> Version {
+    match differences.iter().filter_map(|difference| difference.change.part()).max() {
+        None => old,
+        Some(Part::Minor) if old.minor < u16::MAX => Version { minor: old.minor + 1, ..old },
+        Some(_) => Version { median: old.median.saturating_add(1), minor: 0, ..old },
+    }
+}
+
+/// The elements of two lists in ascending order of a key: those of one key together.
+fn joined<'t, T, K: Ord>(
+    a: &'t [T],
+    b: &'t [T],
+    key: impl Fn(&T) -> K,
+) -> impl Iterator<Item = (Option<&'t T>, Option<&'t T>)> {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    std::iter::from_fn(move || {
+        let order = match (a.peek(), b.peek()) {
+            (Some(old), Some(new)) => key(old).cmp(&key(new)),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (None, None) => return None,
+        };
+        let old = if order.is_le() { a.next() } else { None };
+        let new = if order.is_ge() { b.next() } else { None };
+        Some((old, new))
+    })
+}
+
+fn kind(old: Option<&Kind>, new: Option<&Kind>) -> Option<Difference> {
+    let of = |change, kind: &Kind, what: String| {
+        Some(Difference { change, code: None, name: kind.name.clone(), what })
+    };
+    match (old, new) {
+        (Some(old), Some(new)) if old.name != new.name => {
+            of(Change::Changed, new, format!("kind {} was {}", new.index, old.name))
+        }
+        (Some(old), Some(new)) if old.doc != new.doc => {
+            of(Change::Described, new, "is described in other words".to_owned())
+        }
+        (Some(old), None) => of(Change::Removed, old, format!("kind {}", old.index)),
+        (None, Some(new)) => of(Change::Added, new, format!("kind {}", new.index)),
+        _ => None,
+    }
+}
+
+fn difference(change: Change, event_type: &EventType, what: String) -> Difference {
+    Difference { change, code: Some(event_type.code), name: event_type.name.clone(), what }
+}
+
+/// Event types by name.
+fn names(registry: &Registry) -> HashMap<&str, &EventType> {
+    registry.event_types.iter().map(|event_type| (&*event_type.name, event_type)).collect()
+}
+
+/// An event type whose code is given up; `new` has its name.
+fn removed(old: &EventType, new: Option<&EventType>) -> Difference {
+    match new {
+        Some(new) => difference(Change::Changed, new, format!("its code was {:04X}", old.code)),
+        None => difference(Change::Removed, old, String::new()),
+    }
+}
+
+fn kind_name<'r>(registry: &'r Registry, event_type: &EventType) -> &'r str {
+    registry.kind(event_type.kind).map_or("?", |kind| &kind.name)
+}
+
+/// What is different in an event type that has kept its code.
+fn event_type(a: &Registry, b: &Registry, old: &EventType, new: &EventType) -> Option<Difference> {
+    let mut whats = params(&old.params, &new.params);
+    if old.name != new.name {
+        let other = if whats.is_empty() { "" } else { ", of other parameters" };
+        let what = format!("its code was {}'s{other}", old.name);
+        return Some(difference(Change::Changed, new, what));
+    }
+    let kinds = (kind_name(a, old), kind_name(b, new));
+    if kinds.0 != kinds.1 {
+        whats.insert(0, format!("its kind is {}, was {}", kinds.1, kinds.0));
+    }
+    if !whats.is_empty() {
+        return Some(difference(Change::Changed, new, whats.join("; ")));
+    }
+    if old.retired != new.retired {
+        let what = if new.retired { "is no longer recorded" } else { "is recorded again" };
+        return Some(difference(Change::Retired, new, what.to_owned()));
+    }
+    let docs = |params: &[Param]| params.iter().map(|param| param.doc.clone()).collect::<Vec<_>>();
+    if old.doc != new.doc || docs(&old.params) != docs(&new.params) {
+        whats.push("is described in other words".to_owned());
+    }
+    if old.always != new.always {
+        let what = if new.always { "is in the hot variety now" } else { "left the hot variety" };
+        whats.push(what.to_owned());
+    }
+    (!whats.is_empty()).then(|| difference(Change::Described, new, whats.join("; ")))
+}
+
+/// What is different in the parameters of an event type.
+fn params(old: &[Param], new: &[Param]) -> Vec<String> {
+    let mut whats = Vec::new();
+    for index in 0..old.len().max(new.len()) {
+        whats.extend(match (old.get(index), new.get(index)) {
+            (Some(old), Some(new)) if (old.sort, &old.name) == (new.sort, &new.name) => None,
+            (Some(old), Some(new)) => {
+                Some(format!("parameter {index} is {}, was {}", short(new), short(old)))
+            }
+            (Some(old), None) => Some(format!("parameter {index}, {}, is gone", short(old))),
+            (None, Some(new)) => Some(format!("parameter {index}, {}, is new", short(new))),
+            (None, None) => None,
+        });
+    }
+    if whats.len() > PARAM_COUNT_TOLD {
+        return vec![format!("its parameters are {}, were {}", signature(new), signature(old))];
+    }
+    whats
+}
+
+fn short(param: &Param) -> String {
+    format!("{} {}", param.sort.letter(), param.name)
+}
+
+fn signature(params: &[Param]) -> String {
+    format!("({})", params.iter().map(short).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Change::{Added, Changed, Described, Removed, Retired};
+    use super::*;
+
+    const BASE: [&str; 3] = [
+        "Alloc, 0x0001, TRUE, Object|P pool, W size",
+        "Free, 0x0002, TRUE, Object|P pool",
+        "Intern, 0x0005, TRUE, User|W id, S text",
+    ];
+
+    /// A registry of rows: what stands in its row of the list, then its parameters.
+    fn registry(rows: &[&str]) -> Registry {
+        let mut text = "#define EVENT_VERSION_MAJOR 2\n#define EVENT_VERSION_MEDIAN 3\n\
+                        #define EVENT_VERSION_MINOR 4\n"
+            .to_owned();
+        for row in rows {
+            let (row, params) = row.split_once('|').unwrap();
+            let name = row.split(',').next().unwrap();
+            text += &format!("EVENT(X, {row})\n#define EVENT_{name}_PARAMS(PARAM, X)");
+            for (index, param) in params.split(", ").filter(|param| !param.is_empty()).enumerate() {
+                let (sort, name) = param.split_once(' ').unwrap();
+                text += &format!(" PARAM(X, {index}, {sort}, {name})");
+            }
+            text.push('\n');
+        }
+        Registry::from_mps_header(&text).unwrap()
+    }
+
+    /// The differences from [`BASE`] where one row is another; none where it is empty.
+    fn changed(row: usize, to: &str) -> Vec<(Change, String, String)> {
+        let mut rows = BASE.to_vec();
+        rows[row] = to;
+        rows.retain(|row| !row.is_empty());
+        told(&registry(&BASE), &registry(&rows))
+    }
+
+    fn told(a: &Registry, b: &Registry) -> Vec<(Change, String, String)> {
+        let told = |difference: Difference| {
+            let code = difference.code.map_or("kind".to_owned(), |code| format!("{code:04X}"));
+            (difference.change, format!("{code} {}", difference.name), difference.what)
+        };
+        compare(a, b).into_iter().map(told).collect()
+    }
+
+    fn one(change: Change, name: &str, what: &str) -> Vec<(Change, String, String)> {
+        vec![(change, name.to_owned(), what.to_owned())]
+    }
+
+    #[test]
+    fn each_difference_is_told_with_what_it_was() {
+        // `.version.parts`
+        assert_eq!(told(&registry(&BASE), &registry(&BASE)), []);
+        let size = "parameter 1 is A size, was W size";
+        let bytes = "parameter 1 is W bytes, was W size";
+        let all = "its parameters are (A at, P pool, W size), were (P pool, W size)";
+        let kind = "its kind is Seg, was Object; parameter 1, W size, is gone";
+        let other = "its code was Alloc's, of other parameters";
+        for (row, what) in [
+            ("Alloc, 0x0001, TRUE, Object|P pool, A size", size),
+            ("Alloc, 0x0001, TRUE, Object|P pool, W bytes", bytes),
+            ("Alloc, 0x0001, TRUE, Object|P pool", "parameter 1, W size, is gone"),
+            ("Alloc, 0x0001, TRUE, Object|P pool, W size, B new", "parameter 2, B new, is new"),
+            ("Alloc, 0x0001, TRUE, Object|A at, P pool, W size", all),
+            ("Alloc, 0x0001, TRUE, Seg|P pool", kind),
+            ("Take, 0x0001, TRUE, Object|P pool, W size", "its code was Alloc's"),
+            ("Take, 0x0001, TRUE, Seg|A at", other),
+            ("Alloc, 0x0003, TRUE, Object|P pool, W size", "its code was 0001"),
+        ] {
+            let (name, rest) = row.split_once(", 0x").unwrap();
+            let name = format!("{} {name}", &rest[..4]);
+            assert_eq!(changed(0, row), one(Changed, &name, what));
+        }
+        let row = "Alloc, 0x0001, FALSE, Object|P pool, W size";
+        assert_eq!(changed(0, row), one(Retired, "0001 Alloc", "is no longer recorded"));
+        assert_eq!(changed(0, ""), one(Removed, "0001 Alloc", ""));
+    }
+
+    #[test]
+    fn two_event_types_that_change_places_are_both_changed() {
+        let rows = [
+            "Free, 0x0001, TRUE, Object|P pool",
+            "Alloc, 0x0002, TRUE, Object|P pool, W size",
+            BASE[2],
+        ];
+        let found = told(&registry(&BASE), &registry(&rows));
+        assert_eq!(found.len(), 2);
+        assert!(found.iter().all(|(change, ..)| *change == Changed), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_added_at_any_code_is_added() {
+        for code in ["0x0000", "0x0003", "0xFFFF"] {
+            let row = format!("New, {code}, TRUE, Ref|D seconds");
+            let rows = [&BASE[..], &[&row]].concat();
+            let found = told(&registry(&BASE), &registry(&rows));
+            let name = format!("{} New", &code[2..]);
+            assert_eq!(found, one(Added, &name, "Ref(D seconds)"));
+            let found = told(&registry(&rows), &registry(&BASE));
+            assert_eq!(found, one(Removed, &name, ""));
+        }
+    }
+
+    #[test]
+    fn kinds_and_descriptions_are_compared_too() {
+        let a = registry(&BASE);
+        let mut b = a.clone();
+        b.kinds[1].name = "Heap".into();
+        b.kinds[2].doc = "other words".into();
+        b.event_types[0].doc = "what it says".into();
+        b.event_types[1].params[0].doc = "its pool".into();
+        b.event_types[2].always = false;
+        let last = b.kinds.pop().unwrap();
+        let other = "is described in other words";
+        // Intern is of the last kind, which is gone.
+        let expected = [
+            (Changed, "kind Heap", "kind 1 was Pool"),
+            (Described, "kind Trace", other),
+            (Removed, "kind User", "kind 6"),
+            (Described, "0001 Alloc", other),
+            (Described, "0002 Free", other),
+            (Changed, "0005 Intern", "its kind is ?, was User"),
+        ];
+        let expected = expected.map(|(a, b, c)| (a, b.to_owned(), c.to_owned()));
+        assert_eq!(told(&a, &b), expected);
+        b.kinds = a.kinds.clone();
+        assert_eq!(told(&a, &b)[2..], one(Described, "0005 Intern", "left the hot variety"));
+        b.kinds.push(Kind { index: 7, ..last });
+        assert_eq!(told(&a, &b)[..1], one(Added, "kind User", "kind 7"));
+    }
+
+    #[test]
+    fn registries_of_all_codes_are_compared_in_time() {
+        let mut a = registry(&BASE);
+        let row = a.event_types[0].clone();
+        let all = |skip: u16| {
+            let name = |code: u16| format!("E{}", code ^ skip).into();
+            (1..=u16::MAX).map(|code| EventType { code, name: name(code), ..row.clone() }).collect()
+        };
+        a.event_types = all(0);
+        let mut b = a.clone();
+        b.event_types = all(1);
+        a.event_types.retain(|row| row.code % 3 != 0);
+        a.lay_out(a.platform);
+        b.lay_out(b.platform);
+        // Each code has another's name: a walk for each would compare 4 × 10⁹ of them.
+        assert_eq!(compare(&a, &b).len(), 65535);
+    }
+
+    #[test]
+    fn the_least_version_follows_from_the_gravest_change() {
+        // `.version.parts`, `.sol.version.check`
+        let least = |changes: &[Change]| {
+            let of = |&change| Difference {
+                change,
+                code: Some(1),
+                name: "Any".into(),
+                what: String::new(),
+            };
+            let differences: Vec<_> = changes.iter().map(of).collect();
+            version_min(Version { major: 2, median: 3, minor: 4 }, &differences).to_string()
+        };
+        assert_eq!(least(&[]), "2.3.4");
+        assert_eq!(least(&[Described]), "2.3.4");
+        assert_eq!(least(&[Described, Added]), "2.3.5");
+        assert_eq!(least(&[Retired]), "2.3.5");
+        assert_eq!(least(&[Added, Removed]), "2.4.0");
+        assert_eq!(least(&[Changed, Added]), "2.4.0");
+    }
+}

@@ -1,0 +1,264 @@
+//! Streams of other versions: read by their registry, or named.
+//!
+//! ```text
+//!  1.x   │ … │ U u │ b0 b1 b2 … │ W │     Booleans are bits: `.mps.bool`
+//!  2.x   │ … │ U u │ b0 │ b1 │ … │ W │    and bytes
+//! ```
+
+use super::encode::Arg::{self, D, N, S};
+use super::encode::{encode_as, encoded, init};
+use super::{index, kinds, open_as, owned, read, rows};
+use crate::reader::fault::FaultKind;
+use crate::reader::filter::Filter;
+use crate::reader::index::Options;
+use crate::reader::log::Log;
+use crate::reader::merge::Order;
+use crate::reader::mps::platform::{PLATFORMS, of_version};
+use crate::reader::registry::{Platform, Registry};
+use eventdef::mps::REGISTRY;
+use eventdef::{Sort, Version};
+
+const OLD: Version = Version { major: 1, median: 6, minor: 1 };
+
+/// The registry of 2.0.0 as though it were of version 1.6.1.
+fn old() -> Registry {
+    let mut registry = Registry::new(&REGISTRY, PLATFORMS[0]);
+    registry.version = OLD;
+    registry
+}
+
+/// An `eventdef.h` of version 1.6.1 with one event type, code 1, of parameters of these sorts; and
+/// EventInit.
+fn header(sorts: &[Sort]) -> Registry {
+    let params: String = sorts
+        .iter()
+        .enumerate()
+        .map(|(index, sort)| format!(" PARAM(X, {index}, {}, p{index})", sort.letter()))
+        .collect();
+    let text = format!(
+        "#define EVENT_VERSION_MAJOR ((unsigned)1)\n\
+         #define EVENT_VERSION_MEDIAN ((unsigned)6)\n\
+         #define EVENT_VERSION_MINOR ((unsigned)1)\n\
+         #define EVENT_LIST(EVENT, X) EVENT(X, Any, 0x0001, TRUE, Seg)\n\
+         #define EVENT_Any_PARAMS(PARAM, X){params}\n"
+    );
+    Registry::from_mps_header(&text).unwrap()
+}
+
+fn platforms() -> [Platform; 6] {
+    PLATFORMS.map(|platform| of_version(platform, OLD))
+}
+
+fn sorts(letters: &str) -> Vec<Sort> {
+    letters.bytes().map(|letter| Sort::from_letter(letter).unwrap()).collect()
+}
+
+#[test]
+fn booleans_before_version_2_are_bits() {
+    // `.mps.bool`, `.mps.init`, `.mps.version`
+    for on in platforms() {
+        let mut rows = rows();
+        rows.insert(0, init(on, [1, 6, 1]));
+        let bytes = encoded(on, &rows);
+        let index = open_as(&bytes, &old());
+        assert_eq!(kinds(&index), [], "{on:?}");
+        assert_eq!((index.streams[0].platform, index.streams[0].version), (on, OLD));
+        assert_eq!(read(&bytes, &index), owned(&rows), "{on:?}");
+    }
+}
+
+#[test]
+fn booleans_from_version_2_on_are_bytes() {
+    // `.mps.bool`, `.mps.version`
+    let mut known = old();
+    known.version = Version { major: 2, median: 3, minor: 0 };
+    for on in PLATFORMS {
+        let mut rows = rows();
+        rows.insert(0, init(on, [2, 3, 1]));
+        let bytes = encoded(on, &rows);
+        let index = open_as(&bytes, &known);
+        assert_eq!(kinds(&index), [], "{on:?}");
+        assert_eq!(index.streams[0].version, Version { minor: 1, ..known.version });
+        assert_eq!(read(&bytes, &index), owned(&rows), "{on:?}");
+    }
+}
+
+#[test]
+fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
+    // `.mps.bool`, `.mps.params`, `.mps.header`
+    let mut seed = 7_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % below
+    };
+    let run = |size| "B".repeat(size);
+    let layouts =
+        [run(1), run(8), run(9), run(33), run(70), format!("U{}UB", run(3)), "UBWBBDBS".to_owned()];
+    for letters in layouts {
+        let sorts = sorts(&letters);
+        let known = header(&sorts);
+        for on in platforms() {
+            let mut bytes = encoded(on, &[init(on, [1, 6, 1])]);
+            let mut expected = Vec::new();
+            for clock in 1000..1030 {
+                let arg = |sort: &Sort| match sort {
+                    Sort::B => N(random(2)),
+                    Sort::D => D(0.5),
+                    Sort::S => S("text".into()),
+                    _ => N(random(1 << 30)),
+                };
+                let args: Vec<Arg> = sorts.iter().map(arg).collect();
+                encode_as(&mut bytes, on, 1, clock, &sorts, &args);
+                expected.push(("Any".to_owned(), clock, args));
+            }
+            let index = open_as(&bytes, &known);
+            assert_eq!(index.streams[0].platform, on);
+            assert_eq!(read(&bytes, &index)[1..], expected, "{letters} on {on:?}");
+        }
+    }
+}
+
+#[test]
+fn bits_lie_as_gcc_puts_them() {
+    // Offset and mask of each member of such a structure, as gcc 12 has them on x86-64.
+    let registry = header(&sorts("UBBUBWBBBBBBBBBDB"));
+    let found = registry.event_type(1).unwrap();
+    let places: Vec<(u32, u8)> =
+        found.params.iter().map(|param| (param.offset, param.mask)).collect();
+    let whole = 0xFF;
+    assert_eq!(places[..6], [(16, whole), (20, 1), (20, 2), (24, whole), (28, 1), (32, whole)]);
+    let run: Vec<(u32, u8)> = (0..8).map(|bit| (40, 1 << bit)).collect();
+    assert_eq!(places[6..14], run);
+    assert_eq!(places[14..], [(41, 1), (48, whole), (56, 1)]);
+    assert_eq!(found.size_min.next_multiple_of(8), 64);
+}
+
+#[test]
+fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
+    let mut seed = 3_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) as usize % below
+    };
+    for round in 0..240 {
+        let on = platforms()[round % 6];
+        let mut rows = rows();
+        rows.insert(0, init(on, [1, 6, 1]));
+        let mut bytes = encoded(on, &rows);
+        for _ in 0..random(20) {
+            let at = random(bytes.len());
+            match random(3) {
+                0 => bytes.truncate(at.max(1)),
+                1 => drop(bytes.drain(at..(at + 1 + random(9)).min(bytes.len() - 1).max(at))),
+                _ => bytes[at] = [0, 1, 8, 0x21, 0x7F, 0xFF][random(6)],
+            }
+        }
+        let size = bytes.len() as u64;
+        let options = Options { mps_registry: Some(old()) };
+        let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
+        let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
+        for order in [Order::Time, Order::File] {
+            let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+            let mut found = 0;
+            while let Some(event) = events.next() {
+                // A bit is read where its byte is there.
+                assert!(event.params().count() <= 7 && event.offset < size);
+                found += 1;
+            }
+            assert_eq!(found, count, "round {round}, {order:?}");
+        }
+    }
+}
+
+#[test]
+fn an_event_whose_bits_are_cut_off_is_not_given_as_whole() {
+    for on in platforms() {
+        let sorts = sorts("UUUBBB");
+        let known = header(&sorts);
+        let mut bytes = Vec::new();
+        for clock in 1000..1040 {
+            let args = [N(1), N(2), N(clock), N(1), N(0), N(1)];
+            encode_as(&mut bytes, on, 1, clock, &sorts, &args);
+        }
+        let size = bytes.len() / 40;
+        // The last one lacks the byte of its bits, and says so in its size.
+        let at = bytes.len() - size;
+        let cut = size - usize::from(on.word_size);
+        bytes[at + 2..at + 4].copy_from_slice(&match on.big_endian {
+            true => (cut as u16).to_be_bytes(),
+            false => (cut as u16).to_le_bytes(),
+        });
+        bytes.truncate(at + cut);
+        let index = open_as(&bytes, &known);
+        assert_eq!(index.segments.iter().map(|segment| segment.count).sum::<u32>(), 39);
+        let is_loss =
+            |kind: &FaultKind| matches!(kind, FaultKind::Mps { size, .. } if *size == cut as u64);
+        assert!(kinds(&index).iter().any(is_loss), "{on:?}: {:?}", kinds(&index));
+    }
+}
+
+#[test]
+fn an_event_of_a_code_that_the_header_lacks_is_given_by_code() {
+    for on in platforms() {
+        let sorts = sorts("WB");
+        let mut bytes = Vec::new();
+        for clock in 1000..1040 {
+            let code = if clock == 1020 { 0x77 } else { 1 };
+            encode_as(&mut bytes, on, code, clock, &sorts, &[N(clock), N(1)]);
+        }
+        let index = open_as(&bytes, &header(&sorts));
+        assert_eq!(index.streams[0].platform, on);
+        let events = read(&bytes, &index);
+        assert_eq!((events.len(), events[20].0.as_str(), events[20].2.len()), (40, "?", 0));
+        assert_eq!(kinds(&index), [FaultKind::EventUnknown { registry: 1, code: 0x77 }]);
+    }
+}
+
+#[test]
+fn of_several_streams_those_of_the_headers_version_are_decoded() {
+    for on in platforms() {
+        let of = |version| {
+            let rows: Vec<_> = [init(on, version)].into_iter().chain(rows()).collect();
+            encoded(on, &rows)
+        };
+        let other = of([1, 5, 0]);
+        let pieces = [of([1, 6, 1]), other.clone(), of([1, 6, 0]), other];
+        let bytes = pieces.concat();
+        let index = open_as(&bytes, &old());
+        let versions: Vec<String> =
+            index.streams.iter().map(|stream| stream.version.to_string()).collect();
+        assert_eq!(versions, ["1.6.1", "1.5.0", "1.6.0", "1.5.0"], "{on:?}");
+        let count = rows().len() + 1;
+        let read = read(&bytes, &index);
+        assert_eq!(read.len(), 4 * count);
+        for (number, piece) in read.chunks(count).enumerate() {
+            if number % 2 == 0 {
+                assert_eq!(piece[1..], owned(&rows()));
+            } else {
+                assert!(piece.iter().all(|(name, ..)| name == "?"));
+            }
+        }
+        let found = Some(Version { median: 5, minor: 0, ..OLD });
+        let fault = FaultKind::MpsVersion { found, known: OLD };
+        assert_eq!(kinds(&index), [fault.clone(), fault]);
+    }
+}
+
+#[test]
+fn a_log_that_changes_its_version_all_the_time_takes_little_memory() {
+    let on = platforms()[0];
+    let rows: Vec<_> = (0..3000).map(|n| init(on, [1, 5 + n % 2, 0])).collect();
+    let bytes = encoded(on, &rows);
+    let index = open_as(&bytes, &old());
+    assert_eq!((read(&bytes, &index).len(), index.streams.len()), (3000, 3000));
+    assert!(index.registries.len() < 300, "{} registries", index.registries.len());
+}
+
+#[test]
+fn a_header_of_another_version_does_not_decode() {
+    let on = platforms()[0];
+    let bytes = encoded(on, &[init(on, [1, 5, 1])].into_iter().chain(rows()).collect::<Vec<_>>());
+    let index = index(&bytes.as_slice(), &Options { mps_registry: Some(old()) }).unwrap();
+    let found = Some(Version { median: 5, ..OLD });
+    assert_eq!(kinds(&index), [FaultKind::MpsVersion { found, known: OLD }]);
+}

@@ -276,6 +276,58 @@ fn what_a_debugger_changes_is_noticed_when_a_block_begins_and_at_a_flush() {
     assert_eq!(pools(&ran), ((0..40).collect(), vec![POOL, 0, POOL, 0]));
 }
 
+mod late {
+    telemetry::events! {
+        /// A registry that comes late: its kinds have the names of others, and other indexes.
+        registry "late" version(1, 0, 0);
+        kinds {
+            /// The first.
+            Pool = 9,
+            /// The second.
+            Arena = 3,
+            /// The third.
+            Other = 1,
+        }
+
+        /// It is there.
+        Came(0x0001, always, Pool) {}
+    }
+}
+
+mod later {
+    telemetry::events! {
+        /// One that comes last.
+        registry "later" version(1, 0, 0);
+        kinds {
+            /// The only one.
+            Pool = 2,
+        }
+
+        /// It is there.
+        Came(0x0001, always, Pool) {}
+    }
+}
+
+/// As `telemetry set Pool` does in gdb; and `telemetry reset Arena`.
+#[test]
+fn what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come() {
+    let test = "what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come";
+    let _ = ran(test, &[("MPS_TELEMETRY_CONTROL", "Arena")], || {
+        record(0, 10);
+        assert_eq!(CONTROL.output().load(Ordering::Relaxed), Kinds::Arena.into());
+        CONTROL.output().store(Kinds::Pool.into(), Ordering::Relaxed);
+        // (A registration notices it: no block began, and nothing was flushed.)
+        let output = || telemetry::control::of(&late::CONTROL).output();
+        assert_eq!(output(), 1 << 9, "Pool is, and Arena is not");
+        // In one of two alone: that is no order to others.
+        CONTROL.output().store(0, Ordering::Relaxed);
+        assert_eq!(telemetry::control::of(&later::CONTROL).output(), 1 << 2);
+        assert_eq!(output(), 1 << 9);
+        event!(late::Came);
+        event!(later::Came);
+    });
+}
+
 /// What the program sets is where a debugger sees it, and what that changed meanwhile stays.
 #[test]
 fn the_programs_own_changes_are_seen_by_a_debugger() {

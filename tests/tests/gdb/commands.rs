@@ -96,7 +96,7 @@ fn what_is_switched_on_in_gdb_is_in_the_log() {
         "telemetry set Object 0x40",
         "telemetry reset user",
         "continue",
-        "telemetry flush",
+        "telemetry flush --force",
         "shell cp run.log flushed.log",
         "telemetry set pause",
         "continue",
@@ -136,12 +136,42 @@ fn what_is_switched_off_in_gdb_is_no_longer_in_the_log() {
     let log = session.path("run.log");
     session.environment.push(("MPS_TELEMETRY_FILENAME", text(&log)));
     session.environment.push(("MPS_TELEMETRY_CONTROL", "all".to_owned()));
-    let said = session.run(&["telemetry flush", "telemetry reset all", "continue", "continue"]);
+    let said =
+        session.run(&["telemetry flush --force", "telemetry reset all", "continue", "continue"]);
     assert!(said[0].starts_with("flushed"), "{}", said[0]);
     assert!(said[1].contains("registry.1.output: -\n"), "{}", said[1]);
     let all = converted(&["-v"], &log).join("\n");
     assert_eq!(count(&all, "Made"), THREADS * EVENTS, "{all}");
     assert_eq!([count(&all, "Grown"), count(&all, "Paused")], [THREADS * EVENTS + 1, 1]);
+}
+
+/// Whatever the processor and the version of this gdb are.
+#[test]
+fn a_gdb_that_spoils_registers_calls_nothing_unless_it_is_forced_to() {
+    let mut session = Session::of("threads 2 10");
+    session.environment.push(("MPS_TELEMETRY_FILENAME", text(&session.path("run.log"))));
+    let said = session.run(&[
+        "telemetry set all",
+        "python telemetry_spoils_registers = lambda memory: True",
+        "telemetry flush",
+        "telemetry save saved.log",
+        "shell test -e run.log || echo no log",
+        "telemetry flush --force",
+        "shell test -e run.log && echo a log",
+        "python telemetry_spoils_registers = lambda memory: False",
+        "telemetry flush",
+        "telemetry flush -f",
+        "telemetry flush now",
+    ]);
+    let refusal = &said[2];
+    assert!(refusal.starts_with("error: not called: ") && refusal.contains("--force"), "{refusal}");
+    assert_eq!(refusal.lines().count(), 1, "{refusal}");
+    assert!(said[3].ends_with(" are in saved.log\n"), "{}", said[3]);
+    assert_eq!([&*said[4], &*said[6]], ["no log\n", "a log\n"]);
+    assert!(said[5].contains("flushed") && said[8].contains("flushed"), "{said:?}");
+    for said in &said[9..] {
+        assert_eq!(said, "error: usage: telemetry flush [--force]\n");
+    }
 }
 
 fn hex(word: &str) -> usize {

@@ -20,11 +20,11 @@ const RESERVE_SIZE: usize = 1 << BLOCK_SIZE_LOG2_DEFAULT;
 /// has them longest. A page of them is there once it is used.
 #[repr(C, align(4096))]
 struct Reserve {
-    /// P1: accessed through blocks alone, as B1 to B4 say.
+    /// V1: accessed through blocks alone, as B1 to B4 say.
     bytes: UnsafeCell<[u8; RESERVE_SIZE]>,
 }
 
-// SAFETY: P1.
+// SAFETY: V1.
 unsafe impl Sync for Reserve {}
 
 impl Reserve {

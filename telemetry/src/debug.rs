@@ -3,6 +3,7 @@
 //! ```text
 //!  (gdb) print EventKindControl |= 2               the kinds that are output ─▶ control.rs
 //!  (gdb) call EventDump(1)                         all events in memory, oldest first
+//!  (gdb) call EventDumpLast(1, 20)                 the newest of them
 //!  (gdb) call EventDescribe(EventLast[3], 1)       the newest of kind 3; or the one at an address
 //!  (gdb) call EventFlush()                         what is output goes to the host now
 //! ```
@@ -68,7 +69,17 @@ pub(crate) extern "C" fn EventDump(file: c_int) -> c_long {
 }
 
 extern "C" fn dump(file: c_int) -> c_long {
-    guarded(|| dump::all(file))
+    guarded(|| dump::events(file, None))
+}
+
+/// The same of the newest events alone, so many at most.
+// SAFETY: N1.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn EventDumpLast(file: c_int, count: c_int) -> c_long {
+    guarded(|| {
+        let count = usize::try_from(count).map_err(|_| libc::EINVAL)?;
+        dump::events(file, Some(count))
+    })
 }
 
 /// Describes the event at this address to a file: an address within it, or one of [`EventLast`].
@@ -104,6 +115,7 @@ pub(crate) fn entry_points() -> [u64; 5] {
     // The linker keeps what is called by its name alone.
     core::hint::black_box((
         EventDump as *const (),
+        EventDumpLast as *const (),
         EventDescribe as *const (),
         EventFlush as *const (),
     ));

@@ -23,6 +23,7 @@ use telemetry::{FilePlinth, Kinds, MemoryPlinth, Plinth, PlinthError, event};
 #[allow(non_upper_case_globals, reason = "the names of the MPS")]
 unsafe extern "C" {
     safe fn EventDump(file: c_int) -> c_long;
+    safe fn EventDumpLast(file: c_int, count: c_int) -> c_long;
     safe fn EventDescribe(address: *const c_void, file: c_int) -> c_long;
     safe fn EventFlush() -> c_long;
     safe static EventKindControl: AtomicU64;
@@ -111,7 +112,25 @@ fn a_dump_has_all_events_in_memory_oldest_first() {
             lines[lines.len() - 1]
         );
         assert_eq!(lines.iter().filter(|line| line.contains("[\"older\"]")).count(), 12);
+        judge_newest(lines);
     });
+}
+
+/// Dumps of the newest events are the ends of a dump of all.
+fn judge_newest(all: &[&str]) {
+    for count in [0, 7, all.len() - 1, 1 << 30] {
+        let (text, result) = written(|file| EventDumpLast(file, count as c_int));
+        let lines: Vec<&str> = text.lines().collect();
+        let expected = &all[all.len().saturating_sub(count)..];
+        assert_eq!((lines.len(), result), (expected.len() + 2, expected.len() as c_long));
+        let which = if count < all.len() { "the newest" } else { "all" };
+        assert_eq!(lines[0], format!("telemetry: {which} events in memory, oldest first:"));
+        for (line, expected) in lines[1..].iter().zip(expected) {
+            assert_eq!(without_age(line), without_age(expected));
+        }
+    }
+    let (text, result) = written(|file| EventDumpLast(file, -1));
+    assert_eq!((text.as_str(), result), ("", -c_long::from(libc::EINVAL)));
 }
 
 /// Many, and of one address many, of which each event shows its own.

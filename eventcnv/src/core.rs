@@ -112,8 +112,14 @@ fn describe(core: &Core, threads: &[Thread]) -> String {
     let count: u64 = core.streams().map(|stream| stream.block_count).sum();
     let streams = core.streams().count();
     let of = if streams > 1 { format!(" of {streams} streams") } else { String::new() };
-    let plural = if core.threads().len() == 1 { "" } else { "s" };
-    let _ = write!(text, "; {} thread{plural}, {count} blocks{of}", core.threads().len());
+    let threads = core.threads().len();
+    let plural = |count| if count == 1 { "" } else { "s" };
+    let _ = write!(
+        text,
+        "; {threads} thread{}, {count} block{}{of}",
+        plural(threads as u64),
+        plural(count)
+    );
     text
 }
 

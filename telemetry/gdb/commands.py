@@ -257,12 +257,16 @@ telemetry reset KIND…"""
 
 class TelemetryFlush(TelemetryCommand):
     """Have the process write what is to be output, now. Its other threads stay stopped.
-telemetry flush"""
+--force: also where this gdb is too old for the processor, so that the process may go wrong after.
+telemetry flush [--force]"""
     NAME = "flush"
 
     def run(self, streams, argument):
+        words = gdb.string_to_argv(argument)
+        if words not in ([], ["--force"]):
+            raise self.usage()
         for stream in streams:
-            result = telemetry_flush(stream)
+            result = telemetry_flush(stream, bool(words))
             if result is not None and result < 0:
                 raise TelemetryError("EventFlush failed: " + os.strerror(-result))
             telemetry_write("flushed%s\n" % ("" if result is None else ": %d bytes" % result))

@@ -28,6 +28,10 @@ def telemetry_save(stream, out):
         if block is not None and block.header.type == TELEMETRY_EVENTS:
             count += block.header.count
         out.write(data)
+    unhoused = sum(stream.root.unhoused)
+    if unhoused:
+        stream.faults.append("note: %d events were discarded where there was no buffer yet to count"
+                             " them" % unhoused)
     return len(stream.blocks), count
 
 

@@ -66,10 +66,29 @@ def telemetry_no_kind(stream, asked):
                           % (asked, ", ".join(known) or "none"))
 
 
-def telemetry_flush(stream):
+def telemetry_spoils_registers(memory):
+    """Whether this gdb cannot put all registers back after a call: one before 14 knows too little
+    of processors with AMX."""
+    connection, version = memory.inferior.connection, re.search(r"\d+", gdb.VERSION)
+    if connection is None or connection.type != "native" or not version or int(version[0]) >= 14:
+        return False
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as processors:
+            return any(line.startswith("flags") and "amx_tile" in line.split()
+                       for line in processors)
+    except OSError:
+        return False
+
+
+def telemetry_flush(stream, is_forced):
     """Calls `EventFlush`. Returns what it returned; None if gdb could not tell."""
     if not stream.memory.is_live:
         raise TelemetryError("a core cannot flush: telemetry save FILE makes a log of it")
+    if not is_forced and telemetry_spoils_registers(stream.memory):
+        raise TelemetryError("not called: this gdb (before 14) cannot put all registers of a"
+                             " processor with AMX back after a call, and the process may go wrong"
+                             " when it goes on; telemetry save FILE needs no call; telemetry flush"
+                             " --force calls all the same")
     if not stream.root.flush:
         raise TelemetryError("the root at 0x%X names no EventFlush" % stream.root.address)
     before = [(name, telemetry_parameter(name, "on"))

@@ -21,7 +21,7 @@ use crate::{debug, flush, intern, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::Ordering;
-use eventdef::Control;
+use eventdef::{Control, Kind};
 use eventlog::format::control::Mask;
 
 /// The environment variable that says which kinds are output.
@@ -231,6 +231,9 @@ pub(crate) fn coming(mask: Mask) -> &'static Coming {
 /// Masks may have been changed in memory, by a debugger: what was changed is as if it had been
 /// here. In an entry that is not nested.
 pub(crate) fn follow_masks(entry: &Entry) {
+    let changing = CHANGING.lock(entry);
+    note_names();
+    drop(changing);
     for registered in registration::all().skip(1) {
         let changing = CHANGING.lock(entry);
         let output = registered.control.output();
@@ -245,6 +248,28 @@ pub(crate) fn follow_masks(entry: &Entry) {
         drop(changing);
         if old != new {
             settle(entry, registered);
+        }
+    }
+}
+
+/// Kinds that were changed in memory: by name for registries to come, too, if it was done in all
+/// registries that have a kind of the name, as a debugger does that was given the name. Under the
+/// lock of the masks.
+fn note_names() {
+    for registered in registration::all().skip(1) {
+        let (changed, now) = registered.changed_output();
+        let is_changed = |kind: &&Kind| changed & 1 << kind.index != 0;
+        for kind in registered.control.registry.kinds.iter().filter(is_changed) {
+            let is_on = now & 1 << kind.index != 0;
+            let is_same = |other: &Registered| {
+                let output = other.control.output().load(Ordering::Relaxed);
+                let kinds = other.control.registry.kinds.iter();
+                let mut named = kinds.filter(|other| other.name.eq_ignore_ascii_case(kind.name));
+                named.all(|other| (output & 1 << other.index != 0) == is_on)
+            };
+            // Where there is no room to remember it, registries to come begin as they would have.
+            let _ =
+                registration::all().skip(1).all(is_same) && COMING_OUTPUT.note_name(kind, is_on);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!  (gdb) print EventKindControl |= 2               the kinds that are output ─▶ control.rs
 //!  (gdb) call EventDump(1)                         all events in memory, oldest first
+//!  (gdb) call EventDumpLast(1, 20)                 the newest of them
 //!  (gdb) call EventDescribe(EventLast[3], 1)       the newest of kind 3; or the one at an address
 //!  (gdb) call EventFlush()                         what is output goes to the host now
 //! ```
@@ -30,7 +31,11 @@ use eventdef::KIND_COUNT_MAX;
 
 /// The kinds that are output, of all registries: bits by the indexes of kinds. What a debugger
 /// changes here is noticed when the next block begins, and at every flush.
-// SAFETY: no other symbol of a program has this name.
+///
+/// N1: what is linked into one program or shared library has this name, and each other one here,
+///     once: two versions of this library the linker refuses. Functions of another shared library
+///     may take the place of these, which do the same there; data are hidden from it.
+// SAFETY: N1.
 #[unsafe(no_mangle)]
 pub(crate) static EventKindControl: AtomicU64 = AtomicU64::new(0);
 
@@ -42,7 +47,7 @@ static HANDLES: [Handle; KIND_COUNT_MAX] = [Handle(0); KIND_COUNT_MAX];
 
 /// For each kind, by its index, the address by which [`EventDescribe`] describes its newest event,
 /// of whatever thread and registry.
-// SAFETY: no other symbol of a program has this name.
+// SAFETY: N1.
 #[unsafe(no_mangle)]
 pub(crate) static EventLast: [&Handle; KIND_COUNT_MAX] = {
     let mut all = [&HANDLES[0]; KIND_COUNT_MAX];
@@ -57,19 +62,29 @@ pub(crate) static EventLast: [&Handle; KIND_COUNT_MAX] = {
 /// Writes all events that are in memory to a file, a line each, oldest first: of all kinds and
 /// threads, output or not, but those of the store, which are shown where they are used. Gives how
 /// many; or an error number, negative.
-// SAFETY: no other symbol of a program has this name.
+// SAFETY: N1.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDump(file: c_int) -> c_long {
     dump(file)
 }
 
 extern "C" fn dump(file: c_int) -> c_long {
-    guarded(|| dump::all(file))
+    guarded(|| dump::events(file, None))
+}
+
+/// The same of the newest events alone, so many at most.
+// SAFETY: N1.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn EventDumpLast(file: c_int, count: c_int) -> c_long {
+    guarded(|| {
+        let count = usize::try_from(count).map_err(|_| libc::EINVAL)?;
+        dump::events(file, Some(count))
+    })
 }
 
 /// Describes the event at this address to a file: an address within it, or one of [`EventLast`].
 /// Gives 1, or 0 where there is none, which it says; or an error number, negative.
-// SAFETY: no other symbol of a program has this name.
+// SAFETY: N1.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDescribe(address: *const c_void, file: c_int) -> c_long {
     describe(address, file)
@@ -82,7 +97,7 @@ extern "C" fn describe(address: *const c_void, file: c_int) -> c_long {
 /// Brings out what is in memory of the kinds that are output, as on a fatal signal: without any
 /// lock. Gives how many bytes; or an error number, negative: EAGAIN if the stream is in use by what
 /// is stopped, ENOTSUP if its plinth cannot be called now.
-// SAFETY: no other symbol of a program has this name.
+// SAFETY: N1.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventFlush() -> c_long {
     flush()
@@ -100,6 +115,7 @@ pub(crate) fn entry_points() -> [u64; 5] {
     // The linker keeps what is called by its name alone.
     core::hint::black_box((
         EventDump as *const (),
+        EventDumpLast as *const (),
         EventDescribe as *const (),
         EventFlush as *const (),
     ));

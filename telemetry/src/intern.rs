@@ -260,7 +260,7 @@ impl Store {
         let mapped = Some(entry).filter(|_| self.mapped_count == self.block_count);
         let mapped = mapped.and_then(region::take_store_block);
         let known = mapped.or_else(|| self.inherited.take_spare());
-        let new = known.map_or_else(|| Blocks::map(1), |_| None);
+        let new = known.map_or_else(|| Blocks::for_store().or_else(|| Blocks::map(1)), |_| None);
         let Some(block) = known.or_else(|| Some(new?.get(0))) else { return false };
         let before = self.newest();
         let first =

@@ -56,9 +56,15 @@ impl Registered {
         (self.noted.swap(now, Ordering::Relaxed), now)
     }
 
+    /// The kinds of which it is not noted whether they are output, and those that are output.
+    pub(crate) fn changed_output(&self) -> (u64, u64) {
+        let now = self.control.output().load(Ordering::Relaxed);
+        (self.noted.load(Ordering::Relaxed) ^ now, now)
+    }
+
     /// Whether these are noted.
     pub(crate) fn is_output_noted(&self) -> bool {
-        self.noted.load(Ordering::Relaxed) == self.control.output().load(Ordering::Relaxed)
+        self.changed_output().0 == 0
     }
 
     /// The slots of these kinds.
@@ -142,6 +148,10 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     // A nested entry may have interrupted a registration half done.
     if entry.is_nested() || !fork::arrange(entry) {
         return false;
+    }
+    // What a debugger asked of the others by the names of kinds is asked of this one, too.
+    if get(1).is_some() {
+        debug::notice(entry);
     }
     let Some(mut state) = STATE.lock(entry) else { return false };
     if let Some(has_room) = has_room() {

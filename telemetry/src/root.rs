@@ -50,7 +50,10 @@ pub(crate) struct Words([AtomicU64; WORD_COUNT]);
 /// The root (`.root.magic`). All but the magic is zero until something is recorded (`.root.self`).
 /// The magic is nowhere else: nothing here compares with it. Hidden from other libraries
 /// (`debug/unit.rs`).
-// SAFETY: no other symbol of a program has this name; that of another library stays there.
+///
+/// Y1: what is linked into one program or shared library has this name once: two versions of this
+///     library the linker refuses, and that of another shared library stays there.
+// SAFETY: Y1.
 #[unsafe(no_mangle)]
 #[used]
 pub(crate) static EventRoot: Words = {

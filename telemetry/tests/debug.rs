@@ -23,6 +23,7 @@ use telemetry::{FilePlinth, Kinds, MemoryPlinth, Plinth, PlinthError, event};
 #[allow(non_upper_case_globals, reason = "the names of the MPS")]
 unsafe extern "C" {
     safe fn EventDump(file: c_int) -> c_long;
+    safe fn EventDumpLast(file: c_int, count: c_int) -> c_long;
     safe fn EventDescribe(address: *const c_void, file: c_int) -> c_long;
     safe fn EventFlush() -> c_long;
     safe static EventKindControl: AtomicU64;
@@ -111,7 +112,25 @@ fn a_dump_has_all_events_in_memory_oldest_first() {
             lines[lines.len() - 1]
         );
         assert_eq!(lines.iter().filter(|line| line.contains("[\"older\"]")).count(), 12);
+        judge_newest(lines);
     });
+}
+
+/// Dumps of the newest events are the ends of a dump of all.
+fn judge_newest(all: &[&str]) {
+    for count in [0, 7, all.len() - 1, 1 << 30] {
+        let (text, result) = written(|file| EventDumpLast(file, count as c_int));
+        let lines: Vec<&str> = text.lines().collect();
+        let expected = &all[all.len().saturating_sub(count)..];
+        assert_eq!((lines.len(), result), (expected.len() + 2, expected.len() as c_long));
+        let which = if count < all.len() { "the newest" } else { "all" };
+        assert_eq!(lines[0], format!("telemetry: {which} events in memory, oldest first:"));
+        for (line, expected) in lines[1..].iter().zip(expected) {
+            assert_eq!(without_age(line), without_age(expected));
+        }
+    }
+    let (text, result) = written(|file| EventDumpLast(file, -1));
+    assert_eq!((text.as_str(), result), ("", -c_long::from(libc::EINVAL)));
 }
 
 /// Many, and of one address many, of which each event shows its own.
@@ -274,6 +293,58 @@ fn what_a_debugger_changes_is_noticed_when_a_block_begins_and_at_a_flush() {
         return;
     };
     assert_eq!(pools(&ran), ((0..40).collect(), vec![POOL, 0, POOL, 0]));
+}
+
+mod late {
+    telemetry::events! {
+        /// A registry that comes late: its kinds have the names of others, and other indexes.
+        registry "late" version(1, 0, 0);
+        kinds {
+            /// The first.
+            Pool = 9,
+            /// The second.
+            Arena = 3,
+            /// The third.
+            Other = 1,
+        }
+
+        /// It is there.
+        Came(0x0001, always, Pool) {}
+    }
+}
+
+mod later {
+    telemetry::events! {
+        /// One that comes last.
+        registry "later" version(1, 0, 0);
+        kinds {
+            /// The only one.
+            Pool = 2,
+        }
+
+        /// It is there.
+        Came(0x0001, always, Pool) {}
+    }
+}
+
+/// As `telemetry set Pool` does in gdb; and `telemetry reset Arena`.
+#[test]
+fn what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come() {
+    let test = "what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come";
+    let _ = ran(test, &[("MPS_TELEMETRY_CONTROL", "Arena")], || {
+        record(0, 10);
+        assert_eq!(CONTROL.output().load(Ordering::Relaxed), Kinds::Arena.into());
+        CONTROL.output().store(Kinds::Pool.into(), Ordering::Relaxed);
+        // (A registration notices it: no block began, and nothing was flushed.)
+        let output = || telemetry::control::of(&late::CONTROL).output();
+        assert_eq!(output(), 1 << 9, "Pool is, and Arena is not");
+        // In one of two alone: that is no order to others.
+        CONTROL.output().store(0, Ordering::Relaxed);
+        assert_eq!(telemetry::control::of(&later::CONTROL).output(), 1 << 2);
+        assert_eq!(output(), 1 << 9);
+        event!(late::Came);
+        event!(later::Came);
+    });
 }
 
 /// What the program sets is where a debugger sees it, and what that changed meanwhile stays.

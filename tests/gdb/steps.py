@@ -3,14 +3,21 @@
 
       call 7 │ stepi, dump │ stepi, dump │ …      each dump: the events before, or with this one
              └ by the commands' own code, wherever any byte that it read last time is another
+      some stops ─▶ N.core, N.text                what memory was, what these commands show of it
 
-First two calls early in a block; then two that find no room: one goes to a block that was never
-used, one to a block that is used again. Time passes meanwhile, so that there are base records too.
-Prints a line for each call: how many instructions, and which events were there, as that changed.
-Raises what is wrong. Driven by tests/tests/gdb/steps.rs.
+`step_calls`: first two calls early in a block; then two that find no room: one goes to a block that
+was never used, one to a block that is used again. Time passes meanwhile, so that there are base
+records too. Prints a line for each call: how many instructions, and which events were there, as
+that changed. `step_first`: the first call, which makes all that recording needs, in larger steps.
+Both raise what is wrong. Driven by tests/tests/gdb/steps.rs.
 """
+import os
+import struct
+
 import gdb
 
+SAMPLE = 97                          # of so many stops one leaves a core, whatever is shown
+STRIDE, STRIDE_SAMPLE = 97, 12       # in the first call: instructions to a stop, stops to a core
 SIZE = 32                            # of an event; a base record has 24
 CALLS_MAX, ROOTS = 400, []
 HISTORY = (4096 - 128 - 12 * 24) // SIZE    # events of a block, at least: so many always stay
@@ -34,6 +41,55 @@ class Watched(TelemetryMemory):
             return False
         self.known = {}
         return True
+
+
+def save_core(index, text):
+    """Leaves a core of what can be written, and what is shown of it."""
+    pid, pieces = gdb.selected_inferior().pid, []
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps, \
+            open("/proc/%d/mem" % pid, "rb", buffering=0) as mem:
+        for line in maps:
+            span, permissions = line.split()[:2]
+            if permissions.startswith("rw"):
+                begin, end = (int(each, 16) for each in span.split("-"))
+                mem.seek(begin)
+                pieces.append((begin, mem.read(end - begin)))
+    machine = {"x86_64": 62, "aarch64": 183}[os.uname().machine]
+    headers, at = b"", (64 + 56 * len(pieces) + 4095) // 4096 * 4096
+    for begin, data in pieces:
+        headers += struct.pack("<IIQQQQQQ", 1, 6, at, begin, 0, len(data), len(data), 1)
+        at += len(data)
+    head = b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + struct.pack(
+        "<HHIQQQIHHHHHH", 4, machine, 1, 0, 64, 0, 0, 64, 56, len(pieces), 64, 0, 0)
+    with open("%d.core" % index, "wb") as core:
+        core.write((head + headers).ljust(at - sum(len(data) for _, data in pieces), b"\0"))
+        # Pages of zeros take no room on the disk.
+        for page in (data[i:i + 4096] for _, data in pieces for i in range(0, len(data), 4096)):
+            if any(page):
+                core.write(page)
+            else:
+                core.seek(len(page), os.SEEK_CUR)
+        core.truncate()
+    with open("%d.text" % index, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def dump(memory):
+    """What `telemetry dump` shows of a stream; None where there is no root yet."""
+    stream = begun(memory)
+    if stream is None:
+        return "none\n"
+    width = telemetry_name_width(stream.registries.values())
+    return "".join(telemetry_columns(stream, event, width) + "\n"
+                   for event in sorted(stream.events()))
+
+
+def begun(memory):
+    """The stream; None where there is no root yet."""
+    if telemetry_root_state(memory, ROOTS[0]) == "unused":
+        return None
+    stream, = streams(memory)
+    return stream
 
 
 def streams(memory):
@@ -82,11 +138,15 @@ def step_through(call, memory):
     stack, outer = register("sp"), memory.read(register("sp"), 8)
     watched, seen, count, decoded = Watched(), [(0, 0)], 0, 0
     while True:
+        is_sample = count % SAMPLE == 0
         if count == 0 or watched.has_changed():
             now = check(shown(watched), seen[-1], call)
             decoded += 1
             if now != seen[-1]:
                 seen.append(now)
+                is_sample = True
+        if is_sample:
+            save_core(call * 10**6 + count, dump(memory))
         if register("sp") > stack and register("pc") == int.from_bytes(outer, "little"):
             break
         gdb.execute("stepi", to_string=True)
@@ -96,15 +156,45 @@ def step_through(call, memory):
           % (call, count, decoded, seen[1:]))
 
 
-def run():
+def forget_symbols():
+    """Without symbols gdb has nothing to look up at each instruction."""
+    gdb.execute("break *0x%X" % register("pc"), to_string=True)
+    gdb.execute("delete 1", to_string=True)
+    gdb.execute("symbol-file", to_string=True)
+
+
+def step_first():
+    """Steps through the first call: there is no root, then no event, then one."""
+    memory, watched, count, seen = TelemetryMemory(), Watched(), 0, []
+    ROOTS.append(memory.symbol("EventRoot"))
+    forget_symbols()
+    stack, outer = register("sp"), int.from_bytes(memory.read(register("sp"), 8), "little")
+    gdb.execute("break *0x%X" % outer, to_string=True)
+    while True:
+        is_sample = count % STRIDE_SAMPLE == 0
+        if count == 0 or watched.has_changed():
+            stream = begun(watched)
+            numbers = None if stream is None else [event[0] for event in shown(watched)]
+            assert numbers in (None, [], [0]), numbers
+            if not seen or numbers != seen[-1]:
+                seen.append(numbers)
+                is_sample = True
+        if is_sample:
+            save_core(count, dump(memory))
+        if register("sp") > stack and register("pc") == outer:
+            break
+        gdb.execute("stepi %d" % STRIDE, to_string=True)
+        count += 1
+    assert seen == [None, [], [0]], seen
+    print("first: %d stops" % count)
+
+
+def step_calls():
     """Steps through some calls."""
     memory, left = TelemetryMemory(), 2
     gdb.execute("continue", to_string=True)
     ROOTS.extend(root.address for root in telemetry_roots(memory))
-    # Without symbols gdb has nothing to look up at each instruction.
-    gdb.execute("break *0x%X" % register("pc"), to_string=True)
-    gdb.execute("delete 1", to_string=True)
-    gdb.execute("symbol-file", to_string=True)
+    forget_symbols()
     for call in range(1, CALLS_MAX):
         if call > 1:
             gdb.execute("continue", to_string=True)
@@ -116,6 +206,3 @@ def run():
         if left == 0:
             return
     raise AssertionError("no block was full")
-
-
-run()

@@ -3,6 +3,7 @@
 //! ```text
 //!  eventcnv()   built once, by the same cargo
 //!  release()    a program as it is shipped
+//!  plugin()     a shared library
 //!  system()     python3, strace, gdb ── missing? ──▶ the test fails and says so
 //! ```
 //!
@@ -27,7 +28,7 @@ fn build(name: &str) -> PathBuf {
     let directory = this.ancestors().nth(2).expect("a test is in target/PROFILE/deps");
     let target = directory.parent().expect("a profile's directory is in one");
     let profile = if directory.ends_with("release") { "release" } else { "dev" };
-    build_as(name, name, profile, target);
+    build_as(name, ["--bin", name], profile, target);
     directory.join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
@@ -35,16 +36,25 @@ fn build(name: &str) -> PathBuf {
 pub fn release(member: &str, name: &str) -> PathBuf {
     let this = env::current_exe().expect("a test has a path");
     let target = this.ancestors().nth(3).expect("a test is in target/PROFILE/deps");
-    build_as(member, name, "release", target);
+    build_as(member, ["--bin", name], "release", target);
     target.join("release").join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
-fn build_as(member: &str, name: &str, profile: &str, target: &Path) {
+/// Builds the shared library of the tests, and says where it is.
+pub fn plugin() -> PathBuf {
+    let this = env::current_exe().expect("a test has a path");
+    let target = this.ancestors().nth(3).expect("a test is in target/PROFILE/deps");
+    build_as("tests", ["--example", "plugin"], "dev", target);
+    let name = format!("{}plugin{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
+    target.join("debug/examples").join(name)
+}
+
+fn build_as(member: &str, what: [&str; 2], profile: &str, target: &Path) {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "-p", member, "--bin", name]);
+    cargo.args(["build", "--quiet", "--locked", "-p", member]).args(what);
     cargo.args(["--profile", profile, "--target-dir"]).arg(target);
     let status = cargo.current_dir(root()).status().expect("cargo can be run");
-    assert!(status.success(), "cargo cannot build {name}");
+    assert!(status.success(), "cargo cannot build {what:?}");
 }
 
 /// The root of the repository.

@@ -21,6 +21,8 @@ use tests::programs::{eventcnv, root, run, system};
 const THREADS: u64 = 8;
 /// Events in a block of 4096 bytes, at least: the largest has 40 bytes.
 const PER_BLOCK: u64 = (4096 - 128) / 40;
+/// `.block.magic`
+const BLOCK_MAGIC: [u8; 4] = [0xF7, 0x45, 0x4C, 0x8A];
 /// The thread of `crasher` that dies.
 const VICTIM: u64 = 5;
 
@@ -28,12 +30,16 @@ fn crasher() -> PathBuf {
     env!("CARGO_BIN_EXE_crasher").into()
 }
 
-/// Where a program runs, and what it leaves.
-struct Place(tempfile::TempDir);
+/// Where a program runs, and what it leaves; the size of its blocks.
+struct Place(tempfile::TempDir, &'static str);
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a directory can be made"));
+        Place::of_block_size("4096")
+    }
+
+    fn of_block_size(size: &'static str) -> Place {
+        let place = Place(tempfile::tempdir().expect("a directory can be made"), size);
         fs::write(place.path("told"), []).expect("it can be written");
         place
     }
@@ -52,7 +58,7 @@ impl Place {
 
     fn told(&self, command: &mut Command, words: &[&str], kinds: &str) {
         command.arg(THREADS.to_string()).arg(self.path("told")).args(words);
-        command.env("MPS_TELEMETRY_BLOCK_SIZE", "4096").env("MPS_TELEMETRY_CONTROL", kinds);
+        command.env("MPS_TELEMETRY_BLOCK_SIZE", self.1).env("MPS_TELEMETRY_CONTROL", kinds);
         command.env("MPS_TELEMETRY_FILENAME", self.path("log"));
         command.current_dir(self.0.path()).stderr(Stdio::null());
     }
@@ -397,10 +403,15 @@ fn a_core_that_was_cut_gives_what_is_left_and_says_so() {
         let cut = place.path(&format!("cut-{percent}"));
         fs::write(&cut, &bytes[..bytes.len() / 100 * percent]).expect("it can be written");
         let (found, code, errors) = read(&[&cut]);
-        assert!(code == 1 || code == 2, "{percent}: {code} {errors}");
         assert!(errors.contains("cut"), "{percent}: {errors}");
-        assert!(code == 2 || errors.contains("blocks are not in the core"), "{percent}: {errors}");
-        assert!(code == 1 || errors.lines().count() == 1, "{percent}: {errors}");
+        // Only what is no block may have been cut off.
+        assert_eq!(
+            code == 0,
+            count(&found) == most && most == count(&whole),
+            "{percent}: {errors}"
+        );
+        assert_eq!(code == 1, errors.contains("blocks are not in the core"), "{percent}: {errors}");
+        assert!(code < 2 || errors.lines().count() == 1, "{percent}: {errors}");
         for (thread, kinds) in &found {
             for (name, indexes) in kinds {
                 let all = &whole[thread][name];
@@ -410,6 +421,60 @@ fn a_core_that_was_cut_gives_what_is_left_and_says_so() {
         assert!(count(&found) <= most, "{percent}");
         most = count(&found);
     }
+}
+
+/// In a core, as it may be cut: the events in all blocks that are whole, by what these say.
+fn events_in_blocks(core: &[u8], uuid: &[u8]) -> u64 {
+    let number = |at: usize, size: usize| {
+        core[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
+    };
+    // All memory begins at the same place within a page of the file.
+    let headers = (0..number(56, 2)).map(|index| number(32, 8) + 56 * index);
+    let loads =
+        headers.filter(|header| number(*header, 4) == 1).map(|header| number(header + 8, 8));
+    let places = loads.min().expect("there is memory").rem_euclid(4096)..core.len();
+    let blocks = places.step_by(4096).filter(|at| core[*at..].starts_with(&BLOCK_MAGIC));
+    let ours = blocks.filter(|at| core[at + 16..].starts_with(&uuid[..8]));
+    let whole = ours.filter(|at| at + (1 << core[at + 6]) <= core.len() && core[at + 4] == 1);
+    whole.map(|at| number(at + 28, 4) as u64).sum()
+}
+
+/// `.root.preamble`: in the program's own data, which come first.
+#[test]
+fn a_small_core_that_was_cut_tells_what_there_was_and_gives_the_blocks_that_are_left() {
+    let place = Place::of_block_size("65536");
+    let core = place.die(&crasher(), &["20000"], "");
+    let bytes = fs::read(&core).expect("it is there");
+    let lines = |core: &Path, words: &[&str]| {
+        let output = eventcnv().args(words).arg(core).output().expect("it can be run");
+        let (code, errors) = told(&output);
+        (String::from_utf8_lossy(&output.stdout).into_owned(), code, errors)
+    };
+    let all = lines(&core, &[]).0.lines().count() as u64;
+    let log = run(eventcnv().arg("core").arg(&core).args(["-o", "-"])).stdout;
+    let mut least = all;
+    for percent in [93, 75, 60, 46, 30] {
+        let cut = place.path(&format!("cut-{percent}"));
+        let left = &bytes[..bytes.len() / 100 * percent];
+        fs::write(&cut, left).expect("it can be written");
+        let (text, code, errors) = lines(&cut, &[]);
+        let found = text.lines().count() as u64;
+        let who = ["core of crasher", "died of SIGSEGV in thread ", " \"worker 5\" ("];
+        assert!(who.iter().all(|who| errors.contains(who)), "{errors}");
+        // Only what is no block may have been cut off.
+        assert_eq!(code, i32::from(found < all), "{percent}: {errors}");
+        let line = errors.lines().find(|line| line.contains(" of them lay beyond its end): "));
+        assert_eq!(line.is_some(), found < all, "{percent}: {errors}");
+        assert!(line.is_none_or(|line| line.contains(" (work)")), "{line:?}");
+        let whole = events_in_blocks(left, &log[32..48]);
+        assert!(whole <= found && found <= least, "{percent}: {whole} {found} {least}");
+        least = found;
+        let (registries, _, _) = lines(&cut, &["--registry"]);
+        assert!(registries.contains("work") && registries.contains("WentOn"), "{registries}");
+        println!("{percent} %: {found} of {all} events, {whole} in whole blocks; {line:?}");
+    }
+    assert_eq!(events_in_blocks(&bytes, &log[32..48]), all);
+    assert!(least < all, "nothing was cut off");
 }
 
 /// The log that is written has the events of the core, and is never half of one.

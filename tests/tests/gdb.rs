@@ -4,6 +4,7 @@
 //!  session.rs    gdb in batch mode: commands, what each printed, a deadline
 //!  commands.rs   each command, its errors, and the switches
 //!  cores.rs      cores, and stripped programs
+//!  libraries.rs  shared libraries that each carry the runtime
 //!  steps.rs      a process that is stopped at every instruction of an annotation
 //!  damage.rs     memory of which anything may be garbage
 //! ```
@@ -14,6 +15,7 @@ mod gdb {
     pub(crate) mod commands;
     pub(crate) mod cores;
     pub(crate) mod damage;
+    pub(crate) mod libraries;
     pub(crate) mod session;
     pub(crate) mod steps;
 }

@@ -388,7 +388,22 @@ fn blocks_that_are_not_in_the_core_are_told_by_kind_and_thread() {
     let missing: Vec<_> = core.streams().flat_map(|stream| stream.missing.clone()).collect();
     let one = Missing { registry: 1, kind: 1, thread: Some(1), count: 1 };
     assert_eq!(missing, [one, Missing { thread: None, count: 2, ..one }]);
-    assert_eq!(core.faults(), [CoreFault::Blocks { missing: 3, count: 7 }]);
+    assert_eq!(core.faults(), [CoreFault::Blocks { missing: 3, count: 7, beyond: 0 }]);
+}
+
+#[test]
+fn of_blocks_that_are_missing_those_beyond_the_end_of_a_cut_core_are_told() {
+    let mut process = process();
+    process.segments[3].is_dumped = false;
+    let size = process.platform.block_size();
+    let mut whole = process.core();
+    // All of the last block, and a byte of the one before.
+    whole.truncate(whole.len() - size - 1);
+    let core = open(whole).unwrap();
+    let blocks = CoreFault::Blocks { missing: 3, count: 7, beyond: 2 };
+    assert_eq!(core.faults(), [CoreFault::Cut { missing: size as u64 + 1 }, blocks.clone()]);
+    let text = blocks.to_string();
+    assert!(text.starts_with("3 of 7 blocks are not in the core (2 of them lay beyond"), "{text}");
 }
 
 /// `.root.extent`: 4

@@ -40,20 +40,43 @@ struct Dump {
     overwritten_count: usize,
 }
 
-/// Writes all events in memory to a file; how many they are.
-pub(super) fn all(file: c_int) -> Result<usize, Errno> {
+/// Writes the events in memory to a file, all or the newest so many; how many they are.
+pub(super) fn events(file: c_int, newest: Option<usize>) -> Result<usize, Errno> {
     let mut spots = Lent::<Spot>::map(SPOT_COUNT).ok_or(libc::ENOMEM)?;
     let mut dump = Dump::new(file)?;
     let now = Now::read();
-    dump.out.line(|line| line.write_str("telemetry: all events in memory, oldest first:"))?;
+    let mut left_out = 0;
+    if let Some(newest) = newest {
+        let mut all = 0;
+        in_order(&mut spots, now, |spots| {
+            all += spots.len();
+            Ok(())
+        })?;
+        left_out = all.saturating_sub(newest);
+    }
+    let which = if left_out == 0 { "all" } else { "the newest" };
+    dump.out.line(|line| write!(line, "telemetry: {which} events in memory, oldest first:"))?;
+    in_order(&mut spots, now, |spots| {
+        let passed = left_out.min(spots.len());
+        left_out -= passed;
+        spots[passed..].iter().try_for_each(|spot| dump.write(spot, now))
+    })?;
+    dump.end()
+}
+
+/// Gives all events in memory, oldest first, as many at once as there is room for.
+fn in_order(
+    room: &mut [Spot],
+    now: Now,
+    mut give: impl FnMut(&[Spot]) -> Result<(), Errno>,
+) -> Result<(), Errno> {
     let mut after = None;
     loop {
-        let count = history::oldest(&mut spots, after, now.ticks);
-        let Some(last) = spots[..count].last() else { break };
+        let count = history::oldest(room, after, now.ticks);
+        let Some(last) = room[..count].last() else { return Ok(()) };
         after = Some(*last);
-        spots[..count].iter().try_for_each(|spot| dump.write(spot, now))?;
+        give(&room[..count])?;
     }
-    dump.end()
 }
 
 impl Dump {

@@ -5,13 +5,66 @@
 //!  │ header │ part │ payload ─ rest of the header ─ its first eight bytes │ 0 0 0 …
 //! ```
 //!
-//! Design: `.root.preamble` in `design/format.md`.
+//! Design: `.sol.root` in `design/telemetry.md`; `.root.preamble` in `design/format.md`.
 #![expect(unsafe_code, reason = "parts laid out in the memory of a block")]
 
-use super::{Block, Blocks, block_size, fix_block_size};
+use super::{BLOCK_SIZE_LOG2_DEFAULT, Block, Blocks, block_size, fix_block_size};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
+/// Size of the reserve: a block, unless larger ones were chosen.
+const RESERVE_SIZE: usize = 1 << BLOCK_SIZE_LOG2_DEFAULT;
+
+/// Zeros among the program's own data, near the root, which come first in a core: one that was cut
+/// has them longest. A page of them is there once it is used.
+#[repr(C, align(4096))]
+struct Reserve {
+    /// V1: accessed through blocks alone, as B1 to B4 say.
+    bytes: UnsafeCell<[u8; RESERVE_SIZE]>,
+}
+
+// SAFETY: V1.
+unsafe impl Sync for Reserve {}
+
+impl Reserve {
+    const fn new() -> Reserve {
+        Reserve { bytes: UnsafeCell::new([0; RESERVE_SIZE]) }
+    }
+
+    /// The block that has this place; `None`: there is none.
+    fn block(&self, index: usize) -> Option<Blocks> {
+        fix_block_size();
+        let offset = index.checked_mul(block_size())?;
+        if offset >= RESERVE_SIZE || block_size() > RESERVE_SIZE - offset {
+            return None;
+        }
+        let start = self.bytes.get().cast::<u8>().wrapping_add(offset);
+        Some(Blocks { first: Block { start }, count: 1 })
+    }
+}
+
+/// What the preamble begins in, and the store.
+static PREAMBLE: Reserve = Reserve::new();
+static STORE: Reserve = Reserve::new();
+static STORE_COUNT: AtomicUsize = AtomicUsize::new(0);
+
 impl Blocks {
+    /// A block of the preamble near the root, for the same place the same each time; `None`: there
+    /// is no room for it.
+    pub(crate) fn of_preamble(index: usize) -> Option<Blocks> {
+        PREAMBLE.block(index)
+    }
+
+    /// A block for the store near the root, each once; `None`: there is no more room.
+    pub(crate) fn for_store() -> Option<Blocks> {
+        let index = STORE_COUNT.load(Ordering::Relaxed);
+        let block = STORE.block(index)?;
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        STORE_COUNT.compare_exchange(index, index + 1, success, failure).ok()?;
+        Some(block)
+    }
+
     /// Maps a block of zeros whose pages are there once they are used.
     pub(crate) fn map_lazily() -> Option<Blocks> {
         fix_block_size();

@@ -5,8 +5,9 @@
 //! ```
 //!
 //! Entries are words, whatever their fields: 9 of `design/format.md`. Adding one takes no lock,
-//! so that a signal handler may do it at any point, and a fork may come there. Design: `.root.node`
-//! in `design/format.md`.
+//! so that a signal handler may do it at any point, and a fork may come there. The first node is
+//! among the program's own data, which come first in a core: one that was cut still has it. Design:
+//! `.sol.root` in `design/telemetry.md`; `.root.node` in `design/format.md`.
 
 use crate::link::Link;
 use crate::memory;
@@ -40,34 +41,42 @@ struct Node {
 
 /// A chain of entries of so many words.
 pub(super) struct Chain<const WORD_COUNT: usize> {
-    first: Link<Node>,
+    first: Node,
 }
 
 impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
     pub(super) const fn new() -> Self {
-        Chain { first: Link::none() }
+        Chain { first: Node::NEW }
     }
 
-    /// The address of its first node; 0: it has none.
-    pub(super) fn address(&self) -> u64 {
-        self.first.get().map_or(0, address_of)
+    /// Its first node.
+    fn first(&'static self) -> &'static Node {
+        self.first.begin(WORD_COUNT);
+        &self.first
     }
 
-    /// It has no entries. For a forked child.
+    /// The address of its first node.
+    pub(super) fn address(&'static self) -> u64 {
+        address_of(self.first())
+    }
+
+    /// It has no entries. For a forked child, which has one thread.
     pub(super) fn forget(&self) {
-        self.first.set(None);
+        let words = self.first.head.iter().chain(&self.first.entries);
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
+        self.first.after.set(None);
     }
 
     /// Entries in it.
-    pub(super) fn count(&self) -> usize {
-        let nodes = core::iter::successors(self.first.get(), |node| node.after.get());
+    pub(super) fn count(&'static self) -> usize {
+        let nodes = core::iter::successors(Some(self.first()), |node| node.after.get());
         nodes.map(|node| node.count() as usize).sum()
     }
 
     /// Adds an entry that is there once its `last` word is, which is stored as the last one. Gives
     /// its words; `None`: there is no memory.
     pub(super) fn insert(
-        &self,
+        &'static self,
         entry: [u64; WORD_COUNT],
         last: usize,
     ) -> Option<&'static [AtomicU64]> {
@@ -82,15 +91,15 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
     }
 
     /// Adds an entry that is there once it is counted. For whoever is alone in adding any.
-    pub(super) fn append(&self, entry: [u64; WORD_COUNT]) -> Option<()> {
+    pub(super) fn append(&'static self, entry: [u64; WORD_COUNT]) -> Option<()> {
         let (node, count) = self.open_node()?;
         put(node.words::<WORD_COUNT>(count), entry, None);
         node.count_up(count).then_some(())
     }
 
     /// The first node with room, and how many entries it has.
-    fn open_node(&self) -> Option<(&'static Node, u32)> {
-        let mut node = follow(&self.first, WORD_COUNT)?;
+    fn open_node(&'static self) -> Option<(&'static Node, u32)> {
+        let mut node = self.first();
         loop {
             let count = node.count();
             if (count as usize + 1) * WORD_COUNT <= ENTRIES_WORD_COUNT {
@@ -105,6 +114,20 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
 }
 
 impl Node {
+    #[expect(clippy::declare_interior_mutable_const, reason = "what a first node is made of")]
+    const NEW: Node = Node {
+        head: [const { AtomicU64::new(0) }; HEAD_WORD_COUNT],
+        entries: [const { AtomicU64::new(0) }; ENTRIES_WORD_COUNT],
+        after: Link::none(),
+    };
+
+    /// States its stride, if it does not yet.
+    fn begin(&self, word_count: usize) {
+        let none = bytemuck::cast([0, word_count as u32 * 8]);
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.head[COUNT_WORD].compare_exchange(0, none, success, failure);
+    }
+
     fn count(&self) -> u32 {
         let [count, _]: [u32; 2] = bytemuck::cast(self.head[COUNT_WORD].load(Ordering::Acquire));
         count
@@ -132,7 +155,7 @@ fn follow(link: &Link<Node>, word_count: usize) -> Option<&'static Node> {
         return Some(node);
     }
     let [new] = memory::map_slice::<Node>(1)? else { return None };
-    new.head[COUNT_WORD] = AtomicU64::new(bytemuck::cast([0, word_count as u32 * 8]));
+    new.begin(word_count);
     // Of two that are made at once one is left.
     link.replace(None, Some(new));
     link.get()

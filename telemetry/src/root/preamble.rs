@@ -4,8 +4,9 @@
 //!  block 0: │ stream header │ registry 0 │ registry 1 … │     another block: │ header │ registry …
 //! ```
 //!
-//! In blocks of its own, which are never written, for they are read where they lie. Design:
-//! `.sol.root` in `design/telemetry.md`; `.root.preamble` in `design/format.md`.
+//! In blocks of its own, which are never written, for they are read where they lie: near the root
+//! as long as there is room. Design: `.sol.root` in `design/telemetry.md`; `.root.preamble` in
+//! `design/format.md`.
 
 use super::{BEGUN, EXTENTS, REGISTRIES, add_extent, begin, is_there, leave};
 use crate::memory::{self, Block, BlockLink, Blocks};
@@ -160,7 +161,7 @@ fn block_at(index: usize) -> Option<Block> {
     if let Some(block) = link.find() {
         return Some(block);
     }
-    let block = Blocks::map_lazily()?.get(0);
+    let block = Blocks::of_preamble(index).or_else(Blocks::map_lazily)?.get(0);
     add_extent(ExtentEntry {
         address: block.address() as u64,
         count: 1,

@@ -3,23 +3,56 @@
 //! ```text
 //!  events shown:  n n n n n … n n+1 n+1 n+1      at every instruction one or the other, all right
 //!                              └ the store that publishes
+//!  some of these stops:  core ─ eventcnv ─▶ the same lines
 //! ```
 //!
 //! Rules: `.debug.buffer.reverse` in `design/telemetry.md`; `.write.publish` in `design/format.md`.
 
+use super::commands::{agree, converted};
 use super::session::{Session, shipped, text};
-use tests::programs::root;
+use std::fs;
+use tests::programs::{eventcnv, root};
 
-/// `.write.begin`, `.write.publish`, `.event.number`
-#[test]
-fn at_every_instruction_of_an_annotation_the_dump_shows_the_events_published_so_far() {
+/// A session of a program that is stopped where it is to record its first event.
+fn session() -> Session {
     let (_, program, _) = shipped();
     let mut session = Session::of_program(program, "steps 1000");
     session.environment.push(("MPS_TELEMETRY_BLOCK_SIZE", "4096".to_owned()));
     session.preparation.retain(|command| command.starts_with("source"));
-    session.preparation.extend(["break *step_here", "run"].map(str::to_owned));
     let steps = format!("source {}", text(&root().join("tests/gdb/steps.py")));
-    let said = session.run(&[steps]).remove(0);
+    session.preparation.extend(["break *step_here".to_owned(), "run".to_owned(), steps]);
+    session
+}
+
+/// Judges that of each core that a session left eventcnv says what was shown in gdb; how many
+/// there were before the first event, and how many in all.
+fn judge_cores(session: &Session) -> (usize, usize) {
+    let (mut early, mut count) = (0, 0);
+    for entry in fs::read_dir(session.directory.path()).expect("it can be read") {
+        let core = entry.expect("an entry").path();
+        if core.extension().is_none_or(|extension| extension != "core") {
+            continue;
+        }
+        let shown = fs::read_to_string(core.with_extension("text")).expect("it was left");
+        count += 1;
+        if shown != "none\n" {
+            agree(&text(&core), &shown, &converted(&["-v"], &core));
+            continue;
+        }
+        early += 1;
+        let output = eventcnv().arg(&core).output().expect("it can be run");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.stdout.is_empty() && output.status.code() == Some(2), "{said}");
+        assert!(said.lines().count() == 1 && said.contains("recorded nothing"), "{said}");
+    }
+    (early, count)
+}
+
+/// `.write.begin`, `.write.publish`, `.event.number`
+#[test]
+fn at_every_instruction_of_an_annotation_the_dump_shows_the_events_published_so_far() {
+    let session = session();
+    let said = session.run(&["python step_calls()"]).remove(0);
     let calls = said.lines().filter(|line| line.starts_with("call "));
     let count = |line: &str| line.split(' ').nth(2).and_then(|word| word.parse::<usize>().ok());
     let instructions: Vec<usize> = calls.filter_map(count).collect();
@@ -27,4 +60,20 @@ fn at_every_instruction_of_an_annotation_the_dump_shows_the_events_published_so_
     let [first, second, fresh, again] = instructions[..] else { panic!("{said}") };
     let fast = first.min(second);
     assert!(fast >= 20 && fresh >= 5 * fast && again >= 5 * fast, "{instructions:?}");
+    let (early, count) = judge_cores(&session);
+    println!("{instructions:?} instructions, {count} cores");
+    // Two of each call at least, and one of so many instructions.
+    assert!(early == 0 && count >= 8.max((fresh + again) / 97), "{early} {count}");
+}
+
+/// `.root.self`, `.root.node`, `.root.preamble`: registries, the root, rings are being made.
+#[test]
+fn while_the_first_event_is_being_recorded_there_is_no_root_or_no_event_or_this_one() {
+    let session = session();
+    let said = session.run(&["python step_first()"]).remove(0);
+    let stops = said.lines().find_map(|line| line.strip_prefix("first: ")?.split(' ').next());
+    let stops: usize = stops.and_then(|stops| stops.parse().ok()).expect("how many stops");
+    let (early, count) = judge_cores(&session);
+    println!("{stops} stops, {early} of {count} cores are from before there is a root");
+    assert!(stops > 100 && early > 0 && count >= early + 2 && count >= stops / 12, "{said}");
 }

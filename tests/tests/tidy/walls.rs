@@ -44,6 +44,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/src/sys/names.rs",
     "telemetry/src/sys/threads.rs",
     "telemetry/benches/recording/floor.rs",
+    "tests/examples/plugin.rs",
     "telemetry/tests/alloc.rs",
     "telemetry/tests/common/counting.rs",
     "telemetry/tests/crash.rs",

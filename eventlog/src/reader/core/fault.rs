@@ -122,6 +122,8 @@ pub enum CoreFault {
         missing: u64,
         /// Of so many.
         count: u64,
+        /// Of those that are missing, how many lay beyond the end, where the core was cut.
+        beyond: u64,
     },
     /// The blocks of a mapped ring are not in the core.
     Mapped {
@@ -150,11 +152,13 @@ impl fmt::Display for CoreFault {
         match self {
             Cut { missing } => write!(f, "the core was cut: its last {missing} bytes are missing"),
             Root(error) => write!(f, "a second telemetry root is not read: it {error}"),
-            Blocks { missing, count } => write!(
-                f,
-                "{missing} of {count} blocks are not in the core: what they held is lost, unless \
-                 the log has it"
-            ),
+            Blocks { missing, count, beyond } => {
+                write!(f, "{missing} of {count} blocks are not in the core")?;
+                if *beyond > 0 {
+                    write!(f, " ({beyond} of them lay beyond its end)")?;
+                }
+                write!(f, ": what they held is lost, unless the log has it")
+            }
             Mapped { path } => write!(
                 f,
                 "the blocks of the mapped ring {path} are not in this core: give it as well"

@@ -20,19 +20,44 @@ const SCAN_SIZE: usize = 1 << 18;
 pub(super) struct Memory {
     /// By address; of each the size is what is there of it in the file.
     ranges: Vec<Load>,
+    /// By address, what lay beyond the end of the file: address, size, and size of all before.
+    cut: Vec<(u64, u64, u64)>,
     pub(super) big_endian: bool,
 }
 
 impl Memory {
     pub(super) fn new(elf: &Elf, source: &dyn Source) -> Memory {
-        let there = |load: &Load| {
-            let size = load.size.min(source.size().saturating_sub(load.offset));
-            let size = size.min(u64::MAX - load.address);
-            (size > 0).then_some(Load { size, ..*load })
-        };
-        let mut ranges: Vec<Load> = elf.loads.iter().filter_map(there).collect();
+        let (mut ranges, mut cut) = (Vec::new(), Vec::new());
+        for load in &elf.loads {
+            let whole = load.size.min(u64::MAX - load.address);
+            let size = whole.min(source.size().saturating_sub(load.offset));
+            if size > 0 {
+                ranges.push(Load { size, ..*load });
+            }
+            if size < whole {
+                cut.push((load.address + size, whole - size, 0));
+            }
+        }
         ranges.sort_by_key(|range| range.address);
-        Memory { ranges, big_endian: elf.big_endian }
+        cut.sort_unstable();
+        let mut sum = 0u64;
+        for (_, size, before) in &mut cut {
+            *before = sum;
+            sum = sum.saturating_add(*size);
+        }
+        Memory { ranges, cut, big_endian: elf.big_endian }
+    }
+
+    /// Bytes of a stretch that lay beyond the end of the file.
+    pub(super) fn cut_of(&self, address: u64, size: u64) -> u64 {
+        let before = |address: u64| {
+            let after = self.cut.partition_point(|(start, ..)| *start < address);
+            let last = after.checked_sub(1).and_then(|at| self.cut.get(at));
+            last.map_or(0, |&(start, size, before)| {
+                before.saturating_add(size.min(address - start))
+            })
+        };
+        before(address.saturating_add(size)).saturating_sub(before(address))
     }
 
     /// Bytes of memory that are in the core, of those that could be written.

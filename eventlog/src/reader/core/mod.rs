@@ -12,6 +12,7 @@
 
 mod elf;
 mod fault;
+mod head;
 mod memory;
 mod notes;
 mod rescue;

@@ -12,10 +12,9 @@
 use super::fault::CoreFault;
 use super::memory::Memory;
 use super::seal;
-use super::{Image, Missing, root::Root};
+use super::{Image, Missing, head, root::Root};
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BYTE_ORDER_MARK, BlockHeader, BlockType, EXTENT_COUNTS,
-    ExtentEntry, ExtentType, STREAM_HEADER_SIZE, STREAM_MAGIC, STREAM_RING, StreamHeader,
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, EXTENT_COUNTS, ExtentEntry, ExtentType,
 };
 use crate::reader::block;
 use crate::reader::source::Source;
@@ -75,6 +74,7 @@ pub(super) fn rescue(
         missing: BTreeMap::new(),
         mapped: Vec::new(),
         count: 0,
+        beyond: 0,
         looks_left,
     };
     let mut extents = extents.iter().peekable();
@@ -87,6 +87,7 @@ pub(super) fn rescue(
         look.count = 1;
         if !memory.holds(preamble.address, block_size) {
             look.missing.insert((0, 0, 0), 1);
+            look.beyond += look.beyond_end(preamble.address, 1);
         }
         let rest = ExtentEntry {
             address: preamble.address.saturating_add(block_size),
@@ -95,8 +96,8 @@ pub(super) fn rescue(
         };
         look.extent(&rest)?;
     }
-    if !is_head(&first, root) {
-        put_head(&mut first, image, root);
+    if !head::is_there(&first, root) {
+        head::put(&mut first, image, root);
         faults.push(CoreFault::Preamble);
     }
     let mut counts = HashMap::new();
@@ -139,6 +140,8 @@ struct Look<'a> {
     mapped: Vec<Box<str>>,
     /// Blocks that the extents have.
     count: u64,
+    /// Of those that are missing, how many lay beyond the end of the core.
+    beyond: u64,
     looks_left: u64,
 }
 
@@ -156,7 +159,7 @@ impl Look<'_> {
         let memory: &Memory = &self.image.memory;
         let count = u64::from(extent.count);
         self.count = self.count.saturating_add(count);
-        let mut missing = 0;
+        let (mut missing, mut beyond) = (0, 0);
         let mut index = 0;
         while index < count && self.looks_left > 0 {
             self.looks_left -= 1;
@@ -164,11 +167,13 @@ impl Look<'_> {
             let next = address.and_then(|address| memory.next_address(address));
             let (Some(address), Some(next)) = (address, next) else {
                 missing += count - index;
+                beyond += address.map_or(0, |address| self.beyond_end(address, count - index));
                 break;
             };
             if next > address {
                 let passed = (next - address).div_ceil(self.block_size).min(count - index);
                 missing += passed;
+                beyond += self.beyond_end(address, passed);
                 index += passed;
                 continue;
             }
@@ -178,7 +183,9 @@ impl Look<'_> {
             let is_whole = self.image.read(address, bytes)? == bytes.len();
             let is_there = is_whole && header.magic == BLOCK_MAGIC && self.is_ours(&header);
             if !(is_whole && memory.holds(address, self.block_size)) {
-                missing += u64::from(is_there || !is_whole);
+                let lost = u64::from(is_there || !is_whole);
+                missing += lost;
+                beyond += self.beyond_end(address, lost);
             }
             if is_there {
                 self.add(address, &header);
@@ -193,11 +200,18 @@ impl Look<'_> {
             self.mapped.push(path.into());
             return Ok(());
         }
+        self.beyond = self.beyond.saturating_add(beyond);
         let key = (extent.registry, extent.kind, extent.buffer);
         let key = if what == ExtentType::Ring { key } else { (0, 0, 0) };
         let sum = self.missing.entry(key).or_default();
         *sum = sum.saturating_add(missing);
         Ok(())
+    }
+
+    /// How many of so many blocks, or what of them, lay beyond the end of the core.
+    fn beyond_end(&self, address: u64, count: u64) -> u64 {
+        let size = count.saturating_mul(self.block_size);
+        self.image.memory.cut_of(address, size).div_ceil(self.block_size).min(count)
     }
 
     /// Whether a block is of this stream (`.root.stream`).
@@ -266,7 +280,8 @@ impl Look<'_> {
         }
         let missing = self.missing.values().fold(0u64, |sum, count| sum.saturating_add(*count));
         if missing > 0 {
-            faults.push(CoreFault::Blocks { missing, count: self.count });
+            let beyond = self.beyond.min(missing);
+            faults.push(CoreFault::Blocks { missing, count: self.count, beyond });
         }
         let mapped = self.mapped.iter().take(1);
         faults.extend(mapped.map(|path| CoreFault::Mapped { path: path.clone() }));
@@ -291,39 +306,6 @@ fn put_totals(header: &mut BlockHeader, totals: &[u64; EXTENT_COUNTS]) {
     header.discarded_large = most(header.discarded_large.get(), large);
     header.discarded_io = most(header.discarded_io.get(), io);
     header.overwritten = header.overwritten.get().max(overwritten).into();
-}
-
-/// Whether block 0 begins with the stream's header (`.root.preamble`).
-fn is_head(block: &[u8], root: &Root) -> bool {
-    let header = block.get(..STREAM_HEADER_SIZE);
-    let header = header.and_then(|bytes| bytemuck::try_pod_read_unaligned(bytes).ok());
-    header.is_some_and(|header: StreamHeader| {
-        header.magic == STREAM_MAGIC
-            && header.checksum() == header.crc.get()
-            && header.uuid == root.uuid
-            && header.block_size.get() == 1 << root.block_size_log2
-    })
-}
-
-/// Puts a stream header of what the root says; parts that are there stay.
-fn put_head(block: &mut Vec<u8>, image: &Image, root: &Root) {
-    let mut header = StreamHeader::native(root.block_size_log2);
-    let mark = BYTE_ORDER_MARK;
-    let big_endian = image.elf.big_endian;
-    header.byte_order_mark = if big_endian { mark.to_be_bytes() } else { mark.to_le_bytes() };
-    header.word_size = image.elf.word_size;
-    header.address_size = image.elf.word_size;
-    header.architecture = image.elf.machine.into();
-    header.uuid = root.uuid;
-    header.pid = root.pid.into();
-    header.flags = STREAM_RING.into();
-    header.set_sync(root.sync.unwrap_or_default());
-    let program = image.notes.program.bytes();
-    header.program.iter_mut().zip(program).for_each(|(to, from)| *to = from);
-    header.seal();
-    block.resize(1 << root.block_size_log2, 0);
-    let to = block.iter_mut().zip(bytemuck::bytes_of(&header));
-    to.for_each(|(to, from)| *to = *from);
 }
 
 impl Rescued {

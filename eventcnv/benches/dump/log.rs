@@ -7,7 +7,8 @@
 //! Layout: `design/format.md`; `.event.fill`, `.block.crc`, `.part.registry`.
 
 use eventdef::Event;
-use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader, encode_registry};
+use eventlog::format::encode_registry;
+use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, ClockSync, StreamHeader};
 use events::{PoolAlloc, PoolInit, SegAlloc};
 use std::io::{self, Write};
 
@@ -55,6 +56,8 @@ const BUFFER_COUNT: u64 = 6;
 const EVENTS_IN_A_ROW: u64 = 100;
 const TICKS_BETWEEN_EVENTS: u64 = 20;
 const START: u64 = 1 << 41;
+/// The time of day at the start, in ns.
+const REALTIME_START: u64 = 1_700_000_000_000_000_000;
 /// Code and kind of each buffer's events: of three buffers for each of two threads.
 const CODES: [u16; 3] = [PoolInit::CODE, PoolAlloc::CODE, SegAlloc::CODE];
 const KINDS: [u8; 3] = [PoolInit::KIND, PoolAlloc::KIND, SegAlloc::KIND];
@@ -68,6 +71,8 @@ struct Buffer {
     first: u64,
     sequence: u64,
     base: u64,
+    /// The ticks of the newest event.
+    end: u64,
 }
 
 /// Writes a log of so many events.
@@ -116,12 +121,21 @@ fn bytes_of<T: bytemuck::NoUninit>(value: &T) -> &[u8] {
 
 impl Buffer {
     fn new(index: u64) -> Buffer {
-        Buffer { index, block: vec![0; BLOCK_SIZE], count: 0, first: 0, sequence: 0, base: 0 }
+        Buffer {
+            index,
+            block: vec![0; BLOCK_SIZE],
+            count: 0,
+            first: 0,
+            sequence: 0,
+            base: 0,
+            end: 0,
+        }
     }
 
     fn record(&mut self, i: u64) {
         let ticks = START + i * TICKS_BETWEEN_EVENTS;
         self.base = if self.count == 0 { ticks } else { self.base };
+        self.end = ticks;
         self.count += 1;
         let last = BLOCK_SIZE - self.count * EVENT_SIZE;
         let delta = (ticks - self.base) as u32;
@@ -148,6 +162,13 @@ impl Buffer {
         header.first = self.first.into();
         header.base = self.base.into();
         header.base_last = self.base.into();
+        // As the runtime does: the clocks when the block was full, here with ticks of 1 ns.
+        header.set_sync(ClockSync {
+            ticks: self.end,
+            monotonic: self.end,
+            realtime: REALTIME_START + (self.end - START),
+            uncertainty: 50,
+        });
         header.thread = (self.index as u32 / 3 + 1).into();
         header.seal(&self.block[last..]);
         self.block[..BLOCK_HEADER_SIZE].copy_from_slice(bytes_of(&header));

@@ -11,6 +11,7 @@ mod args;
 mod command;
 mod core;
 mod input;
+mod man;
 mod output;
 mod parallel;
 mod progress;

@@ -84,7 +84,9 @@ impl Watched {
         let bar = self.state.bar.get_or_init(|| {
             let target = ProgressDrawTarget::stderr_with_hz(10);
             let bar = ProgressBar::with_draw_target(Some(total), target);
-            let style = ProgressStyle::with_template("{wide_bar} {percent}% {eta} left");
+            let style = ProgressStyle::with_template(
+                "{wide_bar} {percent}% {binary_bytes_per_sec} {eta} left",
+            );
             bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         bar.set_length(total);

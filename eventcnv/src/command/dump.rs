@@ -7,6 +7,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::args::Args;
+use crate::man;
 use crate::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected, Selection};
@@ -69,6 +70,7 @@ Examples:
   eventcnv ./control                  a log that is called like a command
   eventcnv --eventdef eventdef.h older.log   a log of another version of the MPS
   eventcnv listen unix:/tmp/logs -o logs   receive logs; see eventcnv listen --help
+  eventcnv --man > eventcnv.1         the manual page: man ./eventcnv.1
   eventcnv --completions bash > ~/.local/share/bash-completion/completions/eventcnv
 
 Environment:
@@ -119,6 +121,10 @@ pub(crate) struct Dump {
     #[arg(long)]
     stats: bool,
 
+    /// Print the manual page
+    #[arg(long)]
+    man: bool,
+
     /// Print completions for a shell
     #[arg(long, value_name = "SHELL")]
     completions: Option<Shell>,
@@ -160,6 +166,12 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
     let out = &mut io::stdout().lock();
     if let Some(shell) = args.completions {
         return write_completions(shell, out);
+    }
+    if args.man {
+        let mut text = Vec::new();
+        man::write(Args::command(), &mut text)?;
+        out.write_all(&text)?;
+        return Ok(true);
     }
     let reading = Reading::open(&args.input)?;
     let labels = (args.verbose >= 2 || args.style == Style::Json) && !args.stats;

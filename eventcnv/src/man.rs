@@ -1,0 +1,91 @@
+//! The manual page, made from the definitions of the commands.
+//!
+//! ```text
+//!  Args (clap) ──▶ NAME, SYNOPSIS, OPTIONS … of the tool, then a section for each command ──▶ roff
+//! ```
+//!
+//! Design: `.cnv.man` in `design/eventcnv.md`.
+
+use clap::Command;
+use clap_mangen::Man;
+use std::io::{self, Write};
+
+/// Sections of a page that become parts of the section of a command.
+const SECTIONS: [(&str, &str); 4] = [
+    (".SH SYNOPSIS", ".SS \"Synopsis of"),
+    (".SH DESCRIPTION", ".SS \"Description of"),
+    (".SH OPTIONS", ".SS \"Options of"),
+    (".SH SELECTION", ".SS \"Selection of"),
+];
+
+/// Writes the page of a tool and all its commands.
+pub(crate) fn write(mut tool: Command, out: &mut dyn Write) -> io::Result<()> {
+    tool.build();
+    let version = tool.get_version().unwrap_or_default().to_owned();
+    let name = tool.get_name().to_owned();
+    let man = Man::new(tool.clone()).source(format!("{name} {version}"));
+    man.render_title(out)?;
+    man.render_name_section(out)?;
+    man.render_synopsis_section(out)?;
+    man.render_description_section(out)?;
+    man.render_options_section(out)?;
+    write_forms_and_examples(&tool, ".SH \"FORMS AND EXAMPLES\"", out)?;
+    for command in tool.get_subcommands().filter(|command| !command.is_hide_set()) {
+        write_command(command, out)?;
+    }
+    Ok(())
+}
+
+/// Writes the section of a command, and those of its own commands.
+fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
+    let name = command.get_bin_name().unwrap_or_default();
+    writeln!(out, ".SH \"{}\"", name.to_uppercase())?;
+    let mut text = Vec::new();
+    Man::new(command.clone().long_about(None)).render_description_section(&mut text)?;
+    out.write_all(&without_heading(&text))?;
+    let man = Man::new(command.clone());
+    let mut text = Vec::new();
+    man.render_synopsis_section(&mut text)?;
+    if command.get_long_about().is_some() {
+        man.render_description_section(&mut text)?;
+    }
+    man.render_options_section(&mut text)?;
+    out.write_all(&with_subsections(&text, name))?;
+    write_forms_and_examples(command, &format!(".SS \"Examples of {name}\""), out)?;
+    for inner in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        write_command(inner, out)?;
+    }
+    Ok(())
+}
+
+/// Writes what stands in the help after the options, line by line as it is.
+fn write_forms_and_examples(
+    command: &Command,
+    heading: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(text) = command.get_after_long_help() else { return Ok(()) };
+    writeln!(out, "{heading}\n.nf")?;
+    for line in text.to_string().lines() {
+        // What would be a request, and what would be an escape, is neither.
+        writeln!(out, "\\&{}", line.replace('\\', "\\e").replace('-', "\\-"))?;
+    }
+    writeln!(out, ".fi")
+}
+
+/// What stands after the heading of a section.
+fn without_heading(text: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    let lines = text.lines().filter(|line| !line.starts_with(".SH"));
+    lines.map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+}
+
+/// Sections as subsections that name the command.
+fn with_subsections(text: &[u8], name: &str) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    let line = |line: &str| match SECTIONS.iter().find(|(heading, _)| line == *heading) {
+        Some((_, heading)) => format!("{heading} {name}\"\n"),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect::<String>().into_bytes()
+}

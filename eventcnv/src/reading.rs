@@ -8,12 +8,15 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::input::{self, FILENAME_VARIABLE};
-use crate::progress::Progress;
 use crate::stop::{Stop, complain};
 use crate::{core, select};
 use eventlog::reader::{Account, Faults, Log, OpenError, Options};
 use std::cell::RefCell;
 use std::path::PathBuf;
+
+mod progress;
+
+use progress::Progress;
 
 /// Which log is read.
 #[derive(Debug, clap::Args)]

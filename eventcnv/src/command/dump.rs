@@ -6,8 +6,8 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+use super::man;
 use crate::args::Args;
-use crate::man;
 use crate::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected, Selection};

@@ -11,4 +11,5 @@ pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod dump;
 pub(crate) mod listen;
+mod man;
 mod receive;

@@ -12,3 +12,4 @@ pub(crate) mod core;
 pub(crate) mod dump;
 pub(crate) mod listen;
 mod receive;
+pub(crate) mod sql;

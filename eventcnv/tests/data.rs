@@ -12,6 +12,8 @@ mod logs;
 )]
 #[path = "../../tests/src/naive.rs"]
 mod naive;
+#[path = "data/query.rs"]
+mod query;
 #[allow(unreachable_pub, reason = "another crate uses it")]
 #[path = "../../tests/src/recipe.rs"]
 mod recipe;

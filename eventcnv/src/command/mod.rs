@@ -11,5 +11,6 @@ pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod dump;
 pub(crate) mod listen;
+pub(crate) mod query;
 mod receive;
 pub(crate) mod sql;

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 /// Names the database, as for MPS's own tool.
 const DATABASE_VARIABLE: &str = "MPS_TELEMETRY_DATABASE";
 const DATABASE_DEFAULT: &str = "mpsevent.db";
+/// Memory for pages of the database, in KiB.
+const CACHE_KIB: i32 = 64 << 10;
 
 pub(crate) const ABOUT: &str = "\
 Adds the events of a log to a database of SQLite, a table for each event type.
@@ -110,7 +112,8 @@ fn add(
     let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
     let selection = reading.select(&args.select, false)?;
     let connection = open().map_err(refused)?;
-    let mut import = Import::begin(&connection, &reading.log, &reading.name).map_err(refused)?;
+    let mut import =
+        Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events).map_err(refused)?;
     import.finish(&connection).map_err(refused)?;

@@ -27,8 +27,6 @@ use tables::Tables;
 const APPLICATION_ID: i32 = 0x4556_4C31;
 /// How its tables are arranged: `PRAGMA user_version`.
 const ARRANGEMENT: i32 = 1;
-/// Memory for pages of the database, in KiB.
-const CACHE_KIB: i32 = 64 << 10;
 /// How long to wait for another program that writes to it.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -103,19 +101,25 @@ pub(crate) struct Import<'l> {
 
 impl<'l> Import<'l> {
     /// Begins a transaction: makes the tables that are missing, and says what the log is, which is
-    /// called `name`. Without [`Import::finish`] nothing of it stays.
+    /// called `name`. So much memory is for pages. Without [`Import::finish`] nothing of it stays.
     pub(crate) fn begin(
         connection: &Connection,
         log: &'l Log,
         name: &str,
+        cache_kib: i32,
     ) -> Result<Import<'l>, Refusal> {
         connection.busy_timeout(PATIENCE)?;
-        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        connection.pragma_update(None, "cache_size", -cache_kib)?;
         connection.execute_batch("BEGIN IMMEDIATE")?;
         recognise(connection)?;
         let (streams, is_again) = logs::add(connection, log, name)?;
         let tables = Tables::of(connection, log, &streams, is_again)?;
         Ok(Import { log, streams, tables })
+    }
+
+    /// Only events of the tables of which this is true are to be added. Whether there are any.
+    pub(crate) fn choose(&mut self, is_chosen: impl Fn(&str) -> bool) -> bool {
+        self.tables.choose(is_chosen)
     }
 
     /// Adds events; those that are there already stay as they are.

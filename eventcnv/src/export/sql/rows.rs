@@ -145,6 +145,9 @@ impl Filler<'_> {
     fn fill(&mut self, event: &Event<'_>, keys: &mut Keys) {
         let log = self.streams.get(usize::from(event.stream)).copied().unwrap_or(-1);
         let table = self.table(event);
+        if !self.tables.all.get(table).is_some_and(|table| table.is_chosen) {
+            return;
+        }
         let wall = self.log.streams().get(usize::from(event.stream));
         let wall = wall.and_then(|stream: &Stream| stream.wall_time(event.ticks));
         let wall = wall.map_or(Cell::Null, |wall| Cell::Integer(wall.realtime as i64));

@@ -1,7 +1,7 @@
 //! The tables: those that every database has, and one for each event type, with a view.
 //!
 //! ```text
-//!  PoolInit        event │ log │ thread │ time │ wall │ pool │ arena │ …      number = low bits of event
+//!  PoolInit        event │ log │ thread │ time │ wall │ pool │ arena │ …  number
 //!  EVENT_PoolInit  the same, and pool_label, arena_label: what they were called then
 //! ```
 //!
@@ -20,8 +20,8 @@ use std::collections::HashMap;
 pub(crate) const FIXED: &str = "
 CREATE TABLE logs(
   log INTEGER PRIMARY KEY, stream TEXT, beginning_size INTEGER, beginning INTEGER, file TEXT,
-  format TEXT, version TEXT, host TEXT, program TEXT, pid INTEGER, parent_pid INTEGER, start INTEGER,
-  parent TEXT, boot TEXT, producer TEXT, word_size INTEGER, big_endian INTEGER, clock_rate INTEGER,
+  format TEXT, version TEXT, host TEXT, program TEXT, pid INTEGER, parent_pid INTEGER,
+  start INTEGER, parent TEXT, boot TEXT, producer TEXT, word_size INTEGER, big_endian INTEGER, clock_rate INTEGER,
   closed INTEGER);
 CREATE TABLE registries(
   log INTEGER, registry INTEGER, name TEXT, major INTEGER, median INTEGER, minor INTEGER, doc TEXT,
@@ -36,7 +36,8 @@ CREATE TABLE parameters(
   log INTEGER, registry INTEGER, code INTEGER, position INTEGER, name TEXT, sort TEXT, doc TEXT,
   event_column TEXT, PRIMARY KEY(log, registry, code, position)) WITHOUT ROWID;
 CREATE TABLE threads(
-  log INTEGER, thread INTEGER, os_thread INTEGER, name TEXT, PRIMARY KEY(log, thread)) WITHOUT ROWID;
+  log INTEGER, thread INTEGER, os_thread INTEGER, name TEXT,
+  PRIMARY KEY(log, thread)) WITHOUT ROWID;
 CREATE TABLE buffers(
   id INTEGER PRIMARY KEY, log INTEGER, buffer INTEGER, first INTEGER, registry INTEGER,
   kind INTEGER, thread INTEGER, UNIQUE(log, buffer, first));
@@ -65,6 +66,8 @@ pub(crate) const UNKNOWN: usize = 0;
 /// The table of an event type.
 pub(crate) struct Table {
     pub(crate) name: String,
+    /// Whether its events are wanted.
+    pub(crate) is_chosen: bool,
     view: String,
     /// Of each parameter the sort, the column, and in the view that of the label.
     columns: Vec<(Sort, String, Option<String>)>,
@@ -123,6 +126,12 @@ impl Tables {
         Ok(tables)
     }
 
+    /// Chooses the tables of which this is true. Whether there are any.
+    pub(crate) fn choose(&mut self, is_chosen: impl Fn(&str) -> bool) -> bool {
+        self.all.iter_mut().for_each(|table| table.is_chosen = is_chosen(&table.name));
+        self.all.iter().any(|table| table.is_chosen)
+    }
+
     /// The table of a code of a registry, by its index in the log.
     #[inline]
     pub(crate) fn index(&self, registry: usize, code: u16) -> usize {
@@ -143,7 +152,7 @@ impl Table {
         let name = "unknown_events".to_owned();
         let columns = [(Sort::U, "registry"), (Sort::U, "code"), (Sort::S, "bytes")];
         let columns = columns.map(|(sort, name)| (sort, name.to_owned(), None)).into();
-        Table { name, view: String::new(), columns }
+        Table { name, is_chosen: true, view: String::new(), columns }
     }
 
     /// The table of an event type: that which is in the database already, or a new one.
@@ -171,7 +180,7 @@ impl Table {
         let mut found = find.query(found)?;
         if let Some(row) = found.next()? {
             let name: String = row.get(0)?;
-            return Ok(Table { name, view: row.get(1)?, columns: params });
+            return Ok(Table { name, is_chosen: true, view: row.get(1)?, columns: params });
         }
         let long = format!("{}_{}", registry.name, event_type.name);
         let view_names = [format!("EVENT_{}", event_type.name), format!("EVENT_{long}")];
@@ -180,7 +189,7 @@ impl Table {
         connection
             .prepare_cached("INSERT INTO event_tables VALUES(?, ?, ?, ?, ?)")?
             .execute(params![name, view, registry.name, event_type.name, parameters(event_type)])?;
-        Ok(Table { name, view, columns: params })
+        Ok(Table { name, is_chosen: true, view, columns: params })
     }
 
     /// Says in the database what the event type is.

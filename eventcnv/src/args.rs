@@ -7,7 +7,7 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use crate::command::{check, control, core, dump, listen};
+use crate::command::{check, control, core, dump, listen, query, sql};
 use crate::input;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -46,6 +46,15 @@ enum Command {
     #[command(long_about = check::ABOUT, after_long_help = check::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv check --help")]
     Check(check::Check),
+    /// Add the events of a log to a database of SQLite
+    #[command(long_about = sql::ABOUT, after_long_help = sql::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv sql --help")]
+    Sql(sql::Sql),
+    /// Answer a question to a log, in SQL, without a database
+    #[command(long_about = query::ABOUT, after_long_help = query::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv query --help")]
+    #[command(override_usage = "eventcnv query [OPTIONS] [LOG]... <SQL>")]
+    Query(query::Query),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -60,6 +69,8 @@ impl Args {
             None => dump::run(&self.dump),
             Some(Command::Dump(args)) => dump::run(args),
             Some(Command::Core(args)) => core::run(args),
+            Some(Command::Sql(args)) => sql::run(args),
+            Some(Command::Query(args)) => query::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Check(args)) => check::run(args),
             Some(Command::Control(args)) => control::run(args),

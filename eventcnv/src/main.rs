@@ -1,8 +1,7 @@
 //! The tool of the event log: the dumper, and the control of running programs.
 //!
 //! ```text
-//!  arguments (args.rs) ──▶ a command (command/) ──▶ log (reading.rs) ──▶ events (select/)
-//!                                                      view/ for people, export/ for programs ◀┘
+//!  args.rs ──▶ command/ ──▶ reading.rs ──▶ events (select/) ──▶ view/ for people, export/
 //! ```
 //!
 //! Design: `.dumper`, `.control.tool` in `design/telemetry.md`.
@@ -10,6 +9,7 @@
 mod args;
 mod command;
 mod core;
+mod export;
 mod input;
 mod output;
 mod parallel;

@@ -118,6 +118,12 @@ impl Reading {
         self.log.faults().loss_count() + faults.loss_count() + self.core_loss_count == 0
     }
 
+    /// The same, where no event was to be read.
+    pub(crate) fn end_unread(&self) -> bool {
+        self.finder.take();
+        self.end(&Faults::default())
+    }
+
     /// Says how many events were requested and are not in the log, by the program's own account:
     /// that is no fault of the log.
     pub(crate) fn note_discarded(&self) {

@@ -12,4 +12,6 @@ pub(crate) mod core;
 pub(crate) mod dump;
 pub(crate) mod listen;
 mod man;
+pub(crate) mod query;
 mod receive;
+pub(crate) mod sql;

@@ -16,6 +16,7 @@ pub(crate) mod times;
 
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Slices};
+pub(crate) use names::near;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use times::{Clocks, Time};

@@ -151,10 +151,7 @@ fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &'a str>) ->
     if known.is_empty() {
         return format!("no {what} is called {asked:?}: the log declares none");
     }
-    let distance = |name: &str| strsim::osa_distance(&name.to_lowercase(), &asked.to_lowercase());
-    let mut near: Vec<&str> = known.clone();
-    near.retain(|name| distance(name) <= DISTANCE_MAX.min(asked.len().div_ceil(4)));
-    near.sort_by_key(|name| distance(name));
+    let near = near(asked, known.iter().copied());
     if !near.is_empty() {
         return format!("no {what} is called {asked:?}; is it {}?", near.join(" or "));
     }
@@ -164,4 +161,13 @@ fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &'a str>) ->
     };
     known.truncate(NAME_COUNT_MAX);
     format!("no {what} is called {asked:?}; there are {}{more}", known.join(", "))
+}
+
+/// Those of some names that are near to one that is not known, the nearest first.
+pub(crate) fn near<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let distance = |name: &str| strsim::osa_distance(&name.to_lowercase(), &asked.to_lowercase());
+    let is_near = |name: &&str| distance(name) <= DISTANCE_MAX.min(asked.len().div_ceil(4));
+    let mut near: Vec<&str> = known.filter(is_near).collect();
+    near.sort_by_key(|name| distance(name));
+    near
 }

@@ -109,7 +109,7 @@ fn append(value: Value<'_>, out: &mut Vec<u8>) {
 }
 
 /// Appends text, in quotation marks if it needs them.
-fn field(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn field(out: &mut Vec<u8>, bytes: &[u8]) {
     if !bytes.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
         return out.extend_from_slice(bytes);
     }

@@ -11,6 +11,7 @@
 //!
 //! Design: `.dumper`, `.control.output` in `design/telemetry.md`.
 
+pub(crate) mod answer;
 pub(crate) mod clock;
 pub(crate) mod columns;
 pub(crate) mod csv;

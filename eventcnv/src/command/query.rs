@@ -1,0 +1,197 @@
+//! A question to a log, in SQL.
+//!
+//! ```text
+//!  SELECT … ── prepare ──▶ which tables ──▶ their events ──▶ a database of its own ──▶ rows
+//! ```
+//!
+//! The database is in memory as far as it fits, else in a file without a name. Design: `.cnv.query`
+//! in `design/eventcnv.md`.
+
+use crate::export::sql::{Import, Refusal, begin_new};
+use crate::reading::Reading;
+use crate::select::{self, Select};
+use crate::stop::Stop;
+use crate::view::answer::{Answer, Form};
+use eventlog::reader::Order;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, Error};
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Memory for pages of the database, and as much for what SQLite sorts, in KiB.
+const CACHE_KIB: i32 = 16 << 10;
+/// Names that are offered for one that is not known, at most.
+const NEAR_COUNT_MAX: usize = 5;
+
+pub(crate) const ABOUT: &str = "\
+Answers a question to a log, in SQL: the tables and views are those of `eventcnv sql`, and of no \
+database anything stays.
+
+Only the events of the tables that the query reads are read from the log.";
+
+pub(crate) const EXAMPLES: &str = "\
+A table for each event type has a row for each event: event, log, thread, time, wall, and each
+parameter by its name. The view EVENT_NAME has NAME_label beside: what it was called at that time.
+What else there is: eventcnv sql --help.
+
+Examples:
+  eventcnv query mpsio.log \"SELECT count(*), sum(size) FROM PoolAlloc\"
+  eventcnv query mpsio.log \"SELECT pool_label, time FROM EVENT_PoolInit\"
+  eventcnv query mpsio.log \"SELECT name, event_table, doc FROM types\"
+  eventcnv query run.log \"SELECT string, since, until FROM labels\" --csv
+  eventcnv query run.log --events PoolInit --first 3 --json \"SELECT * FROM PoolInit\"
+
+Exit status:
+  0  the log was read whole
+  1  faults were found and reported on standard error; what could be read was asked
+  2  the log could not be read, or the query is wrong";
+
+/// What is asked of which log.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Query {
+    /// The log, as for a dump, and after it the query, in the SQL of SQLite. Without a log
+    /// $MPS_TELEMETRY_FILENAME is read, else mpsio.log
+    #[arg(value_name = "SQL", num_args = 1.., required = true)]
+    words: Vec<OsString>,
+
+    /// The eventdef.h of the MPS that wrote the log, if it is not of telemetry version 2.0.0
+    #[arg(long, value_name = "FILE")]
+    eventdef: Option<PathBuf>,
+
+    #[command(flatten)]
+    select: Select,
+
+    /// Print the answer as CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+
+    /// Print the answer as JSON lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// Answers. Whether the log was read whole.
+pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
+    let Some((sql, logs)) = args.words.split_last() else {
+        return Err(Stop::Message("query: there is no query".to_owned()));
+    };
+    let Some(sql) = sql.to_str() else {
+        return Err(Stop::Message("query: the query is not UTF-8".to_owned()));
+    };
+    let logs: Vec<PathBuf> = logs.iter().map(PathBuf::from).collect();
+    let reading = Reading::of(&logs, args.eventdef.as_deref())?;
+    let selection = reading.select(&args.select, false)?;
+    let refused = |refusal: Refusal| Stop::Message(format!("query: {refusal}"));
+    let broken = |error: Error| refused(error.into());
+    // No name: SQLite makes a file when memory does not suffice, and it goes with the connection.
+    let mut connection = Connection::open("").map_err(broken)?;
+    begin_new(&connection).map_err(refused)?;
+    let import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB);
+    let mut import = import.map_err(refused)?;
+    let read = tables_read(&mut connection, sql)?;
+    // The buffers are known once their events were read.
+    let is_read = |table: &str| read.contains(table) || read.contains("buffers");
+    let has_any = import.choose(is_read);
+    let mut events = selection.events(&reading.log, Order::Time);
+    if has_any {
+        connection = import.add(connection, &mut events).map_err(refused)?.0;
+    }
+    import.finish(&connection).map_err(refused)?;
+    reading.finish();
+    let form = match (args.csv, args.json) {
+        (true, _) => Form::Csv,
+        (_, true) => Form::Json,
+        _ => Form::Columns,
+    };
+    answer(&connection, sql, form)?;
+    Ok(if has_any { reading.end(events.faults()) } else { reading.end_unread() })
+}
+
+/// The tables that a query reads, directly or by a view. Else what is wrong with it.
+fn tables_read(connection: &mut Connection, sql: &str) -> Result<HashSet<String>, Stop> {
+    let read = Arc::new(Mutex::new(HashSet::new()));
+    let noted = read.clone();
+    let note = move |context: AuthContext<'_>| {
+        if let AuthAction::Read { table_name, .. } = context.action {
+            let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+            noted.insert(table_name.to_owned());
+        }
+        Authorization::Allow
+    };
+    let broken = |error| Stop::Message(format!("query: {error}"));
+    connection.authorizer(Some(note)).map_err(broken)?;
+    let is_reading = connection.prepare(sql).map(|query| query.readonly());
+    let nothing = None::<fn(AuthContext<'_>) -> Authorization>;
+    connection.authorizer(nothing).map_err(broken)?;
+    match is_reading {
+        Ok(true) => {}
+        Ok(false) => {
+            let what =
+                "query: that is no question: it would change the database, which has no file";
+            return Err(Stop::Message(format!("{what} (eventcnv sql makes one)")));
+        }
+        Err(error) => return Err(Stop::Message(explain(connection, sql, &error))),
+    }
+    let read = read.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(read.clone())
+}
+
+/// Runs the query and prints its rows.
+fn answer(connection: &Connection, sql: &str, form: Form) -> Result<(), Stop> {
+    let broken = |error: Error| Stop::Message(explain(connection, sql, &error));
+    let mut query = connection.prepare(sql).map_err(broken)?;
+    let names: Vec<String> = query.column_names().map(str::to_owned).collect();
+    let count = names.len();
+    let out = &mut BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut answer = Answer::new(form, names, out)?;
+    let mut rows = query.query([]).map_err(broken)?;
+    while let Some(row) = rows.next().map_err(broken)? {
+        answer.row((0..count).filter_map(|index| row.get_ref(index).ok()))?;
+    }
+    Ok(answer.finish()?)
+}
+
+/// What is wrong with a query, where, and what may have been meant.
+fn explain(connection: &Connection, sql: &str, error: &Error) -> String {
+    let (what, offset) = match error {
+        Error::SqlInputError { msg, offset, .. } => (msg.clone(), usize::try_from(*offset).ok()),
+        Error::MultipleStatement => ("one query at a time".to_owned(), None),
+        Error::SqliteFailure(_, Some(message)) => (message.clone(), None),
+        error => (error.to_string(), None),
+    };
+    let mut text = format!("query: {what}");
+    if let Some((before, rest)) = offset.and_then(|offset| sql.split_at_checked(offset)) {
+        let begin = before.rfind('\n').map_or(0, |end| end + 1);
+        let before = &before[begin..];
+        let line = format!("{before}{}", rest.lines().next().unwrap_or_default());
+        text += &format!("\n  {line}\n  {}^", " ".repeat(before.chars().count()));
+    }
+    let near = |asked: &str, sql: &str| {
+        let known = names(connection, sql).unwrap_or_default();
+        let mut near = select::near(asked, known.iter().map(|name| &**name));
+        near.truncate(NEAR_COUNT_MAX);
+        near.join(" or ")
+    };
+    let near = match what.split_once(": ") {
+        Some(("no such table", asked)) => near(asked, TABLE_NAMES),
+        Some(("no such column", asked)) => {
+            near(asked.rsplit('.').next().unwrap_or_default(), COLUMN_NAMES)
+        }
+        _ => return text,
+    };
+    if !near.is_empty() {
+        text += &format!("\n  is it {near}?");
+    }
+    text + "\n  what there is: eventcnv sql --help, and \"SELECT name FROM sqlite_schema\""
+}
+
+const TABLE_NAMES: &str = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')";
+const COLUMN_NAMES: &str = "SELECT DISTINCT c.name FROM sqlite_schema AS t,
+    pragma_table_info(t.name) AS c WHERE t.type IN ('table', 'view') LIMIT 10000";
+
+fn names(connection: &Connection, sql: &str) -> Result<Vec<String>, Error> {
+    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+}

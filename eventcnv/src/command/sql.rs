@@ -1,0 +1,126 @@
+//! A log into a database of SQLite.
+//!
+//! ```text
+//!  eventcnv sql LOG -o DB ──▶ events ── export/sql ──▶ a new file under a temporary name ──▶ DB
+//!                                             └──▶ one transaction of the DB that is there
+//! ```
+//!
+//! Design: `.cnv.sql` in `design/eventcnv.md`.
+
+use crate::export::sql::{Counts, Import, Refusal, begin_new};
+use crate::output::Pending;
+use crate::reading::{Input, Reading};
+use crate::select::Select;
+use crate::stop::Stop;
+use eventlog::reader::Order;
+use rusqlite::Connection;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Names the database, as for MPS's own tool.
+const DATABASE_VARIABLE: &str = "MPS_TELEMETRY_DATABASE";
+const DATABASE_DEFAULT: &str = "mpsevent.db";
+/// Memory for pages of the database, in KiB.
+const CACHE_KIB: i32 = 64 << 10;
+
+pub(crate) const ABOUT: &str = "\
+Adds the events of a log to a database of SQLite, a table for each event type.
+
+The same log may be added again: only what is new of it is added. A database may have many logs.";
+
+pub(crate) const EXAMPLES: &str = "\
+Tables:
+  PoolInit        and so on: a row for each event. Columns: event (its key), log, thread, time (in
+                  ticks), wall (ns since 1970 UTC, if the log tells), each parameter by its name,
+                  number (of the event in its buffer)
+  EVENT_PoolInit  and so on: views of these, with a column NAME_label for each pointer and
+                  address: what it was called at that time
+  logs, registries, kinds, types, parameters, threads
+  buffers         what the keys are made of: a key is (buffers.id << 40) + number
+  labels          what was called what, since when, until when
+  unknown_events  events that no registry of the log has
+An event type whose name is taken is called REGISTRY_NAME; types.event_table says so. Integers
+from 2^63 on are negative, as SQLite has no others: printf('%X', pool) prints any in hexadecimal.
+A wall time is shown by: strftime('%F %T', wall / 1e9, 'unixepoch').
+
+Examples:
+  eventcnv sql mpsio.log                    into mpsevent.db
+  eventcnv sql mpsio.log -o run.db          into run.db
+  eventcnv sql run.log -o run.db            another log into the same database
+  eventcnv sql mpsio.log -o pools.db --kinds Pool --force   a new one, of one kind of events
+
+Pool name and creation time, as the manual of the MPS has it:
+  SELECT I.string, P.time FROM EVENT_PoolInit AS P, EVENT_Label AS L, EVENT_Intern AS I
+    WHERE I.stringId = L.stringId AND L.address = P.pool;
+The same, each pool by the name that it had when it was created, or by that of its class:
+  SELECT ifnull(pool_label, poolClass_label), time FROM EVENT_PoolInit;
+
+Environment:
+  MPS_TELEMETRY_DATABASE  the database, where none is named (else mpsevent.db)
+
+Exit status:
+  0  the log was read whole
+  1  faults were found and reported on standard error; what could be read was added
+  2  the log could not be read, or the database not be written: it is as it was before";
+
+/// Which log, and where its events are put.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sql {
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    select: Select,
+
+    /// The database [default: $MPS_TELEMETRY_DATABASE, else mpsevent.db]
+    #[arg(short = 'o', long = "output", value_name = "DB")]
+    output: Option<PathBuf>,
+
+    /// Begin anew, if the database is there already
+    #[arg(long)]
+    force: bool,
+}
+
+/// Adds the log. Whether it was read whole.
+pub(crate) fn run(args: &Sql) -> Result<bool, Stop> {
+    let path = match (&args.output, std::env::var_os(DATABASE_VARIABLE)) {
+        (Some(path), _) => path.clone(),
+        (None, Some(path)) if !path.is_empty() => path.into(),
+        _ => PathBuf::from(DATABASE_DEFAULT),
+    };
+    let reading = Reading::open(&args.input)?;
+    if path.exists() && !args.force {
+        return add(args, &reading, &path, || Connection::open(&path).map_err(Refusal::from));
+    }
+    let pending = Pending::file(&path, args.force)?;
+    let is_whole = add(args, &reading, &path, || {
+        let connection = Connection::open(pending.temporary_path())?;
+        begin_new(&connection)?;
+        Ok(connection)
+    })?;
+    pending.finish()?;
+    Ok(is_whole)
+}
+
+/// Adds what is selected of the log.
+fn add(
+    args: &Sql,
+    reading: &Reading,
+    path: &Path,
+    open: impl FnOnce() -> Result<Connection, Refusal>,
+) -> Result<bool, Stop> {
+    let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
+    let selection = reading.select(&args.select, false)?;
+    let connection = open().map_err(refused)?;
+    let mut import =
+        Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
+    let mut events = selection.events(&reading.log, Order::Time);
+    let (connection, counts) = import.add(connection, &mut events).map_err(refused)?;
+    import.finish(&connection).map_err(refused)?;
+    connection.close().map_err(|(_, error)| refused(error.into()))?;
+    let is_whole = reading.end(events.faults());
+    let Counts { read, added } = counts;
+    let path = path.display();
+    writeln!(io::stdout(), "{path}: {added} events added, {} were there already", read - added)?;
+    Ok(is_whole)
+}

@@ -1,0 +1,94 @@
+//! The keys of events: the same event has the same key whenever it is added.
+//!
+//! ```text
+//!  stream, buffer 7 ─▶ 3 (in the table of buffers)     its event 41 ─▶ 3 << 40 | 41
+//! ```
+//!
+//! Design: `.cnv.sql.again` in `design/eventcnv.md`.
+
+use super::Refusal;
+use eventlog::reader::Event;
+use rusqlite::{Connection, params};
+use std::collections::HashMap;
+
+/// Bits of an event's number that are part of its key; the rest decides, with the buffer, what is
+/// above them.
+pub(crate) const NUMBER_BITS: u32 = 40;
+/// Buffers that the bits above have room for.
+pub(crate) const BUFFER_COUNT_MAX: i64 = 1 << (63 - NUMBER_BITS);
+
+/// A log in the database, a buffer of it, and the number that it begins with: 0, unless it has more
+/// events than a key has room for.
+type Buffer = (i64, u32, u64);
+
+/// The keys of the events of some logs.
+pub(crate) struct Keys {
+    known: HashMap<Buffer, i64>,
+    next: i64,
+    /// Those that are not in the database yet.
+    new: Vec<NewBuffer>,
+    last: (Buffer, i64),
+}
+
+struct NewBuffer {
+    buffer: Buffer,
+    id: i64,
+    registry: u16,
+    kind: u8,
+    thread: u32,
+}
+
+impl Keys {
+    /// What the database knows of the buffers of these logs.
+    pub(crate) fn of(connection: &Connection, logs: &[i64]) -> Result<Keys, Refusal> {
+        let mut known = HashMap::new();
+        let mut find = connection.prepare("SELECT id, buffer, first FROM buffers WHERE log = ?")?;
+        for &log in logs {
+            let mut rows = find.query([log])?;
+            while let Some(row) = rows.next()? {
+                let first = row.get::<_, i64>(2)? as u64;
+                known.insert((log, row.get(1)?, first), row.get(0)?);
+            }
+        }
+        let highest: Option<i64> =
+            connection.query_row("SELECT max(id) FROM buffers", [], |row| row.get(0))?;
+        let next = highest.map_or(0, |highest| highest + 1);
+        Ok(Keys { known, next, new: Vec::new(), last: ((-1, 0, 0), 0) })
+    }
+
+    /// The key of an event of a log.
+    #[inline]
+    pub(crate) fn key(&mut self, log: i64, event: &Event<'_>) -> i64 {
+        let first = event.number >> NUMBER_BITS << NUMBER_BITS;
+        let buffer = (log, event.buffer, first);
+        if self.last.0 != buffer {
+            self.last = (buffer, self.find(buffer, event));
+        }
+        self.last.1 << NUMBER_BITS | (event.number ^ first) as i64
+    }
+
+    #[cold]
+    fn find(&mut self, buffer: Buffer, event: &Event<'_>) -> i64 {
+        if let Some(id) = self.known.get(&buffer) {
+            return *id;
+        }
+        let id = self.next;
+        self.next += 1;
+        self.known.insert(buffer, id);
+        let (registry, kind, thread) = (event.registry.index, event.kind, event.thread);
+        self.new.push(NewBuffer { buffer, id, registry, kind, thread });
+        id
+    }
+
+    /// Writes the buffers that are new. So many, that keys would run out, are refused.
+    pub(crate) fn finish(&self, connection: &Connection) -> Result<(), Refusal> {
+        if self.next > BUFFER_COUNT_MAX {
+            return Err(Refusal::BufferLimit);
+        }
+        let mut insert = connection.prepare("INSERT INTO buffers VALUES(?, ?, ?, ?, ?, ?, ?)")?;
+        for NewBuffer { buffer: (log, buffer, first), id, registry, kind, thread } in &self.new {
+            insert.execute(params![id, log, buffer, *first as i64, registry, kind, thread])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! What was called what, from when to when.
+//!
+//! ```text
+//!  Label 7000 → "symbols" at 12, Label 7000 → "" at 40 ──▶ 7000, since 12, until 40, "symbols"
+//! ```
+//!
+//! They are told whatever was selected: an event is called by what came before it.
+//! Design: `.cnv.sql.labels` in `design/eventcnv.md`.
+
+use super::Refusal;
+use super::keys::Keys;
+use eventdef::Sort;
+use eventlog::reader::{Event, Filter, Log, Order, Pick, StringEnd};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, params};
+
+const LABEL: &str = "Label";
+/// Of an MPS log, in which pointers are labelled apart from addresses.
+const LABEL_POINTER: &str = "LabelPointer";
+
+/// Adds the labels of a log.
+pub(crate) fn add(connection: &Connection, log: &Log, streams: &[i64]) -> Result<(), Refusal> {
+    let picks = [LABEL, LABEL_POINTER].map(|name| Pick::Name(name.into()));
+    let filter = Filter { event_types: picks.into(), labels: true, ..Filter::default() };
+    let mut keys = Keys::of(connection, streams)?;
+    let mut insert =
+        connection.prepare("INSERT OR IGNORE INTO labels VALUES(?, ?, ?, ?, ?, NULL, ?, ?)")?;
+    let mut events = log.events(Order::Time, &filter);
+    while let Some(event) = events.next() {
+        let Some((address, id)) = label(&event) else { continue };
+        let number = streams.get(usize::from(event.stream)).copied().unwrap_or(-1);
+        let string = event.labels.string(id).filter(|_| id != 0);
+        let is_text = |bytes: &&[u8]| std::str::from_utf8(bytes).is_ok();
+        let string = string.map(|bytes| match Some(bytes).filter(is_text) {
+            Some(text) => ToSqlOutput::Borrowed(ValueRef::Text(text)),
+            None => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        });
+        insert.execute(params![
+            keys.key(number, &event),
+            number,
+            sort(&event),
+            address as i64,
+            event.ticks as i64,
+            id as i64,
+            string
+        ])?;
+    }
+    keys.finish(connection)?;
+    end_each(connection, streams)
+}
+
+/// What an event labels, and the number of the string.
+fn label(event: &Event<'_>) -> Option<(u64, u64)> {
+    // In our streams the store alone labels (`.store`).
+    if event.registry.index != 0 && event.registry.platform.string_end == StringEnd::Padding {
+        return None;
+    }
+    let params = &event.event_type?.params;
+    let labelled = params.first()?.sort;
+    let is_label =
+        matches!(labelled, Sort::P | Sort::A | Sort::W) && params.get(1)?.sort == Sort::W;
+    Some((event.param_at(0)?.as_u64()?, event.param_at(1)?.as_u64()?)).filter(|_| is_label)
+}
+
+/// The sorts of what it labels.
+fn sort(event: &Event<'_>) -> &'static str {
+    match event.name() {
+        LABEL_POINTER => "P",
+        _ if event.registry.event_type_named(LABEL_POINTER).is_some() => "A",
+        _ => "PA",
+    }
+}
+
+/// Says of each label until when it held.
+fn end_each(connection: &Connection, streams: &[i64]) -> Result<(), Refusal> {
+    let mut end = connection.prepare(
+        "UPDATE labels SET until = later.since FROM (
+           SELECT event, lead(since) OVER (
+             PARTITION BY sort, address ORDER BY since, event) AS since
+           FROM labels WHERE log = ?1) AS later
+         WHERE labels.event = later.event AND labels.until IS NOT later.since",
+    )?;
+    streams.iter().try_for_each(|log| end.execute([log]).map(drop))?;
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! What a log says of itself, in a database: streams, registries, kinds, threads.
+//!
+//! ```text
+//!  stream ── its UUID, or its beginning ──▶ the log that is there already, or a new one
+//! ```
+//!
+//! A stream of the MPS has no name: it is known by the events that it begins with.
+//! Design: `.cnv.sql.again` in `design/eventcnv.md`.
+
+use super::Refusal;
+use crate::view::threads;
+use eventlog::reader::{Filter, Format, Log, Order, Registry, Stream};
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashSet;
+
+/// Events by which a stream is known that has no name.
+const BEGINNING_SIZE: u64 = 1000;
+
+/// Adds the streams of a log, and what they declare. Their numbers in the database, and whether it
+/// has had one of them before.
+pub(crate) fn add(
+    connection: &Connection,
+    log: &Log,
+    file: &str,
+) -> Result<(Vec<i64>, bool), Refusal> {
+    let known = "SELECT ifnull(max(log), 0) FROM logs";
+    let known: i64 = connection.query_row(known, [], |row| row.get(0))?;
+    let mut numbers = Vec::new();
+    for (index, stream) in log.streams().iter().enumerate() {
+        let number = if stream.uuid == [0; 16] {
+            find_by_beginning(connection, log, index as u16)?
+        } else {
+            find_by_name(connection, stream)?
+        };
+        describe(connection, number, stream, log.format(), file)?;
+        numbers.push(number);
+    }
+    for registry in log.registries() {
+        if let Some(&number) = numbers.get(usize::from(registry.stream)) {
+            declare(connection, number, registry)?;
+        }
+    }
+    for thread in threads::of(log) {
+        let number = numbers.get(usize::from(thread.stream));
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO threads VALUES(?, ?, ?, ?)")?
+            .execute(params![number, thread.index as i64, thread.os_thread as i64, thread.name])?;
+    }
+    let mut seen = HashSet::new();
+    let is_again = numbers.iter().any(|&number| number <= known || !seen.insert(number));
+    Ok((numbers, is_again))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn find_by_name(connection: &Connection, stream: &Stream) -> Result<i64, Refusal> {
+    let name = hex(&stream.uuid);
+    let found = connection
+        .query_row("SELECT log FROM logs WHERE stream = ?", [&name], |row| row.get(0))
+        .optional()?;
+    match found {
+        Some(number) => Ok(number),
+        None => {
+            connection.execute("INSERT INTO logs(stream) VALUES(?)", [&name])?;
+            Ok(connection.last_insert_rowid())
+        }
+    }
+}
+
+/// Finds a stream that has no name: one of those in the database that begin as it does.
+fn find_by_beginning(connection: &Connection, log: &Log, stream: u16) -> Result<i64, Refusal> {
+    let mut find = connection
+        .prepare("SELECT log, beginning_size, beginning FROM logs WHERE stream IS NULL")?;
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get(2)?));
+    let mut known = find.query_map([], row)?.collect::<Result<Vec<(i64, u32, i64)>, _>>()?;
+    known.sort_by_key(|(_, size, _)| *size);
+    let mut beginning = Beginning { size: 0, hash: FNV_OFFSET };
+    let all = Filter::default();
+    let mut events = log.events(Order::File, &all);
+    let mut found = None;
+    while let Some(event) = events.next() {
+        if event.stream != stream {
+            continue;
+        }
+        beginning.feed(&event.ticks.to_le_bytes());
+        beginning.feed(event.bytes);
+        beginning.size += 1;
+        let is_it = |(_, size, hash): &&(i64, u32, i64)| {
+            (u64::from(*size), *hash) == (beginning.size, beginning.hash as i64)
+        };
+        found = known.iter().find(is_it).map(|(number, ..)| *number).or(found);
+        if beginning.size == BEGINNING_SIZE {
+            break;
+        }
+    }
+    let (size, hash) = (beginning.size as i64, beginning.hash as i64);
+    let number = match found {
+        Some(number) => number,
+        None => {
+            connection.execute("INSERT INTO logs(stream) VALUES(NULL)", [])?;
+            connection.last_insert_rowid()
+        }
+    };
+    // Of one that has grown, the longer beginning is kept.
+    connection.execute(
+        "UPDATE logs SET beginning_size = ?2, beginning = ?3
+         WHERE log = ?1 AND ifnull(beginning_size, 0) < ?2",
+        params![number, size, hash],
+    )?;
+    Ok(number)
+}
+
+const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
+
+/// The events that a stream begins with: how many, and a number made of their bytes (FNV-1a).
+struct Beginning {
+    size: u64,
+    hash: u64,
+}
+
+impl Beginning {
+    fn feed(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME);
+        }
+    }
+}
+
+/// Says what is known of a stream. What is known of it already stays, where this log does not know.
+fn describe(
+    connection: &Connection,
+    number: i64,
+    stream: &Stream,
+    format: Format,
+    file: &str,
+) -> Result<(), Refusal> {
+    let given = |bytes: &[u8; 16]| (*bytes != [0; 16]).then(|| hex(bytes));
+    let some = |number: u64| (number != 0).then_some(number as i64);
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let format = match format {
+        Format::Stream => "eventlog",
+        Format::Mps => "mps",
+    };
+    let version = stream.version;
+    connection.execute(
+        "UPDATE logs SET file = ?2, format = ?3, version = ?4, host = ifnull(?5, host),
+           program = ifnull(?6, program), pid = ifnull(?7, pid),
+           parent_pid = ifnull(?8, parent_pid), start = ifnull(?9, start),
+           parent = ifnull(?10, parent), boot = ifnull(?11, boot),
+           producer = ifnull(?12, producer), word_size = ?13, big_endian = ?14,
+           clock_rate = ifnull(?15, clock_rate), closed = max(ifnull(closed, 0), ?16)
+         WHERE log = ?1",
+        params![
+            number,
+            file,
+            format,
+            format!("{}.{}.{}", version.major, version.median, version.minor),
+            text(&stream.host),
+            text(&stream.program),
+            some(stream.pid),
+            some(stream.parent_pid),
+            some(stream.start),
+            given(&stream.parent),
+            given(&stream.boot_id),
+            text(&stream.producer),
+            stream.platform.word_size,
+            stream.platform.big_endian,
+            some(stream.clock_rate),
+            stream.closed
+        ],
+    )?;
+    Ok(())
+}
+
+/// Says what a registry and its kinds are.
+fn declare(connection: &Connection, log: i64, registry: &Registry) -> Result<(), Refusal> {
+    let version = registry.version;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO registries VALUES(?, ?, ?, ?, ?, ?, ?)")?
+        .execute(params![
+            log,
+            registry.index,
+            registry.name,
+            version.major,
+            version.median,
+            version.minor,
+            registry.doc
+        ])?;
+    let mut insert =
+        connection.prepare_cached("INSERT OR REPLACE INTO kinds VALUES(?, ?, ?, ?, ?)")?;
+    for kind in &registry.kinds {
+        insert.execute(params![log, registry.index, kind.index, kind.name, kind.doc])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! A database of SQLite: a table for each event type, and what the log says of itself.
+//!
+//! ```text
+//!  log ── logs.rs ──▶ logs, registries, kinds, types, parameters, threads
+//!   │  └─ tables.rs ─▶ a table for each event type, a view of it with labels
+//!   ├─ events ─ rows.rs (this thread) ──▶ batches ──▶ insert.rs (another) ──▶ rows
+//!   └─ labels.rs ─▶ labels
+//! ```
+//!
+//! All of it is one transaction. Names are unique whatever their case, and quoted: `names.rs`.
+//! Design: `.cnv.sql` in `design/eventcnv.md`.
+
+mod insert;
+mod keys;
+mod labels;
+mod logs;
+mod names;
+mod rows;
+mod tables;
+
+use crate::select::Selected;
+use eventlog::reader::Log;
+use rusqlite::{Connection, Error};
+use tables::Tables;
+
+/// Says that a database is one of ours: `PRAGMA application_id`.
+const APPLICATION_ID: i32 = 0x4556_4C31;
+/// How its tables are arranged: `PRAGMA user_version`.
+const ARRANGEMENT: i32 = 1;
+/// How long to wait for another program that writes to it.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Why nothing was written.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It is a file of another kind.
+    NoDatabase,
+    /// It is a database of something else.
+    Foreign,
+    /// It is arranged in a later way than is known here.
+    Later(i32),
+    /// So many buffers cannot be told apart.
+    BufferLimit,
+    Sqlite(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => Refusal::NoDatabase,
+            _ => Refusal::Sqlite(error),
+        }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::NoDatabase => f.write_str(
+                "is there and no database of SQLite: give another name, or --force to replace it",
+            ),
+            Refusal::Foreign => f.write_str(
+                "is a database of something else: give another name, or --force to replace it",
+            ),
+            Refusal::Later(found) => write!(
+                f,
+                "its tables are arranged in way {found}, and this eventcnv knows {ARRANGEMENT}: \
+                 give another name, or use a later eventcnv"
+            ),
+            Refusal::BufferLimit => {
+                write!(f, "has events of {} buffers, and takes no more", keys::BUFFER_COUNT_MAX)
+            }
+            Refusal::Sqlite(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+/// How many events there were, and how many of them are new.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) read: u64,
+    pub(crate) added: u64,
+}
+
+/// Makes ready a database that nobody else knows of yet: if it is given up, so is its file.
+pub(crate) fn begin_new(connection: &Connection) -> Result<(), Refusal> {
+    connection.pragma_update(None, "page_size", 8192)?;
+    connection.pragma_update(None, "journal_mode", "OFF")?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    Ok(())
+}
+
+/// A log that is being added to a database.
+pub(crate) struct Import<'l> {
+    log: &'l Log,
+    /// The streams of the log, as they are numbered in the database.
+    streams: Vec<i64>,
+    tables: Tables,
+}
+
+impl<'l> Import<'l> {
+    /// Begins a transaction: makes the tables that are missing, and says what the log is, which is
+    /// called `name`. So much memory is for pages. Without [`Import::finish`] nothing of it stays.
+    pub(crate) fn begin(
+        connection: &Connection,
+        log: &'l Log,
+        name: &str,
+        cache_kib: i32,
+    ) -> Result<Import<'l>, Refusal> {
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "cache_size", -cache_kib)?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        recognise(connection)?;
+        let (streams, is_again) = logs::add(connection, log, name)?;
+        let tables = Tables::of(connection, log, &streams, is_again)?;
+        Ok(Import { log, streams, tables })
+    }
+
+    /// Only events of the tables of which this is true are to be added. Whether there are any.
+    pub(crate) fn choose(&mut self, is_chosen: impl Fn(&str) -> bool) -> bool {
+        self.tables.choose(is_chosen)
+    }
+
+    /// Adds events; those that are there already stay as they are.
+    pub(crate) fn add(
+        &mut self,
+        connection: Connection,
+        events: &mut Selected<'_>,
+    ) -> Result<(Connection, Counts), Refusal> {
+        rows::add(connection, self.log, &self.streams, &self.tables, events)
+    }
+
+    /// Adds labels, and ends the transaction.
+    pub(crate) fn finish(self, connection: &Connection) -> Result<(), Refusal> {
+        labels::add(connection, self.log, &self.streams)?;
+        connection.execute_batch("COMMIT")?;
+        Ok(())
+    }
+}
+
+/// Sees to it that the database is one of ours.
+fn recognise(connection: &Connection) -> Result<(), Refusal> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
+    let table_count: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (number("application_id")?, number("user_version")?) {
+        (APPLICATION_ID, ..=ARRANGEMENT) => return Ok(()),
+        (APPLICATION_ID, later) => return Err(Refusal::Later(later)),
+        _ if table_count > 0 => return Err(Refusal::Foreign),
+        _ => {}
+    }
+    connection.execute_batch(tables::FIXED)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", ARRANGEMENT)?;
+    Ok(())
+}

@@ -1,0 +1,300 @@
+//! The tables: those that every database has, and one for each event type, with a view.
+//!
+//! ```text
+//!  PoolInit        event │ log │ thread │ time │ wall │ pool │ arena │ …  number
+//!  EVENT_PoolInit  the same, and pool_label, arena_label: what they were called then
+//! ```
+//!
+//! An event type of a registry has the same table in all logs, as long as its parameters are the
+//! same. Design: `.cnv.sql` in `design/eventcnv.md`.
+
+use super::Refusal;
+use super::keys::NUMBER_BITS;
+use super::names::{Taken, quoted};
+use eventdef::Sort;
+use eventlog::reader::{EventType, Log, Registry};
+use rusqlite::{Connection, params};
+use std::collections::HashMap;
+
+/// What every database has.
+pub(crate) const FIXED: &str = "
+CREATE TABLE logs(
+  log INTEGER PRIMARY KEY, stream TEXT, beginning_size INTEGER, beginning INTEGER, file TEXT,
+  format TEXT, version TEXT, host TEXT, program TEXT, pid INTEGER, parent_pid INTEGER,
+  start INTEGER, parent TEXT, boot TEXT, producer TEXT, word_size INTEGER, big_endian INTEGER, clock_rate INTEGER,
+  closed INTEGER);
+CREATE TABLE registries(
+  log INTEGER, registry INTEGER, name TEXT, major INTEGER, median INTEGER, minor INTEGER, doc TEXT,
+  PRIMARY KEY(log, registry)) WITHOUT ROWID;
+CREATE TABLE kinds(
+  log INTEGER, registry INTEGER, kind INTEGER, name TEXT, doc TEXT,
+  PRIMARY KEY(log, registry, kind)) WITHOUT ROWID;
+CREATE TABLE types(
+  log INTEGER, registry INTEGER, code INTEGER, name TEXT, kind INTEGER, always INTEGER,
+  retired INTEGER, doc TEXT, event_table TEXT, PRIMARY KEY(log, registry, code)) WITHOUT ROWID;
+CREATE TABLE parameters(
+  log INTEGER, registry INTEGER, code INTEGER, position INTEGER, name TEXT, sort TEXT, doc TEXT,
+  event_column TEXT, PRIMARY KEY(log, registry, code, position)) WITHOUT ROWID;
+CREATE TABLE threads(
+  log INTEGER, thread INTEGER, os_thread INTEGER, name TEXT,
+  PRIMARY KEY(log, thread)) WITHOUT ROWID;
+CREATE TABLE buffers(
+  id INTEGER PRIMARY KEY, log INTEGER, buffer INTEGER, first INTEGER, registry INTEGER,
+  kind INTEGER, thread INTEGER, UNIQUE(log, buffer, first));
+CREATE TABLE labels(
+  event INTEGER PRIMARY KEY, log INTEGER, sort TEXT, address INTEGER, since INTEGER, until INTEGER,
+  string_id INTEGER, string);
+CREATE INDEX labels_by_address ON labels(log, address, since);
+CREATE TABLE event_tables(
+  name TEXT PRIMARY KEY, event_view TEXT, registry TEXT, type TEXT, parameters TEXT);
+CREATE TABLE unknown_events(
+  event INTEGER, log INTEGER, thread INTEGER, time INTEGER, wall INTEGER,
+  registry INTEGER, code INTEGER, bytes BLOB);
+";
+
+/// Columns of an event beside its parameters: those that are written, then the one that follows.
+pub(crate) const COLUMNS: [&str; 5] = ["event", "log", "thread", "time", "wall"];
+const NUMBER_COLUMN: &str = "number";
+/// Columns that a table has for parameters, at most: its view has twice as many, and SQLite takes
+/// 2000.
+const PARAM_COUNT_MAX: usize = 900;
+/// Tables that are made whether there are events for them or not.
+const EMPTY_TABLE_COUNT_MAX: usize = 2000;
+/// The index of the table of events that no registry knows.
+pub(crate) const UNKNOWN: usize = 0;
+
+/// The table of an event type.
+pub(crate) struct Table {
+    pub(crate) name: String,
+    /// Whether its events are wanted.
+    pub(crate) is_chosen: bool,
+    view: String,
+    /// Of each parameter the sort, the column, and in the view that of the label.
+    columns: Vec<(Sort, String, Option<String>)>,
+}
+
+/// Where the events of a log go.
+pub(crate) struct Tables {
+    pub(crate) all: Vec<Table>,
+    /// Whether events of the log may be there already.
+    pub(crate) is_again: bool,
+    /// For each registry of the log the index of the table of each code.
+    codes: Vec<Vec<u32>>,
+}
+
+impl Tables {
+    /// Finds the tables of a log's event types, or names new ones.
+    pub(crate) fn of(
+        connection: &Connection,
+        log: &Log,
+        streams: &[i64],
+        is_again: bool,
+    ) -> Result<Tables, Refusal> {
+        let mut names = connection.prepare(
+            "SELECT name FROM sqlite_schema UNION SELECT name \
+            FROM event_tables UNION SELECT event_view FROM event_tables",
+        )?;
+        let names = names.query_map([], |row| row.get::<_, String>(0))?;
+        let mut taken = Taken::new(names.collect::<Result<Vec<_>, _>>()?);
+        let unknown = Table::unknown();
+        let mut tables = Tables { all: vec![unknown], codes: Vec::new(), is_again };
+        let mut known = HashMap::new();
+        for registry in log.registries() {
+            let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
+            let mut codes = vec![UNKNOWN as u32; highest];
+            for event_type in &registry.event_types {
+                let key = (&*registry.name, &*event_type.name, parameters(event_type));
+                let index = match known.get(&key) {
+                    Some(&index) => index,
+                    None => {
+                        let table = Table::of(connection, registry, event_type, &mut taken)?;
+                        tables.all.push(table);
+                        let index = tables.all.len() - 1;
+                        known.insert(key, index);
+                        index
+                    }
+                };
+                codes[usize::from(event_type.code)] = index as u32;
+                let stream = streams.get(usize::from(registry.stream)).copied();
+                tables.all[index].describe(connection, stream, registry, event_type)?;
+            }
+            tables.codes.push(codes);
+        }
+        for table in tables.all.iter().take(EMPTY_TABLE_COUNT_MAX) {
+            table.make(connection)?;
+        }
+        Ok(tables)
+    }
+
+    /// Chooses the tables of which this is true. Whether there are any.
+    pub(crate) fn choose(&mut self, is_chosen: impl Fn(&str) -> bool) -> bool {
+        self.all.iter_mut().for_each(|table| table.is_chosen = is_chosen(&table.name));
+        self.all.iter().any(|table| table.is_chosen)
+    }
+
+    /// The table of a code of a registry, by its index in the log.
+    #[inline]
+    pub(crate) fn index(&self, registry: usize, code: u16) -> usize {
+        let codes = self.codes.get(registry);
+        codes.and_then(|codes| codes.get(usize::from(code))).map_or(UNKNOWN, |&at| at as usize)
+    }
+}
+
+/// The parameters of an event type, as its table knows them.
+fn parameters(event_type: &EventType) -> String {
+    let params =
+        event_type.params.iter().map(|param| format!("{} {}", param.sort.letter(), param.name));
+    params.collect::<Vec<_>>().join(", ")
+}
+
+impl Table {
+    fn unknown() -> Table {
+        let name = "unknown_events".to_owned();
+        let columns = [(Sort::U, "registry"), (Sort::U, "code"), (Sort::S, "bytes")];
+        let columns = columns.map(|(sort, name)| (sort, name.to_owned(), None)).into();
+        Table { name, is_chosen: true, view: String::new(), columns }
+    }
+
+    /// The table of an event type: that which is in the database already, or a new one.
+    fn of(
+        connection: &Connection,
+        registry: &Registry,
+        event_type: &EventType,
+        taken: &mut Taken,
+    ) -> Result<Table, Refusal> {
+        let mut columns = Taken::new(COLUMNS.iter().chain([&NUMBER_COLUMN]));
+        let params = event_type.params.iter().take(PARAM_COUNT_MAX);
+        let mut params: Vec<_> = params
+            .map(|param| (param.sort, columns.take(&alternatives(&param.name)), None))
+            .collect();
+        for (sort, name, label) in &mut params {
+            if matches!(sort, Sort::P | Sort::A) {
+                *label = Some(columns.take(&alternatives(&format!("{name}_label"))));
+            }
+        }
+        let mut find = connection.prepare_cached(
+            "SELECT name, event_view FROM event_tables
+             WHERE registry = ? AND type = ? AND parameters = ?",
+        )?;
+        let found = (&*registry.name, &*event_type.name, parameters(event_type));
+        let mut found = find.query(found)?;
+        if let Some(row) = found.next()? {
+            let name: String = row.get(0)?;
+            return Ok(Table { name, is_chosen: true, view: row.get(1)?, columns: params });
+        }
+        let long = format!("{}_{}", registry.name, event_type.name);
+        let view_names = [format!("EVENT_{}", event_type.name), format!("EVENT_{long}")];
+        let name = taken.take(&[event_type.name.to_string(), long]);
+        let view = taken.take(&view_names);
+        connection
+            .prepare_cached("INSERT INTO event_tables VALUES(?, ?, ?, ?, ?)")?
+            .execute(params![name, view, registry.name, event_type.name, parameters(event_type)])?;
+        Ok(Table { name, is_chosen: true, view, columns: params })
+    }
+
+    /// Says in the database what the event type is.
+    fn describe(
+        &self,
+        connection: &Connection,
+        stream: Option<i64>,
+        registry: &Registry,
+        row: &EventType,
+    ) -> Result<(), Refusal> {
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO types VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")?
+            .execute(params![
+                stream,
+                registry.index,
+                row.code,
+                row.name,
+                row.kind,
+                row.always,
+                row.retired,
+                row.doc,
+                self.name
+            ])?;
+        let mut insert = connection
+            .prepare_cached("INSERT OR REPLACE INTO parameters VALUES(?, ?, ?, ?, ?, ?, ?, ?)")?;
+        for (position, param) in row.params.iter().enumerate() {
+            let column = self.columns.get(position).map(|(_, column, _)| column);
+            insert.execute(params![
+                stream,
+                registry.index,
+                row.code,
+                position as i64,
+                param.name,
+                param.sort.letter().to_string(),
+                param.doc,
+                column
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Makes it and its view, if they are not there.
+    pub(crate) fn make(&self, connection: &Connection) -> Result<(), Refusal> {
+        if self.view.is_empty() {
+            return Ok(());
+        }
+        let (name, view) = (quoted(&self.name), quoted(&self.view));
+        let mut columns =
+            "event INTEGER, log INTEGER, thread INTEGER, time INTEGER, wall INTEGER".to_owned();
+        let mut shown = "e.*".to_owned();
+        for (sort, column, label) in &self.columns {
+            let declared = match sort {
+                Sort::D => "REAL",
+                Sort::S => "TEXT",
+                _ => "INTEGER",
+            };
+            columns += &format!(", {} {declared}", quoted(column));
+            if let Some(label) = label {
+                shown +=
+                    &format!(
+                    ", (SELECT l.string FROM labels AS l WHERE l.log = e.log AND l.address = e.{}
+                     AND l.since <= e.time AND l.sort IN ('PA', '{}')
+                     ORDER BY l.since DESC, l.event DESC LIMIT 1) AS {}",
+                    quoted(column), sort.letter(), quoted(label)
+                );
+            }
+        }
+        let number = (1_u64 << NUMBER_BITS) - 1;
+        connection.execute_batch(&format!(
+            "CREATE TABLE IF NOT EXISTS {name}({columns},
+               {NUMBER_COLUMN} INTEGER GENERATED ALWAYS AS (event & {number}) VIRTUAL);
+             CREATE VIEW IF NOT EXISTS {view} AS SELECT {shown} FROM {name} AS e;"
+        ))?;
+        Ok(())
+    }
+
+    /// Sees to it that no event is added to it twice. Of a log that is new in the database none
+    /// can be, and an index would cost more than all else.
+    pub(crate) fn guard(&self, connection: &Connection) -> Result<(), Refusal> {
+        let (index, name) = (quoted(&format!("event of {}", self.name)), quoted(&self.name));
+        let sql = format!("CREATE UNIQUE INDEX IF NOT EXISTS {index} ON {name}(event)");
+        Ok(connection.execute_batch(&sql)?)
+    }
+
+    /// How many columns are written.
+    pub(crate) fn column_count(&self) -> usize {
+        COLUMNS.len() + self.columns.len()
+    }
+
+    /// What inserts so many rows at once.
+    pub(crate) fn insertion(&self, row_count: usize) -> String {
+        let params = self.columns.iter().map(|(_, column, _)| quoted(column));
+        let columns = COLUMNS.iter().map(|column| (*column).to_owned()).chain(params);
+        let columns: Vec<String> = columns.collect();
+        let row = format!("({})", vec!["?"; columns.len()].join(", "));
+        let rows = vec![row; row_count].join(", ");
+        format!(
+            "INSERT OR IGNORE INTO {}({}) VALUES {rows}",
+            quoted(&self.name),
+            columns.join(", ")
+        )
+    }
+}
+
+/// A name, and what to call it if that is taken.
+fn alternatives(name: &str) -> [String; 2] {
+    [name.to_owned(), format!("{name}_")]
+}

@@ -1,0 +1,154 @@
+//! Logs to try things on, and what the numeric dump says of them.
+
+use crate::naive::{BlockFields, Buffer, EventType, Platform, Value, Writer};
+use crate::recipe::{self, Recipe};
+use crate::ring::Ring;
+use crate::support::{mps, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Logs of the MPS of both word sizes, and made-up ones of ours of every platform.
+pub(crate) fn all(directory: &Path) -> Vec<PathBuf> {
+    let golden = ["labels.log", "amcss-arena-pool-trace.log", "mpmss-32bit-cut.log"];
+    let mut logs: Vec<PathBuf> = golden.iter().map(|name| mps(name).into()).collect();
+    for (seed, big_endian, word_size) in [(1, false, 8), (2, true, 4)] {
+        let platform = Platform { big_endian, word_size, block_size_log2: 12 };
+        let recipe = Recipe {
+            seed,
+            platform,
+            buffers: 5,
+            events: 1500,
+            with_copies: false,
+            is_shuffled: false,
+            stream: 0,
+        };
+        let (writer, _) = recipe::write(recipe);
+        let path = directory.join(format!("made-{seed}.log"));
+        fs::write(&path, writer.bytes()).unwrap();
+        logs.push(path);
+    }
+    logs
+}
+
+const TYPES: &[EventType] = &[
+    EventType {
+        code: 1,
+        kind: 0,
+        name: "PoolInit",
+        params: &[('P', "pool"), ('P', "arena"), ('P', "poolClass")],
+    },
+    EventType {
+        code: 4,
+        kind: 0,
+        name: "Poll\"; DROP TABLE logs; --",
+        params: &[('W', "time"), ('W', "Log"), ('D', "a\" b"), ('S', "number")],
+    },
+];
+
+/// The store, which is registry 0.
+const STORE: &[EventType] = &[
+    EventType { code: 2, kind: 0, name: "Intern", params: &[('W', "stringId"), ('S', "string")] },
+    EventType { code: 3, kind: 0, name: "Label", params: &[('A', "address"), ('W', "stringId")] },
+];
+
+/// A log of ours in which a pool is made, called "symbols" and later "old", and made again; and in
+/// which names are as awkward as can be. All of it, or the first `count` events of each kind.
+pub(crate) fn pools(count: usize) -> Vec<u8> {
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let mut writer = Writer::new(platform, *b"a log with pools", [9; 16]);
+    writer.registry(0, &["User"], STORE, 4000);
+    writer.registry(1, &["Pool"], TYPES, 4000);
+    let (pool, arena) = (Value::P(0x7000), Value::P(0xFFFF_FFFF_FFFF_F000));
+    let made = [pool, arena, Value::P(0)];
+    let text = |bytes: &[u8]| Value::S(bytes.to_vec());
+    let odd = |number: f64, string: &[u8]| {
+        [Value::W(u64::MAX), Value::W(1), Value::D(number.to_bits()), text(string)].to_vec()
+    };
+    let kinds: [&[(u64, u16, Vec<Value>)]; 2] = [
+        &[
+            (1200, 1, made.to_vec()),
+            (1300, 4, odd(0.5, b"it's \"so\"")),
+            (1400, 4, odd(f64::NAN, b"\xFF\0")),
+            (1700, 1, made.to_vec()),
+        ],
+        &[
+            (1100, 2, [Value::W(7), text(b"symbols")].into()),
+            (1110, 3, [Value::A(0x7000), Value::W(7)].into()),
+            (1500, 2, [Value::W(8), text(b"old")].into()),
+            (1510, 3, [Value::A(0x7000), Value::W(8)].into()),
+        ],
+    ];
+    for (index, events) in kinds.iter().enumerate() {
+        let registry = 1 - index as u16;
+        let buffer = Buffer { buffer: index as u32 + 1, registry, kind: 0, thread: 3 };
+        let mut ring = Ring::new(&platform, buffer, 1000);
+        for (ticks, code, values) in events.iter().take(count) {
+            assert!(ring.record(&platform, *ticks, *code, values));
+        }
+        // With wall times: 10 ns a tick.
+        for (sync_ticks, sync_realtime) in [(1000, 5_000_000), (2000, 5_010_000)] {
+            ring.fields = BlockFields { sync_ticks, sync_realtime, ..ring.fields };
+        }
+        ring.write(&mut writer, true);
+    }
+    writer.end();
+    writer.bytes()
+}
+
+/// The lines of the numeric dump, each split at spaces outside quotation marks.
+pub(crate) fn numeric(log: &Path) -> Vec<Vec<String>> {
+    let (text, _, errors) = run(&[log.to_str().unwrap()]);
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let lines: Vec<_> = lines.map(|line| words(&String::from_utf8_lossy(line))).collect();
+    assert!(!lines.is_empty(), "{errors}");
+    lines
+}
+
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut is_quoted, mut is_escaped) = (vec![String::new()], false, false);
+    for letter in line.chars() {
+        if letter == ' ' && !is_quoted {
+            words.push(String::new());
+            continue;
+        }
+        is_quoted ^= letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        words.last_mut().unwrap().push(letter);
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// A string as the numeric dump prints it.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    let mut text = "\"".to_owned();
+    let mut plain = Vec::new();
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => plain.extend([b'\\', byte]),
+            0..0x20 | 0x7F => plain.extend(format!("\\x{byte:02X}").bytes()),
+            _ => plain.push(byte),
+        }
+    }
+    text += &String::from_utf8_lossy(&plain);
+    text + "\""
+}
+
+/// Whether two lines of the numeric dump say the same; doubles are printed in six digits.
+pub(crate) fn agree(
+    found: &[String],
+    expected: &[String],
+    is_double: impl Fn(usize) -> bool,
+) -> bool {
+    let same = |index: usize, found: &str, expected: &str| {
+        if !is_double(index) {
+            return found == expected;
+        }
+        let [found, expected] = [found, expected].map(|word| word.parse::<f64>().unwrap());
+        found == expected
+            || found.is_nan() && expected.is_nan()
+            || (found - expected).abs() <= expected.abs() * 1e-4
+    };
+    let mut pairs = found.iter().zip(expected).enumerate();
+    found.len() == expected.len() && pairs.all(|(at, (found, expected))| same(at, found, expected))
+}

@@ -1,0 +1,279 @@
+//! A log in a database of SQLite. `.cnv.sql`, `.cnv.sql.again`, `.cnv.sql.labels`, `.cnv.sql.names`
+
+use crate::logs;
+use crate::support::{eventcnv, mps, run, told};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Adds a log without a fault; what the tool prints.
+fn add(log: &Path, database: &Path) -> String {
+    let [log, database] = [log, database].map(|path| path.to_str().unwrap());
+    let (text, code, errors) = run(&["sql", log, "-o", database]);
+    assert_eq!((code, &*errors), (0, ""));
+    String::from_utf8(text).unwrap()
+}
+
+/// All rows of a query, each value as text.
+fn rows(database: &Path, sql: &str) -> Vec<String> {
+    let connection = Connection::open(database).unwrap();
+    let mut query = connection.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let count = query.column_count();
+    let mut rows = query.query([]).unwrap();
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        let text = |index| match row.get::<_, Value>(index).unwrap() {
+            Value::Null => "NULL".to_owned(),
+            Value::Integer(value) => value.to_string(),
+            Value::Real(value) => value.to_string(),
+            Value::Text(value) => value,
+            Value::Blob(value) => format!("{value:?}"),
+        };
+        found.push((0..count).map(text).collect::<Vec<_>>().join("|"));
+    }
+    found
+}
+
+/// The events of a database of one log, as lines of the numeric dump in order of time.
+fn lines(database: &Path) -> Vec<(i64, Vec<String>, Vec<usize>)> {
+    let connection = Connection::open(database).unwrap();
+    let mut types =
+        connection.prepare("SELECT log, registry, code, event_table FROM types").unwrap();
+    let types = types.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
+    let types: Vec<(i64, u16, u16, String)> = types.unwrap().map(Result::unwrap).collect();
+    let mut found = Vec::new();
+    for (log, registry, code, table) in types {
+        let mut params = connection
+            .prepare(
+                "SELECT sort, event_column FROM parameters
+                 WHERE log = ? AND registry = ? AND code = ? ORDER BY position",
+            )
+            .unwrap();
+        let params = params.query_map((log, registry, code), |row| Ok((row.get(0)?, row.get(1)?)));
+        let params: Vec<(String, String)> = params.unwrap().map(Result::unwrap).collect();
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let columns = params.iter().map(|(_, name)| format!("t.{}", quoted(name)));
+        let columns: Vec<String> = columns.collect();
+        let columns = [&["t.event".to_owned(), "t.time".to_owned()], &*columns].concat();
+        let sql = format!(
+            "SELECT {} FROM {} AS t, buffers AS b
+             WHERE b.id = t.event >> 40 AND b.registry = {registry} AND t.log = {log}",
+            columns.join(", "),
+            quoted(&table)
+        );
+        let mut query = connection.prepare(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let mut rows = query.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let prefix = if registry > 1 { format!("{registry}:") } else { String::new() };
+            let mut line = vec![
+                format!("{:016X}", row.get::<_, i64>(1).unwrap()),
+                format!("{prefix}{code:X}"),
+            ];
+            let mut doubles = Vec::new();
+            for (index, (sort, _)) in params.iter().enumerate() {
+                let value: Value = row.get(index + 2).unwrap();
+                if sort == "D" {
+                    doubles.push(line.len());
+                }
+                line.push(match value {
+                    Value::Integer(value) => format!("{value:X}"),
+                    Value::Real(value) => value.to_string(),
+                    Value::Text(text) => logs::quoted(text.as_bytes()),
+                    Value::Blob(bytes) => logs::quoted(&bytes),
+                    Value::Null if sort == "D" => "nan".to_owned(),
+                    Value::Null => continue,
+                });
+            }
+            found.push((row.get(0).unwrap(), line, doubles));
+        }
+    }
+    found.sort_by(|(_, a, _), (_, b, _)| a.cmp(b));
+    found
+}
+
+#[test]
+fn every_event_is_in_the_database_with_the_values_of_the_dump() {
+    let directory = TempDir::new().unwrap();
+    for (index, log) in logs::all(directory.path()).iter().enumerate() {
+        let database = directory.path().join(format!("{index}.db"));
+        run(&["sql", log.to_str().unwrap(), "-o", database.to_str().unwrap()]);
+        let found = lines(&database);
+        let mut expected = logs::numeric(log);
+        expected.sort();
+        assert_eq!(found.len(), expected.len(), "{}", log.display());
+        for ((_, found, doubles), expected) in found.iter().zip(&expected) {
+            let is_double = |index| doubles.contains(&index);
+            assert!(logs::agree(found, expected, is_double), "{found:?}, not {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_is_added_again_adds_what_is_new_of_it() {
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let whole = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
+    let made = logs::all(directory.path()).pop().unwrap();
+    // The whole log of the MPS; of ours with two events of each kind, and with all.
+    for (name, short, whole) in [
+        ("mps", whole[..40_000].to_vec(), whole),
+        ("ours", logs::pools(2), logs::pools(9)),
+        ("made", logs::pools(0), fs::read(made).unwrap()),
+    ] {
+        let (log, database, anew) =
+            (path("a.log"), path(&format!("{name}.db")), path(&format!("{name}-anew.db")));
+        fs::write(&log, short).unwrap();
+        let [log_name, database_name] = [&log, &database].map(|path| path.to_str().unwrap());
+        run(&["sql", log_name, "-o", database_name]);
+        let short_count = lines(&database).len();
+        fs::write(&log, whole).unwrap();
+        run(&["sql", log_name, "-o", database_name]);
+        run(&["sql", log_name, "-o", anew.to_str().unwrap()]);
+        let expected: Vec<_> = lines(&anew).into_iter().map(|(_, line, _)| line).collect();
+        let found: Vec<_> = lines(&database).into_iter().map(|(_, line, _)| line).collect();
+        assert!(short_count < found.len(), "{name}");
+        assert_eq!(found, expected, "{name}");
+        let logs = if name == "made" { "2" } else { "1" };
+        assert_eq!(rows(&database, "SELECT count(*) FROM logs"), [logs], "{name}");
+        let (text, ..) = run(&["sql", log_name, "-o", database_name]);
+        let text = String::from_utf8(text).unwrap();
+        let expected = format!(": 0 events added, {} were there already", found.len());
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
+#[test]
+fn a_selection_is_filled_up_by_what_is_added_later() {
+    let directory = TempDir::new().unwrap();
+    let database = directory.path().join("some.db");
+    let (log, name) = (mps("labels.log"), database.to_str().unwrap());
+    let (_, code, errors) = run(&["sql", &log, "-o", name, "--events", "PoolInit"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(rows(&database, "SELECT count(*) FROM PoolInit"), ["4"]);
+    assert_eq!(rows(&database, "SELECT count(*) FROM Intern"), ["0"]);
+    let text = add(log.as_ref(), &database);
+    assert!(text.contains("147 events added, 4 were there already"), "{text}");
+    assert_eq!(lines(&database).len(), 151);
+}
+
+#[test]
+fn the_manuals_query_tells_the_names_of_pools_and_when_they_were_created() {
+    let directory = TempDir::new().unwrap();
+    let (log, database) = (directory.path().join("a.log"), directory.path().join("a.db"));
+    fs::write(&log, logs::pools(9)).unwrap();
+    add(&log, &database);
+    let manual = "SELECT I.string, P.time FROM EVENT_PoolInit AS P, EVENT_Label AS L,
+        EVENT_Intern AS I WHERE I.stringId = L.stringId AND L.address = P.pool ORDER BY 1, 2";
+    let found = rows(&database, manual);
+    assert_eq!(found, ["old|1200", "old|1700", "symbols|1200", "symbols|1700"]);
+    let named =
+        "SELECT ifnull(pool_label, poolClass_label), time FROM EVENT_PoolInit ORDER BY time";
+    assert_eq!(rows(&database, named), ["symbols|1200", "old|1700"]);
+    let labels = "SELECT address, since, until, string FROM labels ORDER BY since";
+    assert_eq!(rows(&database, labels), ["28672|1110|1510|symbols", "28672|1510|NULL|old"]);
+    // In a log of the MPS the classes of pools have names.
+    let database = directory.path().join("mps.db");
+    add(mps("labels.log").as_ref(), &database);
+    let found = rows(&database, named);
+    let times = [0x3DE_DE6A_A290_u64, 0x3DE_DE6A_A590, 0x3DE_DE6B_C690, 0x3DE_DE6B_EEBC];
+    let expected: Vec<String> = ["MFSPool", "MFSPool", "MFSPool", "MVFFPool"]
+        .iter()
+        .zip(times)
+        .map(|(name, time)| format!("{name}|{time}"))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn awkward_names_and_values_are_taken_as_they_are() {
+    let directory = TempDir::new().unwrap();
+    let (log, database) = (directory.path().join("a.log"), directory.path().join("a.db"));
+    fs::write(&log, logs::pools(9)).unwrap();
+    add(&log, &database);
+    let table = "\"Poll\"\"; DROP TABLE logs; --\"";
+    let found = rows(
+        &database,
+        &format!("SELECT time_, Log_, \"a\"\" b\", number_, number, thread FROM {table}"),
+    );
+    assert_eq!(found, ["-1|1|0.5|it's \"so\"|1|3", "-1|1|NULL|[255, 0]|2|3"]);
+    let found = rows(&database, "SELECT stream, program, pid FROM logs");
+    assert_eq!(found, ["61206c6f67207769746820706f6f6c73|program|4711"]);
+    let found = rows(&database, "SELECT printf('%X', arena), wall FROM PoolInit LIMIT 1");
+    assert_eq!(found[0].split('|').next(), Some("FFFFFFFFFFFFF000"));
+}
+
+#[test]
+fn logs_whose_event_types_differ_have_tables_of_their_own() {
+    let directory = TempDir::new().unwrap();
+    let (log, database) = (directory.path().join("a.log"), directory.path().join("a.db"));
+    fs::write(&log, logs::pools(9)).unwrap();
+    add(mps("labels.log").as_ref(), &database);
+    add(&log, &database);
+    add(mps("amcss-arena-pool-trace.log").as_ref(), &database);
+    let found = rows(&database, "SELECT log, count(*) FROM PoolInit GROUP BY log ORDER BY log");
+    assert_eq!(found, ["1|4", "3|6"]);
+    assert_eq!(rows(&database, "SELECT log, pool_label FROM EVENT_naive_PoolInit").len(), 2);
+    let found = rows(&database, "SELECT DISTINCT event_table FROM types WHERE name = 'PoolInit'");
+    assert_eq!(found, ["PoolInit", "naive_PoolInit"]);
+}
+
+#[test]
+fn what_is_no_database_of_ours_stays_as_it_is() {
+    let directory = TempDir::new().unwrap();
+    let log = mps("labels.log");
+    let path = directory.path().join("x.db");
+    let foreign = || {
+        let _ = fs::remove_file(&path);
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE PoolInit(a)").unwrap();
+    };
+    let later = || {
+        let _ = fs::remove_file(&path);
+        add(log.as_ref(), &path);
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 9).unwrap();
+    };
+    let text = || {
+        fs::write(&path, "a text that is longer than the head of a database ".repeat(9)).unwrap()
+    };
+    let cases: [(&dyn Fn(), &str); 3] = [
+        (&text, "is there and no database of SQLite"),
+        (&foreign, "is a database of something else"),
+        (&later, "arranged in way 9"),
+    ];
+    for (prepare, expected) in cases {
+        prepare();
+        let before = fs::read(&path).unwrap();
+        let (_, code, errors) = run(&["sql", &log, "-o", path.to_str().unwrap()]);
+        assert_eq!(code, 2);
+        assert!(errors.contains(expected), "{errors}");
+        assert_eq!(fs::read(&path).unwrap(), before, "{expected}");
+    }
+    let (_, code, errors) = run(&["sql", &log, "-o", path.to_str().unwrap(), "--force"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(lines(&path).len(), 151);
+}
+
+#[test]
+fn the_environment_names_the_database() {
+    let directory = TempDir::new().unwrap();
+    for (variable, name) in [(None, "mpsevent.db"), (Some("named.db"), "named.db")] {
+        let mut command = eventcnv(&["sql", &mps("labels.log")]);
+        command.current_dir(directory.path()).env_remove("MPS_TELEMETRY_DATABASE");
+        variable.map(|value| command.env("MPS_TELEMETRY_DATABASE", value));
+        let (_, code, errors) = told(command.output().unwrap());
+        assert_eq!(code, 0, "{errors}");
+        assert_eq!(lines(&directory.path().join(name)).len(), 151);
+    }
+}
+
+#[test]
+fn a_damaged_log_gives_what_can_be_had_and_exit_code_1() {
+    let directory = TempDir::new().unwrap();
+    let (log, database) = (directory.path().join("cut.log"), directory.path().join("a.db"));
+    let bytes = fs::read(mps("labels.log")).unwrap();
+    fs::write(&log, &bytes[..bytes.len() - 10]).unwrap();
+    let (_, code, errors) = run(&["sql", log.to_str().unwrap(), "-o", database.to_str().unwrap()]);
+    assert_eq!(code, 1, "{errors}");
+    assert_eq!(lines(&database).len(), 150);
+}

@@ -1,7 +1,7 @@
 //! How fast logs are dumped, in each form, and how much memory that takes.
 //!
 //! ```text
-//!  mpmss.log × n = 100 MB ─┐
+//!  mpmss.log × n = 1 GB   ─┐
 //!  10,000,000 events ──────┴▶ eventcnv [-v | -vv] [--order file] ─▶ /dev/null     best of runs
 //! ```
 //!
@@ -10,28 +10,26 @@
 //! peak. The floor is reading the log and writing as many bytes as are printed. What the names
 //! mean: `README.md`, Measure it.
 
-mod log;
+#[path = "../logs/mod.rs"]
+mod logs;
 #[path = "../../../telemetry/benches/recording/row.rs"]
 mod row;
 
+use logs::{Log, SUFFIXES, command, mps_log, our_log};
 use nix::sys::resource::{UsageWho, getrusage};
-use std::io::{BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 use std::{env, fs};
 
 /// Runs of each form, after one to warm up.
-const RUN_COUNT: usize = 7;
-const OUR_EVENT_COUNT: u64 = 10_000_000;
-const MPS_SIZE: usize = 100_000_000;
+const RUN_COUNT: usize = 5;
 /// Tells a run of this program that it is to measure one form alone, for its peak memory.
 const FORM: &str = "DUMP_BENCH_FORM";
 
 /// The form that is no form: the logs are made, and nothing is measured.
 const MAKE_LOGS: &str = "make-logs";
-/// What is added to the names of the rows of each log.
-const SUFFIXES: [&str; 2] = ["", "-mps"];
 
 /// A form of the dump: its name, and the arguments that ask for it.
 const FORMS: [(&str, &[&str]); 6] = [
@@ -42,13 +40,6 @@ const FORMS: [(&str, &[&str]); 6] = [
     ("dump-vv", &["-vv"]),
     ("dump-vv-order-file", &["-vv", "--order", "file"]),
 ];
-
-/// A log: what is added to the names of its rows, where it is, how many events it has.
-struct Log {
-    suffix: &'static str,
-    path: PathBuf,
-    event_count: u64,
-}
 
 fn main() {
     if let Ok(form) = env::var(FORM) {
@@ -65,54 +56,6 @@ fn main() {
         }
     }
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &lines);
-}
-
-fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-}
-
-/// A log of ours; made once.
-fn our_log() -> Log {
-    let path = directory().join("ours.log");
-    if !path.exists() {
-        let part = path.with_extension("part");
-        let file = fs::File::create(&part).expect("the target directory can be written");
-        let mut file = BufWriter::new(file);
-        log::write(OUR_EVENT_COUNT, &mut file).expect("the log can be written");
-        file.flush().expect("the log can be written");
-        fs::rename(part, &path).expect("the log can be renamed");
-    }
-    Log { suffix: SUFFIXES[0], path, event_count: OUR_EVENT_COUNT }
-}
-
-/// The log of the Memory Pool System, repeated; made once. The beginning of it is among the golden
-/// files; `MPMSS_LOG` names the whole, where that is to be measured.
-fn mps_log() -> Log {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps/mpmss-cut.log");
-    let one = env::var_os("MPMSS_LOG").map_or(golden, PathBuf::from);
-    let size = fs::metadata(&one).map(|metadata| metadata.len() as usize);
-    let size = size.unwrap_or_else(|error| panic!("{}: {error}", one.display()));
-    let times = MPS_SIZE.div_ceil(size);
-    let path = directory().join(format!("mps-{size}.log"));
-    if !path.exists() {
-        let bytes = fs::read(&one).expect("the log can be read");
-        fs::write(&path, bytes.repeat(times)).expect("the target directory can be written");
-    }
-    let event_count = line_count(&one) * times;
-    Log { suffix: SUFFIXES[1], path, event_count: event_count as u64 }
-}
-
-/// Lines of the numeric dump: what is printed is not kept.
-fn line_count(log: &Path) -> usize {
-    let child = command(&[], log).stdout(Stdio::piped()).spawn();
-    let mut child = child.expect("eventcnv can be run");
-    let mut output = child.stdout.take().expect("its output is a pipe");
-    let (mut count, mut block) = (0, [0; 1 << 14]);
-    while let Ok(size @ 1..) = output.read(&mut block) {
-        count += block[..size].iter().filter(|byte| **byte == b'\n').count();
-    }
-    child.wait().expect("eventcnv ends");
-    count
 }
 
 fn run_in_process_of_its_own(name: &str) -> String {
@@ -146,12 +89,6 @@ fn measure(name: &str, arguments: &[&str], log: &Log) {
     row::print(&format!("floor-{name}"), million / floor, "Mevents/s", None);
     let peak = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss());
     row::print(&format!("{name}-memory"), peak as f64 / 1024.0, "MiB", None);
-}
-
-fn command(arguments: &[&str], log: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_eventcnv"));
-    command.args(arguments).arg(log).stderr(Stdio::null());
-    command
 }
 
 /// Seconds that a dump takes.

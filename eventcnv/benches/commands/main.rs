@@ -1,0 +1,185 @@
+//! How fast the commands are that read a whole log, and how much memory that takes.
+//!
+//! ```text
+//!  a log of ours, of the MPS ──▶ eventcnv verify │ stats │ sql │ parquet │ … ──▶ rows
+//!                            └─▶ the first line of a dump: how long until it is there
+//!                            └─▶ numeric dump │ sort: what -vv in order of time is compared with
+//! ```
+//!
+//! Rows are `name ⇥ value ⇥ unit ⇥ ratio`, and the ratio is to what is required. What the names
+//! mean: `README.md`, Measure it.
+
+#[path = "../logs/mod.rs"]
+mod logs;
+#[path = "../../../telemetry/benches/recording/row.rs"]
+mod row;
+
+use logs::{Log, SUFFIXES, command, directory, mps_log, our_log};
+use nix::sys::resource::{UsageWho, getrusage};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use std::{env, fs};
+
+/// Runs of each, after one to warm up.
+const RUN_COUNT: usize = 3;
+/// Tells a run of this program that it is to measure one command alone, for its peak memory.
+const COMMAND: &str = "COMMANDS_BENCH_COMMAND";
+/// The command that is none: the logs are made, and nothing is measured.
+const MAKE_LOGS: &str = "make-logs";
+
+/// What is counted in a second.
+#[derive(Clone, Copy, PartialEq)]
+enum Unit {
+    Events,
+    Bytes,
+}
+
+/// A command: its name, its arguments before the log, what is counted, how much of it is required
+/// in a second (millions), and how much memory it may have (MiB).
+struct Case {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    output: Option<&'static str>,
+    unit: Unit,
+    required: f64,
+    memory: f64,
+}
+
+const fn case(
+    name: &'static str,
+    arguments: &'static [&'static str],
+    output: Option<&'static str>,
+    unit: Unit,
+    required: f64,
+    memory: f64,
+) -> Case {
+    Case { name, arguments, output, unit, required, memory }
+}
+
+const CASES: [Case; 5] = [
+    case("verify", &["verify"], None, Unit::Bytes, 1500.0, 64.0),
+    case("stats", &["stats"], None, Unit::Events, 50.0, 64.0),
+    case("sql", &["sql", "--force"], Some("bench.db"), Unit::Events, 1.5, 512.0),
+    case("parquet", &["parquet", "--force"], Some("bench.parquet"), Unit::Events, 4.0, 512.0),
+    case("json", &["--style", "json"], None, Unit::Events, 0.0, 64.0),
+];
+/// Not measured of all the log: there is nothing to be learned from more of it.
+const PIPELINE: &str = "pipeline";
+const FIRST_LINE: &str = "first-line";
+/// The longest that the first line may take, in ms.
+const FIRST_LINE_MAX: f64 = 50.0;
+
+fn main() {
+    if let Ok(name) = env::var(COMMAND) {
+        let logs = [our_log(), mps_log()];
+        return measure_named(&name, &logs);
+    }
+    run_in_process_of_its_own(MAKE_LOGS);
+    let mut lines = String::new();
+    let names = CASES.iter().map(|case| case.name).chain([FIRST_LINE, PIPELINE]);
+    for name in names {
+        for suffix in SUFFIXES {
+            lines += &run_in_process_of_its_own(&format!("{name}{suffix}"));
+        }
+    }
+    row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &lines);
+}
+
+fn run_in_process_of_its_own(name: &str) -> String {
+    let this = env::current_exe().expect("this program has a path");
+    let output = Command::new(this).env(COMMAND, name).env_remove("RECORD").output();
+    let output = output.expect("this program can be run again");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
+    print!("{rows}");
+    rows
+}
+
+fn measure_named(name: &str, logs: &[Log; 2]) {
+    for log in logs {
+        let is_it = |base: &str| format!("{base}{}", log.suffix) == name;
+        if is_it(FIRST_LINE) {
+            measure_first_line(name, log);
+        } else if is_it(PIPELINE) {
+            measure_pipeline(name, log);
+        } else if let Some(case) = CASES.iter().find(|case| is_it(case.name)) {
+            measure(name, case, log);
+        }
+    }
+}
+
+fn measure(name: &str, case: &Case, log: &Log) {
+    let output = case.output.map(|output| directory().join(output));
+    let mut best = f64::INFINITY;
+    for _ in 0..=RUN_COUNT {
+        best = best.min(time(case.arguments, output.as_deref(), log));
+    }
+    let size = fs::metadata(&log.path).map_or(0, |metadata| metadata.len());
+    let (count, unit) = match case.unit {
+        Unit::Events => (log.event_count, "Mevents/s"),
+        Unit::Bytes => (size, "MB/s"),
+    };
+    let rate = count as f64 / 1e6 / best;
+    row::print(name, rate, unit, (case.required > 0.0).then(|| rate / case.required));
+    let peak = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss());
+    let peak = peak as f64 / 1024.0;
+    row::print(&format!("{name}-memory"), peak, "MiB", Some(peak / case.memory));
+    if let Some(output) = output {
+        remove(&output);
+    }
+}
+
+fn remove(path: &PathBuf) {
+    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// Seconds that a command takes.
+fn time(arguments: &[&str], output: Option<&Path>, log: &Log) -> f64 {
+    let mut command = command(arguments, &log.path);
+    if let Some(output) = output {
+        command.arg("-o").arg(output);
+    }
+    let start = Instant::now();
+    let status = command.stdout(Stdio::null()).status();
+    let seconds = start.elapsed().as_secs_f64();
+    // 1 says that a fault was reported: logs that are repeated have some.
+    let code = status.ok().and_then(|status| status.code());
+    assert!(matches!(code, Some(0 | 1)), "eventcnv {arguments:?}: {code:?}");
+    seconds
+}
+
+/// How long it takes until the first line of a dump is there.
+fn measure_first_line(name: &str, log: &Log) {
+    let mut best = f64::INFINITY;
+    for _ in 0..=RUN_COUNT {
+        let start = Instant::now();
+        let child = command(&[], &log.path).stdout(Stdio::piped()).spawn();
+        let mut child = child.expect("eventcnv can be run");
+        let mut output = child.stdout.take().expect("its output is a pipe");
+        output.read_exact(&mut [0]).expect("there is a line");
+        best = best.min(start.elapsed().as_secs_f64());
+        drop(output);
+        let _ = child.wait();
+    }
+    let ms = best * 1e3;
+    row::print(name, ms, "ms", Some(ms / FIRST_LINE_MAX));
+}
+
+/// What one had to do before: the numeric form in the order of the file, sorted as text. The row is
+/// of that; its ratio is how many times as fast `-vv` in order of time is.
+fn measure_pipeline(name: &str, log: &Log) {
+    let mut dump = command(&["--order", "file"], &log.path);
+    let start = Instant::now();
+    let mut dump = dump.stdout(Stdio::piped()).spawn().expect("eventcnv can be run");
+    let lines = dump.stdout.take().expect("its output is a pipe");
+    let mut sort = Command::new("sort");
+    sort.env("LC_ALL", "C").env("TMPDIR", directory()).stdin(lines).stdout(Stdio::null());
+    assert!(sort.status().expect("sort can be run").success());
+    let _ = dump.wait();
+    let pipeline = start.elapsed().as_secs_f64();
+    let named = (0..=RUN_COUNT).map(|_| time(&["-vv"], None, log)).fold(f64::INFINITY, f64::min);
+    let million = log.event_count as f64 / 1e6;
+    row::print(name, million / pipeline, "Mevents/s", Some(pipeline / named));
+}

@@ -1,0 +1,90 @@
+//! The logs that the benchmarks read, made once.
+//!
+//! ```text
+//!  ours.rs ──▶ 10,000,000 events          mpmss.log × n ──▶ a log of the Memory Pool System
+//! ```
+//!
+//! What the rows mean: `README.md`, Measure it.
+
+mod ours;
+
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+/// Events of the log of ours.
+const OUR_EVENT_COUNT: u64 = 10_000_000;
+/// Bytes, at least, of the log of the MPS.
+const MPS_SIZE: usize = 1_000_000_000;
+
+/// What is added to the names of the rows of each log.
+pub(crate) const SUFFIXES: [&str; 2] = ["", "-mps"];
+
+/// A log: what is added to the names of its rows, where it is, how many events it has.
+pub(crate) struct Log {
+    pub(crate) suffix: &'static str,
+    pub(crate) path: PathBuf,
+    pub(crate) event_count: u64,
+}
+
+/// Where the logs are, and what is made of them.
+pub(crate) fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// A log of ours; made once.
+pub(crate) fn our_log() -> Log {
+    let path = directory().join("ours.log");
+    if !path.exists() {
+        let part = path.with_extension("part");
+        let file = fs::File::create(&part).expect("the target directory can be written");
+        let mut file = BufWriter::new(file);
+        ours::write(OUR_EVENT_COUNT, &mut file).expect("the log can be written");
+        file.flush().expect("the log can be written");
+        fs::rename(part, &path).expect("the log can be renamed");
+    }
+    Log { suffix: SUFFIXES[0], path, event_count: OUR_EVENT_COUNT }
+}
+
+/// The log of the Memory Pool System, repeated; made once. The beginning of it is among the golden
+/// files; `MPMSS_LOG` names the whole, where that is to be measured.
+pub(crate) fn mps_log() -> Log {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps/mpmss-cut.log");
+    let one = env::var_os("MPMSS_LOG").map_or(golden, PathBuf::from);
+    let size = fs::metadata(&one).map(|metadata| metadata.len() as usize);
+    let size = size.unwrap_or_else(|error| panic!("{}: {error}", one.display()));
+    let times = MPS_SIZE.div_ceil(size);
+    let path = directory().join(format!("mps-{size}.log"));
+    if !path.exists() {
+        let bytes = fs::read(&one).expect("the log can be read");
+        let file = fs::File::create(&path).expect("the target directory can be written");
+        let mut file = BufWriter::new(file);
+        for _ in 0..times {
+            file.write_all(&bytes).expect("the log can be written");
+        }
+        file.flush().expect("the log can be written");
+    }
+    let event_count = line_count(&one) * times;
+    Log { suffix: SUFFIXES[1], path, event_count: event_count as u64 }
+}
+
+/// Lines of the numeric dump: what is printed is not kept.
+fn line_count(log: &Path) -> usize {
+    let child = command(&[], log).stdout(Stdio::piped()).spawn();
+    let mut child = child.expect("eventcnv can be run");
+    let mut output = child.stdout.take().expect("its output is a pipe");
+    let (mut count, mut block) = (0, [0; 1 << 14]);
+    while let Ok(size @ 1..) = output.read(&mut block) {
+        count += block[..size].iter().filter(|byte| **byte == b'\n').count();
+    }
+    child.wait().expect("eventcnv ends");
+    count
+}
+
+/// The tool, on a log, with nothing to say to anybody.
+pub(crate) fn command(arguments: &[&str], log: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_eventcnv"));
+    command.args(arguments).arg(log).stderr(Stdio::null());
+    command
+}

@@ -251,6 +251,29 @@ fn blocks_of_kinds_that_are_not_asked_for_are_not_even_read() {
     assert_eq!(read(&log, Order::Time, &filter), found);
 }
 
+/// `.cnv.select`
+#[test]
+fn blocks_of_threads_and_times_that_are_not_asked_for_are_not_even_read() {
+    let mut writer = writer();
+    for (buffer, thread, ticks) in [(1, 1, 10), (2, 1, 900), (3, 2, 10)] {
+        let mut ring = Ring::new(&WORDS, Buffer { buffer, thread, ..POOL }, ticks);
+        assert!(
+            ring.record(&WORDS, ticks, 2, &words(1))
+                && ring.record(&WORDS, ticks + 1, 2, &words(1))
+        );
+        ring.write(&mut writer, true);
+    }
+    let mut bytes = writer.bytes();
+    // Damage in the blocks of another time and of another thread.
+    for block in [2, 3] {
+        bytes[(block + 1) * WORDS.block_size() - 1] ^= 1;
+    }
+    let log = Log::from_source(bytes).unwrap();
+    let filter = Filter { threads: vec![(0, 1)], times: vec![0..=100], ..Filter::default() };
+    let found = read(&log, Order::Time, &filter);
+    assert_eq!(found.iter().map(|event| event.ticks).collect::<Vec<_>>(), [10, 11]);
+}
+
 /// `.read.loss`, `.block.overwritten`, `.block.discarded`
 #[test]
 fn what_is_missing_is_reported_unless_it_is_accounted_for() {

@@ -138,6 +138,11 @@ impl Selection {
         &self.filter
     }
 
+    /// Whether less than all events of the filter are asked for.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.condition.is_some() || self.first.is_some() || self.last.is_some()
+    }
+
     /// Tells whether less than all was asked for, and nothing was found.
     pub(crate) fn finder(&self) -> Finder {
         Finder { is_given: self.is_given, found: self.found.clone() }
@@ -234,6 +239,25 @@ impl Selected<'_> {
             self.found.has_any.store(true, Ordering::Relaxed);
         }
         Some(event)
+    }
+
+    /// Gives the events that are left to a function: at less cost than one at a time.
+    #[inline]
+    pub(crate) fn each(&mut self, mut take: impl FnMut(&Event<'_>)) {
+        if self.condition.is_none() && self.skip == 0 && self.left == u64::MAX {
+            let has_any = &self.found.has_any;
+            let mut is_told = false;
+            return self.events.each(|event| {
+                if !is_told {
+                    is_told = true;
+                    has_any.store(true, Ordering::Relaxed);
+                }
+                take(event);
+            });
+        }
+        while let Some(event) = self.next() {
+            take(&event);
+        }
     }
 
     /// What was found wrong while reading, as far as it goes.

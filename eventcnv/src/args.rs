@@ -7,7 +7,7 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use crate::command::{check, control, core, diff, dump, listen, query, sql, stats};
+use crate::command::{check, control, core, diff, dump, follow, listen, query, sql, stats};
 use crate::input;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -42,6 +42,10 @@ enum Command {
     #[command(long_about = diff::ABOUT, after_long_help = diff::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv diff --help")]
     Diff(diff::Diff),
+    /// Print the events of a log that is being written, as they come
+    #[command(long_about = follow::ABOUT, after_long_help = follow::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv follow --help")]
+    Follow(follow::Follow),
     /// Receive the logs of programs, one file each, until interrupted
     #[command(after_long_help = listen::ABOUT)]
     #[command(after_help = "More, with examples: eventcnv listen --help")]
@@ -78,6 +82,7 @@ impl Args {
             Some(Command::Dump(args)) => dump::run(args),
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Diff(args)) => diff::run(args),
+            Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Core(args)) => core::run(args),
             Some(Command::Sql(args)) => sql::run(args),
             Some(Command::Query(args)) => query::run(args),

@@ -17,6 +17,7 @@ pub(crate) mod times;
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Slices};
 pub(crate) use names::near;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use times::{Clocks, Time};
@@ -141,6 +142,21 @@ impl Selection {
     /// Whether less than all events of the filter are asked for.
     pub(crate) fn is_conditional(&self) -> bool {
         self.condition.is_some() || self.first.is_some() || self.last.is_some()
+    }
+
+    /// What comes first or last is left to whoever asks: of how much `--first` and `--last` are.
+    pub(crate) fn take_ends(&mut self) -> (Option<u64>, Option<u64>) {
+        (self.first.take(), self.last.take())
+    }
+
+    /// Something was found before that is asked for.
+    pub(crate) fn note_found(&self) {
+        self.found.has_any.store(true, Ordering::Relaxed);
+    }
+
+    /// So many events of each buffer are known: blocks that have none but these are not read.
+    pub(crate) fn pass_over(&mut self, known: BTreeMap<(u16, u32), u64>) {
+        self.filter.known = known;
     }
 
     /// Tells whether less than all was asked for, and nothing was found.

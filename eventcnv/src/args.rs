@@ -7,7 +7,7 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use crate::command::{check, control, core, dump, listen, query, sql};
+use crate::command::{check, control, core, diff, dump, follow, listen, query, sql, stats};
 use crate::input;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -34,6 +34,18 @@ enum Command {
     #[command(long_about = dump::ABOUT, after_long_help = dump::FORMS)]
     #[command(after_help = "More, with examples: eventcnv dump --help")]
     Dump(dump::Dump),
+    /// Count events and bytes: of what, when, with which values, and what was lost
+    #[command(long_about = stats::ABOUT, after_long_help = stats::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv stats --help")]
+    Stats(stats::Stats),
+    /// Tell what is otherwise in another log: counts, values, labels, losses
+    #[command(long_about = diff::ABOUT, after_long_help = diff::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv diff --help")]
+    Diff(diff::Diff),
+    /// Print the events of a log that is being written, as they come
+    #[command(long_about = follow::ABOUT, after_long_help = follow::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv follow --help")]
+    Follow(follow::Follow),
     /// Receive the logs of programs, one file each, until interrupted
     #[command(after_long_help = listen::ABOUT)]
     #[command(after_help = "More, with examples: eventcnv listen --help")]
@@ -68,6 +80,9 @@ impl Args {
         match &self.command {
             None => dump::run(&self.dump),
             Some(Command::Dump(args)) => dump::run(args),
+            Some(Command::Stats(args)) => stats::run(args),
+            Some(Command::Diff(args)) => diff::run(args),
+            Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Core(args)) => core::run(args),
             Some(Command::Sql(args)) => sql::run(args),
             Some(Command::Query(args)) => query::run(args),

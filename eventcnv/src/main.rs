@@ -16,13 +16,13 @@ mod parallel;
 mod reading;
 mod select;
 mod stop;
+mod summary;
 mod text;
 mod view;
 
 use clap::Parser;
 use std::process::ExitCode;
 use stop::Stop;
-
 const WHOLE: u8 = 0;
 const FAULTS: u8 = 1;
 const UNREAD: u8 = 2;

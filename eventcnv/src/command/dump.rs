@@ -8,15 +8,17 @@
 
 use super::man;
 use crate::args::Args;
+use crate::command::stats;
 use crate::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected, Selection};
 use crate::stop::Stop;
+use crate::summary::overview;
 use crate::view::clock::{Clock, Form};
 use crate::view::{self, View};
 use clap::{ArgAction, CommandFactory, ValueEnum};
 use clap_complete::Shell;
-use eventlog::reader::{self, Account, Faults, Filter, Log};
+use eventlog::reader::{self, Faults, Filter, Log};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -117,7 +119,7 @@ pub(crate) struct Dump {
     #[arg(long, conflicts_with = "stats")]
     registry: bool,
 
-    /// Count events and bytes by kind, event type and thread, and what was lost
+    /// The same as the command stats
     #[arg(long)]
     stats: bool,
 
@@ -174,7 +176,10 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
         return Ok(true);
     }
     let reading = Reading::open(&args.input)?;
-    let labels = (args.verbose >= 2 || args.style == Style::Json) && !args.stats;
+    if args.stats {
+        return stats::write(&reading, &args.select, stats::Form::default(), out);
+    }
+    let labels = args.verbose >= 2 || args.style == Style::Json;
     let selection = reading.select(&args.select, labels)?;
     if args.registry {
         write_registries(&reading.log, selection.filter(), out)?;
@@ -195,11 +200,6 @@ fn write(
     out: &mut dyn Write,
 ) -> Result<Faults, Stop> {
     let (log, order) = (&reading.log, args.order.into());
-    if args.stats {
-        let mut events = selection.events(log, order);
-        write_stats(log, selection.filter(), &mut events, out)?;
-        return Ok(events.faults().clone());
-    }
     let clock = Clock::new(args.time, log);
     let clock = clock.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
     let name_width = view::name_width(log.registries());
@@ -222,36 +222,6 @@ fn write(
         }
         (Style::Lisp, _) => out.write(&view::lisp::Lisp { clock, name_width }),
     }
-}
-
-fn write_stats(
-    log: &Log,
-    filter: &Filter,
-    events: &mut Selected<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut stats = view::stats::Stats::default();
-    while let Some(event) = events.next() {
-        stats.add(&event);
-    }
-    // Of what was not asked for it is not known whether it is there.
-    let is_asked = |account: &Account| {
-        let registry = log.registries().get(account.registry as usize);
-        filter.event_types.is_empty()
-            && registry.is_some_and(|registry| is_of_kinds(filter, registry, account.kind))
-    };
-    let settle = |account| if is_asked(account) { stats.settled(account) } else { *account };
-    let accounts: Vec<Account> = log.accounts().iter().map(settle).collect();
-    let fault_count = log.faults().loss_count() + events.faults().loss_count();
-    let mut text = Vec::new();
-    stats.write(log.streams(), log.registries(), &accounts, fault_count, &mut text)?;
-    out.write_all(&text)
-}
-
-fn is_of_kinds(filter: &Filter, registry: &reader::Registry, kind: u8) -> bool {
-    let name = registry.kind(kind).map_or("", |kind| &kind.name);
-    let is_it = |pick: &reader::Pick| pick.matches(registry.index, name, kind.into());
-    filter.kinds.is_empty() || filter.kinds.iter().any(is_it)
 }
 
 /// Where lines go, and of which events they are.
@@ -295,7 +265,7 @@ fn write_registries(log: &Log, filter: &Filter, out: &mut dyn Write) -> io::Resu
     let mut text = Vec::new();
     let is_shown = |registry: &reader::Registry, row: &reader::EventType| {
         let is_it = |pick: &reader::Pick| pick.matches(registry.index, &row.name, row.code);
-        is_of_kinds(filter, registry, row.kind)
+        overview::is_of_kinds(filter, registry, row.kind)
             && (filter.event_types.is_empty() || filter.event_types.iter().any(is_it))
     };
     view::registry::write(log.registries(), is_shown, &mut text)?;

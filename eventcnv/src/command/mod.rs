@@ -9,9 +9,12 @@
 pub(crate) mod check;
 pub(crate) mod control;
 pub(crate) mod core;
+pub(crate) mod diff;
 pub(crate) mod dump;
+pub(crate) mod follow;
 pub(crate) mod listen;
 mod man;
 pub(crate) mod query;
 mod receive;
 pub(crate) mod sql;
+pub(crate) mod stats;

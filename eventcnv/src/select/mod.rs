@@ -17,6 +17,7 @@ pub(crate) mod times;
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Slices};
 pub(crate) use names::near;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use times::{Clocks, Time};
@@ -138,6 +139,26 @@ impl Selection {
         &self.filter
     }
 
+    /// Whether less than all events of the filter are asked for.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.condition.is_some() || self.first.is_some() || self.last.is_some()
+    }
+
+    /// What comes first or last is left to whoever asks: of how much `--first` and `--last` are.
+    pub(crate) fn take_ends(&mut self) -> (Option<u64>, Option<u64>) {
+        (self.first.take(), self.last.take())
+    }
+
+    /// Something was found before that is asked for.
+    pub(crate) fn note_found(&self) {
+        self.found.has_any.store(true, Ordering::Relaxed);
+    }
+
+    /// So many events of each buffer are known: blocks that have none but these are not read.
+    pub(crate) fn pass_over(&mut self, known: BTreeMap<(u16, u32), u64>) {
+        self.filter.known = known;
+    }
+
     /// Tells whether less than all was asked for, and nothing was found.
     pub(crate) fn finder(&self) -> Finder {
         Finder { is_given: self.is_given, found: self.found.clone() }
@@ -234,6 +255,25 @@ impl Selected<'_> {
             self.found.has_any.store(true, Ordering::Relaxed);
         }
         Some(event)
+    }
+
+    /// Gives the events that are left to a function: at less cost than one at a time.
+    #[inline]
+    pub(crate) fn each(&mut self, mut take: impl FnMut(&Event<'_>)) {
+        if self.condition.is_none() && self.skip == 0 && self.left == u64::MAX {
+            let has_any = &self.found.has_any;
+            let mut is_told = false;
+            return self.events.each(|event| {
+                if !is_told {
+                    is_told = true;
+                    has_any.store(true, Ordering::Relaxed);
+                }
+                take(event);
+            });
+        }
+        while let Some(event) = self.next() {
+            take(&event);
+        }
     }
 
     /// What was found wrong while reading, as far as it goes.

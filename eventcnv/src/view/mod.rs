@@ -15,6 +15,7 @@ pub(crate) mod answer;
 pub(crate) mod clock;
 pub(crate) mod columns;
 pub(crate) mod csv;
+pub(crate) mod difference;
 pub(crate) mod json;
 pub(crate) mod lisp;
 pub(crate) mod named;

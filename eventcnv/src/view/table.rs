@@ -10,12 +10,19 @@ pub(super) struct Table {
     rows: Vec<Vec<String>>,
     /// How many columns, from the first, are aligned to the left.
     left_count: usize,
+    /// Whether the last column is, too.
+    is_end_left: bool,
 }
 
 impl Table {
     pub(super) fn new(left_count: usize, heading: &[&str]) -> Table {
         let heading = heading.iter().map(|&cell| cell.to_owned()).collect();
-        Table { rows: vec![heading], left_count }
+        Table { rows: vec![heading], left_count, is_end_left: false }
+    }
+
+    /// Aligns the last column to the left.
+    pub(super) fn end_left(&mut self) {
+        self.is_end_left = true;
     }
 
     pub(super) fn row(&mut self, cells: Vec<String>) {
@@ -39,7 +46,8 @@ impl std::fmt::Display for Table {
         for row in &self.rows {
             let mut line = String::new();
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                let cell = if column < self.left_count {
+                let cell = if column < self.left_count || self.is_end_left && column + 1 == columns
+                {
                     format!("{cell:<width$}  ")
                 } else {
                     format!("{cell:>width$}  ")

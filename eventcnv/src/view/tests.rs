@@ -4,8 +4,9 @@ use super::clock::Clock;
 use super::columns::Columns;
 use super::named::Named;
 use super::numeric::Numeric;
-use super::stats::Stats;
-use super::{View, name_width};
+use super::{View, name_width, stats};
+use crate::summary::overview::Overview;
+use crate::summary::{Summary, Wanted};
 use eventdef::{EventType, Kind, Param, Sort, Version};
 use eventlog::reader::{Account, Event, Labels, Platform, Registry};
 
@@ -175,13 +176,14 @@ fn names_are_padded_to_the_longest_of_the_registry() {
 
 /// What is counted of an event of each of these registries, without the lines of the streams.
 fn counted(registries: &[Registry], accounts: &[Account], fault_count: u64) -> String {
-    let mut stats = Stats::default();
+    let mut summary = Summary::new(Wanted::default(), &[]);
     for registry in registries {
-        with_event(1, registry, 0x120, &[], |event| stats.add(event));
+        with_event(1, registry, 0x120, &[], |event| summary.add(event));
     }
-    let accounts: Vec<Account> = accounts.iter().map(|account| stats.settled(account)).collect();
+    let accounts: Vec<Account> = accounts.iter().map(|account| summary.settled(account)).collect();
     let mut out = Vec::new();
-    stats.write(&[], registries, &accounts, fault_count, &mut out).unwrap();
+    let overview = Overview::of(summary, &[], registries, &accounts, fault_count);
+    stats::write(&overview, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -10,6 +10,7 @@
 use super::label::{self, Role};
 use super::registry::{EventType, Registry, StringEnd};
 use super::segment::{KIND_MIXED, Segment};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -47,6 +48,9 @@ pub struct Filter {
     /// Only events of these times, in ticks: of each stream, by its index in the log, and of those
     /// beyond none. If empty, of all times.
     pub times: Vec<RangeInclusive<u64>>,
+    /// How many events of a buffer are known, by stream and buffer: segments that have none but these
+    /// are not read. Others are given whole.
+    pub known: BTreeMap<(u16, u32), u64>,
     /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given
     /// or not.
     pub labels: bool,
@@ -69,6 +73,8 @@ pub(crate) struct Plan {
     threads: Option<Vec<u32>>,
     /// The times to give, in ticks.
     times: RangeInclusive<u64>,
+    /// Events of each buffer that are known.
+    known: BTreeMap<u32, u64>,
 }
 
 /// All times, in ticks.
@@ -124,6 +130,11 @@ impl Plan {
             threads: Some(threads.map(|(_, thread)| *thread).collect())
                 .filter(|_| !filter.threads.is_empty()),
             times,
+            known: filter
+                .known
+                .range((registry.stream, 0)..=(registry.stream, u32::MAX))
+                .map(|(&(_, buffer), &count)| (buffer, count))
+                .collect(),
             kinds,
             is_labelling,
             codes: Some(codes).filter(|_| !filter.event_types.is_empty()),
@@ -144,6 +155,7 @@ impl Plan {
             all_kinds: false,
             threads: None,
             times: ALL_TIMES,
+            known: BTreeMap::new(),
         }
     }
 
@@ -151,6 +163,10 @@ impl Plan {
     pub(crate) fn wants(&self, segment: &Segment) -> bool {
         if self.is_labelling {
             return true;
+        }
+        let end = segment.first.saturating_add(u64::from(segment.count));
+        if self.known.get(&segment.buffer).is_some_and(|&known| end <= known) {
+            return false;
         }
         let times = self.times_of(segment);
         if times.is_empty()

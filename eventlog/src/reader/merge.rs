@@ -56,28 +56,28 @@ impl PartialOrd for Waiting {
 /// The events of a log: see [`Log::events`].
 pub struct Events<'l> {
     log: &'l Log,
-    order: Order,
+    pub(super) order: Order,
     plans: Arc<[Plan]>,
     /// Segments to read, in the order of reading.
     queue: Vec<u32>,
     queued: usize,
     /// The era (see [`Log::era`]) of what is being read.
     era: u16,
-    open: Vec<Open<'l>>,
+    pub(super) open: Vec<Open<'l>>,
     free: Vec<u32>,
     heap: BinaryHeap<Waiting>,
-    current: u32,
+    pub(super) current: u32,
     /// The current segment is read while its next event comes before this.
     bound: Key,
     cache: Cache,
     labels: Vec<Labels>,
-    no_labels: Labels,
+    pub(super) no_labels: Labels,
     /// What of the segments is read, if not all.
     stretch: Option<Stretch>,
     /// Memory that is left for labels.
     label_room: usize,
     /// Whether `labels` holds all that ever was, and is to be asked for the time of the event.
-    is_history: bool,
+    pub(super) is_history: bool,
     faults: Faults,
 }
 

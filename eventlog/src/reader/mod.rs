@@ -41,6 +41,7 @@
 mod block;
 mod compare;
 pub mod core;
+mod each;
 mod encoding;
 mod entry;
 mod event;

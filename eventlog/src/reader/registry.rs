@@ -255,6 +255,12 @@ impl Registry {
         self.rows.get(usize::from(index)).copied().unwrap_or(Row::NONE)
     }
 
+    /// Where in [`Registry::event_types`] the event type with this code is.
+    #[inline]
+    pub fn place_of(&self, code: u16) -> Option<usize> {
+        Some(usize::from(self.row(code).index())).filter(|&place| place < self.event_types.len())
+    }
+
     /// The event type with this code.
     pub fn event_type(&self, code: u16) -> Option<&EventType> {
         self.event_types.get(usize::from(self.row(code).index()))

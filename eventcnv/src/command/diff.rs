@@ -1,0 +1,123 @@
+//! The difference between two logs: what changed from one run to another.
+//!
+//! ```text
+//!  A ── stats.rs ──▶ Overview ─┐
+//!  B ── stats.rs ──▶ Overview ─┴──▶ Difference ──▶ text │ JSON, exit status as of diff(1)
+//! ```
+//!
+//! Design: `.cnv.diff` in `design/eventcnv.md`.
+
+use super::stats;
+use crate::reading::Reading;
+use crate::select::Select;
+use crate::stop::Stop;
+use crate::summary::difference::{Difference, Side};
+use crate::view;
+use eventlog::reader::{Filter, Log, Order, Pick, Value};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+pub(crate) const ABOUT: &str = "\
+Tells what is otherwise in log B than in log A: how many events there are of each kind and type, \
+what values their parameters have, which labels came or went, what was lost, what their registries \
+declare. The most significant comes first.
+
+How long the logs last, and their rates, are told, and are no difference. Nor are pointers and \
+addresses, which are others in each run.";
+
+pub(crate) const EXAMPLES: &str = "\
+\"otherwise\" is the part of the values that lies elsewhere: of numbers by Kolmogorov and Smirnov,
+of strings and Booleans those that the other log does not have as often.
+
+Examples:
+  eventcnv diff run.log run.log           two logs that are the same
+  eventcnv diff mpsio.log run.log || true   what changed from the first run to the second
+  eventcnv diff --kinds Object mpsio.log run.log || true   in events of one kind
+  eventcnv diff --tolerance 90 --json mpsio.log run.log || true   only what is quite different
+
+Exit status:
+  0  they are the same
+  1  they differ, or faults were found and reported on standard error
+  2  a log could not be read, or the command line is wrong";
+
+/// Labels of a log that are compared, at most, and bytes of each.
+const LABEL_COUNT_MAX: usize = 1 << 15;
+const LABEL_SIZE_MAX: usize = 128;
+
+/// Which logs are compared, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Diff {
+    /// The log of the first run
+    #[arg(value_name = "A")]
+    a: PathBuf,
+
+    /// The log of the second run
+    #[arg(value_name = "B")]
+    b: PathBuf,
+
+    #[command(flatten)]
+    select: Select,
+
+    /// What differs by no more than so many percent is the same
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percent)]
+    tolerance: f64,
+
+    /// The eventdef.h of the MPS that wrote the logs, if it is not of telemetry version 2.0.0
+    #[arg(long, value_name = "FILE")]
+    eventdef: Option<PathBuf>,
+
+    /// Print JSON, for other programs
+    #[arg(long)]
+    json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "is no number".to_owned())?;
+    let is_it = (0.0..=100.0).contains(&value);
+    is_it.then_some(value).ok_or_else(|| "is not between 0 and 100".to_owned())
+}
+
+/// Tells what is otherwise. Whether nothing is, and both logs were read whole.
+pub(crate) fn run(args: &Diff) -> Result<bool, Stop> {
+    let open = |path: &PathBuf| Reading::of(std::slice::from_ref(path), args.eventdef.as_deref());
+    let readings = [open(&args.a)?, open(&args.b)?];
+    let [a, b] = &readings;
+    let selections = [a.select(&args.select, false)?, b.select(&args.select, false)?];
+    let [(a_overview, a_faults), (b_overview, b_faults)] =
+        [(a, &selections[0]), (b, &selections[1])]
+            .map(|(reading, selection)| stats::overview(reading, selection, true));
+    let labels = [labels(&a.log), labels(&b.log)];
+    let side = |overview, log, labels| Side { overview, registries: Log::registries(log), labels };
+    let sides = [side(&a_overview, &a.log, &labels[0]), side(&b_overview, &b.log, &labels[1])];
+    let difference = Difference::new([&sides[0], &sides[1]], args.tolerance);
+    let mut text = Vec::new();
+    let overviews = [&a_overview, &b_overview];
+    if args.json {
+        let json = difference.json(overviews);
+        serde_json::to_writer_pretty(&mut text, &json).map_err(io::Error::from)?;
+        text.push(b'\n');
+    } else {
+        view::difference::write(&difference, [&a.name, &b.name], overviews, &mut text)?;
+    }
+    a.finish();
+    b.finish();
+    io::stdout().lock().write_all(&text)?;
+    let is_whole = [a.end(&a_faults), b.end(&b_faults)] == [true, true];
+    Ok(is_whole && difference.is_none())
+}
+
+/// The strings that a log has for labels.
+fn labels(log: &Log) -> BTreeSet<Vec<u8>> {
+    let filter = Filter { event_types: vec![Pick::Name("Intern".into())], ..Filter::default() };
+    let mut events = log.events(Order::File, &filter);
+    let mut labels = BTreeSet::new();
+    while let Some(event) = events.next() {
+        if let Some(Value::S(string)) = event.param("string")
+            && labels.len() < LABEL_COUNT_MAX
+        {
+            labels.insert(string.get(..LABEL_SIZE_MAX).unwrap_or(string).to_vec());
+        }
+    }
+    labels
+}

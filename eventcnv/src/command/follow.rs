@@ -1,0 +1,279 @@
+//! A log that is being written: its events as they come.
+//!
+//! ```text
+//!  file ── changed? ──▶ Reading ── blocks that have something new ──▶ events not seen yet ──▶ lines
+//!   ▲────── a while ◀──────────────────────────────────────────────────────────────┘  closed ──▶ end
+//! ```
+//!
+//! Blocks are not written in the order of the file, and strings may come behind what uses them: so
+//! the log is read as any other, and who was seen is known by number. Design: `.cnv.follow` in
+//! `design/eventcnv.md`.
+
+use crate::input::{self, FILENAME_VARIABLE};
+use crate::reading::Reading;
+use crate::select::Select;
+use crate::stop::{Stop, complain};
+use crate::view::clock::{self, Clock};
+use crate::view::{self, View};
+use clap::ArgAction;
+use eventlog::reader::{Log, Order};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+pub(crate) const ABOUT: &str = "\
+Prints the events of a log that is being written, as they come, until the log is closed or Ctrl-C.
+
+A log that does not exist yet is waited for. What a program has recorded comes when it is written: \
+when a block is full, or flushed (eventcnv control flush). A log in volumes is followed from one to \
+the next, and a mapped ring (ring:PATH) while it is overwritten: what is overwritten between two \
+looks, a second apart, is not seen.";
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  eventcnv follow -vv run.log             all events so far, then those that come
+  eventcnv follow -vv --last 0 run.log    those that come from now on
+  eventcnv follow -v --kinds Arena --last 10 run.log   the last ten of a kind, and what comes
+  eventcnv follow --first 1 --where 'size > 4096' run.log   wait for an event
+
+Exit status:
+  0  the log was closed and read whole, or --first N were printed
+  1  faults were found and reported on standard error; what could be read was printed
+  2  the log could not be read, or the command line is wrong";
+
+/// How often a file is looked at; and a ring, which is copied each time.
+const INTERVAL: Duration = Duration::from_millis(200);
+const RING_INTERVAL: Duration = Duration::from_secs(1);
+/// Less than a stream header is no log yet.
+const SIZE_MIN: u64 = 512;
+/// Volumes between two looks that are read.
+const VOLUME_COUNT_MAX: u64 = 16;
+
+/// Which events of which log are printed, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Follow {
+    /// The log [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]
+    #[arg(value_name = "LOG")]
+    log: Option<PathBuf>,
+
+    #[command(flatten)]
+    select: Select,
+
+    /// Print names: -v in columns, -vv with parameter names and labels, -vvv with threads
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
+    verbose: u8,
+
+    /// How times are printed
+    #[arg(long, value_enum, default_value_t)]
+    time: clock::Form,
+
+    /// The eventdef.h of the MPS that writes the log, if it is not of telemetry version 2.0.0
+    #[arg(long, value_name = "FILE")]
+    eventdef: Option<PathBuf>,
+}
+
+/// By what it is seen that a file changed: device, number, size, time in ns.
+type Stamp = (u64, u64, u64, i128);
+
+/// What was seen so far.
+#[derive(Default)]
+struct Seen {
+    stamp: Option<Stamp>,
+    /// Of the first stream, by its UUID.
+    stream: Option<[u8; 16]>,
+    /// The highest number of a volume.
+    volume: u64,
+    /// Numbers below these were given, by stream and buffer.
+    known: BTreeMap<(u16, u32), u64>,
+    /// Events that were printed.
+    count: u64,
+    is_waiting_told: bool,
+}
+
+/// Prints what there is and what comes. Whether the log was read whole.
+pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
+    let named: Vec<PathBuf> = args.log.clone().into_iter().collect();
+    let paths = input::choose(&named, std::env::var_os(FILENAME_VARIABLE));
+    let path = paths.map_err(Stop::Message)?.into_iter().next().unwrap_or_default();
+    let mut seen = Seen::default();
+    loop {
+        let mut interval = INTERVAL;
+        match stamp(&path) {
+            Some(stamp) if seen.stamp != Some(stamp) => {
+                let reading = match open(&path, &seen, args) {
+                    Ok(reading) => reading,
+                    // It is being replaced.
+                    Err(_) if seen.stream.is_some() => {
+                        thread::sleep(INTERVAL);
+                        continue;
+                    }
+                    Err(stop) => return Err(stop),
+                };
+                let is_ring = reading.log.streams().iter().any(|stream| stream.is_ring);
+                // That a mapped file changed is not to be seen of it.
+                seen.stamp = Some(stamp).filter(|_| !is_ring);
+                if is_ring {
+                    interval = RING_INTERVAL;
+                }
+                if let Some(is_whole) = seen.look(&reading, args)? {
+                    return Ok(is_whole);
+                }
+            }
+            None if !seen.is_waiting_told && seen.stream.is_none() => {
+                seen.is_waiting_told = true;
+                complain(&format!("eventcnv: {}: is not there yet: waiting\n", path.display()));
+            }
+            _ => {}
+        }
+        thread::sleep(interval);
+    }
+}
+
+/// By what it is seen that a file changed; `None` if it is no log yet.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let at = fs::metadata(path).ok().filter(|at| at.is_dir() || at.len() >= SIZE_MIN)?;
+    let time = i128::from(at.mtime()) * 1_000_000_000 + i128::from(at.mtime_nsec());
+    Some((at.dev(), at.ino(), at.len(), time))
+}
+
+/// Opens a log, with the volumes that came between it and the last one seen.
+fn open(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
+    let eventdef = args.eventdef.as_deref();
+    let reading = Reading::of(&[path.to_owned()], eventdef)?;
+    let (stream, volume) = first(&reading.log);
+    if seen.stream != Some(stream) || volume <= seen.volume {
+        return Ok(reading);
+    }
+    // The last one seen may have got events since; and one more may have come just now.
+    let count = (volume - seen.volume + 1).min(VOLUME_COUNT_MAX);
+    let older = |number: u64| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    let older = (1..=count).rev().map(older).filter(|path| path.is_file());
+    let paths: Vec<PathBuf> = older.chain([path.to_owned()]).collect();
+    Reading::of(&paths, eventdef)
+}
+
+/// The UUID of the first stream, and the highest number of its volumes.
+fn first(log: &Log) -> ([u8; 16], u64) {
+    log.streams().first().map_or(([0; 16], 0), |stream| (stream.uuid, stream.volumes.1))
+}
+
+impl Seen {
+    /// Prints what is new. If that was the end: whether the log was read whole.
+    fn look(&mut self, reading: &Reading, args: &Follow) -> Result<Option<bool>, Stop> {
+        let log = &reading.log;
+        let (stream, volume) = first(log);
+        let is_first_look = self.stream.is_none();
+        if self.stream.replace(stream).is_some_and(|before| before != stream) {
+            complain(&format!("eventcnv: {}: another log begins\n", reading.name));
+            self.known.clear();
+        }
+        self.volume = volume;
+        // Of what is asked for by name, the names may be still to come.
+        let is_bare = log.registries().iter().all(|registry| registry.index == 0);
+        let mut selection = match reading.select(&args.select, args.verbose >= 2) {
+            Err(_) if is_bare && !log.is_closed() => {
+                self.stream = None;
+                return Ok(None);
+            }
+            selection => selection?,
+        };
+        let (first, last) = selection.take_ends();
+        selection.pass_over(self.known.clone());
+        let keep = last.filter(|_| is_first_look);
+        let clock = Clock::new(args.time, log);
+        let clock = clock.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
+        let view = view(args.verbose, clock, log);
+        let mut lines = Lines { keep, kept: VecDeque::new(), text: Vec::new() };
+        let mut events = selection.events(log, Order::Time);
+        let mut known = self.known.clone();
+        while let Some(event) = events.next() {
+            let place = (event.stream, event.buffer);
+            if self.known.get(&place).is_some_and(|&known| event.number < known) {
+                continue;
+            }
+            let known = known.entry(place).or_default();
+            *known = (*known).max(event.number.saturating_add(1));
+            lines.add(|text| view.line(&event, text))?;
+            self.count += 1;
+            if first.is_some_and(|first| self.count >= first) {
+                break;
+            }
+        }
+        lines.finish()?;
+        self.known = known;
+        let is_end = log.is_closed() && log.format() == eventlog::reader::Format::Stream;
+        let is_enough = first.is_some_and(|first| self.count >= first);
+        if is_enough && !is_end {
+            return Ok(Some(true));
+        }
+        if self.count > 0 {
+            selection.note_found();
+        }
+        Ok(is_end.then(|| reading.end(events.faults())))
+    }
+}
+
+fn view<'l>(verbose: u8, clock: Clock<'l>, log: &'l Log) -> Box<dyn View + 'l> {
+    let name_width = view::name_width(log.registries());
+    match verbose {
+        0 => Box::new(view::numeric::Numeric { clock }),
+        1 => Box::new(view::columns::Columns { clock, name_width }),
+        2 => Box::new(view::named::Named { clock, name_width }),
+        _ => {
+            let threads = view::threads::Threads::new(&view::threads::of(log));
+            let named = view::named::Named { clock, name_width };
+            Box::new(view::named::Threaded { named, threads })
+        }
+    }
+}
+
+/// Lines on their way to standard output.
+struct Lines {
+    /// Of what was there before, only so many lines.
+    keep: Option<u64>,
+    kept: VecDeque<Vec<u8>>,
+    text: Vec<u8>,
+}
+
+/// Text is handed over in pieces of about this size.
+const OUTPUT_SIZE: usize = 1 << 18;
+
+impl Lines {
+    fn add(&mut self, line: impl Fn(&mut Vec<u8>)) -> Result<(), Stop> {
+        if let Some(keep) = self.keep {
+            let spare = if self.kept.len() as u64 >= keep { self.kept.pop_front() } else { None };
+            let mut text = spare.unwrap_or_default();
+            text.clear();
+            if keep > 0 {
+                line(&mut text);
+                self.kept.push_back(text);
+            }
+            return Ok(());
+        }
+        line(&mut self.text);
+        if self.text.len() >= OUTPUT_SIZE { self.write() } else { Ok(()) }
+    }
+
+    fn finish(mut self) -> Result<(), Stop> {
+        for line in std::mem::take(&mut self.kept) {
+            self.text.extend_from_slice(&line);
+        }
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<(), Stop> {
+        let out = &mut io::stdout().lock();
+        out.write_all(&self.text)?;
+        out.flush()?;
+        self.text.clear();
+        Ok(())
+    }
+}

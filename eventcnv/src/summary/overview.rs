@@ -1,0 +1,378 @@
+//! What was counted, with the names that the log gives.
+//!
+//! ```text
+//!  Summary (codes, places) + Log (registries, streams, accounts) ──▶ Overview (names, seconds)
+//! ```
+//!
+//! Design: `.cnv.stats` in `design/eventcnv.md`.
+
+use super::params::Distribution;
+use super::timeline::{Gap, Timeline};
+use super::{Count, OTHERS, Summary, widen};
+use crate::select::Selection;
+use eventdef::{Sort, Version};
+use eventlog::reader::{Account, Filter, Log, Pick, Registry, Stream};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// Why events are not in a log.
+pub(crate) const CAUSES: [&str; 6] = ["full", "nested", "large", "io", "lost", "overwritten"];
+
+/// Gaps of all threads of a stream that are told.
+const GAP_COUNT: usize = 3;
+/// Holes in numbering that are told.
+const HOLE_COUNT_MAX: usize = 20;
+
+/// A registry, whatever its index in a stream: name and version.
+type Identity = (String, Version);
+
+/// What there is in a log.
+pub(crate) struct Overview<'l> {
+    pub(crate) streams: &'l [Stream],
+    pub(crate) total: Count,
+    /// Ticks of the first and last event, by stream.
+    pub(crate) times: BTreeMap<u16, (u64, u64)>,
+    /// How long the longest stream lasted, if any says it.
+    pub(crate) seconds: Option<f64>,
+    pub(crate) kinds: Vec<(String, Count)>,
+    /// The most frequent first.
+    pub(crate) types: Vec<TypeOverview>,
+    pub(crate) threads: Vec<(String, Count)>,
+    pub(crate) gaps: Vec<GapOverview>,
+    pub(crate) holes: Vec<Hole>,
+    /// Holes that there is no room to tell of.
+    pub(crate) untold_hole_count: usize,
+    /// By kind, what is not here, by cause.
+    pub(crate) losses: Vec<(String, [u64; 6])>,
+    pub(crate) fault_count: u64,
+    /// Whether parameters were looked at, and whether there were too many.
+    pub(crate) has_params: bool,
+    pub(crate) is_params_cut: bool,
+}
+
+/// An event type.
+pub(crate) struct TypeOverview {
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    /// Whether it is of the runtime's own registry.
+    pub(crate) is_own: bool,
+    pub(crate) count: Count,
+    pub(crate) params: Vec<ParamOverview>,
+}
+
+/// A parameter of an event type.
+pub(crate) struct ParamOverview {
+    pub(crate) name: String,
+    pub(crate) sort: Sort,
+    pub(crate) values: Distribution,
+}
+
+/// A stretch without events.
+pub(crate) struct GapOverview {
+    /// Of what: a thread, or all.
+    pub(crate) of: String,
+    pub(crate) stream: u16,
+    pub(crate) gap: Gap,
+    pub(crate) seconds: Option<f64>,
+    /// After the first event of the stream.
+    pub(crate) seconds_before: Option<f64>,
+}
+
+/// Numbers that no event of a buffer has.
+pub(crate) struct Hole {
+    pub(crate) stream: u16,
+    pub(crate) buffer: u32,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// What is said of a log: its summary, what was asked for, and how many faults there were.
+impl<'l> Overview<'l> {
+    pub(crate) fn new(
+        summary: Summary,
+        log: &'l Log,
+        selection: &Selection,
+        fault_count: u64,
+    ) -> Overview<'l> {
+        let filter = selection.filter();
+        // Of what was not asked for it is not known whether it is there.
+        let is_asked = |account: &Account| {
+            let registry = log.registries().get(account.registry as usize);
+            let is_all = !selection.is_conditional()
+                && filter.event_types.is_empty()
+                && filter.threads.is_empty()
+                && filter.times.is_empty();
+            is_all && registry.is_some_and(|registry| is_of_kinds(filter, registry, account.kind))
+        };
+        let settle = |account| if is_asked(account) { summary.settled(account) } else { *account };
+        let accounts: Vec<Account> = log.accounts().iter().map(settle).collect();
+        Overview::of(summary, log.streams(), log.registries(), &accounts, fault_count)
+    }
+
+    /// The same, of the parts of a log.
+    pub(crate) fn of(
+        summary: Summary,
+        streams: &'l [Stream],
+        registries: &[Registry],
+        accounts: &[Account],
+        fault_count: u64,
+    ) -> Overview<'l> {
+        let prefixes = prefixes(registries);
+        let times = times(&summary);
+        let of_stream = |(&stream, &(first, last)): (&u16, &(u64, u64))| {
+            seconds(streams.get(usize::from(stream))?, first, last)
+        };
+        let seconds = times.iter().filter_map(of_stream).reduce(f64::max);
+        let mut overview = Overview {
+            streams,
+            total: Count::default(),
+            seconds,
+            kinds: Vec::new(),
+            types: Vec::new(),
+            threads: threads(&summary, streams.len() > 1),
+            gaps: gaps(&summary, streams, &times),
+            holes: Vec::new(),
+            untold_hole_count: 0,
+            losses: losses(&summary, registries, &prefixes, accounts),
+            fault_count,
+            has_params: summary.wanted.params,
+            is_params_cut: summary.params.is_cut,
+            times,
+        };
+        overview.add_types(&summary, registries, &prefixes);
+        overview.add_holes(summary);
+        overview
+    }
+
+    fn add_types(
+        &mut self,
+        summary: &Summary,
+        registries: &[Registry],
+        prefixes: &HashMap<Identity, String>,
+    ) {
+        let mut kinds: BTreeMap<(u16, String), Count> = BTreeMap::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut add = |name: String, kind: (u16, String), count: Count, params| {
+            self.total.add(count);
+            kinds.entry(kind.clone()).or_default().add(count);
+            let place = *places.entry(name.clone()).or_insert(self.types.len());
+            match self.types.get_mut(place) {
+                Some(row) => row.count.add(count),
+                None => {
+                    let (is_own, kind) = (kind.0 == 0, kind.1);
+                    self.types.push(TypeOverview { name, kind, is_own, count, params });
+                }
+            }
+        };
+        for (&(stream, index), &place) in &summary.places_of_rows {
+            let Some(rows) = summary.rows.get(place) else { continue };
+            let is_it = |found: &&Registry| (found.stream, found.index) == (stream, index);
+            let Some(registry) = registries.iter().find(is_it) else { continue };
+            let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
+            let kind = |kind| (index, format!("{prefix}{}", kind_name(registry, kind)));
+            for (place, (row, &count)) in registry.event_types.iter().zip(&rows.known).enumerate() {
+                if count.events > 0 {
+                    let values = summary.params.of(stream, index, place);
+                    let of = |(param, values): (&eventlog::reader::Param, &Distribution)| {
+                        let name = param.name.to_string();
+                        ParamOverview { name, sort: param.sort, values: values.clone() }
+                    };
+                    let params = row.params.iter().zip(values).map(of).collect();
+                    add(format!("{prefix}{}", row.name), kind(row.kind), count, params);
+                }
+            }
+            for (&(code, of_kind), &count) in &rows.unknown {
+                add(format!("{prefix}{code:04X}"), kind(of_kind), count, Vec::new());
+            }
+        }
+        self.kinds = kinds.into_iter().map(|((_, name), count)| (name, count)).collect();
+        self.types.sort_by_key(|row| Reverse(row.count.events));
+    }
+
+    fn add_holes(&mut self, summary: Summary) {
+        let mut buffers: BTreeMap<(u16, u32), super::Runs> = BTreeMap::new();
+        for (&(stream, buffer, _), &place) in &summary.places_of_buffers {
+            if let Some((_, runs)) = summary.buffers.get(place) {
+                buffers.entry((stream, buffer)).or_default().merge(runs);
+            }
+        }
+        for ((stream, buffer), runs) in buffers {
+            for (from, to) in runs.holes() {
+                self.holes.push(Hole { stream, buffer, from, to });
+            }
+        }
+        self.holes.sort_by_key(|hole| Reverse(hole.to - hole.from));
+        self.untold_hole_count = self.holes.len().saturating_sub(HOLE_COUNT_MAX);
+        self.holes.truncate(HOLE_COUNT_MAX);
+    }
+
+    /// So much a second, if it is known how long it lasted.
+    pub(crate) fn rate(&self, count: u64) -> Option<f64> {
+        self.seconds.filter(|seconds| *seconds > 0.0).map(|seconds| count as f64 / seconds)
+    }
+}
+
+/// Whether a kind is one of those that are asked for.
+pub(crate) fn is_of_kinds(filter: &Filter, registry: &Registry, kind: u8) -> bool {
+    let name = registry.kind(kind).map_or("", |kind| &kind.name);
+    let is_it = |pick: &Pick| pick.matches(registry.index, name, kind.into());
+    filter.kinds.is_empty() || filter.kinds.iter().any(is_it)
+}
+
+fn times(summary: &Summary) -> BTreeMap<u16, (u64, u64)> {
+    let mut times = summary.far.clone();
+    for (&(stream, _), &place) in &summary.places_of_timelines {
+        if let Some((first, last)) = summary.timelines.get(place).and_then(Timeline::span) {
+            widen(times.entry(stream).or_insert((first, last)), (first, last));
+        }
+    }
+    times
+}
+
+fn threads(summary: &Summary, is_stream_shown: bool) -> Vec<(String, Count)> {
+    let mut threads: BTreeMap<(u16, u32), Count> = BTreeMap::new();
+    for (&(stream, _, thread), &place) in &summary.places_of_buffers {
+        if let Some((count, _)) = summary.buffers.get(place) {
+            threads.entry((stream, thread)).or_default().add(*count);
+        }
+    }
+    let named = |(key, count)| (thread_name(summary, key, is_stream_shown), count);
+    threads.into_iter().map(named).collect()
+}
+
+fn thread_name(summary: &Summary, key: (u16, u32), is_stream_shown: bool) -> String {
+    let (stream, thread) = key;
+    let name = match (summary.thread_names.get(&key), thread) {
+        (Some(name), _) => format!("{thread} {name:?}"),
+        (None, 0) => "none".to_owned(),
+        (None, OTHERS) => "others".to_owned(),
+        (None, _) => thread.to_string(),
+    };
+    if is_stream_shown { format!("stream {stream}: {name}") } else { name }
+}
+
+/// The longest stretches without any event, and of each thread the longest.
+fn gaps(
+    summary: &Summary,
+    streams: &[Stream],
+    times: &BTreeMap<u16, (u64, u64)>,
+) -> Vec<GapOverview> {
+    let mut gaps = Vec::new();
+    let mut push = |of: String, number: u16, gap: Gap| {
+        let stream = streams.get(usize::from(number));
+        let first = times.get(&number).map_or(gap.from, |times| times.0);
+        let seconds = |from, to| stream.and_then(|stream| seconds(stream, from, to));
+        gaps.push(GapOverview {
+            of,
+            stream: number,
+            gap,
+            seconds: seconds(gap.from, gap.to),
+            seconds_before: seconds(first, gap.from),
+        });
+    };
+    let is_stream_shown = streams.len() > 1;
+    for &stream in times.keys() {
+        let range = (stream, 0)..=(stream, u32::MAX);
+        let of_stream: BTreeMap<u32, &Timeline> = summary
+            .places_of_timelines
+            .range(range)
+            .filter_map(|(key, &place)| Some((key.1, summary.timelines.get(place)?)))
+            .collect();
+        let Some((_, &first)) = of_stream.first_key_value() else { continue };
+        let mut all = first.clone();
+        of_stream.values().skip(1).for_each(|timeline| all.merge(timeline));
+        let name = if is_stream_shown { format!("stream {stream}: all") } else { "all".to_owned() };
+        all.gaps(GAP_COUNT).into_iter().for_each(|gap| push(name.clone(), stream, gap));
+        if of_stream.len() > 1 {
+            for (&thread, timeline) in &of_stream {
+                let name = thread_name(summary, (stream, thread), is_stream_shown);
+                let longest = timeline.gaps(1).into_iter();
+                longest.for_each(|gap| push(format!("thread {name}"), stream, gap));
+            }
+        }
+    }
+    gaps
+}
+
+/// What was requested and is not here, by kind and cause.
+fn losses(
+    summary: &Summary,
+    registries: &[Registry],
+    prefixes: &HashMap<Identity, String>,
+    accounts: &[Account],
+) -> Vec<(String, [u64; 6])> {
+    let name = |registry: &Registry, kind: u8| {
+        let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
+        (registry.index, format!("{prefix}{}", kind_name(registry, kind)))
+    };
+    let mut lost: BTreeMap<(u16, String), [u64; 6]> = BTreeMap::new();
+    for account in accounts {
+        let Some(registry) = registries.get(account.registry as usize) else { continue };
+        let counts = [
+            account.discarded_full.into(),
+            account.discarded_nested.into(),
+            account.discarded_large.into(),
+            account.discarded_io.into(),
+            account.lost,
+            account.overwritten,
+        ];
+        let sums = lost.entry(name(registry, account.kind)).or_default();
+        let sums = sums.iter_mut().zip(counts);
+        sums.for_each(|(sum, count)| *sum = sum.saturating_add(count));
+    }
+    for (&[stream, registry, kind, cause], &count) in &summary.discarded {
+        let found = registries
+            .iter()
+            .find(|found| u64::from(found.stream) == stream && u64::from(found.index) == registry);
+        let kind = u8::try_from(kind).unwrap_or(u8::MAX);
+        let unknown = || (u16::MAX, format!("{registry}:{kind}"));
+        let sums = lost.entry(found.map_or_else(unknown, |found| name(found, kind)));
+        let cause = usize::try_from(cause).unwrap_or(usize::MAX);
+        if let Some(sum) = sums.or_default().get_mut(cause) {
+            *sum = sum.saturating_add(count);
+        }
+    }
+    lost.retain(|_, counts| counts.iter().any(|&count| count > 0));
+    lost.into_iter().map(|((_, kind), counts)| (kind, counts)).collect()
+}
+
+/// How long it is from one time to another, if the stream says it: by its clock syncs, else by the
+/// stated rate.
+pub(crate) fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
+    if let (Some(first), Some(last)) = (stream.wall_time(first), stream.wall_time(last)) {
+        return Some(last.realtime.checked_sub(first.realtime)? as f64 / 1e9);
+    }
+    let ticks = last.checked_sub(first)?;
+    (stream.clock_rate > 0).then(|| ticks as f64 / stream.clock_rate as f64)
+}
+
+fn identity(registry: &Registry) -> Identity {
+    (registry.name.to_string(), registry.version)
+}
+
+/// What stands before the names of each registry, where there may be others of those names: its
+/// index, if it has the same in all streams and shares it with none, else its name and version.
+pub(crate) fn prefixes(registries: &[Registry]) -> HashMap<Identity, String> {
+    let mut indices: HashMap<Identity, BTreeSet<u16>> = HashMap::new();
+    let mut sharers: HashMap<u16, HashSet<Identity>> = HashMap::new();
+    for registry in registries {
+        indices.entry(identity(registry)).or_default().insert(registry.index);
+        sharers.entry(registry.index).or_default().insert(identity(registry));
+    }
+    let prefix = |(registry, indices): (Identity, BTreeSet<u16>)| {
+        let is_shared = |index| sharers.get(index).is_some_and(|sharers| sharers.len() > 1);
+        let prefix = match indices.first() {
+            _ if indices.len() > 1 || indices.iter().any(is_shared) => {
+                format!("{} {}:", registry.0, registry.1)
+            }
+            Some(&index) if index > 1 => format!("{index}:"),
+            _ => String::new(),
+        };
+        (registry, prefix)
+    };
+    indices.into_iter().map(prefix).collect()
+}
+
+pub(crate) fn kind_name(registry: &Registry, kind: u8) -> String {
+    registry.kind(kind).map_or_else(|| "?".to_owned(), |kind| kind.name.to_string())
+}

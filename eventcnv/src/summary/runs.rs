@@ -1,0 +1,109 @@
+//! Which numbers events have, and which are missing.
+//!
+//! ```text
+//!  0 1 2 3     7 8 9     12 …      runs 0..4, 7..10, 12..     holes 4..7, 10..12
+//! ```
+//!
+//! Design: `.cnv.gaps` in `design/eventcnv.md`; numbers: `.event.number` in `design/format.md`.
+
+/// Runs that are kept; of more, neighbours are one, and the holes between them untold.
+const RUN_COUNT_MAX: usize = 256;
+
+/// Numbers of a buffer, as runs without a hole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Runs {
+    /// First number, and the one after the last; apart from each other and in order, but for the
+    /// last, which grows.
+    runs: Vec<(u64, u64)>,
+    /// Whether there were too many.
+    pub(crate) is_cut: bool,
+}
+
+impl Runs {
+    /// Adds a number.
+    #[inline]
+    pub(crate) fn add(&mut self, number: u64) {
+        if let Some(last) = self.runs.last_mut()
+            && last.1 == number
+        {
+            last.1 = number.saturating_add(1);
+            return;
+        }
+        self.begin(number);
+    }
+
+    #[cold]
+    fn begin(&mut self, number: u64) {
+        if self.runs.len() >= 2 * RUN_COUNT_MAX {
+            self.settle();
+        }
+        self.runs.push((number, number.saturating_add(1)));
+    }
+
+    /// Puts runs in order and joins those that meet.
+    fn settle(&mut self) {
+        self.runs.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for &(from, to) in &self.runs {
+            match joined.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                _ => joined.push((from, to)),
+            }
+        }
+        while joined.len() > RUN_COUNT_MAX {
+            // The smallest hole goes untold.
+            let hole = |at: usize| joined.get(at + 1).zip(joined.get(at)).map(|(b, a)| b.0 - a.1);
+            let Some(at) = (0..joined.len() - 1).min_by_key(|&at| hole(at)) else { break };
+            let to = joined.remove(at + 1).1;
+            if let Some(run) = joined.get_mut(at) {
+                run.1 = to;
+            }
+            self.is_cut = true;
+        }
+        self.runs = joined;
+    }
+
+    /// Adds the numbers of another.
+    pub(crate) fn merge(&mut self, other: &Runs) {
+        self.runs.extend_from_slice(&other.runs);
+        self.is_cut |= other.is_cut;
+        self.settle();
+    }
+
+    /// Numbers that are missing between others: the first, and the one after the last.
+    pub(crate) fn holes(mut self) -> Vec<(u64, u64)> {
+        self.settle();
+        self.runs.windows(2).filter_map(|pair| Some((pair.first()?.1, pair.get(1)?.0))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(numbers: impl IntoIterator<Item = u64>) -> Runs {
+        let mut runs = Runs::default();
+        numbers.into_iter().for_each(|number| runs.add(number));
+        runs
+    }
+
+    /// `.cnv.gaps`
+    #[test]
+    fn holes_are_what_is_missing_whatever_the_order() {
+        let mut runs = of((50..60).chain(0..10).chain(10..20));
+        runs.merge(&of((25..40).chain([u64::MAX])));
+        assert_eq!(runs.holes(), [(20, 25), (40, 50), (60, u64::MAX)]);
+        assert_eq!(of([]).holes(), []);
+        assert_eq!(of(5..9).holes(), []);
+    }
+
+    #[test]
+    fn of_too_many_holes_the_largest_are_told() {
+        let mut runs = of((0..5000).map(|n| n * 2));
+        runs.merge(&of([20_000, 30_000]));
+        assert!(runs.is_cut);
+        let holes = runs.holes();
+        assert!(holes.len() < RUN_COUNT_MAX);
+        assert!(holes.ends_with(&[(9999, 20_000), (20_001, 30_000)]), "{holes:?}");
+    }
+}

@@ -1,0 +1,114 @@
+//! What is otherwise in one log than in another, for people.
+//!
+//! ```text
+//!  A: 1690 events …   B: 4028 events …
+//!  event type   A      B      change     the most significant first
+//! ```
+//!
+//! Design: `.cnv.diff` in `design/eventcnv.md`.
+
+use super::stats::{number, rounded};
+use super::table::Table;
+use crate::summary::Count;
+use crate::summary::difference::{Both, Difference};
+use crate::summary::overview::Overview;
+use crate::text;
+use std::io::{self, Write};
+
+/// Rows of a table of labels or registries.
+const ROW_COUNT_MAX: usize = 100;
+
+/// Writes what is otherwise: of logs with these names.
+pub(crate) fn write(
+    difference: &Difference,
+    names: [&str; 2],
+    sides: [&Overview<'_>; 2],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for ((letter, name), side) in ["A", "B"].into_iter().zip(names).zip(sides) {
+        write!(out, "{letter}: {name}: {} events, {} bytes", side.total.events, side.total.bytes)?;
+        if let (Some(seconds), Some(rate)) = (side.seconds, side.rate(side.total.events)) {
+            write!(out, " in {seconds:.6} s, {} events/s", rounded(rate))?;
+        }
+        writeln!(out)?;
+    }
+    if difference.is_none() {
+        return writeln!(out, "\nthe same events, values, labels and losses");
+    }
+    write_counts(&difference.kinds, "kind", sides, out)?;
+    write_counts(&difference.types, "event type", sides, out)?;
+    write_params(difference, out)?;
+    for (side, labels) in ["A", "B"].into_iter().zip(&difference.labels) {
+        let mut table = Table::new(1, &[&format!("labels only in {side}")]);
+        for label in labels.iter().take(ROW_COUNT_MAX) {
+            let mut quoted = Vec::new();
+            text::quoted(&mut quoted, label.as_bytes());
+            table.row(vec![String::from_utf8_lossy(&quoted).into_owned()]);
+        }
+        write_table(&table, labels.len(), out)?;
+    }
+    let mut table = Table::new(2, &["registry", "what changed"]);
+    for (name, what) in difference.registries.iter().take(ROW_COUNT_MAX) {
+        table.row(vec![name.clone(), what.clone()]);
+    }
+    write_table(&table, difference.registries.len(), out)?;
+    let mut table = Table::new(1, &["not in the log", "A", "B"]);
+    for (name, counts) in &difference.losses {
+        table.row([std::slice::from_ref(name), &counts.map(|count| count.to_string())].concat());
+    }
+    write_table(&table, 0, out)
+}
+
+fn write_table(table: &Table, count: usize, out: &mut dyn Write) -> io::Result<()> {
+    if !table.is_empty() {
+        write!(out, "\n{table}")?;
+    }
+    match count.saturating_sub(ROW_COUNT_MAX) {
+        0 => Ok(()),
+        more => writeln!(out, "and {more} more"),
+    }
+}
+
+fn write_counts(
+    rows: &[Both<Count>],
+    of: &str,
+    sides: [&Overview<'_>; 2],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let has_rates = sides.iter().all(|side| side.rate(1).is_some());
+    let rates = if has_rates { ["A events/s", "B events/s"].as_slice() } else { &[] };
+    let mut table = Table::new(1, &[&[of, "A", "B", "change"], rates].concat());
+    for (name, counts) in rows {
+        let [a, b] = counts.map(|count| count.events);
+        let mut row = vec![name.clone(), a.to_string(), b.to_string(), change(a, b)];
+        let rate = |(side, count): (&Overview<'_>, u64)| side.rate(count).map(rounded);
+        if has_rates {
+            row.extend(sides.into_iter().zip([a, b]).filter_map(rate));
+        }
+        table.row(row);
+    }
+    write_table(&table, 0, out)
+}
+
+/// From one count to another.
+fn change(a: u64, b: u64) -> String {
+    match (a, b) {
+        (0, _) => "new".to_owned(),
+        (_, 0) => "gone".to_owned(),
+        _ => format!("{:+.1} %", (b as f64 - a as f64) * 100.0 / a as f64),
+    }
+}
+
+fn write_params(difference: &Difference, out: &mut dyn Write) -> io::Result<()> {
+    let heading =
+        ["parameter", "otherwise", "A mean", "B mean", "A p50", "B p50", "A max", "B max"];
+    let mut table = Table::new(1, &heading);
+    for param in &difference.params {
+        let [a, b] = param.values;
+        let cell = |value: Option<f64>| value.map_or_else(String::new, number);
+        let mut row = vec![param.name.clone(), format!("{:.1} %", param.distance * 100.0)];
+        row.extend([a.mean, b.mean, a.median, b.median, a.max, b.max].map(cell));
+        table.row(row);
+    }
+    write_table(&table, 0, out)
+}

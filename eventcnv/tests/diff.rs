@@ -1,0 +1,85 @@
+//! The difference between two logs: nothing where they are the same, else what changed.
+//!
+//! ```text
+//!  heap.log, heap-2.log ── eventcnv diff ──▶ counts, values, labels; exit status of diff(1)
+//! ```
+//!
+//! Design: `.cnv.diff` in `design/eventcnv.md`.
+
+mod support;
+
+use serde_json::Value;
+use support::{golden_path, mps, run};
+
+fn ours(name: &str) -> String {
+    golden_path("log").join(name).to_str().unwrap().to_owned()
+}
+
+fn text(args: &[&str]) -> (String, i32) {
+    let (found, code, _) = run(args);
+    (String::from_utf8(found).unwrap(), code)
+}
+
+/// `.cnv.diff`
+#[test]
+fn a_log_is_the_same_as_itself() {
+    for log in [ours("heap-2.log"), mps("labels.log")] {
+        let (found, code) = text(&["diff", &log, &log]);
+        assert_eq!(code, 0, "{found}");
+        assert!(found.ends_with("\nthe same events, values, labels and losses\n"), "{found}");
+    }
+}
+
+/// `.cnv.diff`
+#[test]
+fn what_changed_is_told_the_most_significant_first() {
+    let (a, b) = (ours("heap.log"), ours("heap-2.log"));
+    let (found, code) = text(&["diff", "--json", &a, &b]);
+    assert_eq!(code, 1);
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["same"], false);
+    let rows = found["eventTypes"].as_array().unwrap();
+    let significance = |row: &Value| row["significance"].as_f64().unwrap();
+    assert!(rows.windows(2).all(|pair| significance(&pair[0]) >= significance(&pair[1])));
+    assert_eq!(rows[0]["name"], "PoolAlloc");
+    for (side, log) in [("a", &a), ("b", &b)] {
+        let count = text(&["--events", "PoolAlloc", log]).0.lines().count();
+        assert_eq!(rows[0][side]["events"], count);
+    }
+    let params = found["parameters"].as_array().unwrap();
+    assert_eq!(params[0]["name"], "PoolAlloc size");
+    let names = params.iter().map(|param| param["name"].as_str().unwrap());
+    let known = ["PoolAlloc addr", "Thread osThread", "PoolAlloc pool"];
+    assert!(!names.into_iter().any(|name| known.contains(&name)), "{params:#?}");
+}
+
+/// `.cnv.diff`
+#[test]
+fn logs_of_different_programs_differ_in_registries_and_labels() {
+    let (found, code) = text(&["diff", &ours("heap.log"), &mps("labels.log")]);
+    assert_eq!(code, 1);
+    for part in ["labels only in A\n\"arena\"", "labels only in B\n", "only in A\n", "gone\n"] {
+        assert!(found.contains(part), "{part:?} is not in:\n{found}");
+    }
+}
+
+/// `.cnv.diff`
+#[test]
+fn what_is_within_the_tolerance_is_the_same() {
+    let (a, b) = (ours("heap.log"), ours("heap-2.log"));
+    let within = |percent: &str| {
+        let args = ["diff", "--tolerance", percent, "--events", "PoolAlloc,PoolFree", &a, &b];
+        text(&args).1
+    };
+    assert_eq!(["0", "50", "80"].map(within), [1, 1, 0]);
+    let (_, code, errors) = run(&["diff", "--tolerance", "101", &a, &b]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("is not between 0 and 100"), "{errors}");
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_neither_the_same_nor_different() {
+    let (_, code, errors) = run(&["diff", &ours("heap.log"), "/nowhere/b.log"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("/nowhere/b.log"), "{errors}");
+}

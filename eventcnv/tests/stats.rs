@@ -1,0 +1,134 @@
+//! Statistics: what is counted is what the dump shows, whatever the selection.
+//!
+//! ```text
+//!  log ── eventcnv --style json, -vv ──▶ counted by hand ─┐
+//!      └─ eventcnv stats --json ───────────────────────────┴──▶ the same
+//! ```
+//!
+//! Design: `.cnv.stats`, `.cnv.gaps`, `.cnv.params` in `design/eventcnv.md`.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use support::{golden_path, mps, run};
+
+fn ours(name: &str) -> String {
+    golden_path("log").join(name).to_str().unwrap().to_owned()
+}
+
+/// The statistics of a log, as JSON.
+fn stats(args: &[&str]) -> Value {
+    let (found, code, errors) = run(&[&["stats", "--json"], args].concat());
+    assert!(code == 0 || errors.contains("warning") || code == 1, "{errors}");
+    serde_json::from_slice(&found).unwrap()
+}
+
+/// Ticks, name and the parameters of every event, by the dump.
+fn dumped(args: &[&str]) -> Vec<(u64, String, Vec<String>)> {
+    let (found, _, _) = run(&[&["-vv"], args].concat());
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let ticks = u64::from_str_radix(words.next().unwrap(), 16).unwrap();
+        let name = words.nth(1).unwrap().to_owned();
+        (ticks, name, words.map(str::to_owned).collect())
+    };
+    String::from_utf8(found).unwrap().lines().map(line).collect()
+}
+
+/// `.cnv.stats`
+#[test]
+fn counts_are_those_of_the_dump() {
+    for log in [ours("heap-2.log"), mps("mpmss-cut.log")] {
+        let selections: [&[&str]; 4] =
+            [&[], &["--kinds", "Pool,Arena"], &["--where", "size > 8"], &["--last", "50"]];
+        for selection in selections {
+            let args = [&[log.as_str()], selection].concat();
+            let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+            for (_, name, _) in dumped(&args) {
+                *expected.entry(name).or_default() += 1;
+            }
+            let found = stats(&args);
+            let rows = found["eventTypes"].as_array().unwrap().iter();
+            let row = |row: &Value| {
+                (row["name"].as_str().unwrap().to_owned(), row["events"].as_u64().unwrap())
+            };
+            assert_eq!(rows.map(row).collect::<BTreeMap<_, _>>(), expected, "{args:?}");
+            assert_eq!(found["events"].as_u64(), Some(expected.values().sum()));
+            assert!(!expected.is_empty());
+        }
+    }
+}
+
+/// `.cnv.gaps`
+#[test]
+fn the_longest_gap_is_that_of_the_dump() {
+    for log in [ours("heap-2.log"), mps("mpmss-cut.log")] {
+        let ticks: Vec<u64> = dumped(&[&log]).iter().map(|event| event.0).collect();
+        let longest = ticks.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+        let found = stats(&[&log]);
+        assert_eq!(found["gaps"][0]["of"], "all");
+        assert_eq!(found["gaps"][0]["ticks"].as_u64(), Some(longest), "{log}");
+        assert_eq!(found["holes"].as_array().unwrap().len(), 0);
+    }
+}
+
+/// `.cnv.params`
+#[test]
+fn parameters_have_the_values_that_the_dump_shows() {
+    let log = ours("heap-2.log");
+    let found = stats(&["--params", "--events", "PoolAlloc", &log]);
+    let params = found["eventTypes"][0]["parameters"].as_array().unwrap();
+    let [pool, size] =
+        ["pool", "size"].map(|name| params.iter().find(|param| param["name"] == name).unwrap());
+    let events = dumped(&["--events", "PoolAlloc", &log]);
+    let number = |word: &String| {
+        let digits = word.strip_prefix("size:")?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    let mut sizes: Vec<u64> =
+        events.iter().flat_map(|event| event.2.iter().find_map(number)).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes.len() as u64, found["events"].as_u64().unwrap());
+    let expected = |percent: usize| sizes[(sizes.len() * percent).div_ceil(100) - 1] as f64;
+    for (name, percent) in [("min", 0), ("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)] {
+        let expected = if percent == 0 { sizes[0] as f64 } else { expected(percent) };
+        assert_eq!(size[name].as_f64(), Some(expected), "{name}");
+    }
+    let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
+    assert!((size["mean"].as_f64().unwrap() - mean).abs() < 1e-9);
+    let labels = pool["top"].as_array().unwrap().iter().map(|row| row["label"].as_str().unwrap());
+    let shown = |label: &str| {
+        let label = format!("[\"{label}\"]");
+        events.iter().filter(|event| event.2.iter().any(|word| word.contains(&label))).count()
+    };
+    let counts: Vec<usize> = labels.map(shown).collect();
+    let found: Vec<u64> =
+        pool["top"].as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).collect();
+    assert_eq!(found, counts.iter().map(|&count| count as u64).collect::<Vec<_>>());
+    assert!(found.len() >= 2 && found[0] >= found[1], "{found:?}");
+}
+
+#[test]
+fn a_selection_that_selects_nothing_says_so() {
+    let (_, code, errors) = run(&["stats", "--where", "size == 123456789", &ours("heap.log")]);
+    assert_eq!(code, 0);
+    assert!(errors.contains("no event is selected"), "{errors}");
+}
+
+/// Cut in the middle of a block: what is there is counted, and what is not is told.
+#[test]
+fn a_damaged_log_is_counted_as_far_as_it_goes() {
+    let bytes = std::fs::read(ours("heap-2.log")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cut.log");
+    let middle = bytes.len() / 2;
+    let mut damaged = bytes.clone();
+    damaged[middle..middle + 64].fill(0xA5);
+    std::fs::write(&path, damaged).unwrap();
+    let (found, code, errors) = run(&["stats", path.to_str().unwrap()]);
+    let found = String::from_utf8(found).unwrap();
+    assert_eq!(code, 1, "{errors}");
+    assert!(found.contains("PoolAlloc") && errors.contains("eventcnv: "), "{found}{errors}");
+    assert!(!found.contains("nothing is known to be lost"), "{found}");
+}

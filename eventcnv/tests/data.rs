@@ -12,6 +12,8 @@ mod logs;
 )]
 #[path = "../../tests/src/naive.rs"]
 mod naive;
+#[path = "data/parquet.rs"]
+mod parquet;
 #[path = "data/query.rs"]
 mod query;
 #[allow(unreachable_pub, reason = "another crate uses it")]

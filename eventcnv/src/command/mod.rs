@@ -12,6 +12,7 @@ pub(crate) mod core;
 pub(crate) mod dump;
 pub(crate) mod listen;
 mod man;
+pub(crate) mod parquet;
 pub(crate) mod query;
 mod receive;
 pub(crate) mod sql;

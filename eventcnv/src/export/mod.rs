@@ -4,6 +4,7 @@
 //!  events ──▶ FORMAT.rs ──▶ what another program reads
 //! ```
 //!
-//! Design: `.cnv.sql` in `design/eventcnv.md`.
+//! Design: `.cnv.sql`, `.cnv.parquet` in `design/eventcnv.md`.
 
+pub(crate) mod parquet;
 pub(crate) mod sql;

@@ -7,7 +7,7 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use crate::command::{check, control, core, dump, listen, parquet, query, sql};
+use crate::command::{check, control, core, dump, listen, parquet, py, query, sql};
 use crate::input;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -59,6 +59,10 @@ enum Command {
     #[command(long_about = parquet::ABOUT, after_long_help = parquet::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv parquet --help")]
     Parquet(parquet::Parquet),
+    /// Write a module of Python that reads the log
+    #[command(long_about = py::ABOUT, after_long_help = py::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv py --help")]
+    Py(py::Py),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -76,6 +80,7 @@ impl Args {
             Some(Command::Sql(args)) => sql::run(args),
             Some(Command::Query(args)) => query::run(args),
             Some(Command::Parquet(args)) => parquet::run(args),
+            Some(Command::Py(args)) => py::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Check(args)) => check::run(args),
             Some(Command::Control(args)) => control::run(args),

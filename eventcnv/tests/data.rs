@@ -14,6 +14,8 @@ mod logs;
 mod naive;
 #[path = "data/parquet.rs"]
 mod parquet;
+#[path = "data/python.rs"]
+mod python;
 #[path = "data/query.rs"]
 mod query;
 #[allow(unreachable_pub, reason = "another crate uses it")]

@@ -13,6 +13,7 @@ pub(crate) mod dump;
 pub(crate) mod listen;
 mod man;
 pub(crate) mod parquet;
+pub(crate) mod py;
 pub(crate) mod query;
 mod receive;
 pub(crate) mod sql;

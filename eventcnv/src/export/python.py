@@ -1,4 +1,5 @@
-# What reads logs: the end of every module of `eventcnv py`, after what a log declares.
+#!/usr/bin/env python3
+"""What reads logs: the end of every module of `eventcnv py`, after what a log declares."""
 
 
 def _names(names, taken=()):

@@ -47,7 +47,9 @@ pub(crate) fn write(log: &Log, name: &str, out: &mut dyn Write) -> io::Result<()
         write_registry(registry, order, out)?;
     }
     writeln!(out, "]\n")?;
-    out.write_all(READER.as_bytes())
+    // Its first line is for a file that stands alone.
+    let reader = READER.split_once('\n').map_or(READER, |(_, rest)| rest);
+    out.write_all(reader.as_bytes())
 }
 
 fn write_registry(registry: &Registry, order: &str, out: &mut dyn Write) -> io::Result<()> {

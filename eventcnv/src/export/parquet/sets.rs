@@ -1,7 +1,7 @@
 //! The data sets: which there are, what columns they have, and events into them.
 //!
 //! ```text
-//!  event type PoolInit (P pool) ──▶ "PoolInit": time timestamp thread buffer number pool pool_label
+//!  event type PoolInit (P pool) ──▶ "PoolInit": time timestamp thread … pool pool_label
 //!  event ──▶ the group of its set and stream ── full? ──▶ to be written
 //! ```
 //!

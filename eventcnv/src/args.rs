@@ -7,7 +7,9 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use crate::command::{check, control, core, diff, dump, follow, listen, query, sql, stats};
+use crate::command::{
+    check, control, core, diff, dump, follow, listen, parquet, py, query, sql, stats,
+};
 use crate::input;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -67,6 +69,14 @@ enum Command {
     #[command(after_help = "More, with examples: eventcnv query --help")]
     #[command(override_usage = "eventcnv query [OPTIONS] [LOG]... <SQL>")]
     Query(query::Query),
+    /// Write the events of a log as data sets of Parquet
+    #[command(long_about = parquet::ABOUT, after_long_help = parquet::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv parquet --help")]
+    Parquet(parquet::Parquet),
+    /// Write a module of Python that reads the log
+    #[command(long_about = py::ABOUT, after_long_help = py::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv py --help")]
+    Py(py::Py),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -86,6 +96,8 @@ impl Args {
             Some(Command::Core(args)) => core::run(args),
             Some(Command::Sql(args)) => sql::run(args),
             Some(Command::Query(args)) => query::run(args),
+            Some(Command::Parquet(args)) => parquet::run(args),
+            Some(Command::Py(args)) => py::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Check(args)) => check::run(args),
             Some(Command::Control(args)) => control::run(args),

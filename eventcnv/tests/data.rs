@@ -12,6 +12,10 @@ mod logs;
 )]
 #[path = "../../tests/src/naive.rs"]
 mod naive;
+#[path = "data/parquet.rs"]
+mod parquet;
+#[path = "data/python.rs"]
+mod python;
 #[path = "data/query.rs"]
 mod query;
 #[allow(unreachable_pub, reason = "another crate uses it")]

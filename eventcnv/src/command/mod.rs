@@ -14,6 +14,8 @@ pub(crate) mod dump;
 pub(crate) mod follow;
 pub(crate) mod listen;
 mod man;
+pub(crate) mod parquet;
+pub(crate) mod py;
 pub(crate) mod query;
 mod receive;
 pub(crate) mod sql;

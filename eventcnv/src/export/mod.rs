@@ -4,6 +4,8 @@
 //!  events ──▶ FORMAT.rs ──▶ what another program reads
 //! ```
 //!
-//! Design: `.cnv.sql` in `design/eventcnv.md`.
+//! Design: `.cnv.sql`, `.cnv.parquet`, `.cnv.py` in `design/eventcnv.md`.
 
+pub(crate) mod parquet;
+pub(crate) mod python;
 pub(crate) mod sql;

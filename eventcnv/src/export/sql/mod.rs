@@ -14,7 +14,7 @@ mod insert;
 mod keys;
 mod labels;
 mod logs;
-mod names;
+pub(crate) mod names;
 mod rows;
 mod tables;
 

@@ -21,8 +21,8 @@ pub(crate) const FIXED: &str = "
 CREATE TABLE logs(
   log INTEGER PRIMARY KEY, stream TEXT, beginning_size INTEGER, beginning INTEGER, file TEXT,
   format TEXT, version TEXT, host TEXT, program TEXT, pid INTEGER, parent_pid INTEGER,
-  start INTEGER, parent TEXT, boot TEXT, producer TEXT, word_size INTEGER, big_endian INTEGER, clock_rate INTEGER,
-  closed INTEGER);
+  start INTEGER, parent TEXT, boot TEXT, producer TEXT, word_size INTEGER, big_endian INTEGER,
+  clock_rate INTEGER, closed INTEGER);
 CREATE TABLE registries(
   log INTEGER, registry INTEGER, name TEXT, major INTEGER, median INTEGER, minor INTEGER, doc TEXT,
   PRIMARY KEY(log, registry)) WITHOUT ROWID;

@@ -1,0 +1,93 @@
+//! A log as data sets of Parquet.
+//!
+//! ```text
+//!  eventcnv parquet LOG -o DIR ──▶ events ── export/parquet ──▶ a temporary directory ──▶ DIR
+//! ```
+//!
+//! Design: `.cnv.parquet` in `design/eventcnv.md`.
+
+use crate::export::parquet::{self, Failure};
+use crate::output::PendingDirectory;
+use crate::reading::{Input, Reading};
+use crate::select::Select;
+use crate::stop::Stop;
+use eventlog::reader::{Filter, Log, Order, Pick};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub(crate) const ABOUT: &str = "\
+Writes the events of a log as data sets of Parquet, one for each event type, for DuckDB, \
+DataFusion, Spark, pandas and Polars.";
+
+pub(crate) const EXAMPLES: &str = "\
+The files are DIR/EVENT/host=HOST/process=PROGRAM-PID/kind=KIND/part-N.parquet, in order of time.
+Columns:
+  time        in ticks, unsigned
+  timestamp   ns since 1970, UTC; NULL where the log does not tell
+  thread, buffer, number    who recorded it
+  and each parameter by its name: pointers, addresses, words and integers unsigned, doubles,
+  Booleans, strings. Where the log has labels, NAME_label is what a pointer or address was called
+  at that time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.
+Events that no registry of the log has are in unknown_events.
+
+Examples:
+  eventcnv parquet mpsio.log -o events
+  eventcnv parquet run.log -o pools --kinds Pool --force
+  eventcnv parquet old.log -o old.data
+
+In DuckDB:
+  SELECT kind, pool_label, sum(size)
+    FROM read_parquet('events/PoolAlloc/**/*.parquet', hive_partitioning = true) GROUP BY ALL;
+
+Exit status:
+  0  the log was read whole
+  1  faults were found and reported on standard error; what could be read was written
+  2  the log could not be read, or the directory not be written";
+
+/// Which log, and where its data sets are put.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Parquet {
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    select: Select,
+
+    /// The directory to write
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    output: PathBuf,
+
+    /// Replace a directory that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Writes the data sets. Whether the log was read whole.
+pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
+    let reading = Reading::open(&args.input)?;
+    let with_labels = has_labels(&reading.log);
+    let selection = reading.select(&args.select, with_labels)?;
+    let pending = PendingDirectory::new(&args.output, args.force)?;
+    let mut events = selection.events(&reading.log, Order::Time);
+    let create = |path: &Path| {
+        let path = pending.path().join(path);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        File::create_new(path)
+    };
+    let written = parquet::write(&reading.log, &mut events, with_labels, create);
+    let path = args.output.display();
+    let (count, file_count) =
+        written.map_err(|failure: Failure| Stop::Message(format!("{path}: {failure}")))?;
+    pending.finish()?;
+    let is_whole = reading.end(events.faults());
+    writeln!(io::stdout(), "{path}: {count} events in {file_count} files")?;
+    Ok(is_whole)
+}
+
+/// Whether anything in the log is called anything.
+fn has_labels(log: &Log) -> bool {
+    let picks = ["Label", "LabelPointer"].map(|name| Pick::Name(name.into()));
+    let filter = Filter { event_types: picks.into(), ..Filter::default() };
+    log.events(Order::File, &filter).next().is_some()
+}

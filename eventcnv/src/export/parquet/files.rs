@@ -1,0 +1,112 @@
+//! Row groups into files, a few of which are open at a time.
+//!
+//! ```text
+//!  Group of a set and stream ──▶ its open file │ the next part-N.parquet of its directory
+//! ```
+//!
+//! Design: `.cnv.parquet` in `design/eventcnv.md`.
+
+use super::Failure;
+use super::columns::Group;
+use super::sets::Sets;
+use parquet::basic::{Compression, Encoding, Type};
+use parquet::file::properties::{
+    EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion,
+};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files that are open at a time; the one that waits longest is ended for another.
+const OPEN_COUNT_MAX: usize = 128;
+
+/// Files of data sets.
+pub(crate) struct Files<'l, F> {
+    sets: &'l Sets,
+    create: F,
+    properties: WriterPropertiesPtr,
+    /// By set and stream, with the number of the group that was written last.
+    open: HashMap<(usize, u16), (SerializedFileWriter<File>, u64)>,
+    /// Files in each directory.
+    parts: HashMap<PathBuf, u64>,
+    group_count: u64,
+    file_count: u64,
+}
+
+impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
+    pub(crate) fn new(sets: &'l Sets, create: F) -> Files<'l, F> {
+        let producer = format!("eventcnv {}", env!("CARGO_PKG_VERSION"));
+        let properties = WriterProperties::builder()
+            .set_created_by(producer)
+            .set_writer_version(WriterVersion::PARQUET_1_0)
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_dictionary_enabled(false)
+            .set_offset_index_disabled(true);
+        let properties = Arc::new(properties.build());
+        let (open, parts) = (HashMap::new(), HashMap::new());
+        Files { sets, create, properties, open, parts, group_count: 0, file_count: 0 }
+    }
+
+    /// Writes a row group.
+    pub(crate) fn write(&mut self, group: Group) -> Result<(), Failure> {
+        let key = (group.set, group.stream);
+        if !self.open.contains_key(&key) {
+            if self.open.len() >= OPEN_COUNT_MAX {
+                let oldest = self.open.iter().min_by_key(|(_, (_, last))| *last);
+                let oldest = oldest.map(|(key, _)| *key);
+                if let Some((file, _)) = oldest.and_then(|key| self.open.remove(&key)) {
+                    file.close()?;
+                }
+            }
+            let file = self.begin(group.set, group.stream)?;
+            self.open.insert(key, (file, 0));
+        }
+        self.group_count += 1;
+        if let Some((file, last)) = self.open.get_mut(&key) {
+            *last = self.group_count;
+            group.write(file.next_row_group()?)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the next file of a directory.
+    fn begin(&mut self, set: usize, stream: u16) -> Result<SerializedFileWriter<File>, Failure> {
+        let nobody = || io::Error::from(io::ErrorKind::NotFound);
+        let of = self.sets.all.get(set).ok_or_else(nobody)?;
+        let [host, process] = self.sets.streams.get(usize::from(stream)).ok_or_else(nobody)?;
+        let kind = self.sets.kinds.get(set).ok_or_else(nobody)?;
+        let directory = Path::new(&of.name)
+            .join(format!("host={host}"))
+            .join(format!("process={process}"))
+            .join(format!("kind={kind}"));
+        let part = self.parts.entry(directory.clone()).or_default();
+        let file = (self.create)(&directory.join(format!("part-{part}.parquet")))?;
+        *part += 1;
+        self.file_count += 1;
+        let mut properties = (*self.properties).clone().into_builder();
+        for column in of.schema.get_fields() {
+            let path = ColumnPath::from(column.name());
+            properties = match column.get_physical_type() {
+                Type::INT64 | Type::INT32 => {
+                    properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
+                }
+                Type::BYTE_ARRAY => properties.set_column_dictionary_enabled(path, true),
+                _ => properties,
+            };
+        }
+        Ok(SerializedFileWriter::new(file, of.schema.clone(), Arc::new(properties.build()))?)
+    }
+
+    /// Ends all files. How many there are.
+    pub(crate) fn finish(self) -> Result<u64, Failure> {
+        for (file, _) in self.open.into_values() {
+            file.close()?;
+        }
+        Ok(self.file_count)
+    }
+}

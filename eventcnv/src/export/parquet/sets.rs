@@ -1,0 +1,346 @@
+//! The data sets: which there are, what columns they have, and events into them.
+//!
+//! ```text
+//!  event type PoolInit (P pool) ──▶ "PoolInit": time timestamp thread … pool pool_label
+//!  event ──▶ the group of its set and stream ── full? ──▶ to be written
+//! ```
+//!
+//! Design: `.cnv.parquet` in `design/eventcnv.md`.
+
+use super::columns::{Column, Form, Group};
+use super::{Failure, GROUP_ROW_COUNT, GROUPS_SIZE_MAX};
+use crate::export::sql::names::Taken;
+use eventdef::Sort;
+use eventlog::reader::{Event, EventType, Log, Registry, Value};
+use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::schema::types::{Type, TypePtr};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Columns that every data set has; the second only where the log knows it.
+const FIRST: [(&str, Form, bool); 5] = [
+    ("time", Form::Long, false),
+    ("timestamp", Form::Timestamp, true),
+    ("thread", Form::Int, false),
+    ("buffer", Form::Int, false),
+    ("number", Form::Long, false),
+];
+/// Of the events that no registry has.
+const UNKNOWN: [(&str, Form, bool); 3] =
+    [("registry", Form::Int, false), ("code", Form::Int, false), ("bytes", Form::Bytes, false)];
+/// Bytes of the name of a directory, at most, so that there is a file system for it.
+const NAME_SIZE_MAX: usize = 200;
+/// What a host is called that the log does not name.
+const UNKNOWN_VALUE: &str = "unknown";
+/// What a row takes beside its values, about.
+const ROW_SIZE: usize = 32;
+
+/// A data set: the events of one type.
+pub(crate) struct Set {
+    /// The name of its directory.
+    pub(crate) name: String,
+    pub(crate) schema: TypePtr,
+    columns: Vec<(Form, bool)>,
+}
+
+/// The data sets of a log.
+pub(crate) struct Sets {
+    /// The first is that of unknown events.
+    pub(crate) all: Vec<Set>,
+    /// For each registry of the log the set of each code.
+    codes: Vec<Vec<u32>>,
+    with_labels: bool,
+    /// Of each stream host and process, and of each set the kind, as parts of a path.
+    pub(crate) streams: Vec<[String; 2]>,
+    pub(crate) kinds: Vec<String>,
+}
+
+impl Sets {
+    pub(crate) fn of(log: &Log, with_labels: bool) -> Result<Sets, Failure> {
+        let mut taken = Taken::new(["unknown_events"]);
+        let unknown = FIRST.into_iter().chain(UNKNOWN);
+        let unknown = unknown.map(|(name, form, optional)| (name.to_owned(), form, optional));
+        let all = vec![Set::new("unknown_events".to_owned(), unknown.collect())?];
+        let mut sets = Sets {
+            all,
+            codes: Vec::new(),
+            with_labels,
+            streams: log.streams().iter().map(partitions).collect(),
+            kinds: vec![partition("")],
+        };
+        let mut known = HashMap::new();
+        for registry in log.registries() {
+            let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
+            let mut codes = vec![0; highest];
+            for row in &registry.event_types {
+                let params: Vec<_> = row.params.iter().map(|p| (p.sort, &*p.name)).collect();
+                let key = (&*registry.name, &*row.name, registry.kind(row.kind).map(|k| &*k.name));
+                let index = match known.get(&(key, params.clone())) {
+                    Some(index) => *index,
+                    None => sets.add(registry, row, &mut taken)?,
+                };
+                known.insert((key, params), index);
+                codes[usize::from(row.code)] = index;
+            }
+            sets.codes.push(codes);
+        }
+        Ok(sets)
+    }
+
+    /// Makes the set of an event type.
+    fn add(
+        &mut self,
+        registry: &Registry,
+        row: &EventType,
+        taken: &mut Taken,
+    ) -> Result<u32, Failure> {
+        let long = format!("{}_{}", registry.name, row.name);
+        let name = taken.take(&[escaped(&row.name), escaped(&long)]);
+        self.all.push(Set::new(name, columns(row, self.with_labels))?);
+        self.kinds.push(partition(registry.kind(row.kind).map_or("", |kind| &kind.name)));
+        Ok(self.all.len() as u32 - 1)
+    }
+}
+
+/// Host and process of a stream, as parts of a path.
+fn partitions(stream: &eventlog::reader::Stream) -> [String; 2] {
+    let process = match (&*stream.program, stream.pid) {
+        ("", 0) => String::new(),
+        ("", pid) => pid.to_string(),
+        (program, pid) => format!("{program}-{pid}"),
+    };
+    [partition(&stream.host), partition(&process)]
+}
+
+/// A value in the name of a directory, as Hive and its kin read it. Hive has a word for NULL, but
+/// there are readers that make nothing of a column in which all is NULL.
+fn partition(value: &str) -> String {
+    if value.is_empty() { UNKNOWN_VALUE.to_owned() } else { escaped(value) }
+}
+
+/// A name for a directory: what is not plain is escaped, and so is what would hide it.
+fn escaped(name: &str) -> String {
+    let mut text = String::new();
+    for (index, byte) in name.bytes().enumerate() {
+        match byte {
+            b'.' | b'_' if index == 0 => text += &format!("%{byte:02X}"),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => text.push(byte as char),
+            _ => text += &format!("%{byte:02X}"),
+        }
+    }
+    text.truncate(NAME_SIZE_MAX);
+    text
+}
+
+/// The columns of an event type.
+fn columns(row: &EventType, with_labels: bool) -> Vec<(String, Form, bool)> {
+    let mut taken = Taken::new(FIRST.map(|(name, ..)| name));
+    let mut take = |name: &str| taken.take(&[name.to_owned(), format!("{name}_")]);
+    let mut columns =
+        FIRST.map(|(name, form, optional)| (name.to_owned(), form, optional)).to_vec();
+    let names: Vec<String> = row.params.iter().map(|param| take(&param.name)).collect();
+    for (param, name) in row.params.iter().zip(names) {
+        let form = match param.sort {
+            Sort::P | Sort::A | Sort::W => Form::Long,
+            Sort::U => Form::Int,
+            Sort::D => Form::Double,
+            Sort::B => Form::Bool,
+            Sort::S => Form::Text,
+        };
+        columns.push((name.clone(), form, true));
+        match param.sort {
+            Sort::P | Sort::A if with_labels => {
+                columns.push((take(&format!("{name}_label")), Form::Text, true));
+            }
+            Sort::S => columns.push((take(&format!("{name}_bytes")), Form::Bytes, true)),
+            _ => {}
+        }
+    }
+    columns
+}
+
+impl Set {
+    fn new(name: String, columns: Vec<(String, Form, bool)>) -> Result<Set, Failure> {
+        let mut fields = Vec::new();
+        for (name, form, is_optional) in &columns {
+            let (physical, logical, converted) = match form {
+                Form::Long => {
+                    (Physical::INT64, Some(LogicalType::integer(64, false)), ConvertedType::UINT_64)
+                }
+                Form::Timestamp => (
+                    Physical::INT64,
+                    Some(LogicalType::timestamp(true, TimeUnit::NANOS)),
+                    ConvertedType::NONE,
+                ),
+                Form::Int => {
+                    (Physical::INT32, Some(LogicalType::integer(32, false)), ConvertedType::UINT_32)
+                }
+                Form::Double => (Physical::DOUBLE, None, ConvertedType::NONE),
+                Form::Bool => (Physical::BOOLEAN, None, ConvertedType::NONE),
+                Form::Text => {
+                    (Physical::BYTE_ARRAY, Some(LogicalType::String), ConvertedType::UTF8)
+                }
+                Form::Bytes => (Physical::BYTE_ARRAY, None, ConvertedType::NONE),
+            };
+            let repetition = if *is_optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+            let field = Type::primitive_type_builder(name, physical)
+                .with_repetition(repetition)
+                .with_logical_type(logical)
+                .with_converted_type(converted)
+                .build()?;
+            fields.push(Arc::new(field));
+        }
+        let schema = Type::group_type_builder("event").with_fields(fields).build()?;
+        let columns = columns.iter().map(|&(_, form, optional)| (form, optional)).collect();
+        Ok(Set { name, schema: Arc::new(schema), columns })
+    }
+}
+
+/// Rows that are not written yet.
+pub(crate) struct Writing<'l> {
+    log: &'l Log,
+    sets: &'l Sets,
+    /// The index in the log of the registry of the last event.
+    registry: usize,
+    /// By set and stream: where in `groups`.
+    places: HashMap<(usize, u16), usize>,
+    groups: Vec<Group>,
+    last: ((usize, u16), usize),
+    size: usize,
+}
+
+impl<'l> Writing<'l> {
+    pub(crate) fn new(log: &'l Log, sets: &'l Sets) -> Writing<'l> {
+        let (places, last) = (HashMap::new(), ((usize::MAX, 0), 0));
+        Writing { log, sets, registry: 0, places, groups: Vec::new(), last, size: 0 }
+    }
+
+    /// Takes an event in. Gives a group that is to be written.
+    #[inline]
+    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<Group> {
+        let key = (self.set(event), event.stream);
+        if self.last.0 != key {
+            self.last = (key, self.place(key));
+        }
+        let place = self.last.1;
+        let group = self.groups.get_mut(place)?;
+        let wall = self.log.streams().get(usize::from(event.stream));
+        let wall = wall.and_then(|stream| stream.wall_time(event.ticks));
+        fill(&mut group.columns, event, wall.map(|wall| wall.realtime), self.sets.with_labels);
+        let size = ROW_SIZE + 2 * event.bytes.len();
+        group.row_count += 1;
+        group.size += size;
+        self.size += size;
+        if group.row_count >= GROUP_ROW_COUNT {
+            return self.take(place);
+        }
+        if self.size >= GROUPS_SIZE_MAX {
+            let sizes = self.groups.iter().enumerate();
+            let largest = sizes.max_by_key(|(_, group)| group.size).map(|(place, _)| place);
+            return largest.and_then(|place| self.take(place));
+        }
+        None
+    }
+
+    /// What is left.
+    pub(crate) fn finish(self) -> impl Iterator<Item = Group> {
+        self.groups.into_iter().filter(|group| group.row_count > 0)
+    }
+
+    /// Takes a group out, and leaves an empty one.
+    fn take(&mut self, place: usize) -> Option<Group> {
+        let group = self.groups.get_mut(place)?;
+        self.size = self.size.saturating_sub(group.size);
+        let new = self.sets.all.get(group.set)?.group(group.set, group.stream);
+        Some(std::mem::replace(group, new))
+    }
+
+    #[cold]
+    fn place(&mut self, key: (usize, u16)) -> usize {
+        *self.places.entry(key).or_insert_with(|| {
+            if let Some(set) = self.sets.all.get(key.0) {
+                self.groups.push(set.group(key.0, key.1));
+            }
+            self.groups.len() - 1
+        })
+    }
+
+    #[inline]
+    fn set(&mut self, event: &Event<'_>) -> usize {
+        let registries = self.log.registries();
+        if !registries.get(self.registry).is_some_and(|at| std::ptr::eq(at, event.registry)) {
+            let is_it = |at: &Registry| std::ptr::eq(at, event.registry);
+            self.registry = registries.iter().position(is_it).unwrap_or(usize::MAX);
+        }
+        let codes = self.sets.codes.get(self.registry);
+        let set = event.event_type.and_then(|row| codes?.get(usize::from(row.code)));
+        set.map_or(0, |&set| set as usize)
+    }
+}
+
+impl Set {
+    fn group(&self, set: usize, stream: u16) -> Group {
+        let columns = self.columns.iter().map(|&(form, optional)| Column::new(form, optional));
+        Group { set, stream, row_count: 0, columns: columns.collect(), size: 0 }
+    }
+}
+
+/// Puts an event into the columns of its set.
+#[inline]
+fn fill(columns: &mut [Column], event: &Event<'_>, wall: Option<u64>, with_labels: bool) {
+    let Some((first, rest)) = columns.split_first_chunk_mut() else { return };
+    let [time, timestamp, thread, buffer, number] = first;
+    time.long(event.ticks);
+    match wall {
+        Some(wall) => timestamp.long(wall),
+        None => timestamp.null(),
+    }
+    thread.int(event.thread);
+    buffer.int(event.buffer);
+    number.long(event.number);
+    let mut rest = rest.iter_mut();
+    let Some(event_type) = event.event_type else {
+        if let [Some(registry), Some(code), Some(bytes)] = [rest.next(), rest.next(), rest.next()] {
+            registry.int(event.registry.index.into());
+            code.int(event.code().into());
+            bytes.bytes(event.bytes);
+        }
+        return;
+    };
+    for (index, _) in event_type.params.iter().enumerate() {
+        let (Some(value), Some(column)) = (event.param_at(index), rest.next()) else { break };
+        match value {
+            Value::P(word) | Value::A(word) => {
+                column.long(word);
+                if with_labels && let Some(column) = rest.next() {
+                    label(column, event, value);
+                }
+            }
+            Value::W(word) => column.long(word),
+            Value::U(number) => column.int(number),
+            Value::D(number) => column.double(number),
+            Value::B(is_true) => column.bool(is_true),
+            Value::S(bytes) => match (std::str::from_utf8(bytes), rest.next()) {
+                (Ok(_), raw) => {
+                    column.bytes(bytes);
+                    raw.into_iter().for_each(Column::null);
+                }
+                (Err(_), raw) => {
+                    column.null();
+                    raw.into_iter().for_each(|raw| raw.bytes(bytes));
+                }
+            },
+        }
+    }
+    // Of a short event the rest.
+    rest.for_each(Column::null);
+}
+
+/// What a pointer or address is called at that time. What is not UTF-8 of it is replaced.
+fn label(column: &mut Column, event: &Event<'_>, value: Value<'_>) {
+    let id = event.labels.label_id_of(value);
+    match id.and_then(|id| event.labels.string(id)) {
+        Some(string) => column.bytes(String::from_utf8_lossy(string).as_bytes()),
+        None => column.null(),
+    }
+}

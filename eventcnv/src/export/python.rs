@@ -1,0 +1,138 @@
+//! A module of Python that knows the events of a log, and reads logs of its platform.
+//!
+//! ```text
+//!  registries ──▶ _REGISTRIES = [(1, 'heap', (1, 0, 0), …)]     python.py ──▶ what reads them
+//! ```
+//!
+//! What is declared comes from the log and may be anything: all of it is in literals, of ASCII
+//! alone. Design: `.cnv.py` in `design/eventcnv.md`.
+
+use eventdef::Sort;
+use eventlog::reader::{EventType, Log, Platform, Registry, StringEnd};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// What follows the declarations, in every module.
+const READER: &str = include_str!("python.py");
+
+/// Writes the module for the first stream of a log.
+pub(crate) fn write(log: &Log, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let Some(stream) = log.streams().first() else { return Ok(()) };
+    let Platform { big_endian, word_size, string_end, event_header_size, .. } = stream.platform;
+    let is_mps = string_end == StringEnd::Nul;
+    let order = if big_endian { ">" } else { "<" };
+    let header = match (is_mps, event_header_size) {
+        (false, _) => "HHL",
+        (true, 12) => "HHQ",
+        (true, _) => "HH4xQ",
+    };
+    writeln!(out, "\"\"\"The events of a log: their names, parameters and layout.\n")?;
+    writeln!(out, "Made by eventcnv py of {}.", literal(name).trim_matches('\''))?;
+    writeln!(out, "\"\"\"\n\nimport keyword\nimport mmap\nimport re\nimport struct")?;
+    writeln!(out, "from collections import namedtuple\n")?;
+    writeln!(out, "BYTE_ORDER, WORD_SIZE = '{order}', {word_size}")?;
+    writeln!(out, "IS_MPS = {}", boolean(is_mps))?;
+    writeln!(out, "HEADER_FORMAT = '{order}{header}'")?;
+    for (name, fields) in [
+        ("HeaderDesc", "code size clock"),
+        ("KindDesc", "name code doc"),
+        ("EventParam", "sort name doc"),
+        ("EventDesc", "name code used kind params maxsize format doc registry record"),
+        ("RegistryDesc", "index name version doc kinds events"),
+    ] {
+        writeln!(out, "{name} = namedtuple('{name}', '{fields}')")?;
+    }
+    writeln!(out, "\n_REGISTRIES = [")?;
+    for registry in log.registries().iter().filter(|registry| registry.stream == 0) {
+        write_registry(registry, order, out)?;
+    }
+    writeln!(out, "]\n")?;
+    // Its first line is for a file that stands alone.
+    let reader = READER.split_once('\n').map_or(READER, |(_, rest)| rest);
+    out.write_all(reader.as_bytes())
+}
+
+fn write_registry(registry: &Registry, order: &str, out: &mut dyn Write) -> io::Result<()> {
+    let version = registry.version;
+    let [name, doc] = [&registry.name, &registry.doc].map(|text| literal(text));
+    writeln!(
+        out,
+        "    ({}, {name}, ({}, {}, {}), {doc}, [",
+        registry.index, version.major, version.median, version.minor
+    )?;
+    for kind in &registry.kinds {
+        let [name, doc] = [&kind.name, &kind.doc].map(|text| literal(text));
+        writeln!(out, "        ({}, {name}, {doc}),", kind.index)?;
+    }
+    writeln!(out, "    ], [")?;
+    for row in &registry.event_types {
+        let (size, format) = format(row, registry.platform);
+        let [name, doc] = [&row.name, &row.doc].map(|text| literal(text));
+        let always = boolean(row.always);
+        writeln!(
+            out,
+            "        (0x{:04X}, {name}, {always}, {}, {doc}, {size}, '{order}{format}', [",
+            row.code, row.kind
+        )?;
+        for param in &row.params {
+            let [name, doc] = [&param.name, &param.doc].map(|text| literal(text));
+            writeln!(out, "            ('{}', {name}, {doc}),", param.sort.letter())?;
+        }
+        writeln!(out, "        ]),")?;
+    }
+    writeln!(out, "    ]),")
+}
+
+/// How the parameters of an event lie after its header, as `struct` takes it, and how many bytes
+/// they are; a string, which comes last, is not of it.
+fn format(row: &EventType, platform: Platform) -> (u32, String) {
+    let begin = u32::from(platform.event_header_size);
+    let (mut format, mut end) = (String::new(), begin);
+    for param in &row.params {
+        if param.offset > end {
+            let _ = write!(format, "{}x", param.offset - end);
+        }
+        let (letter, size) = match (param.sort, platform.word_size) {
+            (Sort::P | Sort::A | Sort::W, 8) => ("Q", 8),
+            (Sort::P | Sort::A | Sort::W | Sort::U, _) => ("L", 4),
+            (Sort::D, _) => ("d", 8),
+            (Sort::B, _) => ("?", 1),
+            (Sort::S, _) => ("", 0),
+        };
+        format += letter;
+        end = param.offset.saturating_add(size);
+    }
+    (end - begin, format)
+}
+
+fn boolean(is_true: bool) -> &'static str {
+    if is_true { "True" } else { "False" }
+}
+
+/// A text as a literal of Python.
+fn literal(text: &str) -> String {
+    let mut literal = "'".to_owned();
+    for c in text.chars() {
+        let _ = match c {
+            '\'' | '\\' => write!(literal, "\\{c}"),
+            // Three of these would end what stands before the module.
+            '"' => write!(literal, "\\x22"),
+            ' '..='~' => write!(literal, "{c}"),
+            c => write!(literal, "\\U{:08x}", c as u32),
+        };
+    }
+    literal + "'"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::literal;
+
+    #[test]
+    fn no_text_ends_its_literal() {
+        assert_eq!(
+            literal("it's \"\"\" \\ \n é"),
+            r"'it\'s \x22\x22\x22 \\ \U0000000a \U000000e9'"
+        );
+    }
+}

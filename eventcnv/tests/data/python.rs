@@ -1,0 +1,93 @@
+//! A module of Python that reads a log: what it gives is what the dump prints. `.cnv.py`
+
+use crate::logs;
+use crate::support::run;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Prints each event in the numeric form, without the index of its registry.
+const PRINT: &str = r#"
+import sys, re
+import telemetry_log as t
+assert t.EVENT and all(desc.code == code for code, desc in t.EVENT.items())
+for event in t.events(sys.argv[1]):
+    words = ["%016X" % event.time, "%X" % type(event).desc.code]
+    for param, value in zip(type(event).desc.params, event[2:]):
+        if value is None:
+            continue
+        if param.sort == "S":
+            escape = lambda m: b"\\" + m[0] if m[0] in b'"\\' else b"\\x%02X" % m[0][0]
+            value = re.sub(rb'["\\\0-\x1f\x7f]', escape, value)
+            words.append('"%s"' % value.decode("utf8", "replace"))
+        else:
+            words.append("\x03%r" % value if param.sort == "D" else "%X" % value)
+    print("\x01".join(words) + "\x02", end="")
+"#;
+
+/// What a script prints that has the module of a log.
+fn python(directory: &Path, script: &str, log: &Path) -> String {
+    let mut command = Command::new("python3");
+    command.args(["-B", "-c", script]).arg(log).current_dir(directory);
+    let output = command.env("PYTHONIOENCODING", "utf8").output().expect("python3 can be run");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{}: {errors}", log.display());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_module_of_a_log_reads_its_events_with_the_values_of_the_dump() {
+    let directory = TempDir::new().unwrap();
+    let mut all = logs::all(directory.path());
+    let pools = directory.path().join("pools.log");
+    fs::write(&pools, logs::pools(9)).unwrap();
+    all.push(pools);
+    all.push(crate::support::golden_path("log/heap.log"));
+    let module = directory.path().join("telemetry_log.py");
+    for log in &all {
+        let words = ["py", log.to_str().unwrap(), "-o", module.to_str().unwrap(), "--force"];
+        run(&words);
+        let text = python(directory.path(), PRINT, log);
+        let lines = text.split_terminator('\x02');
+        let mut found: Vec<Vec<String>> =
+            lines.map(|line| line.split('\x01').map(str::to_owned).collect()).collect();
+        found.sort();
+        let mut expected = logs::numeric(log);
+        for line in &mut expected {
+            line[1] = line[1].rsplit(':').next().unwrap().to_owned();
+        }
+        expected.sort();
+        assert_eq!(found.len(), expected.len(), "{}", log.display());
+        for (found, expected) in found.iter_mut().zip(&expected) {
+            let is_double: Vec<bool> = found.iter().map(|word| word.starts_with('\x03')).collect();
+            for word in found.iter_mut() {
+                *word = word.trim_start_matches('\x03').to_owned();
+            }
+            let is = |index: usize| is_double.get(index) == Some(&true);
+            assert!(logs::agree(found, expected, is), "{found:?}, not {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn names_that_are_awkward_in_python_are_made_fit() {
+    let directory = TempDir::new().unwrap();
+    let (log, module) =
+        (directory.path().join("a'\"\"\"b.log"), directory.path().join("telemetry_log.py"));
+    fs::write(&log, logs::pools(9)).unwrap();
+    let words = ["py", log.to_str().unwrap(), "-o", module.to_str().unwrap()];
+    assert_eq!(run(&words), (Vec::new(), 0, String::new()));
+    let script = "import telemetry_log as t; e = [e for e in t.events(__import__('sys').argv[1])
+        if type(e).desc.code == 4][0]; print(type(e).__name__, e._fields, e.number)";
+    let expected = "Poll___DROP_TABLE_logs____ \
+        ('time', 'thread', 'time_', 'Log', 'a__b', 'number') \
+        b'it\\'s \"so\"'\n";
+    assert_eq!(python(directory.path(), script, &log), expected);
+    let script = "import telemetry_log as t; print(t.Event.PoolInit.params[0], t.__version__,
+        t.REGISTRY[0].events[3].name, t.Kind.Pool.code, t.HEADER_SIZE, t.Event.PoolInit.format)";
+    let expected = "EventParam(sort='P', name='pool', doc='pool') (1, 2, 3) Label 0 8 <QQQ\n";
+    assert_eq!(python(directory.path(), script, &log), expected);
+    let (_, code, errors) = run(&words);
+    assert!(code == 2 && errors.contains("--force"), "{errors}");
+}

@@ -7,7 +7,7 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use crate::command::{check, control, core, dump, listen, query, sql};
+use crate::command::{check, control, core, dump, export, listen, query, sql};
 use crate::input;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -55,6 +55,10 @@ enum Command {
     #[command(after_help = "More, with examples: eventcnv query --help")]
     #[command(override_usage = "eventcnv query [OPTIONS] [LOG]... <SQL>")]
     Query(query::Query),
+    /// Write a log for other tools: Perfetto, Chrome, babeltrace2, flame graphs
+    #[command(long_about = export::ABOUT, after_long_help = export::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv export --help")]
+    Export(export::Export),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -71,6 +75,7 @@ impl Args {
             Some(Command::Core(args)) => core::run(args),
             Some(Command::Sql(args)) => sql::run(args),
             Some(Command::Query(args)) => query::run(args),
+            Some(Command::Export(args)) => export::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Check(args)) => check::run(args),
             Some(Command::Control(args)) => control::run(args),

@@ -10,6 +10,7 @@ pub(crate) mod check;
 pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod dump;
+pub(crate) mod export;
 pub(crate) mod listen;
 mod man;
 pub(crate) mod query;

@@ -1,0 +1,125 @@
+//! Logs for other tools, read again by readers of those formats that know nothing of the exports.
+//!
+//! ```text
+//!  golden logs ── export ──▶ chrome.rs   ── serde_json      ─┐
+//!              └─ dump ──────────────────────────────────────┴─ the same events, slices, counters
+//! ```
+//!
+//! Design: `.cnv.export`, `.cnv.timeline` in `design/eventcnv.md`.
+
+mod support;
+
+mod export {
+    pub(crate) mod chrome;
+}
+
+use std::fs;
+use std::path::Path;
+use support::{golden_path, mps, run};
+use tempfile::TempDir;
+
+/// Ours, and one of the MPS with slices that nest.
+pub(crate) fn logs() -> [String; 4] {
+    let ours = ["log/heap.log", "log/heap-2.log"];
+    let ours = ours.map(|name| golden_path(name).to_str().unwrap().to_owned());
+    let [a, b] = ours;
+    [a, b, mps("amcss-arena-pool-trace.log"), mps("labels.log")]
+}
+
+/// What an export to a file of this name is, with what is said on standard error.
+pub(crate) fn exported(name: &str, args: &[&str]) -> (Vec<u8>, String) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join(name);
+    let out = path.to_str().unwrap();
+    let (printed, code, errors) = run(&[&["export", "-o", out], args].concat());
+    assert_eq!((code, printed), (0, Vec::new()), "{errors}");
+    (fs::read(path).unwrap(), errors)
+}
+
+/// An event as the dump prints it with `-v`.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) ticks: String,
+    pub(crate) name: String,
+    pub(crate) values: Vec<String>,
+}
+
+/// The events of a log, by its dump.
+pub(crate) fn dumped(args: &[&str]) -> Vec<Line> {
+    let (text, code, errors) = run(&[&["-v"], args].concat());
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let text = String::from_utf8(text).unwrap();
+    let line = |line: &str| {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        Line { ticks: words.next().unwrap(), name: words.next().unwrap(), values: words.collect() }
+    };
+    let lines: Vec<Line> = text.lines().map(line).collect();
+    assert!(lines.len() > 100);
+    lines
+}
+
+/// `.cnv.export`
+#[test]
+fn the_name_of_the_output_says_of_which_format_it_is() {
+    let [log, ..] = logs();
+    let (_, code, errors) = run(&["export", &log, "-o", "trace.xyz"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("give --format") && errors.contains(".json"), "{errors}");
+    assert!(!Path::new("trace.xyz").exists());
+    let (by_name, _) = exported("trace.json", &[&log]);
+    let (by_format, _) = exported("trace.xyz", &["--format", "chrome", &log]);
+    assert!(by_name == by_format);
+    let (printed, code, _) = run(&["export", "--format", "chrome", &log, "-o", "-"]);
+    assert!(code == 0 && printed == by_name);
+}
+
+#[test]
+fn an_output_that_is_there_is_replaced_only_when_it_is_said() {
+    let [log, other, ..] = logs();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("trace.json");
+    let args = ["export", &log, "-o", path.to_str().unwrap()];
+    assert_eq!(run(&args).1, 0);
+    let before = fs::read(&path).unwrap();
+    let args = ["export", &other, "-o", path.to_str().unwrap()];
+    let (_, code, errors) = run(&args);
+    assert!(code == 2 && errors.contains("--force"), "{errors}");
+    assert!(fs::read(&path).unwrap() == before);
+    assert_eq!(run(&[&args[..], &["--force"]].concat()).1, 0);
+    assert!(fs::read(&path).unwrap() != before);
+}
+
+/// `.cnv.marks`
+#[test]
+fn a_mark_that_names_nothing_says_what_comes_near() {
+    let [log, ..] = logs();
+    for (args, expected) in [
+        (["--slice", "FileBegn=FileEnd"], "\"FileBegn\"; is it FileBegin?"),
+        (["--slice", "FileBegin=FileEnd:flie"], "parameter of FileBegin is called \"flie\""),
+        (["--span", "FileBegin"], "a pair is BEGIN=END"),
+        (["--counter", "PoolAlloc"], "a counter is EVENT.PARAM"),
+        (["--counter", "PoolAlloc.sizes"], "is it size?"),
+    ] {
+        let (_, code, errors) = run(&[&["export", &log, "-o", "none.json"], &args[..]].concat());
+        assert_eq!(code, 2, "{args:?}");
+        assert!(errors.contains(expected) && errors.contains(args[1]), "{errors}");
+    }
+}
+
+/// What of a damaged log can be had is exported.
+#[test]
+fn a_damaged_log_is_exported_as_far_as_it_can_be_read() {
+    let [log, ..] = logs();
+    let mut bytes = fs::read(log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0x55);
+    let directory = TempDir::new().unwrap();
+    let damaged = directory.path().join("damaged.log");
+    fs::write(&damaged, bytes).unwrap();
+    let damaged = damaged.to_str().unwrap();
+    let out = directory.path().join("out.json");
+    let (_, code, errors) = run(&["export", damaged, "-o", out.to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(errors.contains("damaged.log: "), "{errors}");
+    assert!(fs::metadata(&out).unwrap().len() > 100_000);
+}

@@ -11,8 +11,11 @@ mod support;
 
 mod export {
     pub(crate) mod chrome;
+    pub(crate) mod perfetto;
 }
 
+use serde_json::Value;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use support::{golden_path, mps, run};
@@ -36,26 +39,44 @@ pub(crate) fn exported(name: &str, args: &[&str]) -> (Vec<u8>, String) {
     (fs::read(path).unwrap(), errors)
 }
 
-/// An event as the dump prints it with `-v`.
-#[derive(Clone, Debug)]
-pub(crate) struct Line {
-    pub(crate) ticks: String,
-    pub(crate) name: String,
-    pub(crate) values: Vec<String>,
-}
-
 /// The events of a log, by its dump.
-pub(crate) fn dumped(args: &[&str]) -> Vec<Line> {
-    let (text, code, errors) = run(&[&["-v"], args].concat());
+pub(crate) fn dumped(args: &[&str]) -> Vec<Value> {
+    let (text, code, errors) = run(&[&["--style", "json"], args].concat());
     assert_eq!((code, errors.as_str()), (0, ""));
     let text = String::from_utf8(text).unwrap();
-    let line = |line: &str| {
-        let mut words = line.split_whitespace().map(str::to_owned);
-        Line { ticks: words.next().unwrap(), name: words.next().unwrap(), values: words.collect() }
-    };
-    let lines: Vec<Line> = text.lines().map(line).collect();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.len() > 100);
     lines
+}
+
+/// Whether a parameter in the dump is this number.
+pub(crate) fn is_number(param: &Value, number: u64) -> bool {
+    match param {
+        Value::String(text) => text
+            .strip_prefix("0x")
+            .is_some_and(|digits| u64::from_str_radix(digits, 16) == Ok(number)),
+        Value::Bool(value) => u64::from(*value) == number,
+        value => value.as_u64() == Some(number),
+    }
+}
+
+/// Whether a parameter in the dump is this double; the parser may be off by a bit.
+pub(crate) fn is_double(param: &Value, value: f64) -> bool {
+    param.as_f64().is_some_and(|param| (param - value).abs() <= param.abs() * 1e-15)
+}
+
+/// What is live of each pool after each PoolAlloc and PoolFree of a log, by their dump.
+pub(crate) fn live(log: &str) -> Vec<(String, i64)> {
+    let mut live: HashMap<String, i64> = HashMap::new();
+    let changes = dumped(&[log, "--events", "PoolAlloc,PoolFree"]);
+    let change = |line: &Value| {
+        let pool = line["params"]["pool"].as_str().unwrap().to_lowercase();
+        let size = line["params"]["size"].as_i64().unwrap();
+        let now = live.entry(pool.clone()).or_default();
+        *now += if line["event"] == "PoolAlloc" { size } else { -size };
+        (pool, *now)
+    };
+    changes.iter().map(change).collect()
 }
 
 /// `.cnv.export`

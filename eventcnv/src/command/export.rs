@@ -6,10 +6,10 @@
 //!
 //! Design: `.cnv.export` in `design/eventcnv.md`.
 
-use crate::export::chrome;
 use crate::export::clock::Clock;
 use crate::export::marks::{Given, Marks};
 use crate::export::timeline::Timeline;
+use crate::export::{chrome, perfetto};
 use crate::output::Pending;
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected};
@@ -30,7 +30,8 @@ registry can say so itself, with [slice XBegin=XEnd] in a doc string; so can the
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  eventcnv export run.log -o run.json          for chrome://tracing, speedscope, ui.perfetto.dev
+  eventcnv export run.log -o run.pftrace   for ui.perfetto.dev and trace_processor
+  eventcnv export run.log -o run.json      for chrome://tracing and speedscope
   eventcnv export --format chrome run.log -o - | head
   eventcnv export run.log -o files.json --slice FileBegin=FileEnd --kinds User
   eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool
@@ -71,10 +72,17 @@ pub(crate) enum Format {
     /// Chrome's trace event format, JSON: NAME.json
     #[value(alias = "json")]
     Chrome,
+    /// Perfetto's protocol buffers: NAME.pftrace
+    #[value(alias = "proto")]
+    Perfetto,
 }
 
 /// Endings of names, and what is written under them.
-const ENDINGS: [(&str, Format); 1] = [(".json", Format::Chrome)];
+const ENDINGS: [(&str, Format); 3] = [
+    (".json", Format::Chrome),
+    (".pftrace", Format::Perfetto),
+    (".perfetto-trace", Format::Perfetto),
+];
 
 impl Format {
     /// What an output is to be, by its name.
@@ -128,5 +136,6 @@ fn write(
 ) -> io::Result<()> {
     match format {
         Format::Chrome => chrome::write(&reading.log, timeline, events, out),
+        Format::Perfetto => perfetto::write(&reading.log, timeline, events, out),
     }
 }

@@ -15,6 +15,8 @@ pub(crate) mod chrome;
 pub(crate) mod clock;
 mod json;
 pub(crate) mod marks;
+pub(crate) mod perfetto;
+mod protobuf;
 pub(crate) mod sql;
 pub(crate) mod timeline;
 mod who;

@@ -8,7 +8,7 @@
 //!
 //! Design: `.cnv.chrome` in `design/eventcnv.md`.
 
-use crate::{dumped, exported, logs};
+use crate::{dumped, exported, is_double, is_number, live, logs};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -32,6 +32,19 @@ fn half(entry: &Value) -> String {
     endings.iter().map(|ending| format!("{name}{ending}")).collect::<Vec<_>>().join(" ")
 }
 
+/// Whether a value is what the dump says: of 64 bits in hexadecimal, with its label.
+fn is_value(found: &Value, expected: &Value, label: &Value) -> bool {
+    match found {
+        Value::String(text) if text.starts_with("0x") => {
+            let (digits, called) = text[2..].split_once(' ').unwrap_or((&text[2..], ""));
+            let number = u64::from_str_radix(digits, 16).unwrap();
+            is_number(expected, number) && label.as_str().unwrap_or_default() == called
+        }
+        Value::Number(number) if number.is_f64() => is_double(expected, number.as_f64().unwrap()),
+        found => found == expected,
+    }
+}
+
 /// `.cnv.chrome`, `.cnv.timeline`
 #[test]
 fn every_event_is_in_the_json_once_in_order_of_time() {
@@ -43,8 +56,15 @@ fn every_event_is_in_the_json_once_in_order_of_time() {
         assert_eq!(own.len(), lines.len(), "{log}");
         let mut ns_before = 0.0;
         for (entry, line) in own.iter().zip(&lines) {
-            assert_eq!(entry["args"]["ticks"], *line.ticks, "{log}");
-            assert!(half(entry).split(' ').any(|name| name == line.name), "{entry} {line:?}");
+            let ticks = u64::from_str_radix(entry["args"]["ticks"].as_str().unwrap(), 16);
+            assert_eq!(ticks.ok(), line["ticks"].as_u64(), "{log}");
+            assert!(half(entry).split(' ').any(|name| line["event"] == name), "{entry} {line}");
+            let params = line["params"].as_object().unwrap();
+            assert_eq!(entry["args"].as_object().unwrap().len(), params.len() + 1);
+            for (name, value) in params {
+                let is_same = is_value(&entry["args"][name], value, &line["labels"][name]);
+                assert!(is_same, "{name}: {entry} {line}");
+            }
             let ns = entry["ts"].as_f64().unwrap();
             assert!(ns >= ns_before, "{entry}");
             ns_before = ns;
@@ -81,17 +101,11 @@ fn slices_nest_and_spans_alternate() {
 fn a_counter_is_what_is_allocated_less_what_is_freed() {
     let [log, ..] = logs();
     let entries = entries(&[&log]);
-    let mut live: HashMap<String, i64> = HashMap::new();
-    let mut expected = Vec::new();
-    for line in dumped(&[&log, "--events", "PoolAlloc,PoolFree"]) {
-        let size = i64::from_str_radix(&line.values[2], 16).unwrap();
-        let now = live.entry(line.values[0].to_lowercase()).or_default();
-        *now += if line.name == "PoolAlloc" { size } else { -size };
-        expected.push((format!("Pool size 0x{}", line.values[0].to_lowercase()), *now));
-    }
+    let expected = live(&log);
     let counters: Vec<&Value> = entries.iter().filter(|entry| entry["ph"] == "C").collect();
     assert_eq!(counters.len(), expected.len());
-    for (entry, (name, value)) in counters.iter().zip(expected) {
+    for (entry, (pool, value)) in counters.iter().zip(expected) {
+        let name = format!("Pool size {pool} ");
         assert!(entry["name"].as_str().unwrap().starts_with(&name), "{entry} {name}");
         assert_eq!(entry["args"]["value"], value);
     }

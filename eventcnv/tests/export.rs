@@ -110,6 +110,26 @@ fn an_output_that_is_there_is_replaced_only_when_it_is_said() {
     assert!(fs::read(&path).unwrap() != before);
 }
 
+/// A directory has its name once it is whole, and does not go to standard output.
+#[test]
+fn a_trace_of_several_files_is_a_directory() {
+    let [log, ..] = logs();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("trace.ctf");
+    let args = ["export", &log, "-o", path.to_str().unwrap()];
+    assert_eq!(run(&args).1, 0);
+    let metadata = fs::read_to_string(path.join("metadata")).unwrap();
+    assert!(metadata.starts_with("/* CTF 1.8 */"));
+    let count = fs::read_dir(&path).unwrap().count();
+    assert_eq!(count, 7, "the metadata, and a file for each buffer");
+    let (_, code, errors) = run(&args);
+    assert!(code == 2 && errors.contains("--force"), "{errors}");
+    assert_eq!(run(&[&args[..], &["--force", "--first", "1"]].concat()).1, 0);
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
+    let (_, code, errors) = run(&["export", "--format", "ctf", &log, "-o", "-"]);
+    assert!(code == 2 && errors.contains("standard output"), "{errors}");
+}
+
 /// `.cnv.marks`
 #[test]
 fn a_mark_that_names_nothing_says_what_comes_near() {

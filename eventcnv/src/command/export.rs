@@ -7,15 +7,17 @@
 //! Design: `.cnv.export` in `design/eventcnv.md`.
 
 use crate::export::clock::Clock;
+use crate::export::ctf::Files;
 use crate::export::marks::{Given, Marks};
 use crate::export::timeline::Timeline;
-use crate::export::{chrome, perfetto};
-use crate::output::Pending;
+use crate::export::{chrome, ctf, perfetto};
+use crate::output::{Pending, PendingDirectory};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected};
 use crate::stop::{Stop, complain};
 use clap::ValueEnum;
 use eventlog::reader::Order;
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +34,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   eventcnv export run.log -o run.pftrace   for ui.perfetto.dev and trace_processor
   eventcnv export run.log -o run.json      for chrome://tracing and speedscope
+  eventcnv export run.log -o run.ctf       for babeltrace2 run.ctf, and Trace Compass
   eventcnv export --format chrome run.log -o - | head
   eventcnv export run.log -o files.json --slice FileBegin=FileEnd --kinds User
   eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool
@@ -75,13 +78,16 @@ pub(crate) enum Format {
     /// Perfetto's protocol buffers: NAME.pftrace
     #[value(alias = "proto")]
     Perfetto,
+    /// The Common Trace Format 1.8, a directory: NAME.ctf
+    Ctf,
 }
 
 /// Endings of names, and what is written under them.
-const ENDINGS: [(&str, Format); 3] = [
+const ENDINGS: [(&str, Format); 4] = [
     (".json", Format::Chrome),
     (".pftrace", Format::Perfetto),
     (".perfetto-trace", Format::Perfetto),
+    (".ctf", Format::Ctf),
 ];
 
 impl Format {
@@ -108,34 +114,76 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let marks = Marks::new(&args.given, reading.log.registries()).map_err(wrong)?;
     let selection = reading.select(&args.select, true)?;
     let mut events = selection.events(&reading.log, Order::Time);
-    let mut timeline = Timeline::new(Clock::new(&reading.log), marks);
-    if args.output.as_os_str() == "-" {
-        let out = &mut io::stdout().lock();
-        write(format, &reading, &mut timeline, &mut events, out)?;
-    } else {
-        let mut pending = Pending::file(&args.output, args.force)?;
-        let unwritten = |error| Stop::Message(format!("{}: {error}", args.output.display()));
-        let out = pending.as_file_mut();
-        write(format, &reading, &mut timeline, &mut events, out).map_err(unwritten)?;
-        pending.finish()?;
-    }
+    let clock = Clock::new(&reading.log);
+    let notes = match format {
+        Format::Ctf => {
+            let mut notes: Vec<String> = clock.note().map(str::to_owned).into_iter().collect();
+            notes.extend(write_directory(args, &reading, &clock, &mut events)?);
+            notes
+        }
+        _ => {
+            let mut timeline = Timeline::new(clock, marks);
+            write_file(args, format, &reading, &mut timeline, &mut events)?;
+            timeline.notes()
+        }
+    };
     let is_whole = reading.end(events.faults());
-    for note in timeline.notes() {
+    for note in notes {
         complain(&format!("eventcnv: {}: note: {note}\n", reading.name));
     }
     reading.note_discarded();
     Ok(is_whole)
 }
 
-fn write(
+fn write_file(
+    args: &Export,
     format: Format,
     reading: &Reading,
     timeline: &mut Timeline,
     events: &mut Selected<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    match format {
-        Format::Chrome => chrome::write(&reading.log, timeline, events, out),
+) -> Result<(), Stop> {
+    let mut write = |out: &mut dyn Write| match format {
         Format::Perfetto => perfetto::write(&reading.log, timeline, events, out),
+        _ => chrome::write(&reading.log, timeline, events, out),
+    };
+    if args.output.as_os_str() == "-" {
+        return Ok(write(&mut io::stdout().lock())?);
+    }
+    let mut pending = Pending::file(&args.output, args.force)?;
+    write(pending.as_file_mut()).map_err(|error| unwritten(&args.output, &error))?;
+    pending.finish()
+}
+
+fn write_directory(
+    args: &Export,
+    reading: &Reading,
+    clock: &Clock,
+    events: &mut Selected<'_>,
+) -> Result<Option<String>, Stop> {
+    if args.output.as_os_str() == "-" {
+        return Err(Stop::Message("what is a directory cannot go to standard output".to_owned()));
+    }
+    let pending = PendingDirectory::new(&args.output, args.force)?;
+    let mut files = Directory { path: pending.path() };
+    let note = ctf::write(&reading.log, clock, events, &mut files);
+    let note = note.map_err(|error| unwritten(&args.output, &error))?;
+    pending.finish()?;
+    Ok(note)
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Stop {
+    Stop::Message(format!("{}: {error}", path.display()))
+}
+
+/// A directory that is being filled. A file is open only while it is written to: there may be more
+/// of them than may be open.
+struct Directory<'p> {
+    path: &'p Path,
+}
+
+impl Files for Directory<'_> {
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).open(self.path.join(name))?.write_all(bytes)
     }
 }

@@ -15,6 +15,7 @@ use super::timeline::{Act, Flow, Moment, Number, Timeline};
 use super::who::Who;
 use crate::select::Selected;
 use crate::text;
+use crate::view::json::string;
 use eventlog::reader::{Event, Log};
 use std::io::{self, Write};
 
@@ -66,7 +67,7 @@ impl Chrome {
             Base::Ticks => "ticks, as ns",
         };
         self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":");
-        json::string(&mut self.text, clock);
+        string(&mut self.text, clock.as_bytes());
         for (name, of) in [("hosts", 0), ("producers", 1)] {
             let texts = log.streams().iter().map(|stream| match of {
                 0 => &*stream.host,
@@ -74,9 +75,9 @@ impl Chrome {
             });
             let texts: Vec<&str> = texts.collect();
             self.text.push(b',');
-            json::string(&mut self.text, name);
+            string(&mut self.text, name.as_bytes());
             self.text.push(b':');
-            json::string(&mut self.text, &texts.join(", "));
+            string(&mut self.text, texts.join(", ").as_bytes());
         }
         self.text.extend_from_slice(b"},\"traceEvents\":[");
         // The first entry has no comma before it: it is an empty one, which all readers take.
@@ -93,7 +94,7 @@ impl Chrome {
 
     fn metadata(&mut self, what: &str, pid: u32, tid: Option<u32>, name: &str) {
         self.text.extend_from_slice(b",\n{\"name\":");
-        json::string(&mut self.text, what);
+        string(&mut self.text, what.as_bytes());
         self.text.extend_from_slice(b",\"ph\":\"M\",\"ts\":0,\"pid\":");
         text::decimal(&mut self.text, pid.into());
         if let Some(tid) = tid {
@@ -101,7 +102,7 @@ impl Chrome {
             text::decimal(&mut self.text, tid.into());
         }
         self.text.extend_from_slice(b",\"args\":{\"name\":");
-        json::string(&mut self.text, name);
+        string(&mut self.text, name.as_bytes());
         self.text.extend_from_slice(b"}}");
     }
 
@@ -176,9 +177,9 @@ impl Chrome {
         text.extend_from_slice(b",\n{");
         if !name.is_empty() {
             text.extend_from_slice(b"\"name\":");
-            json::string(text, name);
+            string(text, name.as_bytes());
             text.extend_from_slice(b",\"cat\":");
-            json::string(text, category);
+            string(text, category.as_bytes());
             text.push(b',');
         }
         text.extend_from_slice(b"\"ph\":\"");
@@ -203,7 +204,7 @@ impl Chrome {
         }
         self.text.extend_from_slice(b",\"args\":{");
         for (param, value) in event.params() {
-            json::string(&mut self.text, &param.name);
+            string(&mut self.text, param.name.as_bytes());
             self.text.push(b':');
             json::value(&mut self.text, event, value);
             self.text.push(b',');

@@ -47,15 +47,16 @@ impl Clock {
                 stream.boot_id != [0; 16]
                     && Some(stream.boot_id) == first.map(|first| first.boot_id)
             });
-        let has_syncs = streams().all(|(stream, _)| {
-            stream.syncs.len() > 1 || stream.clock_rate > 0 && stream.syncs.len() == 1
-        });
-        let is_monotonic = is_one_boot
-            && streams().all(|(stream, _)| stream.syncs.iter().all(|s| s.monotonic > 0));
+        let has = |ns: fn(&ClockSync) -> u64| {
+            let is_line = |(stream, _): (&Stream, _)| {
+                stream.syncs.iter().all(|sync| ns(sync) > 0) && through(stream, ns).len() > 1
+            };
+            streams().all(is_line)
+        };
         let base = match first {
             None => Base::Ticks,
-            Some(_) if has_syncs && is_monotonic => Base::Monotonic,
-            Some(_) if has_syncs => Base::Realtime,
+            Some(_) if is_one_boot && has(|sync| sync.monotonic) => Base::Monotonic,
+            Some(_) if has(|sync| sync.realtime) => Base::Realtime,
             Some(_) if streams().all(|(stream, _)| stream.clock_rate > 0) => Base::Start,
             Some(_) => Base::Ticks,
         };

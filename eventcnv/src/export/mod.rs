@@ -13,6 +13,7 @@
 
 pub(crate) mod chrome;
 pub(crate) mod clock;
+pub(crate) mod ctf;
 mod json;
 pub(crate) mod marks;
 pub(crate) mod perfetto;

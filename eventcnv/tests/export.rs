@@ -11,6 +11,7 @@ mod support;
 
 mod export {
     pub(crate) mod chrome;
+    pub(crate) mod folded;
     pub(crate) mod perfetto;
 }
 

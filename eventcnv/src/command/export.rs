@@ -10,13 +10,13 @@ use crate::export::clock::Clock;
 use crate::export::ctf::Files;
 use crate::export::marks::{Given, Marks};
 use crate::export::timeline::Timeline;
-use crate::export::{chrome, ctf, perfetto};
+use crate::export::{chrome, ctf, folded, perfetto};
 use crate::output::{Pending, PendingDirectory};
 use crate::reading::{Input, Reading};
-use crate::select::{Select, Selected};
+use crate::select::{self, Select, Selected};
 use crate::stop::{Stop, complain};
 use clap::ValueEnum;
-use eventlog::reader::Order;
+use eventlog::reader::{Order, Registry};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ Examples:
   eventcnv export run.log -o run.pftrace   for ui.perfetto.dev and trace_processor
   eventcnv export run.log -o run.json      for chrome://tracing and speedscope
   eventcnv export run.log -o run.ctf       for babeltrace2 run.ctf, and Trace Compass
+  eventcnv export run.log -o run.folded    for flamegraph.pl: time in slices
+  eventcnv export run.log -o files.folded --stack name --weight size
   eventcnv export --format chrome run.log -o - | head
   eventcnv export run.log -o files.json --slice FileBegin=FileEnd --kinds User
   eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool
@@ -66,6 +68,9 @@ pub(crate) struct Export {
     given: Given,
 
     #[command(flatten)]
+    folded: folded::Options,
+
+    #[command(flatten)]
     select: Select,
 }
 
@@ -80,14 +85,18 @@ pub(crate) enum Format {
     Perfetto,
     /// The Common Trace Format 1.8, a directory: NAME.ctf
     Ctf,
+    /// Folded stacks, for flamegraph.pl and inferno-flamegraph: NAME.folded
+    #[value(alias = "flamegraph")]
+    Folded,
 }
 
 /// Endings of names, and what is written under them.
-const ENDINGS: [(&str, Format); 4] = [
+const ENDINGS: [(&str, Format); 5] = [
     (".json", Format::Chrome),
     (".pftrace", Format::Perfetto),
     (".perfetto-trace", Format::Perfetto),
     (".ctf", Format::Ctf),
+    (".folded", Format::Folded),
 ];
 
 impl Format {
@@ -111,6 +120,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let format = args.format.map_or_else(|| Format::of(&args.output), Ok)?;
     let reading = Reading::open(&args.input)?;
     let wrong = |what| Stop::Message(format!("{}: {what}", reading.name));
+    check_folded(args, format, reading.log.registries()).map_err(wrong)?;
     let marks = Marks::new(&args.given, reading.log.registries()).map_err(wrong)?;
     let selection = reading.select(&args.select, true)?;
     let mut events = selection.events(&reading.log, Order::Time);
@@ -123,8 +133,8 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
         }
         _ => {
             let mut timeline = Timeline::new(clock, marks);
-            write_file(args, format, &reading, &mut timeline, &mut events)?;
-            timeline.notes()
+            let note = write_file(args, format, &reading, &mut timeline, &mut events)?;
+            timeline.notes().into_iter().chain(note).collect()
         }
     };
     let is_whole = reading.end(events.faults());
@@ -135,23 +145,50 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     Ok(is_whole)
 }
 
+/// Whether what is to be folded is there.
+fn check_folded(args: &Export, format: Format, registries: &[Registry]) -> Result<(), String> {
+    if args.folded.is_given() && format != Format::Folded {
+        return Err("--stack and --weight are for folded stacks: --format folded".to_owned());
+    }
+    let rows = || registries.iter().flat_map(|registry| &registry.event_types);
+    for name in args.folded.params() {
+        if !rows().any(|row| row.param(name).is_some()) {
+            let names = rows().flat_map(|row| &row.params).map(|param| &*param.name);
+            return Err(select::unknown("parameter", name, names));
+        }
+    }
+    Ok(())
+}
+
+/// Writes one file, or to standard output. What is to be said about it.
 fn write_file(
     args: &Export,
     format: Format,
     reading: &Reading,
     timeline: &mut Timeline,
     events: &mut Selected<'_>,
-) -> Result<(), Stop> {
-    let mut write = |out: &mut dyn Write| match format {
-        Format::Perfetto => perfetto::write(&reading.log, timeline, events, out),
-        _ => chrome::write(&reading.log, timeline, events, out),
+) -> Result<Option<String>, Stop> {
+    let log = &reading.log;
+    let mut has_any = true;
+    let mut write = |out: &mut dyn Write| {
+        match format {
+            Format::Perfetto => perfetto::write(log, timeline, events, out)?,
+            Format::Folded => has_any = folded::write(log, timeline, &args.folded, events, out)?,
+            _ => chrome::write(log, timeline, events, out)?,
+        }
+        Ok(())
     };
     if args.output.as_os_str() == "-" {
-        return Ok(write(&mut io::stdout().lock())?);
+        write(&mut io::stdout().lock())?;
+    } else {
+        let mut pending = Pending::file(&args.output, args.force)?;
+        write(pending.as_file_mut()).map_err(|error| unwritten(&args.output, &error))?;
+        pending.finish()?;
     }
-    let mut pending = Pending::file(&args.output, args.force)?;
-    write(pending.as_file_mut()).map_err(|error| unwritten(&args.output, &error))?;
-    pending.finish()
+    Ok((!has_any).then(|| {
+        "no event that is selected has a stack, and nothing is in slices: --stack, --slice"
+            .to_owned()
+    }))
 }
 
 fn write_directory(

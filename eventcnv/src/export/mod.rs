@@ -14,6 +14,7 @@
 pub(crate) mod chrome;
 pub(crate) mod clock;
 pub(crate) mod ctf;
+pub(crate) mod folded;
 mod json;
 pub(crate) mod marks;
 pub(crate) mod perfetto;

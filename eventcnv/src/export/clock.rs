@@ -83,16 +83,6 @@ impl Clock {
         }
     }
 
-    /// The time of day of ns of this clock, in ns since 1970, where it is known.
-    pub(crate) fn realtime(&self, ns: u64) -> Option<u64> {
-        match self.base {
-            Base::Realtime => Some(ns),
-            _ => self
-                .sync
-                .map(|(monotonic, realtime)| realtime.saturating_add(ns).saturating_sub(monotonic)),
-        }
-    }
-
     /// What is to be said about its times, if they are not what one expects.
     pub(crate) fn note(&self) -> Option<&'static str> {
         (self.base == Base::Ticks).then_some(
@@ -154,7 +144,6 @@ mod tests {
         {
             assert_eq!(clock.ns(0, ticks), ns, "{ticks}");
         }
-        assert_eq!(clock.realtime(1500), Some(5500));
         assert_eq!(clock.ns(7, 42), 42, "a stream that is not there");
         assert!(clock.ns(0, u64::MAX) > 1 << 60);
         assert_eq!(at_rate((7, 70), 0), []);

@@ -297,9 +297,9 @@ fn parse(form: Form, text: &str) -> Result<Mark<'_>, String> {
     let pair = |text| <str>::split_once(text, '=').unwrap_or((text, text));
     let key: Vec<(&str, &str)> =
         key.split(',').map(str::trim).filter(|name| !name.is_empty()).map(pair).collect();
-    let param = |text: &'_ str| match text.trim().split_once('.') {
-        Some((name, param)) if !name.is_empty() && !param.is_empty() => true,
-        _ => false,
+    let param = |text: &str| {
+        let parts = text.trim().split_once('.');
+        parts.is_some_and(|(name, param)| !name.is_empty() && !param.is_empty())
     };
     let split = |text| {
         let (name, param) = <str>::split_once(text, '.').unwrap_or((text, ""));

@@ -8,7 +8,7 @@
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
 use crate::command::{
-    check, control, core, diff, dump, follow, listen, parquet, py, query, sql, stats,
+    check, control, core, diff, dump, export, follow, listen, parquet, py, query, sql, stats,
 };
 use crate::input;
 use crate::stop::Stop;
@@ -77,6 +77,10 @@ enum Command {
     #[command(long_about = py::ABOUT, after_long_help = py::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv py --help")]
     Py(py::Py),
+    /// Write a log for other tools: Perfetto, Chrome, babeltrace2, flame graphs
+    #[command(long_about = export::ABOUT, after_long_help = export::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv export --help")]
+    Export(export::Export),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -98,6 +102,7 @@ impl Args {
             Some(Command::Query(args)) => query::run(args),
             Some(Command::Parquet(args)) => parquet::run(args),
             Some(Command::Py(args)) => py::run(args),
+            Some(Command::Export(args)) => export::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Check(args)) => check::run(args),
             Some(Command::Control(args)) => control::run(args),

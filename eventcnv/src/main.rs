@@ -26,7 +26,6 @@ use stop::Stop;
 const WHOLE: u8 = 0;
 const FAULTS: u8 = 1;
 const UNREAD: u8 = 2;
-
 fn main() -> ExitCode {
     ExitCode::from(match args::Args::parse_from(args::words(std::env::args_os())).run() {
         Ok(true) | Err(Stop::Closed) => WHOLE,

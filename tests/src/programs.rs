@@ -4,7 +4,7 @@
 //!  eventcnv()   built once, by the same cargo
 //!  release()    a program as it is shipped
 //!  plugin()     a shared library
-//!  system()     python3, strace, gdb ── missing? ──▶ the test fails and says so
+//!  system()     python3, strace, gdb, … ── missing? ──▶ the test fails and says so
 //! ```
 //!
 //! Tests run what users run: `.dumper` in `design/telemetry.md`.

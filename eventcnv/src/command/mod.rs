@@ -11,6 +11,7 @@ pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod diff;
 pub(crate) mod dump;
+pub(crate) mod export;
 pub(crate) mod follow;
 pub(crate) mod listen;
 mod man;

@@ -1,11 +1,26 @@
-//! Events for programs: a file for each format.
+//! Exports: events for other programs. An export knows no file.
 //!
 //! ```text
-//!  events ──▶ FORMAT.rs ──▶ what another program reads
+//!  Event ── timeline.rs ──▶ Moment: when, slice, span, flow, counter ──┬─ chrome.rs    JSON
+//!             │ clock.rs   ticks to ns                                 ├─ perfetto.rs  protobuf.rs
+//!             └ marks.rs   which event types begin, end, link, count   └─ folded.rs    a;b;c 17
+//!  Event ── ctf.rs ──▶ metadata, packets of each buffer
+//!  Event ── sql/, parquet/ ──▶ rows, columns       python.rs ──▶ a module that reads it
+//!  who.rs  processes, threads        json.rs  values as JSON
 //! ```
 //!
-//! Design: `.cnv.sql`, `.cnv.parquet`, `.cnv.py` in `design/eventcnv.md`.
+//! Design: `.cnv.export`, `.cnv.sql`, `.cnv.parquet`, `.cnv.py` in `design/eventcnv.md`.
 
+pub(crate) mod chrome;
+pub(crate) mod clock;
+pub(crate) mod ctf;
+pub(crate) mod folded;
+mod json;
+pub(crate) mod marks;
 pub(crate) mod parquet;
+pub(crate) mod perfetto;
+mod protobuf;
 pub(crate) mod python;
 pub(crate) mod sql;
+pub(crate) mod timeline;
+mod who;

@@ -14,6 +14,8 @@ mod names;
 mod syntax;
 pub(crate) mod times;
 
+pub(crate) use names::unknown;
+
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Slices};
 pub(crate) use names::near;

@@ -145,7 +145,8 @@ pub(super) fn possible(
     rows.collect()
 }
 
-fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &'a str>) -> String {
+/// Says that nothing is called so, and what comes near.
+pub(crate) fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut seen = HashSet::new();
     let mut known: Vec<&str> = known.filter(|name| seen.insert(*name)).collect();
     if known.is_empty() {

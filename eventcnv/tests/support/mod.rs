@@ -30,6 +30,7 @@ pub(crate) fn golden_path(name: &str) -> PathBuf {
 }
 
 /// A golden log of the MPS, as an argument.
+#[allow(dead_code, reason = "not every test file reads a log of the MPS")]
 pub(crate) fn mps(name: &str) -> String {
     golden_path("mps").join(name).to_str().unwrap().to_owned()
 }

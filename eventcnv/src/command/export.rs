@@ -1,0 +1,226 @@
+//! A log for other tools.
+//!
+//! ```text
+//!  reading.rs ──▶ Log ── select/ ──▶ events ── export/ ──▶ FILE, once it is whole, or "-"
+//! ```
+//!
+//! Design: `.cnv.export` in `design/eventcnv.md`.
+
+use crate::export::clock::Clock;
+use crate::export::ctf::Files;
+use crate::export::marks::{Given, Marks};
+use crate::export::timeline::Timeline;
+use crate::export::{chrome, ctf, folded, perfetto};
+use crate::output::{Pending, PendingDirectory};
+use crate::reading::{Input, Reading};
+use crate::select::{self, Select, Selected};
+use crate::stop::{Stop, complain};
+use clap::ValueEnum;
+use eventlog::reader::{Order, Registry};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub(crate) const ABOUT: &str = "\
+Writes a log for other tools: events of all threads on a timeline, with their parameters.
+
+Event types that begin and end something become slices (what a thread does: XBegin and XEnd, \
+XEnter and XLeave) or spans (what exists: XCreate and XDestroy, XInit and XFinish, XStart and \
+XEnd), paired by the pointers and addresses that both have, else by a number. XAlloc and XFree of \
+a size make a counter, XSend and XReceive a flow. Whatever has no other half is an instant. A \
+registry can say so itself, with [slice XBegin=XEnd] in a doc string; so can the options below.";
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  eventcnv export run.log -o run.pftrace   for ui.perfetto.dev and trace_processor
+  eventcnv export run.log -o run.json      for chrome://tracing and speedscope
+  eventcnv export run.log -o run.ctf       for babeltrace2 run.ctf, and Trace Compass
+  eventcnv export run.log -o run.folded    for flamegraph.pl: time in slices
+  eventcnv export run.log -o files.folded --stack name --weight size
+  eventcnv export --format chrome run.log -o - | head
+  eventcnv export run.log -o files.json --slice FileBegin=FileEnd --kinds User
+  eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool
+
+Exit status:
+  0  the log was read whole
+  1  faults were found and reported on standard error; what could be read was exported
+  2  the log could not be read, the output could not be written, or the command line is wrong";
+
+/// Which events of which log are exported, as what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    input: Input,
+
+    /// What to write [default: as the output is called]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+
+    /// Where to; "-" is standard output
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    output: PathBuf,
+
+    /// Replace what is there
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    given: Given,
+
+    #[command(flatten)]
+    folded: folded::Options,
+
+    #[command(flatten)]
+    select: Select,
+}
+
+/// What can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Chrome's trace event format, JSON: NAME.json
+    #[value(alias = "json")]
+    Chrome,
+    /// Perfetto's protocol buffers: NAME.pftrace
+    #[value(alias = "proto")]
+    Perfetto,
+    /// The Common Trace Format 1.8, a directory: NAME.ctf
+    Ctf,
+    /// Folded stacks, for flamegraph.pl and inferno-flamegraph: NAME.folded
+    #[value(alias = "flamegraph")]
+    Folded,
+}
+
+/// Endings of names, and what is written under them.
+const ENDINGS: [(&str, Format); 5] = [
+    (".json", Format::Chrome),
+    (".pftrace", Format::Perfetto),
+    (".perfetto-trace", Format::Perfetto),
+    (".ctf", Format::Ctf),
+    (".folded", Format::Folded),
+];
+
+impl Format {
+    /// What an output is to be, by its name.
+    fn of(path: &Path) -> Result<Format, Stop> {
+        let name = path.to_string_lossy();
+        let found = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
+        found.map(|(_, format)| *format).ok_or_else(|| {
+            let endings: Vec<&str> = ENDINGS.iter().map(|(ending, _)| *ending).collect();
+            Stop::Message(format!(
+                "{name}: of which format it is to be is not known: give --format, or a name that \
+                 ends with {}",
+                endings.join(", ")
+            ))
+        })
+    }
+}
+
+/// Does what the arguments say. Whether the log was read whole.
+pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
+    let format = args.format.map_or_else(|| Format::of(&args.output), Ok)?;
+    let reading = Reading::open(&args.input)?;
+    let wrong = |what| Stop::Message(format!("{}: {what}", reading.name));
+    check_folded(args, format, reading.log.registries()).map_err(wrong)?;
+    let marks = Marks::new(&args.given, reading.log.registries()).map_err(wrong)?;
+    let selection = reading.select(&args.select, true)?;
+    let mut events = selection.events(&reading.log, Order::Time);
+    let clock = Clock::new(&reading.log);
+    let notes = match format {
+        Format::Ctf => {
+            let mut notes: Vec<String> = clock.note().map(str::to_owned).into_iter().collect();
+            notes.extend(write_directory(args, &reading, &clock, &mut events)?);
+            notes
+        }
+        _ => {
+            let mut timeline = Timeline::new(clock, marks);
+            let note = write_file(args, format, &reading, &mut timeline, &mut events)?;
+            timeline.notes().into_iter().chain(note).collect()
+        }
+    };
+    let is_whole = reading.end(events.faults());
+    for note in notes {
+        complain(&format!("eventcnv: {}: note: {note}\n", reading.name));
+    }
+    reading.note_discarded();
+    Ok(is_whole)
+}
+
+/// Whether what is to be folded is there.
+fn check_folded(args: &Export, format: Format, registries: &[Registry]) -> Result<(), String> {
+    if args.folded.is_given() && format != Format::Folded {
+        return Err("--stack and --weight are for folded stacks: --format folded".to_owned());
+    }
+    let rows = || registries.iter().flat_map(|registry| &registry.event_types);
+    for name in args.folded.params() {
+        if !rows().any(|row| row.param(name).is_some()) {
+            let names = rows().flat_map(|row| &row.params).map(|param| &*param.name);
+            return Err(select::unknown("parameter", name, names));
+        }
+    }
+    Ok(())
+}
+
+/// Writes one file, or to standard output. What is to be said about it.
+fn write_file(
+    args: &Export,
+    format: Format,
+    reading: &Reading,
+    timeline: &mut Timeline,
+    events: &mut Selected<'_>,
+) -> Result<Option<String>, Stop> {
+    let log = &reading.log;
+    let mut has_any = true;
+    let mut write = |out: &mut dyn Write| {
+        match format {
+            Format::Perfetto => perfetto::write(log, timeline, events, out)?,
+            Format::Folded => has_any = folded::write(log, timeline, &args.folded, events, out)?,
+            _ => chrome::write(log, timeline, events, out)?,
+        }
+        Ok(())
+    };
+    if args.output.as_os_str() == "-" {
+        write(&mut io::stdout().lock())?;
+    } else {
+        let mut pending = Pending::file(&args.output, args.force)?;
+        write(pending.as_file_mut()).map_err(|error| unwritten(&args.output, &error))?;
+        pending.finish()?;
+    }
+    Ok((!has_any).then(|| {
+        "no event that is selected has a stack, and nothing is in slices: --stack, --slice"
+            .to_owned()
+    }))
+}
+
+fn write_directory(
+    args: &Export,
+    reading: &Reading,
+    clock: &Clock,
+    events: &mut Selected<'_>,
+) -> Result<Option<String>, Stop> {
+    if args.output.as_os_str() == "-" {
+        return Err(Stop::Message("what is a directory cannot go to standard output".to_owned()));
+    }
+    let pending = PendingDirectory::new(&args.output, args.force)?;
+    let mut files = Directory { path: pending.path() };
+    let note = ctf::write(&reading.log, clock, events, &mut files);
+    let note = note.map_err(|error| unwritten(&args.output, &error))?;
+    pending.finish()?;
+    Ok(note)
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Stop {
+    Stop::Message(format!("{}: {error}", path.display()))
+}
+
+/// A directory that is being filled. A file is open only while it is written to: there may be more
+/// of them than may be open.
+struct Directory<'p> {
+    path: &'p Path,
+}
+
+impl Files for Directory<'_> {
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).open(self.path.join(name))?.write_all(bytes)
+    }
+}

@@ -1,0 +1,224 @@
+//! The trace event format of Chrome: JSON that chrome://tracing, Perfetto and speedscope read.
+//!
+//! ```text
+//!  {"displayTimeUnit":"ns","otherData":{…},"traceEvents":[
+//!  {"name":"TraceFlip","cat":"Trace","ph":"B","ts":17.250,"pid":4711,"tid":4711,"args":{…}},
+//!  …]}
+//! ```
+//!
+//! Slices are B and E, spans b and e (their id is their lane), flows s and f, counters C, all else
+//! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
+
+use super::clock::Base;
+use super::json;
+use super::timeline::{Act, Flow, Moment, Number, Timeline};
+use super::who::Who;
+use crate::select::Selected;
+use crate::text;
+use crate::view::json::string;
+use eventlog::reader::{Event, Log};
+use std::io::{self, Write};
+
+/// Text is handed over in pieces of about this size.
+const OUTPUT_SIZE: usize = 1 << 18;
+
+/// Writes events as one JSON object.
+pub(crate) fn write(
+    log: &Log,
+    timeline: &mut Timeline,
+    events: &mut Selected<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut chrome = Chrome { who: Who::new(log), origin: None, text: Vec::new() };
+    chrome.head(log, timeline);
+    while let Some(event) = events.next() {
+        let moment = timeline.moment(&event);
+        chrome.event(&event, &moment, timeline);
+        if chrome.text.len() >= OUTPUT_SIZE {
+            out.write_all(&chrome.text)?;
+            chrome.text.clear();
+        }
+    }
+    chrome.text.extend_from_slice(b"\n]}\n");
+    out.write_all(&chrome.text)?;
+    out.flush()
+}
+
+struct Chrome {
+    who: Who,
+    /// What is taken off all times, so that a double holds them: of times of day, the first.
+    origin: Option<u64>,
+    text: Vec<u8>,
+}
+
+/// What all of the entries of an event have in common.
+struct Whence {
+    ns: u64,
+    pid: u32,
+    tid: u32,
+}
+
+impl Chrome {
+    fn head(&mut self, log: &Log, timeline: &Timeline) {
+        let clock = match timeline.clock.base {
+            Base::Monotonic => "CLOCK_MONOTONIC",
+            Base::Realtime => "CLOCK_REALTIME, from the first event",
+            Base::Start => "from the first event",
+            Base::Ticks => "ticks, as ns",
+        };
+        self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":");
+        string(&mut self.text, clock.as_bytes());
+        for (name, of) in [("hosts", 0), ("producers", 1)] {
+            let texts = log.streams().iter().map(|stream| match of {
+                0 => &*stream.host,
+                _ => &*stream.producer,
+            });
+            let texts: Vec<&str> = texts.collect();
+            self.text.push(b',');
+            string(&mut self.text, name.as_bytes());
+            self.text.push(b':');
+            string(&mut self.text, texts.join(", ").as_bytes());
+        }
+        self.text.extend_from_slice(b"},\"traceEvents\":[");
+        // The first entry has no comma before it: it is an empty one, which all readers take.
+        self.text.extend_from_slice(b"\n{\"name\":\"clock\",\"ph\":\"M\",\"ts\":0,\"pid\":0}");
+        for index in 0..self.who.processes.len() as u16 {
+            let name = self.who.processes.get(usize::from(index));
+            let name = name.map_or(String::new(), |process| process.name.clone());
+            self.metadata("process_name", self.who.pid(index), None, &name);
+        }
+        for ((stream, _), thread) in self.who.threads.clone() {
+            self.metadata("thread_name", self.who.pid(stream), Some(thread.tid), &thread.name);
+        }
+    }
+
+    fn metadata(&mut self, what: &str, pid: u32, tid: Option<u32>, name: &str) {
+        self.text.extend_from_slice(b",\n{\"name\":");
+        string(&mut self.text, what.as_bytes());
+        self.text.extend_from_slice(b",\"ph\":\"M\",\"ts\":0,\"pid\":");
+        text::decimal(&mut self.text, pid.into());
+        if let Some(tid) = tid {
+            self.text.extend_from_slice(b",\"tid\":");
+            text::decimal(&mut self.text, tid.into());
+        }
+        self.text.extend_from_slice(b",\"args\":{\"name\":");
+        string(&mut self.text, name.as_bytes());
+        self.text.extend_from_slice(b"}}");
+    }
+
+    fn event(&mut self, event: &Event<'_>, moment: &Moment, timeline: &Timeline) {
+        let (tid, new) = self.who.thread(event);
+        let pid = self.who.pid(event.stream);
+        if let Some(name) = new.filter(|name| !name.is_empty()) {
+            self.metadata("thread_name", pid, Some(tid), &name);
+        }
+        let first = if timeline.clock.base == Base::Realtime { moment.ns } else { 0 };
+        let origin = *self.origin.get_or_insert(first);
+        let at = Whence { ns: moment.ns.saturating_sub(origin), pid, tid };
+        let name = |pair| timeline.marks.name(pair);
+        match moment.act {
+            Act::Instant => {
+                let code;
+                let name = match event.event_type {
+                    Some(event_type) => &*event_type.name,
+                    None => {
+                        code = format!("?{:04X}", event.code());
+                        &code
+                    }
+                };
+                // A flow is drawn from slice to slice.
+                let form =
+                    if moment.flow.is_some() { ("X", "\"dur\":0") } else { ("i", "\"s\":\"t\"") };
+                self.entry(name, form, &at, event);
+            }
+            Act::Begin { pair } => self.entry(name(pair), ("B", ""), &at, event),
+            Act::End { pair, within } => {
+                for _ in 0..within {
+                    self.open("", "", "E", &at);
+                    self.text.push(b'}');
+                }
+                self.entry(name(pair), ("E", ""), &at, event);
+            }
+            Act::SpanBegin { pair, lane, is_again } => {
+                let id = format!("\"id2\":{{\"local\":\"{pair}.{lane}\"}}");
+                if is_again {
+                    self.open(name(pair), "span", "e", &at);
+                    self.text.push(b',');
+                    self.text.extend_from_slice(id.as_bytes());
+                    self.text.push(b'}');
+                }
+                self.entry(name(pair), ("b", &id), &at, event);
+            }
+            Act::SpanEnd { pair, lane } => {
+                let id = format!("\"id2\":{{\"local\":\"{pair}.{lane}\"}}");
+                self.entry(name(pair), ("e", &id), &at, event);
+            }
+        }
+        if let Some(flow) = moment.flow {
+            self.flow(name(flow.pair), flow, &at);
+        }
+        if let Some(counter) = moment.counter.and_then(|index| timeline.counters.get(index)) {
+            self.open(&counter.name, "counter", "C", &at);
+            self.text.extend_from_slice(b",\"args\":{\"value\":");
+            let _ = match counter.value {
+                Number::Whole(value) => write!(self.text, "{value}"),
+                Number::Real(value) => {
+                    json::double(&mut self.text, value);
+                    Ok(())
+                }
+            };
+            self.text.extend_from_slice(b"}}");
+        }
+    }
+
+    /// Appends an entry, but for its end.
+    fn open(&mut self, name: &str, category: &str, phase: &str, at: &Whence) {
+        let text = &mut self.text;
+        text.extend_from_slice(b",\n{");
+        if !name.is_empty() {
+            text.extend_from_slice(b"\"name\":");
+            string(text, name.as_bytes());
+            text.extend_from_slice(b",\"cat\":");
+            string(text, category.as_bytes());
+            text.push(b',');
+        }
+        text.extend_from_slice(b"\"ph\":\"");
+        text.extend_from_slice(phase.as_bytes());
+        text.extend_from_slice(b"\",\"ts\":");
+        json::micros(text, at.ns);
+        text.extend_from_slice(b",\"pid\":");
+        text::decimal(text, at.pid.into());
+        text.extend_from_slice(b",\"tid\":");
+        text::decimal(text, at.tid.into());
+    }
+
+    /// Appends the entry of an event, with its parameters: of a phase, with fields of that.
+    fn entry(&mut self, name: &str, form: (&str, &str), at: &Whence, event: &Event<'_>) {
+        let (phase, fields) = form;
+        let is_span = matches!(phase, "b" | "e");
+        let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
+        self.open(name, if is_span { "span" } else { kind }, phase, at);
+        if !fields.is_empty() {
+            self.text.push(b',');
+            self.text.extend_from_slice(fields.as_bytes());
+        }
+        self.text.extend_from_slice(b",\"args\":{");
+        for (param, value) in event.params() {
+            string(&mut self.text, param.name.as_bytes());
+            self.text.push(b':');
+            json::value(&mut self.text, event, value);
+            self.text.push(b',');
+        }
+        self.text.extend_from_slice(b"\"ticks\":\"");
+        text::hex16(&mut self.text, event.ticks);
+        self.text.extend_from_slice(b"\"}}");
+    }
+
+    fn flow(&mut self, name: &str, flow: Flow, at: &Whence) {
+        self.open(name, "flow", if flow.is_end { "f" } else { "s" }, at);
+        self.text.extend_from_slice(b",\"id\":");
+        text::decimal(&mut self.text, flow.id);
+        // It ends in the slice that it is in, not in the next.
+        self.text.extend_from_slice(if flow.is_end { b",\"bp\":\"e\"}" } else { b"}" });
+    }
+}

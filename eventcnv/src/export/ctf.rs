@@ -1,0 +1,180 @@
+//! The Common Trace Format 1.8: a directory that babeltrace2 and Trace Compass read.
+//!
+//! ```text
+//!  metadata     what there is, in words         metadata.rs
+//!  buffer-0     ┤ header │ context │ events ├┤ … ├      a file for each buffer, packets of events
+//!  buffer-1     ┤ …                                     packet.rs
+//! ```
+//!
+//! Little-endian and packed to bytes, whatever wrote the log. Design: `.cnv.ctf` in
+//! `design/eventcnv.md`.
+
+mod metadata;
+mod packet;
+
+use super::clock::Clock;
+use super::who::Who;
+use crate::select::Selected;
+use eventdef::Sort;
+use eventlog::reader::{Account, Event, Log, Value};
+use packet::{Packet, Place};
+use std::collections::HashMap;
+use std::io;
+
+/// Sizes of a packet, between which that of a block is taken.
+const PACKET_SIZE_MIN: usize = 1 << 12;
+const PACKET_SIZE_MAX: usize = 1 << 16;
+
+/// The number of the event type that stands for all that are unknown: no code is so high.
+const UNKNOWN: u32 = 1 << 16;
+
+/// What is added to the number of an event type where its string is empty. babeltrace2 up to 2.0.4
+/// shows the string of an earlier event of the type instead: of this one, none has any.
+const EMPTY: u32 = 1 << 17;
+
+/// Files of a directory, by name.
+pub(crate) trait Files {
+    /// Appends to a file, which begins empty.
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
+}
+
+/// Writes events as a trace. What is to be said about it.
+pub(crate) fn write(
+    log: &Log,
+    clock: &Clock,
+    events: &mut Selected<'_>,
+    files: &mut dyn Files,
+) -> io::Result<Option<String>> {
+    files.append("metadata", metadata::text(log, clock).as_bytes())?;
+    let registries = (0..).zip(log.registries());
+    let mut ctf = Ctf {
+        who: Who::new(log),
+        uuid: log.streams().first().map_or([0; 16], |stream| stream.uuid),
+        packets: HashMap::new(),
+        registries: registries.map(|(at, of)| ((of.stream, of.index), at)).collect(),
+        discarded: log.accounts().iter().map(discarded).filter(|(_, count)| *count > 0).collect(),
+        short_count: 0,
+    };
+    while let Some(event) = events.next() {
+        let block_size =
+            log.streams().get(usize::from(event.stream)).map(|s| s.block_size as usize);
+        let size = block_size.filter(|size| *size > 0).unwrap_or(PACKET_SIZE_MAX);
+        let size = size.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
+        ctf.event(&event, clock.ns(event.stream, event.ticks), size, files)?;
+    }
+    ctf.end(files)?;
+    let note = format!(
+        "{} events lack parameters that their event types have: in the packets they are 0",
+        ctf.short_count
+    );
+    Ok(Some(note).filter(|_| ctf.short_count > 0))
+}
+
+fn discarded(account: &Account) -> ((u16, u32), u64) {
+    let counts = [
+        account.discarded_full,
+        account.discarded_nested,
+        account.discarded_large,
+        account.discarded_io,
+    ];
+    ((account.stream, account.buffer), counts.iter().map(|&count| u64::from(count)).sum())
+}
+
+struct Ctf {
+    who: Who,
+    uuid: [u8; 16],
+    /// The packet of each buffer that is being filled: by stream, registry, buffer.
+    packets: HashMap<(u16, u16, u32), Packet>,
+    /// The place in the log of a registry, by stream and index.
+    registries: HashMap<(u16, u16), u32>,
+    /// Events that were requested and not written, by stream and buffer.
+    discarded: HashMap<(u16, u32), u64>,
+    short_count: u64,
+}
+
+impl Ctf {
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        ns: u64,
+        size: usize,
+        files: &mut dyn Files,
+    ) -> io::Result<()> {
+        let registry = (event.stream, event.registry.index);
+        let key = (event.stream, event.registry.index, event.buffer);
+        if !self.packets.contains_key(&key) {
+            let place = Place {
+                uuid: self.uuid,
+                file: self.packets.len() as u64,
+                class: self.registries.get(&registry).copied().unwrap_or(0),
+                pid: self.who.pid(event.stream),
+                tid: self.who.thread(event).0,
+                buffer: event.buffer,
+            };
+            let mut packet = Packet::new(place, ns);
+            if self.discarded.contains_key(&(event.stream, event.buffer)) {
+                // Losses are counted from one packet to the next: so there must be one before.
+                packet.write(0, files)?;
+            }
+            self.packets.insert(key, packet);
+        }
+        let Some(packet) = self.packets.get_mut(&key) else { return Ok(()) };
+        let begin = packet.begin(id(event), ns, event.ticks);
+        let is_whole = match event.event_type {
+            Some(event_type) => fields(event, event_type.params.len(), packet),
+            None => {
+                packet.u32(event.code().into());
+                packet.u32(event.bytes.len() as u32);
+                packet.bytes(event.bytes);
+                true
+            }
+        };
+        self.short_count += u64::from(!is_whole);
+        packet.end(begin, ns, size, files)
+    }
+
+    /// Writes what is left, with what was lost.
+    fn end(&mut self, files: &mut dyn Files) -> io::Result<()> {
+        for ((stream, _, buffer), packet) in &mut self.packets {
+            let discarded = self.discarded.get(&(*stream, *buffer)).copied().unwrap_or(0);
+            if discarded > 0 || !packet.is_empty() {
+                packet.write(discarded, files)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of an event's type.
+fn id(event: &Event<'_>) -> u32 {
+    let Some(event_type) = event.event_type else { return UNKNOWN };
+    let string = event_type.params.iter().position(|param| param.sort == Sort::S);
+    let value = string.and_then(|index| event.param_at(index));
+    let is_empty = string.is_some() && !matches!(value, Some(Value::S([_, ..])));
+    u32::from(event_type.code) + if is_empty { EMPTY } else { 0 }
+}
+
+/// Appends the parameters of an event. Whether it had them all.
+fn fields(event: &Event<'_>, count: usize, packet: &mut Packet) -> bool {
+    let mut found = 0;
+    for (_, value) in event.params() {
+        found += 1;
+        match value {
+            Value::P(value) | Value::A(value) | Value::W(value) => packet.u64(value),
+            Value::U(value) => packet.u32(value),
+            Value::B(value) => packet.bytes(&[value.into()]),
+            Value::D(value) => packet.u64(value.to_bits()),
+            // A string ends with a NUL: within it stands its picture instead.
+            Value::S(value) => {
+                packet.bytes(String::from_utf8_lossy(value).replace('\0', "\u{2400}").as_bytes());
+                packet.bytes(&[0]);
+            }
+        }
+    }
+    let params = event.event_type.map_or(&[][..], |event_type| &event_type.params);
+    for param in params.get(found..).unwrap_or_default() {
+        let size = if param.sort == Sort::S { 1 } else { param.sort.size(8) };
+        packet.bytes([0; 8].get(..size).unwrap_or_default());
+    }
+    found == count
+}

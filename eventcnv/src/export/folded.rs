@@ -1,0 +1,253 @@
+//! Folded stacks, for flame graphs: a line for each stack, with what it weighs.
+//!
+//! ```text
+//!  slices that nest   shop;teller 2;Deposit;Lock 1250      ns in it, and not in what is in it
+//!  a parameter        main;run;alloc 4096                  "main;run;alloc", weight of its events
+//! ```
+//!
+//! What does not fit into the table is written and begun anew: readers add up what is written
+//! twice. Design: `.cnv.folded` in `design/eventcnv.md`.
+
+use super::timeline::{Act, Timeline};
+use super::who::Who;
+use crate::select::Selected;
+use crate::text;
+use eventdef::Sort;
+use eventlog::reader::{Event, Log, Value};
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// What a parameter is called that is a stack.
+const STACKS: [&str; 4] = ["stack", "backtrace", "traceback", "frames"];
+
+/// Bytes of stacks that are kept.
+const TABLE_SIZE_MAX: usize = 1 << 23;
+/// What a stack takes in the table beside its text.
+const ENTRY_SIZE: usize = 64;
+/// Slices of a stack that are written; those within are counted to the last of them.
+const DEPTH_MAX: usize = 256;
+
+/// What is folded.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Folded stacks")]
+pub(crate) struct Options {
+    /// The string parameter that is a stack, frames from the outermost on with ; between them
+    /// [default: one called stack, backtrace, traceback or frames; if there is none, slices]
+    #[arg(long, value_name = "PARAM")]
+    stack: Option<String>,
+
+    /// The parameter by which stacks are weighed [default: events with a stack are counted, of
+    /// slices it is their time in ns]
+    #[arg(long, value_name = "PARAM")]
+    weight: Option<String>,
+}
+
+impl Options {
+    /// Whether any is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.stack.is_some() || self.weight.is_some()
+    }
+
+    /// The names of parameters that are given, for it to be said if there are none.
+    pub(crate) fn params(&self) -> impl Iterator<Item = &str> {
+        self.stack.iter().chain(&self.weight).map(String::as_str)
+    }
+
+    /// The parameter that is a stack, if there is one.
+    fn stack_of(&self, log: &Log) -> Option<&str> {
+        if let Some(stack) = &self.stack {
+            return Some(stack);
+        }
+        let mut rows = log.registries().iter().flat_map(|registry| &registry.event_types);
+        rows.find_map(|row| {
+            let is_string = |name: &&str| row.param(name).is_some_and(|(_, p)| p.sort == Sort::S);
+            STACKS.into_iter().find(is_string)
+        })
+    }
+}
+
+/// Writes a line for each stack. Whether there were any.
+pub(crate) fn write(
+    log: &Log,
+    timeline: &mut Timeline,
+    options: &Options,
+    events: &mut Selected<'_>,
+    out: &mut dyn Write,
+) -> io::Result<bool> {
+    let mut table = Table::default();
+    let weight = options.weight.as_deref();
+    if let Some(stack) = options.stack_of(log) {
+        while let Some(event) = events.next() {
+            let Some(Value::S(stack)) = event.param(stack) else { continue };
+            table.add(&line(&String::from_utf8_lossy(stack)), weigh(&event, weight), out)?;
+        }
+    } else {
+        slices(log, timeline, weight, events, &mut table, out)?;
+    }
+    table.write(out)?;
+    out.flush()?;
+    Ok(table.has_any)
+}
+
+/// What an event weighs.
+fn weigh(event: &Event<'_>, weight: Option<&str>) -> u64 {
+    match weight {
+        None => 1,
+        Some(param) => event.param(param).and_then(|value| value.as_u64()).unwrap_or(0),
+    }
+}
+
+/// A stack on one line, as its last space is before the weight.
+fn line(stack: &str) -> String {
+    stack.trim().replace(|c: char| c.is_control(), " ")
+}
+
+/// A frame, of any text.
+fn frame(name: &str) -> String {
+    line(name).replace(';', ":")
+}
+
+/// Slices that are open in a thread.
+#[derive(Default)]
+struct Thread {
+    name: String,
+    pairs: Vec<u32>,
+    /// Since when the innermost of them has run by itself.
+    since: u64,
+}
+
+impl Thread {
+    fn stack(&self, timeline: &Timeline) -> String {
+        let mut stack = self.name.clone();
+        for pair in self.pairs.iter().take(DEPTH_MAX) {
+            stack.push(';');
+            stack += &frame(timeline.marks.name(*pair));
+        }
+        stack
+    }
+}
+
+fn slices(
+    log: &Log,
+    timeline: &mut Timeline,
+    weight: Option<&str>,
+    events: &mut Selected<'_>,
+    table: &mut Table,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut who = Who::new(log);
+    let mut threads: HashMap<(u16, u32), Thread> = HashMap::new();
+    let mut ns_last = 0;
+    while let Some(event) = events.next() {
+        let moment = timeline.moment(&event);
+        let place = (event.stream, event.thread);
+        ns_last = moment.ns.max(ns_last);
+        let thread = threads.entry(place).or_insert_with(|| {
+            let (tid, _) = who.thread(&event);
+            let process = who.processes.get(usize::from(event.stream));
+            let process = process.map_or(String::new(), |process| frame(&process.name));
+            let name = who.threads.get(&place).map_or("", |thread| &thread.name);
+            let name = if name.is_empty() { format!("thread {tid}") } else { frame(name) };
+            Thread { name: format!("{process};{name}"), ..Thread::default() }
+        });
+        let is_change = matches!(moment.act, Act::Begin { .. } | Act::End { .. });
+        if weight.is_none() && is_change && !thread.pairs.is_empty() {
+            let ns = moment.ns.saturating_sub(thread.since);
+            table.add(&thread.stack(timeline), ns, out)?;
+        }
+        if let Act::Begin { pair } = moment.act {
+            thread.pairs.push(pair);
+        }
+        let own = if weight.is_some() { weigh(&event, weight) } else { 0 };
+        if own > 0 && !thread.pairs.is_empty() {
+            table.add(&thread.stack(timeline), own, out)?;
+        }
+        if let Act::End { within, .. } = moment.act {
+            let left = thread.pairs.len().saturating_sub(within as usize + 1);
+            thread.pairs.truncate(left);
+        }
+        if is_change {
+            thread.since = moment.ns;
+        }
+    }
+    // What did not end lasts to the end.
+    for thread in threads.values().filter(|thread| weight.is_none() && !thread.pairs.is_empty()) {
+        table.add(&thread.stack(timeline), ns_last.saturating_sub(thread.since), out)?;
+    }
+    Ok(())
+}
+
+/// Stacks, and what they weigh.
+#[derive(Default)]
+struct Table {
+    weights: HashMap<Box<str>, u64>,
+    size: usize,
+    has_any: bool,
+}
+
+impl Table {
+    fn add(&mut self, stack: &str, weight: u64, out: &mut dyn Write) -> io::Result<()> {
+        if stack.is_empty() || weight == 0 {
+            return Ok(());
+        }
+        self.has_any = true;
+        if let Some(sum) = self.weights.get_mut(stack) {
+            *sum = sum.saturating_add(weight);
+            return Ok(());
+        }
+        if self.size + stack.len() + ENTRY_SIZE > TABLE_SIZE_MAX {
+            self.write(out)?;
+        }
+        self.size += stack.len() + ENTRY_SIZE;
+        self.weights.insert(stack.into(), weight);
+        Ok(())
+    }
+
+    /// Writes all, in alphabetical order, and empties it.
+    fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let mut lines: Vec<(Box<str>, u64)> = self.weights.drain().collect();
+        lines.sort_unstable();
+        self.size = 0;
+        let mut bytes = Vec::new();
+        for (stack, weight) in lines {
+            bytes.extend_from_slice(stack.as_bytes());
+            bytes.push(b' ');
+            text::decimal(&mut bytes, weight);
+            bytes.push(b'\n');
+        }
+        out.write_all(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.cnv.folded`
+    #[test]
+    fn a_table_that_is_full_is_written_and_begun_anew() {
+        let (mut table, mut out) = (Table::default(), Vec::new());
+        let long = "x".repeat(1 << 20);
+        for number in 0..20 {
+            for _ in 0..3 {
+                table.add(&format!("{number};{long}"), 2, &mut out).unwrap();
+                table.add("a;b", 1, &mut out).unwrap();
+            }
+        }
+        assert!(out.len() > 10 << 20 && table.size < TABLE_SIZE_MAX);
+        table.write(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let weight = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap();
+        let of = |begin: &str| -> u64 {
+            text.lines().filter(|line| line.starts_with(begin)).map(weight).sum()
+        };
+        assert_eq!((of("a;b"), of("7;")), (60, 6));
+        assert!(text.lines().filter(|line| line.starts_with("a;b")).count() > 1);
+    }
+
+    #[test]
+    fn a_stack_is_one_line_and_a_frame_has_no_semicolon() {
+        assert_eq!(line(" a;b c\n;d\t"), "a;b c ;d");
+        assert_eq!(frame("a;b"), "a:b");
+    }
+}

@@ -1,0 +1,352 @@
+//! Perfetto's format: packets in protocol buffers, for its UI and its trace_processor.
+//!
+//! ```text
+//!  packet: clocks, defaults │ packet: a track (process, thread, lane, counter) │ …
+//!  packet: time, names that are new, track event: type, track, name, flows, parameters
+//! ```
+//!
+//! One sequence of packets, whose names are interned. The numbers of fields are those of Perfetto's
+//! `perfetto_trace.proto`. Design: `.cnv.perfetto` in `design/eventcnv.md`.
+
+use super::clock::{Base, Clock};
+use super::protobuf::Message;
+use super::timeline::{Act, Counter, Moment, Number, Timeline};
+use super::who::Who;
+use crate::select::Selected;
+use eventlog::reader::{Event, Log, Value};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+/// Bytes are handed over in pieces of about this size.
+const OUTPUT_SIZE: usize = 1 << 18;
+/// The number of the one sequence.
+const SEQUENCE: u64 = 1;
+
+// Clocks (BuiltinClock).
+const REALTIME: u64 = 1;
+const MONOTONIC: u64 = 3;
+
+// Fields of a packet (Trace.packet, TracePacket).
+const PACKET: u32 = 1;
+const CLOCK_SNAPSHOT: u32 = 6;
+const TIMESTAMP: u32 = 8;
+const SEQUENCE_ID: u32 = 10;
+const TRACK_EVENT: u32 = 11;
+const INTERNED_DATA: u32 = 12;
+const SEQUENCE_FLAGS: u32 = 13;
+const DEFAULTS: u32 = 59;
+const TRACK_DESCRIPTOR: u32 = 60;
+
+/// What is known of interned names begins with this packet; packets after it need it.
+const STATE_CLEARED: u64 = 1;
+const NEEDS_STATE: u64 = 2;
+
+/// What a track event is (TrackEvent.Type).
+#[derive(Clone, Copy)]
+enum Type {
+    Begin = 1,
+    End = 2,
+    Instant = 3,
+    Counter = 4,
+}
+
+/// Which table of interned names (the field of InternedData).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Table {
+    Category = 1,
+    Event = 2,
+    Annotation = 3,
+}
+
+/// Whose track it is: the upper bits of its number.
+#[derive(Clone, Copy)]
+enum Track {
+    Process = 1,
+    Thread = 2,
+    Lane = 3,
+    Counter = 4,
+}
+
+/// Writes events as a trace.
+pub(crate) fn write(
+    log: &Log,
+    timeline: &mut Timeline,
+    events: &mut Selected<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let who = Who::new(log);
+    let (tracks, names) = (HashSet::new(), Names::default());
+    let mut perfetto = Perfetto { who, tracks, names, out: Message::default() };
+    perfetto.head(&timeline.clock);
+    while let Some(event) = events.next() {
+        let moment = timeline.moment(&event);
+        perfetto.event(&event, &moment, timeline);
+        if perfetto.out.bytes().len() >= OUTPUT_SIZE {
+            out.write_all(perfetto.out.bytes())?;
+            perfetto.out.clear();
+        }
+    }
+    out.write_all(perfetto.out.bytes())?;
+    out.flush()
+}
+
+struct Perfetto {
+    who: Who,
+    /// Tracks that were described.
+    tracks: HashSet<u64>,
+    names: Names,
+    out: Message,
+}
+
+/// Interned names: no more than the registries have, and of unknown event types codes.
+#[derive(Default)]
+struct Names {
+    numbers: HashMap<(Table, Box<str>), u64>,
+    /// Those that were not written yet.
+    new: Vec<(Table, u64, Box<str>)>,
+}
+
+impl Names {
+    fn number(&mut self, table: Table, name: &str) -> u64 {
+        let next = self.numbers.len() as u64 + 1;
+        let key = (table, Box::from(name));
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        self.new.push((table, next, key.1.clone()));
+        self.numbers.insert(key, next);
+        next
+    }
+
+    /// Writes what is new, as a field of a packet.
+    fn write(&mut self, packet: &mut Message) {
+        if self.new.is_empty() {
+            return;
+        }
+        packet.message(INTERNED_DATA, |data| {
+            for (table, number, name) in self.new.drain(..) {
+                data.message(table as u32, |entry| {
+                    entry.uint(1, number);
+                    entry.string(2, &name);
+                });
+            }
+        });
+    }
+}
+
+/// What of an event is written.
+struct Entry<'a, 'e> {
+    of: Type,
+    ns: u64,
+    track: u64,
+    name: Option<&'a str>,
+    event: Option<&'a Event<'e>>,
+    moment: &'a Moment,
+    value: Option<Number>,
+}
+
+impl Perfetto {
+    /// The clocks, and of which of them all times are.
+    fn head(&mut self, clock: &Clock) {
+        let id = if clock.base == Base::Realtime { REALTIME } else { MONOTONIC };
+        self.out.message(PACKET, |packet| {
+            packet.uint(SEQUENCE_ID, SEQUENCE);
+            packet.uint(SEQUENCE_FLAGS, STATE_CLEARED);
+            packet.message(DEFAULTS, |defaults| defaults.uint(58, id));
+            packet.message(CLOCK_SNAPSHOT, |snapshot| {
+                let (monotonic, realtime) = clock.sync.unzip();
+                for (id, ns) in [(id, monotonic.or(Some(0))), (REALTIME, realtime)] {
+                    let Some(ns) = ns else { continue };
+                    snapshot.message(1, |clock| {
+                        clock.uint(1, id);
+                        clock.uint(2, ns);
+                    });
+                }
+                snapshot.uint(2, id);
+            });
+        });
+    }
+
+    fn event(&mut self, event: &Event<'_>, moment: &Moment, timeline: &Timeline) {
+        let name = |pair| Some(timeline.marks.name(pair));
+        let code;
+        let thread = self.thread(event);
+        let entry = |of, track, name| Entry {
+            of,
+            ns: moment.ns,
+            track,
+            name,
+            event: Some(event),
+            moment,
+            value: None,
+        };
+        let end = |track| Entry { event: None, ..entry(Type::End, track, None) };
+        match moment.act {
+            Act::Instant => {
+                let name = match event.event_type {
+                    Some(event_type) => &*event_type.name,
+                    None => {
+                        code = format!("?{:04X}", event.code());
+                        &code
+                    }
+                };
+                self.entry(entry(Type::Instant, thread, Some(name)));
+            }
+            Act::Begin { pair } => self.entry(entry(Type::Begin, thread, name(pair))),
+            Act::End { within, .. } => {
+                for _ in 0..within {
+                    self.entry(end(thread));
+                }
+                self.entry(entry(Type::End, thread, None));
+            }
+            Act::SpanBegin { pair, lane, is_again } => {
+                let track = self.lane(event.stream, pair, lane, timeline);
+                if is_again {
+                    self.entry(end(track));
+                }
+                self.entry(entry(Type::Begin, track, name(pair)));
+            }
+            Act::SpanEnd { pair, lane } => {
+                let track = self.lane(event.stream, pair, lane, timeline);
+                self.entry(entry(Type::End, track, None));
+            }
+        }
+        let index = moment.counter.unwrap_or(usize::MAX);
+        if let Some(counter) = timeline.counters.get(index) {
+            let track = self.counter(index, counter);
+            let value = Some(counter.value);
+            self.entry(Entry { value, event: None, ..entry(Type::Counter, track, None) });
+        }
+    }
+
+    fn entry(&mut self, entry: Entry<'_, '_>) {
+        let names = &mut self.names;
+        self.out.message(PACKET, |packet| {
+            packet.uint(TIMESTAMP, entry.ns);
+            packet.uint(SEQUENCE_ID, SEQUENCE);
+            packet.uint(SEQUENCE_FLAGS, NEEDS_STATE);
+            packet.message(TRACK_EVENT, |track_event| {
+                track_event.uint(9, entry.of as u64);
+                track_event.uint(11, entry.track);
+                if let Some(name) = entry.name {
+                    track_event.uint(10, names.number(Table::Event, name));
+                }
+                match entry.value {
+                    Some(Number::Whole(value)) => track_event.uint(30, value as u64),
+                    Some(Number::Real(value)) => track_event.double(44, value),
+                    None => {}
+                }
+                if let Some(event) = entry.event {
+                    params(event, names, track_event);
+                    if let Some(flow) = entry.moment.flow {
+                        track_event.fixed(if flow.is_end { 48 } else { 47 }, flow.id);
+                    }
+                }
+            });
+            names.write(packet);
+        });
+    }
+
+    /// Describes a track, if it was not yet. Its number.
+    fn track(
+        &mut self,
+        (track, stream, number): (Track, u16, u64),
+        parent: Option<u64>,
+        describe: impl FnOnce(&mut Message),
+    ) -> u64 {
+        let uuid = (track as u64) << 60 | u64::from(stream) << 44 | number;
+        if self.tracks.insert(uuid) {
+            self.out.message(PACKET, |packet| {
+                packet.uint(SEQUENCE_ID, SEQUENCE);
+                packet.message(TRACK_DESCRIPTOR, |descriptor| {
+                    descriptor.uint(1, uuid);
+                    if let Some(parent) = parent {
+                        descriptor.uint(5, parent);
+                    }
+                    describe(descriptor);
+                });
+            });
+        }
+        uuid
+    }
+
+    fn process(&mut self, stream: u16) -> u64 {
+        let pid = self.who.pid(stream);
+        let process = self.who.processes.get(usize::from(stream));
+        let name = process.map_or(String::new(), |process| process.name.clone());
+        self.track((Track::Process, stream, 0), None, |descriptor| {
+            descriptor.message(3, |process| {
+                process.uint(1, pid.into());
+                process.string(6, &name);
+            });
+        })
+    }
+
+    fn thread(&mut self, event: &Event<'_>) -> u64 {
+        let process = self.process(event.stream);
+        let pid = self.who.pid(event.stream);
+        let (tid, _) = self.who.thread(event);
+        let thread = self.who.threads.get(&(event.stream, event.thread));
+        let name = thread.map_or(String::new(), |thread| thread.name.clone());
+        let number = event.thread.into();
+        self.track((Track::Thread, event.stream, number), Some(process), |descriptor| {
+            descriptor.message(4, |thread| {
+                thread.uint(1, pid.into());
+                thread.uint(2, tid.into());
+                thread.string(5, &name);
+            });
+        })
+    }
+
+    fn lane(&mut self, stream: u16, pair: u32, lane: u32, timeline: &Timeline) -> u64 {
+        let process = self.process(stream);
+        // Fewer than 2^16 are open at a time.
+        let number = u64::from(pair) << 17 | u64::from(lane);
+        self.track((Track::Lane, stream, number), Some(process), |descriptor| {
+            descriptor.string(2, timeline.marks.name(pair));
+        })
+    }
+
+    fn counter(&mut self, index: usize, counter: &Counter) -> u64 {
+        let process = self.process(counter.stream);
+        let track = (Track::Counter, counter.stream, index as u64);
+        self.track(track, Some(process), |descriptor| {
+            descriptor.string(2, &counter.name);
+            descriptor.message(8, |_| {});
+        })
+    }
+}
+
+/// The kind of an event as its category, its parameters as annotations, and its ticks.
+fn params(event: &Event<'_>, names: &mut Names, track_event: &mut Message) {
+    let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
+    track_event.uint(3, names.number(Table::Category, kind));
+    for (param, value) in event.params() {
+        let name = names.number(Table::Annotation, &param.name);
+        track_event.message(4, |annotation| {
+            annotation.uint(1, name);
+            match value {
+                Value::P(value) | Value::A(value) => annotation.uint(7, value),
+                Value::W(value) => annotation.uint(3, value),
+                Value::U(value) => annotation.uint(3, value.into()),
+                Value::B(value) => annotation.uint(2, value.into()),
+                Value::D(value) => annotation.double(5, value),
+                Value::S(value) => annotation.string(6, &String::from_utf8_lossy(value)),
+            }
+        });
+        let is_place = matches!(value, Value::P(_) | Value::A(_));
+        let label = event.labels.label_id_of(value).filter(|_| is_place);
+        if let Some(label) = label.and_then(|id| event.labels.string(id)) {
+            let name = names.number(Table::Annotation, &format!("{} label", param.name));
+            track_event.message(4, |annotation| {
+                annotation.uint(1, name);
+                annotation.string(6, &String::from_utf8_lossy(label));
+            });
+        }
+    }
+    let name = names.number(Table::Annotation, "ticks");
+    track_event.message(4, |annotation| {
+        annotation.uint(1, name);
+        annotation.uint(3, event.ticks);
+    });
+}

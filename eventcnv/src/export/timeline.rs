@@ -1,0 +1,306 @@
+//! Events to what a timeline shows of them: slices, spans, flows, counters, instants.
+//!
+//! ```text
+//!  thread 1  ──┤ TraceFlip            ├───────    begin … end, nested
+//!                 ┤ ArenaAccess ├   ╵ Intern       an event that ends nothing is an instant
+//!  Pool      ────────┤ 0x7f32…          ├────      a span: on the first lane that is free
+//! ```
+//!
+//! What is open is kept in tables of a named size. Design: `.cnv.timeline` in `design/eventcnv.md`.
+
+use super::clock::Clock;
+use super::marks::{Change, Form, Key, Marks, Side};
+use eventlog::reader::{Event, Value};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::fmt::Write;
+
+/// Slices and spans that may be open at a time, each.
+const OPEN_COUNT_MAX: usize = 1 << 16;
+/// Flows that may have begun and not ended.
+const FLOW_COUNT_MAX: usize = 1 << 16;
+/// Counters with values of their own.
+const COUNTER_COUNT_MAX: usize = 1 << 12;
+
+/// What an event is on the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Instant,
+    /// Its thread begins something.
+    Begin {
+        pair: u32,
+    },
+    /// Its thread ends something; and `within` things in that, of which no end was seen.
+    End {
+        pair: u32,
+        within: u32,
+    },
+    /// Something comes to be, on a lane; what was on the lane, and is called the same, is no more.
+    SpanBegin {
+        pair: u32,
+        lane: u32,
+        is_again: bool,
+    },
+    SpanEnd {
+        pair: u32,
+        lane: u32,
+    },
+}
+
+/// An event on the timeline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Moment {
+    pub(crate) ns: u64,
+    pub(crate) act: Act,
+    /// The flow that it begins or ends.
+    pub(crate) flow: Option<Flow>,
+    /// The counter that it changes: its index in [`Timeline::counters`].
+    pub(crate) counter: Option<usize>,
+}
+
+/// The beginning of a flow, or its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flow {
+    pub(crate) pair: u32,
+    pub(crate) id: u64,
+    pub(crate) is_end: bool,
+}
+
+/// A counter.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    pub(crate) stream: u16,
+    pub(crate) name: String,
+    pub(crate) value: Number,
+}
+
+/// The value of a counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    Whole(i64),
+    Real(f64),
+}
+
+/// What is open on a thread.
+type Open = (u32, Key);
+/// Something of a stream: the pair, and the values by which it is told from others.
+type Place = (u16, u32, Key);
+
+/// The timeline, as far as it was read.
+pub(crate) struct Timeline {
+    pub(crate) clock: Clock,
+    pub(crate) marks: Marks,
+    pub(crate) counters: Vec<Counter>,
+    /// Of each thread.
+    open: HashMap<(u16, u32), Vec<Open>>,
+    open_count: usize,
+    /// The lane of each.
+    spans: HashMap<Place, u32>,
+    lanes: HashMap<(u16, u32), Lanes>,
+    flows: HashMap<Place, u64>,
+    flow_count: u64,
+    counter_of: HashMap<Place, usize>,
+    unended_count: u64,
+    limited_count: u64,
+}
+
+/// Lanes of a sort: those that are free, and how many there are.
+#[derive(Default)]
+struct Lanes {
+    free: BinaryHeap<Reverse<u32>>,
+    count: u32,
+}
+
+impl Lanes {
+    fn take(&mut self) -> u32 {
+        if let Some(Reverse(lane)) = self.free.pop() {
+            return lane;
+        }
+        self.count += 1;
+        self.count - 1
+    }
+}
+
+impl Timeline {
+    pub(crate) fn new(clock: Clock, marks: Marks) -> Timeline {
+        Timeline {
+            clock,
+            marks,
+            counters: Vec::new(),
+            open: HashMap::new(),
+            open_count: 0,
+            spans: HashMap::new(),
+            lanes: HashMap::new(),
+            flows: HashMap::new(),
+            flow_count: 0,
+            counter_of: HashMap::new(),
+            unended_count: 0,
+            limited_count: 0,
+        }
+    }
+
+    /// What the next event is.
+    pub(crate) fn moment(&mut self, event: &Event<'_>) -> Moment {
+        let role = self.marks.role(event);
+        let ns = self.clock.ns(event.stream, event.ticks);
+        let act = role.part.map_or(Act::Instant, |side| {
+            let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
+            if form == Some(Form::Span) {
+                self.span(&side, event)
+            } else {
+                self.slice(&side, event)
+            }
+        });
+        let flow = role.flow.and_then(|side| self.flow(&side, event));
+        let counter = role.counter.and_then(|(side, change, param)| {
+            let value = event.param_at(param.into())?;
+            self.count(&side, change, value, event)
+        });
+        Moment { ns, act, flow, counter }
+    }
+
+    fn slice(&mut self, side: &Side, event: &Event<'_>) -> Act {
+        let pair = side.pair;
+        let own = (pair, side.key(event));
+        let open = self.open.entry((event.stream, event.thread)).or_default();
+        if !side.is_end {
+            if self.open_count >= OPEN_COUNT_MAX {
+                self.limited_count += 1;
+                return Act::Instant;
+            }
+            self.open_count += 1;
+            open.push(own);
+            return Act::Begin { pair };
+        }
+        let Some(at) = open.iter().rposition(|open| *open == own) else { return Act::Instant };
+        let within = (open.len() - at - 1) as u32;
+        self.open_count -= open.len() - at;
+        open.truncate(at);
+        self.unended_count += u64::from(within);
+        Act::End { pair, within }
+    }
+
+    fn span(&mut self, side: &Side, event: &Event<'_>) -> Act {
+        let (stream, pair) = (event.stream, side.pair);
+        let mut key = side.key(event);
+        if let (Some(first), false) = (key.first_mut(), side.has_key()) {
+            *first = event.thread.into();
+        }
+        let place = (stream, pair, key);
+        let lanes = self.lanes.entry((stream, pair)).or_default();
+        if side.is_end {
+            let Some(lane) = self.spans.remove(&place) else { return Act::Instant };
+            lanes.free.push(Reverse(lane));
+            return Act::SpanEnd { pair, lane };
+        }
+        let before = self.spans.get(&place).copied();
+        if before.is_none() && self.spans.len() >= OPEN_COUNT_MAX {
+            self.limited_count += 1;
+            return Act::Instant;
+        }
+        self.unended_count += u64::from(before.is_some());
+        let lane = before.unwrap_or_else(|| lanes.take());
+        self.spans.insert(place, lane);
+        Act::SpanBegin { pair, lane, is_again: before.is_some() }
+    }
+
+    fn flow(&mut self, side: &Side, event: &Event<'_>) -> Option<Flow> {
+        let place = (event.stream, side.pair, side.key(event));
+        let pair = side.pair;
+        if side.is_end {
+            return self.flows.remove(&place).map(|id| Flow { pair, id, is_end: true });
+        }
+        if self.flows.len() >= FLOW_COUNT_MAX {
+            self.limited_count += 1;
+            return None;
+        }
+        // No flow has the number 0.
+        self.flow_count += 1;
+        self.flows.insert(place, self.flow_count);
+        Some(Flow { pair, id: self.flow_count, is_end: false })
+    }
+
+    fn count(
+        &mut self,
+        side: &Side,
+        change: Change,
+        value: Value<'_>,
+        event: &Event<'_>,
+    ) -> Option<usize> {
+        let place = (event.stream, side.pair, side.key(event));
+        let index = match self.counter_of.get(&place) {
+            Some(index) => *index,
+            None if self.counters.len() >= COUNTER_COUNT_MAX => {
+                self.limited_count += 1;
+                return None;
+            }
+            None => {
+                let name = counter_name(self.marks.name(side.pair), side, event);
+                self.counters.push(Counter { stream: event.stream, name, value: Number::Whole(0) });
+                self.counter_of.insert(place, self.counters.len() - 1);
+                self.counters.len() - 1
+            }
+        };
+        let counter = self.counters.get_mut(index)?;
+        counter.value = changed(counter.value, change, value);
+        Some(index)
+    }
+
+    /// What is to be said about it at the end, a line each.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        notes.extend(self.clock.note().map(str::to_owned));
+        if self.unended_count > 0 {
+            notes.push(format!(
+                "{} slices and spans are ended where what they are in ends, or where they begin \
+                 again: the log has no end of them there",
+                self.unended_count
+            ));
+        }
+        if self.limited_count > 0 {
+            notes.push(format!(
+                "{} events are instants, or not counted: more than {OPEN_COUNT_MAX} were open, or \
+                 there were more than {COUNTER_COUNT_MAX} counters",
+                self.limited_count
+            ));
+        }
+        notes
+    }
+}
+
+/// A counter's name: with what it counts of, and what that was called when it was first counted.
+fn counter_name(name: &str, side: &Side, event: &Event<'_>) -> String {
+    let mut name = name.to_owned();
+    let Some(value) = side.first(event) else { return name };
+    let Some(number) = value.as_u64() else { return name };
+    let _ = match value {
+        Value::P(_) | Value::A(_) => write!(name, " 0x{number:x}"),
+        _ => write!(name, " {number}"),
+    };
+    let label = event.labels.label_id_of(value).and_then(|id| event.labels.string(id));
+    if let Some(label) = label {
+        let _ = write!(name, " {}", String::from_utf8_lossy(label));
+    }
+    name
+}
+
+fn changed(before: Number, change: Change, value: Value<'_>) -> Number {
+    let value = match (value, value.as_u64()) {
+        (Value::D(value), _) => Number::Real(value),
+        (_, Some(value)) => i64::try_from(value).map_or(Number::Real(value as f64), Number::Whole),
+        _ => return before,
+    };
+    let real = |number| match number {
+        Number::Whole(value) => value as f64,
+        Number::Real(value) => value,
+    };
+    match (change, before, value) {
+        (Change::Is, _, value) => value,
+        (Change::Add, Number::Whole(a), Number::Whole(b)) => Number::Whole(a.saturating_add(b)),
+        (Change::Subtract, Number::Whole(a), Number::Whole(b)) => {
+            Number::Whole(a.saturating_sub(b))
+        }
+        (Change::Add, a, b) => Number::Real(real(a) + real(b)),
+        (Change::Subtract, a, b) => Number::Real(real(a) - real(b)),
+    }
+}

@@ -1,0 +1,109 @@
+//! The processes and threads of a log, as other tools number and name them.
+//!
+//! ```text
+//!  stream 0 ──▶ Process { pid 4711, "shop" }   thread 3 of it ──▶ Thread { tid 4713, "teller 2" }
+//! ```
+//!
+//! No two streams have one number here, though processes of two hosts may. Design: `.cnv.export` in
+//! `design/eventcnv.md`.
+
+use crate::view::threads;
+use eventlog::reader::{Event, Log};
+use std::collections::{BTreeMap, HashSet};
+
+/// Numbers for processes and threads of which none is known, or is another's.
+const NUMBER_MIN: u32 = 0x4000_0000;
+
+/// A process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) name: String,
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) tid: u32,
+    pub(crate) name: String,
+}
+
+/// Who recorded the events of a log.
+#[derive(Debug)]
+pub(crate) struct Who {
+    /// By stream.
+    pub(crate) processes: Vec<Process>,
+    /// By stream and index.
+    pub(crate) threads: BTreeMap<(u16, u32), Thread>,
+    tids: Vec<HashSet<u32>>,
+}
+
+impl Who {
+    pub(crate) fn new(log: &Log) -> Who {
+        let mut pids = HashSet::new();
+        let mut processes = Vec::new();
+        for (index, stream) in (0..).zip(log.streams()) {
+            let name = match (&*stream.program, &*stream.host) {
+                ("", "") => format!("stream {index}"),
+                (program, "") => program.to_owned(),
+                ("", host) => format!("stream {index} ({host})"),
+                (program, _) if log.streams().len() == 1 => program.to_owned(),
+                (program, host) => format!("{program} ({host})"),
+            };
+            processes.push(Process { pid: number(stream.pid, index, &mut pids), name });
+        }
+        let tids = vec![HashSet::new(); processes.len()];
+        let mut who = Who { processes, threads: BTreeMap::new(), tids };
+        let mut told = BTreeMap::new();
+        for thread in threads::of(log) {
+            if let Ok(index) = u32::try_from(thread.index) {
+                told.insert((thread.stream, index), (thread.os_thread, thread.name));
+            }
+        }
+        for ((stream, index), (os_thread, name)) in told {
+            who.add(stream, index, os_thread, name);
+        }
+        who
+    }
+
+    fn add(&mut self, stream: u16, index: u32, os_thread: u64, name: String) {
+        let Some(tids) = self.tids.get_mut(usize::from(stream)) else { return };
+        let tid = number(os_thread, index, tids);
+        self.threads.insert((stream, index), Thread { tid, name });
+    }
+
+    /// The number of the thread of an event; and what it is called, if it is a new one.
+    pub(crate) fn thread(&mut self, event: &Event<'_>) -> (u32, Option<String>) {
+        let place = (event.stream, event.thread);
+        if let Some(thread) = self.threads.get(&place) {
+            return (thread.tid, None);
+        }
+        // An MPS log says of no event which thread it is of: it is that of the process.
+        let pid = self.pid(event.stream);
+        match event.thread {
+            0 if self.tids.get(usize::from(event.stream)).is_some_and(HashSet::is_empty) => {
+                self.add(event.stream, 0, pid.into(), String::new());
+            }
+            0 => self.add(event.stream, 0, 0, "of no thread".to_owned()),
+            index => self.add(event.stream, index, 0, format!("thread {index}")),
+        }
+        let new = self.threads.get(&place);
+        new.map_or((0, None), |thread| (thread.tid, Some(thread.name.clone())))
+    }
+
+    /// The process of a stream.
+    pub(crate) fn pid(&self, stream: u16) -> u32 {
+        self.processes.get(usize::from(stream)).map_or(0, |process| process.pid)
+    }
+}
+
+/// The number that something has, if nothing else has it.
+fn number(own: u64, index: u32, taken: &mut HashSet<u32>) -> u32 {
+    let own = u32::try_from(own).ok().filter(|&own| own > 0 && own < NUMBER_MIN);
+    let mut number =
+        own.filter(|own| !taken.contains(own)).unwrap_or(NUMBER_MIN + index % NUMBER_MIN);
+    while !taken.insert(number) {
+        number = if number >= 2 * (NUMBER_MIN - 1) { NUMBER_MIN } else { number + 1 };
+    }
+    number
+}

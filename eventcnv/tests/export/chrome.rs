@@ -1,0 +1,150 @@
+//! Chrome's format, read by a parser of JSON.
+//!
+//! ```text
+//!  traceEvents ── i B E b e X ──▶ ticks, name ── one for each line of the dump
+//!              ├─ B E ──▶ stacks of threads      ├─ C ──▶ counted again
+//!              └─ s f ──▶ flows
+//! ```
+//!
+//! Design: `.cnv.chrome` in `design/eventcnv.md`.
+
+use crate::{dumped, exported, is_double, is_number, live, logs};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+fn entries(args: &[&str]) -> Vec<Value> {
+    let (bytes, _) = exported("trace.json", args);
+    let whole: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(whole["displayTimeUnit"], "ns");
+    whole["traceEvents"].as_array().unwrap().clone()
+}
+
+/// What an event is called where it begins or ends something.
+fn half(entry: &Value) -> String {
+    let name = entry["name"].as_str().unwrap();
+    let endings: &[&str] = match entry["ph"].as_str().unwrap() {
+        "B" => &["Begin"],
+        "E" => &["End"],
+        "b" => &["Init", "Create", "Start"],
+        "e" => &["Finish", "Destroy", "End"],
+        _ => return name.to_owned(),
+    };
+    endings.iter().map(|ending| format!("{name}{ending}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a value is what the dump says: of 64 bits in hexadecimal, with its label.
+fn is_value(found: &Value, expected: &Value, label: &Value) -> bool {
+    match found {
+        Value::String(text) if text.starts_with("0x") => {
+            let (digits, called) = text[2..].split_once(' ').unwrap_or((&text[2..], ""));
+            let number = u64::from_str_radix(digits, 16).unwrap();
+            is_number(expected, number) && label.as_str().unwrap_or_default() == called
+        }
+        Value::Number(number) if number.is_f64() => is_double(expected, number.as_f64().unwrap()),
+        found => found == expected,
+    }
+}
+
+/// `.cnv.chrome`, `.cnv.timeline`
+#[test]
+fn every_event_is_in_the_json_once_in_order_of_time() {
+    for log in logs() {
+        let entries = entries(&[&log]);
+        let own = entries.iter().filter(|entry| entry["args"]["ticks"].is_string());
+        let own: Vec<&Value> = own.collect();
+        let lines = dumped(&[&log]);
+        assert_eq!(own.len(), lines.len(), "{log}");
+        let mut ns_before = 0.0;
+        for (entry, line) in own.iter().zip(&lines) {
+            let ticks = u64::from_str_radix(entry["args"]["ticks"].as_str().unwrap(), 16);
+            assert_eq!(ticks.ok(), line["ticks"].as_u64(), "{log}");
+            assert!(half(entry).split(' ').any(|name| line["event"] == name), "{entry} {line}");
+            let params = line["params"].as_object().unwrap();
+            assert_eq!(entry["args"].as_object().unwrap().len(), params.len() + 1);
+            for (name, value) in params {
+                let is_same = is_value(&entry["args"][name], value, &line["labels"][name]);
+                assert!(is_same, "{name}: {entry} {line}");
+            }
+            let ns = entry["ts"].as_f64().unwrap();
+            assert!(ns >= ns_before, "{entry}");
+            ns_before = ns;
+        }
+    }
+}
+
+#[test]
+fn slices_nest_and_spans_alternate() {
+    for (log, slices) in logs().iter().zip([1, 2, 159, 0]) {
+        let entries = entries(&[log]);
+        let mut stacks: HashMap<String, Vec<&str>> = HashMap::new();
+        let mut open: HashSet<String> = HashSet::new();
+        let mut count = 0;
+        for entry in &entries {
+            let name = entry["name"].as_str().unwrap_or_default();
+            let thread = format!("{} {}", entry["pid"], entry["tid"]);
+            match entry["ph"].as_str().unwrap() {
+                "B" => stacks.entry(thread).or_default().push(name),
+                "E" => {
+                    assert_eq!(stacks.get_mut(&thread).unwrap().pop(), Some(name), "{entry}");
+                    count += 1;
+                }
+                "b" => assert!(open.insert(format!("{name} {}", entry["id2"])), "{entry}"),
+                "e" => assert!(open.remove(&format!("{name} {}", entry["id2"])), "{entry}"),
+                _ => {}
+            }
+        }
+        assert_eq!(count, slices, "{log}");
+    }
+}
+
+#[test]
+fn a_counter_is_what_is_allocated_less_what_is_freed() {
+    let [log, ..] = logs();
+    let entries = entries(&[&log]);
+    let expected = live(&log);
+    let counters: Vec<&Value> = entries.iter().filter(|entry| entry["ph"] == "C").collect();
+    assert_eq!(counters.len(), expected.len());
+    for (entry, (pool, value)) in counters.iter().zip(expected) {
+        let name = format!("Pool size {pool} ");
+        assert!(entry["name"].as_str().unwrap().starts_with(&name), "{entry} {name}");
+        assert_eq!(entry["args"]["value"], value);
+    }
+    // What the pools were called when they were first counted.
+    let names: HashSet<&str> =
+        counters.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    assert!(names.iter().any(|name| name.ends_with(" letters")), "{names:?}");
+}
+
+/// `.cnv.marks`
+#[test]
+fn marks_on_the_command_line_go_before_names() {
+    let [log, ..] = logs();
+    let entries = entries(&[
+        &log,
+        "--flow=PoolInit=PoolFinish:pool",
+        "--span=FileBegin=FileEnd:file",
+        "--counter=FileEnd.words",
+        "--no-names",
+    ]);
+    let of = |phase: &str| entries.iter().filter(|entry| entry["ph"] == phase).collect::<Vec<_>>();
+    assert!(of("B").is_empty() && of("E").is_empty());
+    let [begin, end] = ["b", "e"].map(|phase| of(phase)[0]["name"].as_str().unwrap());
+    assert_eq!((begin, end), ("File", "File"));
+    let ids = |phase| of(phase).iter().map(|entry| entry["id"].as_u64().unwrap()).collect();
+    let (from, to): (HashSet<u64>, HashSet<u64>) = (ids("s"), ids("f"));
+    assert_eq!((from.len(), &from), (2, &to));
+    assert_eq!(of("X").len(), 4);
+    let words: Vec<&Value> = of("C");
+    assert_eq!(words.len(), 1);
+    assert_eq!(words[0]["name"], "FileEnd.words");
+}
+
+/// What ends and did not begin in what was selected is an instant.
+#[test]
+fn an_end_without_a_beginning_is_an_instant() {
+    let [.., log, _] = logs();
+    let entries = entries(&[&log, "--events", "TraceFlipEnd,ArenaPollEnd,TraceDestroy"]);
+    let own: Vec<&Value> = entries.iter().filter(|entry| entry["ph"] != "M").collect();
+    assert!(own.len() > 100);
+    assert!(own.iter().all(|entry| entry["ph"] == "i"));
+}

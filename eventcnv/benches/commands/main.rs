@@ -14,7 +14,8 @@ mod logs;
 #[path = "../../../telemetry/benches/recording/row.rs"]
 mod row;
 
-use logs::{Log, SUFFIXES, command, directory, mps_log, our_log};
+use logs::run_in_process_of_its_own;
+use logs::{Log, MAKE_LOGS, PART, SUFFIXES, command, directory, mps_log, our_log};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -24,10 +25,6 @@ use std::{env, fs};
 
 /// Runs of each, after one to warm up.
 const RUN_COUNT: usize = 3;
-/// Tells a run of this program that it is to measure one command alone, for its peak memory.
-const COMMAND: &str = "COMMANDS_BENCH_COMMAND";
-/// The command that is none: the logs are made, and nothing is measured.
-const MAKE_LOGS: &str = "make-logs";
 
 /// What is counted in a second.
 #[derive(Clone, Copy, PartialEq)]
@@ -72,7 +69,7 @@ const FIRST_LINE: &str = "first-line";
 const FIRST_LINE_MAX: f64 = 50.0;
 
 fn main() {
-    if let Ok(name) = env::var(COMMAND) {
+    if let Ok(name) = env::var(PART) {
         let logs = [our_log(), mps_log()];
         return measure_named(&name, &logs);
     }
@@ -85,16 +82,6 @@ fn main() {
         }
     }
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &lines);
-}
-
-fn run_in_process_of_its_own(name: &str) -> String {
-    let this = env::current_exe().expect("this program has a path");
-    let output = Command::new(this).env(COMMAND, name).env_remove("RECORD").output();
-    let output = output.expect("this program can be run again");
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
-    print!("{rows}");
-    rows
 }
 
 fn measure_named(name: &str, logs: &[Log; 2]) {

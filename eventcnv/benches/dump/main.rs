@@ -15,21 +15,16 @@ mod logs;
 #[path = "../../../telemetry/benches/recording/row.rs"]
 mod row;
 
-use logs::{Log, SUFFIXES, command, mps_log, our_log};
+use logs::{Log, MAKE_LOGS, PART, SUFFIXES, command, mps_log, our_log, run_in_process_of_its_own};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Instant;
 use std::{env, fs};
 
 /// Runs of each form, after one to warm up.
 const RUN_COUNT: usize = 5;
-/// Tells a run of this program that it is to measure one form alone, for its peak memory.
-const FORM: &str = "DUMP_BENCH_FORM";
-
-/// The form that is no form: the logs are made, and nothing is measured.
-const MAKE_LOGS: &str = "make-logs";
 
 /// A form of the dump: its name, and the arguments that ask for it.
 const FORMS: [(&str, &[&str]); 6] = [
@@ -42,12 +37,10 @@ const FORMS: [(&str, &[&str]); 6] = [
 ];
 
 fn main() {
-    if let Ok(form) = env::var(FORM) {
+    if let Ok(form) = env::var(PART) {
         let logs = [our_log(), mps_log()];
         return measure_named(&form, &logs);
     }
-    // The peak of a process is at least that of the one that it was forked from: the logs are made
-    // by one that measures nothing.
     run_in_process_of_its_own(MAKE_LOGS);
     let mut lines = String::new();
     for suffix in SUFFIXES {
@@ -56,16 +49,6 @@ fn main() {
         }
     }
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &lines);
-}
-
-fn run_in_process_of_its_own(name: &str) -> String {
-    let this = env::current_exe().expect("this program has a path");
-    let output = Command::new(this).env(FORM, name).env_remove("RECORD").output();
-    let output = output.expect("this program can be run again");
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
-    print!("{rows}");
-    rows
 }
 
 fn measure_named(name: &str, logs: &[Log; 2]) {

@@ -88,3 +88,20 @@ pub(crate) fn command(arguments: &[&str], log: &Path) -> Command {
     command.args(arguments).arg(log).stderr(Stdio::null());
     command
 }
+
+/// Tells a run of a benchmark that it is to measure one thing alone, for its peak memory.
+pub(crate) const PART: &str = "BENCH_PART";
+/// The part that is none: the logs are made, and nothing is measured. The peak of a process is at
+/// least that of the one that it was forked from: the logs are made by one that measures nothing.
+pub(crate) const MAKE_LOGS: &str = "make-logs";
+
+/// Has one part measured by a process of its own. The rows that it printed.
+pub(crate) fn run_in_process_of_its_own(part: &str) -> String {
+    let this = env::current_exe().expect("this program has a path");
+    let output = Command::new(this).env(PART, part).env_remove("RECORD").output();
+    let output = output.expect("this program can be run again");
+    assert!(output.status.success(), "{part}: {}", String::from_utf8_lossy(&output.stderr));
+    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
+    print!("{rows}");
+    rows
+}

@@ -9,8 +9,9 @@
 
 use super::View;
 use super::clock::Clock;
+use super::numeric::values;
 use crate::text;
-use eventlog::reader::{Event, Value};
+use eventlog::reader::Event;
 
 /// The form, with times as asked for, and names padded to `name_width`.
 pub(crate) struct Lisp<'l> {
@@ -27,16 +28,7 @@ impl View for Lisp<'_> {
             Some(event_type) => super::name(out, &event_type.name, self.name_width),
             None => text::hex_zeros(out, event.code().into(), 4),
         }
-        for (_, value) in event.params() {
-            out.push(b' ');
-            match value {
-                Value::P(value) | Value::A(value) | Value::W(value) => text::hex(out, value),
-                Value::U(value) => text::hex(out, value.into()),
-                Value::B(value) => out.push(b'0' + u8::from(value)),
-                Value::D(value) => text::double_general(out, value),
-                Value::S(value) => text::quoted(out, value),
-            }
-        }
+        values(event, out);
         out.extend_from_slice(b")\n");
     }
 }

@@ -24,16 +24,22 @@ impl View for Numeric<'_> {
         out.push(b' ');
         let code_width = if super::registry_index(event, out) { 1 } else { 4 };
         text::hex_spaces(out, event.code().into(), code_width);
-        for (_, value) in event.params() {
-            out.push(b' ');
-            match value {
-                Value::P(value) | Value::A(value) | Value::W(value) => text::hex(out, value),
-                Value::U(value) => text::hex(out, value.into()),
-                Value::B(value) => out.push(b'0' + u8::from(value)),
-                Value::D(value) => text::double_general(out, value),
-                Value::S(value) => text::quoted(out, value),
-            }
-        }
+        values(event, out);
         out.push(b'\n');
+    }
+}
+
+/// Appends the values of an event, each after a space.
+#[inline]
+pub(super) fn values(event: &Event<'_>, out: &mut Vec<u8>) {
+    for (_, value) in event.params() {
+        out.push(b' ');
+        match value {
+            Value::P(value) | Value::A(value) | Value::W(value) => text::hex(out, value),
+            Value::U(value) => text::hex(out, value.into()),
+            Value::B(value) => out.push(b'0' + u8::from(value)),
+            Value::D(value) => text::double_general(out, value),
+            Value::S(value) => text::quoted(out, value),
+        }
     }
 }

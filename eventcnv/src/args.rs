@@ -7,9 +7,7 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
-use crate::command::{
-    check, control, core, diff, dump, follow, listen, parquet, py, query, sql, stats,
-};
+use crate::command::{check, control, core, diff, dump, follow, listen, parquet, py, query, sql, stats, verify};
 use crate::input;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -77,6 +75,10 @@ enum Command {
     #[command(long_about = py::ABOUT, after_long_help = py::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv py --help")]
     Py(py::Py),
+    /// Check a log: every checksum, count, number and clock
+    #[command(long_about = verify::ABOUT, after_long_help = verify::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv verify --help")]
+    Verify(verify::Verify),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -100,6 +102,7 @@ impl Args {
             Some(Command::Py(args)) => py::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Check(args)) => check::run(args),
+            Some(Command::Verify(args)) => verify::run(args),
             Some(Command::Control(args)) => control::run(args),
         }
     }

@@ -20,3 +20,4 @@ pub(crate) mod query;
 mod receive;
 pub(crate) mod sql;
 pub(crate) mod stats;
+pub(crate) mod verify;

@@ -108,6 +108,24 @@ fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             "code {code:#06x} is not in registry {registry}: its events are given without \
              parameters"
         ),
+        EventLate { ticks, sync } => write!(
+            f,
+            "an event at {ticks:#X} is later than the clock sync of its block, {sync:#X}: a \
+             selection by time may miss it"
+        ),
+        BlockSequence { buffer, found, before } => write!(
+            f,
+            "block {found} of buffer {buffer} has lower numbers than its block {before}, or \
+             higher ones against the order of the two"
+        ),
+        SyncBack { ticks, by } => write!(
+            f,
+            "clock sync at {ticks:#X}: the monotonic clock went back by {by} ns: wall times near \
+             it are wrong"
+        ),
+        SyncSet { ticks, by } => {
+            write!(f, "clock sync at {ticks:#X}: the time of day was set back by {by} ns")
+        }
         Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
         LabelLimit => {
             write!(f, "too many strings or labels: some values are shown without their label")

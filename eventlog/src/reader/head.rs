@@ -10,7 +10,8 @@
 
 use super::block;
 use super::encoding::clean;
-use super::fault::{FaultKind, Faults, OpenError};
+use super::fault::{FaultKind, OpenError};
+use super::faults::Faults;
 use super::index::Stream;
 use super::registry::Platform;
 use super::source::Source;

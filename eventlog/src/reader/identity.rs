@@ -12,7 +12,8 @@
 //! in `design/format.md`.
 
 use super::block::{self, PART, TRIMMED};
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::index::{Account, Index, Stream};
 use super::segment::Segment;
 use super::source::Source;

@@ -6,7 +6,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
-use super::fault::Faults;
+use super::faults::Faults;
 use super::registry::{Platform, Registry};
 use super::segment::{Decode, Segment};
 use crate::format::ClockSync;

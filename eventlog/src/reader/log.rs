@@ -7,7 +7,8 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 use super::core::{self, Core};
-use super::fault::{FaultKind, Faults, OpenError};
+use super::fault::{FaultKind, OpenError};
+use super::faults::Faults;
 use super::filter::Filter;
 use super::index::{Account, Format, Index, Options, Stream};
 use super::merge::{Events, Order};
@@ -157,6 +158,10 @@ impl Log {
             span = Some(span.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
         }
         span
+    }
+
+    pub(crate) fn source(&self) -> &dyn Source {
+        &*self.source
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {

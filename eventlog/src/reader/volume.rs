@@ -7,7 +7,8 @@
 //!
 //! Rules: section 2.3 of `design/format.md`.
 
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::head::Head;
 use super::index::Stream;
 use crate::format::BlockHeader;

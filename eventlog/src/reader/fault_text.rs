@@ -108,6 +108,19 @@ fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             "code {code:#06x} is not in registry {registry}: its events are given without \
              parameters"
         ),
+        Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
+        LabelLimit => {
+            write!(f, "too many strings or labels: some values are shown without their label")
+        }
+        Io { message } => write!(f, "cannot read: {message}"),
+        _ => clocks(kind, f),
+    }
+}
+
+/// What is wrong with clocks and the order of blocks, and with raw MPS streams.
+fn clocks(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    use FaultKind::*;
+    match kind {
         EventLate { ticks, sync } => write!(
             f,
             "an event at {ticks:#X} is later than the clock sync of its block, {sync:#X}: a \
@@ -126,11 +139,6 @@ fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         SyncSet { ticks, by } => {
             write!(f, "clock sync at {ticks:#X}: the time of day was set back by {by} ns")
         }
-        Lost { buffer, count } => write!(f, "{count} events of buffer {buffer} are lost"),
-        LabelLimit => {
-            write!(f, "too many strings or labels: some values are shown without their label")
-        }
-        Io { message } => write!(f, "cannot read: {message}"),
         MpsVersion { found: Some(found), known } => write!(
             f,
             "written by telemetry version {found} of the Memory Pool System, and the \

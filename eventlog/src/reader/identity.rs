@@ -232,6 +232,9 @@ impl Settler<'_> {
         let account = &mut self.account;
         let accounted = account.overwritten.saturating_add(u64::from(account.discarded_io));
         account.lost = missing.saturating_sub(accounted.saturating_sub(before));
+        if self.streams.get(usize::from(last.stream)).is_some_and(|stream| stream.is_cut) {
+            account.lost = 0; // `.cut.flag`
+        }
         if account.lost > 0 {
             let kind = FaultKind::Lost { buffer: last.buffer, count: account.lost };
             self.faults.push(gap.unwrap_or(last.offset), kind);

@@ -379,7 +379,9 @@ impl Events {
                 kind: segment.kind,
             };
             // `.store`: registry 0 alone labels.
-            let role = event_type.filter(|_| registry.index == 0).and_then(label::role);
+            let role = event_type
+                .filter(|_| registry.index == 0 || label::is_mps(registry))
+                .and_then(label::role);
             if let Some(role) = role
                 && !self.labels.feed(role, &event, &mut self.label_room)
             {

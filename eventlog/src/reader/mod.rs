@@ -38,12 +38,12 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
-mod block;
+pub(crate) mod block;
 mod compare;
 pub mod core;
 mod each;
 mod encoding;
-mod entry;
+pub(crate) mod entry;
 mod event;
 mod fault;
 mod fault_text;
@@ -55,7 +55,7 @@ mod head;
 mod history;
 mod identity;
 mod index;
-mod label;
+pub(crate) mod label;
 mod live;
 mod log;
 mod merge;
@@ -64,7 +64,7 @@ mod open;
 mod parts;
 mod registry;
 mod ring;
-mod segment;
+pub(crate) mod segment;
 mod slices;
 mod source;
 mod stream;

@@ -321,8 +321,10 @@ impl<'a> Indexer<'a> {
         }
         // A sealed block without a base record says all in its header; else the chain has to be
         // walked.
-        if header.is_sealed() && header.base.get() == header.base_last.get() {
+        if header.is_sealed() {
             self.sync(grid, header);
+        }
+        if header.is_sealed() && header.base.get() == header.base_last.get() {
             if header.count.get() > 0 {
                 self.segments.push(segment);
             }

@@ -15,7 +15,7 @@ Block = namedtuple("Block", "magic type flags log_size header_size crc registry 
                    " sequence first base base_last overwritten io at payload")
 Event = namedtuple("Event", "group ticks stream buffer number registry code flags at size")
 events, registries = {}, {}     # (stream, buffer, number) -> Event; (stream, index) -> {code: sorts}
-uuids, groups, highest, accounted, reports, lowest, volumes = {}, {}, Counter(), Counter(), set(), {}, {}
+uuids, groups, highest, accounted, reports, lowest, volumes, whole = {}, {}, Counter(), Counter(), set(), {}, {}, set()
 
 TABLE = range(256)
 for _ in range(8): TABLE = [n >> 1 ^ (0x82F63B78 if n & 1 else 0) for n in TABLE]
@@ -41,16 +41,17 @@ class Stream:                                                             # 2.2
         self.sound = header_checks(start)
         part = None if self.sound else self.block(start + 512, True)
         if not part and (magic != STREAM_MAGIC or version[0] != 1):       # .read.no-magic .read.major
-            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 1]")
+            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 2]")
             sys.exit(2)
-        if self.sound and version > [1, 0, 1]:                            # .read.minor
-            report(f"format version {version}; this reader reads [1, 0, 1]")
+        if self.sound and version > [1, 0, 2]:                            # .read.minor
+            report(f"format version {version}; this reader reads [1, 0, 2]")
         self.sound or report("the stream header is damaged", start)       # .read.header-damage
         self.block_size, self.id = (1 << part.log_size, part.stream) if part else (block, uuid[:8])
         self.flags = (BIG if mark == b"\x0a\x0b\x0c\x0d" else 0) | (WIDE if word == 8 else 0)
         is_known, self.uuid = self.id in uuids, uuids.setdefault(self.id, len(uuids))
         self.sound and volumes.setdefault(self.uuid, set()).add(volume)   # .volume.header
         is_known or volumes.setdefault(self.uuid, {volume})
+        self.ring & 2 or whole.add(self.uuid)                             # .cut.flag
         self.group = groups.setdefault((boot, clock) if any(boot) else self.id, len(groups))  # .time.order
         if self.block_size in [1 << n for n in range(12, 21)]:            # .stream.blocks
             return self.blocks(size if self.sound else 512)
@@ -193,7 +194,7 @@ for e in sorted(events.values()):                                         # .tim
 counts = Counter(key[:2] for key in events)
 for key in highest:                                                       # .read.loss .volume.loss
     first, before = lowest[key] if min(volumes[key[0]]) else (0, 0)
-    if (count := highest[key] - first - max(0, accounted[key] - before) - counts[key]) > 0:
+    if (count := highest[key] - first - max(0, accounted[key] - before) - counts[key]) > 0 and key[0] in whole:
         report(f"{count} events of buffer {key[1]} lost", 0)
 if any(max(v) - min(v) >= len(v) for v in volumes.values()):              # .volume.missing
     report("volumes are missing between others", 0)

@@ -8,7 +8,8 @@
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
 use crate::command::{
-    check, control, core, diff, dump, export, follow, listen, parquet, py, query, sql, stats,
+    check, control, core, cut, diff, dump, export, follow, index, listen, merge, parquet, py,
+    query, recover, sql, stats, verify,
 };
 use crate::input;
 use crate::stop::Stop;
@@ -81,6 +82,26 @@ enum Command {
     #[command(long_about = export::ABOUT, after_long_help = export::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv export --help")]
     Export(export::Export),
+    /// Check a log: every checksum, count, number and clock
+    #[command(long_about = verify::ABOUT, after_long_help = verify::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv verify --help")]
+    Verify(verify::Verify),
+    /// Write a log that is sound, of what is left of one that is not
+    #[command(long_about = recover::ABOUT, after_long_help = recover::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv recover --help")]
+    Recover(recover::Recover),
+    /// Write a log of selected events
+    #[command(long_about = cut::ABOUT, after_long_help = cut::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv cut --help")]
+    Cut(cut::Cut),
+    /// Write several logs as one: pieces, volumes, other processes and hosts
+    #[command(long_about = merge::ABOUT, after_long_help = merge::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv merge --help")]
+    Merge(merge::Merge),
+    /// Print what is where in a log: each block and part
+    #[command(long_about = index::ABOUT, after_long_help = index::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv index --help")]
+    Index(index::Index),
     /// Switch kinds of events of a running program, flush it, ask for its status
     #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv control --help")]
@@ -105,6 +126,11 @@ impl Args {
             Some(Command::Export(args)) => export::run(args),
             Some(Command::Listen(args)) => listen::run(args),
             Some(Command::Check(args)) => check::run(args),
+            Some(Command::Verify(args)) => verify::run(args),
+            Some(Command::Recover(args)) => recover::run(args),
+            Some(Command::Cut(args)) => cut::run(args),
+            Some(Command::Merge(args)) => merge::run(args),
+            Some(Command::Index(args)) => index::run(args),
             Some(Command::Control(args)) => control::run(args),
         }
     }

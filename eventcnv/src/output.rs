@@ -6,6 +6,8 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+pub(crate) mod log;
+
 use crate::stop::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{emulate_default_handler, pipe};

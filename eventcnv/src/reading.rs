@@ -37,7 +37,7 @@ pub(crate) struct Input {
 
 impl Input {
     /// The logs that are named on the command line.
-    fn logs(&self) -> &[PathBuf] {
+    pub(crate) fn logs(&self) -> &[PathBuf] {
         match &self.file {
             Some(file) => std::slice::from_ref(file),
             None => &self.logs,
@@ -60,6 +60,12 @@ impl Reading {
     /// Opens what is named; of cores, says what they are.
     pub(crate) fn open(input: &Input) -> Result<Reading, Stop> {
         Reading::of(input.logs(), input.eventdef.as_deref())
+    }
+
+    /// Opens each of the logs that are named by itself.
+    pub(crate) fn each(input: &Input) -> impl Iterator<Item = Result<Reading, Stop>> {
+        let one = |log| Reading::of(std::slice::from_ref(log), input.eventdef.as_deref());
+        input.logs().iter().map(one)
     }
 
     /// Opens these logs, to be read as one; none: what the environment names.

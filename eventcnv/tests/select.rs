@@ -94,6 +94,21 @@ fn a_label_is_a_value_in_every_order_and_form() {
     }
 }
 
+/// Events of a type that the registry lacks have what every event has.
+#[test]
+fn a_condition_on_facts_alone_is_asked_of_unknown_events_too() {
+    let mut bytes = std::fs::read(mps("labels.log")).unwrap();
+    bytes[0] = 0xEE; // The code of the first event.
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("unknown.log");
+    std::fs::write(&path, bytes).unwrap();
+    for (condition, count) in [("@code == 0xEE", 1), ("not @code == 0xEE", 150), ("size > 0", 29)] {
+        let (found, _, _) = run(&["--where", condition, path.to_str().unwrap()]);
+        let found = String::from_utf8(found).unwrap();
+        assert_eq!(found.lines().count(), count, "{condition}");
+    }
+}
+
 /// `.cnv.time`
 #[test]
 fn times_select_what_is_between_them() {

@@ -3,6 +3,7 @@
 //! ```text
 //!  format   the bytes, on which writer and reader agree; no I/O, no allocation
 //!  reader   bytes to blocks to events (feature `reader`, on by default)
+//!  writer   logs from logs (with the reader)
 //! ```
 //!
 //! The format is specified in `design/format.md`, and nowhere else.
@@ -11,3 +12,5 @@
 pub mod format;
 #[cfg(feature = "reader")]
 pub mod reader;
+#[cfg(feature = "reader")]
+pub mod writer;

@@ -126,12 +126,12 @@ impl Operand {
         })
     }
 
-    /// Whether events of a type have it.
-    fn is_had_by(&self, event_type: &EventType) -> bool {
+    /// Whether events of a type have it; of one that is not known they have no parameters.
+    fn is_had_by(&self, event_type: Option<&EventType>) -> bool {
         match self {
-            Operand::Param { of, name } => {
+            Operand::Param { of, name } => event_type.is_some_and(|event_type| {
                 is_of(of.as_deref(), event_type) && event_type.param(name).is_some()
-            }
+            }),
             _ => true,
         }
     }
@@ -180,7 +180,7 @@ impl Expression {
     }
 
     /// Whether it can be true of an event of a type, and whether it can be false.
-    fn can_be(&self, event_type: &EventType) -> (bool, bool) {
+    fn can_be(&self, event_type: Option<&EventType>) -> (bool, bool) {
         let of = |terms: &[Expression]| -> Vec<(bool, bool)> {
             terms.iter().map(|term| term.can_be(event_type)).collect()
         };
@@ -207,8 +207,8 @@ impl Expression {
         }
     }
 
-    /// Whether it can be true of an event of a type.
-    pub(crate) fn can_hold(&self, event_type: &EventType) -> bool {
+    /// Whether it can be true of an event of a type, or of one whose type is not known.
+    pub(crate) fn can_hold(&self, event_type: Option<&EventType>) -> bool {
         self.can_be(event_type).0
     }
 

@@ -166,6 +166,11 @@ impl Selection {
         Finder { is_given: self.is_given, found: self.found.clone() }
     }
 
+    /// Whether the first or the last so many are asked for.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.first.is_some() || self.last.is_some()
+    }
+
     /// The events that are asked for, one at a time.
     pub(crate) fn events<'l>(&'l self, log: &'l Log, order: Order) -> Selected<'l> {
         let mut selected = self.selected(log.events(order, &self.filter));
@@ -189,8 +194,7 @@ impl Selection {
     /// The log in slices of about `count` events, to be read side by side; `None` if the events
     /// that are asked for must be counted from the first.
     pub(crate) fn slices<'l>(&self, log: &'l Log, order: Order, count: u64) -> Option<Slices<'l>> {
-        let is_counted = self.first.is_some() || self.last.is_some();
-        (!is_counted).then(|| log.slices(order, &self.filter, count))
+        (!self.is_counted()).then(|| log.slices(order, &self.filter, count))
     }
 
     /// Of these events those that are asked for, `--first` and `--last` aside.

@@ -126,19 +126,23 @@ pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(
     result
 }
 
-/// The event types, of those that are picked, of which a condition can be true.
+/// The event types, of those that are picked, of which a condition can be true; as they are picked,
+/// where it can be true of an event whose type is not known.
 pub(super) fn possible(
     picked: &[Pick],
     condition: &Expression,
     registries: &[Registry],
 ) -> Vec<Pick> {
+    if condition.can_hold(None) {
+        return picked.to_vec();
+    }
     let is_picked = |registry: &Registry, row: &EventType| {
         picked.is_empty()
             || picked.iter().any(|pick| pick.matches(registry.index, &row.name, row.code))
     };
     let rows = registries.iter().flat_map(|registry| {
         let is_possible =
-            move |row: &&EventType| is_picked(registry, row) && condition.can_hold(row);
+            move |row: &&EventType| is_picked(registry, row) && condition.can_hold(Some(row));
         let pick = |row: &EventType| Pick::NumberIn(registry.index, row.code);
         registry.event_types.iter().filter(is_possible).map(pick).collect::<Vec<_>>()
     });

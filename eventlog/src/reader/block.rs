@@ -8,7 +8,8 @@
 //! The chain is walked from *last* up (`.block.last`), as it was left at whatever instant. Layout:
 //! 3.1 and 3.2 of `design/format.md`; rules: 3.3.
 
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::registry::{Platform, Registry, Row};
 use super::segment::{Decoded, Located, Segment};
 use crate::format::{

@@ -6,7 +6,8 @@
 //!
 //! Encoding: section 5.1 of `design/format.md`; pieces: `.part.registry`.
 
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::registry::{EventType, Kind, Param, Platform, ROW_SIZE, Registry};
 use crate::format::{BlockHeader, EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED};
 use eventdef::{Sort, Version};

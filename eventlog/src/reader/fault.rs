@@ -9,15 +9,8 @@
 
 use super::core::{CoreError, CoreFault};
 use eventdef::Version;
-use std::collections::HashSet;
 use std::fmt;
 use std::io;
-
-/// Faults that are kept one by one; those beyond are counted.
-pub const FAULT_COUNT_MAX: usize = 1000;
-
-/// Codes and types that are remembered so as to be reported once.
-const ONCE_COUNT_MAX: usize = 1 << 12;
 
 /// Something that was found wrong, or that the user should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +142,37 @@ pub enum FaultKind {
         /// The code.
         code: u16,
     },
+    /// An event is later than the clock sync of its sealed block (`.block.sync`).
+    EventLate {
+        /// Ticks of the latest event.
+        ticks: u64,
+        /// Ticks of the sync.
+        sync: u64,
+    },
+    /// Of two blocks of a buffer the one with the higher numbers has the lower *sequence*
+    /// (`.event.number`).
+    BlockSequence {
+        /// The buffer.
+        buffer: u32,
+        /// The sequence that is stated.
+        found: u64,
+        /// That of the block of the buffer that was met before it.
+        before: u64,
+    },
+    /// A clock sync that says that CLOCK_MONOTONIC went back (`.time.sync`).
+    SyncBack {
+        /// Ticks of the sync.
+        ticks: u64,
+        /// By how much, in ns.
+        by: u64,
+    },
+    /// The time of day was set back between two clock syncs: a warning.
+    SyncSet {
+        /// Ticks of the sync.
+        ticks: u64,
+        /// By how much, in ns.
+        by: u64,
+    },
     /// Events of a buffer that are neither here nor accounted for (`.read.loss`).
     Lost {
         /// The buffer.
@@ -212,6 +236,7 @@ impl Fault {
                 | LabelLimit
                 | MpsPlatform { .. }
                 | MpsMinor { .. }
+                | SyncSet { .. }
         )
     }
 }
@@ -219,97 +244,6 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "offset {:#X}: {}", self.offset, self.kind)
-    }
-}
-
-/// Faults, of which no more than [`FAULT_COUNT_MAX`] are kept.
-#[derive(Clone, Debug, Default)]
-pub struct Faults {
-    kept: Vec<Fault>,
-    /// Registry and code, or block type, of what is reported only once.
-    once: HashSet<(u32, u16)>,
-    count: u64,
-    loss_count: u64,
-}
-
-impl Faults {
-    /// Adds one.
-    pub(crate) fn push(&mut self, offset: u64, kind: FaultKind) {
-        let fault = Fault { offset, kind };
-        self.count = self.count.saturating_add(1);
-        self.loss_count = self.loss_count.saturating_add(u64::from(!fault.is_warning()));
-        if self.kept.len() < FAULT_COUNT_MAX {
-            self.kept.push(fault);
-        }
-    }
-
-    /// Adds one, unless one of its type or code was added before (`.block.unknown`,
-    /// `.event.unknown`).
-    pub(crate) fn push_once(&mut self, offset: u64, kind: FaultKind) {
-        let key = match kind {
-            FaultKind::EventUnknown { registry, code } => (u32::from(registry), code),
-            FaultKind::BlockType { found } => (u32::MAX, u16::from(found)),
-            FaultKind::LabelLimit => (u32::MAX, u16::MAX),
-            _ => return self.push(offset, kind),
-        };
-        if self.once.contains(&key) {
-            return;
-        }
-        // Once too many are remembered, what is new is counted each time.
-        if self.once.len() < ONCE_COUNT_MAX {
-            self.once.insert(key);
-        }
-        self.push(offset, kind);
-    }
-
-    /// Adds those that another reading of the same log found, in their order; what is reported only
-    /// once stays so.
-    pub fn append(&mut self, other: &Faults) {
-        for fault in other {
-            self.push_once(fault.offset, fault.kind.clone());
-        }
-        let untold = |count: u64, of_kept: usize| count.saturating_sub(of_kept as u64);
-        let losses = other.kept.iter().filter(|fault| !fault.is_warning()).count();
-        self.count = self.count.saturating_add(untold(other.count, other.kept.len()));
-        self.loss_count = self.loss_count.saturating_add(untold(other.loss_count, losses));
-    }
-
-    /// Drops those that are holes.
-    pub(crate) fn drop_holes(&mut self) {
-        let before = self.kept.len();
-        self.kept.retain(|fault| !matches!(fault.kind, FaultKind::BlockHole { .. }));
-        let dropped = (before - self.kept.len()) as u64;
-        self.count = self.count.saturating_sub(dropped);
-        self.loss_count = self.loss_count.saturating_sub(dropped);
-    }
-
-    /// Those that were kept, in the order in which they were found.
-    pub fn iter(&self) -> std::slice::Iter<'_, Fault> {
-        self.kept.iter()
-    }
-
-    /// How many there were, kept or not, warnings included.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// How many of them were more than a warning.
-    pub fn loss_count(&self) -> u64 {
-        self.loss_count
-    }
-
-    /// Whether there were none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-}
-
-impl<'a> IntoIterator for &'a Faults {
-    type Item = &'a Fault;
-    type IntoIter = std::slice::Iter<'a, Fault>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
     }
 }
 

@@ -113,6 +113,32 @@ fn events(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "too many strings or labels: some values are shown without their label")
         }
         Io { message } => write!(f, "cannot read: {message}"),
+        _ => clocks(kind, f),
+    }
+}
+
+/// What is wrong with clocks and the order of blocks, and with raw MPS streams.
+fn clocks(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    use FaultKind::*;
+    match kind {
+        EventLate { ticks, sync } => write!(
+            f,
+            "an event at {ticks:#X} is later than the clock sync of its block, {sync:#X}: a \
+             selection by time may miss it"
+        ),
+        BlockSequence { buffer, found, before } => write!(
+            f,
+            "block {found} of buffer {buffer} has lower numbers than its block {before}, or \
+             higher ones against the order of the two"
+        ),
+        SyncBack { ticks, by } => write!(
+            f,
+            "clock sync at {ticks:#X}: the monotonic clock went back by {by} ns: wall times near \
+             it are wrong"
+        ),
+        SyncSet { ticks, by } => {
+            write!(f, "clock sync at {ticks:#X}: the time of day was set back by {by} ns")
+        }
         MpsVersion { found: Some(found), known } => write!(
             f,
             "written by telemetry version {found} of the Memory Pool System, and the \

@@ -203,6 +203,6 @@ impl Plan {
 
 /// The role of an event type: in our streams, those of registry 0 alone have one (`.store`).
 fn role(registry: &Registry, event_type: &EventType) -> Option<Role> {
-    let may_label = registry.index == 0 || registry.platform.string_end == StringEnd::Nul;
-    if may_label { label::role(event_type) } else { None }
+    let is_mps = registry.platform.string_end == StringEnd::Nul || label::is_mps(registry);
+    if registry.index == 0 || is_mps { label::role(event_type) } else { None }
 }

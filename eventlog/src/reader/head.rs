@@ -10,14 +10,15 @@
 
 use super::block;
 use super::encoding::clean;
-use super::fault::{FaultKind, Faults, OpenError};
+use super::fault::{FaultKind, OpenError};
+use super::faults::Faults;
 use super::index::Stream;
 use super::registry::Platform;
 use super::source::Source;
 use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
-    BlockHeader, BlockType, FORMAT_VERSION, STREAM_HEADER_SIZE, STREAM_MAGIC, STREAM_RING,
-    StreamHeader,
+    BlockHeader, BlockType, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE, STREAM_MAGIC,
+    STREAM_RING, StreamHeader,
 };
 use eventdef::Version;
 use std::io;
@@ -247,6 +248,7 @@ fn describe(header: &StreamHeader, offset: u64, platform: Platform, block_size: 
         volumes: (header.volume.get(), header.volume.get()),
         next_volume: None,
         is_ring: header.flags.get() & STREAM_RING != 0,
+        is_cut: header.flags.get() & STREAM_CUT != 0,
     }
 }
 

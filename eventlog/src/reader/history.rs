@@ -7,7 +7,8 @@
 //!
 //! Design: `.store.label` in `design/format.md`.
 
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::filter::Plan;
 use super::label::Labels;
 use super::log::Log;

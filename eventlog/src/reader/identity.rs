@@ -12,7 +12,8 @@
 //! in `design/format.md`.
 
 use super::block::{self, PART, TRIMMED};
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::index::{Account, Index, Stream};
 use super::segment::Segment;
 use super::source::Source;
@@ -231,6 +232,9 @@ impl Settler<'_> {
         let account = &mut self.account;
         let accounted = account.overwritten.saturating_add(u64::from(account.discarded_io));
         account.lost = missing.saturating_sub(accounted.saturating_sub(before));
+        if self.streams.get(usize::from(last.stream)).is_some_and(|stream| stream.is_cut) {
+            account.lost = 0; // `.cut.flag`
+        }
         if account.lost > 0 {
             let kind = FaultKind::Lost { buffer: last.buffer, count: account.lost };
             self.faults.push(gap.unwrap_or(last.offset), kind);

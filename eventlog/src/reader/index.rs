@@ -6,7 +6,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
-use super::fault::Faults;
+use super::faults::Faults;
 use super::registry::{Platform, Registry};
 use super::segment::{Decode, Segment};
 use crate::format::ClockSync;
@@ -111,6 +111,8 @@ pub struct Stream {
     pub next_volume: Option<u64>,
     /// Whether it is a bounded ring, whose blocks begin anew (`.header.ring`).
     pub is_ring: bool,
+    /// Whether events were left out when it was made of another log (`.cut.flag`).
+    pub is_cut: bool,
 }
 
 /// What a buffer counted, and what of it is in the log.

@@ -11,7 +11,7 @@
 //! asks for. Design: `.store.intern`, `.store.label` in `design/format.md`.
 
 use super::event::{Event, Value};
-use super::registry::EventType;
+use super::registry::{EventType, Registry};
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -31,6 +31,11 @@ pub(crate) enum Role {
     Label,
     /// The label of a pointer, which in an MPS log says nothing of the address of the same number.
     LabelPointer,
+}
+
+/// Whether a registry is that of the MPS, whose events name things too (`.mps.labels`).
+pub(crate) fn is_mps(registry: &Registry) -> bool {
+    *registry.name == *eventdef::mps::REGISTRY.name
 }
 
 /// The role of an event type, if it has one: by its name and the sorts and names of its parameters.

@@ -13,7 +13,8 @@ use super::block;
 use super::encoding;
 use super::entry::{flags_of, is_plausible, registry_key, segment};
 use super::event::Event;
-use super::fault::{FaultKind, Faults, OpenError};
+use super::fault::{FaultKind, OpenError};
+use super::faults::Faults;
 use super::given::Given;
 use super::head::{self, Found};
 use super::index::Stream;
@@ -378,7 +379,9 @@ impl Events {
                 kind: segment.kind,
             };
             // `.store`: registry 0 alone labels.
-            let role = event_type.filter(|_| registry.index == 0).and_then(label::role);
+            let role = event_type
+                .filter(|_| registry.index == 0 || label::is_mps(registry))
+                .and_then(label::role);
             if let Some(role) = role
                 && !self.labels.feed(role, &event, &mut self.label_room)
             {

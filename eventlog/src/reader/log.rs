@@ -7,14 +7,17 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 use super::core::{self, Core};
-use super::fault::{FaultKind, Faults, OpenError};
+use super::event::Event;
+use super::fault::{FaultKind, OpenError};
+use super::faults::Faults;
 use super::filter::Filter;
 use super::index::{Account, Format, Index, Options, Stream};
+use super::label::Labels;
 use super::merge::{Events, Order};
 use super::mps;
 use super::registry::Registry;
 use super::ring;
-use super::segment::{Decoded, Segment};
+use super::segment::{Decoded, KIND_MIXED, Segment};
 use super::slices::Slices;
 use super::source::{FileSource, Source};
 use super::stream;
@@ -157,6 +160,49 @@ impl Log {
             span = Some(span.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
         }
         span
+    }
+
+    /// Whether events of two streams are ordered by their ticks (`.time.order`).
+    pub fn is_comparable(&self, one: u16, other: u16) -> bool {
+        self.era(one) == self.era(other)
+    }
+
+    /// Whether events were left out of a stream when the log was made (`.cut.flag`).
+    pub(crate) fn is_cut(&self, stream: u16) -> bool {
+        self.index.streams.get(usize::from(stream)).is_some_and(|stream| stream.is_cut)
+    }
+
+    /// The n-th event, in file order, of a segment that was decoded and not sorted.
+    pub(crate) fn event<'a>(
+        &'a self,
+        segment: &Segment,
+        registry: &'a Registry,
+        decoded: &'a Decoded,
+        n: usize,
+        labels: &'a Labels,
+    ) -> Option<Event<'a>> {
+        let located = decoded.located.get(n)?;
+        let event_type = registry.event_types.get(usize::from(located.row));
+        Some(Event {
+            ticks: located.ticks,
+            registry,
+            event_type,
+            bytes: decoded.event(located),
+            labels,
+            offset: segment.offset.wrapping_add(u64::from(located.offset)),
+            number: decoded.first.wrapping_add(n as u64),
+            buffer: segment.buffer,
+            thread: segment.thread,
+            stream: segment.stream,
+            kind: match event_type {
+                Some(event_type) if segment.kind == KIND_MIXED => event_type.kind,
+                _ => segment.kind,
+            },
+        })
+    }
+
+    pub(crate) fn source(&self) -> &dyn Source {
+        &*self.source
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {

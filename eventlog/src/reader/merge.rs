@@ -10,7 +10,8 @@
 //! `design/format.md`.
 
 use super::event::Event;
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::filter::{Action, Filter, Plan};
 use super::history::{history, queue};
 use super::label::{LABEL_MEMORY_MAX, Labels};

@@ -38,22 +38,24 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
-mod block;
+pub(crate) mod block;
 mod compare;
 pub mod core;
 mod each;
 mod encoding;
-mod entry;
+pub(crate) mod entry;
 mod event;
 mod fault;
 mod fault_text;
+mod faults;
 mod filter;
+mod gaps;
 mod given;
 mod head;
 mod history;
 mod identity;
 mod index;
-mod label;
+pub(crate) mod label;
 mod live;
 mod log;
 mod merge;
@@ -62,16 +64,19 @@ mod open;
 mod parts;
 mod registry;
 mod ring;
-mod segment;
+pub(crate) mod segment;
 mod slices;
 mod source;
 mod stream;
+mod survey;
 mod time;
+mod verify;
 mod volume;
 
 pub use compare::{Change, Difference, Part, compare, version_min};
 pub use event::{Event, Params, Value};
-pub use fault::{FAULT_COUNT_MAX, Fault, FaultKind, Faults, OpenError};
+pub use fault::{Fault, FaultKind, OpenError};
+pub use faults::{FAULT_COUNT_MAX, Faults};
 pub use filter::{Filter, Pick};
 pub use index::{Account, Format, Options, Stream};
 pub use label::{LABEL_MEMORY_MAX, Labels};
@@ -83,4 +88,6 @@ pub use open::CACHE_SIZE_MAX;
 pub use registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
 pub use slices::Slices;
 pub use source::{FileSource, Joined, Source};
+pub use survey::{Piece, What};
 pub use time::WallTime;
+pub use verify::Verified;

@@ -14,6 +14,7 @@ use super::head;
 use super::index::Account;
 use super::segment::Segment;
 use super::stream::{Grid, Indexer};
+use super::survey::Piece;
 use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};
 
 /// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take
@@ -85,6 +86,12 @@ impl Indexer<'_> {
 
     /// Indexes a part of this stream, whose checksum is right.
     fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
+        if self.visitor.is_some() {
+            let is_events = header.block_type == BlockType::Events as u8;
+            let is_right = !is_events || block::is_count_right(header, bytes);
+            let size = bytes.len() as u64;
+            self.visit(Piece { is_right, ..Piece::new(grid, offset, size, true, header) });
+        }
         match BlockType::from_byte(header.block_type) {
             // `.part.events`
             Some(BlockType::Events) if is_plausible(self, grid, offset, header, true) => {

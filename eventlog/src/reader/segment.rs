@@ -10,7 +10,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
-use super::fault::Faults;
+use super::faults::Faults;
 use super::registry::Registry;
 
 /// The kind of a segment whose events are of several kinds.

@@ -10,7 +10,8 @@
 //! A segment that reaches into several slices is decoded in each, so slices are long against what
 //! reaches over their ends. Order: `.time.order` in `design/format.md`.
 
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::filter::{Filter, Plan};
 use super::history::{history, queue};
 use super::label::Labels;

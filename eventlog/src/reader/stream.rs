@@ -10,23 +10,21 @@
 use super::block;
 use super::encoding::Pieces;
 use super::entry::{self, is_plausible, segment};
-use super::fault::{FaultKind, Faults, OpenError};
+use super::fault::{FaultKind, OpenError};
+use super::faults::Faults;
 use super::head::{self, Found};
 use super::identity;
 use super::index::{Account, Format, Index, Stream};
 use super::registry::Registry;
 use super::segment::{Decoded, Segment};
 use super::source::Source;
+use super::survey::{Piece, Visitor, What};
 use super::volume::Volumes;
-use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
-};
+use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_MAGIC};
 use std::collections::{BTreeMap, HashMap};
 
 /// Streams in one log, at most; those beyond are not read.
 const STREAM_COUNT_MAX: usize = 1 << 12;
-/// Bytes that are searched at a time for a stream header.
-const SEARCH_SIZE: usize = 1 << 20;
 
 /// Whether the source is a stream in our format.
 pub(crate) fn recognise(head: &[u8]) -> bool {
@@ -36,12 +34,7 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 /// Indexes a source that was recognised.
 pub(crate) fn index(source: &dyn Source, is_moving: bool) -> Result<Index, OpenError> {
     let mut indexer = Indexer::new(source);
-    let mut start = 0;
-    while let Some(next) = indexer.stream(start)? {
-        indexer.check_count(start, next);
-        start = next;
-    }
-    indexer.check_count(start, source.size());
+    indexer.walk()?;
     indexer.volumes.check(&mut indexer.faults);
     let mut index = Index {
         format: Format::Stream,
@@ -78,7 +71,9 @@ pub(crate) struct Indexer<'a> {
     pub(crate) next_stream: Option<u64>,
     /// How many blocks the stream has by its end part, and their size.
     pub(crate) stated: Option<(u64, u64)>,
-    bytes: Vec<u8>,
+    /// Who is told of each block and part, if this is a survey.
+    pub(crate) visitor: Option<Visitor<'a>>,
+    pub(crate) bytes: Vec<u8>,
     scratch: Decoded,
 }
 
@@ -109,13 +104,25 @@ impl<'a> Indexer<'a> {
             pieces: Pieces::default(),
             next_stream: None,
             stated: None,
+            visitor: None,
             bytes: Vec::new(),
             scratch: Decoded::default(),
         }
     }
 
+    /// Walks all streams.
+    pub(crate) fn walk(&mut self) -> Result<(), OpenError> {
+        let mut start = 0;
+        while let Some(next) = self.stream(start)? {
+            self.check_count(start, next);
+            start = next;
+        }
+        self.check_count(start, self.source.size());
+        Ok(())
+    }
+
     /// Reads into `self.bytes`: less than asked for at the end, nothing where the host fails.
-    fn read(&mut self, offset: u64, size: usize) {
+    pub(crate) fn read(&mut self, offset: u64, size: usize) {
         let left = self.source.size().saturating_sub(offset);
         let size = size.min(usize::try_from(left).unwrap_or(usize::MAX));
         self.bytes.resize(size, 0);
@@ -165,6 +172,7 @@ impl<'a> Indexer<'a> {
         let grid =
             Grid { stream, block_size_log2: head.block_size_log2, block_size, flags, is_ring };
         let there = self.read_padded(start, block_size as usize);
+        self.visit(Piece::gap(What::Stream, start, start + there as u64, stream));
         let bytes = std::mem::take(&mut self.bytes);
         let loose = start + self.parts(grid, start, &bytes, there, head.parts_at) as u64;
         self.bytes = bytes;
@@ -172,17 +180,6 @@ impl<'a> Indexer<'a> {
             return Ok(Some(next));
         }
         Ok(self.blocks(grid, start, loose))
-    }
-
-    /// Reports blocks that the stream in [start, end) had when it was closed, and has no more
-    /// (`.read.cut`).
-    fn check_count(&mut self, start: u64, end: u64) {
-        if let Some((stated, block_size)) = self.stated.take() {
-            let count = end.saturating_sub(start).div_ceil(block_size);
-            if let Some(missing) = stated.checked_sub(count).filter(|&missing| missing > 0) {
-                self.faults.push(end, FaultKind::StreamCut { missing, stated });
-            }
-        }
     }
 
     /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is
@@ -218,36 +215,26 @@ impl<'a> Indexer<'a> {
                 loose = loose.max(end.min(size).saturating_sub(STREAM_MAGIC.len() as u64 - 1));
             }
             if is_block {
-                self.report_gap(hole.take(), garbage.take(), offset);
+                self.report_gap(grid, hole.take(), garbage.take(), offset);
                 loose = self.block(grid, offset);
                 if self.next_stream.is_some() {
                     return self.next_stream.take();
                 }
             } else if is_zero {
-                self.report_gap(None, garbage.take(), offset);
+                self.report_gap(grid, None, garbage.take(), offset);
                 hole = hole.or(Some(offset).filter(|_| !grid.is_ring)); // `.stream.hole`
             } else {
-                self.report_gap(hole.take(), None, offset);
+                self.report_gap(grid, hole.take(), None, offset);
                 garbage = garbage.or(Some(offset)); // `.read.resync`
             }
             offset = end;
         }
-        self.report_gap(None, garbage, size);
+        self.report_gap(grid, None, garbage, size);
         if hole.is_none() && garbage.is_none() {
             loose = self.settle_block(grid, loose, offset);
             return self.find_stream(loose, size);
         }
         None
-    }
-
-    /// Reports a run of holes or of garbage that ends at `end`.
-    fn report_gap(&mut self, hole: Option<u64>, garbage: Option<u64>, end: u64) {
-        if let Some(start) = hole {
-            self.faults.push(start, FaultKind::BlockHole { size: end - start });
-        }
-        if let Some(start) = garbage {
-            self.faults.push(start, FaultKind::BlockMagic { size: end - start });
-        }
     }
 
     /// The end of what is known to belong to this stream, if the block before `offset` is an event
@@ -265,27 +252,6 @@ impl<'a> Indexer<'a> {
             }
             _ => loose,
         }
-    }
-
-    /// Finds a stream header in [from, to).
-    fn find_stream(&mut self, mut from: u64, to: u64) -> Option<u64> {
-        while from < to {
-            let size = (to - from).min(SEARCH_SIZE as u64) as usize;
-            self.read(from, size + STREAM_MAGIC.len() - 1);
-            let found: Vec<_> =
-                memchr::memmem::find_iter(&self.bytes, &STREAM_MAGIC).take(64).collect();
-            for at in &found {
-                self.read(from + *at as u64, STREAM_HEADER_SIZE);
-                if head::is_sound(&self.bytes) {
-                    return Some(from + *at as u64);
-                }
-            }
-            from += match found.last() {
-                Some(last) if found.len() == 64 => *last as u64 + 1,
-                _ => size as u64,
-            };
-        }
-        None
     }
 
     /// Indexes the block at `offset`, whose header is in `self.bytes`. Gives the end of what is
@@ -307,6 +273,8 @@ impl<'a> Indexer<'a> {
                 let there = self.read_padded(offset, grid.block_size as usize);
                 let bytes = std::mem::take(&mut self.bytes);
                 let is_right = header.is_sealed() && block::is_header_intact(&header, &bytes);
+                let size = there as u64;
+                self.visit(Piece { is_right, ..Piece::new(grid, offset, size, false, &header) });
                 if !is_right {
                     self.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
                 } else if !self.is_ours(grid, offset, &header) {
@@ -344,6 +312,7 @@ impl<'a> Indexer<'a> {
     /// Indexes an event block.
     fn event_block(&mut self, grid: Grid, offset: u64, header: &BlockHeader) {
         let size = grid.block_size as u32;
+        self.visit(Piece::new(grid, offset, u64::from(size), false, header));
         let segment = segment(grid, offset, size, 0, header);
         self.fold_newest(grid, header);
         // An earlier sync of an open block is one too, where nobody is storing it.
@@ -352,8 +321,10 @@ impl<'a> Indexer<'a> {
         }
         // A sealed block without a base record says all in its header; else the chain has to be
         // walked.
-        if header.is_sealed() && header.base.get() == header.base_last.get() {
+        if header.is_sealed() {
             self.sync(grid, header);
+        }
+        if header.is_sealed() && header.base.get() == header.base_last.get() {
             if header.count.get() > 0 {
                 self.segments.push(segment);
             }

@@ -7,7 +7,8 @@
 //!
 //! Rules: section 2.3 of `design/format.md`.
 
-use super::fault::{FaultKind, Faults};
+use super::fault::FaultKind;
+use super::faults::Faults;
 use super::head::Head;
 use super::index::Stream;
 use crate::format::BlockHeader;
@@ -29,6 +30,10 @@ impl Volumes {
     /// Another stream header was met, of a stream that is known or not (`.volume.header`).
     pub(crate) fn begin(&mut self, index: u16, streams: &mut Vec<Stream>, head: &Head) {
         let (volume, _) = head.stream.volumes;
+        if let Some(stream) = streams.get_mut(usize::from(index)).filter(|_| head.is_right) {
+            // Beside what was not cut of it, what is missing is missing.
+            stream.is_cut &= head.stream.is_cut;
+        }
         match streams.get_mut(usize::from(index)) {
             Some(stream) if !head.is_right => self.current = stream.volumes.1,
             // A ring has no volumes; beside a log of its stream it is no volume of that.

@@ -8,7 +8,8 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 use super::platform::{head, is_size};
-use crate::reader::fault::{FaultKind, Faults};
+use crate::reader::fault::FaultKind;
+use crate::reader::faults::Faults;
 use crate::reader::registry::Registry;
 use crate::reader::segment::{Decoded, Located, Segment};
 

@@ -239,5 +239,6 @@ pub(super) fn mps_stream(offset: u64, platform: Platform, version: Version) -> S
         volumes: (0, 0),
         next_volume: None,
         is_ring: false,
+        is_cut: false,
     }
 }

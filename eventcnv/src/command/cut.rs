@@ -1,0 +1,85 @@
+//! A valid log of a selection.
+//!
+//! ```text
+//!  reading.rs ──▶ Log ── select/ ──▶ events ── eventlog::writer ──▶ a log of them and the store
+//! ```
+//!
+//! Design: `.cnv.cut` in `design/eventcnv.md`.
+
+use crate::output::log::Output;
+use crate::reading::{Input, Reading};
+use crate::select::{Select, Selection};
+use crate::stop::Stop;
+use eventlog::reader::{Faults, Log, Order};
+use eventlog::writer::{Purpose, Writer, Written};
+use std::io::Write;
+
+pub(crate) const ABOUT: &str = "\
+Writes a log with the events that are selected, and no others but those that name things: \
+strings, labels, threads. Events keep what identifies them (stream, buffer, number); what was \
+left out is not reported as lost. A raw log of the Memory Pool System becomes one of ours, which \
+says itself what its events are called.";
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  eventcnv cut run.log --kinds Pool -o pool.log       the events of a kind
+  eventcnv cut --from +1ms --to +2ms -o part.log      of a time, of mpsio.log
+  eventcnv cut run.log --last 1000 -o end.log         the last of all
+  eventcnv cut old.log -o new.log                     an MPS log, as a log of ours
+
+Exit status:
+  0  the log was read whole
+  1  faults were found; what could be had was written
+  2  the log could not be read, or the new one not be written";
+
+/// What is cut out of which log, and where to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Cut {
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    select: Select,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Writes what is selected of a log. Whether the log was read whole.
+pub(crate) fn run(args: &Cut) -> Result<bool, Stop> {
+    let reading = Reading::open(&args.input)?;
+    let selection = reading.select(&args.select, false)?;
+    let output = &args.output;
+    let (written, faults) =
+        output.write(args.input.logs(), |out| write(&reading.log, &selection, output, out))?;
+    let is_whole = reading.end(&faults);
+    let (count, size) = (written.event_count, written.size);
+    output.tell(&format!("{count} events, {size} bytes"))?;
+    Ok(is_whole)
+}
+
+fn write(
+    log: &Log,
+    selection: &Selection,
+    output: &Output,
+    out: &mut dyn Write,
+) -> Result<(Written, Faults), Stop> {
+    let mut writer = Writer::new(log, Purpose::Cut, out);
+    let failed = |error| output.unwritten(error);
+    // The first and the last are so by time. Then streams take turns, and are written one by one.
+    let is_counted = selection.is_counted();
+    let order = if is_counted { Order::Time } else { Order::File };
+    let passes = if is_counted { log.streams().len() } else { 1 };
+    let mut faults = Faults::default();
+    for stream in 0..passes {
+        let mut events = selection.events(log, order);
+        while let Some(event) = events.next() {
+            if passes == 1 || usize::from(event.stream) == stream {
+                writer.add(&event).map_err(failed)?;
+            }
+        }
+        faults = events.faults().clone();
+    }
+    let (written, _) = writer.finish().map_err(failed)?;
+    Ok((written, faults))
+}

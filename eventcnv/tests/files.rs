@@ -1,0 +1,152 @@
+//! Logs of logs, as a user makes them: verify, recover, cut, merge, index.
+//!
+//! ```text
+//!  heap.log ── damage ── recover ──▶ verify: sound          ── cut, cut ── merge ──▶ the same dump
+//! ```
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use support::{golden_path, mps, run};
+use tempfile::TempDir;
+
+fn heap() -> String {
+    golden_path("log/heap.log").to_str().unwrap().to_owned()
+}
+
+/// A name in a directory.
+fn within(directory: &TempDir, name: &str) -> String {
+    directory.path().join(name).to_str().unwrap().to_owned()
+}
+
+/// What a command prints, which must end with this exit status; and what it says.
+fn expect(status: i32, args: &[&str]) -> (String, String) {
+    let (found, code, errors) = run(args);
+    assert_eq!(code, status, "{args:?}: {errors}");
+    (String::from_utf8(found).unwrap(), errors)
+}
+
+fn dump(log: &str) -> String {
+    let (found, _, _) = run(&["-vvv", log]);
+    String::from_utf8(found).unwrap()
+}
+
+/// `.cnv.verify`, `.cnv.recover`
+#[test]
+fn what_is_recovered_of_a_damaged_log_is_verified_as_sound() {
+    let directory = TempDir::new().unwrap();
+    let [damaged, sound] = ["damaged.log", "sound.log"].map(|name| within(&directory, name));
+    let mut bytes = fs::read(heap()).unwrap();
+    bytes[0x4800] ^= 1;
+    bytes.truncate(0xE100);
+    fs::write(&damaged, bytes).unwrap();
+    let (found, errors) = expect(1, &["verify", &damaged]);
+    assert!(found.ends_with(": 2 faults\n"), "{found}");
+    assert!(errors.contains("offset 0x4000: block checksum is wrong: its 124 events are lost"));
+    let (found, _) = expect(1, &["recover", &damaged, "-o", &sound]);
+    assert!(found.contains("1442 events") && found.contains("; 248 are lost"), "{found}");
+    let (found, errors) = expect(0, &["verify", &sound]);
+    assert!(found.ends_with(": sound\n") && errors.is_empty(), "{found}{errors}");
+    assert_eq!(dump(&sound), dump(&damaged));
+    assert_eq!(expect(0, &["verify", "-q", &sound]), Default::default());
+    let (quiet, _) = expect(1, &["verify", "-q", &damaged]);
+    assert_eq!(quiet, "");
+    // Several, each by itself; and what cannot be read.
+    let (found, _) = expect(1, &["verify", &sound, &damaged]);
+    assert!(found.contains(": sound\n") && found.ends_with(" faults\n"), "{found}");
+    expect(2, &["verify", &within(&directory, "none.log")]);
+}
+
+/// `.cnv.cut`, `.cnv.merge`
+#[test]
+fn pieces_that_were_cut_out_of_a_log_merge_to_it() {
+    let directory = TempDir::new().unwrap();
+    for log in [heap(), mps("labels.log")] {
+        let name = |name: &str| within(&directory, name);
+        let force = |args: &[&str]| expect(0, &[args, &["--force"]].concat());
+        let all = dump(&log);
+        let kinds = ["Pool,User", "Arena,Trace,Seg,Ref,Object"];
+        let pieces = ["a.log", "b.log"].map(name);
+        for (piece, kinds) in pieces.iter().zip(kinds) {
+            force(&["cut", &log, "--kinds", kinds, "-o", piece]);
+            let (found, _) = expect(0, &["-vvv", piece, "--kinds", kinds]);
+            let (expected, _) = expect(0, &["-vvv", &log, "--kinds", kinds]);
+            assert_eq!(found, expected);
+        }
+        force(&["merge", &pieces[0], &pieces[1], "-o", &name("c.log")]);
+        assert_eq!(dump(&name("c.log")), all);
+        expect(0, &["verify", &name("c.log")]);
+        // By time, by the last, by a condition: what the dump of the selection has, is there.
+        for select in [["--last", "20"], ["--from", "+1ms"], ["--where", "@size > 40"]] {
+            if log.contains("labels") && select[0] == "--from" {
+                continue;
+            }
+            force(&[&["cut", &log, "-o", &name("d.log")], &select[..]].concat());
+            let (expected, _) = expect(0, &[&["-vvv", &*log], &select[..]].concat());
+            let found = dump(&name("d.log"));
+            assert!(expected.lines().all(|line| found.contains(line)), "{select:?}");
+            let is_naming =
+                |line: &&str| ["Intern", "Label", "Thread"].iter().any(|name| line.contains(name));
+            let others = |text: &str| text.lines().filter(|line| !is_naming(line)).count();
+            assert_eq!(others(&found), others(&expected), "{select:?}");
+        }
+    }
+}
+
+/// `.cnv.merge`
+#[test]
+fn what_cannot_be_merged_or_would_be_overwritten_is_left_alone() {
+    let directory = TempDir::new().unwrap();
+    let out = within(&directory, "out.log");
+    let (_, errors) = expect(2, &["merge", &heap(), &mps("labels.log"), "-o", &out]);
+    assert!(errors.contains("eventcnv cut") && !Path::new(&out).exists(), "{errors}");
+    fs::write(&out, "mine").unwrap();
+    for command in ["cut", "recover", "merge"] {
+        let (_, errors) = expect(2, &[command, &heap(), "-o", &out]);
+        assert!(errors.contains("--force"), "{errors}");
+    }
+    assert_eq!(fs::read(&out).unwrap(), b"mine");
+    fs::copy(heap(), &out).unwrap();
+    let (_, errors) = expect(2, &["cut", &out, "-o", &out, "--force"]);
+    assert!(errors.contains("is read, and cannot be written too"), "{errors}");
+    assert_eq!(fs::read(&out).unwrap(), fs::read(heap()).unwrap());
+    let (found, _) = expect(0, &["merge", &heap(), &heap(), "-o", &out, "--force"]);
+    assert!(found.contains("1690 events"), "{found}");
+    let other = golden_path("log/heap-2.log").to_str().unwrap().to_owned();
+    let (found, errors) = expect(0, &["merge", &heap(), &other, "-o", &out, "--force"]);
+    assert!(found.contains("have one clock") && errors.is_empty(), "{found}{errors}");
+    // Of another boot.
+    let mut bytes = fs::read(&other).unwrap();
+    bytes[48] ^= 1;
+    let header: eventlog::format::StreamHeader = bytemuck::pod_read_unaligned(&bytes[..512]);
+    let crc = header.checksum();
+    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    let far = within(&directory, "far.log");
+    fs::write(&far, bytes).unwrap();
+    let (_, errors) = expect(0, &["merge", &heap(), &far, "-o", &out, "--force"]);
+    assert!(errors.contains("clocks of their own") && errors.contains(" us by "), "{errors}");
+}
+
+/// `.cnv.index`
+#[test]
+fn the_index_has_each_block_and_part_once() {
+    let (text, _) = expect(0, &["index", &heap()]);
+    let (json, _) = expect(0, &["index", "--json", &heap()]);
+    assert_eq!(text.lines().count(), 1 + json.lines().count());
+    let field = |line: &str, name: &str| -> Option<u64> {
+        let rest = line.split_once(&format!("\"{name}\":"))?.1;
+        rest.split([',', '}']).next()?.parse().ok()
+    };
+    let count: u64 = json.lines().filter_map(|line| field(line, "count")).sum();
+    assert_eq!(count, 1690);
+    let blocks = json.lines().filter(|line| line.contains("\"part\":false"));
+    let mut end = 0;
+    for line in blocks {
+        assert_eq!(field(line, "offset"), Some(end));
+        end += field(line, "size").unwrap();
+    }
+    assert_eq!(end, fs::metadata(heap()).unwrap().len());
+    let (mps, _) = expect(0, &["index", &mps("labels.log"), "--json"]);
+    assert!(mps.contains("\"what\":\"events\"") && mps.contains("\"count\":151"), "{mps}");
+}

@@ -1,0 +1,197 @@
+//! Header and registries of a log that is made of another.
+//!
+//! ```text
+//!  Stream ──▶ StreamHeader, as the other log has it        Registry ──▶ its encoding (5.1)
+//! ```
+//!
+//! Layout: 2.1 and 5.1 of `design/format.md`.
+
+use crate::format::{
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
+    BlockHeader, BlockType, EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT,
+    STREAM_HEADER_SIZE, STREAM_RING, StreamHeader, U16le, checksum,
+};
+use crate::reader::block;
+use crate::reader::segment::Segment;
+use crate::reader::{Format, Log, Registry, Stream};
+use bytemuck::Zeroable;
+
+/// The blocks of what was an MPS log: an event may take 64 KiB.
+const MPS_BLOCK_SIZE_LOG2: u8 = 17;
+/// What a block has beside one event of an MPS log, at least.
+const MPS_ROOM: u32 = 512;
+/// Bytes by which a stream of an MPS log is known.
+const MPS_HEAD_SIZE: usize = 1 << 16;
+
+/// The size of blocks: that of the stream, or of a volume or copy of it that has larger ones.
+pub(super) fn block_size_log2<'a>(
+    log: &Log,
+    stream: &Stream,
+    segments: impl Iterator<Item = &'a Segment>,
+) -> u8 {
+    if log.format() == Format::Mps {
+        let largest = segments.map(|segment| segment.size).max().unwrap_or(0);
+        // Events are no larger than the runs that they are in, but for what their string needs.
+        let room = largest.saturating_add(MPS_ROOM).next_power_of_two().max(1).ilog2() as u8;
+        return room.clamp(BLOCK_SIZE_LOG2_MIN, MPS_BLOCK_SIZE_LOG2);
+    }
+    let is_block = |segment: &&Segment| segment.flags & block::PART == 0;
+    let largest = segments.filter(is_block).map(|segment| segment.size).max().unwrap_or(0);
+    let size = largest.max(stream.block_size).max(1);
+    let log2 = size.checked_next_power_of_two().map_or(u32::MAX, u32::ilog2);
+    u8::try_from(log2).unwrap_or(u8::MAX).clamp(BLOCK_SIZE_LOG2_MIN, BLOCK_SIZE_LOG2_MAX)
+}
+
+/// The header of a stream, not sealed.
+pub(super) fn header(log: &Log, index: u16, stream: &Stream, log2: u8) -> StreamHeader {
+    let mut bytes = [0; STREAM_HEADER_SIZE];
+    // What cannot be read is as good as damaged.
+    let read = log.source().read_at(stream.offset, &mut bytes).unwrap_or(0);
+    let old: StreamHeader = bytemuck::pod_read_unaligned(&bytes);
+    let is_right = read == bytes.len()
+        && log.format() == Format::Stream
+        && old.checksum() == old.crc.get()
+        && old.uuid == stream.uuid;
+    let mut header = if is_right { old } else { described(log, index, stream) };
+    header.version = FORMAT_VERSION.map(U16le::new);
+    header.header_size = (STREAM_HEADER_SIZE as u16).into();
+    header.block_size = (1u32 << log2).into();
+    header.flags = (header.flags.get() & !(STREAM_RING | STREAM_CUT)).into();
+    header.volume = stream.volumes.0.into();
+    header.reserved_416 = [0; 12];
+    header
+}
+
+/// Events were left out (`.cut.flag`).
+pub(super) fn set_cut(header: &mut StreamHeader) {
+    header.flags = (header.flags.get() | STREAM_CUT).into();
+}
+
+/// A header of what is known of the stream.
+fn described(log: &Log, index: u16, stream: &Stream) -> StreamHeader {
+    let mut header = StreamHeader::native(BLOCK_SIZE_LOG2_MIN);
+    let platform = stream.platform;
+    let mark = BYTE_ORDER_MARK;
+    header.byte_order_mark =
+        if platform.big_endian { mark.to_be_bytes() } else { mark.to_le_bytes() };
+    header.word_size = platform.word_size;
+    header.address_size = platform.word_size;
+    header.architecture = stream.architecture.into();
+    header.uuid = uuid(log, index, stream);
+    header.boot_id = stream.boot_id;
+    header.parent = stream.parent;
+    header.pid = stream.pid.into();
+    header.parent_pid = stream.parent_pid.into();
+    header.start = stream.start.into();
+    header.clock_source = stream.clock_source.into();
+    header.clock_rate = stream.clock_rate.into();
+    header.set_sync(stream.syncs.first().copied().unwrap_or_default());
+    name(&mut header.producer, &stream.producer);
+    name(&mut header.host, &stream.host);
+    name(&mut header.program, &stream.program);
+    header
+}
+
+/// Puts a name, padded with zeros (`.header.names`).
+fn name(to: &mut [u8], name: &str) {
+    let size = name.floor_char_boundary(to.len());
+    to.iter_mut().zip(name.as_bytes().iter().take(size)).for_each(|(to, from)| *to = *from);
+}
+
+/// The UUID of a stream; of one without, a number made of what it begins with, so that two logs
+/// made of one are known to be of one (`.mps.uuid`).
+fn uuid(log: &Log, index: u16, stream: &Stream) -> [u8; 16] {
+    if log.format() == Format::Stream {
+        let segment = log.segments().iter().find(|segment| segment.stream == index);
+        let mut uuid = stream.uuid;
+        // Where the header is damaged, blocks say half of it.
+        let mut head = [0; BLOCK_HEADER_SIZE];
+        let read = segment.and_then(|at| log.source().read_at(at.offset, &mut head).ok());
+        let found = read.and_then(|size| block::header(head.get(..size)?));
+        if let (Some(found), Some(to)) = (found, uuid.first_chunk_mut()) {
+            *to = found.stream;
+        }
+        return uuid;
+    }
+    let mut head = vec![0; MPS_HEAD_SIZE];
+    let read = log.source().read_at(stream.offset, &mut head).unwrap_or(0);
+    let head = head.get(..read).unwrap_or_default();
+    let mut uuid = [0; 16];
+    for (n, to) in (1u8..).zip(uuid.chunks_exact_mut(4)) {
+        to.copy_from_slice(&checksum(&[&[n], head]).to_le_bytes());
+    }
+    // Version 8 of RFC 9562: made by a rule of one's own.
+    uuid[6] = uuid[6] & 0x0F | 0x80;
+    uuid[8] = uuid[8] & 0x3F | 0x80;
+    uuid
+}
+
+/// Whether anything is known of a registry.
+pub(super) fn is_known(registry: &Registry) -> bool {
+    !(registry.event_types.is_empty() && registry.kinds.is_empty() && registry.name.is_empty())
+}
+
+/// A part with a piece of a registry (`.part.registry`).
+pub(super) fn piece(
+    uuid: &[u8; 16],
+    flags: u8,
+    log2: u8,
+    index: u16,
+    first: u64,
+    size: u64,
+    piece: &[u8],
+) -> BlockHeader {
+    let mut header = BlockHeader::zeroed();
+    header.magic = BLOCK_MAGIC;
+    header.block_type = BlockType::Registry as u8;
+    header.flags = flags;
+    header.block_size_log2 = log2;
+    header.header_size_words = (BLOCK_HEADER_SIZE / 8) as u8;
+    header.stream = uuid.first_chunk().copied().unwrap_or_default();
+    header.registry = index.into();
+    header.top = (piece.len() as u32).into();
+    header.first = first.into();
+    header.sequence = size.into();
+    header
+}
+
+/// The encoding of a registry.
+pub(super) fn registry(registry: &Registry) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let version = registry.version;
+    let kind_count = registry.kinds.len() as u16;
+    for part in [version.major, version.median, version.minor, kind_count] {
+        bytes.extend_from_slice(&part.to_le_bytes());
+    }
+    bytes.extend_from_slice(&(registry.event_types.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&registry.recorded.to_le_bytes());
+    bytes.extend_from_slice(&registry.output.to_le_bytes());
+    string(&mut bytes, &registry.name);
+    string(&mut bytes, &registry.doc);
+    for kind in &registry.kinds {
+        bytes.push(kind.index);
+        string(&mut bytes, &kind.name);
+        string(&mut bytes, &kind.doc);
+    }
+    for row in &registry.event_types {
+        let always = if row.always { EVENT_TYPE_ALWAYS } else { 0 };
+        let retired = if row.retired { EVENT_TYPE_RETIRED } else { 0 };
+        bytes.extend_from_slice(&row.code.to_le_bytes());
+        bytes.extend_from_slice(&[row.kind, always | retired]);
+        bytes.extend_from_slice(&(row.params.len() as u16).to_le_bytes());
+        string(&mut bytes, &row.name);
+        string(&mut bytes, &row.doc);
+        for param in &row.params {
+            bytes.push(param.sort.letter() as u8);
+            string(&mut bytes, &param.name);
+            string(&mut bytes, &param.doc);
+        }
+    }
+    bytes
+}
+
+fn string(bytes: &mut Vec<u8>, string: &str) {
+    let size = string.floor_char_boundary(usize::from(u16::MAX));
+    bytes.extend_from_slice(&(size as u16).to_le_bytes());
+    bytes.extend_from_slice(string.as_bytes().get(..size).unwrap_or_default());
+}

@@ -1,0 +1,305 @@
+//! The writer of logs from logs: what is left of one, what is selected of one, several as one.
+//!
+//! ```text
+//!  Log ─┬─ write_all, or add: event by event ─▶ pack.rs: runs of numbers ─▶ out.rs: blocks, parts
+//!       └─ header, registries, store, syncs, accounts ─────────────────────────▶
+//! ```
+//!
+//! Events keep what identifies them: stream, buffer and number (`.event.identity`). A raw MPS
+//! stream becomes one of ours, its registry in it. The recording side has nothing of this. Rules:
+//! section 11 of `design/format.md`.
+
+mod convert;
+mod encode;
+mod out;
+mod pack;
+
+use crate::reader::label;
+use crate::reader::segment::{Decoded, Segment};
+use crate::reader::{Account, Event, Faults, Format, Labels, Log, Registry, Stream};
+use out::Out;
+use pack::{Packer, Place};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Write};
+
+/// The largest piece of a registry in one part.
+const PIECE_SIZE_MAX: usize = 2048;
+
+/// What a log is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// All that is to be had of another: what that had lost is counted as refused by the host.
+    Whole,
+    /// Some events of another: numbers that are missing were left out (`.cut.flag`).
+    Cut,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Events, those of the store included.
+    pub event_count: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Events that the other log had lost.
+    pub lost_count: u64,
+}
+
+/// A log that is being made of another.
+pub struct Writer<'l, 'o> {
+    log: &'l Log,
+    purpose: Purpose,
+    out: Out<'o>,
+    /// The stream that is being written.
+    current: Option<Current>,
+    /// Streams whose store was written.
+    begun: BTreeSet<u16>,
+    decoded: Decoded,
+    bytes: Vec<u8>,
+    faults: Faults,
+    written: Written,
+}
+
+/// The stream that is being written.
+struct Current {
+    index: u16,
+    packer: Packer,
+    /// The number that its first event has in an MPS log, and how often it was begun.
+    first: u64,
+    /// Events of each buffer that the index promised, and that were not there.
+    missing: HashMap<u32, u64>,
+}
+
+impl<'l, 'o> Writer<'l, 'o> {
+    /// Begins a log.
+    pub fn new(log: &'l Log, purpose: Purpose, out: &'o mut dyn Write) -> Writer<'l, 'o> {
+        Writer {
+            log,
+            purpose,
+            out: Out::new(out),
+            current: None,
+            begun: BTreeSet::new(),
+            decoded: Decoded::default(),
+            bytes: Vec::new(),
+            faults: Faults::default(),
+            written: Written::default(),
+        }
+    }
+
+    /// What was found wrong while reading.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Writes all events that are to be had, stream by stream, each in the order of the file.
+    pub fn write_all(&mut self) -> io::Result<()> {
+        let mut places: Vec<u32> = (0..self.log.segments().len() as u32).collect();
+        let stream = |place: &u32| self.log.segment(*place).map(|segment| segment.stream);
+        places.sort_by_key(stream);
+        let mut places = places.into_iter().peekable();
+        for index in 0..self.log.streams().len() as u16 {
+            self.begin(index)?;
+            while let Some(place) = places.next_if(|place| stream(place) == Some(index)) {
+                if let Some(segment) = self.log.segment(place) {
+                    self.segment(segment, false)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an event of the log. Streams may take turns, but each turn costs a header. The store
+    /// is written anyhow, before the first event of its stream.
+    pub fn add(&mut self, event: &Event<'_>) -> io::Result<()> {
+        if self.current.as_ref().is_none_or(|current| current.index != event.stream) {
+            self.begin(event.stream)?;
+        }
+        if is_store(self.log, event) {
+            return Ok(());
+        }
+        self.event(event)
+    }
+
+    /// Ends the log.
+    pub fn finish(mut self) -> io::Result<(Written, Faults)> {
+        // A log without events is a log.
+        if self.begun.is_empty() && !self.log.streams().is_empty() {
+            self.begin(0)?;
+        }
+        self.end()?;
+        self.written.size = self.out.finish()?;
+        Ok((self.written, self.faults))
+    }
+
+    /// Begins a stream, and writes its store unless that was done.
+    fn begin(&mut self, index: u16) -> io::Result<()> {
+        self.end()?;
+        let log = self.log;
+        let Some(stream) = log.streams().get(usize::from(index)) else { return Ok(()) };
+        let is_first = self.begun.insert(index);
+        let of_stream = log.segments().iter().filter(|segment| segment.stream == index);
+        let log2 = encode::block_size_log2(log, stream, of_stream.clone());
+        let mut header = encode::header(log, index, stream, log2);
+        if self.purpose == Purpose::Cut || log.is_cut(index) {
+            encode::set_cut(&mut header);
+        }
+        header.seal();
+        let uuid = header.uuid;
+        self.out.begin(&header, log2)?;
+        let mut registries: BTreeMap<u16, &Registry> = BTreeMap::new();
+        let used: BTreeSet<u32> = of_stream.clone().map(|segment| segment.registry).collect();
+        let own = log.registries().iter().filter(|registry| registry.stream == index);
+        let used = used.iter().filter_map(|&place| log.registries().get(place as usize));
+        for registry in own.chain(used).filter(|registry| encode::is_known(registry)) {
+            registries.entry(registry.index).or_insert(registry);
+        }
+        for (index, registry) in registries {
+            self.registry(index, &encode::registry(registry), &uuid, stream, log2)?;
+        }
+        let first = of_stream.clone().map(|segment| segment.first).min().unwrap_or(0);
+        let packer = Packer::new(stream, &uuid, log2);
+        self.current = Some(Current { index, packer, first, missing: HashMap::new() });
+        if is_first {
+            for segment in of_stream {
+                let registry = log.registries().get(segment.registry as usize);
+                if registry.is_some_and(|registry| may_store(log, registry)) {
+                    self.segment(segment, true)?;
+                }
+            }
+            if let Some(current) = &mut self.current {
+                current.packer.flush_all(&mut self.out)?;
+            }
+            // `.store.before`: what names things stands before what is named.
+            self.out.flush_parts()?;
+        }
+        Ok(())
+    }
+
+    fn registry(
+        &mut self,
+        index: u16,
+        encoding: &[u8],
+        uuid: &[u8; 16],
+        stream: &Stream,
+        log2: u8,
+    ) -> io::Result<()> {
+        for (n, piece) in encoding.chunks(PIECE_SIZE_MAX).enumerate() {
+            let first = (n * PIECE_SIZE_MAX) as u64;
+            let (size, flags) = (encoding.len() as u64, pack::flags(stream.platform));
+            let part = encode::piece(uuid, flags, log2, index, first, size, piece);
+            self.out.part(part, piece)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the events of a segment: those of the store, or all others.
+    fn segment(&mut self, segment: &Segment, is_for_store: bool) -> io::Result<()> {
+        let log = self.log;
+        let Some(registry) = log.registries().get(segment.registry as usize) else {
+            return Ok(());
+        };
+        // Of ours, a segment is of the store or not.
+        let is_mixed = log.format() == Format::Mps;
+        if !is_mixed && may_store(log, registry) != is_for_store {
+            return Ok(());
+        }
+        let mut decoded = std::mem::take(&mut self.decoded);
+        let mut muted = Faults::default();
+        let faults = if is_mixed && is_for_store { &mut muted } else { &mut self.faults };
+        log.decode(segment, registry, &mut decoded, faults);
+        let missing = u64::from(segment.count).saturating_sub(decoded.located.len() as u64);
+        if let Some(current) = self.current.as_mut().filter(|_| missing > 0) {
+            *current.missing.entry(segment.buffer).or_default() += missing;
+        }
+        let (mut result, no_labels) = (Ok(()), Labels::default());
+        for n in 0..decoded.located.len() {
+            let event = log.event(segment, registry, &decoded, n, &no_labels);
+            let Some(event) = event else { break };
+            if is_store(log, &event) == is_for_store {
+                result = self.event(&event);
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        self.decoded = decoded;
+        result
+    }
+
+    /// Writes an event of the current stream.
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        self.written.event_count += 1;
+        if self.log.format() == Format::Mps {
+            convert::event(event, &mut self.bytes);
+            let kind = if event.event_type.is_some() { event.kind } else { convert::KIND_UNKNOWN };
+            let place = Place {
+                flags: pack::flags(event.registry.platform),
+                registry: event.registry.index,
+                kind,
+                thread: 0,
+                buffer: convert::BUFFER,
+                number: event.number.wrapping_sub(current.first),
+            };
+            return current.packer.add(&place, event.ticks, &self.bytes, &mut self.out);
+        }
+        let place = Place {
+            flags: pack::flags(event.registry.platform),
+            registry: event.registry.index,
+            kind: event.kind,
+            thread: event.thread,
+            buffer: event.buffer,
+            number: event.number,
+        };
+        current.packer.add(&place, event.ticks, event.bytes, &mut self.out)
+    }
+
+    /// Ends the current stream.
+    fn end(&mut self) -> io::Result<()> {
+        let Some(mut current) = self.current.take() else { return Ok(()) };
+        let log = self.log;
+        let Some(stream) = log.streams().get(usize::from(current.index)) else { return Ok(()) };
+        current.packer.flush_all(&mut self.out)?;
+        current.packer.write_syncs(stream, &mut self.out)?;
+        for account in log.accounts().iter().filter(|account| account.stream == current.index) {
+            let registry = log.registries().get(account.registry as usize);
+            let is_there = current.packer.has(account.buffer);
+            if self.purpose == Purpose::Cut && !is_there {
+                continue;
+            }
+            let missing = current.missing.get(&account.buffer).copied().unwrap_or(0);
+            let lost = account.lost.saturating_add(missing);
+            self.written.lost_count += lost;
+            if let Some(registry) = registry {
+                let account = settled(account, lost);
+                current.packer.write_account(&account, registry, &mut self.out)?;
+            }
+        }
+        if stream.closed || stream.next_volume.is_some() {
+            current.packer.write_end(stream, &mut self.out)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a buffer counted, with what is lost as refused by the host (`.cut.account`): there it is
+/// accounted for.
+fn settled(account: &Account, lost: u64) -> Account {
+    let io = u64::from(account.discarded_io).saturating_add(lost);
+    let discarded_io = u32::try_from(io).unwrap_or(u32::MAX);
+    let overwritten = account.overwritten.saturating_add(io - u64::from(discarded_io));
+    Account { discarded_io, overwritten, ..*account }
+}
+
+/// Whether events of a registry may be of the store.
+fn may_store(log: &Log, registry: &Registry) -> bool {
+    registry.index == 0 || log.format() == Format::Mps
+}
+
+/// Whether an event is of the store: of registry 0, or of those of the MPS that name things.
+fn is_store(log: &Log, event: &Event<'_>) -> bool {
+    match log.format() {
+        Format::Stream => event.registry.index == 0,
+        Format::Mps => event.event_type.and_then(label::role).is_some(),
+    }
+}

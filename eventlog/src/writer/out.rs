@@ -1,0 +1,127 @@
+//! Blocks and parts to bytes, in the order of the file.
+//!
+//! ```text
+//!  header block, then parts blocks: filled here │ whole blocks of events: written as they come
+//! ```
+//!
+//! What is written is never looked at again, so it may go to a pipe. Layout: section 4 of
+//! `design/format.md`.
+
+use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, StreamHeader};
+use bytemuck::Zeroable;
+use std::io::{self, Write};
+
+/// What is written to.
+pub(super) struct Out<'o> {
+    to: &'o mut dyn Write,
+    size: u64,
+    block_size: usize,
+    log2: u8,
+    id: [u8; 8],
+    /// The header block or parts block that is being filled.
+    parts: Vec<u8>,
+    parts_count: u64,
+    /// Blocks of this stream that were written.
+    block_count: u64,
+}
+
+impl<'o> Out<'o> {
+    pub(super) fn new(to: &'o mut dyn Write) -> Out<'o> {
+        let (parts, id) = (Vec::new(), [0; 8]);
+        Out { to, size: 0, block_size: 0, log2: 0, id, parts, parts_count: 0, block_count: 0 }
+    }
+
+    /// Begins a stream.
+    pub(super) fn begin(&mut self, header: &StreamHeader, log2: u8) -> io::Result<()> {
+        // `.stream.again`: another one begins at a block boundary.
+        self.flush_parts()?;
+        self.block_size = 1 << log2;
+        self.log2 = log2;
+        self.id = header.uuid.first_chunk().copied().unwrap_or_default();
+        self.parts_count = 0;
+        self.block_count = 0;
+        self.parts.extend_from_slice(bytemuck::bytes_of(header));
+        Ok(())
+    }
+
+    /// Writes what parts there are, padded to a block.
+    pub(super) fn flush_parts(&mut self) -> io::Result<()> {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        self.parts.resize(self.block_size, 0);
+        let parts = std::mem::take(&mut self.parts);
+        self.write(&parts)?;
+        self.block_count += 1;
+        self.parts = parts;
+        self.parts.clear();
+        Ok(())
+    }
+
+    /// Room for the payload of a part.
+    pub(super) fn part_room(&self) -> usize {
+        self.block_size - 2 * BLOCK_HEADER_SIZE
+    }
+
+    /// Writes a part.
+    pub(super) fn part(&mut self, mut header: BlockHeader, payload: &[u8]) -> io::Result<()> {
+        let size = (BLOCK_HEADER_SIZE + payload.len()).next_multiple_of(8);
+        if self.parts.len() + size > self.block_size {
+            self.flush_parts()?;
+        }
+        if self.parts.is_empty() {
+            let mut block = BlockHeader::zeroed();
+            block.magic = BLOCK_MAGIC;
+            block.block_type = BlockType::Parts as u8;
+            block.flags = header.flags;
+            block.block_size_log2 = self.log2;
+            block.header_size_words = (BLOCK_HEADER_SIZE / 8) as u8;
+            block.stream = self.id;
+            block.last = (self.block_size as u32).into();
+            block.top = block.last;
+            block.sequence = self.parts_count.into();
+            self.parts_count += 1;
+            block.seal(&[]);
+            self.parts.extend_from_slice(bytemuck::bytes_of(&block));
+        }
+        if header.block_type == BlockType::End as u8 {
+            header.sequence = (self.block_count + 1).into();
+        }
+        header.seal(payload);
+        self.parts.extend_from_slice(bytemuck::bytes_of(&header));
+        self.parts.extend_from_slice(payload);
+        self.parts.resize(self.parts.len().next_multiple_of(8), 0);
+        Ok(())
+    }
+
+    /// Writes a block of events, whose bytes are there but for the header.
+    pub(super) fn block(&mut self, mut header: BlockHeader, block: &mut [u8]) -> io::Result<()> {
+        // The header block comes first (`.stream.first`).
+        if self.block_count == 0 {
+            self.flush_parts()?;
+        }
+        let last = header.last.get() as usize;
+        let (head, payload) = block.split_at_mut_checked(last).unwrap_or_default();
+        header.seal(payload);
+        let (to, gap) = head.split_at_mut_checked(BLOCK_HEADER_SIZE).unwrap_or_default();
+        to.iter_mut().zip(bytemuck::bytes_of(&header)).for_each(|(to, from)| *to = *from);
+        gap.fill(0);
+        self.write(block)?;
+        self.block_count += 1;
+        Ok(())
+    }
+
+    /// Writes what is left, and gives the size of the whole.
+    pub(super) fn finish(mut self) -> io::Result<u64> {
+        // `.stream.tail`: the last block may be short.
+        let parts = std::mem::take(&mut self.parts);
+        self.write(&parts)?;
+        self.to.flush()?;
+        Ok(self.size)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.size += bytes.len() as u64;
+        self.to.write_all(bytes)
+    }
+}

@@ -1,0 +1,315 @@
+//! Logs made of logs: what is recovered is sound and reads the same, what is cut is what was asked
+//! for, and pieces put together are the whole.
+//!
+//! ```text
+//!  a random log ── damage ──▶ recover ──▶ sound, the same events
+//!             └── cut by kind, the others ──▶ merge ──▶ the same events
+//! ```
+
+use eventlog::reader::{FaultKind, Filter, Log, Order, Pick, Value as Read, What};
+use eventlog::writer::{Purpose, Writer};
+use std::num::NonZero;
+use tests::naive::{self, Buffer, KINDS, Platform, Random, Recipe, Ring, TYPES, Value, put};
+
+/// An event as the reader gives it, with what its pointer is called.
+type Given = (u16, u32, u64, u64, u16, u8, u32, u16, Vec<u8>, Option<Vec<u8>>);
+
+/// The values of an event; of a short one, those that are there.
+fn values(event: &eventlog::reader::Event<'_>) -> Vec<u8> {
+    let mut text = String::new();
+    for (param, value) in event.params() {
+        text += &match value {
+            Read::D(value) => format!("{}={:x} ", param.name, value.to_bits()),
+            value => format!("{}={value:?} ", param.name),
+        };
+    }
+    text.into_bytes()
+}
+
+fn given(log: &Log, order: Order, filter: &Filter) -> Vec<Given> {
+    let filter = Filter { labels: true, ..filter.clone() };
+    let mut events = log.events(order, &filter);
+    let mut given = Vec::new();
+    while let Some(event) = events.next() {
+        let label = event.param_at(0).and_then(|value| event.labels.label_id_of(value));
+        let label = label.and_then(|id| event.labels.string(id)).map(<[u8]>::to_vec);
+        given.push((
+            event.stream,
+            event.buffer,
+            event.number,
+            event.ticks,
+            event.registry.index,
+            event.kind,
+            event.thread,
+            event.code(),
+            values(&event),
+            label,
+        ));
+    }
+    given
+}
+
+fn everything(log: &Log) -> Vec<Given> {
+    given(log, Order::Time, &Filter::default())
+}
+
+fn whole(log: &Log) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(log, Purpose::Whole, &mut bytes);
+    writer.write_all().unwrap();
+    let (written, _) = writer.finish().unwrap();
+    assert_eq!(written.size, bytes.len() as u64);
+    bytes
+}
+
+fn cut(log: &Log, filter: &Filter, order: Order) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(log, Purpose::Cut, &mut bytes);
+    let mut events = log.events(order, filter);
+    while let Some(event) = events.next() {
+        writer.add(&event).unwrap();
+    }
+    drop(events);
+    writer.finish().unwrap();
+    bytes
+}
+
+/// That two lists are the same; else where they begin to differ.
+fn assert_same<T: PartialEq + std::fmt::Debug>(found: &[T], expected: &[T], of: &str) {
+    let at = found.iter().zip(expected).position(|(found, expected)| found != expected);
+    let at = at.unwrap_or(found.len().min(expected.len()));
+    let (f, e) = (found.len(), expected.len());
+    assert!(
+        found == expected,
+        "{of}: {f} and {e}, at {at}: {:?} {:?}",
+        found.get(at),
+        expected.get(at)
+    );
+}
+
+/// That a log is sound, but for events that are too short for their parameters, which it cannot
+/// make longer.
+fn assert_sound(log: &Log, of: &str) {
+    let verified = log.verify(NonZero::new(1));
+    let faults: Vec<_> = log.faults().iter().chain(&verified.faults).collect();
+    let faults: Vec<_> = faults
+        .into_iter()
+        .filter(|fault| !fault.is_warning() && !matches!(fault.kind, FaultKind::EventShort { .. }))
+        .collect();
+    assert!(faults.is_empty(), "{of}: {faults:?}");
+}
+
+fn recipe(seed: u64) -> Recipe {
+    let platform = Platform {
+        big_endian: seed % 2 == 1,
+        word_size: [4, 8][seed as usize / 2 % 2],
+        block_size_log2: 12 + seed as u32 % 3,
+    };
+    Recipe {
+        seed,
+        platform,
+        buffers: 1 + seed as u32 % 6,
+        events: 600,
+        with_copies: !seed.is_multiple_of(3),
+        is_shuffled: seed.is_multiple_of(5),
+        stream: 0,
+    }
+}
+
+/// `.cnv.recover`, `.cut.account`, `.cut.sequence`, `.cut.sync`
+#[test]
+fn what_is_recovered_of_a_damaged_log_is_sound_and_reads_the_same() {
+    for seed in 0..60 {
+        let (writer, _) = naive::write(recipe(seed));
+        let mut bytes = writer.bytes();
+        let random = &mut Random::new(seed);
+        for _ in 0..random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            let size = random.below(600) as usize;
+            match random.below(4) {
+                0 => bytes[at] ^= 1 << random.below(8),
+                1 => bytes.iter_mut().skip(at).take(size).for_each(|byte| *byte = 0),
+                2 => bytes.iter_mut().skip(at).take(size).for_each(|byte| *byte = size as u8),
+                _ => bytes.truncate(at.max(600)),
+            }
+        }
+        let log = Log::from_source(bytes).unwrap();
+        let recovered = Log::from_source(whole(&log)).unwrap();
+        assert_sound(&recovered, &format!("seed {seed}, {:?}", log.accounts()));
+        assert_same(
+            &everything(&recovered),
+            &everything(&log),
+            &format!("&recovered of seed {seed}"),
+        );
+        let times = |log: &Log| -> Vec<_> {
+            let ticks = everything(log).into_iter().map(|event| event.3);
+            ticks.map(|ticks| log.streams()[0].wall_time(ticks)).collect()
+        };
+        assert_same(&times(&recovered), &times(&log), &format!("times of seed {seed}"));
+        assert_eq!(recovered.is_closed(), log.is_closed());
+        for (account, new) in log.accounts().iter().zip(recovered.accounts()) {
+            // What is damaged within a block that none needs to read before its turn is lost too.
+            let damaged = account.found - new.found;
+            let lost = u64::from(new.discarded_io - account.discarded_io);
+            assert_eq!((new.recorded, new.lost), (account.recorded, 0));
+            assert_eq!(lost, account.lost + damaged);
+        }
+        let again = Log::from_source(whole(&recovered)).unwrap();
+        assert_same(&everything(&again), &everything(&log), &format!("&again of seed {seed}"));
+    }
+}
+
+fn kinds(numbers: &[u16]) -> Filter {
+    Filter { kinds: numbers.iter().map(|&n| Pick::Number(n)).collect(), ..Filter::default() }
+}
+
+/// `.cnv.cut`, `.cnv.merge`, `.cut.flag`
+#[test]
+fn what_was_cut_is_what_was_selected_and_put_together_it_is_the_whole() {
+    for seed in 0..60 {
+        let (writer, recorded) = naive::write(recipe(seed));
+        let log = Log::from_source(writer.bytes()).unwrap();
+        let random = &mut Random::new(seed);
+        let code = TYPES[random.below(TYPES.len() as u64) as usize].code;
+        let types = vec![Pick::Number(code)];
+        let middle = recorded[recorded.len() / 2].ticks;
+        for filter in [
+            kinds(&[random.below(3) as u16]),
+            Filter { event_types: types, ..Filter::default() },
+            Filter { threads: vec![(0, 1 + random.below(9) as u32)], ..Filter::default() },
+            Filter { times: vec![0..=middle], ..Filter::default() },
+        ] {
+            for order in [Order::Time, Order::File] {
+                let piece = Log::from_source(cut(&log, &filter, order)).unwrap();
+                assert_sound(&piece, "piece");
+                let expected = given(&log, Order::Time, &filter);
+                assert_same(&everything(&piece), &expected, &format!("piece of seed {seed}"));
+            }
+        }
+        let types = |codes: &[u16]| Filter {
+            event_types: codes.iter().map(|&code| Pick::Number(code)).collect(),
+            ..Filter::default()
+        };
+        let pieces = [&[1, 0x300][..], &[2, 5]].map(|it| cut(&log, &types(it), Order::File));
+        let both = Log::from_source(pieces.concat()).unwrap();
+        assert_eq!(both.streams().len(), 1);
+        let merged = Log::from_source(whole(&both)).unwrap();
+        assert_sound(&merged, "merged");
+        assert_same(&everything(&merged), &everything(&log), &format!("&merged of seed {seed}"));
+        // Beside the log that it was cut out of, what is missing is missing.
+        let [piece, _] = pieces;
+        let beside = Log::from_source([writer.bytes(), piece].concat()).unwrap();
+        assert_same(&everything(&beside), &everything(&log), &format!("&beside of seed {seed}"));
+        assert!(!beside.streams()[0].is_cut && merged.streams()[0].is_cut);
+    }
+}
+
+/// `.cnv.merge`: other processes of the same boot are in order of time, other hosts one after the
+/// other.
+#[test]
+fn several_streams_in_one_log_keep_their_identity() {
+    let logs: Vec<Vec<u8>> = (1..4)
+        .map(|seed| {
+            let (mut writer, _) = naive::write(recipe(seed));
+            put(&mut writer.head, 48, &[seed as u8 / 2 + 1; 16]);
+            naive::seal_stream_header(&mut writer.head);
+            writer.bytes()
+        })
+        .collect();
+    let joined = Log::from_source(logs.concat()).unwrap();
+    let merged = Log::from_source(whole(&joined)).unwrap();
+    assert_sound(&merged, "merged");
+    assert_eq!(merged.streams().len(), 3);
+    assert_same(&everything(&merged), &everything(&joined), "merged");
+    assert!(!merged.is_comparable(0, 1) && merged.is_comparable(1, 2));
+    // Twice the same is the same.
+    let twice = Log::from_source([whole(&joined), logs.concat()].concat()).unwrap();
+    let twice = Log::from_source(whole(&twice)).unwrap();
+    assert_same(&everything(&twice), &everything(&joined), "twice");
+}
+
+/// `.cut.flag`, `.mps.labels`: of the store all is there, and labels resolve.
+#[test]
+fn labels_resolve_in_what_was_cut_whatever_was_selected() {
+    let golden = |name: &str| {
+        let path = format!("{}/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+        Log::open(path).unwrap()
+    };
+    for name in ["log/heap.log", "mps/labels.log", "mps/amcss-arena-pool-trace.log"] {
+        let log = golden(name);
+        let naming = ["Intern", "Label", "LabelPointer"];
+        let naming = naming.map(|row| {
+            let found = log.registries()[0].event_type_named(row);
+            found.filter(|_| name.starts_with("mps")).map(|found| found.code)
+        });
+        let is_store = |event: &Given| event.4 == 0 || naming.contains(&Some(event.7));
+        let expected = |filter: &Filter| -> Vec<_> {
+            let events = given(&log, Order::Time, filter).into_iter();
+            events.filter(|event| !is_store(event)).map(|it| (it.3, it.7, it.8, it.9)).collect()
+        };
+        for filter in [Filter::default(), kinds(&[1]), kinds(&[5])] {
+            let piece = Log::from_source(cut(&log, &filter, Order::File)).unwrap();
+            assert_sound(&piece, "piece");
+            let found: Vec<_> = everything(&piece)
+                .into_iter()
+                .filter(|event| !is_store(event))
+                .map(|it| (it.3, it.7, it.8, it.9))
+                .collect();
+            assert_same(&found, &expected(&filter), name);
+            assert!(found.len() > 3 || filter != Filter::default(), "{name}");
+        }
+    }
+}
+
+/// `.cut.flag`
+#[test]
+fn a_cut_out_of_nothing_is_a_log() {
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let mut writer = naive::Writer::new(platform, [3; 16], [9; 16]);
+    writer.registry(1, KINDS, TYPES, 300);
+    let buffer = Buffer { buffer: 1, registry: 1, kind: 1, thread: 1 };
+    let mut ring = Ring::new(&platform, buffer, 7);
+    let words = [Value::P(1), Value::A(2), Value::W(3)];
+    assert!(ring.record(&platform, 8, 2, &words));
+    ring.write(&mut writer, true);
+    let log = Log::from_source(writer.bytes()).unwrap();
+    let nothing = Log::from_source(cut(&log, &kinds(&[2]), Order::File)).unwrap();
+    assert_eq!(everything(&nothing), []);
+    assert_eq!(nothing.registries()[0].event_types, log.registries()[0].event_types);
+    assert_sound(&nothing, "nothing");
+}
+
+/// `.cut.sequence`, `.cut.account`, `.mps.made`, `.mps.uuid`, `.header.ring`
+#[test]
+fn blocks_of_a_log_made_of_another_are_runs_of_numbers() {
+    let path = |name| format!("{}/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    let mut uuids = Vec::new();
+    for name in ["log/heap-2.log", "mps/labels.log", "mps/mpmss-32bit-cut.log"] {
+        let log = Log::open(path(name)).unwrap();
+        let is_mps = name.starts_with("mps");
+        for filter in [Filter::default(), kinds(&[1])] {
+            let made = Log::from_source(cut(&log, &filter, Order::File)).unwrap();
+            let mut accounts = 0;
+            made.survey(&mut |piece| {
+                let header = &piece.header;
+                if piece.what != What::Events {
+                    return;
+                }
+                assert_eq!(header.sequence.get(), header.first.get());
+                accounts += usize::from(header.count.get() == 0 && header.sync_ticks.get() == 0);
+                assert!(!is_mps || (header.buffer.get(), header.registry.get()) == (1, 1));
+            });
+            assert_eq!(accounts, if is_mps { 0 } else { made.accounts().len() });
+            let platform = |log: &Log| {
+                let platform = log.streams()[0].platform;
+                (platform.big_endian, platform.word_size)
+            };
+            assert_eq!(platform(&made), platform(&log));
+            assert!(made.streams()[0].is_cut);
+            uuids.push(made.streams()[0].uuid);
+        }
+    }
+    assert!(uuids.chunks(2).all(|pair| pair[0] == pair[1]), "{uuids:?}");
+    assert!(uuids[2..].iter().all(|uuid| (uuid[6] >> 4, uuid[8] >> 6) == (8, 2)), "{uuids:?}");
+    assert!(uuids[0] != uuids[2] && uuids[2] != uuids[4]);
+}

@@ -19,6 +19,7 @@ mod json;
 pub(crate) mod marks;
 pub(crate) mod parquet;
 pub(crate) mod perfetto;
+mod places;
 mod protobuf;
 pub(crate) mod python;
 pub(crate) mod sql;

@@ -27,6 +27,12 @@ pub(crate) fn all(directory: &Path) -> Vec<PathBuf> {
         fs::write(&path, writer.bytes()).unwrap();
         logs.push(path);
     }
+    // Streams of the MPS one after the other: copies, and others.
+    let labels = fs::read(mps("labels.log")).unwrap();
+    let trace = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
+    let joined = directory.join("joined.log");
+    fs::write(&joined, [&*labels, &labels, &trace].concat()).unwrap();
+    logs.insert(0, joined);
     logs
 }
 

@@ -139,9 +139,9 @@ impl Column {
 /// Rows of a data set that become a row group.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Which data set, of which stream.
+    /// Which data set, of which process.
     pub(crate) set: usize,
-    pub(crate) stream: u16,
+    pub(crate) process: usize,
     pub(crate) row_count: usize,
     pub(crate) columns: Vec<Column>,
     /// Memory that the rows take, about.

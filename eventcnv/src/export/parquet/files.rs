@@ -1,7 +1,7 @@
 //! Row groups into files, a few of which are open at a time.
 //!
 //! ```text
-//!  Group of a set and stream ──▶ its open file │ the next part-N.parquet of its directory
+//!  Group of a set and process ──▶ its open file │ the next part-N.parquet of its directory
 //! ```
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
@@ -29,8 +29,8 @@ pub(crate) struct Files<'l, F> {
     sets: &'l Sets,
     create: F,
     properties: WriterPropertiesPtr,
-    /// By set and stream, with the number of the group that was written last.
-    open: HashMap<(usize, u16), (SerializedFileWriter<File>, u64)>,
+    /// By set and process, with the number of the group that was written last.
+    open: HashMap<(usize, usize), (SerializedFileWriter<File>, u64)>,
     /// Files in each directory.
     parts: HashMap<PathBuf, u64>,
     group_count: u64,
@@ -54,7 +54,7 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
 
     /// Writes a row group.
     pub(crate) fn write(&mut self, group: Group) -> Result<(), Failure> {
-        let key = (group.set, group.stream);
+        let key = (group.set, group.process);
         if !self.open.contains_key(&key) {
             if self.open.len() >= OPEN_COUNT_MAX {
                 let oldest = self.open.iter().min_by_key(|(_, (_, last))| *last);
@@ -63,7 +63,7 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
                     file.close()?;
                 }
             }
-            let file = self.begin(group.set, group.stream)?;
+            let file = self.begin(group.set, group.process)?;
             self.open.insert(key, (file, 0));
         }
         self.group_count += 1;
@@ -75,10 +75,10 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
     }
 
     /// Begins the next file of a directory.
-    fn begin(&mut self, set: usize, stream: u16) -> Result<SerializedFileWriter<File>, Failure> {
+    fn begin(&mut self, set: usize, process: usize) -> Result<SerializedFileWriter<File>, Failure> {
         let nobody = || io::Error::from(io::ErrorKind::NotFound);
         let of = self.sets.all.get(set).ok_or_else(nobody)?;
-        let [host, process] = self.sets.streams.get(usize::from(stream)).ok_or_else(nobody)?;
+        let [host, process] = self.sets.processes.get(process).ok_or_else(nobody)?;
         let kind = self.sets.kinds.get(set).ok_or_else(nobody)?;
         let directory = Path::new(&of.name)
             .join(format!("host={host}"))

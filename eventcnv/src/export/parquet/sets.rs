@@ -9,6 +9,7 @@
 
 use super::columns::{Column, Form, Group};
 use super::{Failure, GROUP_ROW_COUNT, GROUPS_SIZE_MAX};
+use crate::export::places::Places;
 use crate::export::sql::names::Taken;
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Log, Registry, Value};
@@ -50,8 +51,9 @@ pub(crate) struct Sets {
     /// For each registry of the log the set of each code.
     codes: Vec<Vec<u32>>,
     with_labels: bool,
-    /// Of each stream host and process, and of each set the kind, as parts of a path.
-    pub(crate) streams: Vec<[String; 2]>,
+    /// Host and process, and of each set the kind, as parts of a path; of each stream the process.
+    pub(crate) processes: Vec<[String; 2]>,
+    streams: Vec<usize>,
     pub(crate) kinds: Vec<String>,
 }
 
@@ -61,11 +63,22 @@ impl Sets {
         let unknown = FIRST.into_iter().chain(UNKNOWN);
         let unknown = unknown.map(|(name, form, optional)| (name.to_owned(), form, optional));
         let all = vec![Set::new("unknown_events".to_owned(), unknown.collect())?];
+        let mut processes: Vec<[String; 2]> = Vec::new();
+        let mut known = HashMap::new();
+        let place = |stream| {
+            let process = partitions(stream);
+            *known.entry(process.clone()).or_insert_with(|| {
+                processes.push(process);
+                processes.len() - 1
+            })
+        };
+        let streams = log.streams().iter().map(place).collect();
         let mut sets = Sets {
             all,
             codes: Vec::new(),
             with_labels,
-            streams: log.streams().iter().map(partitions).collect(),
+            processes,
+            streams,
             kinds: vec![partition("")],
         };
         let mut known = HashMap::new();
@@ -200,25 +213,26 @@ impl Set {
 pub(crate) struct Writing<'l> {
     log: &'l Log,
     sets: &'l Sets,
-    /// The index in the log of the registry of the last event.
-    registry: usize,
-    /// By set and stream: where in `groups`.
-    places: HashMap<(usize, u16), usize>,
+    registries: Places<'l>,
+    /// By set and process: where in `groups`.
+    places: HashMap<(usize, usize), usize>,
     groups: Vec<Group>,
-    last: ((usize, u16), usize),
+    last: ((usize, usize), usize),
     size: usize,
 }
 
 impl<'l> Writing<'l> {
     pub(crate) fn new(log: &'l Log, sets: &'l Sets) -> Writing<'l> {
         let (places, last) = (HashMap::new(), ((usize::MAX, 0), 0));
-        Writing { log, sets, registry: 0, places, groups: Vec::new(), last, size: 0 }
+        let registries = Places::new(log);
+        Writing { log, sets, registries, places, groups: Vec::new(), last, size: 0 }
     }
 
     /// Takes an event in. Gives a group that is to be written.
     #[inline]
     pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<Group> {
-        let key = (self.set(event), event.stream);
+        let process = self.sets.streams.get(usize::from(event.stream)).copied()?;
+        let key = (self.set(event), process);
         if self.last.0 != key {
             self.last = (key, self.place(key));
         }
@@ -251,12 +265,12 @@ impl<'l> Writing<'l> {
     fn take(&mut self, place: usize) -> Option<Group> {
         let group = self.groups.get_mut(place)?;
         self.size = self.size.saturating_sub(group.size);
-        let new = self.sets.all.get(group.set)?.group(group.set, group.stream);
+        let new = self.sets.all.get(group.set)?.group(group.set, group.process);
         Some(std::mem::replace(group, new))
     }
 
     #[cold]
-    fn place(&mut self, key: (usize, u16)) -> usize {
+    fn place(&mut self, key: (usize, usize)) -> usize {
         *self.places.entry(key).or_insert_with(|| {
             if let Some(set) = self.sets.all.get(key.0) {
                 self.groups.push(set.group(key.0, key.1));
@@ -267,21 +281,16 @@ impl<'l> Writing<'l> {
 
     #[inline]
     fn set(&mut self, event: &Event<'_>) -> usize {
-        let registries = self.log.registries();
-        if !registries.get(self.registry).is_some_and(|at| std::ptr::eq(at, event.registry)) {
-            let is_it = |at: &Registry| std::ptr::eq(at, event.registry);
-            self.registry = registries.iter().position(is_it).unwrap_or(usize::MAX);
-        }
-        let codes = self.sets.codes.get(self.registry);
+        let codes = self.sets.codes.get(self.registries.of(event));
         let set = event.event_type.and_then(|row| codes?.get(usize::from(row.code)));
         set.map_or(0, |&set| set as usize)
     }
 }
 
 impl Set {
-    fn group(&self, set: usize, stream: u16) -> Group {
+    fn group(&self, set: usize, process: usize) -> Group {
         let columns = self.columns.iter().map(|&(form, optional)| Column::new(form, optional));
-        Group { set, stream, row_count: 0, columns: columns.collect(), size: 0 }
+        Group { set, process, row_count: 0, columns: columns.collect(), size: 0 }
     }
 }
 

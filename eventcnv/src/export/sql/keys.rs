@@ -9,7 +9,7 @@
 use super::Refusal;
 use eventlog::reader::Event;
 use rusqlite::{Connection, params};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Bits of an event's number that are part of its key; the rest decides, with the buffer, what is
 /// above them.
@@ -43,7 +43,7 @@ impl Keys {
     pub(crate) fn of(connection: &Connection, logs: &[i64]) -> Result<Keys, Refusal> {
         let mut known = HashMap::new();
         let mut find = connection.prepare("SELECT id, buffer, first FROM buffers WHERE log = ?")?;
-        for &log in logs {
+        for &log in &logs.iter().copied().collect::<BTreeSet<i64>>() {
             let mut rows = find.query([log])?;
             while let Some(row) = rows.next()? {
                 let first = row.get::<_, i64>(2)? as u64;

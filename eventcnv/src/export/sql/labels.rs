@@ -13,6 +13,7 @@ use eventdef::Sort;
 use eventlog::reader::{Event, Filter, Log, Order, Pick, StringEnd};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params};
+use std::collections::BTreeSet;
 
 const LABEL: &str = "Label";
 /// Of an MPS log, in which pointers are labelled apart from addresses.
@@ -80,6 +81,7 @@ fn end_each(connection: &Connection, streams: &[i64]) -> Result<(), Refusal> {
            FROM labels WHERE log = ?1) AS later
          WHERE labels.event = later.event AND labels.until IS NOT later.since",
     )?;
-    streams.iter().try_for_each(|log| end.execute([log]).map(drop))?;
+    let logs: BTreeSet<&i64> = streams.iter().collect();
+    logs.into_iter().try_for_each(|log| end.execute([log]).map(drop))?;
     Ok(())
 }

@@ -11,10 +11,10 @@ use super::Refusal;
 use crate::view::threads;
 use eventlog::reader::{Filter, Format, Log, Order, Registry, Stream};
 use rusqlite::{Connection, OptionalExtension, params};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Events by which a stream is known that has no name.
-const BEGINNING_SIZE: u64 = 1000;
+const BEGINNING_SIZE: i64 = 1000;
 
 /// Adds the streams of a log, and what they declare. Their numbers in the database, and whether it
 /// has had one of them before.
@@ -25,18 +25,18 @@ pub(crate) fn add(
 ) -> Result<(Vec<i64>, bool), Refusal> {
     let known = "SELECT ifnull(max(log), 0) FROM logs";
     let known: i64 = connection.query_row(known, [], |row| row.get(0))?;
+    let beginnings = beginnings(connection, log)?;
     let mut numbers = Vec::new();
-    for (index, stream) in log.streams().iter().enumerate() {
-        let number = if stream.uuid == [0; 16] {
-            find_by_beginning(connection, log, index as u16)?
-        } else {
-            find_by_name(connection, stream)?
+    for (stream, beginning) in log.streams().iter().zip(&beginnings) {
+        let number = match beginning {
+            Some(beginning) => find_by_beginning(connection, beginning)?,
+            None => find_by_name(connection, stream)?,
         };
         describe(connection, number, stream, log.format(), file)?;
         numbers.push(number);
     }
     for registry in log.registries() {
-        if let Some(&number) = numbers.get(usize::from(registry.stream)) {
+        for number in users(log, &numbers, registry) {
             declare(connection, number, registry)?;
         }
     }
@@ -46,8 +46,12 @@ pub(crate) fn add(
             .prepare_cached("INSERT OR REPLACE INTO threads VALUES(?, ?, ?, ?)")?
             .execute(params![number, thread.index as i64, thread.os_thread as i64, thread.name])?;
     }
+    // Of the MPS, streams that begin alike are copies in one file, where numbers tell them apart.
     let mut seen = HashSet::new();
-    let is_again = numbers.iter().any(|&number| number <= known || !seen.insert(number));
+    let mut is_twice = |(number, beginning): (&i64, &Option<Beginning>)| {
+        *number <= known || beginning.is_none() && !seen.insert(*number)
+    };
+    let is_again = numbers.iter().zip(&beginnings).any(&mut is_twice);
     Ok((numbers, is_again))
 }
 
@@ -69,34 +73,42 @@ fn find_by_name(connection: &Connection, stream: &Stream) -> Result<i64, Refusal
     }
 }
 
-/// Finds a stream that has no name: one of those in the database that begin as it does.
-fn find_by_beginning(connection: &Connection, log: &Log, stream: u16) -> Result<i64, Refusal> {
+/// What those streams of a log begin with that have no name; and which logs of the database begin
+/// so.
+fn beginnings(connection: &Connection, log: &Log) -> Result<Vec<Option<Beginning>>, Refusal> {
     let mut find = connection
-        .prepare("SELECT log, beginning_size, beginning FROM logs WHERE stream IS NULL")?;
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get(2)?));
-    let mut known = find.query_map([], row)?.collect::<Result<Vec<(i64, u32, i64)>, _>>()?;
-    known.sort_by_key(|(_, size, _)| *size);
-    let mut beginning = Beginning { size: 0, hash: FNV_OFFSET };
+        .prepare("SELECT beginning_size, beginning, log FROM logs WHERE stream IS NULL")?;
+    let row = |row: &rusqlite::Row<'_>| Ok(((row.get(0)?, row.get(1)?), row.get(2)?));
+    let known: HashMap<(i64, i64), i64> = find.query_map([], row)?.collect::<Result<_, _>>()?;
+    let new = |stream: &Stream| (stream.uuid == [0; 16]).then(Beginning::default);
+    let mut beginnings: Vec<Option<Beginning>> = log.streams().iter().map(new).collect();
+    let mut left = beginnings.iter().flatten().count();
     let all = Filter::default();
     let mut events = log.events(Order::File, &all);
-    let mut found = None;
-    while let Some(event) = events.next() {
-        if event.stream != stream {
-            continue;
-        }
-        beginning.feed(&event.ticks.to_le_bytes());
-        beginning.feed(event.bytes);
-        beginning.size += 1;
-        let is_it = |(_, size, hash): &&(i64, u32, i64)| {
-            (u64::from(*size), *hash) == (beginning.size, beginning.hash as i64)
-        };
-        found = known.iter().find(is_it).map(|(number, ..)| *number).or(found);
-        if beginning.size == BEGINNING_SIZE {
-            break;
+    while left > 0
+        && let Some(event) = events.next()
+    {
+        if let Some(Some(beginning)) = beginnings.get_mut(usize::from(event.stream))
+            && beginning.size < BEGINNING_SIZE
+        {
+            beginning.feed(&event.ticks.to_le_bytes());
+            beginning.feed(event.bytes);
+            beginning.size += 1;
+            let so_far = (beginning.size, beginning.hash as i64);
+            beginning.known = known.get(&so_far).copied().or(beginning.known);
+            left -= usize::from(beginning.size == BEGINNING_SIZE);
         }
     }
-    let (size, hash) = (beginning.size as i64, beginning.hash as i64);
-    let number = match found {
+    Ok(beginnings)
+}
+
+/// The log in the database that begins so, or a new one.
+fn find_by_beginning(connection: &Connection, beginning: &Beginning) -> Result<i64, Refusal> {
+    let (size, hash) = (beginning.size, beginning.hash as i64);
+    let alike =
+        "SELECT log FROM logs WHERE stream IS NULL AND (beginning_size, beginning) = (?, ?)";
+    let alike = || connection.query_row(alike, [size, hash], |row| row.get(0)).optional();
+    let number = match beginning.known.map_or_else(alike, |number| Ok(Some(number)))? {
         Some(number) => number,
         None => {
             connection.execute("INSERT INTO logs(stream) VALUES(NULL)", [])?;
@@ -117,8 +129,16 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
 
 /// The events that a stream begins with: how many, and a number made of their bytes (FNV-1a).
 struct Beginning {
-    size: u64,
+    size: i64,
     hash: u64,
+    /// The log in the database that begins so.
+    known: Option<i64>,
+}
+
+impl Default for Beginning {
+    fn default() -> Beginning {
+        Beginning { size: 0, hash: FNV_OFFSET, known: None }
+    }
 }
 
 impl Beginning {
@@ -173,6 +193,14 @@ fn describe(
         ],
     )?;
     Ok(())
+}
+
+/// The logs whose events a registry declares: one, but streams of the MPS in one file share theirs.
+pub(crate) fn users(log: &Log, numbers: &[i64], registry: &Registry) -> BTreeSet<i64> {
+    match (log.registries(), numbers.get(usize::from(registry.stream))) {
+        ([_], _) => numbers.iter().copied().collect(),
+        (_, number) => number.into_iter().copied().collect(),
+    }
 }
 
 /// Says what a registry and its kinds are.

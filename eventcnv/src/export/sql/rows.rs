@@ -11,8 +11,9 @@ use super::insert::Inserter;
 use super::keys::Keys;
 use super::tables::{Tables, UNKNOWN};
 use super::{Counts, Refusal};
+use crate::export::places::Places;
 use crate::select::Selected;
-use eventlog::reader::{Event, Log, Registry, Stream, Value};
+use eventlog::reader::{Event, Log, Stream, Value};
 use rusqlite::Connection;
 use std::sync::mpsc;
 
@@ -104,7 +105,8 @@ pub(crate) fn add(
             let added = Inserter::new(&connection, tables).run(&to_insert, &empty)?;
             Ok((connection, added))
         });
-        let mut filler = Filler { log, streams, tables, registry: 0, batch: Batch::default() };
+        let mut filler =
+            Filler { log, streams, tables, places: Places::new(log), batch: Batch::default() };
         let mut read = 0;
         while let Some(event) = events.next() {
             read += 1;
@@ -135,8 +137,7 @@ struct Filler<'l> {
     log: &'l Log,
     streams: &'l [i64],
     tables: &'l Tables,
-    /// The index in the log of the registry of the last event.
-    registry: usize,
+    places: Places<'l>,
     batch: Batch,
 }
 
@@ -174,13 +175,8 @@ impl Filler<'_> {
 
     #[inline]
     fn table(&mut self, event: &Event<'_>) -> usize {
-        let registries = self.log.registries();
-        if !registries.get(self.registry).is_some_and(|at| std::ptr::eq(at, event.registry)) {
-            let is_it = |at: &Registry| std::ptr::eq(at, event.registry);
-            self.registry = registries.iter().position(is_it).unwrap_or(usize::MAX);
-        }
         match event.event_type {
-            Some(event_type) => self.tables.index(self.registry, event_type.code),
+            Some(event_type) => self.tables.index(self.places.of(event), event_type.code),
             None => UNKNOWN,
         }
     }

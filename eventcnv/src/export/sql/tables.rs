@@ -10,6 +10,7 @@
 
 use super::Refusal;
 use super::keys::NUMBER_BITS;
+use super::logs;
 use super::names::{Taken, quoted};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
@@ -102,6 +103,7 @@ impl Tables {
         for registry in log.registries() {
             let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
             let mut codes = vec![UNKNOWN as u32; highest];
+            let users = logs::users(log, streams, registry);
             for event_type in &registry.event_types {
                 let key = (&*registry.name, &*event_type.name, parameters(event_type));
                 let index = match known.get(&key) {
@@ -115,8 +117,9 @@ impl Tables {
                     }
                 };
                 codes[usize::from(event_type.code)] = index as u32;
-                let stream = streams.get(usize::from(registry.stream)).copied();
-                tables.all[index].describe(connection, stream, registry, event_type)?;
+                for &user in &users {
+                    tables.all[index].describe(connection, user, registry, event_type)?;
+                }
             }
             tables.codes.push(codes);
         }
@@ -196,14 +199,14 @@ impl Table {
     fn describe(
         &self,
         connection: &Connection,
-        stream: Option<i64>,
+        log: i64,
         registry: &Registry,
         row: &EventType,
     ) -> Result<(), Refusal> {
         connection
             .prepare_cached("INSERT OR REPLACE INTO types VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")?
             .execute(params![
-                stream,
+                log,
                 registry.index,
                 row.code,
                 row.name,
@@ -218,7 +221,7 @@ impl Table {
         for (position, param) in row.params.iter().enumerate() {
             let column = self.columns.get(position).map(|(_, column, _)| column);
             insert.execute(params![
-                stream,
+                log,
                 registry.index,
                 row.code,
                 position as i64,

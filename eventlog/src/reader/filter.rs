@@ -48,8 +48,8 @@ pub struct Filter {
     /// Only events of these times, in ticks: of each stream, by its index in the log, and of those
     /// beyond none. If empty, of all times.
     pub times: Vec<RangeInclusive<u64>>,
-    /// How many events of a buffer are known, by stream and buffer: segments that have none but these
-    /// are not read. Others are given whole.
+    /// How many events of a buffer are known, by stream and buffer: segments that have none but
+    /// these are not read. Others are given whole.
     pub known: BTreeMap<(u16, u32), u64>,
     /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given
     /// or not.

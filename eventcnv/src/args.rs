@@ -9,7 +9,7 @@
 
 use crate::command::{
     check, control, core, cut, diff, dump, export, follow, index, listen, merge, parquet, py,
-    query, recover, sql, stats, verify,
+    query, recover, report, sql, stats, verify,
 };
 use crate::input;
 use crate::stop::Stop;
@@ -49,6 +49,10 @@ enum Command {
     #[command(long_about = follow::ABOUT, after_long_help = follow::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv follow --help")]
     Follow(follow::Follow),
+    /// Write a page to look at a log with: events over time, types, values, labels, losses
+    #[command(long_about = report::ABOUT, after_long_help = report::EXAMPLES)]
+    #[command(after_help = "More, with examples: eventcnv report --help")]
+    Report(report::Report),
     /// Receive the logs of programs, one file each, until interrupted
     #[command(after_long_help = listen::ABOUT)]
     #[command(after_help = "More, with examples: eventcnv listen --help")]
@@ -118,6 +122,7 @@ impl Args {
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
+            Some(Command::Report(args)) => report::run(args),
             Some(Command::Core(args)) => core::run(args),
             Some(Command::Sql(args)) => sql::run(args),
             Some(Command::Query(args)) => query::run(args),

@@ -1,8 +1,8 @@
 //! A log that is being written: its events as they come.
 //!
 //! ```text
-//!  file ── changed? ──▶ Reading ── blocks that have something new ──▶ events not seen yet ──▶ lines
-//!   ▲────── a while ◀──────────────────────────────────────────────────────────────┘  closed ──▶ end
+//!  file ── changed? ──▶ Reading ── blocks that have something new ──▶ events not seen ──▶ lines
+//!   ▲────── a while ◀────────────────────────────────────────────────┘       closed ──▶ end
 //! ```
 //!
 //! Blocks are not written in the order of the file, and strings may come behind what uses them: so
@@ -28,10 +28,10 @@ use std::time::Duration;
 pub(crate) const ABOUT: &str = "\
 Prints the events of a log that is being written, as they come, until the log is closed or Ctrl-C.
 
-A log that does not exist yet is waited for. What a program has recorded comes when it is written: \
-when a block is full, or flushed (eventcnv control flush). A log in volumes is followed from one to \
-the next, and a mapped ring (ring:PATH) while it is overwritten: what is overwritten between two \
-looks, a second apart, is not seen.";
+A log that does not exist yet is waited for. What a program has recorded comes when it is \
+written: when a block is full, or flushed (eventcnv control flush). A log in volumes is followed \
+from one to the next, and a mapped ring (ring:PATH) while it is overwritten: what is overwritten \
+between two looks, a second apart, is not seen.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -23,6 +23,7 @@ pub(crate) mod py;
 pub(crate) mod query;
 mod receive;
 pub(crate) mod recover;
+pub(crate) mod report;
 pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod verify;

@@ -16,6 +16,7 @@ pub(crate) mod json;
 pub(crate) mod overview;
 pub(crate) mod params;
 pub(crate) mod runs;
+pub(crate) mod sample;
 pub(crate) mod timeline;
 pub(crate) mod top;
 

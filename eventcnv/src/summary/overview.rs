@@ -24,7 +24,7 @@ const GAP_COUNT: usize = 3;
 const HOLE_COUNT_MAX: usize = 20;
 
 /// A registry, whatever its index in a stream: name and version.
-type Identity = (String, Version);
+pub(crate) type Identity = (String, Version);
 
 /// What there is in a log.
 pub(crate) struct Overview<'l> {
@@ -38,6 +38,8 @@ pub(crate) struct Overview<'l> {
     /// The most frequent first.
     pub(crate) types: Vec<TypeOverview>,
     pub(crate) threads: Vec<(String, Count)>,
+    /// Where in `threads` each is, by stream and index.
+    pub(crate) thread_places: BTreeMap<(u16, u32), usize>,
     pub(crate) gaps: Vec<GapOverview>,
     pub(crate) holes: Vec<Hole>,
     /// Holes that there is no room to tell of.
@@ -119,6 +121,7 @@ impl<'l> Overview<'l> {
     ) -> Overview<'l> {
         let prefixes = prefixes(registries);
         let times = times(&summary);
+        let threads = threads(&summary, streams.len() > 1);
         let of_stream = |(&stream, &(first, last)): (&u16, &(u64, u64))| {
             seconds(streams.get(usize::from(stream))?, first, last)
         };
@@ -129,7 +132,8 @@ impl<'l> Overview<'l> {
             seconds,
             kinds: Vec::new(),
             types: Vec::new(),
-            threads: threads(&summary, streams.len() > 1),
+            threads: threads.values().cloned().collect(),
+            thread_places: threads.into_keys().zip(0..).collect(),
             gaps: gaps(&summary, streams, &times),
             holes: Vec::new(),
             untold_hole_count: 0,
@@ -229,14 +233,14 @@ fn times(summary: &Summary) -> BTreeMap<u16, (u64, u64)> {
     times
 }
 
-fn threads(summary: &Summary, is_stream_shown: bool) -> Vec<(String, Count)> {
+fn threads(summary: &Summary, is_stream_shown: bool) -> BTreeMap<(u16, u32), (String, Count)> {
     let mut threads: BTreeMap<(u16, u32), Count> = BTreeMap::new();
     for (&(stream, _, thread), &place) in &summary.places_of_buffers {
         if let Some((count, _)) = summary.buffers.get(place) {
             threads.entry((stream, thread)).or_default().add(*count);
         }
     }
-    let named = |(key, count)| (thread_name(summary, key, is_stream_shown), count);
+    let named = |(key, count)| (key, (thread_name(summary, key, is_stream_shown), count));
     threads.into_iter().map(named).collect()
 }
 
@@ -346,7 +350,7 @@ pub(crate) fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
     (stream.clock_rate > 0).then(|| ticks as f64 / stream.clock_rate as f64)
 }
 
-fn identity(registry: &Registry) -> Identity {
+pub(crate) fn identity(registry: &Registry) -> Identity {
     (registry.name.to_string(), registry.version)
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod lisp;
 pub(crate) mod named;
 pub(crate) mod numeric;
 pub(crate) mod registry;
+pub(crate) mod report;
 pub(crate) mod stats;
 mod table;
 pub(crate) mod threads;

@@ -1,0 +1,166 @@
+//! The report: a log as a page, to look at, search and send.
+//!
+//! ```text
+//!  slices of the log ── all processors ──▶ Summary + Sample ──▶ page.html, of bounded size
+//! ```
+//!
+//! Design: `.cnv.report` in `design/eventcnv.md`.
+
+use crate::output::Pending;
+use crate::reading::{Input, Reading};
+use crate::select::{Select, Selection};
+use crate::stop::Stop;
+use crate::summary::gather::gather;
+use crate::summary::overview::Overview;
+use crate::summary::sample::{Axis, Sample};
+use crate::summary::{Summary, Wanted};
+use crate::view;
+use eventlog::reader::{Event, Filter, Log, Order, Pick, Value};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+pub(crate) const ABOUT: &str = "\
+Writes a page that shows a log in any browser: events of each kind over time, to zoom and move \
+in; a table of event types; events to search in; threads, labels, gaps, losses.
+
+It is one file of at most 5 MB, however long the log, and asks the network for nothing. It holds \
+counts, and of the events a sample, spread over time; of up to 4000 events all.";
+
+pub(crate) const EXAMPLES: &str = "\
+A view can be sent: what is shown and searched stands in the page's address after #.
+
+Examples:
+  eventcnv report -o page.html run.log    a page to open in a browser
+  eventcnv report -o pools.html --kinds Pool,Object run.log   of two kinds
+  eventcnv report --from -0.001s -o end.html run.log   the end of a log, in detail
+  eventcnv report -o - run.log | gzip > page.html.gz
+
+Exit status:
+  0  the log was read whole
+  1  faults were found and reported on standard error; what could be read is in the page
+  2  the log could not be read, or the page not written";
+
+/// Workers, at most: each holds a sample of its own.
+const WORKER_COUNT_MAX: usize = 4;
+/// Labels that are shown, at most.
+const LABEL_COUNT_MAX: usize = 2000;
+/// Of a label, at most so many bytes.
+const LABEL_SIZE_MAX: usize = 80;
+
+/// Of which events of which log there is a page.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Report {
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    select: Select,
+
+    /// The page to write; "-" is standard output
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    output: PathBuf,
+
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Writes a page. Whether the log was read whole.
+pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
+    let is_stdout = args.output.as_os_str() == "-";
+    let pending = if is_stdout { None } else { Some(Pending::file(&args.output, args.force)?) };
+    let reading = Reading::open(&args.input)?;
+    let selection = reading.select(&args.select, true)?;
+    let log = &reading.log;
+    let (axis, (summary, sample), faults) = take_in(log, &selection);
+    let fault_count = log.faults().loss_count() + faults.loss_count();
+    let overview = Overview::new(summary, log, &selection, fault_count);
+    let report = view::report::Report {
+        name: &reading.name,
+        overview: &overview,
+        registries: log.registries(),
+        axis: &axis,
+        sample: &sample,
+        labels: &labels(log, &axis),
+    };
+    match pending {
+        None => view::report::write(&report, &mut io::stdout().lock())?,
+        Some(mut pending) => {
+            let mut out = BufWriter::new(pending.as_file_mut());
+            let written = view::report::write(&report, &mut out).and_then(|()| out.flush());
+            drop(out);
+            let unwritten = |error| Stop::Message(format!("{}: {error}", args.output.display()));
+            written.map_err(unwritten)?;
+            pending.finish()?;
+        }
+    }
+    reading.finish();
+    let is_whole = reading.end(&faults);
+    reading.note_discarded();
+    Ok(is_whole)
+}
+
+type Taken = (Summary, Sample);
+
+/// Reads the log once.
+fn take_in(log: &Log, selection: &Selection) -> (Axis, Taken, eventlog::reader::Faults) {
+    let spans = Summary::spans(log);
+    let times = &selection.filter().times;
+    // Of a part of the time the page shows that part.
+    let narrow = |(span, stream): (&Option<(u64, u64)>, usize)| {
+        let (first, last) = (*span)?;
+        let asked = times.get(stream).cloned().unwrap_or(0..=u64::MAX);
+        let (from, to) = (first.max(*asked.start()), last.min(*asked.end()));
+        Some((from, to.max(from)))
+    };
+    let spans: Vec<Option<(u64, u64)>> = spans.iter().zip(0..).map(narrow).collect();
+    let axis = Axis::new(log, &spans);
+    let wanted = Wanted::default();
+    let (taken, faults) = gather(
+        log,
+        selection,
+        WORKER_COUNT_MAX,
+        || (Summary::new(wanted, &spans), Sample::new(&axis)),
+        |(summary, sample), events| {
+            events.each(|event| {
+                summary.add(event);
+                sample.add(event, view::report::params);
+            });
+        },
+        |(summary, sample), (other_summary, other_sample)| {
+            summary.merge(other_summary);
+            sample.merge(other_sample);
+        },
+    );
+    (axis, taken, faults)
+}
+
+/// What is called what, and since when.
+fn labels(log: &Log, axis: &Axis) -> Vec<(String, String, f64)> {
+    let names = ["Label", "LabelPointer"].map(|name| Pick::Name(name.to_owned()));
+    let event_types = names.to_vec();
+    let filter = Filter { event_types, labels: true, ..Filter::default() };
+    let mut events = log.events(Order::Time, &filter);
+    let mut found = Vec::new();
+    while let Some(event) = events.next() {
+        if let Some((label, value)) = label(&event)
+            && let Some(time) = axis.time(event.stream, event.ticks)
+        {
+            found.push((label, value, time));
+        }
+        if found.len() >= LABEL_COUNT_MAX {
+            break;
+        }
+    }
+    found
+}
+
+/// What an event calls what.
+fn label(event: &Event<'_>) -> Option<(String, String)> {
+    let (Value::P(value) | Value::A(value) | Value::W(value)) = event.param_at(0)? else {
+        return None;
+    };
+    let string = event.labels.string(event.param_at(1)?.as_u64()?)?;
+    let string = string.get(..LABEL_SIZE_MAX).unwrap_or(string);
+    Some((String::from_utf8_lossy(string).into_owned(), format!("{value:X}")))
+}

@@ -1,0 +1,259 @@
+//! When there was what, and a sample of the events: for a page, in bounded size.
+//!
+//! ```text
+//!  event ── Axis ──▶ place in time, 0 … 1 ─┬─▶ a count of its kind, in 4096 parts of the time
+//!                                          ├─▶ a count of its type, in 512 parts
+//!                                          └─▶ its number's hash: the least of each part stay
+//! ```
+//!
+//! A hash decides which events are in the sample, so that it is the same whoever reads which slice.
+//! Design: `.cnv.report` in `design/eventcnv.md`.
+
+use super::overview::seconds;
+use eventlog::reader::{Event, Log};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Parts of the time in which kinds are counted, types, and events sampled.
+pub(crate) const KIND_CELL_COUNT: usize = 4096;
+pub(crate) const TYPE_CELL_COUNT: usize = 512;
+const SAMPLE_CELL_COUNT: usize = 1024;
+/// Series of kinds and of types; more are not drawn.
+const KIND_COUNT_MAX: usize = 64;
+const TYPE_COUNT_MAX: usize = 256;
+/// Events that stay: of each part of the time, and of all.
+const SAMPLE_COUNT_IN_CELL: usize = 6;
+const SAMPLE_COUNT: usize = 4000;
+
+/// Where in time events are, of all streams.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    /// Of each stream: its first ticks, how long after the first stream it begins, and how long a
+    /// tick is.
+    streams: Vec<(u64, f64, f64)>,
+    pub(crate) length: f64,
+    /// Whether it is in seconds; else in ticks.
+    pub(crate) is_seconds: bool,
+}
+
+impl Axis {
+    /// In seconds, if all streams say how they relate to seconds.
+    pub(crate) fn new(log: &Log, spans: &[Option<(u64, u64)>]) -> Axis {
+        let streams = log.streams();
+        let of = |(stream, span): (&eventlog::reader::Stream, &Option<(u64, u64)>)| {
+            let (first, last) = (*span)?;
+            let length = seconds(stream, first, last)?;
+            let begin = stream.wall_time(first).map_or(0, |time| time.realtime);
+            Some((first, begin, length, length / (last - first).max(1) as f64))
+        };
+        let known: Vec<_> = streams.iter().zip(spans).filter_map(of).collect();
+        let there = spans.iter().flatten().count();
+        if known.len() == there && there > 0 && spans.iter().all(Option::is_some) {
+            let begin = known.iter().map(|row| row.1).min().unwrap_or(0);
+            let after = |row: &(u64, u64, f64, f64)| (row.1 - begin) as f64 / 1e9;
+            let length = known.iter().map(|row| after(row) + row.2).fold(0.0, f64::max);
+            let streams = known.iter().map(|row| (row.0, after(row), row.3)).collect();
+            return Axis { streams, length, is_seconds: true };
+        }
+        let spans = spans.iter().map(|span| span.unwrap_or((0, 0)));
+        let length = spans.clone().map(|(first, last)| last - first).max().unwrap_or(0) as f64;
+        let streams = spans.map(|(first, _)| (first, 0.0, 1.0)).collect();
+        Axis { streams, length, is_seconds: false }
+    }
+
+    /// How long after the begin of the log ticks of a stream are; none if that is not known.
+    #[inline]
+    pub(crate) fn time(&self, stream: u16, ticks: u64) -> Option<f64> {
+        let (first, begin, scale) = *self.streams.get(usize::from(stream))?;
+        Some(begin + ticks.saturating_sub(first) as f64 * scale)
+    }
+
+    /// The same as a part of the whole, 0 … 1.
+    #[inline]
+    fn part(&self, time: f64) -> f64 {
+        if self.length > 0.0 { time / self.length } else { 0.0 }
+    }
+}
+
+/// An event that is in the sample.
+#[derive(Clone, Debug)]
+pub(crate) struct Sampled {
+    pub(crate) time: f64,
+    pub(crate) stream: u16,
+    pub(crate) thread: u32,
+    pub(crate) registry: u16,
+    pub(crate) code: u16,
+    pub(crate) text: Vec<u8>,
+}
+
+/// Of an event, by which it is known: its hash first.
+type Id = (u64, u16, u32, u64);
+
+/// Which series: stream, index of the registry, kind or code.
+pub(crate) type Key = (u16, u16, u16);
+
+/// When there was what, and a sample of the events.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    axis: Axis,
+    pub(crate) kinds: BTreeMap<Key, Vec<u32>>,
+    pub(crate) types: BTreeMap<Key, Vec<u32>>,
+    cells: Vec<BTreeSet<Id>>,
+    all: BTreeSet<Id>,
+    events: BTreeMap<Id, Sampled>,
+}
+
+impl Sample {
+    pub(crate) fn new(axis: &Axis) -> Sample {
+        Sample {
+            axis: axis.clone(),
+            kinds: BTreeMap::new(),
+            types: BTreeMap::new(),
+            cells: vec![BTreeSet::new(); SAMPLE_CELL_COUNT],
+            all: BTreeSet::new(),
+            events: BTreeMap::new(),
+        }
+    }
+
+    /// Counts an event; `write` writes its parameters, if it comes into the sample.
+    pub(crate) fn add(&mut self, event: &Event<'_>, write: impl Fn(&Event<'_>, &mut Vec<u8>)) {
+        let Some(time) = self.axis.time(event.stream, event.ticks) else { return };
+        let part = self.axis.part(time);
+        let (registry, code) = (event.registry.index, event.code());
+        let kind = (event.stream, registry, u16::from(event.kind));
+        count(&mut self.kinds, kind, KIND_COUNT_MAX, cell(part, KIND_CELL_COUNT), KIND_CELL_COUNT);
+        let of = (event.stream, registry, code);
+        count(&mut self.types, of, TYPE_COUNT_MAX, cell(part, TYPE_CELL_COUNT), TYPE_CELL_COUNT);
+        let id = id(event);
+        let at = cell(part, SAMPLE_CELL_COUNT);
+        if !self.keep(id, at) {
+            return;
+        }
+        let mut text = Vec::new();
+        write(event, &mut text);
+        let Event { stream, thread, .. } = *event;
+        self.events.insert(id, Sampled { time, stream, thread, registry, code, text });
+    }
+
+    /// Whether an event comes into the sample of its part of the time, or of all; those that must
+    /// go for it go.
+    fn keep(&mut self, id: Id, at: usize) -> bool {
+        let Some(cell) = self.cells.get_mut(at) else { return false };
+        let (of_cell, from_cell) = insert(cell, id, SAMPLE_COUNT_IN_CELL);
+        let (of_all, from_all) = insert(&mut self.all, id, SAMPLE_COUNT);
+        for gone in [from_cell, from_all].into_iter().flatten() {
+            let is_in_cell = self.events.get(&gone).is_some_and(|event| {
+                let at = self::cell(self.axis.part(event.time), SAMPLE_CELL_COUNT);
+                self.cells.get(at).is_some_and(|cell| cell.contains(&gone))
+            });
+            if !is_in_cell && !self.all.contains(&gone) {
+                self.events.remove(&gone);
+            }
+        }
+        of_cell || of_all
+    }
+
+    /// Adds what another counted.
+    pub(crate) fn merge(&mut self, other: Sample) {
+        for (own, others, max) in [
+            (&mut self.kinds, other.kinds, KIND_COUNT_MAX),
+            (&mut self.types, other.types, TYPE_COUNT_MAX),
+        ] {
+            for (key, counts) in others {
+                if own.len() < max || own.contains_key(&key) {
+                    let own = own.entry(key).or_insert_with(|| vec![0; counts.len()]);
+                    own.iter_mut().zip(counts).for_each(|(own, n)| *own = own.saturating_add(n));
+                }
+            }
+        }
+        for (id, event) in other.events {
+            if self.keep(id, cell(self.axis.part(event.time), SAMPLE_CELL_COUNT)) {
+                self.events.insert(id, event);
+            }
+        }
+    }
+
+    /// The sample, in order of time.
+    pub(crate) fn events(&self) -> Vec<&Sampled> {
+        let mut events: Vec<&Sampled> = self.events.values().collect();
+        events.sort_by(|a, b| a.time.total_cmp(&b.time));
+        events
+    }
+}
+
+fn cell(part: f64, count: usize) -> usize {
+    ((part * count as f64) as usize).min(count - 1)
+}
+
+fn count(series: &mut BTreeMap<Key, Vec<u32>>, key: Key, max: usize, cell: usize, cells: usize) {
+    if let Some(count) = series.get_mut(&key).and_then(|counts| counts.get_mut(cell)) {
+        *count = count.saturating_add(1);
+    } else if series.len() < max {
+        let mut counts = vec![0; cells];
+        if let Some(count) = counts.get_mut(cell) {
+            *count = 1;
+        }
+        series.insert(key, counts);
+    }
+}
+
+/// Puts one in, if it is among the least so many; and which one goes for it.
+fn insert(least: &mut BTreeSet<Id>, id: Id, count: usize) -> (bool, Option<Id>) {
+    if least.len() >= count && least.last().is_some_and(|last| *last <= id) {
+        return (false, None);
+    }
+    least.insert(id);
+    (true, if least.len() > count { least.pop_last() } else { None })
+}
+
+/// What an event is known by. The hash is the finisher of S. Vigna's splitmix64.
+fn id(event: &Event<'_>) -> Id {
+    let Event { stream, buffer, number, .. } = *event;
+    let mut hash = number ^ u64::from(buffer) << 40 ^ u64::from(stream) << 24;
+    hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (hash ^ hash >> 31, stream, buffer, number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::select::Select;
+    use eventlog::reader::Order;
+
+    fn sample(parts: usize) -> (Sample, u64) {
+        let bytes = include_bytes!("../../../tests/golden/mps/mpmss-cut.log").to_vec();
+        let log = Log::from_source(bytes).unwrap();
+        let axis = Axis::new(&log, &[log.span(0)]);
+        let mut samples: Vec<Sample> = (0..parts).map(|_| Sample::new(&axis)).collect();
+        let selection = Select::default().resolve(&log, false).unwrap();
+        let mut events = selection.events(&log, Order::File);
+        let mut index = 0;
+        while let Some(event) = events.next() {
+            let sample = &mut samples[index % parts];
+            sample.add(&event, |event, text| text.extend(event.offset.to_string().bytes()));
+            index += 1;
+        }
+        let mut samples = samples.into_iter();
+        let mut first = samples.next().unwrap();
+        samples.for_each(|other| first.merge(other));
+        (first, index as u64)
+    }
+
+    /// `.cnv.report`
+    #[test]
+    fn the_sample_is_the_same_whoever_reads_what() {
+        let (whole, count) = sample(1);
+        let (merged, _) = sample(3);
+        let texts = |sample: &Sample| -> Vec<Vec<u8>> {
+            sample.events().into_iter().map(|event| event.text.clone()).collect()
+        };
+        let mut all = [texts(&whole), texts(&merged)];
+        all.iter_mut().for_each(|texts| texts.sort());
+        assert_eq!(all[0], all[1]);
+        let sum: u64 = whole.types.values().flatten().map(|&count| u64::from(count)).sum();
+        assert_eq!(sum, count);
+        assert_eq!(whole.kinds, merged.kinds);
+        let max = SAMPLE_COUNT + SAMPLE_CELL_COUNT * SAMPLE_COUNT_IN_CELL;
+        assert!(all[0].len() >= SAMPLE_COUNT.min(count as usize) && all[0].len() <= max);
+    }
+}

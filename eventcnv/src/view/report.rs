@@ -1,0 +1,295 @@
+//! A page that shows a log: one file, which needs nothing else.
+//!
+//! ```text
+//!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
+//!  report/page.{html,css,js} ───────────────────────────┴──▶ page.html
+//! ```
+//!
+//! Design: `.cnv.report` in `design/eventcnv.md`.
+
+use crate::summary::overview::{CAUSES, Identity, Overview, identity, kind_name, prefixes};
+use crate::summary::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
+use crate::text;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use eventlog::reader::{Event, Registry, Value as Param};
+use serde_json::{Value, json};
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Write};
+
+const PAGE: &str = include_str!("report/page.html");
+const STYLE: &str = include_str!("report/page.css");
+const SCRIPT: &str = include_str!("report/page.js");
+
+/// Of the parameters of an event, at most so many bytes are shown.
+const TEXT_SIZE_MAX: usize = 160;
+/// Rows of event types, and of threads.
+const ROW_COUNT_MAX: usize = 1000;
+
+/// What is shown of a log.
+pub(crate) struct Report<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) overview: &'a Overview<'a>,
+    pub(crate) registries: &'a [Registry],
+    pub(crate) axis: &'a Axis,
+    pub(crate) sample: &'a Sample,
+    /// Label, what is called so, and when it was said.
+    pub(crate) labels: &'a [(String, String, f64)],
+}
+
+/// Writes the page.
+pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    // No text of a log can end the element that it stands in.
+    let data = report.data().to_string().replace('<', "\\u003c");
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    let nonce = format!("{:016x}", hasher.finish());
+    let mut rest = PAGE;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.write_all(before.as_bytes())?;
+        let Some((name, after)) = after.split_once('}') else { break };
+        match name {
+            "nonce" => out.write_all(nonce.as_bytes())?,
+            "title" => out.write_all(escaped(report.name).as_bytes())?,
+            "style" => out.write_all(STYLE.as_bytes())?,
+            "script" => out.write_all(SCRIPT.as_bytes())?,
+            "data" => out.write_all(data.as_bytes())?,
+            other => unreachable!("the page has no place {other}"),
+        }
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())
+}
+
+/// Text as it stands in a page.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '&' => escaped += "&amp;",
+            '"' => escaped += "&quot;",
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// The parameters of an event: words in decimal, pointers and addresses in hexadecimal with their
+/// labels.
+pub(crate) fn params(event: &Event<'_>, out: &mut Vec<u8>) {
+    for (param, value) in event.params() {
+        if !out.is_empty() {
+            out.push(b' ');
+        }
+        out.extend_from_slice(param.name.as_bytes());
+        out.push(b':');
+        match value {
+            Param::W(value) => text::decimal(out, value),
+            Param::U(value) => text::decimal(out, value.into()),
+            Param::P(word) | Param::A(word) => {
+                text::hex(out, word);
+                let id = event.labels.label_id_of(value);
+                if let Some(label) = id.and_then(|id| event.labels.string(id)) {
+                    out.push(b'[');
+                    text::quoted(out, label);
+                    out.push(b']');
+                }
+            }
+            Param::B(value) => out.extend_from_slice(if value { b"True" } else { b"False" }),
+            Param::D(value) => text::double_general(out, value),
+            Param::S(value) => text::quoted(out, value),
+        }
+        if out.len() > TEXT_SIZE_MAX {
+            out.truncate(TEXT_SIZE_MAX);
+            out.extend_from_slice("…".as_bytes());
+            break;
+        }
+    }
+}
+
+fn encoded<T>(numbers: &[T], bytes: impl Fn(&T) -> Vec<u8>) -> String {
+    STANDARD.encode(numbers.iter().flat_map(bytes).collect::<Vec<u8>>())
+}
+
+fn counts(numbers: &[u32]) -> String {
+    encoded(numbers, |number| number.to_le_bytes().to_vec())
+}
+
+impl Report<'_> {
+    fn data(&self) -> Value {
+        let Report { overview, .. } = self;
+        let by_name = |name: fn(&Registry, u16) -> String, series: &BTreeMap<Key, Vec<u32>>| {
+            self.by_name(name, series)
+        };
+        let kinds = by_name(|registry, kind| kind_name(registry, kind as u8), &self.sample.kinds);
+        let types = by_name(type_name, &self.sample.types);
+        let kinds = overview.kinds.iter().filter_map(|(name, count)| {
+            let cells = counts(kinds.get(name)?);
+            Some(json!({ "name": name, "events": count.events, "cells": cells }))
+        });
+        let types = overview.types.iter().take(ROW_COUNT_MAX).map(|row| {
+            json!({
+                "name": row.name, "kind": row.kind, "events": row.count.events,
+                "bytes": row.count.bytes, "cells": types.get(&row.name).map(|cells| counts(cells)),
+            })
+        });
+        let threads = overview.threads.iter().take(ROW_COUNT_MAX);
+        let lost = overview.losses.iter().flat_map(|(_, counts)| counts.iter().take(5));
+        let (sample, names, thread_names) = self.sample();
+        json!({
+            "name": self.name,
+            "programs": self.programs(),
+            "events": overview.total.events,
+            "bytes": overview.total.bytes,
+            "rate": overview.rate(overview.total.events),
+            "length": self.axis.length,
+            "duration": overview.seconds.unwrap_or(self.axis.length),
+            "isSeconds": self.axis.is_seconds,
+            "cellCount": KIND_CELL_COUNT,
+            "kinds": kinds.collect::<Value>(),
+            "types": types.collect::<Value>(),
+            "threads": threads.map(|(name, c)| json!([name, c.events, c.bytes])).collect::<Value>(),
+            "labels": self.labels.iter().map(|(label, of, at)| json!([label, of, self.time(*at)]))
+                .collect::<Value>(),
+            "gaps": self.gaps(),
+            "causes": CAUSES,
+            "losses": overview.losses.iter().map(|(kind, counts)| {
+                [json!(kind)].into_iter().chain(counts.iter().map(|n| json!(n))).collect::<Value>()
+            }).collect::<Value>(),
+            "lost": lost.sum::<u64>(),
+            "faults": overview.fault_count,
+            "streams": self.streams(),
+            "sample": sample,
+            "names": names,
+            "threadNames": thread_names,
+        })
+    }
+
+    /// Series by the names of what they count.
+    fn by_name(
+        &self,
+        name: fn(&Registry, u16) -> String,
+        series: &BTreeMap<Key, Vec<u32>>,
+    ) -> HashMap<String, Vec<u32>> {
+        let prefixes = prefixes(self.registries);
+        let mut found: HashMap<String, Vec<u32>> = HashMap::new();
+        for (key, counts) in series {
+            let name = self.name_of(*key, name, &prefixes);
+            let own = found.entry(name).or_insert_with(|| vec![0; counts.len()]);
+            own.iter_mut().zip(counts).for_each(|(own, count)| *own = own.saturating_add(*count));
+        }
+        found
+    }
+
+    fn name_of(
+        &self,
+        (stream, index, number): Key,
+        name: fn(&Registry, u16) -> String,
+        prefixes: &HashMap<Identity, String>,
+    ) -> String {
+        let is_it = |found: &&Registry| (found.stream, found.index) == (stream, index);
+        let Some(registry) = self.registries.iter().find(is_it) else { return "?".to_owned() };
+        let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
+        format!("{prefix}{}", name(registry, number))
+    }
+
+    /// The sample, the names of event types in it, and those of threads.
+    fn sample(&self) -> (Value, Vec<String>, Vec<String>) {
+        let prefixes = prefixes(self.registries);
+        let events = self.sample.events();
+        let mut places: HashMap<Key, usize> = HashMap::new();
+        let mut names = Vec::new();
+        let mut thread_names: Vec<String> = vec!["?".to_owned()];
+        thread_names.extend(self.overview.threads.iter().map(|(name, _)| name.clone()));
+        let (mut of_names, mut threads, mut texts) = (Vec::new(), Vec::new(), String::new());
+        for event in &events {
+            let key = (event.stream, event.registry, event.code);
+            of_names.push(*places.entry(key).or_insert_with(|| {
+                names.push(self.name_of(key, type_name, &prefixes));
+                names.len() - 1
+            }));
+            let thread = self.overview.thread_places.get(&(event.stream, event.thread));
+            threads.push(thread.map_or(0, |place| place + 1));
+            let separator = if threads.len() > 1 { "\n" } else { "" };
+            texts += separator;
+            texts += &String::from_utf8_lossy(&event.text);
+        }
+        let times = encoded(&events, |event| event.time.to_le_bytes().to_vec());
+        let sample =
+            json!({ "times": times, "names": of_names, "threads": threads, "texts": texts });
+        (sample, names, thread_names)
+    }
+
+    fn time(&self, at: f64) -> String {
+        if self.axis.is_seconds { format!("{at:.6} s") } else { format!("{at} ticks") }
+    }
+
+    fn programs(&self) -> String {
+        let mut programs: Vec<String> = Vec::new();
+        for stream in self.overview.streams.iter().take(3) {
+            let by = if stream.program.is_empty() { &stream.producer } else { &stream.program };
+            let host = if stream.host.is_empty() { "" } else { " on " };
+            programs.push(format!("{by}{host}{}", stream.host));
+        }
+        if self.overview.streams.len() > programs.len() {
+            programs.push("…".to_owned());
+        }
+        programs.join(", ")
+    }
+
+    fn gaps(&self) -> Value {
+        let overview = self.overview;
+        let row = |gap: &crate::summary::overview::GapOverview| match gap.seconds_before {
+            Some(before) => json!([
+                gap.of,
+                format!("{before:.6} s"),
+                format!("{:.6} s", gap.seconds.unwrap_or(0.0))
+            ]),
+            None => {
+                let first = overview.times.get(&gap.stream).map_or(0, |times| times.0);
+                let [after, long] = [gap.gap.from - first, gap.gap.ticks()];
+                json!([gap.of, format!("{after} ticks"), format!("{long} ticks")])
+            }
+        };
+        overview.gaps.iter().map(row).collect()
+    }
+
+    fn streams(&self) -> Value {
+        let mut rows: Vec<(String, String)> = Vec::new();
+        for (index, stream) in self.overview.streams.iter().enumerate().take(20) {
+            let platform = stream.platform;
+            let order = if platform.big_endian { "big-endian" } else { "little-endian" };
+            let end = if stream.closed { "closed" } else { "not closed" };
+            let mut row = |name: &str, value: String| rows.push((format!("{index} {name}"), value));
+            row("program", stream.program.to_string());
+            row("written by", format!("{}, format {}", stream.producer, stream.version));
+            row("platform", format!("{}-bit {order}", platform.word_size * 8));
+            if stream.pid > 0 {
+                row("process", format!("{} on {}", stream.pid, stream.host));
+            }
+            row("end", end.to_owned());
+        }
+        rows.into_iter().map(|(name, value)| json!([name, value])).collect()
+    }
+}
+
+fn type_name(registry: &Registry, code: u16) -> String {
+    let known = registry.event_type(code).map(|row| row.name.to_string());
+    known.unwrap_or_else(|| format!("{code:04X}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    /// `.cnv.report`
+    #[test]
+    fn no_text_is_markup() {
+        let name = "<script>\"a\" & b</script>";
+        assert_eq!(escaped(name), "&lt;script&gt;&quot;a&quot; &amp; b&lt;/script&gt;");
+    }
+}

@@ -1,0 +1,385 @@
+// The report: draws what is in #data, and never asks the network for anything.
+//
+//   #data (JSON; counts as base64) ─▶ series ─▶ chart, table, sample of events
+//   the range that is shown, what is searched ◀─▶ location.hash, so that a view can be sent
+"use strict";
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const data = JSON.parse(byId("data").textContent);
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const numbers = (text) => new Uint32Array(bytes(text).buffer);
+  const times = new Float64Array(bytes(data.sample.times).buffer);
+  const texts = data.sample.texts.split("\n");
+  const lower = texts.map((text, i) =>
+    (text + " " + data.names[data.sample.names[i]] + " " + data.threadNames[data.sample.threads[i]])
+      .toLowerCase());
+  const PALETTE = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#e15759", "#4fb3ac", "#d9b51c",
+    "#9c755f", "#f48a9a", "#8a8f94"];
+  const kinds = data.kinds.map((kind, i) => ({ ...kind, cells: numbers(kind.cells), on: true,
+    color: PALETTE[i] || `hsl(${(205 + i * 137.5) % 360} 45% 58%)` }));
+  const types = data.types.map((type) => ({ ...type, cells: type.cells && numbers(type.cells) }));
+  const cellCount = data.cellCount;
+  const SHOWN_MAX = 400; // Events that are listed at once.
+  const ZOOM_MAX = 2000; // The shortest range is this part of the log.
+  let range = [0, 1];
+  let picked = null;
+  let sorted = { by: "events", down: true };
+
+  const node = (name, text, cls) => {
+    const made = document.createElement(name);
+    if (text !== undefined) made.textContent = text;
+    if (cls) made.className = cls;
+    return made;
+  };
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const count = (n) => Math.round(n).toLocaleString("en-US").replaceAll(",", "\u202f");
+  const short = (n) => {
+    for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]])
+      if (n >= size) return Number((n / size).toPrecision(3)) + "\u202f" + unit;
+    return n >= 100 || Number.isInteger(n) ? String(Math.round(n)) : n.toPrecision(2);
+  };
+  const time = (part, digits) => {
+    const at = part * data.length;
+    if (!data.isSeconds) return (digits > 3 ? count(at) : short(at)) + " ticks";
+    const [unit, scale] = data.length < 1e-3 ? ["µs", 1e6] : data.length < 1 ? ["ms", 1e3] : ["s", 1];
+    const width = (range[1] - range[0]) * data.length * scale;
+    const places = Math.max(0, Math.min(6, (digits || 3) - Math.ceil(Math.log10(width || 1))));
+    return (at * scale).toFixed(places) + "\u202f" + unit;
+  };
+
+  // The size of a canvas in pixels of the screen; what is drawn is measured in those of the page.
+  const fit = (canvas) => {
+    const ratio = window.devicePixelRatio || 1;
+    const { width, height } = canvas.getBoundingClientRect();
+    canvas.width = Math.max(1, Math.round(width * ratio));
+    canvas.height = Math.max(1, Math.round(height * ratio));
+    const context = canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    return [context, width, height];
+  };
+
+  // Sums of a series in `columns` columns between two parts of the time.
+  const sums = (cells, columns, from, to) => {
+    const found = new Float64Array(columns);
+    const step = ((to - from) * cells.length) / columns;
+    for (let column = 0; column < columns; column += 1) {
+      const begin = from * cells.length + column * step;
+      const end = begin + step;
+      for (let cell = Math.floor(begin); cell < end && cell < cells.length; cell += 1) {
+        const part = Math.min(end, cell + 1) - Math.max(begin, cell);
+        found[column] += cells[cell] * part;
+      }
+    }
+    return found;
+  };
+
+  const MARGIN = 52;
+  const FOOT = 24;
+  let columns = [];
+  const drawChart = () => {
+    const [context, width, height] = fit(byId("chart"));
+    const [inner, tall] = [Math.max(10, width - MARGIN), height - FOOT];
+    const most = Math.ceil((range[1] - range[0]) * cellCount);
+    const columnCount = Math.max(1, Math.min(Math.floor(inner / 2), most));
+    const shown = picked ? [{ cells: picked.cells, color: css("--accent") }]
+      : kinds.filter((kind) => kind.on);
+    const series = shown.map((kind) => sums(kind.cells, columnCount, ...range));
+    columns = Array.from({ length: columnCount }, (_, i) =>
+      series.reduce((sum, one) => sum + one[i], 0));
+    const top = columns.reduce((a, b) => Math.max(a, b), 0) * 1.08 || 1;
+    context.clearRect(0, 0, width, height);
+    context.font = "12px system-ui, sans-serif";
+    const seconds = ((range[1] - range[0]) * data.length) / columnCount;
+    const unit = data.isSeconds && seconds > 0 ? seconds : 1; // As a rate, if there are seconds.
+    const power = 10 ** Math.floor(Math.log10(top / unit / 3));
+    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => top / unit / n <= 5) * unit;
+    for (let value = 0; value <= top; value += step) {
+      const y = tall - (value / top) * (tall - 8);
+      context.fillStyle = css("--line");
+      context.fillRect(MARGIN, Math.round(y), inner, 1);
+      context.fillStyle = css("--soft");
+      context.textAlign = "right";
+      context.fillText(short(value / unit), MARGIN - 8, y + 4);
+    }
+    context.textAlign = "left";
+    context.fillText(data.isSeconds ? "events/s" : "events", MARGIN + 4, 11);
+    const bar = inner / columnCount;
+    const base = new Float64Array(columnCount);
+    series.forEach((one, i) => {
+      context.fillStyle = shown[i].color;
+      for (let column = 0; column < columnCount; column += 1) {
+        const tallness = (one[column] / top) * (tall - 8);
+        const x = MARGIN + column * bar;
+        context.fillRect(x, tall - base[column] - tallness, Math.max(bar - (bar > 4 ? 1 : 0), 0.6),
+          tallness);
+        base[column] += tallness;
+      }
+    });
+    context.fillStyle = css("--soft");
+    for (let tick = 0; tick <= 6; tick += 1) {
+      context.textAlign = tick === 0 ? "left" : tick === 6 ? "right" : "center";
+      const part = range[0] + ((range[1] - range[0]) * tick) / 6;
+      context.fillText(time(part), MARGIN + (inner * tick) / 6, height - 6);
+    }
+  };
+
+  const drawOverview = () => {
+    const [context, width, height] = fit(byId("overview"));
+    const inner = width - MARGIN;
+    const all = new Float64Array(Math.max(1, Math.floor(inner)));
+    kinds.forEach((kind) => sums(kind.cells, all.length, 0, 1).forEach((n, i) => { all[i] += n; }));
+    const top = all.reduce((a, b) => Math.max(a, b), 1);
+    context.clearRect(0, 0, width, height);
+    context.fillStyle = css("--soft");
+    all.forEach((n, i) => context.fillRect(MARGIN + i, height, 1, -Math.ceil((n / top) * height)));
+    context.globalAlpha = 0.28;
+    context.fillStyle = css("--accent");
+    context.fillRect(MARGIN + range[0] * inner, 0, Math.max(2, (range[1] - range[0]) * inner), height);
+    context.globalAlpha = 1;
+  };
+
+  const spark = (canvas, cells) => {
+    const [context, width, height] = fit(canvas);
+    const found = sums(cells, Math.max(1, Math.floor(width)), 0, 1);
+    const top = found.reduce((a, b) => Math.max(a, b), 1);
+    context.fillStyle = css("--accent");
+    found.forEach((n, i) => n > 0 && context.fillRect(i, height, 1, -Math.max(1, (n / top) * height)));
+  };
+
+  const drawTypes = () => {
+    const table = byId("types");
+    table.replaceChildren();
+    const head = table.createTHead().insertRow();
+    const titles = [["name", "Event type"], ["kind", "Kind"], ["events", "Events"], ["bytes", "Bytes"],
+      ["", "Over time"]];
+    for (const [key, title] of titles) {
+      const cell = node("th", undefined, key === "name" || key === "kind" || !key ? "left" : "");
+      const is = sorted.by === key;
+      cell.setAttribute("aria-sort", is ? (sorted.down ? "descending" : "ascending") : "none");
+      const button = node("button", title + (is && key ? (sorted.down ? " ↓" : " ↑") : ""));
+      button.type = "button";
+      button.onclick = () => {
+        sorted = { by: key, down: is ? !sorted.down : key === "events" || key === "bytes" };
+        drawTypes();
+      };
+      cell.append(key ? button : title);
+      head.append(cell);
+    }
+    const order = (a, b) => (a[sorted.by] < b[sorted.by] ? -1 : a[sorted.by] > b[sorted.by] ? 1 : 0);
+    const rows = [...types].sort((a, b) => (sorted.down ? order(b, a) : order(a, b)));
+    const body = table.createTBody();
+    const sparks = [];
+    for (const type of rows) {
+      const row = body.insertRow();
+      row.className = "pick" + (picked === type ? " picked" : "");
+      row.tabIndex = 0;
+      for (const [text, cls] of [[type.name, "left"], [type.kind, "left"], [count(type.events)],
+        [count(type.bytes)]]) row.append(node("td", text, cls));
+      const cell = node("td", undefined, "left");
+      if (type.cells) {
+        const canvas = node("canvas");
+        cell.append(canvas);
+        sparks.push([canvas, type.cells]);
+      }
+      row.append(cell);
+      row.onclick = () => {
+        picked = picked === type || !type.cells ? null : type;
+        drawTypes();
+        draw();
+      };
+      row.onkeydown = (event) => { if (event.key === "Enter") row.onclick(); };
+    }
+    sparks.forEach(([canvas, cells]) => spark(canvas, cells));
+  };
+
+  const drawEvents = () => {
+    const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const [from, to] = range.map((part) => part * data.length);
+    const table = byId("events");
+    table.replaceChildren();
+    const head = table.createTHead().insertRow();
+    for (const [title, cls] of [["Time"], ["Thread", "left"], ["Event", "left"], ["", "left"]])
+      head.append(node("th", title, cls));
+    const body = table.createTBody();
+    let found = 0;
+    for (let i = 0; i < times.length; i += 1) {
+      if (times[i] < from || times[i] > to) continue;
+      const name = data.names[data.sample.names[i]];
+      if (picked && picked.name !== name) continue;
+      if (!words.every((word) => lower[i].includes(word))) continue;
+      found += 1;
+      if (found > SHOWN_MAX) continue;
+      const row = body.insertRow();
+      row.append(node("td", time(times[i] / (data.length || 1), 6)),
+        node("td", data.threadNames[data.sample.threads[i]], "left"), node("td", name, "left"),
+        node("td", texts[i], "text"));
+    }
+    const whole = times.length >= data.events;
+    byId("found").textContent = `${count(found)} of ${count(times.length)}` +
+      (whole ? " events" : ` events of the sample (the log has ${count(data.events)})`) +
+      (found > SHOWN_MAX ? `; the first ${SHOWN_MAX} are shown` : "");
+    document.documentElement.dataset.found = found;
+  };
+
+  let waiting = 0;
+  const draw = () => {
+    drawChart();
+    drawOverview();
+    byId("range").textContent = `${time(range[0])} to ${time(range[1])}`;
+    document.documentElement.dataset.range = range.map((part) => part.toFixed(6)).join(" ");
+    const state = new URLSearchParams();
+    if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
+    if (byId("search").value) state.set("search", byId("search").value);
+    if (!isCheck) try { history.replaceState(null, "", "#" + state); } catch { /* about:blank */ }
+    clearTimeout(waiting);
+    waiting = setTimeout(drawEvents, 60);
+  };
+  const show = (from, to) => {
+    const width = Math.min(1, Math.max(1 / ZOOM_MAX, to - from));
+    const begin = Math.min(1 - width, Math.max(0, from));
+    range = [begin, begin + width];
+    draw();
+  };
+  const zoom = (factor, at = 0.5) => {
+    const width = range[1] - range[0];
+    const center = range[0] + width * at;
+    show(center - width * factor * at, center + width * factor * (1 - at));
+  };
+  const move = (part) => {
+    const width = range[1] - range[0];
+    show(range[0] + width * part, range[1] + width * part);
+  };
+
+  const chart = byId("chart");
+  const place = (event) => {
+    const box = event.target.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (event.clientX - box.left - MARGIN) / (box.width - MARGIN)));
+  };
+  chart.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    zoom(Math.exp(event.deltaY * 0.0015), place(event));
+  }, { passive: false });
+  let held = null;
+  chart.onpointerdown = (event) => {
+    held = { x: event.clientX, range: [...range] };
+    chart.setPointerCapture(event.pointerId);
+  };
+  chart.onpointerup = () => { held = null; };
+  chart.onpointermove = (event) => {
+    if (held) {
+      const width = held.range[1] - held.range[0];
+      const by = ((held.x - event.clientX) / (chart.clientWidth - MARGIN)) * width;
+      show(held.range[0] + by, held.range[0] + by + width);
+    }
+    const at = Math.min(columns.length - 1, Math.floor(place(event) * columns.length));
+    const part = range[0] + (range[1] - range[0]) * place(event);
+    byId("tip").textContent = `${time(part, 5)}: ${short(columns[at] || 0)} events in this bar`;
+  };
+  chart.ondblclick = () => show(0, 1);
+  byId("overview").onclick = (event) => {
+    const width = range[1] - range[0];
+    show(place(event) - width / 2, place(event) + width / 2);
+  };
+  const keys = { ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), "+": () => zoom(0.6),
+    "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), 0: () => show(0, 1),
+    "/": () => byId("search").focus() };
+  document.addEventListener("keydown", (event) => {
+    const inside = event.target.closest && event.target.closest("input, .scroll");
+    if (inside || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  byId("in").onclick = keys["+"];
+  byId("out").onclick = keys["-"];
+  byId("reset").onclick = keys[0];
+  byId("search").oninput = draw;
+
+  const setTheme = (theme) => {
+    document.documentElement.dataset.theme = theme;
+    drawTypes();
+    draw();
+  };
+  byId("theme").onclick = () =>
+    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+
+  const tableOf = (title, heading, rows) => {
+    if (!rows.length) return;
+    const section = node("section");
+    const scroll = node("div", undefined, "scroll");
+    const table = node("table");
+    const head = table.createTHead().insertRow();
+    heading.forEach((text, i) => head.append(node("th", text, i ? "" : "left")));
+    const body = table.createTBody();
+    for (const cells of rows) {
+      const row = body.insertRow();
+      cells.forEach((text, i) => row.append(node("td", text, i ? "" : "left")));
+    }
+    scroll.append(table);
+    section.append(node("h2", title), scroll);
+    byId("more").append(section);
+  };
+  const build = () => {
+    byId("title").textContent = data.name.split("/").pop();
+    byId("title").title = data.name;
+    byId("when").textContent = data.programs;
+    const facts = [["events", count(data.events)], ["bytes", short(data.bytes)],
+      ["duration", data.isSeconds ? time(data.duration / data.length, 4) : time(1)],
+      ["events/s", data.rate ? short(data.rate) : "–"], ["event types", count(types.length)],
+      ["threads", count(data.threads.length)], ["lost", count(data.lost), data.lost > 0],
+      ["faults", count(data.faults), data.faults > 0]];
+    for (const [name, value, bad] of facts) {
+      const fact = node("div", undefined, bad ? "fact bad" : "fact");
+      fact.append(node("b", value), node("span", name, "soft"));
+      byId("facts").append(fact);
+    }
+    for (const kind of kinds) {
+      const button = node("button");
+      const dot = node("span", undefined, "dot");
+      dot.style.background = kind.color;
+      button.type = "button";
+      button.append(dot, `${kind.name} ${short(kind.events)}`);
+      button.setAttribute("aria-pressed", "true");
+      button.onclick = () => {
+        kind.on = !kind.on;
+        button.setAttribute("aria-pressed", String(kind.on));
+        draw();
+      };
+      byId("legend").append(button);
+    }
+    tableOf("Threads", ["Thread", "Events", "Bytes"],
+      data.threads.map(([name, events, size]) => [name, count(events), short(size)]));
+    tableOf("Labels", ["Label", "Of", "From"], data.labels);
+    tableOf("Longest gaps", ["No events of", "After", "For"], data.gaps);
+    tableOf("Not in the log", ["Kind", ...data.causes],
+      data.losses.map(([kind, ...counts]) => [kind, ...counts.map(count)]));
+    tableOf("Streams", ["", ""], data.streams);
+  };
+
+  // What a view was sent with; `check` has the page say of itself what tests ask.
+  const state = new URLSearchParams(location.hash.slice(1));
+  const isCheck = state.has("check");
+  build();
+  const wanted = (state.get("range") || "").split("-").map(Number);
+  if (wanted.length === 2 && wanted[0] < wanted[1]) range = wanted;
+  byId("search").value = state.get("search") || "";
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  setTheme(state.get("theme") || (isDark ? "dark" : "light"));
+  drawEvents();
+  new ResizeObserver(draw).observe(chart);
+  const said = document.documentElement.dataset;
+  if (isCheck) {
+    const pixels = chart.getContext("2d").getImageData(0, 0, chart.width, chart.height).data;
+    const colors = new Set();
+    for (let i = 0; i < pixels.length; i += 4)
+      if (pixels[i + 3] > 200) colors.add((pixels[i] << 16) | (pixels[i + 1] << 8) | pixels[i + 2]);
+    said.colors = colors.size;
+    said.before = said.range;
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "+" }));
+    said.zoomed = said.range;
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "0" }));
+    said.reset = said.range;
+    byId("types").querySelector("th button").click();
+    said.first = byId("types").querySelector("tbody td").textContent;
+  }
+  said.ready = Math.round(performance.now());
+})();

@@ -1,0 +1,135 @@
+//! The report, in a real browser: it draws, finds, zooms, and says nothing on the console.
+//!
+//! ```text
+//!  log ── eventcnv report ──▶ page.html#check ── chromium, headless ──▶ what the page says
+//! ```
+//!
+//! Rules: `.cnv.report` in `design/eventcnv.md`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use tests::naive::{BlockFields, Buffer, EventType, Platform, Value, Writer};
+use tests::programs::{eventcnv, lines, root, run, system};
+
+/// Until a page that is aggregates can be used, in ms: far more than on any machine.
+const READY_MAX: f64 = 20_000.0;
+
+/// A page, as it is once its script ran; and what it said on the console.
+struct Page {
+    dom: String,
+    console: Vec<String>,
+}
+
+impl Page {
+    fn open(page: &Path, state: &str) -> Page {
+        let profile = tempfile::tempdir().expect("a directory can be made");
+        let mut browser = system("chromium");
+        browser.args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+        ]);
+        browser.args(["--window-size=1280,1200", "--virtual-time-budget=5000"]);
+        browser.args(["--enable-logging=stderr", "--dump-dom"]);
+        browser.arg(format!("--user-data-dir={}", profile.path().display()));
+        browser.arg(format!("file://{}#{state}", page.display())).stdin(Stdio::null());
+        let output = run(&mut browser);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let errors = text(&output.stderr);
+        let console = errors.lines().filter(|line| line.contains("CONSOLE"));
+        let console = console.map(str::to_owned).collect();
+        Page { dom: text(&output.stdout), console }
+    }
+
+    /// What it says of itself.
+    fn said(&self, name: &str) -> &str {
+        let begin = format!("data-{name}=\"");
+        let rest = self.dom.split_once(&begin).map(|(_, rest)| rest);
+        let rest = rest.unwrap_or_else(|| panic!("no {name}: {:?}", self.dom.get(..500)));
+        rest.split('"').next().expect("a value")
+    }
+
+    fn number(&self, name: &str) -> f64 {
+        self.said(name).parse().expect("a number")
+    }
+}
+
+/// `.cnv.report`
+#[test]
+fn the_page_draws_finds_and_zooms_in_a_browser() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let page = directory.path().join("page.html");
+    let log = root().join("tests/golden/log/heap.log");
+    run(eventcnv().args(["report", "-o"]).arg(&page).arg(&log));
+    let whole = Page::open(&page, "check");
+    assert_eq!(whole.console, [""; 0]);
+    assert!(whole.number("ready") < READY_MAX, "{} ms", whole.said("ready"));
+    assert!(whole.number("colors") >= 3.0, "{} colours in the chart", whole.said("colors"));
+    assert_eq!(whole.said("before"), "0.000000 1.000000");
+    assert_eq!(whole.said("zoomed"), "0.200000 0.800000");
+    assert_eq!(whole.said("reset"), "0.000000 1.000000");
+    assert_eq!(whole.said("first"), "ArenaCreate", "the table of types, sorted by name");
+    let count = lines(eventcnv().arg(&log)).len();
+    assert_eq!(whole.number("found"), count as f64, "a small log is there whole");
+    let found = Page::open(&page, "check&search=letters%20PoolFree");
+    let dump = lines(eventcnv().args(["-vv", "--events", "PoolFree"]).arg(&log));
+    let expected = dump.iter().filter(|line| line.contains("\"letters\"")).count();
+    assert!(expected > 100);
+    assert_eq!(found.number("found"), expected as f64);
+    assert!(found.dom.contains("[\"letters\"]"), "the events are listed with their labels");
+    let part = Page::open(&page, "range=0.5-1");
+    assert_eq!(part.said("range"), "0.500000 1.000000");
+    let some = part.number("found");
+    assert!(0.0 < some && some < count as f64, "{some}");
+}
+
+/// `.cnv.report`: names and strings of a log are text, whatever they say.
+#[test]
+fn nothing_in_a_log_becomes_markup_or_a_request() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let evil = "</script><script>document.title='evil'</script><img src=http://a.example/>";
+    let log = directory.path().join("</title><b>.log".replace('/', "\u{2215}"));
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let mut writer = Writer::new(platform, [3; 16], [9; 16]);
+    let said = EventType { code: 1, kind: 0, name: "Said", params: &[('S', "what")] };
+    writer.registry(1, &["User"], &[said], 300);
+    let event = platform.event(1, &[Value::S(evil.into())]);
+    let size = platform.block_size() as u32;
+    let last = size - event.len() as u32;
+    let fields = BlockFields { block_type: 1, last, count: 1, top: size, ..BlockFields::default() };
+    let buffer = Buffer { buffer: 1, registry: 1, kind: 0, thread: 1 };
+    writer.event_block(buffer, fields, &event, true);
+    writer.end();
+    fs::write(&log, writer.bytes()).expect("the log can be written");
+    let page = directory.path().join("page.html");
+    run(eventcnv().args(["report", "-o"]).arg(&page).arg(&log));
+    let text = fs::read_to_string(&page).expect("text");
+    assert_eq!(text.matches("</script>").count(), 2);
+    assert!(text.contains("default-src 'none'") && text.contains("\\u003c/script>"), "{text}");
+    let opened = Page::open(&page, "check");
+    assert_eq!(opened.console, [""; 0]);
+    assert!(!opened.dom.contains("<title>evil") && !opened.dom.contains("<img"));
+    assert!(opened.dom.contains("&lt;img src=http:"), "it is shown as text");
+}
+
+/// `.cnv.report`: however long the log.
+#[test]
+fn a_page_is_no_larger_than_5_mb_and_is_not_overwritten() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    let mut recorder = std::process::Command::new(env!("CARGO_BIN_EXE_recorder"));
+    recorder.args(["threads", "3", "100000"]).env("MPS_TELEMETRY_CONTROL", "all");
+    run(recorder.env("MPS_TELEMETRY_FILENAME", &log));
+    let page = directory.path().join("page.html");
+    run(eventcnv().args(["report", "-o"]).arg(&page).arg(&log));
+    let size = fs::metadata(&page).expect("it is there").len();
+    assert!((100_000..5_000_000).contains(&size), "{size} bytes");
+    let output = eventcnv().args(["report", "-o"]).arg(&page).arg(&log).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--force"));
+    let opened = Page::open(&page, "check");
+    assert_eq!(opened.console, [""; 0]);
+    assert!(opened.dom.contains("of the sample (the log has 300"), "it says what it holds");
+}

@@ -240,7 +240,6 @@ pub(crate) struct Selected<'l> {
 
 impl Selected<'_> {
     /// The next event.
-    #[expect(clippy::should_implement_trait, reason = "an event borrows from what was read last")]
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Event<'_>> {
         if self.left == 0 {

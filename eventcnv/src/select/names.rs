@@ -116,7 +116,7 @@ pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(
         }
         let names = || types().filter(is_of).flat_map(|row| &row.params).map(|param| &*param.name);
         result = Err(match of {
-            Some(of) if types().filter(is_of).next().is_none() => {
+            Some(of) if !types().any(|row| is_of(&row)) => {
                 unknown("event type", of, types().map(|row| &*row.name))
             }
             Some(of) => unknown(&format!("parameter of {of}"), name, names()),

@@ -50,8 +50,7 @@ class Stream:                                                             # 2.2
         self.flags = (BIG if mark == b"\x0a\x0b\x0c\x0d" else 0) | (WIDE if word == 8 else 0)
         is_known, self.uuid = self.id in uuids, uuids.setdefault(self.id, len(uuids))
         self.sound and volumes.setdefault(self.uuid, set()).add(volume)   # .volume.header
-        is_known or volumes.setdefault(self.uuid, {volume})
-        self.ring & 2 or whole.add(self.uuid)                             # .cut.flag
+        is_known or volumes.setdefault(self.uuid, {volume}); self.ring & 2 or whole.add(self.uuid)  # .cut.flag
         self.group = groups.setdefault((boot, clock) if any(boot) else self.id, len(groups))  # .time.order
         if self.block_size in [1 << n for n in range(12, 21)]:            # .stream.blocks
             return self.blocks(size if self.sound else 512)

@@ -119,8 +119,15 @@ fn recipe(seed: u64) -> Recipe {
 /// `.cnv.recover`, `.cut.account`, `.cut.sequence`, `.cut.sync`
 #[test]
 fn what_is_recovered_of_a_damaged_log_is_sound_and_reads_the_same() {
-    for seed in 0..60 {
-        let (writer, _) = naive::write(recipe(seed));
+    for seed in 0..40 {
+        let (mut writer, _) = naive::write(recipe(seed));
+        // A bounded ring, or a volume that is not the first, too.
+        match seed % 4 {
+            2 => writer.head[148] = 1,
+            3 => writer.head[408] = 5,
+            _ => {}
+        }
+        naive::seal_stream_header(&mut writer.head);
         let mut bytes = writer.bytes();
         let random = &mut Random::new(seed);
         for _ in 0..random.below(4) {
@@ -166,7 +173,7 @@ fn kinds(numbers: &[u16]) -> Filter {
 /// `.cnv.cut`, `.cnv.merge`, `.cut.flag`
 #[test]
 fn what_was_cut_is_what_was_selected_and_put_together_it_is_the_whole() {
-    for seed in 0..60 {
+    for seed in 0..40 {
         let (writer, recorded) = naive::write(recipe(seed));
         let log = Log::from_source(writer.bytes()).unwrap();
         let random = &mut Random::new(seed);

@@ -17,7 +17,7 @@ pub(crate) const ABOUT: &str = "\
 Writes several logs as one: volumes of a stream, pieces that were cut out of one, logs of other \
 processes and other hosts. Each stream keeps its identity, and each event is there once. Events \
 of one boot of one host are read in order of time, by the clock that they share; those of \
-different clocks one stream after the other. How far the times of day agree is told.";
+different clocks by the time of day, as their syncs say it. How far these agree is told.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -102,9 +102,11 @@ fn tell_clocks(output: &Output, log: &Log) -> Result<(), Stop> {
             ),
             _ => "nothing tells how they are to each other".to_owned(),
         };
-        complain(&format!(
-            "eventcnv: {pair} have clocks of their own: one comes after the other; {agreement}\n"
-        ));
+        let order = match log.is_aligned() {
+            true => "their events are in order of the time of day",
+            false => "one comes after the other",
+        };
+        complain(&format!("eventcnv: {pair} have clocks of their own: {order}; {agreement}\n"));
     }
     Ok(())
 }

@@ -13,7 +13,6 @@ use super::filter::Plan;
 use super::label::Labels;
 use super::log::Log;
 use super::merge::{Events, Order};
-use super::segment::Segment;
 use std::sync::Arc;
 
 /// The segments that are read, in the order of reading.
@@ -25,8 +24,7 @@ pub(crate) fn queue(log: &Log, order: Order, plans: &Arc<[Plan]>) -> Vec<u32> {
     };
     let mut queue: Vec<u32> = (0..log.segments().len() as u32).filter(wants).collect();
     if order == Order::Time {
-        let key = |at: &Segment| (log.era(at.stream), at.ticks_min);
-        queue.sort_by_key(|&place| log.segment(place).map(key));
+        queue.sort_by_key(|&place| log.segment(place).map(|segment| log.place(segment)));
     }
     queue
 }

@@ -6,6 +6,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
+use super::align::{self, Line};
 use super::core::{self, Core};
 use super::event::Event;
 use super::fault::{FaultKind, OpenError};
@@ -35,6 +36,8 @@ pub struct Log {
     source: Box<dyn Source + Send + Sync>,
     index: Index,
     eras: Vec<u16>,
+    /// Of streams of several eras, how they lie on one line of time.
+    lines: Option<Vec<Line>>,
 }
 
 impl Log {
@@ -80,7 +83,8 @@ impl Log {
         let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
         let index = index(&*source, &head, options, is_moving)?;
         let eras = eras(&index.streams);
-        Ok(Log { source, index, eras })
+        let lines = align::lines(&index.streams, &eras);
+        Ok(Log { source, index, eras, lines })
     }
 
     /// Its format.
@@ -213,8 +217,29 @@ impl Log {
         self.index.segments.get(place as usize)
     }
 
+    /// The line of time of a stream, if those of several eras are put in one order
+    /// (`.time.align`).
+    pub(crate) fn line(&self, stream: u16) -> Option<&Line> {
+        self.lines.as_ref()?.get(usize::from(stream))
+    }
+
+    /// Whether its streams have clocks of their own, and their events are put in one order by the
+    /// time of day (`.time.align`).
+    pub fn is_aligned(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Where a segment comes: streams that are put in one order are of one group, and then the
+    /// least time of its events.
+    pub(crate) fn place(&self, segment: &Segment) -> (u16, u64) {
+        match self.line(segment.stream) {
+            Some(line) => (0, line.at(segment.ticks_min)),
+            None => (self.era(segment.stream), segment.ticks_min),
+        }
+    }
+
     /// Streams whose ticks compare are of one era (`.time.order`).
-    pub(crate) fn era(&self, stream: u16) -> u16 {
+    fn era(&self, stream: u16) -> u16 {
         self.eras.get(usize::from(stream)).copied().unwrap_or(stream)
     }
 

@@ -62,7 +62,7 @@ pub struct Events<'l> {
     /// Segments to read, in the order of reading.
     queue: Vec<u32>,
     queued: usize,
-    /// The era (see [`Log::era`]) of what is being read.
+    /// The group (see [`Log::place`]) of what is being read.
     era: u16,
     pub(super) open: Vec<Open<'l>>,
     free: Vec<u32>,
@@ -194,7 +194,7 @@ impl<'l> Events<'l> {
                 && let Some((place, &located)) = open.decoded.get(open.position as usize)
             {
                 let number = open.decoded.first.wrapping_add(place as u64);
-                let key = Key { ticks: located.ticks, buffer: open.buffer, number };
+                let key = Key { time: open.time(located.ticks), buffer: open.buffer, number };
                 if key < self.bound {
                     open.position += 1;
                     let is_timely = open.from <= located.ticks && located.ticks <= open.to;
@@ -268,10 +268,10 @@ impl<'l> Events<'l> {
             let first = waiting.max(top); // The greatest is the earliest.
             let next = self.queue.get(self.queued).and_then(|&place| self.log.segment(place));
             let Some(next) = next else { break None };
-            let era = self.log.era(next.stream);
+            let (era, begin) = self.log.place(next);
             match first {
                 Some(_) if era != self.era => break None,
-                Some(first) if next.ticks_min > first.key.ticks => break Some(next.ticks_min),
+                Some(first) if begin > first.key.time => break Some(begin),
                 _ => {}
             }
             self.era = era;
@@ -296,7 +296,7 @@ impl<'l> Events<'l> {
             open.is_used = true;
         }
         let second = self.heap.peek().map_or(Key::LAST, |second| second.key);
-        let unopened = next.map_or(Key::LAST, |ticks| Key { ticks, buffer: 0, number: 0 });
+        let unopened = next.map_or(Key::LAST, |time| Key { time, buffer: 0, number: 0 });
         self.bound = second.min(unopened);
         self.decode(first.slot)
     }
@@ -341,6 +341,7 @@ impl<'l> Events<'l> {
             position: 0,
             count: 0,
             segment: place,
+            line: log.line(segment.stream).filter(|_| self.order == Order::Time),
             offset: segment.offset,
             buffer: u64::from(segment.stream) << 32 | u64::from(segment.buffer),
             thread: segment.thread,

@@ -38,6 +38,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
+mod align;
 pub(crate) mod block;
 mod compare;
 pub mod core;

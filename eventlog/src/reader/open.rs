@@ -6,6 +6,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
+use super::align::Line;
 use super::event::Event;
 use super::filter::Action;
 use super::label::Labels;
@@ -24,7 +25,8 @@ const SPARE_SIZE_MAX: usize = 4 << 20;
 /// The place of an event in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    pub(crate) ticks: u64,
+    /// In ticks, or where they are on the line of time of several eras.
+    pub(crate) time: u64,
     /// Stream and buffer.
     pub(crate) buffer: u64,
     pub(crate) number: u64,
@@ -32,7 +34,7 @@ pub(crate) struct Key {
 
 impl Key {
     /// Later than any.
-    pub(crate) const LAST: Key = Key { ticks: u64::MAX, buffer: u64::MAX, number: u64::MAX };
+    pub(crate) const LAST: Key = Key { time: u64::MAX, buffer: u64::MAX, number: u64::MAX };
 }
 
 /// A segment that is being read.
@@ -48,6 +50,8 @@ pub(crate) struct Open<'l> {
     /// Events in all; those that are decoded at the moment may be fewer.
     pub(crate) count: u32,
     pub(crate) segment: u32,
+    /// If its stream is put in one order with those of other eras.
+    pub(crate) line: Option<&'l Line>,
     pub(crate) offset: u64,
     pub(crate) buffer: u64,
     pub(crate) thread: u32,
@@ -68,12 +72,21 @@ impl Open<'_> {
         self.position = located.partition_point(|located| located.ticks < self.from) as u32;
     }
 
+    /// Where ticks are in the order of time.
+    #[inline(always)]
+    pub(crate) fn time(&self, ticks: u64) -> u64 {
+        match self.line {
+            None => ticks,
+            Some(line) => line.at(ticks),
+        }
+    }
+
     /// The place of the next event in order of time, if it is decoded.
     #[inline(always)]
     pub(crate) fn key(&self) -> Option<Key> {
         let (place, located) = self.decoded.get(self.position as usize)?;
         let number = self.decoded.first.wrapping_add(place as u64);
-        Some(Key { ticks: located.ticks, buffer: self.buffer, number })
+        Some(Key { time: self.time(located.ticks), buffer: self.buffer, number })
     }
 }
 

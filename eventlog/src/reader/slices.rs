@@ -58,6 +58,8 @@ impl<'l> Slices<'l> {
         let plans: Arc<[Plan]> = plans.collect();
         let (stretches, whole) = match order {
             _ if !is_exact && filter.labels => (Vec::new(), Some(filter.clone())),
+            // Slices are cut by ticks.
+            Order::Time if log.is_aligned() => (Vec::new(), Some(filter.clone())),
             Order::Time => (by_time(log, queue(log, order, &plans), count), None),
             Order::File => (by_file(log, &queue(log, order, &plans), count), None),
         };
@@ -115,7 +117,8 @@ fn by_time(log: &Log, queue: Vec<u32>, count: u64) -> Vec<Stretch> {
     for place in queue {
         let Some(segment) = log.segment(place) else { continue };
         let begin = segment.ticks_min;
-        let is_new_era = era.replace(log.era(segment.stream)) != Some(log.era(segment.stream));
+        let (own, _) = log.place(segment);
+        let is_new_era = era.replace(own) != Some(own);
         if is_new_era {
             open.clear();
         }

@@ -129,3 +129,43 @@ fn streams_of_different_boots_are_not_mixed() {
         assert_eq!(found, expected);
     }
 }
+
+/// `.time.align`: clocks of different rates and beginnings, of hosts that agree on the time of day.
+#[test]
+fn streams_of_different_boots_are_in_one_order_by_the_time_of_day() {
+    // Ticks of 1 ns from 0 on, and of 8 ns from 5000 on: events by turns, as their times are.
+    let host = |uuid: u8, start: u64, step: u64, times: &[u64]| {
+        let mut writer = Writer::new(WORDS, [uuid; 16], [uuid; 16]);
+        writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+        for (sequence, times) in times.chunks(3).enumerate() {
+            let ticks = |time: &u64| start + time / step;
+            let mut ring = ring(0, ticks(&times[0]), 0..0);
+            ring.fields.sequence = sequence as u64;
+            ring.fields.first = 3 * sequence as u64;
+            for time in times {
+                assert!(ring.record(&WORDS, ticks(time), 2, &words(*time)));
+            }
+            ring.fields.sync_realtime = 1_000_000 + times[times.len() - 1];
+            ring.write(&mut writer, true);
+        }
+        writer.bytes()
+    };
+    let one = [0, 80, 160, 400, 880, 888, 1600, 1680];
+    let other = [8, 96, 152, 640, 896, 1200, 1608, 2400];
+    let mut expected = [one, other].concat();
+    expected.sort();
+    let bytes = [host(1, 0, 1, &one), host(2, 5000, 8, &other)].concat();
+    let log = Log::from_source(bytes).unwrap();
+    assert!(log.is_aligned() && !log.is_comparable(0, 1));
+    let read = |mut events: eventlog::reader::Events<'_>| {
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            found.push(event.param_at(2).and_then(|word| word.as_u64()).unwrap());
+        }
+        found
+    };
+    assert_eq!(read(log.events(Order::Time, &Filter::default())), expected);
+    let slices = log.slices(Order::Time, &Filter::default(), 1);
+    let sliced: Vec<u64> = (0..slices.count()).flat_map(|n| read(slices.events(n))).collect();
+    assert_eq!(sliced, expected);
+}

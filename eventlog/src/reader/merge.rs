@@ -16,7 +16,7 @@ use super::filter::{Action, Filter, Plan};
 use super::history::{history, queue};
 use super::label::{LABEL_MEMORY_MAX, Labels};
 use super::log::Log;
-use super::open::{Cache, Key, Open, event};
+use super::open::{Cache, Key, Open, Waiting, event};
 use super::segment::Located;
 use super::slices::Stretch;
 use std::collections::BinaryHeap;
@@ -33,25 +33,6 @@ pub enum Order {
     /// As in the file: block by block, in each the oldest event first (of a parts block, buffer by
     /// buffer); in an MPS log, by offset.
     File,
-}
-
-/// An open segment, by its next event; the greatest is the earliest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Waiting {
-    key: Key,
-    slot: u32,
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
-        (other.key, other.slot).cmp(&(self.key, self.slot))
-    }
-}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// The events of a log: see [`Log::events`].

@@ -37,6 +37,25 @@ impl Key {
     pub(crate) const LAST: Key = Key { time: u64::MAX, buffer: u64::MAX, number: u64::MAX };
 }
 
+/// An open segment, by its next event; the greatest is the earliest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) key: Key,
+    pub(crate) slot: u32,
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+        (other.key, other.slot).cmp(&(self.key, self.slot))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// A segment that is being read.
 pub(crate) struct Open<'l> {
     pub(crate) registry: &'l Registry,

@@ -133,8 +133,28 @@ def register(name):
     return int(gdb.newest_frame().read_register(name)) & 2**64 - 1
 
 
+def clocks():
+    """Where the kernel's code is that reads clocks, from and to: the vDSO."""
+    with open("/proc/%d/maps" % gdb.selected_inferior().pid, encoding="utf-8") as maps:
+        for line in maps:
+            if line.rstrip().endswith("[vdso]"):
+                return tuple(int(each, 16) for each in line.split()[0].split("-"))
+    return 0, 0
+
+
+def step(memory, vdso):
+    """Steps one instruction; through a reading of the clock at once, for it begins again whenever
+    a tick of the kernel comes, which at this pace is always."""
+    gdb.execute("stepi", to_string=True)
+    if vdso[0] <= register("pc") < vdso[1]:
+        caller = int.from_bytes(memory.read(register("sp"), 8), "little")
+        gdb.execute("tbreak *0x%X" % caller, to_string=True)
+        gdb.execute("continue", to_string=True)
+
+
 def step_through(call, memory):
     """Steps through the call where the process is stopped."""
+    vdso = clocks()
     stack, outer = register("sp"), memory.read(register("sp"), 8)
     watched, seen, count, decoded = Watched(), [(0, 0)], 0, 0
     while True:
@@ -149,7 +169,7 @@ def step_through(call, memory):
             save_core(call * 10**6 + count, dump(memory))
         if register("sp") > stack and register("pc") == int.from_bytes(outer, "little"):
             break
-        gdb.execute("stepi", to_string=True)
+        step(memory, vdso)
         count += 1
     assert seen[-1][1] == call + 1, seen
     print("call %d: %d instructions, %d states of memory, shown %s"

@@ -47,7 +47,7 @@ impl Form {
 #[command(next_help_heading = "Marks")]
 pub(crate) struct Given {
     /// Two event types begin and end what a thread does, told apart by these parameters:
-    /// BEGIN=END[:PARAM,...]
+    /// BEGIN=END, or BEGIN=END:PARAM,...
     #[arg(long = "slice", value_name = "PAIR")]
     slices: Vec<String>,
 
@@ -59,8 +59,8 @@ pub(crate) struct Given {
     #[arg(long = "flow", value_name = "PAIR")]
     flows: Vec<String>,
 
-    /// A parameter is the value of a counter, EVENT.PARAM[:PARAM]; or it is added, and another
-    /// subtracted, EVENT.PARAM-EVENT.PARAM[:PARAM]. One counter for each value after the colon
+    /// A parameter is the value of a counter, EVENT.PARAM; or it is added, and another subtracted,
+    /// EVENT.PARAM-EVENT.PARAM. With :PARAM after it, one counter for each value of that
     #[arg(long = "counter", value_name = "COUNTER")]
     counters: Vec<String>,
 

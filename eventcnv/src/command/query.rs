@@ -39,7 +39,7 @@ What else there is: eventcnv sql --help.
 
 Examples:
   eventcnv query mpsio.log \"SELECT count(*), sum(size) FROM PoolAlloc\"
-  eventcnv query mpsio.log \"SELECT pool_label, time FROM EVENT_PoolInit\"
+  eventcnv query mpsio.log \"SELECT pool_label, sum(size) FROM EVENT_PoolAlloc GROUP BY 1\"
   eventcnv query mpsio.log \"SELECT name, event_table, doc FROM types\"
   eventcnv query run.log \"SELECT string, since, until FROM labels\" --csv
   eventcnv query run.log --events PoolInit --first 3 --json \"SELECT * FROM PoolInit\"

@@ -92,3 +92,18 @@ fn a_damaged_log_is_asked_as_far_as_it_goes() {
     assert_eq!((code, &*text), (1, &b"count(*)\n4\n"[..]), "{errors}");
     assert!(errors.contains("offset"), "{errors}");
 }
+
+/// A pool is named after it was created: its name is joined from what was said later.
+#[test]
+fn the_query_of_the_readme_gives_pool_names_and_creation_times() {
+    let log = crate::support::golden_path("log/heap.log");
+    let query = "SELECT string, P.time FROM PoolInit P, Label L, Intern I
+                  WHERE address = pool AND L.stringId = I.stringId";
+    let readme = include_str!("../../../README.md");
+    assert!(readme.contains(query), "the README has it");
+    let (found, code, _) = crate::support::run(&["query", log.to_str().unwrap(), query, "--csv"]);
+    let found = String::from_utf8(found).unwrap();
+    let names: Vec<&str> =
+        found.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!((code, names), (0, vec!["letters", "counts"]));
+}

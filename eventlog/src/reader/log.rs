@@ -15,7 +15,7 @@ use super::filter::Filter;
 use super::index::{Account, Format, Index, Options, Stream};
 use super::label::Labels;
 use super::merge::{Events, Order};
-use super::mps;
+use super::mps::{self, Unread};
 use super::registry::Registry;
 use super::ring;
 use super::segment::{Decoded, KIND_MIXED, Segment};
@@ -38,6 +38,8 @@ pub struct Log {
     eras: Vec<u16>,
     /// Of streams of several eras, how they lie on one line of time.
     lines: Option<Vec<Line>>,
+    /// What was not looked at yet, of a log that is read stretch by stretch.
+    unread: Option<Box<Unread>>,
 }
 
 impl Log {
@@ -65,6 +67,28 @@ impl Log {
         source: Box<dyn Source + Send + Sync>,
         options: &Options,
     ) -> Result<Log, OpenError> {
+        Log::begin(source, options, Ahead::All)
+    }
+
+    /// The same, of which no more need be looked at than what comes first in an order, with labels
+    /// or without: its streams, registries, faults and events are those of a stretch, until
+    /// [`Log::go_on`] has gone on to the next. A log of which that cannot be had is one stretch.
+    pub fn with_source_by_stretch(
+        source: Box<dyn Source + Send + Sync>,
+        options: &Options,
+        order: Order,
+        labels: bool,
+    ) -> Result<Log, OpenError> {
+        // Labels of a stream are looked for in all of it.
+        let by_stream = order == Order::Time || labels;
+        Log::begin(source, options, if by_stream { Ahead::Streams } else { Ahead::Stretches })
+    }
+
+    fn begin(
+        source: Box<dyn Source + Send + Sync>,
+        options: &Options,
+        ahead: Ahead,
+    ) -> Result<Log, OpenError> {
         if source.size() == 0 {
             return Err(OpenError::Empty);
         }
@@ -81,10 +105,39 @@ impl Log {
         let copy = if source.is_still() { None } else { ring::copy(&*source, &head)? };
         let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
         let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
+        if ahead != Ahead::All && !stream::recognise(&head) {
+            let mut unread = Unread::begin(&*source, options, ahead == Ahead::Streams)?;
+            if unread.is_described()
+                && let Some(index) = unread.next(&*source)
+            {
+                return Ok(Log { unread: Some(Box::new(unread)), ..Log::of(source, index) });
+            }
+        }
         let index = index(&*source, &head, options, is_moving)?;
+        Ok(Log::of(source, index))
+    }
+
+    fn of(source: Box<dyn Source + Send + Sync>, index: Index) -> Log {
         let eras = eras(&index.streams);
         let lines = align::lines(&index.streams, &eras);
-        Ok(Log { source, index, eras, lines })
+        Log { source, index, eras, lines, unread: None }
+    }
+
+    /// Goes on to the next stretch, if the log is read so and there is one: then its events come
+    /// next, and what is found of streams and faults includes what was found before.
+    pub fn go_on(&mut self) -> bool {
+        let next = self.unread.as_mut().and_then(|unread| unread.next(&*self.source));
+        if let Some(index) = next {
+            self.eras = eras(&index.streams);
+            self.lines = align::lines(&index.streams, &self.eras);
+            self.index = index;
+            return true;
+        }
+        // Faults may have been found where there was no event any more.
+        if let Some(unread) = self.unread.take() {
+            self.index = unread.end();
+        }
+        false
     }
 
     /// Its format.
@@ -205,7 +258,7 @@ impl Log {
         })
     }
 
-    pub(crate) fn source(&self) -> &dyn Source {
+    pub(crate) fn source(&self) -> &(dyn Source + Sync) {
         &*self.source
     }
 
@@ -251,10 +304,13 @@ impl Log {
         decoded: &mut Decoded,
         faults: &mut Faults,
     ) {
+        // What is there is written over, which need not be cleared before.
+        let mut bytes = std::mem::take(&mut decoded.bytes);
         decoded.clear();
         let left = self.source.size().saturating_sub(segment.offset);
         let size = u64::from(segment.size).min(left) as usize;
-        decoded.bytes.resize(size, 0);
+        bytes.resize(size, 0);
+        decoded.bytes = bytes;
         match self.source.read_at(segment.offset, &mut decoded.bytes) {
             Ok(size) => {
                 decoded.bytes.truncate(size);
@@ -266,6 +322,15 @@ impl Log {
             }
         }
     }
+}
+
+/// How much of a log is looked at before events are given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    All,
+    /// Streams as wholes.
+    Streams,
+    Stretches,
 }
 
 impl fmt::Debug for Log {
@@ -284,7 +349,7 @@ fn beginning(source: &dyn Source) -> Result<Vec<u8>, OpenError> {
 
 /// Recognises the format, and lets it index the source.
 fn index(
-    source: &dyn Source,
+    source: &(dyn Source + Sync),
     head: &[u8],
     options: &Options,
     is_moving: bool,

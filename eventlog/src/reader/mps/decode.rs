@@ -7,10 +7,10 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
-use super::platform::{head, is_size};
+use super::platform::{Head, head, is_size};
 use crate::reader::fault::FaultKind;
 use crate::reader::faults::Faults;
-use crate::reader::registry::Registry;
+use crate::reader::registry::{Platform, Registry};
 use crate::reader::segment::{Decoded, Located, Segment};
 
 /// What is said of bytes that were events when the stream was indexed.
@@ -23,20 +23,41 @@ pub(super) fn decode(
     decoded: &mut Decoded,
     faults: &mut Faults,
 ) {
-    let platform = registry.platform;
+    let Platform { big_endian, event_header_size, .. } = registry.platform;
     decoded.located.clear();
+    // The count is not to be trusted: no more room than the bytes can fill.
+    let count_max = decoded.bytes.len() / usize::from(event_header_size).max(1);
+    decoded.located.reserve((segment.count as usize).min(count_max));
     decoded.first = segment.first;
+    let end = match (big_endian, event_header_size) {
+        (false, 16) => decode_on::<false, 8>(registry, decoded),
+        (false, _) => decode_on::<false, 4>(registry, decoded),
+        (true, 16) => decode_on::<true, 8>(registry, decoded),
+        (true, _) => decode_on::<true, 4>(registry, decoded),
+    };
+    if end < decoded.bytes.len() {
+        let size = (decoded.bytes.len() - end) as u64;
+        faults.push(segment.offset + end as u64, FaultKind::Mps { what: CHANGED, size });
+    }
+}
+
+/// Decodes as far as there are events, whose clock is `CLOCK` bytes into them. Gives where that is.
+#[inline(always)]
+fn decode_on<const BIG: bool, const CLOCK: usize>(
+    registry: &Registry,
+    decoded: &mut Decoded,
+) -> usize {
+    let platform = registry.platform;
+    let (bytes, located) = (decoded.bytes.as_slice(), &mut decoded.located);
     let mut offset = 0;
-    while let Some(rest) = decoded.bytes.get(offset..).filter(|rest| !rest.is_empty()) {
-        let event = head(platform, rest);
-        let Some(event) =
-            event.filter(|head| is_size(platform, head.size) && head.size <= rest.len())
-        else {
-            let size = rest.len() as u64;
-            faults.push(segment.offset + offset as u64, FaultKind::Mps { what: CHANGED, size });
-            return;
+    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+        let event = match rest.first_chunk() {
+            Some(start) => Some(Head::read::<BIG, CLOCK>(start)),
+            None => head(platform, rest),
         };
-        decoded.located.push(Located {
+        let event = event.filter(|head| is_size(platform, head.size) && head.size <= rest.len());
+        let Some(event) = event else { break };
+        located.push(Located {
             ticks: event.clock,
             offset: offset as u32,
             size: event.size as u16,
@@ -44,4 +65,5 @@ pub(super) fn decode(
         });
         offset += event.size;
     }
+    offset
 }

@@ -2,14 +2,18 @@
 //!
 //! ```text
 //!  │ event │ event │ … │ event │ ???????????? │ event │ event │ …
-//!  └──── segment, ≤ 64 KiB ────┘ └─ skipped ─┘ └──── segment ───
-//!                                 Fault: what, where, how much; on to the next chain of events
+//!  └─ segment: of one cell ────┘ └─ skipped ─┘ └──── segment ───
+//!     of 64 KiB of the source     Fault: what, where, how much; on to the next chain of events
 //! ```
 //!
-//! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust` in `design/telemetry.md`.
+//! Segments are cut where cells are, not by their size, so that a part of the source can be cut
+//! before what comes before it is. Design: `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust`
+//! in `design/telemetry.md`.
 
+use super::ahead::Division;
 use super::decode::decode;
-use super::platform::{Fit, Head, PLATFORMS, Shapes, head, name, of_version};
+use super::plain::{Plain, Run};
+use super::platform::{Head, PLATFORMS, Shapes, name, of_version};
 use super::recognise::{PREFIX_SIZE, Recognised, mps_stream, recognise, version_of};
 use super::releases::is_decoded_by;
 use super::window::Window;
@@ -21,8 +25,8 @@ use crate::reader::segment::{KIND_MIXED, Segment};
 use crate::reader::source::Source;
 use eventdef::Version;
 
-/// A segment is cut before it would become larger than this.
-const SEGMENT_SIZE_MAX: usize = 1 << 16;
+/// The events of a segment begin within as many bytes of the source, counted from its start.
+pub(super) const CELL_SIZE: u64 = 1 << 16;
 /// What must be at hand to judge a place: a chain of events, each of at most 64 KiB.
 pub(super) const LOOKAHEAD_SIZE: usize = 1 << 18;
 /// Places that are tried as the beginning of a stream of another platform or version.
@@ -35,16 +39,32 @@ pub(super) const CLOCK_DISTANCE_MAX: u64 = 1 << 52;
 /// Streams that are told apart in one log; what follows counts as part of the last one.
 pub(super) const STREAM_COUNT_MAX: usize = 4096;
 
-const CUT: &str = "the log ends within this event";
-const UNREAD: &str = "the rest of this event cannot be read";
-const BAD_SIZE: &str = "no event has the size that stands here";
-const WRONG_SIZE: &str = "an event has another size than its type";
-const LONE: &str = "what may be an event of unknown type leads to none";
 const HEAD_DAMAGE: &str = "the stream of the Memory Pool System does not begin with an event";
 
 /// Indexes a raw MPS stream. What cannot be one is [`OpenError::NotALog`].
-pub(crate) fn index(source: &dyn Source, options: &Options) -> Result<Index, OpenError> {
+pub(crate) fn index(source: &(dyn Source + Sync), options: &Options) -> Result<Index, OpenError> {
+    index_divided(source, options, Division::for_all_processors())
+}
+
+/// The same, walked ahead in parts.
+pub(super) fn index_divided(
+    source: &(dyn Source + Sync),
+    options: &Options,
+    division: Division,
+) -> Result<Index, OpenError> {
     let mut window = Window::new(source);
+    let (mut indexer, start) = first(&mut window, options)?;
+    window.go_to(start);
+    indexer.walk(source, &mut window, division, u64::MAX);
+    let segments = indexer.take_segments(false);
+    Ok(indexer.index(segments))
+}
+
+/// What the first bytes tell, and where the first event begins.
+pub(super) fn first(
+    window: &mut Window<'_>,
+    options: &Options,
+) -> Result<(Indexer, u64), OpenError> {
     window.need(PREFIX_SIZE);
     let prefix = window.rest();
     let prefix = prefix.get(..PREFIX_SIZE).unwrap_or(prefix);
@@ -54,24 +74,23 @@ pub(crate) fn index(source: &dyn Source, options: &Options) -> Result<Index, Ope
     };
     let is_all = window.source_size <= prefix.len() as u64;
     let found = recognise(prefix, is_all, &known).ok_or(OpenError::NotALog)?;
-    let mut indexer = Indexer::new(known, &found);
-    indexer.walk(&mut window);
-    Ok(indexer.finish())
+    Ok((Indexer::new(known, &found), found.offset as u64))
 }
 
-/// What stands at a place.
-enum Step {
-    Event(Head),
-    Damage(&'static str),
+/// Where the cell ends in which this place is.
+pub(super) fn cell_end(offset: u64) -> u64 {
+    (offset / CELL_SIZE + 1).saturating_mul(CELL_SIZE)
 }
 
 pub(super) struct Indexer {
     pub(super) known: Registry,
     pub(super) shapes: Shapes,
+    /// What needs no second look; nothing of a version that the registry does not describe.
+    pub(super) plain: Plain,
     /// Kind by code; [`KIND_MIXED`] where the code is unknown.
     kinds: Vec<u8>,
     /// The code of EventInit, with which a stream begins in file order.
-    init_code: Option<u16>,
+    pub(super) init_code: Option<u16>,
     pub(super) is_registry_right: bool,
     pub(super) clock: u64,
     segment: Segment,
@@ -84,15 +103,17 @@ pub(super) struct Indexer {
     /// A bit for each code that was reported as unknown.
     reported: Box<[u64; 1024]>,
     pub(super) streams: Vec<Stream>,
-    registries: Vec<Registry>,
+    pub(super) registries: Vec<Registry>,
     pub(super) segments: Vec<Segment>,
     pub(super) faults: Faults,
 }
 
 impl Indexer {
     fn new(known: Registry, found: &Recognised) -> Indexer {
+        let shapes = Shapes::new(&known);
         let mut indexer = Indexer {
-            shapes: Shapes::new(&known),
+            plain: Plain::new(&known, &shapes, None),
+            shapes,
             known,
             kinds: Vec::new(),
             init_code: None,
@@ -142,6 +163,7 @@ impl Indexer {
         let kind = |code| registry.event_type(code).map_or(KIND_MIXED, |row| row.kind);
         self.kinds = (0..=code_last).map(kind).collect();
         self.init_code = registry.event_type_named("EventInit").map(|row| row.code);
+        self.plain = Plain::new(&registry, &self.shapes, self.init_code);
         self.registries.push(registry);
         self.begin_stream(offset, found.platform, found.version);
     }
@@ -153,80 +175,9 @@ impl Indexer {
         }
     }
 
-    fn walk(&mut self, window: &mut Window) {
-        window.at = self.streams.first().map_or(0, |stream| stream.offset as usize);
-        loop {
-            window.need(LOOKAHEAD_SIZE + 1);
-            // Away from the window's end all that is looked at is at hand, and nothing need be
-            // asked again.
-            let safe = if window.is_last() { 0 } else { LOOKAHEAD_SIZE };
-            while window.rest().len() > safe {
-                match self.step(window.rest(), window.is_last()) {
-                    Step::Event(event) => {
-                        self.add(window.offset(), event, window.rest());
-                        window.at += event.size;
-                    }
-                    Step::Damage(what) => {
-                        let is_unread = what == CUT && window.has_failed();
-                        let what = if is_unread { UNREAD } else { what };
-                        self.skip(window, what);
-                        break;
-                    }
-                }
-            }
-            if window.is_last() && window.rest().is_empty() {
-                self.cut();
-                let Some((offset, message)) = window.pass() else { return };
-                self.faults.push(offset, FaultKind::Io { message });
-            }
-        }
-    }
-
-    /// What stands at the start of `rest`, after which the stream ends if `is_last`.
+    /// Adds an event that is not plain.
     #[inline]
-    fn step(&self, rest: &[u8], is_last: bool) -> Step {
-        let Some(event) = head(self.shapes.platform, rest) else { return Step::Damage(CUT) };
-        let fit = self.shapes.fit(event, rest);
-        if event.size > rest.len() && is_last && fit != Fit::Impossible {
-            return Step::Damage(CUT);
-        }
-        match fit {
-            Fit::Exact => Step::Event(event),
-            Fit::Unknown if self.leads_on(event, rest) => Step::Event(event),
-            Fit::Unknown => Step::Damage(LONE),
-            Fit::Wrong => Step::Damage(WRONG_SIZE),
-            Fit::Impossible => Step::Damage(BAD_SIZE),
-        }
-    }
-
-    /// Whether an event of unknown type can be one: clocks are near, and an event of a known type
-    /// follows, or the end, or so many that could be events that it cannot be chance.
-    fn leads_on(&self, event: Head, rest: &[u8]) -> bool {
-        let (mut event, mut rest) = (event, rest);
-        let mut clock = if self.clock == 0 { event.clock } else { self.clock };
-        for _ in 0..LOOSE_CHAIN_COUNT {
-            let is_near = event.clock.abs_diff(clock) < CLOCK_DISTANCE_MAX;
-            if event.code == 0 || event.clock == 0 || !is_near {
-                return false;
-            }
-            clock = event.clock;
-            let Some(next) = rest.get(event.size..) else { return false };
-            let Some(next_event) = head(self.shapes.platform, next) else { return true };
-            match self.shapes.fit(next_event, next) {
-                Fit::Exact => return next_event.clock.abs_diff(clock) < CLOCK_DISTANCE_MAX,
-                Fit::Unknown => (event, rest) = (next_event, next),
-                Fit::Wrong | Fit::Impossible => return false,
-            }
-        }
-        true
-    }
-
-    /// Adds an event to the open segment, which is ended before it would be too large.
-    #[inline]
-    fn add(&mut self, offset: u64, event: Head, bytes: &[u8]) {
-        if self.segment.size as usize + event.size > SEGMENT_SIZE_MAX {
-            self.cut();
-        }
+    pub(super) fn add(&mut self, offset: u64, event: Head, bytes: &[u8]) {
         let may_begin = Some(event.code) == self.init_code || !self.is_registry_right;
         if may_begin && self.is_within_stream(offset) {
             self.init(offset, event, bytes);
@@ -235,10 +186,19 @@ impl Indexer {
         if kind == KIND_MIXED {
             self.report_unknown(offset, event.code);
         }
+        self.add_run(offset, event.size as u32, &Run::of_one(event, kind));
+    }
+
+    /// Adds events of one cell to the open segment, or of another cell to a new one.
+    pub(super) fn add_run(&mut self, offset: u64, size: u32, run: &Run) {
+        let kind = run.kind();
+        if self.segment.count > 0 && offset >= cell_end(self.segment.offset) {
+            self.cut();
+        }
         if self.segment.count == 0 {
             self.segment = Segment {
                 offset,
-                ticks_min: event.clock,
+                ticks_min: run.ticks_min,
                 first: self.event_count,
                 stream: (self.streams.len() - 1) as u16,
                 registry: (self.registries.len() - 1) as u32,
@@ -247,13 +207,13 @@ impl Indexer {
             };
         }
         let segment = &mut self.segment;
-        segment.ticks_min = segment.ticks_min.min(event.clock);
-        segment.ticks_max = segment.ticks_max.max(event.clock);
-        segment.count += 1;
-        segment.size += event.size as u32;
+        segment.ticks_min = segment.ticks_min.min(run.ticks_min);
+        segment.ticks_max = segment.ticks_max.max(run.ticks_max);
+        segment.count += run.count;
+        segment.size += size;
         segment.kind = if segment.kind == kind { kind } else { KIND_MIXED };
-        self.event_count += 1;
-        self.clock = event.clock;
+        self.event_count += u64::from(run.count);
+        self.clock = run.clock;
     }
 
     /// Begins another stream if this is its EventInit, which may be of another version.
@@ -312,15 +272,24 @@ impl Indexer {
         }
     }
 
-    fn finish(self) -> Index {
+    /// The segments that were cut; if asked for, those of the last stream are kept back.
+    pub(super) fn take_segments(&mut self, but_last_stream: bool) -> Vec<Segment> {
+        let last = self.streams.len().saturating_sub(1);
+        let is_taken = |at: &Segment| !but_last_stream || usize::from(at.stream) < last;
+        let kept = self.segments.split_off(self.segments.partition_point(is_taken));
+        std::mem::replace(&mut self.segments, kept)
+    }
+
+    /// What was found so far, with these segments.
+    pub(super) fn index(&self, segments: Vec<Segment>) -> Index {
         Index {
             format: Format::Mps,
             decode,
-            streams: self.streams,
-            registries: self.registries,
-            segments: self.segments,
+            streams: self.streams.clone(),
+            registries: self.registries.clone(),
+            segments,
             accounts: Vec::new(),
-            faults: self.faults,
+            faults: self.faults.clone(),
         }
     }
 }

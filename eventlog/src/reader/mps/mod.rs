@@ -12,17 +12,22 @@
 //!
 //! Design: `.req.port`, `.req.back` in `design/telemetry.md`.
 
+mod ahead;
 mod decode;
 mod header;
 mod index;
+mod plain;
 mod platform;
 mod recognise;
 mod releases;
 mod resume;
 #[cfg(test)]
 mod tests;
+mod unread;
+mod walk;
 mod window;
 
 pub use header::HeaderError;
 pub(crate) use index::index;
 pub(crate) use releases::ToRead;
+pub(crate) use unread::Unread;

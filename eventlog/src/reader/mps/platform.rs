@@ -62,6 +62,25 @@ pub(super) struct Head {
     pub(super) clock: u64,
 }
 
+impl Head {
+    /// What an event begins with, on a platform of this byte order on which the clock is `CLOCK`
+    /// bytes into the event: 8 or 4.
+    #[inline(always)]
+    pub(super) fn read<const BIG: bool, const CLOCK: usize>(bytes: &[u8; 16]) -> Head {
+        let (words, _) = bytes.as_chunks::<4>();
+        let word = |index: usize| words.get(index).copied().unwrap_or_default();
+        let ([a, b, c, d], first, second) = (word(0), word(CLOCK / 4), word(CLOCK / 4 + 1));
+        let (clock, code, size) = if BIG {
+            let [first, second] = [first, second].map(|half| u64::from(u32::from_be_bytes(half)));
+            (first << 32 | second, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+        } else {
+            let [first, second] = [first, second].map(|half| u64::from(u32::from_le_bytes(half)));
+            (second << 32 | first, u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]))
+        };
+        Head { code, size: size.into(), clock }
+    }
+}
+
 /// Code, size and clock of the event at the start of `bytes`, if they are all there.
 #[inline]
 pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
@@ -181,6 +200,14 @@ impl Shapes {
     #[inline]
     pub(super) fn shape(&self, code: u16) -> Shape {
         self.by_code.get(usize::from(code)).copied().unwrap_or(Shape::Unknown)
+    }
+
+    /// The size of the events of a code, if all have one.
+    pub(super) fn size_of(&self, code: u16) -> Option<u16> {
+        match self.shape(code) {
+            Shape::Fixed(size) => Some(size),
+            Shape::Text(_) | Shape::Unknown => None,
+        }
     }
 
     /// Whether an event of the registry may begin with these bytes: its code and size.

@@ -1,12 +1,13 @@
 //! Streams made by a naive encoder, on every platform, whole and damaged.
 
+mod ahead;
 mod damage;
 mod encode;
 mod versions;
 
 use self::encode::Arg::{self, D, N, S};
 use self::encode::{Row, encode, encoded, init};
-use super::index;
+use super::index::{CELL_SIZE, index};
 use super::platform::{PLATFORMS, Shapes, platform};
 use crate::reader::event::{Event, Value};
 use crate::reader::fault::{FaultKind, OpenError};
@@ -14,7 +15,7 @@ use crate::reader::index::{Index, Options};
 use crate::reader::label::Labels;
 use crate::reader::log::Log;
 use crate::reader::registry::{Platform, Registry};
-use crate::reader::segment::Decoded;
+use crate::reader::segment::{Decoded, Segment};
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 
@@ -249,7 +250,7 @@ fn a_byte_repeated_is_not_a_log() {
 }
 
 #[test]
-fn segments_are_at_most_64_kib_and_streams_are_told_apart() {
+fn segments_are_of_one_cell_and_streams_are_told_apart() {
     let on = platform(false, 8, 8);
     let mut rows = vec![init(on, [2, 0, 0])];
     rows.extend((0..20_000).map(|n| ("ArenaPollBegin", 5000 + n, vec![N(n)])));
@@ -257,7 +258,10 @@ fn segments_are_at_most_64_kib_and_streams_are_told_apart() {
     let other = log(platform(true, 4, 8));
     let bytes = [one.as_slice(), &one, &other].concat();
     let index = open(&bytes);
-    assert!(index.segments.iter().all(|segment| segment.size <= 1 << 16));
+    let last_begin = |segment: &Segment| segment.offset + u64::from(segment.size) - 24;
+    let is_of_one_cell =
+        |segment: &Segment| last_begin(segment) / CELL_SIZE == segment.offset / CELL_SIZE;
+    assert!(index.segments.iter().all(is_of_one_cell));
     let offsets: Vec<u64> = index.streams.iter().map(|stream| stream.offset).collect();
     assert_eq!(offsets, [0, one.len() as u64, 2 * one.len() as u64]);
     assert_eq!(index.streams[2].platform, platform(true, 4, 8));

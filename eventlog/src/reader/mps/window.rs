@@ -12,7 +12,12 @@ use crate::reader::source::Source;
 /// Bytes read at once.
 const WINDOW_SIZE: usize = 1 << 20;
 /// Bytes read at once next to what cannot be read, and passed over where nothing can.
-const PIECE_SIZE: usize = 1 << 12;
+const PIECE_SIZE: u64 = 1 << 12;
+
+/// Where the piece ends in which this place is: pieces do not depend on where a window begins.
+fn piece_end(offset: u64) -> u64 {
+    (offset / PIECE_SIZE + 1).saturating_mul(PIECE_SIZE)
+}
 
 /// The bytes of the source around the place that is looked at.
 pub(super) struct Window<'s> {
@@ -55,6 +60,18 @@ impl<'s> Window<'s> {
         self.failure.is_some() || self.base + self.bytes.len() as u64 >= self.source_size
     }
 
+    /// Looks at another place, which may be beyond the bytes at hand.
+    pub(super) fn go_to(&mut self, offset: u64) {
+        match offset.checked_sub(self.base).and_then(|at| usize::try_from(at).ok()) {
+            Some(at) if at <= self.bytes.len() => self.at = at,
+            _ => {
+                // What is there could be read, so whatever failed lies behind.
+                (self.base, self.at, self.failure) = (offset, 0, None);
+                self.bytes.clear();
+            }
+        }
+    }
+
     /// Sees to it that at least `size` bytes are at hand, or all that can be.
     pub(super) fn need(&mut self, size: usize) {
         if self.rest().len() >= size || self.is_last() {
@@ -68,8 +85,8 @@ impl<'s> Window<'s> {
         }
         // Before the place of the failure there may be much that can be read.
         while self.bytes.len() < WINDOW_SIZE && !self.is_last() {
-            if let Err(error) = self.fill(PIECE_SIZE) {
-                let offset = self.base + self.bytes.len() as u64;
+            let offset = self.base + self.bytes.len() as u64;
+            if let Err(error) = self.fill((piece_end(offset) - offset) as usize) {
                 self.failure = Some((offset, error.to_string()));
             }
         }
@@ -84,7 +101,7 @@ impl<'s> Window<'s> {
     /// was no failure.
     pub(super) fn pass(&mut self) -> Option<(u64, String)> {
         let failure = self.failure.take()?;
-        self.base = failure.0.saturating_add(PIECE_SIZE as u64).min(self.source_size);
+        self.base = piece_end(failure.0).min(self.source_size);
         self.at = 0;
         self.bytes.clear();
         Some(failure)

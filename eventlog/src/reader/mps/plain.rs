@@ -1,0 +1,144 @@
+//! Plain events in a tight loop: those of a known type, whole, and of the size that they must have.
+//!
+//! ```text
+//!  │ event │ event │ … │ event │ anything else: EventInit, unknown, damaged, cut
+//!  └─ Run: how many, when ─────┘ ▲ end: whoever asked looks at it
+//! ```
+//!
+//! Design: `eventlog::reader` in `ARCHITECTURE.md`; layout: `.mps.event` in `design/format.md`.
+
+use super::platform::{Fit, Head, Shapes};
+use crate::reader::registry::Registry;
+use crate::reader::segment::KIND_MIXED;
+
+/// The size of no event.
+const NO_SIZE: u32 = u32::MAX;
+
+/// What the loop knows of a code.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    /// The size that its events have, or [`NO_SIZE`].
+    size: u32,
+    /// The kind.
+    kind: u8,
+    /// Whether a string gives its events their size.
+    is_text: bool,
+}
+
+const NO_RULE: Rule = Rule { size: NO_SIZE, kind: 0, is_text: false };
+
+/// The plain events of a registry.
+#[derive(Clone, Debug)]
+pub(super) struct Plain {
+    shapes: Shapes,
+    /// By code.
+    rules: Vec<Rule>,
+}
+
+/// Plain events that follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Where they end in the bytes that were walked.
+    pub(super) end: usize,
+    pub(super) count: u32,
+    pub(super) ticks_min: u64,
+    pub(super) ticks_max: u64,
+    /// The clock of the last one.
+    pub(super) clock: u64,
+    /// A bit for each of their kinds.
+    kinds: u64,
+}
+
+impl Run {
+    /// One event.
+    pub(super) fn of_one(event: Head, kind: u8) -> Run {
+        Run {
+            end: event.size,
+            count: 1,
+            ticks_min: event.clock,
+            ticks_max: event.clock,
+            clock: event.clock,
+            // No bit, no kind.
+            kinds: 1_u64.checked_shl(kind.into()).unwrap_or(0),
+        }
+    }
+
+    /// Their kind, or [`KIND_MIXED`].
+    pub(super) fn kind(&self) -> u8 {
+        if self.kinds.is_power_of_two() { self.kinds.trailing_zeros() as u8 } else { KIND_MIXED }
+    }
+}
+
+impl Plain {
+    /// Of a registry that is laid out for its platform, but for the events of one code.
+    pub(super) fn new(registry: &Registry, shapes: &Shapes, except: Option<u16>) -> Plain {
+        let code_last = registry.event_types.last().map_or(0, |row| row.code);
+        let mut rules = vec![NO_RULE; usize::from(code_last) + 1];
+        for row in registry.event_types.iter().filter(|row| Some(row.code) != except) {
+            // A kind has a bit in the masks.
+            if let Some(rule) = rules.get_mut(usize::from(row.code)).filter(|_| row.kind < 64) {
+                let size = shapes.size_of(row.code).map_or(NO_SIZE, u32::from);
+                *rule = Rule { size, kind: row.kind, is_text: size == NO_SIZE };
+            }
+        }
+        Plain { shapes: shapes.clone(), rules }
+    }
+
+    /// Walks the plain events that begin in `bytes` from `start` on, before `end`, and are there
+    /// whole.
+    pub(super) fn run(&self, bytes: &[u8], start: usize, end: usize) -> Run {
+        let platform = self.shapes.platform;
+        match (platform.big_endian, platform.event_header_size) {
+            (false, 16) => self.run_on::<false, 8>(bytes, start, end),
+            (false, _) => self.run_on::<false, 4>(bytes, start, end),
+            (true, 16) => self.run_on::<true, 8>(bytes, start, end),
+            (true, _) => self.run_on::<true, 4>(bytes, start, end),
+        }
+    }
+
+    /// The clock is `CLOCK` bytes into an event.
+    #[inline(always)]
+    fn run_on<const BIG: bool, const CLOCK: usize>(
+        &self,
+        bytes: &[u8],
+        start: usize,
+        end: usize,
+    ) -> Run {
+        let (mut ticks_min, mut ticks_max) = (u64::MAX, 0);
+        let (mut at, mut count, mut clock, mut kinds) = (start, 0, 0, 0);
+        let rules = self.rules.as_slice();
+        while at < end {
+            let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) else {
+                break;
+            };
+            let head = Head::read::<BIG, CLOCK>(head);
+            let Some(rule) = rules.get(usize::from(head.code)) else { break };
+            if rule.size != head.size as u32 && !self.is_text(rule, head, bytes, at) {
+                break;
+            }
+            let next = at + head.size;
+            if next > bytes.len() {
+                break;
+            }
+            clock = head.clock;
+            ticks_min = ticks_min.min(clock);
+            ticks_max = ticks_max.max(clock);
+            kinds |= 1 << (rule.kind & 63);
+            count += 1;
+            at = next;
+        }
+        Run { end: at, count, ticks_min, ticks_max, clock, kinds }
+    }
+
+    /// Whether an event that has no size of its own ends as its string does.
+    #[cold]
+    fn is_text(&self, rule: &Rule, head: Head, bytes: &[u8], at: usize) -> bool {
+        let rest = bytes.get(at..).unwrap_or_default();
+        rule.is_text && self.shapes.fit(head, rest) == Fit::Exact
+    }
+
+    /// How the platform and its events look.
+    pub(super) fn shapes(&self) -> &Shapes {
+        &self.shapes
+    }
+}

@@ -1,0 +1,191 @@
+//! The walk over an MPS stream, from event to event: alone, and over parts that were walked ahead.
+//!
+//! ```text
+//!  walk ─┬─ walk_parts ── a part from here on is there? ── take_over ──▶ Indexer: segments, faults
+//!        └─ walk_to ──┬── plain events ── add_run ────────▶
+//!                     ├── another ── add ─────────────────▶
+//!                     └── none ── resume.rs: skip ────────▶
+//! ```
+//!
+//! Design: `.req.robust` in `design/telemetry.md`; `.cnv.speed` in `design/eventcnv.md`.
+
+use super::ahead::{Ahead, Division, Found, Part, Work};
+use super::index::{CLOCK_DISTANCE_MAX, Indexer, LOOKAHEAD_SIZE, LOOSE_CHAIN_COUNT, cell_end};
+use super::platform::{Fit, Head, head};
+use super::window::Window;
+use crate::reader::fault::FaultKind;
+use crate::reader::source::Source;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::thread;
+
+const CUT: &str = "the log ends within this event";
+const UNREAD: &str = "the rest of this event cannot be read";
+const BAD_SIZE: &str = "no event has the size that stands here";
+const WRONG_SIZE: &str = "an event has another size than its type";
+const LONE: &str = "what may be an event of unknown type leads to none";
+
+/// What stands at a place.
+enum Step {
+    Event(Head),
+    Damage(&'static str),
+}
+
+impl Indexer {
+    /// Walks to the first place from `end` on where an event can begin. Whether there is more.
+    pub(super) fn walk(
+        &mut self,
+        source: &(dyn Source + Sync),
+        window: &mut Window,
+        division: Division,
+        end: u64,
+    ) -> bool {
+        while window.offset() < end {
+            let parts = division.parts(window.offset(), window.source_size.min(end));
+            let is_more = match parts.filter(|_| self.is_registry_right) {
+                None => self.walk_to(window, end),
+                Some(parts) => {
+                    let plain = self.plain.clone();
+                    let work = Work {
+                        source,
+                        plain: &plain,
+                        init_code: self.init_code,
+                        division,
+                        parts,
+                        begun: AtomicU64::new(0),
+                        is_over: AtomicBool::new(false),
+                    };
+                    thread::scope(|scope| self.walk_parts(window, &mut work.begin(scope)))
+                }
+            };
+            if !is_more {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Walks as far as parts are walked ahead, of the registry that is at hand. Whether there is
+    /// more.
+    fn walk_parts(&mut self, window: &mut Window, ahead: &mut Ahead<'_>) -> bool {
+        let registry_count = self.registries.len();
+        while self.registries.len() == registry_count && ahead.is_before_end(window.offset()) {
+            let part_end = ahead.part_end(window.offset());
+            let part = ahead.take(window.offset());
+            // The walk from here would find what the one ahead found from here.
+            if let Some(part) = part.filter(|part| part.start == Some(window.offset())) {
+                let end = self.take_over(&part);
+                window.go_to(end);
+            }
+            if self.registries.len() == registry_count && !self.walk_to(window, part_end) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes over what was found ahead, from the place on where the walk is: all, or up to the
+    /// first event of another registry, that included. Gives where the walk goes on.
+    fn take_over(&mut self, part: &Part) -> u64 {
+        let registry_count = self.registries.len();
+        for &(offset, found) in &part.found {
+            match found {
+                Found::Run { size, run } => self.add_run(offset, size, &run),
+                Found::Init(bytes) => {
+                    let Some(event) = head(self.shapes.platform, &bytes) else { return offset };
+                    self.add(offset, event, &bytes);
+                    if self.registries.len() != registry_count {
+                        return offset + event.size as u64;
+                    }
+                }
+            }
+        }
+        part.end
+    }
+
+    /// Walks on, to the first place from `end` on where an event can begin. Whether there is more.
+    fn walk_to(&mut self, window: &mut Window, end: u64) -> bool {
+        while window.offset() < end {
+            window.need(LOOKAHEAD_SIZE + 1);
+            // Away from the window's end all that is looked at is at hand, and nothing need be
+            // asked again.
+            let safe = if window.is_last() { 0 } else { LOOKAHEAD_SIZE };
+            while window.rest().len() > safe && window.offset() < end {
+                if self.add_plain(window, safe, end) {
+                    continue;
+                }
+                match self.step(window.rest(), window.is_last()) {
+                    Step::Event(event) => {
+                        self.add(window.offset(), event, window.rest());
+                        window.at += event.size;
+                    }
+                    Step::Damage(what) => {
+                        let is_unread = what == CUT && window.has_failed();
+                        let what = if is_unread { UNREAD } else { what };
+                        self.skip(window, what);
+                        break;
+                    }
+                }
+            }
+            if window.is_last() && window.rest().is_empty() {
+                self.cut();
+                let Some((offset, message)) = window.pass() else { return false };
+                self.faults.push(offset, FaultKind::Io { message });
+            }
+        }
+        true
+    }
+
+    /// Adds the plain events that come next, up to the end of the cell, to `end`, or to the last
+    /// `safe` bytes of the window. Whether there was any.
+    #[inline]
+    fn add_plain(&mut self, window: &mut Window, safe: usize, end: u64) -> bool {
+        let offset = window.offset();
+        let size = window.rest().len() - safe;
+        let size = (end.min(cell_end(offset)) - offset).min(size as u64) as usize;
+        let run = self.plain.run(window.rest(), 0, size);
+        if run.count > 0 {
+            self.add_run(offset, run.end as u32, &run);
+            window.at += run.end;
+        }
+        run.count > 0
+    }
+
+    /// What stands at the start of `rest`, after which the stream ends if `is_last`.
+    #[inline]
+    fn step(&self, rest: &[u8], is_last: bool) -> Step {
+        let Some(event) = head(self.shapes.platform, rest) else { return Step::Damage(CUT) };
+        let fit = self.shapes.fit(event, rest);
+        if event.size > rest.len() && is_last && fit != Fit::Impossible {
+            return Step::Damage(CUT);
+        }
+        match fit {
+            Fit::Exact => Step::Event(event),
+            Fit::Unknown if self.leads_on(event, rest) => Step::Event(event),
+            Fit::Unknown => Step::Damage(LONE),
+            Fit::Wrong => Step::Damage(WRONG_SIZE),
+            Fit::Impossible => Step::Damage(BAD_SIZE),
+        }
+    }
+
+    /// Whether an event of unknown type can be one: clocks are near, and an event of a known type
+    /// follows, or the end, or so many that could be events that it cannot be chance.
+    fn leads_on(&self, event: Head, rest: &[u8]) -> bool {
+        let (mut event, mut rest) = (event, rest);
+        let mut clock = if self.clock == 0 { event.clock } else { self.clock };
+        for _ in 0..LOOSE_CHAIN_COUNT {
+            let is_near = event.clock.abs_diff(clock) < CLOCK_DISTANCE_MAX;
+            if event.code == 0 || event.clock == 0 || !is_near {
+                return false;
+            }
+            clock = event.clock;
+            let Some(next) = rest.get(event.size..) else { return false };
+            let Some(next_event) = head(self.shapes.platform, next) else { return true };
+            match self.shapes.fit(next_event, next) {
+                Fit::Exact => return next_event.clock.abs_diff(clock) < CLOCK_DISTANCE_MAX,
+                Fit::Unknown => (event, rest) = (next_event, next),
+                Fit::Wrong | Fit::Impossible => return false,
+            }
+        }
+        true
+    }
+}

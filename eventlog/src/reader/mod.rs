@@ -53,6 +53,7 @@ mod filter;
 mod gaps;
 mod given;
 mod head;
+mod headers;
 mod history;
 mod identity;
 mod index;

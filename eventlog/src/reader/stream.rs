@@ -13,6 +13,7 @@ use super::entry::{self, is_plausible, segment};
 use super::fault::{FaultKind, OpenError};
 use super::faults::Faults;
 use super::head::{self, Found};
+use super::headers::{Headers, Places};
 use super::identity;
 use super::index::{Account, Format, Index, Stream};
 use super::registry::Registry;
@@ -22,6 +23,7 @@ use super::survey::{Piece, Visitor, What};
 use super::volume::Volumes;
 use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_MAGIC};
 use std::collections::{BTreeMap, HashMap};
+use std::thread;
 
 /// Streams in one log, at most; those beyond are not read.
 const STREAM_COUNT_MAX: usize = 1 << 12;
@@ -32,7 +34,7 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 }
 
 /// Indexes a source that was recognised.
-pub(crate) fn index(source: &dyn Source, is_moving: bool) -> Result<Index, OpenError> {
+pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Index, OpenError> {
     let mut indexer = Indexer::new(source);
     indexer.walk()?;
     indexer.volumes.check(&mut indexer.faults);
@@ -56,7 +58,7 @@ pub(crate) fn index(source: &dyn Source, is_moving: bool) -> Result<Index, OpenE
 
 /// What has been found so far.
 pub(crate) struct Indexer<'a> {
-    source: &'a dyn Source,
+    source: &'a (dyn Source + Sync),
     pub(crate) faults: Faults,
     pub(crate) streams: Vec<Stream>,
     pub(crate) volumes: Volumes,
@@ -91,7 +93,7 @@ pub(crate) struct Grid {
 }
 
 impl<'a> Indexer<'a> {
-    pub(crate) fn new(source: &'a dyn Source) -> Indexer<'a> {
+    pub(crate) fn new(source: &'a (dyn Source + Sync)) -> Indexer<'a> {
         Indexer {
             source,
             faults: Faults::default(),
@@ -179,12 +181,32 @@ impl<'a> Indexer<'a> {
         if let Some(next) = self.next_stream.take() {
             return Ok(Some(next));
         }
-        Ok(self.blocks(grid, start, loose))
+        let places =
+            Places::new(self.source, start.saturating_add(grid.block_size), grid.block_size);
+        Ok(thread::scope(|scope| self.blocks(grid, start, loose, places.headers(scope))))
+    }
+
+    /// Reads the header of a block into `self.bytes`, unless it was read ahead: as far as it is
+    /// there.
+    fn read_header(&mut self, offset: u64, headers: &mut Headers<'_, '_>) {
+        match headers.at(offset) {
+            Some(header) => {
+                self.bytes.clear();
+                self.bytes.extend_from_slice(header);
+            }
+            None => drop(self.read_padded(offset, BLOCK_HEADER_SIZE)),
+        }
     }
 
     /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is
     /// known to belong to this stream.
-    fn blocks(&mut self, grid: Grid, start: u64, mut loose: u64) -> Option<u64> {
+    fn blocks(
+        &mut self,
+        grid: Grid,
+        start: u64,
+        mut loose: u64,
+        mut headers: Headers<'_, '_>,
+    ) -> Option<u64> {
         let size = self.source.size();
         let mut offset = start.saturating_add(grid.block_size);
         let mut hole = None;
@@ -198,7 +220,7 @@ impl<'a> Indexer<'a> {
         }
         while offset < size {
             let end = offset.saturating_add(grid.block_size);
-            self.read_padded(offset, BLOCK_HEADER_SIZE);
+            self.read_header(offset, &mut headers);
             if self.bytes.starts_with(&STREAM_MAGIC) {
                 return Some(offset);
             }

@@ -126,7 +126,7 @@ pub(crate) fn overview<'l>(
         selection,
         worker_count,
         || Summary::new(wanted, &spans),
-        |summary, events| events.each(|event| summary.add(event)),
+        |summary, events| events.each_run(summary, Summary::add_run, Summary::add),
         Summary::merge,
     );
     let fault_count = log.faults().loss_count() + faults.loss_count();

@@ -17,7 +17,7 @@ pub(crate) mod times;
 pub(crate) use names::unknown;
 
 use condition::{Expression, Operand};
-use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Slices};
+use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Run, Slices};
 pub(crate) use names::near;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(crate) struct Select {
 
 impl Select {
     /// Whether anything less than all is asked for.
-    fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         !(self.kinds.is_empty()
             && self.events.is_empty()
             && self.threads.is_empty()
@@ -262,23 +262,36 @@ impl Selected<'_> {
         Some(event)
     }
 
-    /// Gives the events that are left to a function: at less cost than one at a time.
+    /// Gives the events that are left to functions, which know of `state`: in runs, where all are
+    /// asked for, or else one at a time.
     #[inline]
-    pub(crate) fn each(&mut self, mut take: impl FnMut(&Event<'_>)) {
+    pub(crate) fn each_run<T>(
+        &mut self,
+        state: &mut T,
+        take_run: impl Fn(&mut T, &Run<'_>),
+        take: impl Fn(&mut T, &Event<'_>),
+    ) {
         if self.condition.is_none() && self.skip == 0 && self.left == u64::MAX {
             let has_any = &self.found.has_any;
             let mut is_told = false;
-            return self.events.each(|event| {
+            return self.events.each_run(|run| {
                 if !is_told {
                     is_told = true;
                     has_any.store(true, Ordering::Relaxed);
                 }
-                take(event);
+                take_run(state, run);
             });
         }
         while let Some(event) = self.next() {
-            take(&event);
+            take(state, &event);
         }
+    }
+
+    /// Gives the events that are left to a function: at less cost than one at a time.
+    #[inline]
+    pub(crate) fn each(&mut self, take: impl FnMut(&Event<'_>)) {
+        let each = |take: &mut _, run: &Run<'_>| run.each(take);
+        self.each_run(&mut { take }, each, |take, event| take(event));
     }
 
     /// What was found wrong while reading, as far as it goes.

@@ -20,7 +20,7 @@ pub(crate) mod sample;
 pub(crate) mod timeline;
 pub(crate) mod top;
 
-use eventlog::reader::{Account, Event, Log, Value};
+use eventlog::reader::{Account, Event, Log, Run, Value};
 use params::Params;
 use runs::Runs;
 use std::collections::BTreeMap;
@@ -71,6 +71,16 @@ struct Rows {
     known: Vec<Count>,
     /// Those that the registry lacks, by code and kind.
     unknown: BTreeMap<(u16, u8), Count>,
+}
+
+impl Rows {
+    /// Counts an event whose code the registry lacks.
+    #[cold]
+    fn add_unknown(&mut self, event: Option<Event<'_>>, one: Count) {
+        if let Some(event) = event {
+            self.unknown.entry((event.code(), event.kind)).or_default().add(one);
+        }
+    }
 }
 
 /// Where events come from: most come from the same place as the one before.
@@ -139,30 +149,57 @@ impl Summary {
         (0..streams as u16).map(|stream| log.span(stream)).collect()
     }
 
+    /// Counts events that come from one place: all at a glance, but for those of which more is to
+    /// be known.
+    pub(crate) fn add_run(&mut self, run: &Run<'_>) {
+        if self.wanted.params || run.registry().index == 0 {
+            return run.each(&mut |event| self.add(event));
+        }
+        let Some(first) = run.event(0) else { return };
+        self.go_to(&first);
+        let mut bytes = 0;
+        if let Some(rows) = self.rows.get_mut(self.at_rows) {
+            for (glance, index) in run.glances().zip(0..) {
+                bytes += u64::from(glance.size);
+                let one = Count { events: 1, bytes: glance.size.into() };
+                match rows.known.get_mut(usize::from(glance.place)) {
+                    Some(count) => count.add(one),
+                    None => rows.add_unknown(run.event(index), one),
+                }
+            }
+        }
+        let count = run.count() as u64;
+        if let Some((all, runs)) = self.buffers.get_mut(self.at_buffer) {
+            all.add(Count { events: count, bytes });
+            if self.wanted.runs {
+                runs.add(run.number(), count);
+            }
+        }
+        let ticks = run.glances().map(|glance| glance.ticks);
+        if let Some(timeline) = self.timelines.get_mut(self.at_timeline) {
+            timeline.add_all(ticks);
+        } else {
+            let far = self.far.entry(first.stream).or_insert(NEVER);
+            ticks.for_each(|ticks| widen(far, (ticks, ticks)));
+        }
+    }
+
     /// Counts an event.
     #[inline]
     pub(crate) fn add(&mut self, event: &Event<'_>) {
-        let place = Place {
-            stream: event.stream,
-            registry: event.registry.index,
-            buffer: event.buffer,
-            thread: event.thread,
-        };
-        if self.place != Some(place) {
-            self.go_to(place, event);
-        }
+        self.go_to(event);
         let one = Count { events: 1, bytes: event.bytes.len() as u64 };
         let row = event.event_type.and_then(|row| event.registry.place_of(row.code));
         if let Some(rows) = self.rows.get_mut(self.at_rows) {
             match row.and_then(|row| rows.known.get_mut(row)) {
                 Some(count) => count.add(one),
-                None => rows.unknown.entry((event.code(), event.kind)).or_default().add(one),
+                None => rows.add_unknown(Some(*event), one),
             }
         }
         if let Some((count, runs)) = self.buffers.get_mut(self.at_buffer) {
             count.add(one);
             if self.wanted.runs {
-                runs.add(event.number);
+                runs.add(event.number, 1);
             }
         }
         if let Some(timeline) = self.timelines.get_mut(self.at_timeline) {
@@ -180,9 +217,23 @@ impl Summary {
         }
     }
 
-    /// Finds where the events that come from a place are counted.
+    /// Sees to it that it is known where the events that come from the place of this one are
+    /// counted.
+    #[inline]
+    fn go_to(&mut self, event: &Event<'_>) {
+        let place = Place {
+            stream: event.stream,
+            registry: event.registry.index,
+            buffer: event.buffer,
+            thread: event.thread,
+        };
+        if self.place != Some(place) {
+            self.find(place, event);
+        }
+    }
+
     #[cold]
-    fn go_to(&mut self, place: Place, event: &Event<'_>) {
+    fn find(&mut self, place: Place, event: &Event<'_>) {
         self.place = Some(place);
         let Place { stream, registry, buffer, thread } = place;
         let rows = &mut self.rows;

@@ -20,24 +20,25 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Adds a number.
+    /// Adds so many numbers from one on.
     #[inline]
-    pub(crate) fn add(&mut self, number: u64) {
+    pub(crate) fn add(&mut self, number: u64, count: u64) {
+        let end = number.saturating_add(count);
         if let Some(last) = self.runs.last_mut()
             && last.1 == number
         {
-            last.1 = number.saturating_add(1);
+            last.1 = end;
             return;
         }
-        self.begin(number);
+        self.begin(number, end);
     }
 
     #[cold]
-    fn begin(&mut self, number: u64) {
+    fn begin(&mut self, number: u64, end: u64) {
         if self.runs.len() >= 2 * RUN_COUNT_MAX {
             self.settle();
         }
-        self.runs.push((number, number.saturating_add(1)));
+        self.runs.push((number, end));
     }
 
     /// Puts runs in order and joins those that meet.
@@ -83,7 +84,7 @@ mod tests {
 
     fn of(numbers: impl IntoIterator<Item = u64>) -> Runs {
         let mut runs = Runs::default();
-        numbers.into_iter().for_each(|number| runs.add(number));
+        numbers.into_iter().for_each(|number| runs.add(number, 1));
         runs
     }
 
@@ -95,6 +96,9 @@ mod tests {
         assert_eq!(runs.holes(), [(20, 25), (40, 50), (60, u64::MAX)]);
         assert_eq!(of([]).holes(), []);
         assert_eq!(of(5..9).holes(), []);
+        let mut runs = of([0, 1]);
+        [(2, 7), (20, 5)].into_iter().for_each(|(number, count)| runs.add(number, count));
+        assert_eq!(runs.holes(), [(9, 20)]);
     }
 
     #[test]

@@ -52,12 +52,30 @@ impl Timeline {
     /// Counts an event.
     #[inline]
     pub(crate) fn add(&mut self, ticks: u64) {
-        let cell = ticks.saturating_sub(self.base) >> self.shift;
-        let end = self.cells.len().saturating_sub(1);
-        if let Some(cell) =
-            self.cells.get_mut(usize::try_from(cell).map_or(end, |cell| cell.min(end)))
-        {
-            *cell = (cell.0.min(ticks), cell.1.max(ticks));
+        self.add_all([ticks]);
+    }
+
+    /// Counts events, most of which are near the one before.
+    #[inline]
+    pub(crate) fn add_all(&mut self, all: impl IntoIterator<Item = u64>) {
+        let end = self.cells.len().saturating_sub(1) as u64;
+        let (mut at, mut times) = (0, EMPTY);
+        for ticks in all {
+            let cell = (ticks.saturating_sub(self.base) >> self.shift).min(end);
+            if cell != at {
+                self.widen(at, std::mem::replace(&mut times, EMPTY));
+                at = cell;
+            }
+            times = (times.0.min(ticks), times.1.max(ticks));
+        }
+        self.widen(at, times);
+    }
+
+    /// There were events in a cell at these times.
+    #[inline]
+    fn widen(&mut self, cell: u64, times: (u64, u64)) {
+        if let Some(cell) = self.cells.get_mut(cell as usize) {
+            *cell = (cell.0.min(times.0), cell.1.max(times.1));
         }
     }
 
@@ -112,6 +130,8 @@ mod tests {
         for (index, &at) in ticks.iter().enumerate() {
             halves[index % 2].add(at);
         }
+        // The same again, which is nothing new.
+        halves[1].add_all(ticks.iter().copied().skip(1).step_by(2));
         let [mut timeline, other] = halves;
         timeline.merge(&other);
         ticks.sort_unstable();

@@ -2,43 +2,119 @@
 //!
 //! ```text
 //!  next ──▶ the first event of a segment ──▶ a tight loop over those that follow in it ──▶ next …
+//!  Run: what is left of a segment, at a glance: when, how large, which type ──▶ Run …
 //! ```
 //!
 //! Order: `.time.order` in `design/format.md`.
 
 use super::event::Event;
+use super::label::Labels;
 use super::merge::{Events, Order};
-use super::open::event;
+use super::open::{Open, event};
+use super::registry::Registry;
+use super::segment::Located;
+
+/// Events of one stream, registry, buffer and thread, whose numbers follow on one another.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    open: &'a Open<'a>,
+    labels: &'a Labels,
+    located: &'a [Located],
+    number: u64,
+}
+
+/// An event at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glance {
+    /// When it happened, in ticks of the stream's clock.
+    pub ticks: u64,
+    /// The size of the whole event.
+    pub size: u16,
+    /// Where in [`Registry::event_types`] its type is; beyond them if the registry lacks its code.
+    pub place: u16,
+}
+
+impl<'a> Run<'a> {
+    /// How many events there are: one at least.
+    pub fn count(&self) -> usize {
+        self.located.len()
+    }
+
+    /// The number of the first of them (see [`Event::number`]).
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Their registry.
+    pub fn registry(&self) -> &'a Registry {
+        self.open.registry
+    }
+
+    /// Each at a glance.
+    #[inline]
+    pub fn glances(&self) -> impl Iterator<Item = Glance> + 'a {
+        self.located.iter().map(|&Located { ticks, size, row, .. }| Glance {
+            ticks,
+            size,
+            place: row,
+        })
+    }
+
+    /// Gives each event to a function.
+    #[inline]
+    pub fn each(&self, take: &mut impl FnMut(&Event<'_>)) {
+        for (located, index) in self.located.iter().zip(0..) {
+            take(&event(self.open, self.number.wrapping_add(index), located, self.labels));
+        }
+    }
+
+    /// The event of this index, from 0.
+    #[inline]
+    pub fn event(&self, index: usize) -> Option<Event<'a>> {
+        let located = self.located.get(index)?;
+        Some(event(self.open, self.number.wrapping_add(index as u64), located, self.labels))
+    }
+}
 
 impl Events<'_> {
+    /// Gives the events that are left to a function, as [`Events::each`] does, in runs as long as
+    /// can be had at no cost.
+    #[inline]
+    pub fn each_run(&mut self, mut take: impl FnMut(&Run<'_>)) {
+        loop {
+            self.take_rest_of_segment(&mut take);
+            let Some((number, located)) = self.find_timely() else { return };
+            let located = std::slice::from_ref(&located);
+            if let Some(open) = self.open.get(self.current as usize) {
+                let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
+                take(&Run { open, labels, located, number });
+            }
+        }
+    }
+
+    /// Gives what is left of the current segment as a run, if nothing comes in between and all of
+    /// it is wanted.
+    #[inline]
+    fn take_rest_of_segment(&mut self, take: &mut impl FnMut(&Run<'_>)) {
+        let labels = &self.no_labels;
+        let Some(open) = self.open.get_mut(self.current as usize) else { return };
+        let is_all = open.actions.is_none() && (open.from, open.to) == (0, u64::MAX);
+        if self.order != Order::File || self.is_history || !is_all {
+            return;
+        }
+        let begin = std::mem::replace(&mut open.position, open.count);
+        let number = open.decoded.first.wrapping_add(begin.into());
+        let located = open.decoded.located.get(begin as usize..).unwrap_or_default();
+        if !located.is_empty() {
+            take(&Run { open, labels, located, number });
+        }
+    }
+
     /// Gives the events that are left to a function: those that [`Events::next`] would give, in the
     /// same order, at less cost.
     #[inline]
     pub fn each(&mut self, mut take: impl FnMut(&Event<'_>)) {
-        while let Some(event) = self.next() {
-            take(&event);
-            self.rest_of_segment(&mut take);
-        }
-    }
-
-    /// Gives what is left of the current segment, if nothing comes in between and all of it is
-    /// wanted.
-    #[inline]
-    fn rest_of_segment(&mut self, take: &mut impl FnMut(&Event<'_>)) {
-        if self.order != Order::File || self.is_history {
-            return;
-        }
-        let Some(open) = self.open.get_mut(self.current as usize) else { return };
-        if open.actions.is_some() || (open.from, open.to) != (0, u64::MAX) {
-            return;
-        }
-        let begin = open.position as usize;
-        open.position = open.count;
-        for n in begin..open.count as usize {
-            let Some((place, located)) = open.decoded.get(n) else { break };
-            let number = open.decoded.first.wrapping_add(place as u64);
-            take(&event(open, number, located, &self.no_labels));
-        }
+        self.each_run(|run| run.each(&mut take));
     }
 }
 
@@ -57,6 +133,7 @@ mod tests {
         fn all() -> Filter {
             Filter::default()
         }
+        let mut run_count = 0;
         for (log, is_labelled) in logs.into_iter().flat_map(|log| [(log, false), (log, true)]) {
             let log = Log::from_source(log.to_vec()).unwrap();
             let late = log.span(0).map(|(first, last)| first / 2 + last / 2..=u64::MAX).unwrap();
@@ -73,8 +150,20 @@ mod tests {
                     }
                     log.events(order, &filter).each(|event| found.push(told(event)));
                     assert!(expected.len() > 100 && found == expected, "{}", found.len());
+                    log.events(order, &filter).each_run(|run| {
+                        let events = (0..).map_while(|index| run.event(index));
+                        assert!(events.zip(run.glances()).zip(run.number()..).all(
+                            |((event, glance), number)| event.number == number
+                                && event.ticks == glance.ticks
+                                && event.bytes.len() == usize::from(glance.size)
+                                && event.event_type
+                                    == run.registry().event_types.get(usize::from(glance.place))
+                        ));
+                        run_count += usize::from(run.count() > 1);
+                    });
                 }
             }
         }
+        assert!(run_count > 10, "{run_count}");
     }
 }

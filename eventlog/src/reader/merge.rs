@@ -52,7 +52,7 @@ pub struct Events<'l> {
     /// The current segment is read while its next event comes before this.
     bound: Key,
     cache: Cache,
-    labels: Vec<Labels>,
+    pub(super) labels: Vec<Labels>,
     pub(super) no_labels: Labels,
     /// What of the segments is read, if not all.
     stretch: Option<Stretch>,
@@ -151,11 +151,7 @@ impl<'l> Events<'l> {
     #[inline]
     pub fn next_where(&mut self, is_it: impl Fn(&Event<'_>) -> bool) -> Option<Event<'_>> {
         loop {
-            let (number, located) = self.find()?;
-            if self.is_history {
-                let stream = self.open.get(self.current as usize)?.stream;
-                self.labels.get_mut(usize::from(stream))?.set_time(located.ticks);
-            }
+            let (number, located) = self.find_timely()?;
             let open = self.open.get(self.current as usize)?;
             let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
             if is_it(&event(open, number, &located, labels)) {
@@ -165,6 +161,17 @@ impl<'l> Events<'l> {
                 return Some(event(open, number, &located, labels));
             }
         }
+    }
+
+    /// The next event that is to be given, and its number; labels are of its time.
+    #[inline(always)]
+    pub(super) fn find_timely(&mut self) -> Option<(u64, Located)> {
+        let (number, located) = self.find()?;
+        if self.is_history {
+            let stream = self.open.get(self.current as usize)?.stream;
+            self.labels.get_mut(usize::from(stream))?.set_time(located.ticks);
+        }
+        Some((number, located))
     }
 
     /// The next event that is to be given, and its number.

@@ -76,6 +76,7 @@ mod verify;
 mod volume;
 
 pub use compare::{Change, Difference, Part, compare, version_min};
+pub use each::{Glance, Run};
 pub use event::{Event, Params, Value};
 pub use fault::{Fault, FaultKind, OpenError};
 pub use faults::{FAULT_COUNT_MAX, Faults};

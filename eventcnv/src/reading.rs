@@ -10,7 +10,7 @@
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::stop::{Stop, complain};
 use crate::{core, select};
-use eventlog::reader::{Account, Faults, Log, OpenError, Options};
+use eventlog::reader::{Account, Faults, Log, OpenError, Options, Order};
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -51,6 +51,8 @@ pub(crate) struct Reading {
     pub(crate) name: String,
     pub(crate) log: Log,
     progress: Progress,
+    /// Whether the log is read stretch by stretch.
+    by_stretch: bool,
     /// Lines that told of what its cores lack.
     core_loss_count: u64,
     finder: RefCell<select::Finder>,
@@ -60,6 +62,16 @@ impl Reading {
     /// Opens what is named; of cores, says what they are.
     pub(crate) fn open(input: &Input) -> Result<Reading, Stop> {
         Reading::of(input.logs(), input.eventdef.as_deref())
+    }
+
+    /// The same, but of a log of which that can be had, no more is looked at than what comes first
+    /// in an order, with labels or without: see [`Reading::go_on`].
+    pub(crate) fn open_by_stretch(
+        input: &Input,
+        order: Order,
+        labels: bool,
+    ) -> Result<Reading, Stop> {
+        Reading::with(input.logs(), input.eventdef.as_deref(), Some((order, labels)))
     }
 
     /// Opens each of the logs that are named by itself.
@@ -72,6 +84,14 @@ impl Reading {
     pub(crate) fn of(
         named: &[PathBuf],
         eventdef: Option<&std::path::Path>,
+    ) -> Result<Reading, Stop> {
+        Reading::with(named, eventdef, None)
+    }
+
+    fn with(
+        named: &[PathBuf],
+        eventdef: Option<&std::path::Path>,
+        stretches: Option<(Order, bool)>,
     ) -> Result<Reading, Stop> {
         let paths = input::choose(named, std::env::var_os(FILENAME_VARIABLE));
         let paths = paths.map_err(Stop::Message)?;
@@ -86,12 +106,23 @@ impl Reading {
             error => unread(error),
         })?;
         let progress = Progress::default();
-        let mut log = Log::with_source(progress.watch(source), &options).map_err(unread)?;
+        let source = progress.watch(source);
+        let log = match stretches.filter(|_| cores.is_empty()) {
+            Some((order, labels)) => Log::with_source_by_stretch(source, &options, order, labels),
+            None => Log::with_source(source, &options),
+        };
+        let mut log = log.map_err(unread)?;
         if core::have_all(&cores, &log) {
             log.excuse_holes();
         }
         let core_loss_count = core::report_all(&cores, &log);
-        Ok(Reading { name, log, progress, core_loss_count, finder: RefCell::default() })
+        let (finder, by_stretch) = (RefCell::default(), stretches.is_some());
+        Ok(Reading { name, log, progress, by_stretch, core_loss_count, finder })
+    }
+
+    /// Goes on to the next stretch of the log, whose events are then those of [`Reading::log`].
+    pub(crate) fn go_on(&mut self) -> bool {
+        self.log.go_on()
     }
 
     /// What is selected of it. All of it is about to be read once.
@@ -103,7 +134,9 @@ impl Reading {
         let selection = select.resolve(&self.log, labels);
         let selection =
             selection.map_err(|what| Stop::Message(format!("{}: {what}", self.name)))?;
-        self.progress.begin_events(self.log.size());
+        if !self.by_stretch {
+            self.progress.begin_events(self.log.size());
+        }
         self.finder.replace(selection.finder());
         Ok(selection)
     }

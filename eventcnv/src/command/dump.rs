@@ -175,21 +175,50 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
         out.write_all(&text)?;
         return Ok(true);
     }
-    let reading = Reading::open(&args.input)?;
+    let labels = args.verbose >= 2 || args.style == Style::Json;
+    let mut reading = if args.is_by_stretch() {
+        Reading::open_by_stretch(&args.input, args.order.into(), labels)?
+    } else {
+        Reading::open(&args.input)?
+    };
     if args.stats {
         return stats::write(&reading, &args.select, stats::Form::default(), out);
     }
-    let labels = args.verbose >= 2 || args.style == Style::Json;
-    let selection = reading.select(&args.select, labels)?;
     if args.registry {
+        let selection = reading.select(&args.select, labels)?;
         write_registries(&reading.log, selection.filter(), out)?;
         return Ok(reading.end(&Faults::default()));
     }
-    let written = write(args, &reading, &selection, out);
+    let written = write_stretches(args, labels, &mut reading, out);
     reading.finish();
     let is_whole = reading.end(&written?);
     reading.note_discarded();
     Ok(is_whole)
+}
+
+impl Dump {
+    /// Whether what is printed of a stretch of the log depends on nothing that follows it.
+    fn is_by_stretch(&self) -> bool {
+        let is_plain = self.style != Style::Csv && self.time == Form::Ticks && self.verbose <= 2;
+        is_plain && !self.select.is_given() && !self.stats && !self.registry
+    }
+}
+
+/// Writes what is asked for, of one stretch of the log after the other (`.cnv.speed`).
+fn write_stretches(
+    args: &Dump,
+    labels: bool,
+    reading: &mut Reading,
+    out: &mut dyn Write,
+) -> Result<Faults, Stop> {
+    let mut faults = Faults::default();
+    loop {
+        let selection = reading.select(&args.select, labels)?;
+        faults.append(&write(args, reading, &selection, out)?);
+        if !reading.go_on() {
+            return Ok(faults);
+        }
+    }
 }
 
 /// Writes what is asked for. What was found wrong while events were read.

@@ -1,0 +1,81 @@
+//! Logs that are printed while the rest of them is unread.
+//!
+//! ```text
+//!  │ log │ log │ log │ damage │ log │ …    stretch by stretch ─┐
+//!                                          as a whole ─────────┴─ the same
+//!  │ log │ log │ … │ a hole of 256 GiB     the first line, at once
+//! ```
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use support::{eventcnv, mps, run};
+
+/// Streams of the MPS one after the other, more than are looked at before the first is printed.
+fn streams() -> Vec<u8> {
+    let log = |name: &str| fs::read(mps(name)).unwrap();
+    [log("amcss-arena-pool-trace.log"), log("mpmss-cut.log"), log("labels.log")].concat().repeat(20)
+}
+
+/// `.cnv.speed`: asked for all times, a log is read as a whole.
+#[test]
+fn what_is_printed_stretch_by_stretch_is_what_is_printed_of_the_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("streams.log");
+    let name = path.to_str().unwrap();
+    let whole = streams();
+    let damaged = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at..at + 3000].fill(0x5A);
+        bytes
+    };
+    let other = fs::read(mps("mpmss-32bit-cut.log")).unwrap();
+    let logs = [
+        whole.clone(),
+        damaged(1000),
+        damaged(4 << 20),
+        damaged(whole.len() - 3000),
+        [whole.as_slice(), &other, &whole].concat(),
+    ];
+    for (index, bytes) in logs.iter().enumerate() {
+        assert!(bytes.len() > 5 << 20);
+        fs::write(&path, bytes).unwrap();
+        for form in ["-v", "-vv", "--style=json", "--style=lisp", "--time=ticks"] {
+            for order in ["--order=file", "--order=time"] {
+                let found = run(&[form, order, name]);
+                let expected = run(&[form, order, "--from", "0x0", name]);
+                assert!(found.0.len() > 1 << 20, "log {index}: {form} {order}");
+                assert_eq!((found.1, &found.2), (expected.1, &expected.2), "log {index}");
+                assert!(found.0 == expected.0, "log {index}: {form} {order}");
+            }
+        }
+    }
+}
+
+/// `.cnv.speed`: what follows is not looked at, which would take minutes.
+#[test]
+fn the_first_line_does_not_wait_for_the_rest() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("long.log");
+    let mut file = File::create(&path).unwrap();
+    file.write_all(&streams()).unwrap();
+    file.set_len(1 << 38).unwrap();
+    for args in [["-v"].as_slice(), &["-vv"], &["--order=file"], &["--style=json"]] {
+        let begin = Instant::now();
+        let mut command = eventcnv(args);
+        command.arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut first = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        lines.read_line(&mut first).unwrap();
+        // As of `head -1`.
+        drop(lines);
+        let output = child.wait_with_output().unwrap();
+        assert!(first.ends_with('\n') && first.len() > 20, "{args:?}: {first}");
+        assert!(begin.elapsed() < Duration::from_secs(20), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+    }
+}

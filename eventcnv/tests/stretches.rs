@@ -34,23 +34,19 @@ fn what_is_printed_stretch_by_stretch_is_what_is_printed_of_the_whole() {
     };
     let other = fs::read(mps("mpmss-32bit-cut.log")).unwrap();
     let logs = [
-        whole.clone(),
-        damaged(1000),
         damaged(4 << 20),
         damaged(whole.len() - 3000),
-        [whole.as_slice(), &other, &whole].concat(),
+        [whole.as_slice(), &other, &whole[..1 << 20]].concat(),
     ];
     for (index, bytes) in logs.iter().enumerate() {
         assert!(bytes.len() > 5 << 20);
         fs::write(&path, bytes).unwrap();
-        for form in ["-v", "-vv", "--style=json", "--style=lisp", "--time=ticks"] {
-            for order in ["--order=file", "--order=time"] {
-                let found = run(&[form, order, name]);
-                let expected = run(&[form, order, "--from", "0x0", name]);
-                assert!(found.0.len() > 1 << 20, "log {index}: {form} {order}");
-                assert_eq!((found.1, &found.2), (expected.1, &expected.2), "log {index}");
-                assert!(found.0 == expected.0, "log {index}: {form} {order}");
-            }
+        for args in [["-v", "--order=file"], ["-vv", "--order=time"], ["--style=json", "-v"]] {
+            let found = run(&[&args[..], &[name]].concat());
+            let expected = run(&[&args[..], &["--from", "0x0", name]].concat());
+            assert!(found.0.len() > 1 << 20, "log {index}: {args:?}");
+            assert_eq!((found.1, &found.2), (expected.1, &expected.2), "log {index}: {args:?}");
+            assert!(found.0 == expected.0, "log {index}: {args:?}");
         }
     }
 }

@@ -27,7 +27,10 @@ Prints the events of a log, one a line, in order of time.
 
 A log is what a program annotated with the telemetry library wrote, a core of such a program, or \
 a raw telemetry stream of the Memory Pool System (its word width and byte order are inferred). The \
-log says what its events are called: the program that wrote it is not needed.";
+log says what its events are called: the program that wrote it is not needed.
+
+Streams of the Memory Pool System in one file are printed one after the other, while those that \
+follow are unread; with --order file, so are the pieces of one stream.";
 
 pub(crate) const FORMS: &str = "\
 Forms, one event a line:

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  first bytes ── recognise.rs ──▶ platform, version
-//!  all bytes ──── index.rs: walk from event to event ──▶ segments of at most 64 KiB, faults
+//!  all bytes ──── walk.rs: from event to event, in parts (ahead.rs) or stretches (unread.rs)
+//!                  └──▶ index.rs: segments of about 64 KiB, faults
 //!  a segment ──── decode.rs ──▶ located events
 //!
 //!  file order:   │ EventInit Intern │ sync │ Pool: newest … oldest │ Seg: newest … │ sync │ …

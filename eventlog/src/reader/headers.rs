@@ -134,3 +134,67 @@ impl Drop for Headers<'_, '_> {
         self.places.is_over.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    /// Each byte says in which block it is; some blocks cannot be read.
+    struct Host {
+        size: u64,
+        bad: Vec<u64>,
+    }
+
+    const BLOCK_SIZE: u64 = 4096;
+
+    impl Source for Host {
+        fn size(&self) -> u64 {
+            self.size
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+            let block = offset / BLOCK_SIZE;
+            if self.bad.contains(&block) {
+                return Err(io::Error::other("a bad sector"));
+            }
+            buf.fill((block % 251) as u8);
+            Ok((self.size - offset).min(buf.len() as u64) as usize)
+        }
+    }
+
+    /// `.cnv.speed`: one processor reads none ahead.
+    #[test]
+    fn a_header_read_ahead_is_the_one_that_stands_there() {
+        let is_ahead = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        let bad = vec![1, 255, 256, 257, 700, 701, 2999];
+        let host = Host { size: 3001 * BLOCK_SIZE + 100, bad: bad.clone() };
+        for step in [1, 3, 300, 1000] {
+            let places = Places::new(&host, BLOCK_SIZE, BLOCK_SIZE);
+            let mut count = 0;
+            thread::scope(|scope| {
+                let mut headers = places.headers(scope);
+                for block in (1..3003).step_by(step) {
+                    let is_here = (257..=3000).contains(&block) && !bad.contains(&block);
+                    let expected = [(block % 251) as u8; BLOCK_HEADER_SIZE];
+                    let expected = (is_ahead && is_here).then_some(&expected);
+                    assert_eq!(headers.at(block * BLOCK_SIZE), expected, "block {block}");
+                    count += usize::from(expected.is_some());
+                }
+            });
+            assert!(!is_ahead || count >= 2000 / step, "{count}");
+        }
+    }
+
+    /// A walk that ends early is not held up by what it did not take.
+    #[test]
+    fn workers_end_when_nothing_more_is_wanted() {
+        let host = Host { size: u64::MAX / 2, bad: Vec::new() };
+        let places = Places::new(&host, 0, BLOCK_SIZE);
+        thread::scope(|scope| {
+            let mut headers = places.headers(scope);
+            headers.at(1000 * BLOCK_SIZE);
+        });
+        assert!(places.next.load(Ordering::Relaxed) < 1 << 20);
+    }
+}

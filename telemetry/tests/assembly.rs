@@ -1,7 +1,7 @@
 //! What the compiler makes of an annotation: golden files, and what must hold of any compiler's.
 //!
 //! ```text
-//!  examples/annotation.rs ─ cargo rustc --release ─▶ .s ─ one function, made plain ─▶ golden/asm/
+//!  examples/annotation.rs ─ rustc, as shipped ─▶ .s ─ one function, made plain ─▶ golden/asm/
 //! ```
 //!
 //! `BLESS=1` rewrites the files. Each says in its first line which compiler it is of; another
@@ -27,37 +27,41 @@ use Function::{Annotated, Glanced, Nothing};
 const HERE: &str = "x86_64-unknown-linux-gnu";
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
-/// The assembly of the example in a variety, in a folder of its own so that other builds are not
-/// waited for.
+/// The assembly of the example in a variety.
 fn assembly(target: &'static str, variety: &'static str) -> &'static str {
     static ASSEMBLIES: Mutex<BTreeMap<(&str, &str), &str>> = Mutex::new(BTreeMap::new());
     let mut assemblies = ASSEMBLIES.lock().unwrap_or_else(PoisonError::into_inner);
     assemblies.entry((target, variety)).or_insert_with(|| assemble(target, variety).leak())
 }
 
+/// The example takes functions from what the compiler's own passes make of the runtime as it is
+/// shipped. LLVM's passes, which take most of the time, see them in the example alone. (Without
+/// `--emit=mir`, a check would leave the functions out.)
+const RUNTIME: &str = "--emit=mir\x1f-Cno-prepopulate-passes\x1f-Cdebuginfo=0";
+
 /// The runtime by cargo, the example by the compiler itself: cargo would build what all the tests
-/// need as well, for each processor.
+/// need as well, for each processor. In the folder of what is shipped, where other tests build too.
 fn assemble(target: &str, variety: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("assembly");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("shipped");
     let run = |command: &mut Command| {
         let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
         assert!(output.status.success(), "{target}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
     };
-    let options = ["-C", "debuginfo=0", "-C", "codegen-units=1"];
-    run(Command::new(env!("CARGO"))
-        .args(["rustc", "--release", "--quiet", "--lib", "--features", variety])
-        .args(["--target", target, "--target-dir"])
+    let built = run(Command::new(env!("CARGO"))
+        .args(["check", "--release", "--quiet", "--locked", "--lib", "--features", variety])
+        .args(["--message-format=json", "--target", target, "--target-dir"])
         .arg(&folder)
-        .arg("--")
-        .args(options));
-    let built = folder.join(target).join("release");
-    let assembly = built.join("annotation.s");
+        .env("CARGO_ENCODED_RUSTFLAGS", RUNTIME));
+    let is_runtime = |path: &&str| path.contains("libtelemetry-") && path.ends_with(".rmeta");
+    let runtime = built.split('"').find(is_runtime).expect("the runtime is among what was built");
+    let assembly = folder.join(target).join("annotation.s");
     // Nothing is linked: for another processor there may be no linker.
     run(Command::new("rustc")
         .args(["--edition=2024", "--target", target, "--emit", "asm", "-C", "opt-level=3"])
-        .args(options)
+        .args(["-C", "debuginfo=0", "-C", "codegen-units=1"])
         .arg("--extern")
-        .arg(format!("telemetry={}", built.join("libtelemetry.rlib").display()))
+        .arg(format!("telemetry={runtime}"))
         .args(folders(&folder).iter().map(|folder| format!("-Ldependency={}", folder.display())))
         .arg("examples/annotation.rs")
         .arg("-o")

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  eventcnv()   built once, by the same cargo
-//!  release()    a program as it is shipped
+//!  release()    a program as it is shipped, in a folder of its own
 //!  plugin()     a shared library
 //!  system()     python3, strace, gdb, … ── missing? ──▶ the test fails and says so
 //! ```
@@ -12,49 +12,57 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The dumper, built if it was not: `cargo test -p tests` alone does not build it.
 pub fn eventcnv() -> Command {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    Command::new(PROGRAM.get_or_init(|| build("eventcnv")))
-}
-
-/// Builds a program of the workspace as this one was built, and says where it is.
-fn build(name: &str) -> PathBuf {
-    let this = env::current_exe().expect("a test has a path");
-    // …/target/debug/deps/test-0123: two up is where programs are.
-    let directory = this.ancestors().nth(2).expect("a test is in target/PROFILE/deps");
-    let target = directory.parent().expect("a profile's directory is in one");
-    let profile = if directory.ends_with("release") { "release" } else { "dev" };
-    build_as(name, ["--bin", name], profile, target);
-    directory.join(format!("{name}{}", env::consts::EXE_SUFFIX))
-}
-
-/// Builds a program of a member of the workspace as it is shipped, and says where it is.
-pub fn release(member: &str, name: &str) -> PathBuf {
-    let this = env::current_exe().expect("a test has a path");
-    let target = this.ancestors().nth(3).expect("a test is in target/PROFILE/deps");
-    build_as(member, ["--bin", name], "release", target);
-    target.join("release").join(format!("{name}{}", env::consts::EXE_SUFFIX))
+    Command::new(PROGRAM.get_or_init(|| {
+        // …/target/debug/deps/test-0123: two up is where programs are.
+        let this = env::current_exe().expect("a test has a path");
+        let directory = this.ancestors().nth(2).expect("a test is in target/PROFILE/deps");
+        build(if directory.ends_with("release") { "release" } else { "dev" });
+        directory.join(format!("eventcnv{}", env::consts::EXE_SUFFIX))
+    }))
 }
 
 /// Builds the shared library of the tests, and says where it is.
 pub fn plugin() -> PathBuf {
-    let this = env::current_exe().expect("a test has a path");
-    let target = this.ancestors().nth(3).expect("a test is in target/PROFILE/deps");
-    build_as("tests", ["--example", "plugin"], "dev", target);
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| build("dev"));
     let name = format!("{}plugin{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
-    target.join("debug/examples").join(name)
+    target().join("debug/examples").join(name)
 }
 
-fn build_as(member: &str, what: [&str; 2], profile: &str, target: &Path) {
+/// Builds dumper and library as `cargo test --workspace` builds them, so that after it there is
+/// nothing to build: the features of what they depend on are those that the whole workspace asks
+/// for, and, since an example may use it, those that its tests ask for.
+fn build(profile: &str) {
+    let what = ["--workspace", "--bin", "eventcnv", "--example", "plugin", "--profile", profile];
+    cargo("build", &target(), &what);
+}
+
+/// Builds a program of the tests as it is shipped, with these options of the compiler, and says
+/// where it is: not among the programs of this test, which others may run while it is replaced.
+pub fn release(name: &str, options: &[&str]) -> PathBuf {
+    let target = target().join("shipped");
+    let words = ["--release", "-p", "tests", "--bin", name, "--"];
+    cargo("rustc", &target, &[&words, options].concat());
+    target.join("release").join(format!("{name}{}", env::consts::EXE_SUFFIX))
+}
+
+/// Where cargo builds: …/target/debug/deps/test-0123 is this.
+fn target() -> PathBuf {
+    let this = env::current_exe().expect("a test has a path");
+    this.ancestors().nth(3).expect("a test is in target/PROFILE/deps").to_path_buf()
+}
+
+/// Runs a command of cargo, with these words behind it.
+fn cargo(command: &str, target: &Path, words: &[&str]) {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "-p", member]).args(what);
-    cargo.args(["--profile", profile, "--target-dir"]).arg(target);
-    let status = cargo.current_dir(root()).status().expect("cargo can be run");
-    assert!(status.success(), "cargo cannot build {what:?}");
+    cargo.args([command, "--quiet", "--locked", "--target-dir"]).arg(target).args(words);
+    run(cargo.current_dir(root()));
 }
 
 /// The root of the repository.

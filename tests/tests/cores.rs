@@ -14,9 +14,9 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::thread;
 use std::time::Duration;
-use std::{env, thread};
-use tests::programs::{eventcnv, root, run, system};
+use tests::programs::{eventcnv, release, run, system};
 
 const THREADS: u64 = 8;
 /// Events in a block of 4096 bytes, at least: the largest has 40 bytes.
@@ -221,12 +221,8 @@ fn a_thread_of_eight_that_dies_leaves_what_all_had_published() {
 /// A release build at fixed addresses, with no symbols.
 #[test]
 fn a_stripped_release_binary_that_is_no_pie_is_read_too() {
-    let target = root().join("target/cores");
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["rustc", "--quiet", "--locked", "--release", "-p", "tests", "--bin", "crasher"]);
-    cargo.arg("--target-dir").arg(&target).current_dir(root());
-    run(cargo.args(["--", "-C", "relocation-model=static", "-C", "strip=symbols"]));
-    let program = target.join("release/crasher");
+    let options = ["-C", "relocation-model=static", "-C", "strip=symbols"];
+    let program = release("crasher", &options);
     let bytes = fs::read(&program).expect("it was built");
     assert_eq!(bytes[16..18], [2, 0], "at fixed addresses");
     let place = Place::new();

@@ -14,7 +14,7 @@ use core::any::Any;
 use core::panic::Location;
 use core::sync::atomic;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 pub(crate) use core::sync::atomic::Ordering;
@@ -27,10 +27,11 @@ thread_local! {
     static IS_IN_MODEL: Cell<bool> = const { Cell::new(false) };
     /// The site that is relaxed.
     static WEAKENED: Cell<Option<Site>> = const { Cell::new(None) };
-    /// The sites that were passed.
+    /// Whether it is asked which sites are passed, and those that were.
+    static ARE_SITES_ASKED: Cell<bool> = const { Cell::new(false) };
     static SITES: RefCell<BTreeSet<Site>> = const { RefCell::new(BTreeSet::new()) };
     /// What an atomic is in this execution, by its address: none moves once it was used.
-    static MODELS: RefCell<HashMap<usize, Rc<dyn Any>>> = RefCell::default();
+    static MODELS: RefCell<BTreeMap<usize, Rc<dyn Any>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Whether this thread runs a model.
@@ -44,14 +45,22 @@ pub(crate) fn begin() {
     IS_IN_MODEL.set(true);
 }
 
-/// Does something with a site relaxed, and gives the sites that were passed.
-pub(crate) fn with_weakened<T>(site: Option<Site>, what: impl FnOnce() -> T) -> (T, Vec<Site>) {
+/// Does something with a site relaxed.
+pub(crate) fn with_weakened<T>(site: Option<Site>, what: impl FnOnce() -> T) -> T {
     WEAKENED.set(site);
-    SITES.take();
     let result = what();
     WEAKENED.set(None);
     IS_IN_MODEL.set(false);
-    (result, SITES.take().into_iter().collect())
+    result
+}
+
+/// Does something, and gives the sites that were passed: who does not need them does not wait for
+/// them.
+pub(crate) fn with_sites<T>(what: impl FnOnce() -> T) -> (T, BTreeSet<Site>) {
+    ARE_SITES_ASKED.set(true);
+    let result = what();
+    ARE_SITES_ASKED.set(false);
+    (result, SITES.take())
 }
 
 /// The ordering that holds at a site.
@@ -61,11 +70,14 @@ fn at_site(ordering: Ordering) -> Ordering {
         return ordering;
     }
     let caller = Location::caller();
-    let site = (caller.file(), caller.line());
-    if WEAKENED.get() == Some(site) {
+    // The line first: there are millions of calls.
+    let is_here = |(file, line): Site| line == caller.line() && file == caller.file();
+    if WEAKENED.get().is_some_and(is_here) {
         return Ordering::Relaxed;
     }
-    SITES.with_borrow_mut(|sites| sites.insert(site));
+    if ARE_SITES_ASKED.get() {
+        SITES.with_borrow_mut(|sites| sites.insert((caller.file(), caller.line())));
+    }
     ordering
 }
 

@@ -52,16 +52,8 @@ thread_local! {
     static IS_SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What became of a model.
-struct Explored {
-    /// How many executions, or why the last one failed.
-    result: Result<u64, String>,
-    /// The sites that it passed.
-    sites: Vec<Site>,
-}
-
-/// Explores a model, with a site relaxed.
-fn explore(model: &Model, weakened: Option<Site>) -> Explored {
+/// Explores a model, with a site relaxed: how many executions, or why the last one failed.
+fn explore(model: &Model, weakened: Option<Site>) -> Result<u64, String> {
     let more = std::env::var(MORE_VARIABLE).map_or(0, |more| more.parse().unwrap());
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(match weakened {
@@ -85,20 +77,18 @@ fn explore(model: &Model, weakened: Option<Site>) -> Explored {
             });
         }))
     });
-    let (result, sites) = explored;
     let text = |panic: Box<dyn std::any::Any + Send>| {
         let text = panic.downcast_ref::<String>().cloned();
         text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
             .unwrap_or_default()
     };
-    Explored { result: result.map(|()| EXECUTION_COUNT.get()).map_err(text), sites }
+    explored.map(|()| EXECUTION_COUNT.get()).map_err(text)
 }
 
 /// Demands that a model holds, as the source is.
 pub(crate) fn holds(model: &Model) {
     let begin = std::time::Instant::now();
-    let explored = explore(model, None);
-    match explored.result {
+    match explore(model, None) {
         Ok(count) => println!("{}: {count} executions in {:?}", model.name, begin.elapsed()),
         Err(text) => panic!("{}: {text}", model.name),
     }
@@ -129,7 +119,7 @@ fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
     let unseen = UNSEEN.iter().find(|(unseen, _)| is_meant(unseen)).map(|(_, reason)| *reason);
     unseen.or_else(|| {
         IS_SILENT.set(true);
-        let fails = |model: &&&Model| explore(model, Some(site)).result.is_err();
+        let fails = |model: &&&Model| explore(model, Some(site)).is_err();
         models.iter().find(fails).map(|model| model.name)
     })
 }
@@ -139,9 +129,10 @@ fn who_needs(site: Site, models: &[&Model]) -> Option<&'static str> {
 fn each_ordering_that_is_weakened_fails_a_model() {
     let mut sites = BTreeMap::<Site, Vec<(u64, &Model)>>::new();
     for model in MODELS {
-        let explored = explore(&Model { preemption_count_max: 1, ..*model }, None);
-        let count = explored.result.unwrap();
-        for site in explored.sites {
+        let model_once = Model { preemption_count_max: 1, ..*model };
+        let (explored, passed) = atomic::with_sites(|| explore(&model_once, None));
+        let count = explored.unwrap();
+        for site in passed {
             sites.entry(site).or_default().push((count, model));
         }
     }

@@ -138,7 +138,7 @@ pub(crate) fn shipped() -> &'static (TempDir, PathBuf, PathBuf) {
     PROGRAMS.get_or_init(|| {
         let directory = tempfile::tempdir().expect("a directory can be made");
         let [whole, stripped] = ["stopping", "stripped"].map(|name| directory.path().join(name));
-        fs::copy(release("tests", "stopping"), &whole).expect("a program can be copied");
+        fs::copy(release("stopping", &[]), &whole).expect("a program can be copied");
         run(Command::new("strip").arg("-o").args([&stripped, &whole]));
         (directory, whole, stripped)
     })

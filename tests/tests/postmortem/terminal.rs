@@ -157,7 +157,7 @@ fn lay_out(home: &Path) {
     fs::create_dir(&target).expect("a directory can be made");
     let eventcnv = Path::new(eventcnv().get_program()).parent().expect("a folder").to_owned();
     assert_eq!(bank.parent(), Some(&*eventcnv), "all programs are in one folder");
-    let shipped = release("tests", "bank").parent().expect("a folder").to_owned();
+    let shipped = release("bank", &[]).parent().expect("a folder").to_owned();
     let links = [
         (eventcnv, target.join("debug")),
         (shipped, target.join("release")),

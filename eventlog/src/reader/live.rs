@@ -357,8 +357,7 @@ impl Events {
             }
         };
         let decoded = &mut self.decoded;
-        decoded.clear();
-        decoded.bytes.extend_from_slice(bytes);
+        decoded.fill(bytes);
         block::decode(segment, registry, decoded, faults);
         for (number, located) in (decoded.first..).zip(&decoded.located) {
             if !self.given.add(segment.buffer, number) {

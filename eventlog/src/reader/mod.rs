@@ -66,6 +66,7 @@ mod open;
 mod parts;
 mod registry;
 mod ring;
+mod runs;
 pub(crate) mod segment;
 mod slices;
 mod source;

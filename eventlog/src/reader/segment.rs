@@ -12,6 +12,7 @@
 
 use super::faults::Faults;
 use super::registry::Registry;
+use super::runs;
 
 /// The kind of a segment whose events are of several kinds.
 pub(crate) const KIND_MIXED: u8 = u8::MAX;
@@ -89,14 +90,9 @@ impl Decoded {
         if self.located.is_sorted_by_key(|located| located.ticks) {
             return;
         }
-        // A merge sort: an MPS log is made of runs, most of them newest first.
-        let mut keys: Vec<(u64, u32)> = Vec::with_capacity(self.located.len());
-        keys.extend(self.located.iter().zip(0..).map(|(located, place)| (located.ticks, place)));
-        keys.sort_by_key(|(ticks, _)| *ticks);
-        let at = |(_, place): &(u64, u32)| self.located.get(*place as usize).copied();
-        let located = keys.iter().map(|key| at(key).unwrap_or_default()).collect();
-        self.located = located;
-        self.places.extend(keys.iter().map(|(_, place)| *place));
+        runs::order(&self.located, &mut self.places);
+        let at = |place: &u32| self.located.get(*place as usize).copied().unwrap_or_default();
+        self.located = self.places.iter().map(at).collect();
     }
 
     /// The n-th event, and its place in file order.
@@ -166,6 +162,12 @@ impl Decoded {
         self.first = 0;
         self.skipped = 0;
         self.stretches.clear();
+    }
+
+    /// Empties it, and puts bytes there that are to be decoded.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) {
+        self.clear();
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Memory that it holds, in bytes.

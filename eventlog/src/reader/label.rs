@@ -21,7 +21,8 @@ use std::sync::Arc;
 pub const LABEL_MEMORY_MAX: usize = 1 << 25;
 /// What one number takes in a table by numbers, at most.
 const ENTRY_SIZE: usize = 40;
-/// What one change takes in a history, half as much again while it is sorted.
+/// What one change takes in a history, half as much again while it is sorted, and less for the
+/// directory after that.
 const CHANGE_SIZE: usize = size_of::<Change>() * 3 / 2;
 
 /// What an event type is to the labels.
@@ -109,6 +110,13 @@ struct Change {
     id: u64,
 }
 
+/// Which of 2^bits buckets a value is in.
+#[inline]
+fn bucket(value: u64, bits: u32) -> usize {
+    let product = value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    product.checked_shr(u64::BITS - bits).unwrap_or(0) as usize
+}
+
 /// Strings, and what they label, in one stream. A finished history is shared by its clones.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
@@ -116,8 +124,11 @@ pub struct Labels {
     strings: Arc<Numbered<(u32, u32)>>,
     text: Arc<Vec<u8>>,
     now: Numbered<u64>,
-    /// If all that ever held is kept: in the end by value and ticks.
+    /// If all that ever held is kept: in the end by bucket, value and ticks.
     history: Option<Arc<Vec<Change>>>,
+    /// Where in the history each bucket of values begins, and the last one ends: most values are
+    /// called nothing, and that costs one look.
+    buckets: Arc<Vec<u32>>,
     /// Whether a number came to stand for another string, which a history does not keep.
     is_replaced: bool,
     /// The time that is asked for, in a history.
@@ -135,8 +146,13 @@ impl Labels {
     /// Ends a history: nothing more is fed.
     pub(crate) fn finish(&mut self) {
         if let Some(history) = &mut self.history {
+            let bits = history.len().max(2).next_power_of_two().ilog2();
+            let place = |change: &Change| bucket(change.value, bits);
             // Of equal ticks the one that was fed last holds.
-            Arc::make_mut(history).sort_by_key(|change| (change.value, change.ticks));
+            let history = Arc::make_mut(history);
+            history.sort_by_key(|change| (place(change), change.value, change.ticks));
+            let begins = |at: usize| history.partition_point(|change| place(change) < at) as u32;
+            self.buckets = Arc::new((0..=1 << bits).map(begins).collect());
         }
         if let Some(pointers) = &mut self.pointers {
             pointers.finish();
@@ -176,16 +192,28 @@ impl Labels {
 
     /// The number of the string that a pointer, address or word (of an MPS log: an address) is
     /// called by now.
+    #[inline]
     pub fn label_id(&self, value: u64) -> Option<u64> {
         let id = match &self.history {
             None => self.now.get(&value).copied(),
             Some(history) => {
-                let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
-                let change = history.get(history.partition_point(is_past).checked_sub(1)?);
-                change.filter(|change| change.value == value).map(|change| change.id)
+                let bits = self.buckets.len().checked_ilog2()?;
+                let at = bucket(value, bits);
+                let (begin, end) = (*self.buckets.get(at)?, *self.buckets.get(at + 1)?);
+                if begin == end {
+                    return None;
+                }
+                self.id_then(value, history.get(begin as usize..end as usize)?)
             }
         };
         id.filter(|&id| id != 0)
+    }
+
+    /// Of the changes of a bucket, what the last one before the time that is asked for says.
+    fn id_then(&self, value: u64, changes: &[Change]) -> Option<u64> {
+        let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
+        let change = changes.get(changes.partition_point(is_past).checked_sub(1)?);
+        change.filter(|change| change.value == value).map(|change| change.id)
     }
 
     /// What a pointer, address or word is called now.

@@ -294,6 +294,27 @@ impl Selected<'_> {
         self.each_run(&mut { take }, each, |take, event| take(event));
     }
 
+    /// The same, as long as the function says that it wants more.
+    #[inline]
+    pub(crate) fn each_while(&mut self, mut take: impl FnMut(&Event<'_>) -> bool) {
+        if self.condition.is_none() && self.skip == 0 && self.left == u64::MAX {
+            let has_any = &self.found.has_any;
+            let mut is_told = false;
+            return self.events.each_while(|event| {
+                if !is_told {
+                    is_told = true;
+                    has_any.store(true, Ordering::Relaxed);
+                }
+                take(event)
+            });
+        }
+        while let Some(event) = self.next() {
+            if !take(&event) {
+                return;
+            }
+        }
+    }
+
     /// What was found wrong while reading, as far as it goes.
     pub(crate) fn faults(&self) -> &Faults {
         self.events.faults()

@@ -116,6 +116,55 @@ impl Events<'_> {
     pub fn each(&mut self, mut take: impl FnMut(&Event<'_>)) {
         self.each_run(|run| run.each(&mut take));
     }
+
+    /// The same, as long as the function says that it wants more; in order of time at less cost.
+    #[inline]
+    pub fn each_while(&mut self, mut take: impl FnMut(&Event<'_>) -> bool) {
+        while let Some(event) = self.next() {
+            if !take(&event) || !self.rest_of_turn(&mut take) {
+                return;
+            }
+        }
+    }
+
+    /// Gives what is left of the current segment before another has its turn, if all of it is
+    /// wanted. False: no more is wanted.
+    #[inline]
+    fn rest_of_turn(&mut self, take: &mut impl FnMut(&Event<'_>) -> bool) -> bool {
+        let Some(open) = self.open.get_mut(self.current as usize) else { return true };
+        if open.actions.is_some() || open.line.is_some() {
+            return true;
+        }
+        // In order of time, what is too early or too late is left out already. At the time of the
+        // bound itself the buffers decide, and the next call.
+        let bound = match self.order {
+            Order::Time => self.bound.time,
+            Order::File if (open.from, open.to) == (0, u64::MAX) => u64::MAX,
+            Order::File => return true,
+        };
+        let is_all = self.order == Order::File;
+        let stream = usize::from(open.stream);
+        for n in open.position..open.count {
+            let Some((place, located)) = open.decoded.get(n as usize) else { break };
+            if located.ticks >= bound && !is_all {
+                break;
+            }
+            open.position = n + 1;
+            let labels = match self.labels.get_mut(stream) {
+                Some(labels) => {
+                    // Of effect in a history alone.
+                    labels.set_time(located.ticks);
+                    labels
+                }
+                None => &mut self.no_labels,
+            };
+            let number = open.decoded.first.wrapping_add(place as u64);
+            if !take(&event(open, number, located, labels)) {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +198,12 @@ mod tests {
                         expected.push(told(&event));
                     }
                     log.events(order, &filter).each(|event| found.push(told(event)));
+                    let mut first = Vec::new();
+                    log.events(order, &filter).each_while(|event| {
+                        first.push(told(event));
+                        first.len() < expected.len() - 5
+                    });
+                    assert!(first == expected[..expected.len() - 5], "{}", first.len());
                     assert!(expected.len() > 100 && found == expected, "{}", found.len());
                     log.events(order, &filter).each_run(|run| {
                         let events = (0..).map_while(|index| run.event(index));

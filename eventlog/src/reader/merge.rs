@@ -50,7 +50,7 @@ pub struct Events<'l> {
     heap: BinaryHeap<Waiting>,
     pub(super) current: u32,
     /// The current segment is read while its next event comes before this.
-    bound: Key,
+    pub(super) bound: Key,
     cache: Cache,
     pub(super) labels: Vec<Labels>,
     pub(super) no_labels: Labels,

@@ -12,6 +12,7 @@ mod core;
 mod export;
 mod input;
 mod output;
+mod page;
 mod parallel;
 mod reading;
 mod select;

@@ -136,30 +136,69 @@ pub(crate) fn align_right(out: &mut Vec<u8>, start: usize, width: usize) {
 
 /// How many hexadecimal digits a value has; 0 has one.
 #[inline]
-fn hex_count(value: u64) -> usize {
+pub(crate) fn hex_count(value: u64) -> usize {
     16 - ((value | 1).leading_zeros() / 4) as usize
 }
 
-/// The 16 digits of a value.
+/// The 16 hexadecimal digits of a value.
 #[inline]
-fn hex_digits(value: u64) -> [u8; 16] {
+pub(crate) fn hex_digits(value: u64) -> [u8; 16] {
     let mut digits = [0; 16];
+    // What is written first is lowest from the start: turned round afterwards, in vectors, it costs
+    // as much again.
+    let value = value.swap_bytes();
     let (high, low) = digits.split_at_mut(8);
-    high.copy_from_slice(&hex_digits8((value >> 32) as u32).to_be_bytes());
-    low.copy_from_slice(&hex_digits8(value as u32).to_be_bytes());
+    high.copy_from_slice(&hex_digits8(value as u32).to_le_bytes());
+    low.copy_from_slice(&hex_digits8((value >> 32) as u32).to_le_bytes());
     digits
 }
 
-/// Eight digits as the bytes of a word, the most significant in the highest byte.
+/// The eight digits of four bytes as the bytes of a word, those of the lowest in the lowest two.
 #[inline]
-fn hex_digits8(value: u32) -> u64 {
-    let mut x = u64::from(value);
+fn hex_digits8(bytes: u32) -> u64 {
+    let mut x = u64::from(bytes);
     x = (x | x << 16) & 0x0000_FFFF_0000_FFFF;
     x = (x | x << 8) & 0x00FF_00FF_00FF_00FF;
-    x = (x | x << 4) & 0x0F0F_0F0F_0F0F_0F0F;
+    // The upper half of a byte is written first.
+    x = (x >> 4 | x << 8) & 0x0F0F_0F0F_0F0F_0F0F;
     // One in each byte whose nibble is ten or more: 'A' is seven beyond what follows '9'.
     let letters = (x + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
     x + 0x3030_3030_3030_3030 + letters * 7
+}
+
+/// The 16 decimal digits of a value below 10^16.
+#[inline]
+pub(crate) fn decimal16(value: u64) -> [u8; 16] {
+    (decimal_values(value) | u128::from_ne_bytes([b'0'; 16])).to_le_bytes()
+}
+
+/// The decimal digits of a value below 10^16, without leading zeros, and how many they are.
+#[inline]
+pub(crate) fn decimal_digits(value: u64) -> ([u8; 16], usize) {
+    let values = decimal_values(value);
+    // 0 has one digit.
+    let zeros = (values | 1 << 120).trailing_zeros() / 8;
+    let digits = values | u128::from_ne_bytes([b'0'; 16]);
+    ((digits >> (zeros * 8)).to_le_bytes(), 16 - zeros as usize)
+}
+
+/// The 16 decimal digits of a value below 10^16 as the bytes of a word, the first in the lowest.
+#[inline]
+fn decimal_values(value: u64) -> u128 {
+    const HALF: u64 = 100_000_000;
+    u128::from(decimal_values8(value / HALF)) | u128::from(decimal_values8(value % HALF)) << 64
+}
+
+/// The eight of a value below 10^8: it is halved three times, the parts side by side in one word.
+#[inline]
+fn decimal_values8(value: u64) -> u64 {
+    let (high, low) = (value / 10_000, value % 10_000);
+    let x = high | low << 32;
+    // A hundredth of what is below 10^4, and a tenth of what is below 100.
+    let hundreds = (x * 10_486) >> 20 & 0x0000_007F_0000_007F;
+    let x = hundreds | (x - hundreds * 100) << 16;
+    let tens = (x * 103) >> 10 & 0x000F_000F_000F_000F;
+    tens | (x - tens * 10) << 8
 }
 
 /// The first significant digits of a double, as ASCII.

@@ -1,7 +1,7 @@
 //! The dump: from a log that was named to lines on standard output.
 //!
 //! ```text
-//!  reading.rs ──▶ Log ── select/ ──▶ events ── view ──▶ text, 256 KiB at a time ──▶ output
+//!  reading.rs ──▶ Log ── select/ ──▶ events ── view ──▶ pages of text ──▶ output
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
@@ -9,6 +9,7 @@
 use super::man;
 use crate::args::Args;
 use crate::command::stats;
+use crate::page::Page;
 use crate::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected, Selection};
@@ -87,11 +88,6 @@ Exit status:
   0  the log was read whole
   1  faults were found and reported on standard error; what could be read was printed
   2  the log could not be read, or the command line is wrong";
-
-/// Text is handed over in pieces of about this size.
-const OUTPUT_SIZE: usize = 1 << 18;
-/// What a line may need beyond it without the buffer growing.
-const OUTPUT_ROOM: usize = 1 << 12;
 
 /// Which events of which log are printed, and how.
 #[derive(Debug, clap::Args)]
@@ -234,21 +230,22 @@ fn write(
     let (log, order) = (&reading.log, args.order.into());
     let clock = Clock::new(args.time, log);
     let clock = clock.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
-    let name_width = view::name_width(log.registries());
+    let registries = log.registries();
+    let name_width = view::name_width(registries);
     let out = &mut Lines { reading, selection, order, out };
     match (args.style, args.verbose) {
-        (Style::Text, 0) => out.write(&view::numeric::Numeric { clock }),
-        (Style::Text, 1) => out.write(&view::columns::Columns { clock, name_width }),
-        (Style::Text, 2) => out.write(&view::named::Named { clock, name_width }),
+        (Style::Text, 0) => out.write(&view::numeric::Numeric::new(clock, registries)),
+        (Style::Text, 1) => out.write(&view::columns::Columns::new(clock, name_width, registries)),
+        (Style::Text, 2) => out.write(&view::named::Named::new(clock, name_width, registries)),
         (Style::Text, _) => {
             let threads = view::threads::of(log);
             let threads = view::threads::Threads::new(&threads);
-            let named = view::named::Named { clock, name_width };
+            let named = view::named::Named::new(clock, name_width, registries);
             out.write(&view::named::Threaded { named, threads })
         }
-        (Style::Json, _) => out.write(&view::json::Json { clock, form: args.time }),
+        (Style::Json, _) => out.write(&view::json::Json::new(clock, args.time, registries)),
         (Style::Csv, _) => {
-            let csv = view::csv::Csv::new(clock, log.registries(), selection.filter());
+            let csv = view::csv::Csv::new(clock, registries, selection.filter());
             out.out.write_all(&csv.head())?;
             out.write(&csv)
         }
@@ -267,25 +264,23 @@ struct Lines<'a> {
 impl Lines<'_> {
     /// Writes a line for each event, made by all processors.
     fn write<V: View + Sync>(&mut self, view: &V) -> Result<Faults, Stop> {
-        // Texts that were written, to be used again.
-        let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
+        // Pages that were written, to be used again.
+        let spare: Mutex<Vec<Page>> = Mutex::default();
         let take_spare = || spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let new = || take_spare().unwrap_or_else(|| Vec::with_capacity(OUTPUT_SIZE + OUTPUT_ROOM));
-        let work = |events: &mut Selected<'_>, emit: Emit<'_, Vec<u8>>| {
-            let mut text = new();
-            while let Some(event) = events.next() {
-                view.line(&event, &mut text);
-                if text.len() >= OUTPUT_SIZE && !emit(std::mem::replace(&mut text, new())) {
-                    return;
-                }
-            }
-            emit(text);
+        let new = || take_spare().unwrap_or_else(Page::new);
+        let work = |events: &mut Selected<'_>, emit: Emit<'_, Page>| {
+            let mut page = new();
+            events.each_while(|event| {
+                view.write(event, &mut page);
+                !page.is_full() || emit(std::mem::replace(&mut page, new()))
+            });
+            emit(page);
         };
         let (log, selection, order) = (&self.reading.log, self.selection, self.order);
-        let faults = parallel::run(log, selection, order, work, |mut text| {
-            self.out.write_all(&text)?;
-            text.clear();
-            spare.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        let faults = parallel::run(log, selection, order, work, |mut page| {
+            self.out.write_all(page.text())?;
+            page.clear();
+            spare.lock().unwrap_or_else(PoisonError::into_inner).push(page);
             Ok(())
         })?;
         self.out.flush()?;

@@ -224,12 +224,12 @@ impl Seen {
 fn view<'l>(verbose: u8, clock: Clock<'l>, log: &'l Log) -> Box<dyn View + 'l> {
     let name_width = view::name_width(log.registries());
     match verbose {
-        0 => Box::new(view::numeric::Numeric { clock }),
-        1 => Box::new(view::columns::Columns { clock, name_width }),
-        2 => Box::new(view::named::Named { clock, name_width }),
+        0 => Box::new(view::numeric::Numeric::new(clock, &[])),
+        1 => Box::new(view::columns::Columns::new(clock, name_width, &[])),
+        2 => Box::new(view::named::Named::new(clock, name_width, &[])),
         _ => {
             let threads = view::threads::Threads::new(&view::threads::of(log));
-            let named = view::named::Named { clock, name_width };
+            let named = view::named::Named::new(clock, name_width, &[]);
             Box::new(view::named::Threaded { named, threads })
         }
     }

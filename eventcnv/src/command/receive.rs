@@ -250,9 +250,9 @@ impl<'a> Printer<'a> {
 fn line(form: u8, name_width: usize, event: &Event<'_>, text: &mut Vec<u8>) {
     let clock = view::clock::Clock::Ticks;
     match form {
-        0 => view::numeric::Numeric { clock }.line(event, text),
-        1 => view::columns::Columns { clock, name_width }.line(event, text),
-        _ => view::named::Named { clock, name_width }.line(event, text),
+        0 => view::numeric::Numeric::new(clock, &[]).line(event, text),
+        1 => view::columns::Columns::new(clock, name_width, &[]).line(event, text),
+        _ => view::named::Named::new(clock, name_width, &[]).line(event, text),
     }
 }
 

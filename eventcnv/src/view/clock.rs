@@ -8,6 +8,7 @@
 //!
 //! Design: `.cnv.time` in `design/eventcnv.md`.
 
+use crate::page::{Page, Pen};
 use crate::select::times::Clocks;
 use crate::text;
 use clap::ValueEnum;
@@ -59,6 +60,27 @@ impl<'l> Clock<'l> {
         match self {
             Clock::Ticks => text::hex16(out, event.ticks),
             _ => self.append_time(event, out),
+        }
+    }
+
+    /// Writes it before what a recipe writes: ticks by the pen, all else on the page.
+    #[inline(always)]
+    pub(crate) fn write(
+        &self,
+        event: &Event<'_>,
+        page: &mut Page,
+    ) -> impl FnOnce(&mut Pen<'_>) + use<> {
+        let ticks = match self {
+            Clock::Ticks => Some(event.ticks),
+            _ => {
+                page.write(|out| self.append_time(event, out));
+                None
+            }
+        };
+        move |pen: &mut Pen<'_>| {
+            if let Some(ticks) = ticks {
+                pen.hex16(ticks);
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //!         ├─ columns.rs   000003DEDE6D2FFC GenInit             7F1F123F2000 7F1F0E0631F0 …
 //!         ├─ named.rs     000003DEDE6D2FFC 001F GenInit             arena:00007F1F123F2000 …
 //!         ├─ json.rs, csv.rs, lisp.rs   the same for other programs
+//!         │    recipe.rs  what is known of their lines beforehand
 //!         └─ stats.rs     counted, and told at the end
 //!  Log ──── registry.rs   the event types that it declares
 //! ```
@@ -20,12 +21,14 @@ pub(crate) mod json;
 pub(crate) mod lisp;
 pub(crate) mod named;
 pub(crate) mod numeric;
+mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;
 pub(crate) mod stats;
 mod table;
 pub(crate) mod threads;
 
+use crate::page::Page;
 use crate::text;
 use eventlog::reader::{Event, Registry};
 
@@ -36,6 +39,12 @@ const NAME_WIDTH_MIN: usize = 19;
 pub(crate) trait View {
     /// Appends the line, with its end.
     fn line(&self, event: &Event<'_>, out: &mut Vec<u8>);
+
+    /// Writes the same line on a page: by its recipe, if there is one.
+    #[inline]
+    fn write(&self, event: &Event<'_>, page: &mut Page) {
+        page.write(|out| self.line(event, out));
+    }
 }
 
 /// Columns that the names of all event types of these registries need.
@@ -47,8 +56,8 @@ pub(crate) fn name_width<'a>(registries: impl IntoIterator<Item = &'a Registry>)
 /// Appends the index of the registry, where it is not a program's first or the runtime's own: the
 /// codes of those cannot be confused, and stand alone.
 #[inline]
-fn registry_index(event: &Event<'_>, out: &mut Vec<u8>) -> bool {
-    let index = event.registry.index;
+fn registry_index(registry: &Registry, out: &mut Vec<u8>) -> bool {
+    let index = registry.index;
     if index > 1 {
         text::decimal(out, index.into());
         out.push(b':');

@@ -1,14 +1,17 @@
 //! What an event looks like in each form, by the registry that it belongs to.
 
-use super::clock::Clock;
+use super::clock::{Clock, Form as Time};
 use super::columns::Columns;
+use super::json::Json;
 use super::named::Named;
 use super::numeric::Numeric;
 use super::{View, name_width, stats};
+use crate::page::Page;
 use crate::summary::overview::Overview;
 use crate::summary::{Summary, Wanted};
 use eventdef::{EventType, Kind, Param, Sort, Version};
-use eventlog::reader::{Account, Event, Labels, Platform, Registry};
+use eventlog::reader::{Account, Event, Filter, Labels, Log, Order, Platform, Registry, StringEnd};
+use std::sync::LazyLock;
 
 const fn param(sort: Sort, name: &'static str) -> Param {
     Param { sort, name, doc: "" }
@@ -52,16 +55,111 @@ static REGISTRY: eventdef::Registry = eventdef::Registry {
 };
 
 /// The line of an event of a 64-bit little-endian stream of ours, whose registry has this index.
-fn line(view: impl View, index: u16, code: u16, params: &[u8]) -> String {
+fn line(view: impl Form, index: u16, code: u16, params: &[u8]) -> String {
     line_at(0xABC, view, index, code, params)
 }
 
-fn line_at(ticks: u64, view: impl View, index: u16, code: u16, params: &[u8]) -> String {
+/// The same by the recipes of the registry, and without any.
+fn line_at(ticks: u64, view: impl Form, index: u16, code: u16, params: &[u8]) -> String {
     let mut registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
     registry.index = index;
-    let mut out = Vec::new();
-    with_event(ticks, &registry, code, params, |event| view.line(event, &mut out));
-    String::from_utf8(out).unwrap()
+    let (mut out, mut page) = (Vec::new(), Page::new());
+    with_event(ticks, &registry, code, params, |event| {
+        view(&[]).line(event, &mut out);
+        view(std::slice::from_ref(&registry)).write(event, &mut page);
+    });
+    let out = String::from_utf8(out).unwrap();
+    assert_eq!(str::from_utf8(page.text()), Ok(&*out));
+    out
+}
+
+/// Makes a view for the events of registries.
+trait Form: Fn(&[Registry]) -> Box<dyn View> {}
+impl<F: Fn(&[Registry]) -> Box<dyn View>> Form for F {}
+
+fn numeric(registries: &[Registry]) -> Box<dyn View> {
+    Box::new(Numeric::new(Clock::Ticks, registries))
+}
+
+fn columns(registries: &[Registry]) -> Box<dyn View> {
+    Box::new(Columns::new(Clock::Ticks, 19, registries))
+}
+
+fn named(registries: &[Registry]) -> Box<dyn View> {
+    Box::new(Named::new(Clock::Ticks, 19, registries))
+}
+
+fn json(registries: &[Registry]) -> Box<dyn View> {
+    Box::new(Json::new(Clock::Ticks, Time::Ticks, registries))
+}
+
+/// Views with the recipes of registries, each with its twin that has none.
+fn twins(registries: &[Registry]) -> [[Box<dyn View>; 2]; 4] {
+    let twin = |form: fn(&[Registry]) -> Box<dyn View>| [form(registries), form(&[])];
+    [twin(numeric), twin(columns), twin(named), twin(json)]
+}
+
+fn assert_same(twins: &[[Box<dyn View>; 2]], event: &Event<'_>) {
+    for [view, twin] in twins {
+        let (mut out, mut page) = (Vec::new(), Page::new());
+        twin.line(event, &mut out);
+        view.write(event, &mut page);
+        let [out, page] = [&*out, page.text()].map(String::from_utf8_lossy);
+        assert_eq!(page, out, "{event:?}");
+    }
+}
+
+#[test]
+fn a_line_is_the_same_by_its_recipe_on_every_platform_and_however_short_the_event() {
+    let platforms = [(false, 8), (true, 8), (false, 4), (true, 4)];
+    let mps = [(false, 4), (true, 8)].map(|(big_endian, align_max)| Platform {
+        event_header_size: align_max + 8,
+        string_end: StringEnd::Nul,
+        align_max,
+        packed_booleans: big_endian,
+        ..Platform::stream(big_endian, 4)
+    });
+    let ours = platforms.map(|(big_endian, word_size)| Platform::stream(big_endian, word_size));
+    let mut state = 1_u64;
+    let mut random = move || {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        // Zeros too, for digits that come and go.
+        if state >> 62 == 0 { 0 } else { (state >> 40) as u8 }
+    };
+    for platform in ours.into_iter().chain(mps) {
+        let registries = [Registry::new(&REGISTRY, platform)];
+        let twins = twins(&registries);
+        for code in [0x1F, 0x120, 0x121, 0x122, 0xAB] {
+            for size in 8..100 {
+                let bytes: Vec<u8> = (0..size).map(|_| random()).collect();
+                let kind = u8::from(size == 50);
+                let event = Event { kind, stream: size & 1, ..event(&registries[0], code, &bytes) };
+                assert_same(&twins, &event);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_is_the_same_by_its_recipe_in_whole_logs() {
+    let logs: [&[u8]; 2] = [
+        include_bytes!("../../../tests/golden/log/heap-2.log"),
+        include_bytes!("../../../tests/golden/mps/mpmss-cut.log"),
+    ];
+    for log in logs {
+        let log = Log::from_source(log.to_vec()).unwrap();
+        let filter = Filter { labels: true, ..Filter::default() };
+        let mut events = log.events(Order::Time, &filter);
+        let twins = twins(log.registries());
+        let (mut count, mut label_count) = (0, 0);
+        while let Some(event) = events.next() {
+            count += 1;
+            let is_called = |(_, value)| event.labels.label_id_of(value).is_some();
+            label_count += u32::from(event.params().any(is_called));
+            assert_same(&twins, &event);
+        }
+        assert!(label_count > 0 && count > 100, "{label_count} {count}");
+    }
 }
 
 fn with_event(
@@ -75,19 +173,27 @@ fn with_event(
     bytes.extend((8 + params.len() as u16).to_le_bytes());
     bytes.extend([0; 4]);
     bytes.extend(params);
-    then(&Event {
-        ticks,
+    then(&Event { ticks, ..event(registry, code, &bytes) });
+}
+
+/// An event of the first registry of a log.
+fn event<'a>(registry: &'a Registry, code: u16, bytes: &'a [u8]) -> Event<'a> {
+    static NO_LABELS: LazyLock<Labels> = LazyLock::new(Labels::default);
+    Event {
+        ticks: 0xABC,
         registry,
         event_type: registry.event_type(code),
-        bytes: &bytes,
-        labels: &Labels::default(),
+        bytes,
+        labels: &NO_LABELS,
         offset: 0,
         number: 0,
         buffer: 0,
         thread: 0,
+        registry_place: 0,
+        row: registry.place_of(code).map_or(u16::MAX, |row| row as u16),
         stream: registry.stream,
         kind: 0,
-    });
+    }
 }
 
 fn all() -> Vec<u8> {
@@ -102,66 +208,47 @@ fn all() -> Vec<u8> {
 
 #[test]
 fn every_sort_has_its_text_in_each_form() {
-    let columns = || Columns { clock: Clock::Ticks, name_width: 19 };
-    let named = || Named { clock: Clock::Ticks, name_width: 19 };
     assert_eq!(
-        line(Numeric { clock: Clock::Ticks }, 1, 0x1F, &all()),
+        line(numeric, 1, 0x1F, &all()),
         "0000000000000ABC   1F 123456789ABC 7 FF 1 2.5 \"a\\\"b\\x0A\"\n"
     );
     assert_eq!(
-        line(columns(), 1, 0x1F, &all()),
+        line(columns, 1, 0x1F, &all()),
         "0000000000000ABC All                  123456789ABC        7       FF     True      2.5 \
          \"a\\\"b\\x0A\"\n"
     );
     assert_eq!(
-        line(named(), 1, 0x1F, &all()),
+        line(named, 1, 0x1F, &all()),
         "0000000000000ABC 001F All                 pointer:0000123456789ABC word:0000000000000007 \
          unsigned:255 boolean:True double:    2.50 string:\"a\\\"b\\x0A\" \n"
     );
-    assert_eq!(line(columns(), 1, 0x120, &[]), "0000000000000ABC WithNothing\n");
+    assert_eq!(line(columns, 1, 0x120, &[]), "0000000000000ABC WithNothing\n");
 }
 
 #[test]
 fn the_column_form_is_that_of_the_requirement_document() {
     let params: Vec<u8> =
         [0x9C0D8_u64, 0x9C000, 0x1000, 0xC].into_iter().flat_map(u64::to_le_bytes).collect();
-    let found = line_at(
-        0x178E_A03C_2825,
-        Columns { clock: Clock::Ticks, name_width: 19 },
-        1,
-        0x122,
-        &params,
-    );
+    let found = line_at(0x178E_A03C_2825, columns, 1, 0x122, &params);
     let expected = "0000178EA03C2825 PoolInitMFS             9C0D8    9C000     1000        C\n";
     assert_eq!(found, expected);
 }
 
 #[test]
 fn codes_of_the_first_registry_and_the_runtimes_own_stand_alone() {
-    for (index, numeric, named) in
-        [(0, " 120", "0120"), (1, " 120", "0120"), (2, "2:120", "2:0120")]
-    {
-        assert_eq!(
-            line(Numeric { clock: Clock::Ticks }, index, 0x120, &[]),
-            format!("0000000000000ABC {numeric}\n")
-        );
-        let expected = format!("0000000000000ABC {named} WithNothing         \n");
-        assert_eq!(
-            line(Named { clock: Clock::Ticks, name_width: 19 }, index, 0x120, &[]),
-            expected
-        );
+    for (index, short, long) in [(0, " 120", "0120"), (1, " 120", "0120"), (2, "2:120", "2:0120")] {
+        assert_eq!(line(numeric, index, 0x120, &[]), format!("0000000000000ABC {short}\n"));
+        let expected = format!("0000000000000ABC {long} WithNothing         \n");
+        assert_eq!(line(named, index, 0x120, &[]), expected);
     }
 }
 
 #[test]
 fn an_event_of_unknown_type_is_given_by_its_code() {
-    assert_eq!(line(Numeric { clock: Clock::Ticks }, 1, 0xAB, &[0; 8]), "0000000000000ABC   AB\n");
-    assert_eq!(
-        line(Columns { clock: Clock::Ticks, name_width: 19 }, 1, 0xAB, &[0; 8]),
-        "0000000000000ABC [Unknown 00AB]\n"
-    );
+    assert_eq!(line(numeric, 1, 0xAB, &[0; 8]), "0000000000000ABC   AB\n");
+    assert_eq!(line(columns, 1, 0xAB, &[0; 8]), "0000000000000ABC [Unknown 00AB]\n");
     let expected = "0000000000000ABC 00AB [Unknown]           Unknown event.\n";
-    assert_eq!(line(Named { clock: Clock::Ticks, name_width: 19 }, 1, 0xAB, &[0; 8]), expected);
+    assert_eq!(line(named, 1, 0xAB, &[0; 8]), expected);
 }
 
 #[test]
@@ -170,8 +257,11 @@ fn names_are_padded_to_the_longest_of_the_registry() {
     let name_width = name_width([&registry]);
     assert_eq!(name_width, "ANameLongerThanTheMpsHas".len());
     let value = 0xFFFF_u32.to_le_bytes();
+    let wide = |registries: &[Registry]| -> Box<dyn View> {
+        Box::new(Columns::new(Clock::Ticks, name_width, registries))
+    };
     let expected = "0000000000000ABC ANameLongerThanTheMpsHas      FFFF\n";
-    assert_eq!(line(Columns { clock: Clock::Ticks, name_width }, 1, 0x121, &value), expected);
+    assert_eq!(line(wide, 1, 0x121, &value), expected);
 }
 
 /// What is counted of an event of each of these registries, without the lines of the streams.

@@ -64,6 +64,10 @@ pub struct Event<'a> {
     pub buffer: u32,
     /// The thread that recorded it, by its index in the stream; 0 if not known.
     pub thread: u32,
+    /// Its registry, by its index in [`super::Log::registries`]; beyond them if it is of no log.
+    pub registry_place: u32,
+    /// Its event type, by its index in the registry; beyond them if the registry lacks its code.
+    pub row: u16,
     /// The stream, by its index in [`super::Log::streams`].
     pub stream: u16,
     /// Its kind, by its index in the registry; of an unknown event in an MPS log 255.

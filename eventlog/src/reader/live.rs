@@ -374,6 +374,8 @@ impl Events {
                 number,
                 buffer: segment.buffer,
                 thread: segment.thread,
+                registry_place: u32::MAX,
+                row: located.row,
                 stream: segment.stream,
                 kind: segment.kind,
             };

@@ -250,6 +250,8 @@ impl Log {
             number: decoded.first.wrapping_add(n as u64),
             buffer: segment.buffer,
             thread: segment.thread,
+            registry_place: segment.registry,
+            row: located.row,
             stream: segment.stream,
             kind: match event_type {
                 Some(event_type) if segment.kind == KIND_MIXED => event_type.kind,

@@ -322,6 +322,7 @@ impl<'l> Events<'l> {
         }
         let mut open = Open {
             registry,
+            registry_place: segment.registry,
             actions: plan.actions.clone(),
             from,
             to,

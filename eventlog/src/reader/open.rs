@@ -59,6 +59,8 @@ impl PartialOrd for Waiting {
 /// A segment that is being read.
 pub(crate) struct Open<'l> {
     pub(crate) registry: &'l Registry,
+    /// By its index in the log.
+    pub(crate) registry_place: u32,
     pub(crate) actions: Option<Arc<[Action]>>,
     pub(crate) decoded: Decoded,
     /// Only events of [from, to] are given, in ticks.
@@ -128,6 +130,8 @@ pub(crate) fn event<'a>(
         number,
         buffer: open.buffer as u32,
         thread: open.thread,
+        registry_place: open.registry_place,
+        row: located.row,
         stream: open.stream,
         kind: match event_type {
             Some(event_type) if open.kind == KIND_MIXED => event_type.kind,

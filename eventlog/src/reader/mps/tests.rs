@@ -75,6 +75,8 @@ fn read(bytes: &[u8], index: &Index) -> Vec<(String, u64, Vec<Arg>)> {
                 number: 0,
                 buffer: 0,
                 thread: 0,
+                registry_place: segment.registry,
+                row: located.row,
                 stream: segment.stream,
                 kind: 0,
             };

@@ -1,0 +1,288 @@
+//! Lines prepared beforehand: for each event type of a log, what is written and where its values
+//! are.
+//!
+//! ```text
+//!  step   │ " 002A PoolAlloc           pool:" │ load at 8,  16 digits, what it is called │
+//!  step   │ " size:"                          │ load at 24, 16 digits │     … and the tail " \n"
+//! ```
+//!
+//! A value is found by one load, which ends where the parameter does, a shift and a mask, whatever
+//! the sort and the platform. What no recipe covers (an event that is short, of unknown type, of no
+//! log) a view writes as it would all events. Design: `.cnv.speed` in `design/eventcnv.md`.
+
+use crate::page::{Page, Pen, STORE_SIZE};
+use eventdef::Sort;
+use eventlog::reader::{Event, EventType, Platform, Registry, Value};
+
+/// Memory that the recipes of a view may take, in bytes, about; event types beyond it have none.
+const MEMORY_MAX: usize = 4 << 20;
+/// Room that a value, or what a view writes before the first step, may take beside the text.
+const VALUE_ROOM: usize = 64;
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// In hexadecimal.
+    Hex,
+    /// With zeros before it up to so many digits.
+    HexZeros(u8),
+    /// With spaces before it up to so many columns.
+    HexSpaces(u8),
+    /// With zeros up to so many digits; what it is called, if anything, the view appends.
+    Called(u8),
+    /// In hexadecimal; that something is called anything is told in the end.
+    Noted,
+    Decimal,
+    /// One text or another.
+    Choice(&'static str, &'static str),
+    /// As the view appends it.
+    Own,
+}
+
+/// What a view appends by itself.
+pub(crate) trait Own {
+    /// A value of a form of its own.
+    fn value(value: Value<'_>, out: &mut Vec<u8>);
+
+    /// What a pointer or address is called, by the number of the string.
+    fn label(_event: &Event<'_>, _id: u64, _out: &mut Vec<u8>) {}
+}
+
+/// Text, by where it is in that of its recipe.
+#[derive(Clone, Copy, Debug, Default)]
+struct Text {
+    begin: u32,
+    size: u32,
+}
+
+/// Text, and then a value.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// The text, if it is short; else what it begins with.
+    short: [u8; STORE_SIZE],
+    short_size: u8,
+    /// Where the load begins in the event.
+    at: u32,
+    /// The parameter.
+    index: u16,
+    shift: u8,
+    is_pointer: bool,
+    mask: u64,
+    form: Form,
+    choice: [Text; 2],
+    /// What follows on `short`.
+    rest: Text,
+}
+
+/// How the line of an event of one type is written, after what stands before its first step.
+#[derive(Debug)]
+pub(crate) struct Recipe {
+    bytes: Vec<u8>,
+    /// What the view may ask for before the steps.
+    intro: Text,
+    steps: Vec<Step>,
+    /// After the last value.
+    tail: Text,
+    /// The least size of an event that has all of its parameters.
+    size_min: usize,
+    /// What the line takes, but for what the view appends.
+    room: usize,
+    platform: Platform,
+    /// The kind of the event type.
+    pub(crate) kind: u8,
+}
+
+impl Recipe {
+    /// Begins the recipe of an event type.
+    pub(crate) fn new(registry: &Registry, event_type: &EventType) -> Recipe {
+        Recipe {
+            bytes: Vec::new(),
+            intro: Text::default(),
+            steps: Vec::with_capacity(event_type.params.len()),
+            tail: Text::default(),
+            size_min: 0,
+            room: 2 * VALUE_ROOM,
+            platform: registry.platform,
+            kind: event_type.kind,
+        }
+    }
+
+    /// Sets the text that [`Recipe::introduce`] writes.
+    pub(crate) fn intro(&mut self, text: &[u8]) {
+        self.intro = self.add(text);
+    }
+
+    /// Adds a step: this text, then the value of the parameter with this index.
+    pub(crate) fn push(&mut self, text: &[u8], event_type: &EventType, index: usize, form: Form) {
+        let Some(param) = event_type.params.get(index) else { return };
+        let size = match param.sort {
+            // Of a string, one byte must be there.
+            Sort::S => 1,
+            sort => sort.size(usize::from(self.platform.word_size)).clamp(1, 8) as u8,
+        };
+        let end = param.offset.saturating_add(size.into());
+        self.size_min = self.size_min.max(end as usize);
+        let is_boolean = param.sort == Sort::B;
+        let mask = if is_boolean { param.mask.into() } else { u64::MAX >> (64 - 8 * size) };
+        let choice = match form {
+            Form::Choice(no, yes) => [self.add(no.as_bytes()), self.add(yes.as_bytes())],
+            _ => [Text::default(); 2],
+        };
+        let mut short = [0; STORE_SIZE];
+        let (begin, rest) = text.split_at(text.len().min(STORE_SIZE));
+        if let Some(place) = short.get_mut(..begin.len()) {
+            place.copy_from_slice(begin);
+        }
+        let step = Step {
+            short,
+            short_size: begin.len() as u8,
+            rest: self.add(rest),
+            at: end.saturating_sub(8),
+            index: index as u16,
+            // The last bytes of the load are the highest, but where the highest come first.
+            shift: if self.platform.big_endian { 0 } else { 64 - 8 * size },
+            is_pointer: param.sort == Sort::P,
+            mask,
+            form,
+            choice,
+        };
+        self.steps.push(step);
+        self.room += VALUE_ROOM + STORE_SIZE;
+    }
+
+    /// Ends it with this text.
+    pub(crate) fn end(mut self, text: &[u8]) -> Recipe {
+        self.tail = self.add(text);
+        // So that a pen can take it sixteen bytes at a time.
+        self.bytes.extend_from_slice(&[0; STORE_SIZE]);
+        self
+    }
+
+    fn add(&mut self, text: &[u8]) -> Text {
+        let begin = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(text);
+        self.room += text.len() + STORE_SIZE;
+        Text { begin, size: text.len() as u32 }
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<Recipe>() + self.bytes.capacity() + self.steps.capacity() * size_of::<Step>()
+    }
+
+    #[inline(always)]
+    fn text(&self, text: Text, pen: &mut Pen<'_>) {
+        pen.text(&self.bytes, text.begin as usize, text.size as usize);
+    }
+
+    /// Writes the intro.
+    #[inline(always)]
+    pub(crate) fn introduce(&self, pen: &mut Pen<'_>) {
+        self.text(self.intro, pen);
+    }
+
+    /// Writes what `head` writes, then the steps and the tail. Whether something is called
+    /// anything, of what is to be noted.
+    #[inline(always)]
+    pub(crate) fn write<O: Own>(
+        &self,
+        event: &Event<'_>,
+        page: &mut Page,
+        head: impl FnOnce(&mut Pen<'_>),
+    ) -> bool {
+        let mut pen = page.pen(self.room);
+        let mut is_called = false;
+        head(&mut pen);
+        for step in &self.steps {
+            pen.put(&step.short, step.short_size.into());
+            if step.rest.size > 0 {
+                self.text(step.rest, &mut pen);
+            }
+            let load = event.bytes.get(step.at as usize..).and_then(|rest| rest.first_chunk());
+            let load = u64::from_le_bytes(load.copied().unwrap_or_default());
+            let load = if self.platform.big_endian { load.swap_bytes() } else { load };
+            let value = load >> step.shift & step.mask;
+            match step.form {
+                Form::Hex => pen.hex(value),
+                Form::HexZeros(width) => pen.hex_zeros(value, width.into()),
+                Form::HexSpaces(width) => pen.hex_spaces(value, width.into()),
+                Form::Called(width) => {
+                    pen.hex_zeros(value, width.into());
+                    if let Some(id) = label_id(event, step, value) {
+                        let written = pen.written();
+                        page.keep(written);
+                        page.write(|out| O::label(event, id, out));
+                        pen = page.pen(self.room);
+                    }
+                }
+                Form::Noted => {
+                    pen.hex(value);
+                    is_called = is_called || label_id(event, step, value).is_some();
+                }
+                Form::Decimal => pen.decimal(value),
+                Form::Choice(..) => {
+                    let [no, yes] = step.choice;
+                    self.text(if value == 0 { no } else { yes }, &mut pen);
+                }
+                Form::Own => {
+                    let written = pen.written();
+                    page.keep(written);
+                    page.write(|out| own::<O>(event, step, out));
+                    pen = page.pen(self.room);
+                }
+            }
+        }
+        self.text(self.tail, &mut pen);
+        let written = pen.written();
+        page.keep(written);
+        is_called
+    }
+}
+
+#[inline(always)]
+fn label_id(event: &Event<'_>, step: &Step, value: u64) -> Option<u64> {
+    let value = if step.is_pointer { Value::P(value) } else { Value::A(value) };
+    event.labels.label_id_of(value)
+}
+
+#[inline(never)]
+fn own<O: Own>(event: &Event<'_>, step: &Step, out: &mut Vec<u8>) {
+    if let Some(value) = event.param_at(step.index.into()) {
+        O::value(value, out);
+    }
+}
+
+/// The recipes of the event types of a log, by registry and row.
+#[derive(Debug, Default)]
+pub(crate) struct Recipes {
+    rows: Vec<Vec<Recipe>>,
+}
+
+impl Recipes {
+    /// Recipes for the event types of these registries, which are those of a log, in its order.
+    pub(crate) fn new(
+        registries: &[Registry],
+        recipe: impl Fn(&Registry, &EventType) -> Recipe,
+    ) -> Recipes {
+        let mut memory = 0;
+        let of_registry = |registry: &Registry| {
+            let mut rows = Vec::new();
+            for row in registry.event_types.iter().take_while(|row| row.params.len() < 1 << 16) {
+                if memory >= MEMORY_MAX {
+                    break;
+                }
+                rows.push(recipe(registry, row));
+                memory += rows.last().map_or(0, Recipe::memory);
+            }
+            rows
+        };
+        Recipes { rows: registries.iter().map(of_registry).collect() }
+    }
+
+    /// The recipe for an event, if there is one and the event has all parameters.
+    #[inline(always)]
+    pub(crate) fn of(&self, event: &Event<'_>) -> Option<&Recipe> {
+        let rows = self.rows.get(event.registry_place as usize)?;
+        let recipe = rows.get(usize::from(event.row))?;
+        (event.bytes.len() >= recipe.size_min).then_some(recipe)
+    }
+}

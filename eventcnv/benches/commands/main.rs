@@ -3,7 +3,7 @@
 //! ```text
 //!  a log of ours, of the MPS ──▶ eventcnv verify │ stats │ sql │ parquet │ … ──▶ rows
 //!                            └─▶ the first line of a dump: how long until it is there
-//!                            └─▶ numeric dump │ sort: what -vv in order of time is compared with
+//!                            └─▶ mpseventcnv │ sort │ mpseventtxt: what -vv is compared with
 //! ```
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio`, and the ratio is to what is required. What the names
@@ -15,11 +15,12 @@ mod logs;
 mod row;
 
 use logs::run_in_process_of_its_own;
-use logs::{Log, MAKE_LOGS, PART, SUFFIXES, command, directory, mps_log, our_log};
+use logs::{Log, MAKE_LOGS, PART, SUFFIXES, command, directory};
+use logs::{mps_log, mps_log_named_once, our_log};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Instant;
 use std::{env, fs};
 
@@ -65,6 +66,8 @@ const CASES: [Case; 5] = [
 /// Not measured of all the log: there is nothing to be learned from more of it.
 const PIPELINE: &str = "pipeline";
 const FIRST_LINE: &str = "first-line";
+/// Where the tools of the MPS are, if they are to be measured.
+const TOOLS: &str = "MPS_TOOLS";
 /// The longest that the first line may take, in ms.
 const FIRST_LINE_MAX: f64 = 50.0;
 
@@ -72,6 +75,9 @@ fn main() {
     if let Ok(name) = env::var(PART) {
         let logs = [our_log(), mps_log()];
         return measure_named(&name, &logs);
+    }
+    if env::var_os(TOOLS).is_none() {
+        eprintln!("{PIPELINE} is of eventcnv and sort; {TOOLS}=DIR: of the tools of the MPS in it");
     }
     run_in_process_of_its_own(MAKE_LOGS);
     let mut lines = String::new();
@@ -154,19 +160,55 @@ fn measure_first_line(name: &str, log: &Log) {
     row::print(name, ms, "ms", Some(ms / FIRST_LINE_MAX));
 }
 
-/// What one had to do before: the numeric form in the order of the file, sorted as text. The row is
-/// of that; its ratio is how many times as fast `-vv` in order of time is.
+/// What one had to do before, once, and `-vv` in order of time in its place. The row is of the
+/// pipeline; its ratio is how many times as fast `-vv` is.
 fn measure_pipeline(name: &str, log: &Log) {
+    let tools = env::var_os(TOOLS).map(PathBuf::from).filter(|_| log.suffix == SUFFIXES[1]);
+    let once;
+    let (log, pipeline) = match tools {
+        Some(tools) => {
+            once = mps_log_named_once(log);
+            (&once, time_tools(&tools, &once))
+        }
+        None => (log, time_sort(log)),
+    };
+    let named = (0..=RUN_COUNT).map(|_| time(&["-vv"], None, log)).fold(f64::INFINITY, f64::min);
+    let million = log.event_count as f64 / 1e6;
+    row::print(name, million / pipeline, "Mevents/s", Some(pipeline / named));
+}
+
+/// Seconds of `mpseventcnv | sort | mpseventtxt`.
+fn time_tools(tools: &Path, log: &Log) -> f64 {
+    let mut dump = Command::new(tools.join("mpseventcnv"));
+    dump.arg("-f").arg(&log.path).stderr(Stdio::null());
+    let start = Instant::now();
+    let mut dump = dump.stdout(Stdio::piped()).spawn().expect("mpseventcnv can be run");
+    let lines = dump.stdout.take().expect("its output is a pipe");
+    let mut sort = sort(lines).stdout(Stdio::piped()).spawn().expect("sort can be run");
+    let sorted = sort.stdout.take().expect("its output is a pipe");
+    let mut text = Command::new(tools.join("mpseventtxt"));
+    let status = text.stdin(sorted).stdout(Stdio::null()).status();
+    assert!(status.expect("mpseventtxt can be run").success(), "mpseventtxt failed");
+    let seconds = start.elapsed().as_secs_f64();
+    let _ = (dump.wait(), sort.wait());
+    seconds
+}
+
+/// Seconds of an equivalent of its first half: the numeric form in the order of the file, sorted as
+/// text.
+fn time_sort(log: &Log) -> f64 {
     let mut dump = command(&["--order", "file"], &log.path);
     let start = Instant::now();
     let mut dump = dump.stdout(Stdio::piped()).spawn().expect("eventcnv can be run");
     let lines = dump.stdout.take().expect("its output is a pipe");
-    let mut sort = Command::new("sort");
-    sort.env("LC_ALL", "C").env("TMPDIR", directory()).stdin(lines).stdout(Stdio::null());
-    assert!(sort.status().expect("sort can be run").success());
+    let status = sort(lines).stdout(Stdio::null()).status();
+    assert!(status.expect("sort can be run").success());
     let _ = dump.wait();
-    let pipeline = start.elapsed().as_secs_f64();
-    let named = (0..=RUN_COUNT).map(|_| time(&["-vv"], None, log)).fold(f64::INFINITY, f64::min);
-    let million = log.event_count as f64 / 1e6;
-    row::print(name, million / pipeline, "Mevents/s", Some(pipeline / named));
+    start.elapsed().as_secs_f64()
+}
+
+fn sort(lines: ChildStdout) -> Command {
+    let mut sort = Command::new("sort");
+    sort.env("LC_ALL", "C").env("TMPDIR", directory()).stdin(lines);
+    sort
 }

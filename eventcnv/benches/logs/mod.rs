@@ -8,6 +8,7 @@
 
 mod ours;
 
+use std::collections::HashSet;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -67,6 +68,34 @@ pub(crate) fn mps_log() -> Log {
     }
     let event_count = line_count(&one) * times;
     Log { suffix: SUFFIXES[1], path, event_count: event_count as u64 }
+}
+
+/// The log of the Memory Pool System with strings interned in its first part alone: mpseventtxt
+/// ends where one is interned again. Made anew each time.
+#[allow(dead_code, reason = "not of use to all benchmarks")]
+pub(crate) fn mps_log_named_once(log: &Log) -> Log {
+    let registry = &eventdef::mps::REGISTRY;
+    let intern = registry.event_types.iter().find(|row| row.name == "Intern");
+    let intern = intern.expect("the MPS interns strings").code;
+    let bytes = fs::read(&log.path).expect("the log can be read");
+    let path = directory().join("mps-once.log");
+    let file = fs::File::create(&path).expect("the target directory can be written");
+    let (mut file, mut rest) = (BufWriter::new(file), &*bytes);
+    let (mut strings, mut event_count) = (HashSet::new(), 0);
+    while let Some(&[code_low, code_high, size_low, size_high]) = rest.first_chunk() {
+        let size = usize::from(u16::from_le_bytes([size_low, size_high]));
+        let (event, after) = rest.split_at(size);
+        rest = after;
+        // Its number, after code, size and clock.
+        let is_again = u16::from_le_bytes([code_low, code_high]) == intern
+            && !strings.insert(event[16..24].to_vec());
+        if !is_again {
+            file.write_all(event).expect("the log can be written");
+            event_count += 1;
+        }
+    }
+    file.flush().expect("the log can be written");
+    Log { suffix: log.suffix, path, event_count }
 }
 
 /// Lines of the numeric dump: what is printed is not kept.

@@ -165,6 +165,12 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Does not come back if the program is being interrupted: that what it writes to is taken away is
+/// then no failure to tell of.
+pub(crate) fn yield_to_interruption() {
+    drop(unfinished());
+}
+
 fn forget(path: &Path) {
     unfinished().retain(|noted| noted != path);
 }

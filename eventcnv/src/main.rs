@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Ok(true) | Err(Stop::Closed) => WHOLE,
         Ok(false) => FAULTS,
         Err(Stop::Message(message)) => {
+            output::yield_to_interruption();
             stop::complain(&format!("eventcnv: {message}\n"));
             UNREAD
         }

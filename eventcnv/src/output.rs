@@ -16,11 +16,13 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 /// What the name of what is not whole yet begins with.
 const PREFIX: &str = ".eventcnv-";
+/// How often a directory is removed into which files are still being put.
+const REMOVAL_COUNT_MAX: usize = 100;
 
 /// What is not whole yet, to be taken away should the program be interrupted.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -41,8 +43,9 @@ impl Pending {
         watch().map_err(failed)?;
         let mut builder = Builder::new();
         builder.prefix(PREFIX).permissions(Permissions::from_mode(0o666));
+        let mut unfinished = unfinished();
         let file = builder.tempfile_in(directory(path)).map_err(failed)?;
-        note(file.path());
+        unfinished.push(file.path().to_owned());
         Ok(Pending { file, path: path.to_owned(), force })
     }
 
@@ -89,8 +92,9 @@ impl PendingDirectory {
         watch().map_err(failed)?;
         let mut builder = Builder::new();
         builder.prefix(PREFIX).permissions(Permissions::from_mode(0o777));
+        let mut unfinished = unfinished();
         let directory = builder.tempdir_in(directory(path)).map_err(failed)?;
-        note(directory.path());
+        unfinished.push(directory.path().to_owned());
         Ok(PendingDirectory { directory, path: path.to_owned(), force })
     }
 
@@ -105,6 +109,8 @@ impl PendingDirectory {
         let temporary = self.directory.path().to_owned();
         let old = self.path.symlink_metadata().is_ok();
         let aside = temporary.with_extension("old");
+        // Not to be interrupted while neither has the name.
+        let mut unfinished = unfinished();
         if old && (self.force || is_empty_directory(&self.path)) {
             fs::rename(&self.path, &aside).map_err(failed)?;
         }
@@ -115,7 +121,8 @@ impl PendingDirectory {
             }
             return Err(failed(error));
         }
-        forget(&temporary);
+        unfinished.retain(|noted| *noted != temporary);
+        drop(unfinished);
         let _ = self.directory.keep();
         if old {
             remove(&aside);
@@ -153,16 +160,33 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-fn note(path: &Path) {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+/// Whoever holds this is not interrupted: it is held while a file is made and noted.
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does not come back if the program is being interrupted: that what it writes to is taken away is
+/// then no failure to tell of.
+pub(crate) fn yield_to_interruption() {
+    drop(unfinished());
 }
 
 fn forget(path: &Path) {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).retain(|noted| noted != path);
+    unfinished().retain(|noted| noted != path);
 }
 
 fn remove(path: &Path) {
     let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// Removes what other threads may still be putting files into.
+fn remove_while_written(path: &Path) {
+    for _ in 0..REMOVAL_COUNT_MAX {
+        remove(path);
+        if path.symlink_metadata().is_err() {
+            break;
+        }
+    }
 }
 
 /// Has what is not whole taken away when the program is interrupted.
@@ -178,9 +202,9 @@ fn begin_to_watch() -> io::Result<()> {
         pipe::register(signal, end)?;
         std::thread::spawn(move || {
             while signals.read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::Interrupted) {}
-            for path in &*UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) {
-                remove(path);
-            }
+            // Held to the end: nothing new is begun any more.
+            let unfinished = unfinished();
+            unfinished.iter().for_each(|path| remove_while_written(path));
             let _ = emulate_default_handler(signal);
         });
     }

@@ -25,7 +25,8 @@ The files are DIR/EVENT/host=HOST/process=PROGRAM-PID/kind=KIND/part-N.parquet, 
 Columns:
   time        in ticks, unsigned
   timestamp   ns since 1970, UTC; NULL where the log does not tell
-  thread, buffer, number    who recorded it
+  stream      which stream of the log it is of, from 0
+  thread, buffer, number    who recorded it; stream, buffer and number are of one event alone
   and each parameter by its name: pointers, addresses, words and integers unsigned, doubles,
   Booleans, strings. Where the log has labels, NAME_label is what a pointer or address was called
   at that time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     // No name: SQLite makes a file when memory does not suffice, and it goes with the connection.
     let mut connection = Connection::open("").map_err(broken)?;
     begin_new(&connection).map_err(refused)?;
-    let import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB);
+    let import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB, true);
     let mut import = import.map_err(refused)?;
     let read = tables_read(&mut connection, sql)?;
     // The buffers are known once their events were read.
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     let has_any = import.choose(is_read);
     let mut events = selection.events(&reading.log, Order::Time);
     if has_any {
-        connection = import.add(connection, &mut events).map_err(refused)?.0;
+        connection = import.add(connection, &mut events, false).map_err(refused)?.0;
     }
     import.finish(&connection).map_err(refused)?;
     reading.finish();

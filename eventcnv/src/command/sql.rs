@@ -110,12 +110,13 @@ fn add(
     open: impl FnOnce() -> Result<Connection, Refusal>,
 ) -> Result<bool, Stop> {
     let refused = |refusal: Refusal| Stop::Message(format!("{}: {refusal}", path.display()));
-    let selection = reading.select(&args.select, false)?;
+    let has_labels = !args.select.is_given();
+    let selection = reading.select(&args.select, has_labels)?;
     let connection = open().map_err(refused)?;
-    let mut import =
-        Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB).map_err(refused)?;
+    let mut import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB, false)
+        .map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
-    let (connection, counts) = import.add(connection, &mut events).map_err(refused)?;
+    let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
     import.finish(&connection).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());

@@ -8,7 +8,7 @@
 //! Design: `.debug.core` in `design/telemetry.md`; `.store.thread` in `design/format.md`.
 
 use crate::text;
-use eventlog::reader::{Event, Filter, Log, Order, Pick, Value};
+use eventlog::reader::{Event, Filter, Log, Order, Pick, Registry, Value};
 use std::collections::BTreeMap;
 
 /// Of a longer name the column has only so much.
@@ -26,7 +26,9 @@ pub(crate) struct Thread {
 pub(crate) fn of(log: &Log) -> Vec<Thread> {
     let filter = Filter { event_types: vec![Pick::Name("Thread".into())], ..Filter::default() };
     let mut found = Vec::new();
-    if log.streams().is_empty() {
+    // A log of the MPS tells of none, and would be read from end to end.
+    let tells = |registry: &Registry| registry.event_type_named("Thread").is_some();
+    if !log.registries().iter().any(tells) {
         return found;
     }
     let mut events = log.events(Order::Time, &filter);

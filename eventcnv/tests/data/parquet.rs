@@ -37,7 +37,7 @@ fn rows(path: &Path) -> Vec<Vec<(String, Field)>> {
 fn line(code: &str, row: &[(String, Field)]) -> (Vec<String>, Vec<usize>) {
     let Field::ULong(time) = row[0].1 else { panic!("{row:?}") };
     let (mut line, mut doubles) = (vec![format!("{time:016X}"), code.to_owned()], Vec::new());
-    for (name, field) in &row[5..] {
+    for (name, field) in &row[6..] {
         line.push(match field {
             Field::ULong(value) => format!("{value:X}"),
             Field::UInt(value) => format!("{value:X}"),

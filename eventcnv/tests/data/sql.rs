@@ -144,6 +144,19 @@ fn a_log_that_is_added_again_adds_what_is_new_of_it() {
     }
 }
 
+/// `.cnv.sql.again`: the numbers of the third begin far beyond a beginning.
+#[test]
+fn copies_of_a_stream_without_a_name_are_one_log_wherever_they_begin() {
+    let directory = TempDir::new().unwrap();
+    let [copies, database] = ["copies.log", "a.db"].map(|name| directory.path().join(name));
+    let trace = mps("amcss-arena-pool-trace.log");
+    fs::write(&copies, fs::read(&trace).unwrap().repeat(3)).unwrap();
+    assert!(add(&copies, &database).ends_with("9699 events added, 0 were there already\n"));
+    assert_eq!(rows(&database, "SELECT count(*), max(beginning_size) FROM logs"), ["1|1000"]);
+    let text = add(Path::new(&trace), &database);
+    assert!(text.ends_with("0 events added, 3233 were there already\n"), "{text}");
+}
+
 #[test]
 fn a_selection_is_filled_up_by_what_is_added_later() {
     let directory = TempDir::new().unwrap();

@@ -148,3 +148,56 @@ fn an_end_without_a_beginning_is_an_instant() {
     assert!(own.len() > 100);
     assert!(own.iter().all(|entry| entry["ph"] == "i"));
 }
+
+/// The entries of one process, but for their times, which are on a clock of their own in each log.
+fn of_process(entries: &[Value], pid: &Value) -> Vec<Value> {
+    // A process among several is called by its host too.
+    let own = entries.iter().filter(|entry| entry["pid"] == *pid && entry["ph"] != "M");
+    own.map(|entry| {
+        let mut entry = entry.clone();
+        let fields = entry.as_object_mut().unwrap();
+        fields.remove("ts");
+        // Numbers of flows are of the whole trace.
+        fields.remove("id");
+        fields.remove("id2");
+        entry
+    })
+    .collect()
+}
+
+/// `.cnv.timeline`: slices, spans, flows and counters of two processes in one log are what they
+/// are in the log of each alone.
+#[test]
+fn what_is_of_one_process_is_paired_and_counted_within_it() {
+    let [a, b, ..] = logs();
+    let directory = tempfile::TempDir::new().unwrap();
+    let both = directory.path().join("both.log");
+    let both = both.to_str().unwrap();
+    let (_, code, errors) = crate::support::run(&["merge", &a, &b, "-o", both]);
+    assert_eq!((code, &*errors), (0, ""));
+    let marks = ["--flow=PoolInit=PoolFinish:pool", "--flow=FileBegin=FileEnd:file"];
+    let of = |log| entries(&[&[log], &marks[..]].concat());
+    let merged = of(both);
+    let mut pids = HashSet::new();
+    for log in [&*a, &*b] {
+        let alone = of(log);
+        let pid = alone.iter().map(|entry| &entry["pid"]).find(|pid| **pid != 0).unwrap();
+        assert!(pids.insert(pid.as_u64()), "two processes");
+        let phases: HashSet<&str> =
+            alone.iter().map(|entry| entry["ph"].as_str().unwrap()).collect();
+        assert!(["b", "e", "s", "f", "C"].iter().all(|phase| phases.contains(phase)), "{phases:?}");
+        let (found, expected) = (of_process(&merged, pid), of_process(&alone, pid));
+        assert_eq!(found.len(), expected.len(), "{log}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "{log}");
+        }
+    }
+    // A flow ends where it began.
+    let ends = |phase: &str| -> HashMap<u64, &Value> {
+        let found = merged.iter().filter(|entry| entry["ph"] == phase);
+        found.map(|entry| (entry["id"].as_u64().unwrap(), &entry["pid"])).collect()
+    };
+    let begun = ends("s");
+    assert!(begun.len() > 4);
+    assert!(ends("f").iter().all(|(id, pid)| begun.get(id) == Some(pid)));
+}

@@ -51,6 +51,9 @@ pub struct Filter {
     /// How many events of a buffer are known, by stream and buffer: segments that have none but
     /// these are not read. Others are given whole.
     pub known: BTreeMap<(u16, u32), u64>,
+    /// Only segments that have any of the first so many events of a buffer that there are in its
+    /// stream, and these whole; if `None`, all.
+    pub beginning: Option<u64>,
     /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given
     /// or not.
     pub labels: bool,
@@ -119,7 +122,12 @@ impl Plan {
             Pick::NumberIn(index, code) => Some(*code).filter(|_| *index == registry.index),
             Pick::Name(_) => None,
         };
-        let codes = filter.event_types.iter().filter_map(code).collect();
+        let codes: Vec<u16> = filter.event_types.iter().filter_map(code).collect();
+        // None of its types is asked for, nor a code that it lacks: nothing of it is read.
+        let has_any = filter.event_types.is_empty()
+            || !codes.is_empty()
+            || actions.iter().any(|action| action.give);
+        let kinds = if has_any { kinds } else { 0 };
         let threads = filter.threads.iter().filter(|(stream, _)| *stream == registry.stream);
         let times = match filter.times.get(usize::from(registry.stream)) {
             Some(times) => times.clone(),

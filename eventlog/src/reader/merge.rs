@@ -77,7 +77,7 @@ impl<'l> Events<'l> {
         let with_roles = filter.labels && !is_history;
         let plans = log.registries().iter().map(|registry| Plan::new(filter, registry, with_roles));
         let plans = Arc::from_iter(plans);
-        let queue = queue(log, order, &plans);
+        let queue = queue(log, order, &plans, filter.beginning);
         let mut events = Events::with_queue(log, order, plans, labels, queue);
         events.is_history = is_history;
         events.faults = faults;

@@ -60,8 +60,10 @@ impl<'l> Slices<'l> {
             _ if !is_exact && filter.labels => (Vec::new(), Some(filter.clone())),
             // Slices are cut by ticks.
             Order::Time if log.is_aligned() => (Vec::new(), Some(filter.clone())),
-            Order::Time => (by_time(log, queue(log, order, &plans), count), None),
-            Order::File => (by_file(log, &queue(log, order, &plans), count), None),
+            Order::Time => (by_time(log, queue(log, order, &plans, filter.beginning), count), None),
+            Order::File => {
+                (by_file(log, &queue(log, order, &plans, filter.beginning), count), None)
+            }
         };
         if whole.is_some() {
             faults = Faults::default();

@@ -1,12 +1,16 @@
-//! The columns of a row group, as they are filled.
+//! Rows as they come, one after the other, and columns as they are written.
 //!
 //! ```text
-//!  time 1200 1300 │ thread 3 3 │ … │ size 16 - │ string "a" "b"    levels: 1 there, 0 NULL
+//!  Rows     time wall thread·buffer number there·stream  16 …  │ time wall …    a row at a time
+//!  columns  time time …   wall wall …                 16 - …   levels: 1 there, 0 NULL
 //! ```
 //!
+//! The thread that reads puts each event down in one place; the one that encodes turns rows into
+//! columns, a few rows at a time, so that they stay in its cache.
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use super::Failure;
+use eventlog::reader::{Event, Value};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedRowGroupWriter;
 use std::fs::File;
@@ -26,89 +30,234 @@ pub(crate) enum Form {
     Bytes,
 }
 
+/// Columns that every data set has, and whether they may be NULL: the second only where the log
+/// knows it.
+pub(crate) const FIRST: [(&str, Form, bool); 6] = [
+    ("time", Form::Long, false),
+    ("timestamp", Form::Timestamp, true),
+    ("stream", Form::Int, false),
+    ("thread", Form::Int, false),
+    ("buffer", Form::Int, false),
+    ("number", Form::Long, false),
+];
+/// Where these columns are in a row: in which word, from which bit on.
+const FIRST_PLACES: [(usize, u32); FIRST.len()] =
+    [(0, 0), (1, 0), (HEAD, 32), (2, 0), (2, 32), (3, 0)];
+/// The word that says what of a row is there: [`HAS_WALL`], and how many columns after the first.
+const HEAD: usize = 4;
+const HAS_WALL: u64 = 1;
+const THERE_SHIFT: u32 = 1;
+const THERE_MASK: u64 = (1 << 31) - 1;
+/// Words of a row before its parameters.
+const FIRST_SIZE: usize = 5;
+/// A string that is NULL: no other is so long.
+const NO_TEXT: u64 = u64::MAX;
+/// Rows that are turned into columns at a time.
+const TILE_ROW_COUNT: usize = 512;
+
+/// Rows of one data set.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    /// Of each row as many words: of a string where it begins in `bytes` and how long it is.
+    words: Vec<u64>,
+    bytes: Vec<u8>,
+    pub(crate) count: usize,
+}
+
+impl Rows {
+    /// The memory that they have.
+    pub(crate) fn size(&self) -> usize {
+        self.words.capacity() * size_of::<u64>() + self.bytes.capacity()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+        self.bytes.clear();
+        self.count = 0;
+    }
+
+    /// Takes an event in, whose data set has so many columns.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        event: &Event<'_>,
+        wall: Option<u64>,
+        column_count: usize,
+        with_labels: bool,
+    ) {
+        let begin = self.words.len();
+        let end = begin + row_size(column_count);
+        self.words.extend([
+            event.ticks,
+            wall.unwrap_or(0),
+            u64::from(event.thread) | u64::from(event.buffer) << 32,
+            event.number,
+            0,
+        ]);
+        if event.event_type.is_some() {
+            self.push_params(event, with_labels);
+        } else {
+            self.words.extend([u64::from(event.registry.index), u64::from(event.code())]);
+            self.push_bytes(event.bytes);
+        }
+        let there = (self.words.len() - begin - FIRST_SIZE) as u64;
+        self.words.resize(end, 0);
+        if let Some(head) = self.words.get_mut(begin + HEAD) {
+            let has_wall = if wall.is_some() { HAS_WALL } else { 0 };
+            *head = has_wall | there << THERE_SHIFT | u64::from(event.stream) << 32;
+        }
+        self.count += 1;
+    }
+
+    #[inline]
+    fn push_params(&mut self, event: &Event<'_>, with_labels: bool) {
+        for (_, value) in event.params() {
+            match value {
+                Value::P(word) | Value::A(word) => {
+                    self.words.push(word);
+                    if with_labels {
+                        self.push_label(event, value);
+                    }
+                }
+                Value::W(word) => self.words.push(word),
+                Value::U(number) => self.words.push(number.into()),
+                Value::D(number) => self.words.push(number.to_bits()),
+                Value::B(is_true) => self.words.push(is_true.into()),
+                Value::S(bytes) if std::str::from_utf8(bytes).is_ok() => {
+                    self.push_bytes(bytes);
+                    self.words.push(NO_TEXT);
+                }
+                Value::S(bytes) => {
+                    self.words.push(NO_TEXT);
+                    self.push_bytes(bytes);
+                }
+            }
+        }
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        self.words.push((self.bytes.len() as u64) << 32 | bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// What a pointer or address is called at that time. What is not UTF-8 of it is replaced.
+    fn push_label(&mut self, event: &Event<'_>, value: Value<'_>) {
+        let id = event.labels.label_id_of(value);
+        match id.and_then(|id| event.labels.string(id)) {
+            Some(string) => self.push_bytes(String::from_utf8_lossy(string).as_bytes()),
+            None => self.words.push(NO_TEXT),
+        }
+    }
+
+    /// Writes them as a row group of these columns.
+    pub(crate) fn write(
+        &mut self,
+        forms: &[(Form, bool)],
+        mut to: SerializedRowGroupWriter<'_, File>,
+    ) -> Result<(), Failure> {
+        let make = |(index, &(form, is_optional))| Column::new(index, form, is_optional);
+        let mut columns: Vec<Column> = forms.iter().enumerate().map(make).collect();
+        columns.iter_mut().for_each(|column| column.reserve(self.count));
+        let size = row_size(forms.len());
+        for tile in self.words.chunks(size * TILE_ROW_COUNT) {
+            columns.iter_mut().for_each(|column| column.take(tile, size));
+        }
+        let bytes = ByteArray::from(std::mem::take(&mut self.bytes));
+        columns.into_iter().try_for_each(|column| column.write(&bytes, &mut to))?;
+        to.close()?;
+        Ok(())
+    }
+}
+
+/// Words of a row with so many columns.
+fn row_size(column_count: usize) -> usize {
+    FIRST_SIZE + column_count.saturating_sub(FIRST.len())
+}
+
 /// Values of a column, those that are NULL left out.
 #[derive(Debug)]
-pub(crate) enum Values {
+enum Values {
     Long(Vec<i64>),
     Int(Vec<i32>),
     Double(Vec<f64>),
     Bool(Vec<bool>),
-    /// One after the other; where each ends.
-    Bytes(Vec<u8>, Vec<usize>),
+    /// Where each begins, and how long it is.
+    Bytes(Vec<u64>),
 }
 
 /// A column of a row group.
 #[derive(Debug)]
-pub(crate) struct Column {
-    pub(crate) values: Values,
+struct Column {
+    index: usize,
+    values: Values,
     /// Of each row whether it has a value; none, where all must.
-    pub(crate) levels: Option<Vec<i16>>,
+    levels: Option<Vec<i16>>,
 }
 
 impl Column {
-    pub(crate) fn new(form: Form, is_optional: bool) -> Column {
+    fn new(index: usize, form: Form, is_optional: bool) -> Column {
         let values = match form {
             Form::Long | Form::Timestamp => Values::Long(Vec::new()),
             Form::Int => Values::Int(Vec::new()),
             Form::Double => Values::Double(Vec::new()),
             Form::Bool => Values::Bool(Vec::new()),
-            Form::Text | Form::Bytes => Values::Bytes(Vec::new(), Vec::new()),
+            Form::Text | Form::Bytes => Values::Bytes(Vec::new()),
         };
-        Column { values, levels: is_optional.then(Vec::new) }
+        Column { index, values, levels: is_optional.then(Vec::new) }
     }
 
-    #[inline]
-    fn level(&mut self, level: i16) {
-        if let Some(levels) = &mut self.levels {
-            levels.push(level);
+    fn reserve(&mut self, row_count: usize) {
+        self.levels.iter_mut().for_each(|levels| levels.reserve(row_count));
+        match &mut self.values {
+            Values::Long(values) => values.reserve(row_count),
+            Values::Int(values) => values.reserve(row_count),
+            // Few have any, or many are NULL.
+            Values::Double(_) | Values::Bool(_) | Values::Bytes(_) => {}
         }
     }
 
-    #[inline]
-    pub(crate) fn long(&mut self, value: u64) {
-        self.level(1);
-        if let Values::Long(values) = &mut self.values {
-            values.push(value as i64);
+    /// Takes its words from some rows of so many.
+    fn take(&mut self, rows: &[u64], size: usize) {
+        let after = self.index.checked_sub(FIRST.len());
+        let (at, shift) = match after {
+            Some(after) => (FIRST_SIZE + after, 0),
+            None => FIRST_PLACES.get(self.index).copied().unwrap_or_default(),
+        };
+        let is_text = matches!(self.values, Values::Bytes(_));
+        let is_there = |row: &[u64]| {
+            let head = row.get(HEAD).copied().unwrap_or(0);
+            match after {
+                Some(after) => head >> THERE_SHIFT & THERE_MASK > after as u64,
+                None => head & HAS_WALL != 0,
+            }
+        };
+        let word = |row: &[u64]| row.get(at).map_or(0, |word| word >> shift);
+        let rows = rows.chunks_exact(size);
+        let Some(levels) = &mut self.levels else {
+            let words = rows.map(word);
+            match &mut self.values {
+                Values::Long(values) => values.extend(words.map(|word| word as i64)),
+                Values::Int(values) => values.extend(words.map(|word| word as i32)),
+                values => words.for_each(|word| values.push(word)),
+            }
+            return;
+        };
+        for row in rows {
+            let word = word(row);
+            let is_there = is_there(row) && !(is_text && word == NO_TEXT);
+            levels.push(is_there.into());
+            if is_there {
+                self.values.push(word);
+            }
         }
     }
 
-    #[inline]
-    pub(crate) fn int(&mut self, value: u32) {
-        self.level(1);
-        if let Values::Int(values) = &mut self.values {
-            values.push(value as i32);
-        }
-    }
-
-    pub(crate) fn double(&mut self, value: f64) {
-        self.level(1);
-        if let Values::Double(values) = &mut self.values {
-            values.push(value);
-        }
-    }
-
-    pub(crate) fn bool(&mut self, value: bool) {
-        self.level(1);
-        if let Values::Bool(values) = &mut self.values {
-            values.push(value);
-        }
-    }
-
-    pub(crate) fn bytes(&mut self, value: &[u8]) {
-        self.level(1);
-        if let Values::Bytes(bytes, ends) = &mut self.values {
-            bytes.extend_from_slice(value);
-            ends.push(bytes.len());
-        }
-    }
-
-    #[inline]
-    pub(crate) fn null(&mut self) {
-        self.level(0);
-    }
-
-    /// Writes it as the next column of a row group.
-    fn write(self, to: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), Failure> {
+    /// Writes it as the next column of a row group whose strings are in `bytes`.
+    fn write(
+        self,
+        bytes: &ByteArray,
+        to: &mut SerializedRowGroupWriter<'_, File>,
+    ) -> Result<(), Failure> {
         let Some(mut column) = to.next_column()? else { return Ok(()) };
         let levels = self.levels.as_deref();
         match self.values {
@@ -124,15 +273,26 @@ impl Column {
             Values::Bool(values) => {
                 column.typed::<BoolType>().write_batch(&values, levels, None)?;
             }
-            Values::Bytes(bytes, ends) => {
-                let bytes = ByteArray::from(bytes);
-                let begins = std::iter::once(0).chain(ends.iter().copied());
-                let slice = |(begin, end): (usize, &usize)| bytes.slice(begin, end - begin);
-                let values: Vec<ByteArray> = begins.zip(&ends).map(slice).collect();
+            Values::Bytes(words) => {
+                let slice = |word: &u64| bytes.slice((word >> 32) as usize, *word as u32 as usize);
+                let values: Vec<ByteArray> = words.iter().map(slice).collect();
                 column.typed::<ByteArrayType>().write_batch(&values, levels, None)?;
             }
         }
         Ok(column.close()?)
+    }
+}
+
+impl Values {
+    #[inline]
+    fn push(&mut self, word: u64) {
+        match self {
+            Values::Long(values) => values.push(word as i64),
+            Values::Int(values) => values.push(word as i32),
+            Values::Double(values) => values.push(f64::from_bits(word)),
+            Values::Bool(values) => values.push(word != 0),
+            Values::Bytes(values) => values.push(word),
+        }
     }
 }
 
@@ -142,17 +302,7 @@ pub(crate) struct Group {
     /// Which data set, of which process.
     pub(crate) set: usize,
     pub(crate) process: usize,
-    pub(crate) row_count: usize,
-    pub(crate) columns: Vec<Column>,
-    /// Memory that the rows take, about.
+    pub(crate) rows: Rows,
+    /// The memory that it was last found to have.
     pub(crate) size: usize,
-}
-
-impl Group {
-    /// Writes all columns.
-    pub(crate) fn write(self, mut to: SerializedRowGroupWriter<'_, File>) -> Result<(), Failure> {
-        self.columns.into_iter().try_for_each(|column| column.write(&mut to))?;
-        to.close()?;
-        Ok(())
-    }
 }

@@ -1,8 +1,8 @@
 //! Data sets of Parquet: one for each event type, in a directory for each host, process and kind.
 //!
 //! ```text
-//!  event ── sets.rs: which data set ──▶ columns.rs: 131072 rows, column by column
-//!                                            └─▶ files.rs, another thread ──▶ a row group
+//!  event ── sets.rs: which data set ──▶ columns.rs: 131072 rows, row by row
+//!                   another thread: column by column ◀──┘ └─▶ files.rs ──▶ a row group
 //!  PoolInit/host=alpha/process=heap-4711/kind=Pool/part-0.parquet
 //! ```
 //!
@@ -13,7 +13,7 @@ mod files;
 mod sets;
 
 use crate::select::Selected;
-use columns::Group;
+use columns::{Group, Rows};
 use eventlog::reader::Log;
 use files::Files;
 use sets::{Sets, Writing};
@@ -68,20 +68,23 @@ pub(crate) fn write(
     let sets = Sets::of(log, with_labels)?;
     let mut writing = Writing::new(log, &sets);
     let (to_write, groups) = mpsc::sync_channel::<Group>(GROUP_COUNT);
+    let (written, to_fill) = mpsc::channel::<Rows>();
     std::thread::scope(|scope| {
         let sets = &sets;
         let writer = scope.spawn(move || -> Result<u64, Failure> {
             let mut files = Files::new(sets, create);
-            for group in groups {
-                files.write(group)?;
+            for mut group in groups {
+                files.write(&mut group)?;
+                group.rows.clear();
+                let _ = written.send(group.rows);
             }
             files.finish()
         });
         let mut count = 0;
         while let Some(event) = events.next() {
             count += 1;
-            let full = writing.push(&event);
-            if let Some(group) = full
+            if let Some(place) = writing.push(&event)
+                && let Some(group) = writing.take(place, || to_fill.try_recv().ok())
                 && to_write.send(group).is_err()
             {
                 break;

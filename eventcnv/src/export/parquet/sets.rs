@@ -7,25 +7,17 @@
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use super::columns::{Column, Form, Group};
+use super::columns::{FIRST, Form, Group, Rows};
 use super::{Failure, GROUP_ROW_COUNT, GROUPS_SIZE_MAX};
 use crate::export::places::Places;
 use crate::export::sql::names::Taken;
 use eventdef::Sort;
-use eventlog::reader::{Event, EventType, Log, Registry, Value};
+use eventlog::reader::{Event, EventType, Log, Registry};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::schema::types::{Type, TypePtr};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Columns that every data set has; the second only where the log knows it.
-const FIRST: [(&str, Form, bool); 5] = [
-    ("time", Form::Long, false),
-    ("timestamp", Form::Timestamp, true),
-    ("thread", Form::Int, false),
-    ("buffer", Form::Int, false),
-    ("number", Form::Long, false),
-];
 /// Of the events that no registry has.
 const UNKNOWN: [(&str, Form, bool); 3] =
     [("registry", Form::Int, false), ("code", Form::Int, false), ("bytes", Form::Bytes, false)];
@@ -33,15 +25,17 @@ const UNKNOWN: [(&str, Form, bool); 3] =
 const NAME_SIZE_MAX: usize = 200;
 /// What a host is called that the log does not name.
 const UNKNOWN_VALUE: &str = "unknown";
-/// What a row takes beside its values, about.
-const ROW_SIZE: usize = 32;
+/// Places that are found without looking them up: a power of two.
+const RECENT_COUNT: usize = 64;
+/// No set, no place.
+const NONE: usize = usize::MAX;
 
 /// A data set: the events of one type.
 pub(crate) struct Set {
     /// The name of its directory.
     pub(crate) name: String,
     pub(crate) schema: TypePtr,
-    columns: Vec<(Form, bool)>,
+    pub(crate) columns: Vec<(Form, bool)>,
 }
 
 /// The data sets of a log.
@@ -216,67 +210,88 @@ pub(crate) struct Writing<'l> {
     registries: Places<'l>,
     /// By set and process: where in `groups`.
     places: HashMap<(usize, usize), usize>,
+    /// The same of some, each where its set and process lead to.
+    recent: [((usize, usize), usize); RECENT_COUNT],
     groups: Vec<Group>,
-    last: ((usize, usize), usize),
+    /// For each stream where its last event was among its syncs.
+    near: Vec<usize>,
     size: usize,
 }
 
 impl<'l> Writing<'l> {
     pub(crate) fn new(log: &'l Log, sets: &'l Sets) -> Writing<'l> {
-        let (places, last) = (HashMap::new(), ((usize::MAX, 0), 0));
-        let registries = Places::new(log);
-        Writing { log, sets, registries, places, groups: Vec::new(), last, size: 0 }
+        Writing {
+            log,
+            sets,
+            registries: Places::new(log),
+            places: HashMap::new(),
+            recent: [((NONE, NONE), NONE); RECENT_COUNT],
+            groups: Vec::new(),
+            near: vec![0; log.streams().len()],
+            size: 0,
+        }
     }
 
-    /// Takes an event in. Gives a group that is to be written.
+    /// Takes an event in. Gives the place of a group that is to be written.
     #[inline]
-    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<Group> {
-        let process = self.sets.streams.get(usize::from(event.stream)).copied()?;
+    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<usize> {
+        let stream = usize::from(event.stream);
+        let process = self.sets.streams.get(stream).copied()?;
         let key = (self.set(event), process);
-        if self.last.0 != key {
-            self.last = (key, self.place(key));
-        }
-        let place = self.last.1;
+        let place = self.place(key);
         let group = self.groups.get_mut(place)?;
-        let wall = self.log.streams().get(usize::from(event.stream));
-        let wall = wall.and_then(|stream| stream.wall_time(event.ticks));
-        fill(&mut group.columns, event, wall.map(|wall| wall.realtime), self.sets.with_labels);
-        let size = ROW_SIZE + 2 * event.bytes.len();
-        group.row_count += 1;
-        group.size += size;
-        self.size += size;
-        if group.row_count >= GROUP_ROW_COUNT {
-            return self.take(place);
+        let near = self.near.get_mut(stream)?;
+        let wall = self.log.streams().get(stream)?.wall_time_near(event.ticks, near);
+        let column_count = self.sets.all.get(key.0)?.columns.len();
+        let wall = wall.map(|wall| wall.realtime);
+        group.rows.push(event, wall, column_count, self.sets.with_labels);
+        let size = group.rows.size();
+        self.size += size - group.size;
+        group.size = size;
+        if group.rows.count >= GROUP_ROW_COUNT {
+            return Some(place);
         }
         if self.size >= GROUPS_SIZE_MAX {
             let sizes = self.groups.iter().enumerate();
-            let largest = sizes.max_by_key(|(_, group)| group.size).map(|(place, _)| place);
-            return largest.and_then(|place| self.take(place));
+            return sizes.max_by_key(|(_, group)| group.size).map(|(place, _)| place);
         }
         None
     }
 
     /// What is left.
     pub(crate) fn finish(self) -> impl Iterator<Item = Group> {
-        self.groups.into_iter().filter(|group| group.row_count > 0)
+        self.groups.into_iter().filter(|group| group.rows.count > 0)
     }
 
-    /// Takes a group out, and leaves an empty one.
-    fn take(&mut self, place: usize) -> Option<Group> {
+    /// Takes a group out, and leaves an empty one: with the memory of one that was written, as
+    /// long as there is enough of it.
+    pub(crate) fn take(
+        &mut self,
+        place: usize,
+        written: impl FnOnce() -> Option<Rows>,
+    ) -> Option<Group> {
         let group = self.groups.get_mut(place)?;
-        self.size = self.size.saturating_sub(group.size);
-        let new = self.sets.all.get(group.set)?.group(group.set, group.process);
-        Some(std::mem::replace(group, new))
+        self.size -= group.size;
+        let is_roomy = |rows: &Rows| self.size + rows.size() <= GROUPS_SIZE_MAX / 2;
+        let rows = written().filter(is_roomy).unwrap_or_default();
+        let size = rows.size();
+        self.size += size;
+        let new = Group { set: group.set, process: group.process, rows, size };
+        Some(std::mem::replace(group, new)).filter(|group| group.rows.count > 0)
     }
 
-    #[cold]
+    #[inline]
     fn place(&mut self, key: (usize, usize)) -> usize {
-        *self.places.entry(key).or_insert_with(|| {
-            if let Some(set) = self.sets.all.get(key.0) {
-                self.groups.push(set.group(key.0, key.1));
-            }
-            self.groups.len() - 1
-        })
+        let recent = &mut self.recent[(key.0 ^ key.1 << 3) % RECENT_COUNT];
+        if recent.0 != key {
+            let new = || {
+                let (set, process) = key;
+                self.groups.push(Group { set, process, rows: Rows::default(), size: 0 });
+                self.groups.len() - 1
+            };
+            *recent = (key, *self.places.entry(key).or_insert_with(new));
+        }
+        recent.1
     }
 
     #[inline]
@@ -284,72 +299,5 @@ impl<'l> Writing<'l> {
         let codes = self.sets.codes.get(self.registries.of(event));
         let set = event.event_type.and_then(|row| codes?.get(usize::from(row.code)));
         set.map_or(0, |&set| set as usize)
-    }
-}
-
-impl Set {
-    fn group(&self, set: usize, process: usize) -> Group {
-        let columns = self.columns.iter().map(|&(form, optional)| Column::new(form, optional));
-        Group { set, process, row_count: 0, columns: columns.collect(), size: 0 }
-    }
-}
-
-/// Puts an event into the columns of its set.
-#[inline]
-fn fill(columns: &mut [Column], event: &Event<'_>, wall: Option<u64>, with_labels: bool) {
-    let Some((first, rest)) = columns.split_first_chunk_mut() else { return };
-    let [time, timestamp, thread, buffer, number] = first;
-    time.long(event.ticks);
-    match wall {
-        Some(wall) => timestamp.long(wall),
-        None => timestamp.null(),
-    }
-    thread.int(event.thread);
-    buffer.int(event.buffer);
-    number.long(event.number);
-    let mut rest = rest.iter_mut();
-    let Some(event_type) = event.event_type else {
-        if let [Some(registry), Some(code), Some(bytes)] = [rest.next(), rest.next(), rest.next()] {
-            registry.int(event.registry.index.into());
-            code.int(event.code().into());
-            bytes.bytes(event.bytes);
-        }
-        return;
-    };
-    for (index, _) in event_type.params.iter().enumerate() {
-        let (Some(value), Some(column)) = (event.param_at(index), rest.next()) else { break };
-        match value {
-            Value::P(word) | Value::A(word) => {
-                column.long(word);
-                if with_labels && let Some(column) = rest.next() {
-                    label(column, event, value);
-                }
-            }
-            Value::W(word) => column.long(word),
-            Value::U(number) => column.int(number),
-            Value::D(number) => column.double(number),
-            Value::B(is_true) => column.bool(is_true),
-            Value::S(bytes) => match (std::str::from_utf8(bytes), rest.next()) {
-                (Ok(_), raw) => {
-                    column.bytes(bytes);
-                    raw.into_iter().for_each(Column::null);
-                }
-                (Err(_), raw) => {
-                    column.null();
-                    raw.into_iter().for_each(|raw| raw.bytes(bytes));
-                }
-            },
-        }
-    }
-    // Of a short event the rest.
-    rest.for_each(Column::null);
-}
-
-/// What a pointer or address is called at that time. What is not UTF-8 of it is replaced.
-fn label(column: &mut Column, event: &Event<'_>, value: Value<'_>) {
-    let id = event.labels.label_id_of(value);
-    match id.and_then(|id| event.labels.string(id)) {
-        Some(string) => column.bytes(String::from_utf8_lossy(string).as_bytes()),
-        None => column.null(),
     }
 }

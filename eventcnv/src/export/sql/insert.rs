@@ -8,19 +8,26 @@
 
 use super::Refusal;
 use super::rows::{Batch, Cell, Row};
-use super::tables::Tables;
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use super::tables::{LABELS, Tables};
+use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement};
 use std::sync::mpsc::{Receiver, Sender};
 
 /// Rows that one statement inserts, if so many of a table follow each other.
 const GROUP: usize = 16;
 
+/// A statement, and what its parameters were last: most of a row is as in one before, and SQLite
+/// keeps it.
+struct Prepared<'c> {
+    statement: Statement<'c>,
+    bound: Vec<Cell>,
+}
+
 /// The statements of a table: for a group of rows, and for one.
 #[derive(Default)]
 struct Statements<'c> {
-    group: Option<Statement<'c>>,
-    one: Option<Statement<'c>>,
+    group: Option<Prepared<'c>>,
+    one: Option<Prepared<'c>>,
 }
 
 /// What inserts.
@@ -56,7 +63,8 @@ impl<'c> Inserter<'c> {
             let same = rows.iter().take(GROUP).take_while(|row| row.table == table).count();
             let count = if same == GROUP { GROUP } else { 1 };
             let (group, rest) = rows.split_at(count);
-            added += self.insert_group(table as usize, batch, group)?;
+            let new = self.insert_group(table as usize, batch, group)?;
+            added += if table as usize == LABELS { 0 } else { new };
             rows = rest;
         }
         Ok(added)
@@ -70,43 +78,56 @@ impl<'c> Inserter<'c> {
             return Ok(0);
         };
         let slot = if rows.len() == GROUP { &mut statements.group } else { &mut statements.one };
-        let statement = match slot {
-            Some(statement) => statement,
+        let prepared = match slot {
+            Some(prepared) => prepared,
             None => {
-                described.make(self.connection)?;
-                if self.tables.is_again {
-                    described.guard(self.connection)?;
-                }
-                slot.insert(self.connection.prepare(&described.insertion(rows.len()))?)
+                self.tables.make(self.connection, table)?;
+                let statement = self.connection.prepare(&described.insertion(rows.len()))?;
+                // Parameters are NULL at first.
+                let bound = vec![Cell::Null; described.column_count() * rows.len()];
+                slot.insert(Prepared { statement, bound })
             }
         };
         let width = described.column_count();
-        let mut position = 1;
-        for row in rows {
+        for (row, bound) in rows.iter().zip(0..) {
             let cells = batch.cells.get(row.begin as usize..row.end as usize).unwrap_or_default();
             // A short event has fewer; of one with very many, some have no column.
             let missing = std::iter::repeat(&Cell::Null);
-            for cell in cells.iter().chain(missing).take(width) {
-                statement.raw_bind_parameter(position, cell.as_value(&batch.text))?;
-                position += 1;
+            let cells = cells.iter().chain(missing).take(width);
+            for (cell, position) in cells.zip(bound * width..) {
+                prepared.bind(position, *cell, &batch.text)?;
             }
         }
-        Ok(statement.raw_execute()? as u64)
+        Ok(prepared.statement.raw_execute()? as u64)
     }
 }
 
-impl Cell {
+impl Prepared<'_> {
+    /// Sets a parameter, counted from 0.
     #[inline]
-    fn as_value(self, text: &[u8]) -> ToSqlOutput<'_> {
+    fn bind(&mut self, position: usize, cell: Cell, text: &[u8]) -> Result<(), Refusal> {
+        let Some(bound) = self.bound.get_mut(position) else { return Ok(()) };
+        match (*bound, cell) {
+            (Cell::Integer(old), Cell::Integer(new)) if old == new => return Ok(()),
+            (Cell::Null, Cell::Null) => return Ok(()),
+            _ => *bound = cell,
+        }
         let bytes = |begin: u32, size: u32| {
             text.get(begin as usize..begin as usize + size as usize).unwrap_or_default()
         };
-        match self {
-            Cell::Null => ToSqlOutput::Owned(Value::Null),
-            Cell::Integer(value) => ToSqlOutput::Owned(Value::Integer(value)),
-            Cell::Real(value) => ToSqlOutput::Owned(Value::Real(value)),
-            Cell::Text(begin, size) => ToSqlOutput::Borrowed(ValueRef::Text(bytes(begin, size))),
-            Cell::Blob(begin, size) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes(begin, size))),
+        let (statement, position) = (&mut self.statement, position + 1);
+        match cell {
+            Cell::Null => statement.raw_bind_parameter(position, Null)?,
+            Cell::Integer(value) => statement.raw_bind_parameter(position, value)?,
+            Cell::Real(value) => statement.raw_bind_parameter(position, value)?,
+            Cell::Text(begin, size) => {
+                let text = ToSqlOutput::Borrowed(ValueRef::Text(bytes(begin, size)));
+                statement.raw_bind_parameter(position, text)?;
+            }
+            Cell::Blob(begin, size) => {
+                statement.raw_bind_parameter(position, bytes(begin, size))?;
+            }
         }
+        Ok(())
     }
 }

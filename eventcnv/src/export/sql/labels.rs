@@ -18,6 +18,14 @@ use std::collections::BTreeSet;
 const LABEL: &str = "Label";
 /// Of an MPS log, in which pointers are labelled apart from addresses.
 const LABEL_POINTER: &str = "LabelPointer";
+/// What the table has of each label, but until when it holds.
+pub(crate) const COLUMNS: [&str; 7] =
+    ["event", "log", "sort", "address", "since", "string_id", "string"];
+
+/// Whether events of this type may be labels.
+pub(crate) fn is_label(event_type: &str) -> bool {
+    [LABEL, LABEL_POINTER].iter().any(|name| event_type.eq_ignore_ascii_case(name))
+}
 
 /// Adds the labels of a log.
 pub(crate) fn add(connection: &Connection, log: &Log, streams: &[i64]) -> Result<(), Refusal> {
@@ -46,12 +54,11 @@ pub(crate) fn add(connection: &Connection, log: &Log, streams: &[i64]) -> Result
             string
         ])?;
     }
-    keys.finish(connection)?;
-    end_each(connection, streams)
+    keys.finish(connection)
 }
 
 /// What an event labels, and the number of the string.
-fn label(event: &Event<'_>) -> Option<(u64, u64)> {
+pub(crate) fn label(event: &Event<'_>) -> Option<(u64, u64)> {
     // In our streams the store alone labels (`.store`).
     if event.registry.index != 0 && event.registry.platform.string_end == StringEnd::Padding {
         return None;
@@ -64,7 +71,7 @@ fn label(event: &Event<'_>) -> Option<(u64, u64)> {
 }
 
 /// The sorts of what it labels.
-fn sort(event: &Event<'_>) -> &'static str {
+pub(crate) fn sort(event: &Event<'_>) -> &'static str {
     match event.name() {
         LABEL_POINTER => "P",
         _ if event.registry.event_type_named(LABEL_POINTER).is_some() => "A",
@@ -73,7 +80,7 @@ fn sort(event: &Event<'_>) -> &'static str {
 }
 
 /// Says of each label until when it held.
-fn end_each(connection: &Connection, streams: &[i64]) -> Result<(), Refusal> {
+pub(crate) fn end_each(connection: &Connection, streams: &[i64]) -> Result<(), Refusal> {
     let mut end = connection.prepare(
         "UPDATE labels SET until = later.since FROM (
            SELECT event, lead(since) OVER (

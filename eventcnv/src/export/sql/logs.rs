@@ -83,8 +83,8 @@ fn beginnings(connection: &Connection, log: &Log) -> Result<Vec<Option<Beginning
     let new = |stream: &Stream| (stream.uuid == [0; 16]).then(Beginning::default);
     let mut beginnings: Vec<Option<Beginning>> = log.streams().iter().map(new).collect();
     let mut left = beginnings.iter().flatten().count();
-    let all = Filter::default();
-    let mut events = log.events(Order::File, &all);
+    let filter = Filter { beginning: Some(BEGINNING_SIZE as u64), ..Filter::default() };
+    let mut events = log.events(Order::File, &filter);
     while left > 0
         && let Some(event) = events.next()
     {

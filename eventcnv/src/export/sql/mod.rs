@@ -97,24 +97,28 @@ pub(crate) struct Import<'l> {
     /// The streams of the log, as they are numbered in the database.
     streams: Vec<i64>,
     tables: Tables,
+    /// Whether what was added had the labels.
+    has_labels: bool,
 }
 
 impl<'l> Import<'l> {
     /// Begins a transaction: makes the tables that are missing, and says what the log is, which is
-    /// called `name`. So much memory is for pages. Without [`Import::finish`] nothing of it stays.
+    /// called `name`. So much memory is for pages. Tables may have to be whole at once, to be asked
+    /// about, or else when all is added. Without [`Import::finish`] nothing of it stays.
     pub(crate) fn begin(
         connection: &Connection,
         log: &'l Log,
         name: &str,
         cache_kib: i32,
+        is_whole: bool,
     ) -> Result<Import<'l>, Refusal> {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "cache_size", -cache_kib)?;
         connection.execute_batch("BEGIN IMMEDIATE")?;
         recognise(connection)?;
         let (streams, is_again) = logs::add(connection, log, name)?;
-        let tables = Tables::of(connection, log, &streams, is_again)?;
-        Ok(Import { log, streams, tables })
+        let tables = Tables::of(connection, log, &streams, is_again, is_whole)?;
+        Ok(Import { log, streams, tables, has_labels: false })
     }
 
     /// Only events of the tables of which this is true are to be added. Whether there are any.
@@ -122,18 +126,26 @@ impl<'l> Import<'l> {
         self.tables.choose(is_chosen)
     }
 
-    /// Adds events; those that are there already stay as they are.
+    /// Adds events; those that are there already stay as they are. Whether they are all that there
+    /// are, and know what is called what: then their labels are added too, and need no reading of
+    /// their own.
     pub(crate) fn add(
         &mut self,
         connection: Connection,
         events: &mut Selected<'_>,
+        has_labels: bool,
     ) -> Result<(Connection, Counts), Refusal> {
-        rows::add(connection, self.log, &self.streams, &self.tables, events)
+        self.has_labels = has_labels;
+        rows::add(connection, self.log, &self.streams, &self.tables, events, has_labels)
     }
 
     /// Adds labels, and ends the transaction.
     pub(crate) fn finish(self, connection: &Connection) -> Result<(), Refusal> {
-        labels::add(connection, self.log, &self.streams)?;
+        if !self.has_labels {
+            labels::add(connection, self.log, &self.streams)?;
+        }
+        labels::end_each(connection, &self.streams)?;
+        self.tables.complete(connection)?;
         connection.execute_batch("COMMIT")?;
         Ok(())
     }

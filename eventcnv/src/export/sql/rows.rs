@@ -9,11 +9,11 @@
 
 use super::insert::Inserter;
 use super::keys::Keys;
-use super::tables::{Tables, UNKNOWN};
-use super::{Counts, Refusal};
+use super::tables::{LABELS, Tables, UNKNOWN};
+use super::{Counts, Refusal, labels};
 use crate::export::places::Places;
 use crate::select::Selected;
-use eventlog::reader::{Event, Log, Stream, Value};
+use eventlog::reader::{Event, Log, Value};
 use rusqlite::Connection;
 use std::sync::mpsc;
 
@@ -73,6 +73,22 @@ impl Batch {
         self.cells.push(if is_text { Cell::Text(begin, size) } else { Cell::Blob(begin, size) });
     }
 
+    /// A row of what is called what.
+    #[cold]
+    fn push_label(&mut self, key: i64, log: i64, event: &Event<'_>) {
+        let Some((address, id)) = labels::label(event) else { return };
+        let begin = self.cells.len() as u32;
+        self.cells.extend([Cell::Integer(key), Cell::Integer(log)]);
+        self.push_bytes(labels::sort(event).as_bytes(), true);
+        let numbers = [address, event.ticks, id].map(|number| Cell::Integer(number as i64));
+        self.cells.extend(numbers);
+        match event.labels.string(id).filter(|_| id != 0) {
+            Some(bytes) => self.push_bytes(bytes, std::str::from_utf8(bytes).is_ok()),
+            None => self.cells.push(Cell::Null),
+        }
+        self.rows.push(Row { table: LABELS as u32, begin, end: self.cells.len() as u32 });
+    }
+
     fn push(&mut self, value: Value<'_>) {
         let cell = match value {
             Value::P(value) | Value::A(value) | Value::W(value) => Cell::Integer(value as i64),
@@ -96,6 +112,7 @@ pub(crate) fn add(
     streams: &[i64],
     tables: &Tables,
     events: &mut Selected<'_>,
+    has_labels: bool,
 ) -> Result<(Connection, Counts), Refusal> {
     let mut keys = Keys::of(&connection, streams)?;
     let (full, to_insert) = mpsc::sync_channel::<Batch>(BATCH_COUNT);
@@ -105,8 +122,9 @@ pub(crate) fn add(
             let added = Inserter::new(&connection, tables).run(&to_insert, &empty)?;
             Ok((connection, added))
         });
-        let mut filler =
-            Filler { log, streams, tables, places: Places::new(log), batch: Batch::default() };
+        let (places, batch) = (Places::new(log), Batch::default());
+        let near = vec![0; log.streams().len()];
+        let mut filler = Filler { log, streams, tables, has_labels, places, near, batch };
         let mut read = 0;
         while let Some(event) = events.next() {
             read += 1;
@@ -137,7 +155,11 @@ struct Filler<'l> {
     log: &'l Log,
     streams: &'l [i64],
     tables: &'l Tables,
+    /// Whether labels are told too.
+    has_labels: bool,
     places: Places<'l>,
+    /// For each stream where its last event was among its syncs.
+    near: Vec<usize>,
     batch: Batch,
 }
 
@@ -146,13 +168,17 @@ impl Filler<'_> {
     fn fill(&mut self, event: &Event<'_>, keys: &mut Keys) {
         let log = self.streams.get(usize::from(event.stream)).copied().unwrap_or(-1);
         let table = self.table(event);
-        if !self.tables.all.get(table).is_some_and(|table| table.is_chosen) {
+        let Some(described) = self.tables.all.get(table).filter(|table| table.is_chosen) else {
             return;
-        }
-        let wall = self.log.streams().get(usize::from(event.stream));
-        let wall = wall.and_then(|stream: &Stream| stream.wall_time(event.ticks));
+        };
+        let stream = usize::from(event.stream);
+        let wall = self.log.streams().get(stream).zip(self.near.get_mut(stream));
+        let wall = wall.and_then(|(stream, near)| stream.wall_time_near(event.ticks, near));
         let wall = wall.map_or(Cell::Null, |wall| Cell::Integer(wall.realtime as i64));
         let key = keys.key(log, event);
+        if described.is_label && self.has_labels {
+            self.batch.push_label(key, log, event);
+        }
         let batch = &mut self.batch;
         let begin = batch.cells.len() as u32;
         batch.cells.extend([

@@ -10,8 +10,8 @@
 
 use super::Refusal;
 use super::keys::NUMBER_BITS;
-use super::logs;
 use super::names::{Taken, quoted};
+use super::{labels, logs};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
 use rusqlite::{Connection, params};
@@ -61,15 +61,20 @@ const NUMBER_COLUMN: &str = "number";
 const PARAM_COUNT_MAX: usize = 900;
 /// Tables that are made whether there are events for them or not.
 const EMPTY_TABLE_COUNT_MAX: usize = 2000;
-/// The index of the table of events that no registry knows.
+/// The index of the table of events that no registry knows, and of that of labels.
 pub(crate) const UNKNOWN: usize = 0;
+pub(crate) const LABELS: usize = 1;
 
 /// The table of an event type.
 pub(crate) struct Table {
     pub(crate) name: String,
     /// Whether its events are wanted.
     pub(crate) is_chosen: bool,
+    /// Whether its events may be labels.
+    pub(crate) is_label: bool,
     view: String,
+    /// The columns that are written beside those of the parameters.
+    written: &'static [&'static str],
     /// Of each parameter the sort, the column, and in the view that of the label.
     columns: Vec<(Sort, String, Option<String>)>,
 }
@@ -79,6 +84,8 @@ pub(crate) struct Tables {
     pub(crate) all: Vec<Table>,
     /// Whether events of the log may be there already.
     pub(crate) is_again: bool,
+    /// Whether new tables have their last column at once.
+    is_whole: bool,
     /// For each registry of the log the index of the table of each code.
     codes: Vec<Vec<u32>>,
 }
@@ -90,6 +97,7 @@ impl Tables {
         log: &Log,
         streams: &[i64],
         is_again: bool,
+        is_whole: bool,
     ) -> Result<Tables, Refusal> {
         let mut names = connection.prepare(
             "SELECT name FROM sqlite_schema UNION SELECT name \
@@ -97,8 +105,8 @@ impl Tables {
         )?;
         let names = names.query_map([], |row| row.get::<_, String>(0))?;
         let mut taken = Taken::new(names.collect::<Result<Vec<_>, _>>()?);
-        let unknown = Table::unknown();
-        let mut tables = Tables { all: vec![unknown], codes: Vec::new(), is_again };
+        let all = vec![Table::unknown(), Table::labels()];
+        let mut tables = Tables { all, codes: Vec::new(), is_again, is_whole };
         let mut known = HashMap::new();
         for registry in log.registries() {
             let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
@@ -124,9 +132,37 @@ impl Tables {
             tables.codes.push(codes);
         }
         for table in tables.all.iter().take(EMPTY_TABLE_COUNT_MAX) {
-            table.make(connection)?;
+            table.make(connection, is_whole)?;
         }
         Ok(tables)
+    }
+
+    /// Makes the table of this index ready for rows. Of a log that is new in the database no event
+    /// can be there, and an index that sees to it would cost more than all else.
+    pub(crate) fn make(&self, connection: &Connection, index: usize) -> Result<(), Refusal> {
+        let Some(table) = self.all.get(index) else { return Ok(()) };
+        table.make(connection, self.is_whole)?;
+        if self.is_again && index != LABELS { table.guard(connection) } else { Ok(()) }
+    }
+
+    /// Gives the tables that were made without it their last column. It takes no place in the rows,
+    /// but to work it out and throw it away took a quarter of the time of an insertion. As SQLite
+    /// advises where what is written in a table stays as it is, its declaration alone is changed
+    /// (sqlite.org/lang_altertable.html); a statement for each would read all declarations again.
+    pub(crate) fn complete(&self, connection: &Connection) -> Result<(), Refusal> {
+        if self.is_whole {
+            return Ok(());
+        }
+        let last = number_column() + ")";
+        connection.pragma_update(None, "writable_schema", "ON")?;
+        connection.execute(
+            "UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 1) || ', ' || ?1
+             WHERE type = 'table' AND name IN (SELECT name FROM event_tables)
+             AND substr(sql, -length(?1)) <> ?1",
+            [last],
+        )?;
+        connection.pragma_update(None, "writable_schema", "RESET")?;
+        Ok(())
     }
 
     /// Chooses the tables of which this is true. Whether there are any.
@@ -155,7 +191,15 @@ impl Table {
         let name = "unknown_events".to_owned();
         let columns = [(Sort::U, "registry"), (Sort::U, "code"), (Sort::S, "bytes")];
         let columns = columns.map(|(sort, name)| (sort, name.to_owned(), None)).into();
-        Table { name, is_chosen: true, view: String::new(), columns }
+        let (view, written) = (String::new(), &COLUMNS);
+        Table { name, is_chosen: true, is_label: false, view, written, columns }
+    }
+
+    /// Of what is called what.
+    fn labels() -> Table {
+        let (view, written) = (String::new(), &labels::COLUMNS);
+        let (name, columns) = ("labels".to_owned(), Vec::new());
+        Table { name, is_chosen: true, is_label: false, view, written, columns }
     }
 
     /// The table of an event type: that which is in the database already, or a new one.
@@ -179,11 +223,14 @@ impl Table {
             "SELECT name, event_view FROM event_tables
              WHERE registry = ? AND type = ? AND parameters = ?",
         )?;
+        let (is_chosen, is_label) = (true, labels::is_label(&event_type.name));
+        let (columns, written) = (params, &COLUMNS);
         let found = (&*registry.name, &*event_type.name, parameters(event_type));
         let mut found = find.query(found)?;
         if let Some(row) = found.next()? {
             let name: String = row.get(0)?;
-            return Ok(Table { name, is_chosen: true, view: row.get(1)?, columns: params });
+            let view = row.get(1)?;
+            return Ok(Table { name, is_chosen, is_label, view, written, columns });
         }
         let long = format!("{}_{}", registry.name, event_type.name);
         let view_names = [format!("EVENT_{}", event_type.name), format!("EVENT_{long}")];
@@ -192,7 +239,7 @@ impl Table {
         connection
             .prepare_cached("INSERT INTO event_tables VALUES(?, ?, ?, ?, ?)")?
             .execute(params![name, view, registry.name, event_type.name, parameters(event_type)])?;
-        Ok(Table { name, is_chosen: true, view, columns: params })
+        Ok(Table { name, is_chosen, is_label, view, written, columns })
     }
 
     /// Says in the database what the event type is.
@@ -235,7 +282,7 @@ impl Table {
     }
 
     /// Makes it and its view, if they are not there.
-    pub(crate) fn make(&self, connection: &Connection) -> Result<(), Refusal> {
+    fn make(&self, connection: &Connection, is_whole: bool) -> Result<(), Refusal> {
         if self.view.is_empty() {
             return Ok(());
         }
@@ -260,18 +307,18 @@ impl Table {
                 );
             }
         }
-        let number = (1_u64 << NUMBER_BITS) - 1;
+        if is_whole {
+            columns += &format!(", {}", number_column());
+        }
         connection.execute_batch(&format!(
-            "CREATE TABLE IF NOT EXISTS {name}({columns},
-               {NUMBER_COLUMN} INTEGER GENERATED ALWAYS AS (event & {number}) VIRTUAL);
+            "CREATE TABLE IF NOT EXISTS {name}({columns});
              CREATE VIEW IF NOT EXISTS {view} AS SELECT {shown} FROM {name} AS e;"
         ))?;
         Ok(())
     }
 
-    /// Sees to it that no event is added to it twice. Of a log that is new in the database none
-    /// can be, and an index would cost more than all else.
-    pub(crate) fn guard(&self, connection: &Connection) -> Result<(), Refusal> {
+    /// Sees to it that no event is added to it twice.
+    fn guard(&self, connection: &Connection) -> Result<(), Refusal> {
         let (index, name) = (quoted(&format!("event of {}", self.name)), quoted(&self.name));
         let sql = format!("CREATE UNIQUE INDEX IF NOT EXISTS {index} ON {name}(event)");
         Ok(connection.execute_batch(&sql)?)
@@ -279,13 +326,13 @@ impl Table {
 
     /// How many columns are written.
     pub(crate) fn column_count(&self) -> usize {
-        COLUMNS.len() + self.columns.len()
+        self.written.len() + self.columns.len()
     }
 
     /// What inserts so many rows at once.
     pub(crate) fn insertion(&self, row_count: usize) -> String {
         let params = self.columns.iter().map(|(_, column, _)| quoted(column));
-        let columns = COLUMNS.iter().map(|column| (*column).to_owned()).chain(params);
+        let columns = self.written.iter().map(|column| (*column).to_owned()).chain(params);
         let columns: Vec<String> = columns.collect();
         let row = format!("({})", vec!["?"; columns.len()].join(", "));
         let rows = vec![row; row_count].join(", ");
@@ -295,6 +342,12 @@ impl Table {
             columns.join(", ")
         )
     }
+}
+
+/// The declaration of the last column.
+fn number_column() -> String {
+    let number = (1_u64 << NUMBER_BITS) - 1;
+    format!("{NUMBER_COLUMN} INTEGER GENERATED ALWAYS AS (event & {number}) VIRTUAL")
 }
 
 /// A name, and what to call it if that is taken.

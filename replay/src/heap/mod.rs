@@ -5,6 +5,7 @@
 //! ```
 //!
 //! Design: `.rep.heap` in `design/replay.md`.
+#![expect(unsafe_code, reason = "a heap is trusted to hand out memory")]
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,4 +8,5 @@
 pub mod heap;
 pub mod measured;
 pub mod operation;
+pub mod report;
 pub mod workload;

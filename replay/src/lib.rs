@@ -8,4 +8,6 @@
 pub mod heap;
 pub mod measured;
 pub mod operation;
+pub mod script;
+pub mod source;
 pub mod workload;

@@ -1,0 +1,1 @@
+//! Tests of sources: real logs of the MPS, and what does not fit.

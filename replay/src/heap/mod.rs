@@ -7,6 +7,11 @@
 //! Design: `.rep.heap` in `design/replay.md`.
 #![expect(unsafe_code, reason = "a heap is trusted to hand out memory")]
 
+mod contender;
+pub mod null;
+
+pub use contender::{Contender, built_in};
+
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {

@@ -1,7 +1,8 @@
 //! The allocation replayer: what would this program cost under another allocator?
 //!
 //! ```text
-//!  log ─ source ─▶ operations ─ modify ─▶ operations ─ compile ─▶ workload ─ play ─▶ measured ─▶ report
+//!  log ─ source ─▶ operations ─ modify ─▶ operations ─ compile ─▶ workload
+//!                                            page, table, JSON ◀─ measured ◀─ play
 //! ```
 //!
 //! Design: `design/replay.md`.

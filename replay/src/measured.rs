@@ -15,7 +15,8 @@ pub struct Measured {
     pub workload: Subject,
     /// How: the modes and modifications, in words.
     pub mode: String,
-    /// What the loop itself costs an operation, in ns: the median of the runs against the null heap.
+    /// What the loop itself costs an operation, in ns: the median of the runs against the null
+    /// heap.
     pub loop_ns: f64,
     /// The heaps, in the order in which they were asked for.
     pub heaps: Vec<HeapMeasured>,

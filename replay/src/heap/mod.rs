@@ -29,8 +29,8 @@ pub struct Request {
 /// # Safety
 ///
 /// 1. What `allocate`, `allocate_zeroed` and `reallocate` return is null (there is no memory), or
-///    the address of at least `size` bytes, a multiple of the alignment, which may be read and written
-///    and are handed out to nobody else until they are given to `free` or `reallocate`; unless
+///    the address of at least `size` bytes, a multiple of the alignment, which may be read and
+///    written and are handed out to nobody else until they are given to `free` or `reallocate`; unless
 ///    `HAS_MEMORY` is false, in which case it is any address but null.
 /// 2. None of them unwinds.
 pub unsafe trait Heap: Sync {

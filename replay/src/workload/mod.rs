@@ -40,8 +40,8 @@ pub struct Thread {
     /// When each of them was, in ns since the first of all; empty unless it is to be played at
     /// the recorded times.
     pub times: Vec<u64>,
-    /// Before each op whose index is a multiple of [`LIVE_STEP`], and after the last: the bytes that
-    /// this thread has allocated less those it has freed, so far. The sum over all threads is what
+    /// Before each op whose index is a multiple of [`LIVE_STEP`], and after the last: the bytes
+    /// that this thread has allocated less those it has freed, so far. The sum over all threads is what
     /// is live.
     pub live: Vec<i64>,
     /// The slots that are still full after the last op of this thread in which they occur, with

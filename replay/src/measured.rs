@@ -10,19 +10,25 @@ use serde::{Deserialize, Serialize};
 
 /// Everything about one comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Measured {
     /// What was played.
     pub workload: Subject,
     /// How: the modes and modifications, in words.
     pub mode: String,
+    /// Where: processor, cores, operating system. Empty: not known.
+    pub machine: String,
     /// What the loop itself costs an operation, in ns: the median of the runs against the null heap.
     pub loop_ns: f64,
+    /// What reading the counter costs, in ns: it was taken from every latency.
+    pub clock_ns: f64,
     /// The heaps, in the order in which they were asked for.
     pub heaps: Vec<HeapMeasured>,
 }
 
 /// What was played, and what of the log was not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Subject {
     /// The file's name.
     pub name: String,
@@ -56,6 +62,7 @@ pub struct Subject {
 
 /// What was measured of a heap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HeapMeasured {
     /// What it is called.
     pub name: String,
@@ -71,6 +78,7 @@ pub struct HeapMeasured {
 
 /// One run for throughput.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Run {
     /// From the first operation to the last, in ns.
     pub duration_ns: u64,
@@ -93,9 +101,13 @@ pub struct Run {
 
 /// How long operations took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Latency {
     /// Of all operations.
     pub all: Quantiles,
+    /// Of all operations, the whole curve: a quantile from 0 to 1, and the ns that so many took at
+    /// most; both ascend.
+    pub curve: Vec<(f64, u64)>,
     /// Of allocations, by size class: the greatest size of the class (a power of two).
     pub by_size: Vec<(u64, Quantiles)>,
     /// Of frees.
@@ -104,6 +116,7 @@ pub struct Latency {
 
 /// A distribution, in ns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Quantiles {
     /// How many.
     pub count: u64,
@@ -121,6 +134,7 @@ pub struct Quantiles {
 
 /// Memory at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sample {
     /// ns since the first operation of the replay.
     pub time_ns: u64,

@@ -1,8 +1,8 @@
 //! Operations to a workload: what is looked up, here; so that playing looks nothing up.
 //!
 //! ```text
-//!  operation ─▶ object ─▶ slot ─▶ op of its thread        first pass: lists, and who waits for whom
-//!  lists + waits + posts ─▶ Workload                      second pass: both in one list, live bytes
+//!  operation ─▶ object ─▶ slot ─▶ op of its thread      first pass: lists, and who waits for whom
+//!  lists + waits + posts ─▶ Workload                    second pass: both in one list, live bytes
 //! ```
 //!
 //! Design: `.rep.workload`, `.rep.edge`, `.rep.slot` in `design/replay.md`.
@@ -14,6 +14,8 @@ use crate::workload::{LIVE_STEP, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
 
 /// In place of a slot: the object has none.
 const NO_SLOT: u32 = u32::MAX;
+/// What every allocation is aligned to, as a logarithm.
+const ALIGNMENT_LOG2_USUAL: u8 = 4;
 /// Pools that an op can name.
 const POOL_COUNT_MAX: u32 = 1 << 24;
 
@@ -26,8 +28,8 @@ pub struct Mode {
     pub has_times: bool,
 }
 
-/// A workload of operations. What does not fit (an object that is not there, or there twice) is left
-/// out: sources and files have no such operations.
+/// A workload of operations. What does not fit (an object that is not there, or there twice) is
+/// left out: sources and files have no such operations.
 pub fn compile(operations: impl IntoIterator<Item = Operation>, mode: Mode) -> Workload {
     let mut compiler = Compiler { mode, ..Compiler::default() };
     for operation in operations {
@@ -41,8 +43,6 @@ pub fn compile(operations: impl IntoIterator<Item = Operation>, mode: Mode) -> W
 struct List {
     ops: Vec<Op>,
     times: Vec<u64>,
-    /// Of each reallocation the size before.
-    sizes_before: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -79,7 +79,6 @@ impl Compiler {
                 let Some(slot) = self.slot(object) else { return };
                 let Some(before) = self.slots.slots.get(slot as usize).copied() else { return };
                 let what = Slot { size, thread, ..before };
-                self.list(thread, |list| list.sizes_before.push(before.size));
                 self.push(OpKind::Reallocate, slot, what, Some(before), operation.time);
                 self.alive(before.size, size);
             }
@@ -155,12 +154,16 @@ impl Compiler {
         {
             self.order.after(thread, self.next(thread), before.thread, before.op);
         }
-        let size_upper = what.size >> 32;
-        if what.alignment_log2 > 4 || what.pool != 0 || size_upper != 0 {
-            let prefix = Op::prefix(u32::from(what.alignment_log2), what.pool, what.size);
+        // Of what is there already, an op tells the size that it has.
+        let size = before.map_or(what.size, |before| before.size);
+        if what.alignment_log2 > ALIGNMENT_LOG2_USUAL || what.pool != 0 || size >> 32 != 0 {
+            let prefix = Op::prefix(u32::from(what.alignment_log2), what.pool, size);
             self.add(thread, prefix, time);
         }
-        let op = self.add(thread, Op::of_slot(kind, slot, what.size), time);
+        let mut op = self.add(thread, Op::of_slot(kind, slot, size), time);
+        if kind == OpKind::Reallocate {
+            op = self.add(thread, Op::new_size(what.size), time);
+        }
         if let Some(place) = self.slots.slots.get_mut(slot as usize) {
             *place = Slot { op, ..what };
         }
@@ -201,7 +204,8 @@ impl Compiler {
             return;
         }
         let op = self.next(thread);
-        for (user, last) in self.pools.get_mut(pool as usize).map(std::mem::take).unwrap_or_default()
+        for (user, last) in
+            self.pools.get_mut(pool as usize).map(std::mem::take).unwrap_or_default()
         {
             if user != thread {
                 self.order.after(thread, op, user, last);
@@ -245,69 +249,75 @@ impl Compiler {
 fn join(list: List, posts: &[u32], waits: &[Wait], all_posts: &[Vec<u32>]) -> Thread {
     let mut thread = Thread::default();
     let mut live = Live::default();
-    let mut sizes_before = list.sizes_before.iter();
-    let is_plain = posts.is_empty() && waits.is_empty();
-    if !is_plain {
-        thread.ops.reserve(list.ops.len() + posts.len() + waits.len());
+    if posts.is_empty() && waits.is_empty() {
+        list.ops.iter().for_each(|op| live.take(*op));
+        (thread.ops, thread.times) = (list.ops, list.times);
+        thread.live = live.finish();
+        return thread;
     }
+    thread.ops.reserve(list.ops.len() + posts.len() + waits.len());
     let (mut waits, mut posted) = (waits.iter().peekable(), posts.iter().enumerate().peekable());
-    let mut count = 0;
     for (index, op) in list.ops.iter().enumerate() {
         let time = list.times.get(index).copied();
-        let mut add = |op: Op, sizes_before: &mut std::slice::Iter<'_, u64>| {
-            if count % LIVE_STEP == 0 {
-                thread.live.push(live.bytes);
-            }
-            count += 1;
-            live.take(op, sizes_before);
-            if !is_plain {
-                thread.ops.push(op);
-                thread.times.extend(time);
-            }
+        let mut add = |op: Op| {
+            live.take(op);
+            thread.ops.push(op);
+            thread.times.extend(time);
         };
         while let Some(wait) = waits.next_if(|wait| wait.before as usize == index) {
             let posts = all_posts.get(wait.thread as usize).map_or(&[][..], Vec::as_slice);
             let count = posts.partition_point(|post| *post < wait.done) as u32 + 1;
-            add(Op::wait(wait.thread, count), &mut sizes_before);
+            add(Op::wait(wait.thread, count));
         }
-        add(*op, &mut sizes_before);
+        add(*op);
         while let Some((place, _)) = posted.next_if(|(_, op)| **op as usize == index) {
-            add(Op::post(place as u32 + 1), &mut sizes_before);
+            add(Op::post(place as u32 + 1));
         }
     }
-    thread.live.push(live.bytes);
-    if is_plain {
-        (thread.ops, thread.times) = (list.ops, list.times);
-    }
+    thread.live = live.finish();
     thread
 }
 
-/// The bytes that a thread has allocated less those that it has freed.
+/// The bytes that a thread has allocated less those that it has freed, as its ops go by.
 #[derive(Debug, Default)]
 struct Live {
     bytes: i64,
+    count: usize,
+    table: Vec<i64>,
     /// The upper half of the size of the next op.
     upper: u64,
+    /// The size before, if what comes next is the new size of a reallocation.
+    before: Option<i64>,
 }
 
 impl Live {
     #[inline]
-    fn take(&mut self, op: Op, sizes_before: &mut std::slice::Iter<'_, u64>) {
+    fn take(&mut self, op: Op) {
+        if self.count.is_multiple_of(LIVE_STEP) {
+            self.table.push(self.bytes);
+        }
+        self.count += 1;
+        if let Some(before) = self.before.take() {
+            let change = (op.as_new_size() as i64).wrapping_sub(before);
+            self.bytes = self.bytes.wrapping_add(change);
+            return;
+        }
         let size = (self.upper << 32 | u64::from(op.size())) as i64;
-        let change = match op.kind() {
-            OpKind::Wait | OpKind::Post => return,
+        match op.kind() {
+            OpKind::Wait | OpKind::Post | OpKind::EndPool => return,
             OpKind::Prefix => {
                 self.upper = u64::from(op.size());
                 return;
             }
-            OpKind::Allocate | OpKind::AllocateZeroed => size,
-            OpKind::Reallocate => {
-                size.wrapping_sub(sizes_before.next().copied().unwrap_or(0) as i64)
-            }
-            OpKind::Free => size.wrapping_neg(),
-            OpKind::EndPool => 0,
-        };
+            OpKind::Allocate | OpKind::AllocateZeroed => self.bytes = self.bytes.wrapping_add(size),
+            OpKind::Reallocate => self.before = Some(size),
+            OpKind::Free => self.bytes = self.bytes.wrapping_sub(size),
+        }
         self.upper = 0;
-        self.bytes = self.bytes.wrapping_add(change);
+    }
+
+    fn finish(mut self) -> Vec<i64> {
+        self.table.push(self.bytes);
+        self.table
     }
 }

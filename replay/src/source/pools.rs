@@ -130,7 +130,8 @@ impl Pools {
     fn overlapping(&self, (pool, address): (u32, u64), size: u64) -> Vec<(u64, Piece)> {
         let end = address.saturating_add(size);
         let before = self.pieces.range((pool, 0)..(pool, address)).next_back();
-        let before = before.filter(|((_, begin), piece)| begin.saturating_add(piece.size) > address);
+        let before =
+            before.filter(|((_, begin), piece)| begin.saturating_add(piece.size) > address);
         let within = self.pieces.range((pool, address)..(pool, end));
         before.into_iter().chain(within).map(|(&(_, begin), &piece)| (begin, piece)).collect()
     }

@@ -114,11 +114,6 @@ impl Rows {
         Rows { by_code, code_min, rows: known.into_iter().map(|(_, row)| row).collect() }
     }
 
-    /// Whether no row says anything.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// What an event says, if its row is one of these.
     #[inline]
     pub(crate) fn told(&self, event: &Event<'_>) -> Option<Told> {
@@ -174,11 +169,9 @@ impl Row {
             Verb::Free => Told::Free { address: at(self.address)?, pool: pool() },
             Verb::Give => Told::Give { address: at(self.address)?, size: size()?, pool: pool() },
             Verb::Take => Told::Take { address: at(self.address)?, size: size()?, pool: pool() },
-            Verb::Commit => Told::Commit {
-                address: at(self.address)?,
-                size: size()?,
-                buffer: at(self.pool)?,
-            },
+            Verb::Commit => {
+                Told::Commit { address: at(self.address)?, size: size()?, buffer: at(self.pool)? }
+            }
             Verb::BeginBuffer => {
                 Told::BeginBuffer { buffer: at(self.address)?, pool: at(self.pool)? }
             }

@@ -7,6 +7,11 @@
 //! Design: `.rep.heap` in `design/replay.md`.
 #![expect(unsafe_code, reason = "a heap is trusted to hand out memory")]
 
+mod contender;
+pub mod null;
+
+pub use contender::{Contender, built_in};
+
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -23,9 +28,9 @@ pub struct Request {
 ///
 /// # Safety
 ///
-/// 1. What `allocate`, `allocate_zeroed` and `reallocate` return is null (there is no memory), or the
-///    address of at least `size` bytes, a multiple of the alignment, which may be read and written
-///    and are handed out to nobody else until they are given to `free` or `reallocate`; unless
+/// 1. What `allocate`, `allocate_zeroed` and `reallocate` return is null (there is no memory), or
+///    the address of at least `size` bytes, a multiple of the alignment, which may be read and
+///    written and are handed out to nobody else until they are given to `free` or `reallocate`; unless
 ///    `HAS_MEMORY` is false, in which case it is any address but null.
 /// 2. None of them unwinds.
 pub unsafe trait Heap: Sync {
@@ -43,8 +48,8 @@ pub unsafe trait Heap: Sync {
     ///
     /// # Safety
     ///
-    /// 3. `old` is this heap's, was handed out for `was` and not given up since; `size` in `request`
-    ///    is the new one, alignment and pool are those of `was`.
+    /// 3. `old` is this heap's, was handed out for `was` and not given up since; `size` in
+    ///    `request` is the new one, alignment and pool are those of `was`.
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8;
 
     /// Gives memory up.

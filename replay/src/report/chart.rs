@@ -72,7 +72,8 @@ impl Chart {
                                 path.live d=(area.area_path(&self.columns)) {}
                             }
                             @for line in &self.lines {
-                                path class={ "line " (line.classes()) } d=(line.path(&self.columns)) {}
+                                path class={ "line " (line.classes()) }
+                                    d=(line.path(&self.columns)) {}
                             }
                         }
                         @for line in &self.lines { (line.marks(&self.columns)) }

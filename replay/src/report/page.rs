@@ -250,17 +250,15 @@ fn latencies(measured: &Measured) -> Markup {
     html! {
         @for (index, heap) in measured.heaps.iter().enumerate() {
             @let of = &heap.latency;
-            @let mut rows = vec![
-                row("all operations".to_owned(), &of.all),
-                row("frees".to_owned(), &of.free),
-            ];
-            @let sizes = of.by_size.iter();
-            @let by_size = sizes.map(|(size, of)| {
+            @let all = [row("all operations".to_owned(), &of.all)];
+            @let free = [row("frees".to_owned(), &of.free)];
+            @let by_size = of.by_size.iter().map(|(size, of)| {
                 row(format!("allocations up to {}", Unit::Bytes.round(*size as f64)), of)
             });
+            @let rows = all.into_iter().chain(free).chain(by_size).collect();
             div class=(heap_classes(index)) {
                 h3 { (heap.name) }
-                ({ rows.extend(by_size); columns(Columns { heading: heading.clone(), rows }, false) })
+                (columns(Columns { heading: heading.clone(), rows }, false))
             }
         }
     }
@@ -316,8 +314,8 @@ fn notes(measured: &Measured) -> Markup {
     html! {
         footer.soft {
             p {
-                "Where there were several runs, a number is their median; spread: from the least to "
-                "the greatest. ns/op is the duration over the number of operations of all threads; "
+                "Where there were several runs, a number is their median; spread: from the least "
+                "to the greatest. ns/op is the duration over the number of operations of all threads; "
                 "net is that less the " (nanoseconds(measured.loop_ns)) " which the loop itself "
                 "takes, measured against a heap that does nothing. Latencies are of runs of their "
                 "own"

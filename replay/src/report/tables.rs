@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  time:    heap │ ops/s │ vs first │ ns/op │ spread │ net │ p50 │ p99 │ p99.9 │ max
-//!  memory:  heap │ peak │ vs first │ live then │ ratio │ at once │ 1 s │ 5 s │ faults │ major │ failed
+//!  memory:  heap │ peak │ vs first │ live then │ ratio │ freed │ +1 s │ faults │ …
 //!  classes: size │ a heap │ another │ …
 //! ```
 //!

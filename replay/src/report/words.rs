@@ -1,7 +1,7 @@
 //! Numbers as people read them: three digits and a unit.
 //!
 //! ```text
-//!  1234567 ── count ─▶ 1,234,567    bytes ─▶ 1.18 MiB    nanoseconds ─▶ 1.23 ms    short ─▶ 1.23 M
+//!  1234567 ── count ─▶ 1,234,567    bytes ─▶ 1.18 MiB    nanoseconds ─▶ 1.23 ms
 //! ```
 //!
 //! Design: `.rep.report` in `design/replay.md`.
@@ -16,6 +16,8 @@ const BYTES: [(f64, &str); 6] = [
 ];
 const TIMES: [(f64, &str); 5] = [(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"), (3.6e12, "h")];
 const COUNTS: [(f64, &str); 5] = [(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T")];
+const RATIOS: [(f64, &str); 1] = [(1.0, "×")];
+const ROUNDED: f64 = 0.9995;
 
 /// What stands where nothing is known.
 pub(super) const NOTHING: &str = "–";
@@ -51,18 +53,14 @@ impl Unit {
 
     /// The unit in which a value is said, and how large it is.
     pub(super) fn step(self, value: f64) -> (f64, &'static str) {
-        let (steps, most): (&[_], f64) = match self {
-            Unit::Bytes => (&BYTES, 1023.5),
-            Unit::Nanoseconds => (&TIMES, 999.5),
-            Unit::Count => (&COUNTS, 999.5),
-            Unit::Ratio => return (1.0, "×"),
+        let steps: &[(f64, &str)] = match self {
+            Unit::Bytes => &BYTES,
+            Unit::Nanoseconds => &TIMES,
+            Unit::Count => &COUNTS,
+            Unit::Ratio => &RATIOS,
         };
-        // An hour is 3600 s, the others are a thousand of the one before.
-        let is_reached = |size: f64| value >= if size == 3.6e12 { size } else { size / 1e3 * most };
-        let reached = steps.iter().rev().find(|(size, _)| match self {
-            Unit::Bytes => value >= size / 1024.0 * most,
-            _ => is_reached(*size),
-        });
+        // What would be rounded to 1.00 of a unit is said in it.
+        let reached = steps.iter().rev().find(|(size, _)| value >= size * ROUNDED);
         reached.or(steps.first()).copied().unwrap_or((1.0, ""))
     }
 }

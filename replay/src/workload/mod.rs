@@ -25,7 +25,8 @@ pub struct Workload {
     pub pool_count: u32,
     /// How many operations there are: allocations, reallocations and frees.
     pub operation_count: u64,
-    /// The most bytes that objects had at a time, by the sizes that were asked for, in order of time.
+    /// The most bytes that objects had at a time, by the sizes that were asked for, in order of
+    /// time.
     pub live_peak: u64,
     /// How long the recorded program took, from its first operation to its last, in ns.
     pub duration: u64,
@@ -36,11 +37,11 @@ pub struct Workload {
 pub struct Thread {
     /// In this order.
     pub ops: Vec<Op>,
-    /// When each of them was, in ns since the first of all; empty unless it is to be played at the
-    /// recorded times.
+    /// When each of them was, in ns since the first of all; empty unless it is to be played at
+    /// the recorded times.
     pub times: Vec<u64>,
-    /// Before each op whose index is a multiple of [`LIVE_STEP`], and after the last: the bytes that
-    /// this thread has allocated less those it has freed, so far. The sum over all threads is what
+    /// Before each op whose index is a multiple of [`LIVE_STEP`], and after the last: the bytes
+    /// that this thread has allocated less those it has freed, so far. The sum over all threads is what
     /// is live.
     pub live: Vec<i64>,
     /// The slots that are still full after the last op of this thread in which they occur, with

@@ -3,15 +3,19 @@
 //! ```text
 //!  63          32 31 29 28                    0
 //!  ┌─────────────┬─────┬───────────────────────┐
-//!  │ size        │kind │ slot                  │   Allocate, AllocateZeroed, Reallocate, Free
+//!  │ size        │kind │ slot                  │   Allocate…, Free; Reallocate, from this size
 //!  │ count       │     │ thread                │   Wait
 //!  │ count       │     │ 0                     │   Post
 //!  │ size, upper │     │ alignment │ pool      │   Prefix: 5 bits log2 │ 24 bits, of the next op
 //!  │ 0           │     │ pool                  │   EndPool
-//!  └─────────────┴─────┴───────────────────────┘
+//!  ├─────────────┴─────┴───────────────────────┤
+//!  │ size                                      │   the new size: what follows a Reallocate
+//!  └───────────────────────────────────────────┘
 //! ```
 //!
 //! Design: `.rep.workload` in `design/replay.md`.
+
+use bytemuck::{Pod, Zeroable};
 
 /// Slots of a table, at most.
 pub const SLOT_COUNT_MAX: u32 = 1 << SLOT_BITS;
@@ -28,7 +32,8 @@ pub enum OpKind {
     Allocate = 0,
     /// The same, filled with zeros.
     AllocateZeroed = 1,
-    /// Gives what is in a slot another size.
+    /// Gives what is in a slot another size. `size` is that which it has; the new one is all 64
+    /// bits of what follows, which is no op, but counts as one among them.
     Reallocate = 2,
     /// Empties a slot; `size` is that of what is in it.
     Free = 3,
@@ -43,16 +48,27 @@ pub enum OpKind {
 }
 
 /// One op.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Op(u64);
 
 const _: () = assert!(size_of::<Op>() == 8);
 
 impl Op {
-    /// An op of a slot: the slot must be less than [`SLOT_COUNT_MAX`]; of the size its lower 32 bits.
+    /// An op of a slot, which must be less than [`SLOT_COUNT_MAX`]; of the size its lower 32 bits.
     pub const fn of_slot(kind: OpKind, slot: u32, size: u64) -> Op {
         Op(size << 32 | (kind as u64) << SLOT_BITS | slot as u64 & LOW_MASK)
+    }
+
+    /// What follows a Reallocate: the new size.
+    pub const fn new_size(size: u64) -> Op {
+        Op(size)
+    }
+
+    /// The same, read again.
+    #[inline(always)]
+    pub const fn as_new_size(self) -> u64 {
+        self.0
     }
 
     /// Waits until `thread` has posted `count`.
@@ -123,6 +139,7 @@ mod tests {
         assert_eq!((op.kind(), op.size()), (OpKind::Prefix, 7));
         assert_eq!(op.alignment_and_pool(), (21, (1 << POOL_BITS) - 1));
         assert_eq!((Op::wait(3, 9).slot(), Op::wait(3, 9).size()), (3, 9));
+        assert_eq!(Op::new_size(u64::MAX - 1).as_new_size(), u64::MAX - 1);
         assert_eq!((Op::post(9).kind(), Op::end_pool(4).slot()), (OpKind::Post, 4));
     }
 }

@@ -1,0 +1,9 @@
+//! The commands: of each its arguments, its help with examples, and what it does.
+//!
+//! ```text
+//!  args.rs ── which one ──▶ NAME.rs: Args, ABOUT, EXAMPLES, run(&Args) ──▶ Ok(no fault?) │ Stop
+//! ```
+//!
+//! Design: `design/replay.md`.
+
+pub(crate) mod heaps;

@@ -109,7 +109,7 @@ impl Chart {
 /// The grid, and what is written beside it.
 pub(super) fn axes(x: &[Tick], y: &[Tick]) -> Markup {
     // Where it is narrow there is no room for each of many.
-    let odd = |index: usize| if index % 2 == 1 && x.len() > 5 { "x odd" } else { "x" };
+    let odd = |index: usize| if index % 2 == 1 && x.len() > 4 { "x odd" } else { "x" };
     html! {
         @for tick in y {
             @let at = percent(1.0 - tick.at);

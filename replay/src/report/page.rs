@@ -315,10 +315,10 @@ fn notes(measured: &Measured) -> Markup {
         footer.soft {
             p {
                 "Where there were several runs, a number is their median; spread: from the least "
-                "to the greatest. ns/op is the duration over the number of operations of all threads; "
-                "net is that less the " (nanoseconds(measured.loop_ns)) " which the loop itself "
-                "takes, measured against a heap that does nothing. Latencies are of runs of their "
-                "own"
+                "to the greatest. ns/op is the duration over the number of operations of all "
+                "threads; net is that less the " (nanoseconds(measured.loop_ns)) " which the loop "
+                "itself takes, measured against a heap that does nothing. Latencies are of runs of "
+                "their own"
                 @if measured.clock_ns > 0.0 {
                     ", less the " (nanoseconds(measured.clock_ns)) " that reading the counter takes"
                 }

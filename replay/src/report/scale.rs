@@ -14,7 +14,7 @@ const TICK_COUNT: f64 = 5.0;
 /// What a log axis ends at, in each decade.
 const DIGITS: [f64; 7] = [1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0];
 /// On a log axis of no more decades each of them is written.
-const FINEST_DECADES_MAX: f64 = 0.75;
+const FINEST_DECADES_MAX: f64 = 0.9;
 /// On one of no more, these.
 const FINE_DECADES_MAX: f64 = 2.0;
 const FINE_DIGITS: [f64; 3] = [1.0, 2.0, 5.0];

@@ -6,16 +6,26 @@
 //!
 //! Design: `.rep.report` in `design/replay.md`.
 
-const BYTES: [(f64, &str); 6] = [
+const BYTES: [(f64, &str); 7] = [
     (1.0, "B"),
     (1024.0, "KiB"),
     (1_048_576.0, "MiB"),
     (1_073_741_824.0, "GiB"),
     (1_099_511_627_776.0, "TiB"),
     (1_125_899_906_842_624.0, "PiB"),
+    (1_152_921_504_606_846_976.0, "EiB"),
 ];
-const TIMES: [(f64, &str); 5] = [(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"), (3.6e12, "h")];
-const COUNTS: [(f64, &str); 5] = [(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T")];
+const TIMES: [(f64, &str); 7] = [
+    (1.0, "ns"),
+    (1e3, "µs"),
+    (1e6, "ms"),
+    (1e9, "s"),
+    (3.6e12, "h"),
+    (8.64e13, "d"),
+    (3.155_76e16, "y"),
+];
+const COUNTS: [(f64, &str); 7] =
+    [(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"), (1e18, "E")];
 const RATIOS: [(f64, &str); 1] = [(1.0, "×")];
 const ROUNDED: f64 = 0.9995;
 
@@ -135,7 +145,7 @@ mod tests {
     fn a_number_has_three_digits_and_the_unit_that_fits() {
         let times = [0.0, 0.28, 9.996, 999.4, 999.6, 1e3, 999_600.0, 1e12, 3.6e12, 1e14];
         let texts = ["0 ns", "0.28 ns", "10.0 ns", "999 ns", "1.00 µs", "1.00 µs", "1.00 ms"];
-        let longer = ["1000 s", "1.00 h", "27.8 h"];
+        let longer = ["1000 s", "1.00 h", "1.16 d"];
         let expected: Vec<&str> = texts.into_iter().chain(longer).collect();
         assert_eq!(times.map(nanoseconds).to_vec(), expected);
         let sizes = [0.0, 1.0, 999.0, 1023.0, 1024.0, 1_048_575.0, 1e12, 1e18].map(bytes);

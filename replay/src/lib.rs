@@ -12,6 +12,8 @@ mod command;
 pub mod heap;
 pub mod measured;
 pub mod operation;
+pub mod script;
+pub mod source;
 mod stop;
 pub mod workload;
 

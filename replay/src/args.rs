@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.exit` in `design/replay.md`.
 
-use crate::command::heaps;
+use crate::command::{heaps, record};
 use crate::heap::Contender;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -27,6 +27,11 @@ enum Command {
     #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
     #[command(after_help = "More, with examples: replay heaps --help")]
     Heaps(heaps::Args),
+
+    /// Record what a program asks of malloc
+    #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay record --help")]
+    Record(record::Args),
 }
 
 impl Args {
@@ -34,6 +39,7 @@ impl Args {
     pub(crate) fn run(&self, contenders: &[Contender]) -> Result<bool, Stop> {
         match &self.command {
             Command::Heaps(args) => heaps::run(args, contenders),
+            Command::Record(args) => record::run(args),
         }
     }
 }

@@ -7,3 +7,4 @@
 //! Design: `design/replay.md`.
 
 pub(crate) mod heaps;
+pub(crate) mod record;

@@ -24,7 +24,7 @@ use std::io::{self, Write};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Writes the page.
+/// Writes the page. Of a workload that was not played, with no heaps, it shows the workload.
 pub fn page(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     let summaries = Summary::of_all(&measured.heaps, measured.loop_ns);
     let body = body(Parts { measured, summaries: &summaries }).into_string();
@@ -82,8 +82,9 @@ fn body(parts: Parts<'_>) -> Markup {
                 section aria-label="Memory" {
                     h2 { "Memory" }
                     (memory(parts))
-                    (bars::left(parts))
                     (columns(parts.memory(), true))
+                    (bars::left(parts))
+                    (columns(parts.left(), true))
                 }
                 @if !parts.size_classes().is_empty() {
                     section aria-label="Sizes" {
@@ -100,7 +101,7 @@ fn body(parts: Parts<'_>) -> Markup {
                     details { summary { "Each run of each heap" } (runs(&measured.heaps)) }
                 }
             }
-            (notes(measured))
+            @if !measured.heaps.is_empty() { (notes(measured)) }
             div id="tip" role="status" hidden {}
         }
     }
@@ -132,11 +133,13 @@ fn facts(measured: &Measured) -> Markup {
         ("allocated", bytes(subject.bytes_allocated as f64)),
         ("live at most", bytes(subject.live_peak as f64)),
         ("the program took", duration),
-        ("the loop, an operation", nanoseconds(measured.loop_ns)),
     ];
+    // Of a workload that was not played there is none.
+    let of_loop = (!measured.heaps.is_empty())
+        .then(|| ("the loop, an operation", nanoseconds(measured.loop_ns)));
     html! {
         div.facts {
-            @for (name, value) in facts {
+            @for (name, value) in facts.into_iter().chain(of_loop) {
                 div.fact { b { (value) } span.soft { (name) } }
             }
         }

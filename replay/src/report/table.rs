@@ -45,6 +45,7 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     }
     columns("Time", parts.time(), out)?;
     columns("Memory", parts.memory(), out)?;
+    columns("After all was freed; page faults; allocations that failed", parts.left(), out)?;
     let classes = parts.classes();
     if !classes.rows.is_empty() {
         columns("Allocations by size: p50 · p99.9", classes, out)?;

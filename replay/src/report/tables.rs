@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  time:    heap │ ops/s │ vs first │ ns/op │ spread │ net │ p50 │ p99 │ p99.9 │ max
-//!  memory:  heap │ peak │ vs first │ live then │ ratio │ freed │ +1 s │ faults │ …
+//!  memory:  heap │ peak │ spread │ vs first │ live then │ ratio
+//!  left:    heap │ freed │ +1 s │ +5 s │ minor faults │ major faults │ failed
 //!  classes: size │ a heap │ another │ …
 //! ```
 //!
@@ -59,23 +60,32 @@ impl<'m> Parts<'m> {
 
     /// How much memory.
     pub(super) fn memory(self) -> Columns {
-        let times = self.after_times();
-        let mut heading: Vec<String> = ["heap", "peak", "spread", "vs first", "live then", "ratio"]
-            .map(str::to_owned)
-            .to_vec();
-        heading.extend(times.iter().map(|ms| after_heading(*ms)));
-        heading.extend(["faults", "major", "failed"].map(str::to_owned));
+        let heading = ["heap", "peak", "spread", "vs first", "live then", "ratio"];
         let row = |(heap, summary): (&HeapMeasured, &Summary)| {
-            let whole = |value: Option<Spread>| or_nothing(value, |of| count(of.median as u64));
-            let size = |value: Option<Spread>| or_nothing(value, |of| bytes(of.median));
-            let mut row = vec![
+            vec![
                 name(heap),
                 size(summary.resident_peak),
                 or_nothing(summary.resident_peak, |of| between(of, bytes)),
                 or_nothing(summary.resident_vs_first, |ratio| Unit::Ratio.text(ratio)),
                 size(summary.live_at_peak),
                 or_nothing(summary.fragmentation_at_peak, |of| three_digits(of.median)),
-            ];
+            ]
+        };
+        Columns {
+            heading: heading.map(str::to_owned).to_vec(),
+            rows: self.heaps().map(row).collect(),
+        }
+    }
+
+    /// How much of it is left, and what the operating system had to do.
+    pub(super) fn left(self) -> Columns {
+        let times = self.after_times();
+        let mut heading = vec!["heap".to_owned()];
+        heading.extend(times.iter().map(|ms| after_heading(*ms)));
+        heading.extend(["minor faults", "major faults", "failed"].map(str::to_owned));
+        let row = |(heap, summary): (&HeapMeasured, &Summary)| {
+            let whole = |value: Option<Spread>| or_nothing(value, |of| count(of.median as u64));
+            let mut row = vec![name(heap)];
             row.extend(times.iter().map(|ms| size(summary.after_at(*ms))));
             row.push(whole(summary.faults_minor));
             row.push(whole(summary.faults_major));
@@ -147,6 +157,10 @@ pub(super) fn short_name(heap: &HeapMeasured) -> &str {
 pub(super) fn between(of: Spread, text: impl Fn(f64) -> String) -> String {
     let [least, most] = [of.least, of.most].map(text);
     if least == most { least } else { format!("{least}–{most}") }
+}
+
+fn size(value: Option<Spread>) -> String {
+    or_nothing(value, |of| bytes(of.median))
 }
 
 /// A latency, if there are any.

@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.exit` in `design/replay.md`.
 
-use crate::command::heaps;
+use crate::command::{compile, heaps};
 use crate::heap::Contender;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -23,6 +23,10 @@ pub(crate) struct Args {
 /// What is done.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Save the operations of a log, modified or not, as a file that gives nothing away
+    #[command(long_about = compile::ABOUT, after_long_help = compile::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay compile --help")]
+    Compile(compile::Args),
     /// List the heaps that are built in
     #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
     #[command(after_help = "More, with examples: replay heaps --help")]
@@ -33,6 +37,7 @@ impl Args {
     /// Does what the command line says. Whether that was done without a fault.
     pub(crate) fn run(&self, contenders: &[Contender]) -> Result<bool, Stop> {
         match &self.command {
+            Command::Compile(args) => compile::run(args),
             Command::Heaps(args) => heaps::run(args, contenders),
         }
     }

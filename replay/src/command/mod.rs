@@ -6,4 +6,5 @@
 //!
 //! Design: `design/replay.md`.
 
+pub(crate) mod compile;
 pub(crate) mod heaps;

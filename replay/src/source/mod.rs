@@ -9,6 +9,7 @@
 
 mod alloc;
 mod clock;
+pub(crate) mod input;
 mod malloc;
 mod mps;
 mod pools;

@@ -87,7 +87,7 @@ impl Pools {
             Told::BeginPool { pool, arena } => self.begin(at, pool, arena, output),
             Told::EndPool { pool } => self.end(at, pool, output),
             Told::EndArena { arena } => self.end_arena(at, arena, output),
-            Told::Begin { .. } | Told::Reallocate { .. } | Told::Short => {}
+            Told::Begin { .. } | Told::Reallocate { .. } | Told::Miss { .. } | Told::Short => {}
         }
     }
 

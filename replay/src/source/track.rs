@@ -122,8 +122,10 @@ impl Tracker {
     /// Takes what an event says; the operations that follow are in `output`.
     #[inline]
     pub(crate) fn take(&mut self, told: Told, mut at: At) {
-        if told == Told::Short {
-            return self.output.skipped.count(Cause::Short);
+        match told {
+            Told::Short => return self.output.skipped.count(Cause::Short),
+            Told::Miss { count } => return self.output.skipped.add(Cause::Missed, count),
+            _ => {}
         }
         at.thread = self.number(at.stream, at.thread);
         match told {
@@ -223,15 +225,16 @@ impl Tracker {
     fn reallocate(&mut self, at: At, old: Option<u64>, wanted: Wanted) {
         let begun = self.pending[at.thread as usize].take();
         let begun = begun.filter(|(begun, _)| old.is_none_or(|old| old == *begun));
-        // Without its beginning, which was lost, it is all there is to go by.
-        let (old, object) = begun.unwrap_or_else(|| {
-            let old = old.unwrap_or(0);
-            (old, self.space(at.stream).take(old).ok())
-        });
+        // Without its beginning, which was lost, what it was before is all there is to go by.
+        let (old, object) = match (begun, old) {
+            (Some((old, object)), _) => (Some(old), object),
+            (None, Some(old)) => (Some(old), self.space(at.stream).take(old).ok()),
+            (None, None) => (None, None),
+        };
         match (object, wanted.address) {
             (None, 0) if wanted.size == 0 => {}
-            (None, _) => {
-                if old != 0 && wanted.address != 0 {
+            (None, address) => {
+                if old != Some(0) && address != 0 {
                     self.output.skipped.count(Cause::UnknownReallocate);
                 }
                 self.allocate(at, wanted);
@@ -240,7 +243,7 @@ impl Tracker {
             (Some(object), 0) if wanted.size == 0 => self.output.push(at, Action::Free { object }),
             (Some(object), 0) => {
                 self.output.skipped.count(Cause::Failed);
-                self.put(at, old, object);
+                self.put(at, old.unwrap_or(0), object);
             }
             (Some(object), address) => {
                 self.put(at, address, object);

@@ -13,6 +13,7 @@ pub mod heap;
 pub mod measured;
 pub mod operation;
 pub mod script;
+pub mod show;
 pub mod source;
 mod stop;
 pub mod workload;

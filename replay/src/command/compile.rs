@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         false => pending.persist_noclobber(path),
     };
     named.map_err(|error| failed(error.error))?;
-    let is_whole = operations.end();
+    let is_whole = operations.end(false);
     let each = size as f64 / counts.operations.max(1) as f64;
     writeln!(
         io::stdout().lock(),

@@ -8,12 +8,15 @@
 //!
 //! Design: `.rep.workload`, `.rep.modify`, `.rep.file` in `design/replay.md`.
 
+pub(crate) mod compare;
 mod compile;
 mod file;
 mod modify;
 mod order;
 mod renumber;
 mod saved;
+#[cfg(test)]
+mod saved_tests;
 mod slots;
 #[cfg(test)]
 mod twin;

@@ -55,9 +55,7 @@ impl Renumber {
             Action::Reallocate { object: old, size } => {
                 Action::Reallocate { object: object(old, &mut self.objects), size }
             }
-            Action::Free { object: old } => {
-                Action::Free { object: object(old, &mut self.objects) }
-            }
+            Action::Free { object: old } => Action::Free { object: object(old, &mut self.objects) },
             Action::EndPool { pool } => Action::EndPool { pool: self.pools.get(pool) },
         };
         Operation { thread: self.threads.get(operation.thread), action, ..operation }

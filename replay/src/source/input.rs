@@ -176,12 +176,12 @@ impl<'a> Given<'a> {
         self.of_log().map_or(Vec::new(), |operations| operations.skipped().texts())
     }
 
-    /// All was read: tells of what was skipped, and what was found wrong. Whether the log was read
-    /// whole.
-    pub(crate) fn end(&self) -> bool {
+    /// All was read: tells of what was skipped, unless the output has it, and what was found wrong.
+    /// Whether the log was read whole.
+    pub(crate) fn end(&self, is_skipped_told: bool) -> bool {
         let name = &self.opened.name;
         let mut text = String::new();
-        for (what, count) in self.skipped() {
+        for (what, count) in self.skipped().iter().filter(|_| !is_skipped_told) {
             text += &format!("replay: {name}: note: {count} {what}\n");
         }
         let mut is_whole = true;

@@ -78,8 +78,8 @@ pub(crate) struct Output {
     pub(crate) skipped: Skipped,
     /// Whether the log has events of objects, and not only of what arenas give to pools.
     pub(crate) has_objects: bool,
-    /// Of each object the stack that allocated it, if that is asked for.
-    pub(crate) stacks: Option<Vec<u32>>,
+    /// Of each object the stream and the stack that allocated it, if that is asked for.
+    pub(crate) stacks: Option<Vec<(u16, u32)>>,
 }
 
 impl Output {
@@ -91,7 +91,7 @@ impl Output {
 
     /// A new object.
     #[inline]
-    pub(crate) fn object(&mut self, stack: u32) -> Option<u32> {
+    pub(crate) fn object(&mut self, at: At, stack: u32) -> Option<u32> {
         let object = self.objects;
         if object == FREED {
             self.skipped.count(Cause::Beyond);
@@ -99,7 +99,7 @@ impl Output {
         }
         self.objects += 1;
         if let Some(stacks) = &mut self.stacks {
-            stacks.push(stack);
+            stacks.push((at.stream, stack));
         }
         Some(object)
     }
@@ -188,7 +188,7 @@ impl Tracker {
             return self.output.skipped.count(Cause::Failed);
         }
         let alignment = usual(wanted.alignment, &mut self.output.skipped);
-        let Some(object) = self.output.object(wanted.stack) else { return };
+        let Some(object) = self.output.object(at, wanted.stack) else { return };
         self.put(at, wanted.address, object);
         let Wanted { size, is_zeroed, .. } = wanted;
         self.output.push(at, Action::Allocate { object, size, alignment, is_zeroed, pool: 0 });

@@ -258,7 +258,10 @@ mod tests {
         ];
         assert_eq!(found.list, expected);
         let words = found.words();
-        assert!(words.starts_with("aligned to 64 at least; without sizes 4096.., 0..=0"), "{words}");
+        assert!(
+            words.starts_with("aligned to 64 at least; without sizes 4096.., 0..=0"),
+            "{words}"
+        );
         let words = ["--delay-free=7", "--delay-free=2us", "--keep-size=16..32,1M..=2M"];
         let expected = [
             Modification::DelayOperations(7),

@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.exit` in `design/replay.md`.
 
-use crate::command::{compare, compile, heaps, show};
+use crate::command::{compare, compile, heaps, record, show};
 use crate::heap::Contender;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -39,6 +39,11 @@ enum Command {
     #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
     #[command(after_help = "More, with examples: replay heaps --help")]
     Heaps(heaps::Args),
+
+    /// Record what a program asks of malloc
+    #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay record --help")]
+    Record(record::Args),
 }
 
 impl Args {
@@ -49,6 +54,7 @@ impl Args {
             Command::Show(args) => show::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Heaps(args) => heaps::run(args, contenders),
+            Command::Record(args) => record::run(args),
         }
     }
 }

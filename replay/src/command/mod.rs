@@ -10,3 +10,4 @@ pub(crate) mod compare;
 pub(crate) mod compile;
 pub(crate) mod heaps;
 pub(crate) mod show;
+pub(crate) mod record;

@@ -9,5 +9,5 @@
 pub(crate) mod compare;
 pub(crate) mod compile;
 pub(crate) mod heaps;
-pub(crate) mod show;
 pub(crate) mod record;
+pub(crate) mod show;

@@ -1,8 +1,8 @@
 //! Whether two workloads are the same, thread by thread.
 //!
 //! ```text
-//!  A: thread 0 ─ shapes ─┐                      shapes: allocate 24, free, …   which thread is which
-//!  B: thread 1 ─ shapes ─┴─ equal ─▶ objects:   the n-th allocated here is the n-th allocated there
+//!  A: thread 0 ─ shapes ─┐            shapes: allocate 24, free, …   which thread is which
+//!  B: thread 1 ─ shapes ─┴─ equal ─▶ objects: the n-th that is allocated here is the n-th there
 //!                                    then each operation: of the same object?
 //! ```
 //!

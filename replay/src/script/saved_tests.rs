@@ -67,7 +67,8 @@ proptest! {
         let (found, fault) = read(&bytes);
         prop_assert_eq!(&found[..], &list[..found.len()]);
         prop_assert!(found.len() < list.len());
-        let lost = format!("the last {} of {} operations are lost", list.len() - found.len(), list.len());
+        let lost = list.len() - found.len();
+        let lost = format!("the last {lost} of {} operations are lost", list.len());
         let fault = fault.unwrap();
         prop_assert!(fault.starts_with("offset 0x") && fault.contains(&lost), "{}", fault);
     }

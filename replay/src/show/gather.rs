@@ -1,7 +1,7 @@
 //! Operations counted: how many, how large, how long, by whom, and what is left.
 //!
 //! ```text
-//!  operation ─▶ Gather: objects that are there │ histograms │ threads │ pools │ live bytes over time
+//!  operation ─▶ Gather: what is there │ histograms │ threads │ pools │ live bytes over time
 //! ```
 //!
 //! Design: `.rep.show` in `design/replay.md`.

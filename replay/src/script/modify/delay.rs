@@ -1,7 +1,7 @@
 //! Frees that come later, or never.
 //!
 //! ```text
-//!  free 7 ─▶ a heap of frees by when they are due ─▶ before the first operation that is not earlier
+//!  free 7 ─▶ a heap of frees by when they are due ─▶ before the first operation not earlier
 //!  end of a pool ─▶ first the frees of what is in it
 //! ```
 //!

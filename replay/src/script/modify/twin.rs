@@ -99,7 +99,8 @@ proptest! {
         let expected = only(&list, |size, _, _| is_in(size) == is_kept);
         prop_assert_eq!(modified(&list, Modification::Sizes(is_kept, sizes)), anew(expected));
         let expected = only(&list, |_, _, pool| (pool == number) == is_kept);
-        prop_assert_eq!(modified(&list, Modification::Pools(is_kept, vec![number])), anew(expected));
+        let found = modified(&list, Modification::Pools(is_kept, vec![number]));
+        prop_assert_eq!(found, anew(expected));
         let mut expected = only(&list, |_, thread, _| (thread == number) == is_kept);
         for operation in &mut expected {
             if (operation.thread == number) != is_kept {

@@ -160,6 +160,33 @@ fn the_page_asks_the_network_for_nothing() {
     assert!((20_000..1_500_000).contains(&page.len()), "{} bytes", page.len());
 }
 
+/// `.rep.page`: 50 of 100 bytes at half of the operations is in the middle, but for the headroom.
+#[test]
+fn a_line_is_drawn_where_its_values_are() {
+    let sample = |part: u64| Sample {
+        time_ns: part,
+        operation_count: part * 10,
+        live: part / 2,
+        resident: part,
+    };
+    let heap = HeapMeasured { timeline: [0, 50, 100].map(sample).to_vec(), ..Default::default() };
+    let page = page(&Measured { heaps: vec![heap], ..Measured::default() });
+    let path = page.split("<path class=\"line h0 c0\" d=\"").nth(1).expect("memory is the first");
+    let path = path.split('"').next().expect("an end");
+    let places: Vec<(f64, f64)> = path
+        .trim_start_matches('M')
+        .split('L')
+        .map(|place| place.split_once(' ').expect("a pair"))
+        .map(|(x, y)| (x.parse().expect("a number"), y.parse().expect("a number")))
+        .collect();
+    assert_eq!(places.len(), 200);
+    for (x, y) in &places {
+        let expected = 1000.0 - x / 1.06;
+        assert!((y - expected).abs() < 3.0, "{x} {y}, not {expected}");
+    }
+    assert!(page.contains("&quot;100 B&quot;") && page.contains("&quot;50 B&quot;"), "in words");
+}
+
 /// `.rep.page`
 #[test]
 fn a_reader_without_scripts_sees_all_charts() {

@@ -87,7 +87,7 @@ impl Pools {
             Told::BeginPool { pool, arena } => self.begin(at, pool, arena, output),
             Told::EndPool { pool } => self.end(at, pool, output),
             Told::EndArena { arena } => self.end_arena(at, arena, output),
-            Told::Begin { .. } | Told::Reallocate { .. } | Told::Short => {}
+            Told::Begin { .. } | Told::Reallocate { .. } | Told::Miss { .. } | Told::Short => {}
         }
     }
 
@@ -114,7 +114,7 @@ impl Pools {
         if place.1 == 0 {
             return output.skipped.count(Cause::Failed);
         }
-        let Some(object) = output.object(stack) else { return };
+        let Some(object) = output.object(at, stack) else { return };
         for (begin, piece) in self.overlapping(place, size.max(1)) {
             let is_known = begin == place.1 && !piece.is_buffered;
             let cause = if is_known { Cause::HandedOutTwice } else { Cause::GivenBack };

@@ -218,6 +218,29 @@ fn a_heap_is_hidden_by_its_name_in_the_legend() {
     assert_eq!(opened.said("same"), opened.said("other"));
 }
 
+/// `.rep.page`: what needs much does not make the others flat once it is hidden.
+#[test]
+fn an_axis_ends_where_what_is_shown_does() {
+    let mut measured = measured(Shape { heap_count: 2, ..Shape::default() });
+    measured.heaps[1].timeline.iter_mut().for_each(|sample| sample.resident *= 10);
+    let script = "
+        const chart = document.querySelector('.pane.p0 svg.chart');
+        const highest = () => [...chart.querySelectorAll('text.y')]
+          .filter((text) => text.getClientRects().length > 0).pop().textContent;
+        const path = chart.querySelector('path.h0');
+        const tall = (of) => of.getBoundingClientRect().height;
+        const part = () => tall(path) / tall(chart);
+        say('top', highest()); say('part', part());
+        const box = document.getElementById('heap1');
+        box.click(); say('nearer', highest()); say('larger', part());
+        box.click(); say('again', highest());";
+    let opened = Page::used(&page(&measured), script);
+    assert_eq!(opened.console, [""; 0]);
+    assert_eq!([opened.said("top"), opened.said("nearer")], ["1 GiB", "100 MiB"]);
+    assert_eq!(opened.said("again"), opened.said("top"));
+    assert!(opened.number("part") < 0.15 && (0.5..=1.0).contains(&opened.number("larger")));
+}
+
 /// `.rep.page`
 #[test]
 fn the_values_under_the_pointer_are_those_of_the_heaps_that_are_shown() {

@@ -1,7 +1,7 @@
 //! The programs that the tests run: the dumper, the program that records, and those of the system.
 //!
 //! ```text
-//!  eventcnv()   built once, by the same cargo
+//!  eventcnv()   built once, by the same cargo; so is replay()
 //!  release()    a program as it is shipped
 //!  plugin()     a shared library
 //!  system()     python3, strace, gdb, … ── missing? ──▶ the test fails and says so
@@ -19,6 +19,12 @@ use std::time::{Duration, Instant};
 pub fn eventcnv() -> Command {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     Command::new(PROGRAM.get_or_init(|| build("eventcnv")))
+}
+
+/// The replayer, likewise.
+pub fn replay() -> Command {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    Command::new(PROGRAM.get_or_init(|| build("replay")))
 }
 
 /// Builds a program of the workspace as this one was built, and says where it is.

@@ -126,19 +126,9 @@ struct Pair {
 pub(crate) fn compare(a: &Side, b: &Side, is_within: bool) -> Vec<Parting> {
     let pairs = if is_within { within(a, b) } else { matched(a, b) };
     let mut partings = Vec::new();
-    let mut others = vec![NONE; a.object_count as usize];
+    let others = Others::new(a, b, &pairs);
     for pair in &pairs {
-        for (item, other) in zip(a, b, pair) {
-            if let (Shape::Allocate { .. }, Shape::Allocate { .. }) = (item.shape, other.shape)
-                && let Some(place) = others.get_mut(item.object as usize)
-            {
-                *place = other.object;
-            }
-        }
-    }
-    let has_pools = a.pool_count > 1 && b.pool_count > 1;
-    for pair in &pairs {
-        partings.extend(first_parting(a, b, pair, &others, has_pools, is_within));
+        partings.extend(first_parting(a, b, pair, &others, is_within));
     }
     if !is_within {
         let known = |index: &usize| pairs.iter().any(|pair| pair.b == Some(*index));
@@ -149,6 +139,43 @@ pub(crate) fn compare(a: &Side, b: &Side, is_within: bool) -> Vec<Parting> {
         }
     }
     partings
+}
+
+/// Which objects and pools of B those of A are.
+struct Others {
+    objects: Vec<u32>,
+    /// None if one side has no pools.
+    pools: Option<Vec<u32>>,
+}
+
+impl Others {
+    fn new(a: &Side, b: &Side, pairs: &[Pair]) -> Others {
+        let mut objects = vec![NONE; a.object_count as usize];
+        let mut pools = vec![NONE; a.pool_count as usize];
+        for (item, other) in pairs.iter().flat_map(|pair| zip(a, b, pair)) {
+            let is_allocated = |item: &Item| matches!(item.shape, Shape::Allocate { .. });
+            if !is_allocated(item) || !is_allocated(other) {
+                continue;
+            }
+            if let Some(place) = objects.get_mut(item.object as usize) {
+                *place = other.object;
+            }
+            if let Some(place) = pools.get_mut(item.pool as usize).filter(|pool| **pool == NONE) {
+                *place = other.pool;
+            }
+        }
+        let has_pools = a.pool_count > 1 && b.pool_count > 1;
+        Others { objects, pools: has_pools.then_some(pools) }
+    }
+
+    fn is_same_object(&self, item: &Item, other: &Item) -> bool {
+        self.objects.get(item.object as usize) == Some(&other.object)
+    }
+
+    fn is_same_pool(&self, item: &Item, other: &Item) -> bool {
+        let pools = self.pools.as_ref().filter(|_| matches!(item.shape, Shape::Allocate { .. }));
+        pools.is_none_or(|pools| pools.get(item.pool as usize) == Some(&other.pool))
+    }
 }
 
 /// The operations of a thread of A, each with that of B.
@@ -168,8 +195,7 @@ fn first_parting(
     a: &Side,
     b: &Side,
     pair: &Pair,
-    others: &[u32],
-    has_pools: bool,
+    others: &Others,
     is_within: bool,
 ) -> Option<Parting> {
     let parting = |index, what| {
@@ -185,15 +211,14 @@ fn first_parting(
         return parting(0, [format!("{count_a} operations"), other.to_owned()]);
     }
     for (index, (item, other)) in zip(a, b, pair).enumerate() {
-        if item.shape != other.shape || has_pools && item.pool != other.pool {
-            let pool = |item: &Item| match has_pools {
-                true => format!("{} in pool {}", item.shape, item.pool),
-                false => item.shape.to_string(),
-            };
-            return parting(index, [pool(item), pool(other)]);
+        if item.shape != other.shape {
+            return parting(index, [item.shape.to_string(), other.shape.to_string()]);
         }
-        let expected = others.get(item.object as usize).copied().unwrap_or(NONE);
-        if expected != other.object {
+        if !others.is_same_pool(item, other) {
+            let of = |item: &Item| format!("{} in its pool {}", item.shape, item.pool);
+            return parting(index, [of(item), format!("{}: another one", of(other))]);
+        }
+        if !others.is_same_object(item, other) {
             let of = |item: &Item, which: String| format!("{} {which}", item.shape);
             let one = of(item, format!("its object {}", item.object));
             let another = format!("another one (its object {})", other.object);

@@ -86,7 +86,7 @@ impl Opened {
             files.push(file);
         }
         let name = names.join(" + ");
-        let opened = source(files, how);
+        let opened = source(files, how, &name);
         let source = opened.map_err(|what| Stop::Message(format!("{name}: {what}")))?;
         for note in source.notes() {
             complain(&format!("replay: {name}: note: {note}\n"));
@@ -254,7 +254,7 @@ fn is_saved_file(file: &File) -> bool {
 }
 
 /// Opens logs as one.
-fn source(files: Vec<File>, how: &How) -> Result<Source, String> {
+fn source(files: Vec<File>, how: &How, name: &str) -> Result<Source, String> {
     let eventdef = how.eventdef.as_deref().map(mps_registry).transpose()?;
     let options = Options { mps_registry: eventdef };
     let mut joined = Joined::default();
@@ -272,7 +272,10 @@ fn source(files: Vec<File>, how: &How) -> Result<Source, String> {
         None => Log::with_source(Box::new(joined), &options),
     };
     let log = log.map_err(|error| error.to_string())?;
-    Source::new(log, how.registry).map_err(|what| what.to_string())
+    // Why there is nothing may be among them.
+    let faults = told(name, log.faults());
+    let source = Source::new(log, how.registry);
+    source.inspect_err(|_| complain(&faults)).map_err(|what| what.to_string())
 }
 
 /// The registry in an `eventdef.h` of the MPS.

@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.exit` in `design/replay.md`.
 
-use crate::command::{compare, compile, heaps, record, show};
+use crate::command::{compare, compile, heaps, play, player, record, show};
 use crate::heap::Contender;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -44,6 +44,14 @@ enum Command {
     #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
     #[command(after_help = "More, with examples: replay record --help")]
     Record(record::Args),
+
+    /// Play them against other allocators: time, latency, memory
+    #[command(long_about = play::ABOUT, after_long_help = play::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay play --help")]
+    Play(Box<play::Args>),
+
+    #[command(hide = true)]
+    Player(player::Args),
 }
 
 impl Args {
@@ -55,6 +63,8 @@ impl Args {
             Command::Compare(args) => compare::run(args),
             Command::Heaps(args) => heaps::run(args, contenders),
             Command::Record(args) => record::run(args),
+            Command::Play(args) => play::run(args, contenders),
+            Command::Player(args) => player::run(args, contenders),
         }
     }
 }

@@ -12,6 +12,7 @@ mod command;
 pub mod heap;
 pub mod measured;
 pub mod operation;
+pub mod play;
 pub mod report;
 pub mod script;
 pub mod show;

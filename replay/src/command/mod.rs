@@ -9,5 +9,7 @@
 pub(crate) mod compare;
 pub(crate) mod compile;
 pub(crate) mod heaps;
+pub(crate) mod play;
+pub(crate) mod player;
 pub(crate) mod record;
 pub(crate) mod show;

@@ -6,13 +6,20 @@
 //!
 //! Design: `.rep.heap` in `design/replay.md`.
 
-use super::{Heap, null::Null};
+#[cfg(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc"))]
+use super::global::Global;
+use super::{Heap, null::Null, pools::Pools, system::System};
+use crate::play::{Outcome, Session};
 use std::fmt;
+
+/// Plays against a heap of a type that is forgotten.
+type Play = Box<dyn Fn(&Session<'_>) -> Outcome>;
 
 /// A heap that a workload can be played against, by its name.
 pub struct Contender {
     name: &'static str,
     about: &'static str,
+    play: Play,
 }
 
 impl Contender {
@@ -23,13 +30,16 @@ impl Contender {
         about: &'static str,
         make: fn() -> H,
     ) -> Contender {
-        let _ = make;
-        Contender { name, about }
+        Contender { name, about, play: Box::new(move |session| session.play(&make())) }
     }
 
     /// What it is called.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    pub(crate) fn play(&self, session: &Session<'_>) -> Outcome {
+        (self.play)(session)
     }
 
     /// What it is, in a line.
@@ -46,5 +56,19 @@ impl fmt::Debug for Contender {
 
 /// The heaps that come with the tool.
 pub fn built_in() -> Vec<Contender> {
-    vec![Contender::new("null", "costs nothing: what the loop itself takes", || Null)]
+    vec![
+        Contender::new("null", "costs nothing: what the loop itself takes", || Null),
+        Contender::new("system", "malloc of the C library", || System),
+        #[cfg(feature = "jemalloc")]
+        Contender::new("jemalloc", "jemalloc 5.3", || Global(tikv_jemallocator::Jemalloc)),
+        #[cfg(feature = "mimalloc")]
+        Contender::new("mimalloc", "mimalloc 2", || Global(mimalloc::MiMalloc)),
+        #[cfg(feature = "snmalloc")]
+        Contender::new("snmalloc", "snmalloc 0.7", || Global(snmalloc_rs::SnMalloc)),
+        Contender::new(
+            "pools",
+            "pools of our own, an example: a lock and extents each",
+            Pools::default,
+        ),
+    ]
 }

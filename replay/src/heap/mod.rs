@@ -8,7 +8,10 @@
 #![expect(unsafe_code, reason = "a heap is trusted to hand out memory")]
 
 mod contender;
+pub mod global;
 pub mod null;
+pub mod pools;
+pub mod system;
 
 pub use contender::{Contender, built_in};
 
@@ -30,8 +33,8 @@ pub struct Request {
 ///
 /// 1. What `allocate`, `allocate_zeroed` and `reallocate` return is null (there is no memory), or
 ///    the address of at least `size` bytes, a multiple of the alignment, which may be read and
-///    written and are handed out to nobody else until they are given to `free` or `reallocate`; unless
-///    `HAS_MEMORY` is false, in which case it is any address but null.
+///    written and are handed out to nobody else until they are given to `free` or `reallocate`;
+///    unless `HAS_MEMORY` is false, in which case it is any address but null.
 /// 2. None of them unwinds.
 pub unsafe trait Heap: Sync {
     /// Whether there is memory at the addresses that are handed out.

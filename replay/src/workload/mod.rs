@@ -41,8 +41,8 @@ pub struct Thread {
     /// the recorded times.
     pub times: Vec<u64>,
     /// Before each op whose index is a multiple of [`LIVE_STEP`], and after the last: the bytes
-    /// that this thread has allocated less those it has freed, so far. The sum over all threads is what
-    /// is live.
+    /// that this thread has allocated less those it has freed, so far. The sum over all threads
+    /// is what is live.
     pub live: Vec<i64>,
     /// The slots that are still full after the last op of this thread in which they occur, with
     /// the size of what is in them: what is freed at the end.

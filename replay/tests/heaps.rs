@@ -18,6 +18,7 @@ use replay::heap::pools::Pools;
 use replay::heap::system::System;
 use replay::play::{Touch, here};
 use replay::script::{Mode, compile};
+use replay::workload::{LIVE_STEP, OpKind, Thread};
 
 /// Plays against a heap, of each kind of workload; what is wrong is told with the seed.
 fn judge<H: Heap>(make: impl Fn() -> H) {
@@ -35,12 +36,33 @@ fn judge<H: Heap>(make: impl Fn() -> H) {
             if thread_count == 1 {
                 assert_eq!(book.live_peak, live_peak(&all), "{what}");
                 assert_eq!(book.live_peak, workload.live_peak, "{what}");
+                judge_steps(&workload.threads[0], &book.steps, &what);
             }
         }
     }
 }
 
-/// `.rep.heap`
+/// What is said to be live at each step is what the heap counted, at the same operation.
+fn judge_steps(thread: &Thread, steps: &[u64], what: &str) {
+    let (mut at, mut done) = (0, 0);
+    for (index, live) in thread.live.iter().enumerate() {
+        let end = (index * LIVE_STEP).min(thread.ops.len());
+        // A group of words that lies across the step may be on either side of it.
+        let mut counted = vec![steps[..done].last().copied().unwrap_or(0)];
+        while at < end {
+            let prefix = usize::from(thread.ops[at].kind() == OpKind::Prefix);
+            let kind = thread.ops[at + prefix].kind();
+            at += prefix + if kind == OpKind::Reallocate { 2 } else { 1 };
+            use OpKind::{Allocate, AllocateZeroed, Free, Reallocate};
+            done += usize::from(matches!(kind, Allocate | AllocateZeroed | Free | Reallocate));
+            let now = steps[..done].last().copied().unwrap_or(0);
+            counted = if at > end { vec![counted[0], now] } else { vec![now] };
+        }
+        assert!(counted.contains(&(*live as u64)), "{what}, step {index}: {live}, {counted:?}");
+    }
+}
+
+/// `.rep.heap` `.rep.truth`
 #[test]
 fn the_system_heap_hands_out_what_is_asked_for() {
     judge(|| System);

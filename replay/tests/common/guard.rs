@@ -19,7 +19,8 @@ pub(crate) struct Book {
     pub(crate) wrong: Vec<String>,
     pub(crate) live: u64,
     pub(crate) live_peak: u64,
-    pub(crate) calls: u64,
+    /// The bytes that are live after each operation.
+    pub(crate) steps: Vec<u64>,
 }
 
 /// The heap around it. No alignment was asked for: what any has is 1.
@@ -63,7 +64,8 @@ impl<H: Heap> Guard<H> {
         book.objects.insert(address, request);
         book.live += request.size as u64;
         book.live_peak = book.live_peak.max(book.live);
-        book.calls += 1;
+        let live = book.live;
+        book.steps.push(live);
         let size = request.size.min(MARK_SIZE);
         // SAFETY: 1: there are so many bytes, and nobody else has them.
         unsafe {
@@ -81,7 +83,6 @@ impl<H: Heap> Guard<H> {
             other => book.wrong.push(format!("{was:?} is given up, there is {other:?}")),
         }
         book.live -= was.size as u64;
-        book.calls += 1;
         let (size, expected) = (was.size.min(MARK_SIZE), mark(address, was));
         let mut found = [[0; MARK_SIZE]; 2];
         // SAFETY: 3, 4: there are so many bytes, still.
@@ -137,6 +138,10 @@ unsafe impl<H: Heap> Heap for Guard<H> {
 
     unsafe fn free(&self, memory: *mut u8, was: Request) {
         self.take(memory, was);
+        let mut book = self.book();
+        let live = book.live;
+        book.steps.push(live);
+        drop(book);
         // SAFETY: 4.
         unsafe { self.heap.free(memory, was) };
     }

@@ -55,11 +55,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "LOG")]
     output: Option<PathBuf>,
 
-    /// Record who called: by unwinding, or by frame pointers, which is quicker, and less where a
-    /// program has none
-    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "unwind", value_parser = ["unwind", "frames"])]
-    stacks: Option<String>,
+    /// Record who called
+    #[arg(long)]
+    stacks: bool,
 
     /// Frames of a stack, at most
     #[arg(long, value_name = "COUNT", default_value_t = 32)]
@@ -102,8 +100,8 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let mut command = Command::new(program);
     command.args(arguments).env("LD_PRELOAD", preload(&library)?);
     command.env("MPS_TELEMETRY_CONTROL", "Object").env("MPS_TELEMETRY_FILENAME", logs.pattern());
-    if let Some(how) = &args.stacks {
-        command.env("TELEMETRY_STACKS", format!("{how}:{}", args.depth));
+    if args.stacks {
+        command.env("TELEMETRY_STACKS", args.depth.to_string());
     }
     let child = command.spawn().map_err(|error| stop(format!("{}: {error}", path.display())))?;
     let process = child.id();

@@ -26,6 +26,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "interpose/src/ends.rs",
     "interpose/src/local.rs",
     "interpose/src/real.rs",
+    "interpose/src/stack.rs",
     "replay/src/heap/mod.rs",
     "replay/src/heap/null.rs",
     "telemetry/src/alloc.rs",

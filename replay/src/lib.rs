@@ -12,6 +12,7 @@ mod command;
 pub mod heap;
 pub mod measured;
 pub mod operation;
+pub mod report;
 pub mod script;
 pub mod source;
 mod stop;

@@ -12,15 +12,25 @@ use eventlog::reader::{Event, Filter, Log, Order};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// The library, built by the cargo that runs this test.
-pub(crate) fn library() -> PathBuf {
-    let this = std::env::current_exe().unwrap();
-    // …/target/debug/deps/test-0123
-    let deps = this.parent().unwrap();
-    let places = [deps.join("libinterpose.so"), deps.join("../libinterpose.so")];
-    places.into_iter().find(|place| place.exists()).expect("cargo builds it before its tests")
+/// The library, built as this test was: cargo builds none before a test that is not linked to it.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        // …/target/debug/deps/test-0123
+        let this = std::env::current_exe().unwrap();
+        let folder = this.ancestors().nth(2).unwrap();
+        let profile = if folder.ends_with("release") { "release" } else { "dev" };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut cargo = Command::new(cargo);
+        cargo.args(["build", "--quiet", "--locked", "-p", "interpose", "--profile", profile]);
+        cargo.arg("--target-dir").arg(folder.parent().unwrap());
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+        assert!(cargo.status().expect("cargo can be run").success());
+        folder.join("libinterpose.so")
+    })
 }
 
 /// Has a program of this folder compiled.

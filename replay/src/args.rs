@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.exit` in `design/replay.md`.
 
-use crate::command::{heaps, record};
+use crate::command::{compare, compile, heaps, record, show};
 use crate::heap::Contender;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
@@ -23,6 +23,18 @@ pub(crate) struct Args {
 /// What is done.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Save the operations of a log, modified or not, as a file that gives nothing away
+    #[command(long_about = compile::ABOUT, after_long_help = compile::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay compile --help")]
+    Compile(compile::Args),
+    /// Tell what a workload is: counts, sizes, lifetimes, live bytes, leaks, who allocated
+    #[command(long_about = show::ABOUT, after_long_help = show::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay show --help")]
+    Show(show::Args),
+    /// Tell whether two logs have the same operations, and where they part
+    #[command(long_about = compare::ABOUT, after_long_help = compare::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay compare --help")]
+    Compare(compare::Args),
     /// List the heaps that are built in
     #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
     #[command(after_help = "More, with examples: replay heaps --help")]
@@ -38,6 +50,9 @@ impl Args {
     /// Does what the command line says. Whether that was done without a fault.
     pub(crate) fn run(&self, contenders: &[Contender]) -> Result<bool, Stop> {
         match &self.command {
+            Command::Compile(args) => compile::run(args),
+            Command::Show(args) => show::run(args),
+            Command::Compare(args) => compare::run(args),
             Command::Heaps(args) => heaps::run(args, contenders),
             Command::Record(args) => record::run(args),
         }

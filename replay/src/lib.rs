@@ -14,6 +14,7 @@ pub mod measured;
 pub mod operation;
 pub mod report;
 pub mod script;
+pub mod show;
 pub mod source;
 mod stop;
 pub mod workload;

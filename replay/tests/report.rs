@@ -160,6 +160,33 @@ fn the_page_asks_the_network_for_nothing() {
     assert!((20_000..1_500_000).contains(&page.len()), "{} bytes", page.len());
 }
 
+/// `.rep.page`: 50 of 100 bytes at half of the operations is in the middle, but for the headroom.
+#[test]
+fn a_line_is_drawn_where_its_values_are() {
+    let sample = |part: u64| Sample {
+        time_ns: part,
+        operation_count: part * 10,
+        live: part / 2,
+        resident: part,
+    };
+    let heap = HeapMeasured { timeline: [0, 50, 100].map(sample).to_vec(), ..Default::default() };
+    let page = page(&Measured { heaps: vec![heap], ..Measured::default() });
+    let path = page.split("<path class=\"line h0 c0\" d=\"").nth(1).expect("memory is the first");
+    let path = path.split('"').next().expect("an end");
+    let places: Vec<(f64, f64)> = path
+        .trim_start_matches('M')
+        .split('L')
+        .map(|place| place.split_once(' ').expect("a pair"))
+        .map(|(x, y)| (x.parse().expect("a number"), y.parse().expect("a number")))
+        .collect();
+    assert_eq!(places.len(), 200);
+    for (x, y) in &places {
+        let expected = 1000.0 - x / 1.06;
+        assert!((y - expected).abs() < 3.0, "{x} {y}, not {expected}");
+    }
+    assert!(page.contains("&quot;100 B&quot;") && page.contains("&quot;50 B&quot;"), "in words");
+}
+
 /// `.rep.page`
 #[test]
 fn a_reader_without_scripts_sees_all_charts() {
@@ -189,6 +216,29 @@ fn a_heap_is_hidden_by_its_name_in_the_legend() {
     assert_eq!(opened.number("after"), 0.0);
     assert_eq!(opened.said("again"), opened.said("before"));
     assert_eq!(opened.said("same"), opened.said("other"));
+}
+
+/// `.rep.page`: what needs much does not make the others flat once it is hidden.
+#[test]
+fn an_axis_ends_where_what_is_shown_does() {
+    let mut measured = measured(Shape { heap_count: 2, ..Shape::default() });
+    measured.heaps[1].timeline.iter_mut().for_each(|sample| sample.resident *= 10);
+    let script = "
+        const chart = document.querySelector('.pane.p0 svg.chart');
+        const highest = () => [...chart.querySelectorAll('text.y')]
+          .filter((text) => text.getClientRects().length > 0).pop().textContent;
+        const path = chart.querySelector('path.h0');
+        const tall = (of) => of.getBoundingClientRect().height;
+        const part = () => tall(path) / tall(chart);
+        say('top', highest()); say('part', part());
+        const box = document.getElementById('heap1');
+        box.click(); say('nearer', highest()); say('larger', part());
+        box.click(); say('again', highest());";
+    let opened = Page::used(&page(&measured), script);
+    assert_eq!(opened.console, [""; 0]);
+    assert_eq!([opened.said("top"), opened.said("nearer")], ["1 GiB", "100 MiB"]);
+    assert_eq!(opened.said("again"), opened.said("top"));
+    assert!(opened.number("part") < 0.15 && (0.5..=1.0).contains(&opened.number("larger")));
 }
 
 /// `.rep.page`

@@ -6,5 +6,8 @@
 //!
 //! Design: `design/replay.md`.
 
+pub(crate) mod compare;
+pub(crate) mod compile;
 pub(crate) mod heaps;
 pub(crate) mod record;
+pub(crate) mod show;

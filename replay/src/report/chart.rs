@@ -28,6 +28,8 @@ pub(super) struct Chart {
     pub(super) note: String,
     pub(super) x: Vec<Tick>,
     pub(super) y: Vec<Tick>,
+    /// What is written instead of `y` where the axis ends at a half, a quarter, … of what it does.
+    pub(super) closer: Vec<Vec<Tick>>,
     /// The places from left to right at which there are values, and what they are called.
     pub(super) columns: Vec<Tick>,
     pub(super) lines: Vec<Line>,
@@ -65,7 +67,9 @@ impl Chart {
                 } @else {
                     svg.chart tabindex="0" role="img" aria-label=(self.title)
                         data-points=(self.points()) {
-                        (axes(&self.x, &self.y))
+                        (bottom(&self.x))
+                        g.level { (side(&self.y)) }
+                        @for ticks in &self.closer { g.level.off { (side(ticks)) } }
                         svg viewBox="0 0 1000 1000" preserveAspectRatio="none"
                             width="100%" height="100%" {
                             @if let Some(area) = &self.area {
@@ -106,16 +110,22 @@ impl Chart {
     }
 }
 
-/// The grid, and what is written beside it.
-pub(super) fn axes(x: &[Tick], y: &[Tick]) -> Markup {
-    // Where it is narrow there is no room for each of many.
-    let odd = |index: usize| if index % 2 == 1 && x.len() > 4 { "x odd" } else { "x" };
+/// What is written beside the chart, and the lines of it.
+pub(super) fn side(y: &[Tick]) -> Markup {
     html! {
         @for tick in y {
             @let at = percent(1.0 - tick.at);
             line.grid x1="0" x2="100%" y1=(at) y2=(at) {}
             text.y x="-8" y=(at) dy="4" { (tick.text) }
         }
+    }
+}
+
+/// What is written below it.
+pub(super) fn bottom(x: &[Tick]) -> Markup {
+    // Where it is narrow there is no room for each of many.
+    let odd = |index: usize| if index % 2 == 1 && x.len() > 4 { "x odd" } else { "x" };
+    html! {
         @for (index, tick) in x.iter().enumerate() {
             @let at = percent(tick.at);
             text class=(odd(index)) x=(at) y="100%" dy="18" { (tick.text) }
@@ -146,7 +156,7 @@ impl Line {
         for place in self.places(columns) {
             if let Some((x, y)) = place {
                 // Writing to a string cannot fail.
-                let _ = write!(path, "{}{x:.1} {y:.1}", if is_open { 'L' } else { 'M' });
+                let _ = write!(path, "{}{x:.1} {y:.2}", if is_open { 'L' } else { 'M' });
             }
             is_open = place.is_some();
         }
@@ -161,7 +171,7 @@ impl Line {
         };
         let mut path = format!("M{:.1} {INNER}", first.0);
         for (x, y) in &places {
-            let _ = write!(path, "L{x:.1} {y:.1}");
+            let _ = write!(path, "L{x:.1} {y:.2}");
         }
         let _ = write!(path, "L{:.1} {INNER}Z", last.0);
         path

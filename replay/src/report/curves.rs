@@ -8,7 +8,7 @@
 //! Design: `.rep.page` in `design/replay.md`.
 
 use super::chart::{Chart, Line};
-use super::scale::{Scale, Tick};
+use super::scale::{Scale, Tick, halved};
 use super::tables::{Parts, class_of, short_name};
 use super::words::{Unit, bytes, count, latency, nanoseconds, three_digits};
 use crate::measured::{HeapMeasured, Latency, Quantiles, Sample};
@@ -135,6 +135,7 @@ pub(super) fn memory(parts: Parts<'_>, along: Along) -> Chart {
         },
         x: run.ticks(),
         y: scale.ticks(Unit::Bytes),
+        closer: halved(scale, Unit::Bytes),
         columns: run.columns(),
         lines: lines(heaps, resident, scale, bytes),
         area: Some(area),
@@ -159,6 +160,7 @@ pub(super) fn fragmentation(parts: Parts<'_>, along: Along) -> Chart {
         note: "resident over live, where at least 5 % of the peak is live".to_owned(),
         x: run.ticks(),
         y: scale.ticks(Unit::Ratio),
+        closer: Vec::new(),
         columns: run.columns(),
         lines: lines(heaps, ratios, scale, text),
         area: None,
@@ -198,6 +200,7 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
         note: "what so many of the operations took at most".to_owned(),
         x: (0..=nines as u32).filter(|nine| nine % every == every - 1).map(tick).collect(),
         y: scale.ticks(Unit::Nanoseconds),
+        closer: Vec::new(),
         columns: (0..QUANTILE_COUNT).map(column).collect(),
         lines: lines(heaps, curves, scale, latency),
         area: None,
@@ -227,6 +230,7 @@ pub(super) fn by_size(parts: Parts<'_>, which: fn(&Quantiles) -> u64) -> Chart {
         note: "size up to; what of each size took at most".to_owned(),
         x: columns.iter().step_by(every).cloned().collect(),
         y: scale.ticks(Unit::Nanoseconds),
+        closer: Vec::new(),
         columns,
         lines: lines(heaps, values, scale, latency),
         area: None,

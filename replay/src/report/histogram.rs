@@ -9,7 +9,7 @@
 //!
 //! Design: `.rep.page` in `design/replay.md`.
 
-use super::chart::{axes, percent};
+use super::chart::{bottom, percent, side};
 use super::scale::{Scale, Tick};
 use super::words::{Unit, count};
 use maud::{Markup, html};
@@ -37,7 +37,8 @@ pub(super) fn histogram(title: &str, note: &str, classes: &[(u64, u64)], unit: U
                 p.none { "Nothing of this is known." }
             } @else {
                 svg.chart.histogram role="img" aria-label=(title) {
-                    (axes(&x, &scale.ticks(Unit::Count)))
+                    (side(&scale.ticks(Unit::Count)))
+                    (bottom(&x))
                     @for (index, class) in classes.iter().enumerate().filter(|(_, of)| of.1 > 0) {
                         // However few, they are seen.
                         @let tallness = scale.place(class.1 as f64).max(0.006);

@@ -13,6 +13,7 @@ mod chart;
 mod curves;
 mod histogram;
 mod json;
+mod machine;
 mod page;
 mod scale;
 mod summary;
@@ -21,6 +22,7 @@ mod tables;
 mod words;
 
 pub use json::json;
+pub use machine::machine;
 pub use page::page;
 pub use summary::{Spread, Summary};
 pub use table::table;

@@ -23,8 +23,27 @@
   for (const chart of document.querySelectorAll("svg[data-points]")) {
     const points = JSON.parse(chart.dataset.points);
     const layer = chart.appendChild(document.createElementNS(SVG, "g"));
+    const levels = [...chart.querySelectorAll(".level")];
     let column = -1;
+    let zoom = 1; // Of an axis that begins at nothing, by powers of two.
+    const place = (y) => 1 - (1 - y) * zoom;
 
+    // The greatest value that is shown is in the upper half.
+    const fit = () => {
+      if (levels.length < 2) return;
+      const shown = points.lines.filter((line) => isShown(line.heap)).flatMap((line) => line.y);
+      const top = shown.reduce((most, y) => (y === null ? most : Math.max(most, 1 - y)), 0);
+      let level = 0;
+      while (level + 1 < levels.length && top * 2 ** (level + 1) <= 1) level += 1;
+      zoom = 2 ** level;
+      levels.forEach((of, i) => of.classList.toggle("off", i !== level));
+      const part = 1000 / zoom;
+      chart.querySelector("svg").setAttribute("viewBox", `0 ${1000 - part} 1000 ${part}`);
+      for (const mark of chart.querySelectorAll(":scope > circle.mark")) {
+        mark.dataset.y ??= parseFloat(mark.getAttribute("cy")) / 100;
+        mark.setAttribute("cy", percent(place(mark.dataset.y)));
+      }
+    };
     const hide = () => {
       column = -1;
       layer.replaceChildren();
@@ -41,7 +60,7 @@
       there.sort((a, b) => a.y[index] - b.y[index]);
       for (const line of there) {
         shape(layer, "circle", { class: `mark ${classOf(line.heap)}`, r: 4, cx: x,
-          cy: percent(line.y[index]) });
+          cy: percent(place(line.y[index])) });
         const row = node(tip, "div");
         node(row, "i", "", classOf(line.heap));
         node(row, "span", line.name);
@@ -68,6 +87,7 @@
       show(nearest((event.clientX - box.left) / box.width));
     };
 
+    document.addEventListener("change", fit);
     chart.addEventListener("pointermove", follow);
     chart.addEventListener("pointerdown", follow);
     chart.addEventListener("pointerleave", hide);

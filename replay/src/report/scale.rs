@@ -19,6 +19,7 @@ const FINEST_DECADES_MAX: f64 = 0.9;
 const FINE_DECADES_MAX: f64 = 2.0;
 const FINE_DIGITS: [f64; 3] = [1.0, 2.0, 5.0];
 const LOG_TICK_COUNT_MAX: usize = 8;
+const HALVING_COUNT: u32 = 6;
 /// What is above the most on a linear axis, as a part of it.
 const HEADROOM: f64 = 1.06;
 
@@ -91,6 +92,14 @@ impl Scale {
         let tick = |value: f64| Tick { at: self.place(value), text: unit.round(value) };
         values.into_iter().map(tick).collect()
     }
+}
+
+/// The same for an axis that ends at a half, a quarter, … of the most: what is written when the
+/// greatest are not shown.
+pub(super) fn halved(scale: Scale, unit: Unit) -> Vec<Vec<Tick>> {
+    let Scale::Linear { most } = scale else { return Vec::new() };
+    let halves = (1..=HALVING_COUNT).map(|n| most / f64::from(1 << n));
+    halves.map(|most| Scale::Linear { most }.ticks(unit)).collect()
 }
 
 /// Multiples of 1, 2 or 5 of a decade of the unit in which the most is said.

@@ -18,6 +18,7 @@ const fn row(name: &'static str, verb: Verb) -> Spec {
 /// Its rows.
 pub(crate) const SPECS: &[Spec] = &[
     row("Malloc", Verb::Allocate),
+    row("MallocLarge", Verb::Allocate),
     row("Calloc", Verb::AllocateZeroed),
     row("AlignedAlloc", Verb::Allocate),
     row("PosixMemalign", Verb::Allocate),
@@ -26,7 +27,7 @@ pub(crate) const SPECS: &[Spec] = &[
     row("Pvalloc", Verb::Allocate),
     row("ReallocBegin", Verb::Begin),
     row("Realloc", Verb::Reallocate),
-    row("ReallocarrayBegin", Verb::Begin),
-    row("Reallocarray", Verb::Reallocate),
+    row("ReallocLarge", Verb::Reallocate),
     row("Free", Verb::Free),
+    Spec { name: "Missed", verb: Verb::Miss, address: &[] },
 ];

@@ -9,6 +9,7 @@
 
 mod alloc;
 mod clock;
+pub(crate) mod input;
 mod malloc;
 mod mps;
 mod pools;
@@ -290,8 +291,9 @@ impl<'s> Operations<'s> {
         self.tracker.output.stacks = Some(Vec::new());
     }
 
-    /// Of each object so far the stack that allocated it, 0: none; empty unless they are kept.
-    pub fn stacks(&self) -> &[u32] {
+    /// Of each object so far the stream and the stack that allocated it, 0: none; empty unless they
+    /// are kept.
+    pub fn stacks(&self) -> &[(u16, u32)] {
         self.tracker.output.stacks.as_deref().unwrap_or_default()
     }
 

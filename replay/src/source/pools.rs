@@ -77,6 +77,7 @@ impl Pools {
                 let place = (self.number(at, pool), address);
                 self.free(at, place, output);
             }
+            Told::Take { address, size, pool: 0 } => self.give_back_any(at, address, size, output),
             Told::Take { address, size, pool } => {
                 let place = (self.number(at, pool), address);
                 self.give_back(at, place, size, output);
@@ -87,7 +88,7 @@ impl Pools {
             Told::BeginPool { pool, arena } => self.begin(at, pool, arena, output),
             Told::EndPool { pool } => self.end(at, pool, output),
             Told::EndArena { arena } => self.end_arena(at, arena, output),
-            Told::Begin { .. } | Told::Reallocate { .. } | Told::Short => {}
+            Told::Begin { .. } | Told::Reallocate { .. } | Told::Miss { .. } | Told::Short => {}
         }
     }
 
@@ -114,7 +115,7 @@ impl Pools {
         if place.1 == 0 {
             return output.skipped.count(Cause::Failed);
         }
-        let Some(object) = output.object(stack) else { return };
+        let Some(object) = output.object(at, stack) else { return };
         for (begin, piece) in self.overlapping(place, size.max(1)) {
             let is_known = begin == place.1 && !piece.is_buffered;
             let cause = if is_known { Cause::HandedOutTwice } else { Cause::GivenBack };
@@ -195,6 +196,20 @@ impl Pools {
             keep(begin, from.min(end));
             keep(to.max(begin), end);
             self.shrink(piece, cut, at, output);
+        }
+    }
+
+    /// The same where it is not said which pool gives back (the MPS before 2.0): whose it is.
+    fn give_back_any(&mut self, at: At, address: u64, size: u64, output: &mut Output) {
+        let of_stream = self.pools.iter().filter(|((stream, _), _)| *stream == at.stream);
+        let mut owners: Vec<u32> = of_stream.map(|(_, pool)| pool.number).collect();
+        owners.retain(|pool| !self.overlapping((*pool, address), size).is_empty());
+        owners.sort_unstable();
+        if owners.is_empty() && !output.has_objects {
+            output.skipped.count(Cause::UnknownPiece);
+        }
+        for pool in owners {
+            self.give_back(at, (pool, address), size, output);
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) enum Told {
     EndPool { pool: u64 },
     /// An arena ends.
     EndArena { arena: u64 },
+    /// Calls were not recorded.
+    Miss { count: u64 },
     /// Something that is said has a parameter too few.
     Short,
 }
@@ -55,6 +57,7 @@ pub(crate) enum Verb {
     BeginPool,
     EndPool,
     EndArena,
+    Miss,
 }
 
 /// A row that a source knows: by name, and with the names that its parameters may have.
@@ -135,7 +138,7 @@ impl Row {
             address: place(spec.address),
             size: place(&["size"]),
             count: place(&["count"])
-                .filter(|_| matches!(spec.verb, Verb::AllocateZeroed | Verb::Reallocate)),
+                .filter(|_| matches!(spec.verb, Verb::AllocateZeroed | Verb::Miss)),
             alignment: place(&["alignment"]),
             old: place(&["old"]),
             pool: place(if spec.verb == Verb::Commit { &["buffer"] } else { &["pool"] }),
@@ -179,6 +182,7 @@ impl Row {
                 Told::BeginPool { pool: at(self.pool)?, arena: at(self.address).unwrap_or(0) }
             }
             Verb::EndPool => Told::EndPool { pool: at(self.pool)? },
+            Verb::Miss => Told::Miss { count: at(self.count)? },
             Verb::EndArena => Told::EndArena { arena: at(self.address)? },
         })
     }

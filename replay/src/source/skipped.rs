@@ -34,12 +34,14 @@ pub enum Cause {
     Short,
     /// An alignment that no heap gives.
     Alignment,
+    /// A call that the recording library says it missed.
+    Missed,
     /// More objects than have numbers.
     Beyond,
 }
 
 /// Of each cause, what it is called.
-const TEXTS: [(Cause, &str); 13] = [
+const TEXTS: [(Cause, &str); 14] = [
     (Cause::UnknownFree, "frees of memory whose allocation is not in the log: skipped"),
     (Cause::DoubleFree, "frees of memory that was freed already: skipped"),
     (
@@ -66,6 +68,7 @@ const TEXTS: [(Cause, &str); 13] = [
     (Cause::UnknownPiece, "pieces given back to an arena that the log did not see given: skipped"),
     (Cause::Short, "events that lack parameters: skipped"),
     (Cause::Alignment, "alignments that are no power of two up to 2 GiB: the next that is one"),
+    (Cause::Missed, "calls that were not recorded, as what recorded the log says itself"),
     (Cause::Beyond, "allocations beyond the first 4,294,967,295: skipped"),
 ];
 
@@ -78,7 +81,12 @@ pub struct Skipped {
 impl Skipped {
     /// Counts one.
     pub(crate) fn count(&mut self, cause: Cause) {
-        self.counts[cause as usize] += 1;
+        self.add(cause, 1);
+    }
+
+    /// Counts several.
+    pub(crate) fn add(&mut self, cause: Cause, count: u64) {
+        self.counts[cause as usize] = self.counts[cause as usize].saturating_add(count);
     }
 
     /// One was counted that was none.

@@ -78,8 +78,8 @@ pub(crate) struct Output {
     pub(crate) skipped: Skipped,
     /// Whether the log has events of objects, and not only of what arenas give to pools.
     pub(crate) has_objects: bool,
-    /// Of each object the stack that allocated it, if that is asked for.
-    pub(crate) stacks: Option<Vec<u32>>,
+    /// Of each object the stream and the stack that allocated it, if that is asked for.
+    pub(crate) stacks: Option<Vec<(u16, u32)>>,
 }
 
 impl Output {
@@ -91,7 +91,7 @@ impl Output {
 
     /// A new object.
     #[inline]
-    pub(crate) fn object(&mut self, stack: u32) -> Option<u32> {
+    pub(crate) fn object(&mut self, at: At, stack: u32) -> Option<u32> {
         let object = self.objects;
         if object == FREED {
             self.skipped.count(Cause::Beyond);
@@ -99,7 +99,7 @@ impl Output {
         }
         self.objects += 1;
         if let Some(stacks) = &mut self.stacks {
-            stacks.push(stack);
+            stacks.push((at.stream, stack));
         }
         Some(object)
     }
@@ -122,8 +122,10 @@ impl Tracker {
     /// Takes what an event says; the operations that follow are in `output`.
     #[inline]
     pub(crate) fn take(&mut self, told: Told, mut at: At) {
-        if told == Told::Short {
-            return self.output.skipped.count(Cause::Short);
+        match told {
+            Told::Short => return self.output.skipped.count(Cause::Short),
+            Told::Miss { count } => return self.output.skipped.add(Cause::Missed, count),
+            _ => {}
         }
         at.thread = self.number(at.stream, at.thread);
         match told {
@@ -186,7 +188,7 @@ impl Tracker {
             return self.output.skipped.count(Cause::Failed);
         }
         let alignment = usual(wanted.alignment, &mut self.output.skipped);
-        let Some(object) = self.output.object(wanted.stack) else { return };
+        let Some(object) = self.output.object(at, wanted.stack) else { return };
         self.put(at, wanted.address, object);
         let Wanted { size, is_zeroed, .. } = wanted;
         self.output.push(at, Action::Allocate { object, size, alignment, is_zeroed, pool: 0 });
@@ -223,15 +225,16 @@ impl Tracker {
     fn reallocate(&mut self, at: At, old: Option<u64>, wanted: Wanted) {
         let begun = self.pending[at.thread as usize].take();
         let begun = begun.filter(|(begun, _)| old.is_none_or(|old| old == *begun));
-        // Without its beginning, which was lost, it is all there is to go by.
-        let (old, object) = begun.unwrap_or_else(|| {
-            let old = old.unwrap_or(0);
-            (old, self.space(at.stream).take(old).ok())
-        });
+        // Without its beginning, which was lost, what it was before is all there is to go by.
+        let (old, object) = match (begun, old) {
+            (Some((old, object)), _) => (Some(old), object),
+            (None, Some(old)) => (Some(old), self.space(at.stream).take(old).ok()),
+            (None, None) => (None, None),
+        };
         match (object, wanted.address) {
             (None, 0) if wanted.size == 0 => {}
-            (None, _) => {
-                if old != 0 && wanted.address != 0 {
+            (None, address) => {
+                if old != Some(0) && address != 0 {
                     self.output.skipped.count(Cause::UnknownReallocate);
                 }
                 self.allocate(at, wanted);
@@ -240,7 +243,7 @@ impl Tracker {
             (Some(object), 0) if wanted.size == 0 => self.output.push(at, Action::Free { object }),
             (Some(object), 0) => {
                 self.output.skipped.count(Cause::Failed);
-                self.put(at, old, object);
+                self.put(at, old.unwrap_or(0), object);
             }
             (Some(object), address) => {
                 self.put(at, address, object);

@@ -16,7 +16,7 @@ use telemetry::alloc::before;
 const ADDRESS_COUNT_LOG2: u32 = 18;
 const FRAME_COUNT_LOG2: u32 = 21;
 /// Places that are looked at for a word, at most: then the table is as good as full.
-const PROBE_COUNT_MAX: usize = 128;
+const LOOK_COUNT_MAX: usize = 128;
 /// Spreads words over a table.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -51,8 +51,8 @@ pub(crate) fn find(parent: u32, address: usize) -> Option<Found> {
 /// Where a word is, and whether it was not there before.
 fn place(table: &[AtomicU64], word: u64) -> Option<(usize, bool)> {
     let first = word.wrapping_mul(SPREAD) >> (u64::BITS - table.len().ilog2());
-    for probe in 0..PROBE_COUNT_MAX {
-        let index = (first as usize + probe) % table.len();
+    for look in 0..LOOK_COUNT_MAX {
+        let index = (first as usize + look) % table.len();
         let there = match table[index].load(Ordering::Relaxed) {
             0 => table[index].compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed),
             there => Err(there),

@@ -162,8 +162,8 @@ fn library(named: Option<&Path>) -> Result<PathBuf, Stop> {
 fn preload(library: &Path) -> Result<OsString, Stop> {
     if library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
         return Err(stop(format!(
-            "{}: a library whose path has a space or a colon cannot be preloaded: copy it elsewhere, \
-             and name it by --library",
+            "{}: a library whose path has a space or a colon cannot be preloaded: copy it \
+             elsewhere, and name it by --library",
             library.display()
         )));
     }

@@ -1,4 +1,4 @@
-//! What the replayer makes of the log of a program whose allocator records: whole, cut, with losses.
+//! What the replayer makes of the log of a program whose allocator records: whole, cut, with holes.
 //!
 //! ```text
 //!  allocating ─▶ log ─┬──────────────────▶ replay show │ compile │ compare

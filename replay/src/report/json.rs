@@ -36,7 +36,7 @@ struct Heap<'m> {
 
 /// Writes the document, with a line break at its end. A [`Measured`] is read from it.
 pub fn json(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
-    let summaries = Summary::of_all(&measured.heaps, measured.loop_ns);
+    let summaries = Summary::of_all(measured);
     let heaps = measured.heaps.iter().zip(summaries);
     let document = Document {
         format: FORMAT,

@@ -26,7 +26,7 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// Writes the page. Of a workload that was not played, with no heaps, it shows the workload.
 pub fn page(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
-    let summaries = Summary::of_all(&measured.heaps, measured.loop_ns);
+    let summaries = Summary::of_all(measured);
     let body = body(Parts { measured, summaries: &summaries }).into_string();
     // What the page's own style and script are known by cannot be foreseen by a text in it.
     let mut hasher = DefaultHasher::new();
@@ -325,8 +325,8 @@ fn notes(measured: &Measured) -> Markup {
                 @if measured.clock_ns > 0.0 {
                     ", less the " (nanoseconds(measured.clock_ns)) " that reading the counter takes"
                 }
-                ". Memory is counted from what the process had before the first operation; ratio: "
-                "resident over live bytes at the peak."
+                ". Memory is counted from what the process had before the first operation; \
+                 over live peak: the most resident over the most live bytes."
             }
         }
     }

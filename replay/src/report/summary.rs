@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.report` in `design/replay.md`.
 
-use crate::measured::{HeapMeasured, Run};
+use crate::measured::{HeapMeasured, Measured, Run};
 use serde::Serialize;
 
 const NS_PER_S: f64 = 1e9;
@@ -37,7 +37,10 @@ pub struct Summary {
     pub resident_peak: Option<Spread>,
     /// That, over that of the first heap.
     pub resident_vs_first: Option<f64>,
-    /// Live bytes at that time.
+    /// That, over the most that was live at a time: what the heap makes of what is asked for.
+    pub resident_vs_live: Option<f64>,
+    /// Live bytes when resident memory was sampled highest. Where memory is not given back, that
+    /// may be at the end, when little is live.
     pub live_at_peak: Option<Spread>,
     /// Resident over live bytes at that time.
     pub fragmentation_at_peak: Option<Spread>,
@@ -64,9 +67,10 @@ impl Spread {
 }
 
 impl Summary {
-    /// Of each heap. What the loop costs is in ns.
-    pub fn of_all(heaps: &[HeapMeasured], loop_ns: f64) -> Vec<Summary> {
-        let mut all: Vec<Summary> = heaps.iter().map(|heap| Summary::of(heap, loop_ns)).collect();
+    /// Of each heap.
+    pub fn of_all(measured: &Measured) -> Vec<Summary> {
+        let of = |heap| Summary::of(heap, measured.loop_ns, measured.workload.live_peak);
+        let mut all: Vec<Summary> = measured.heaps.iter().map(of).collect();
         let Some(first) = all.first().cloned() else { return all };
         for summary in &mut all {
             summary.ops_vs_first = over(summary.ops_per_s, first.ops_per_s);
@@ -75,7 +79,7 @@ impl Summary {
         all
     }
 
-    fn of(heap: &HeapMeasured, loop_ns: f64) -> Summary {
+    fn of(heap: &HeapMeasured, loop_ns: f64, live_peak: u64) -> Summary {
         let runs = heap.runs.as_slice();
         let of = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value));
         // Of a run that did nothing there is no rate: 0/0 is no number, 1/0 is none that is finite.
@@ -84,12 +88,16 @@ impl Summary {
             0 => f64::NAN,
             count => count as f64 * NS_PER_S / run.duration_ns as f64,
         };
+        let resident_peak = of(|run| run.resident_peak as f64);
         Summary {
             ops_per_s: of(rate),
             ops_vs_first: None,
             ns_per_op,
             net_ns_per_op: ns_per_op.map(|ns| (ns.median - loop_ns).max(0.0)),
-            resident_peak: of(|run| run.resident_peak as f64),
+            resident_peak,
+            resident_vs_live: resident_peak
+                .map(|peak| peak.median / live_peak as f64)
+                .filter(|ratio| ratio.is_finite()),
             resident_vs_first: None,
             live_at_peak: of(|run| run.live_at_peak as f64),
             fragmentation_at_peak: of(|run| run.resident_peak as f64 / run.live_at_peak as f64),
@@ -121,7 +129,7 @@ fn after(runs: &[Run]) -> Vec<(u64, Spread)> {
 #[cfg(test)]
 mod tests {
     use super::{Spread, Summary};
-    use crate::measured::{HeapMeasured, Run};
+    use crate::measured::{HeapMeasured, Measured, Run, Subject};
 
     fn run(duration_ns: u64, operation_count: u64) -> Run {
         Run { duration_ns, operation_count, resident_peak: duration_ns, ..Run::default() }
@@ -142,13 +150,18 @@ mod tests {
     fn a_heap_is_compared_with_the_first() {
         let heap = |runs: &[Run]| HeapMeasured { runs: runs.to_vec(), ..HeapMeasured::default() };
         let fast = heap(&[run(500, 100), run(1000, 100), run(2000, 100)]);
-        let all = Summary::of_all(&[heap(&[run(2000, 100)]), fast, heap(&[run(0, 0)])], 2.5);
+        let heaps = vec![heap(&[run(2000, 100)]), fast, heap(&[run(0, 0)])];
+        let workload = Subject { live_peak: 400, ..Subject::default() };
+        let all =
+            Summary::of_all(&Measured { heaps, workload, loop_ns: 2.5, ..Measured::default() });
+        assert_eq!(all[1].resident_vs_live, Some(2.5));
         assert_eq!(all[0].ops_vs_first, Some(1.0));
         assert_eq!(all[1].ops_vs_first, Some(2.0));
         assert_eq!(all[1].resident_vs_first, Some(0.5));
         assert_eq!(all[1].net_ns_per_op, Some(7.5));
         assert_eq!((all[2].ops_per_s, all[2].ns_per_op), (None, None), "nothing was done");
         assert_eq!(all[1].fragmentation_at_peak, None, "nothing was live");
+        assert_eq!(Summary::of_all(&Measured::default()), []);
     }
 
     /// `.rep.report`
@@ -158,7 +171,8 @@ mod tests {
         runs[0].after = vec![(0, 8), (1000, 6)];
         runs[1].after = vec![(0, 10)];
         let heap = HeapMeasured { runs: runs.to_vec(), ..HeapMeasured::default() };
-        let after = &Summary::of_all(&[heap], 0.0)[0].after;
+        let measured = Measured { heaps: vec![heap], ..Measured::default() };
+        let after = &Summary::of_all(&measured)[0].after;
         let medians: Vec<(u64, f64)> = after.iter().map(|(ms, of)| (*ms, of.median)).collect();
         assert_eq!(medians, [(0, 9.0), (1000, 6.0)]);
     }

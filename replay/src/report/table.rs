@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 /// Writes what was played, the tables, and what went wrong.
 pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
-    let summaries = Summary::of_all(&measured.heaps, measured.loop_ns);
+    let summaries = Summary::of_all(measured);
     let parts = Parts { measured, summaries: &summaries };
     subject(&measured.workload, out)?;
     for (what, text) in [("played", &measured.mode), ("on", &measured.machine)] {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  time:    heap │ ops/s │ vs first │ ns/op │ spread │ net │ p50 │ p99 │ p99.9 │ max
-//!  memory:  heap │ peak │ spread │ vs first │ live then │ ratio
+//!  memory:  heap │ peak │ spread │ vs first │ over live peak
 //!  left:    heap │ freed │ +1 s │ +5 s │ minor faults │ major faults │ failed
 //!  classes: size │ a heap │ another │ …
 //! ```
@@ -60,15 +60,14 @@ impl<'m> Parts<'m> {
 
     /// How much memory.
     pub(super) fn memory(self) -> Columns {
-        let heading = ["heap", "peak", "spread", "vs first", "live then", "ratio"];
+        let heading = ["heap", "peak", "spread", "vs first", "over live peak"];
         let row = |(heap, summary): (&HeapMeasured, &Summary)| {
             vec![
                 name(heap),
                 size(summary.resident_peak),
                 or_nothing(summary.resident_peak, |of| between(of, bytes)),
                 or_nothing(summary.resident_vs_first, |ratio| Unit::Ratio.text(ratio)),
-                size(summary.live_at_peak),
-                or_nothing(summary.fragmentation_at_peak, |of| three_digits(of.median)),
+                or_nothing(summary.resident_vs_live, |ratio| Unit::Ratio.text(ratio)),
             ]
         };
         Columns {

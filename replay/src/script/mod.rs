@@ -19,7 +19,7 @@ mod saved;
 mod saved_tests;
 mod slots;
 #[cfg(test)]
-mod twin;
+pub(crate) mod twin;
 
 pub use compile::{Mode, compile};
 pub use file::{Counts, write};

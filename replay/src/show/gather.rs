@@ -202,3 +202,69 @@ pub fn subject(operations: impl Iterator<Item = Operation>) -> Subject {
     operations.for_each(|operation| gather.take(&operation));
     gather.finish().subject
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::twin::operations;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 50, failure_persistence: None, ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn what_is_shown_is_what_is_counted_from_all_at_once(
+            numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..400),
+        ) {
+            // `.rep.show`
+            let list = operations(&numbers, 4);
+            let mut gather = Gather::default();
+            list.iter().for_each(|operation| gather.take(operation));
+            let shown = gather.finish();
+            let mut there: BTreeMap<u32, (u64, u64, u32)> = BTreeMap::new();
+            let (mut cross, mut lives, mut sizes) = (0, Vec::new(), Vec::new());
+            let mut peak = (0, 0, 0);
+            for operation in &list {
+                match operation.action {
+                    Action::Allocate { object, size, .. } => {
+                        there.insert(object, (size, operation.time, operation.thread));
+                        sizes.push(size);
+                    }
+                    Action::Reallocate { object, size } => {
+                        there.get_mut(&object).unwrap().0 = size;
+                        sizes.push(size);
+                    }
+                    Action::Free { object } => {
+                        let (_, since, thread) = there.remove(&object).unwrap();
+                        cross += u64::from(thread != operation.thread);
+                        lives.push(operation.time - since);
+                    }
+                    Action::EndPool { .. } => {}
+                }
+                let live = there.values().map(|object| object.0).sum::<u64>();
+                if live > peak.0 {
+                    peak = (live, operation.time, there.len() as u64);
+                }
+            }
+            let subject = &shown.subject;
+            let left: u64 = there.values().map(|object| object.0).sum();
+            prop_assert_eq!((subject.left_count, subject.left_bytes), (there.len() as u64, left));
+            prop_assert_eq!(shown.cross_thread_free_count, cross);
+            let found = (subject.live_peak, shown.live_peak_ns, shown.live_peak_count);
+            prop_assert_eq!(found, peak);
+            prop_assert_eq!(subject.bytes_allocated, sizes.iter().sum::<u64>());
+            for (values, counts) in [(&sizes, &subject.sizes), (&lives, &subject.lifetimes)] {
+                for (greatest, count) in counts {
+                    let is_in = |value: &&u64| **value <= *greatest && **value * 2 > *greatest;
+                    let is_zero = |value: &&u64| **value == 0 && *greatest == 0;
+                    let found = values.iter().filter(|value| is_in(value) || is_zero(value));
+                    prop_assert_eq!(found.count() as u64, *count);
+                }
+                let total: u64 = counts.iter().map(|count| count.1).sum();
+                prop_assert_eq!(total, values.len() as u64);
+            }
+        }
+    }
+}

@@ -79,3 +79,34 @@ impl Table {
         is_in_it.then(|| format!("{:#}", rustc_demangle::demangle(name)))
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// What is mapped where an address is: the place in the file, and the file.
+    fn mapped(address: u64) -> (u64, PathBuf) {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let found = maps.lines().find_map(|line| {
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            let hex = |text: &str| u64::from_str_radix(text, 16).unwrap();
+            let (from, to) = columns[0].split_once('-').unwrap();
+            let is_it = (hex(from)..hex(to)).contains(&address);
+            is_it.then(|| (address - hex(from) + hex(columns[2]), columns[5].into()))
+        });
+        found.unwrap()
+    }
+
+    #[test]
+    fn a_place_in_a_program_has_the_name_of_its_function() {
+        // `.rep.show.stack`
+        let function: fn(&Table, u64) -> Option<String> = Table::name;
+        let (place, path) = mapped(function as usize as u64 + 1);
+        let mut symbols = Symbols::default();
+        let name = symbols.name(&path, place).unwrap();
+        assert!(name.ends_with("symbols::Table>::name") || name.contains("Table::name"), "{name}");
+        assert_eq!(symbols.name(&path, u64::MAX), None);
+        assert_eq!(symbols.name(Path::new("/no/such/file"), place), None);
+        assert_eq!(symbols.name(Path::new("/proc/self/maps"), place), None, "is no ELF file");
+    }
+}

@@ -12,6 +12,7 @@
 
 use crate::note::while_recording;
 use crate::real::Function;
+use crate::stack;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
 
@@ -64,6 +65,7 @@ fn note_process() {
 
 unsafe extern "C" fn note_process_in_child() {
     note_process();
+    stack::begin_anew();
 }
 
 extern "C" fn at_quick_exit(_: *mut c_void) {

@@ -13,5 +13,8 @@ mod calls;
 mod ends;
 mod events;
 mod local;
+mod mappings;
 mod note;
 mod real;
+mod stack;
+mod tree;

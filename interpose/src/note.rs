@@ -11,7 +11,7 @@ use crate::events::{
     Realloc, ReallocBegin, ReallocLarge, UsableSize, Valloc,
 };
 use crate::local::{self, Doing, Local};
-use crate::real;
+use crate::{real, stack};
 use telemetry::alloc::{after, before};
 
 /// A call, as far as it is recorded.
@@ -28,6 +28,14 @@ pub(crate) enum Call {
     Valloc { address: usize, size: usize },
     Pvalloc { address: usize, size: usize },
     UsableSize { address: usize, size: usize },
+}
+
+impl Call {
+    /// Whether memory was handed out, of which somebody may want to know to whom.
+    #[inline(always)]
+    fn is_handing_out(&self) -> bool {
+        !matches!(self, Call::Free { .. } | Call::ReallocBegin { .. } | Call::UsableSize { .. })
+    }
 }
 
 /// A call of the program's that is being done.
@@ -72,7 +80,8 @@ impl Turn<'_> {
     pub(crate) fn note(&self, call: Call) {
         if self.is_noted {
             self.local.doing.set(Doing::Recording);
-            record(call);
+            let stack = if stack::is_on() && call.is_handing_out() { stack::current() } else { 0 };
+            record(call, stack);
             if self.local.has_kept() {
                 settle(self.local);
             }
@@ -87,42 +96,42 @@ impl Turn<'_> {
 #[cold]
 #[inline(never)]
 fn settle(local: &Local) {
-    let missed = local.give_kept(record);
+    let missed = local.give_kept(|call| record(call, 0));
     if missed != 0 {
         before(|| Missed::new(missed));
     }
 }
 
 #[inline(always)]
-fn record(call: Call) {
+fn record(call: Call, stack: u32) {
     match call {
         Call::Malloc { address, size } => match u32::try_from(size) {
-            Ok(size) => handed_out(|stack| Malloc::new(address, size, stack)),
-            Err(_) => handed_out(|stack| MallocLarge::new(address, size, stack)),
+            Ok(size) => handed_out(|| Malloc::new(address, size, stack)),
+            Err(_) => handed_out(|| MallocLarge::new(address, size, stack)),
         },
         Call::Calloc { address, count, size } => {
-            handed_out(|stack| Calloc::new(address, count, size, stack));
+            handed_out(|| Calloc::new(address, count, size, stack));
         }
         Call::ReallocBegin { address } => before(|| ReallocBegin::new(address)),
         Call::Realloc { address, size } => match u32::try_from(size) {
-            Ok(size) => handed_out(|stack| Realloc::new(address, size, stack)),
-            Err(_) => handed_out(|stack| ReallocLarge::new(address, size, stack)),
+            Ok(size) => handed_out(|| Realloc::new(address, size, stack)),
+            Err(_) => handed_out(|| ReallocLarge::new(address, size, stack)),
         },
         Call::Free { address } => before(|| Free::new(address)),
         Call::AlignedAlloc { address, alignment, size } => {
-            handed_out(|stack| AlignedAlloc::new(address, alignment, size, stack));
+            handed_out(|| AlignedAlloc::new(address, alignment, size, stack));
         }
         Call::PosixMemalign { address, alignment, size } => {
-            handed_out(|stack| PosixMemalign::new(address, alignment, size, stack));
+            handed_out(|| PosixMemalign::new(address, alignment, size, stack));
         }
         Call::Memalign { address, alignment, size } => {
-            handed_out(|stack| Memalign::new(address, alignment, size, stack));
+            handed_out(|| Memalign::new(address, alignment, size, stack));
         }
         Call::Valloc { address, size } => {
-            handed_out(|stack| Valloc::new(address, real::page_size(), size, stack));
+            handed_out(|| Valloc::new(address, real::page_size(), size, stack));
         }
         Call::Pvalloc { address, size } => {
-            handed_out(|stack| Pvalloc::new(address, real::page_size(), size, stack));
+            handed_out(|| Pvalloc::new(address, real::page_size(), size, stack));
         }
         Call::UsableSize { address, size } => before(|| UsableSize::new(address, size)),
     }
@@ -130,12 +139,11 @@ fn record(call: Call) {
 
 /// Records that memory was handed out.
 #[inline(always)]
-fn handed_out<E: telemetry::Event>(event: impl FnOnce(u32) -> E) {
-    let stack = 0;
+fn handed_out<E: telemetry::Event>(event: impl FnOnce() -> E) {
     // Where there is one thread its events are in their order, whatever the counter says.
     if real::is_alone() {
-        before(|| event(stack));
+        before(event);
     } else {
-        after(|| event(stack));
+        after(event);
     }
 }

@@ -1,7 +1,8 @@
 //! The programs that the tests run: the dumper, the program that records, and those of the system.
 //!
 //! ```text
-//!  eventcnv()   built once, by the same cargo; so is replay()
+//!  eventcnv()   built once, by the same cargo
+//!  replay()     the same, with the library that records
 //!  release()    a program as it is shipped
 //!  plugin()     a shared library
 //!  system()     python3, strace, gdb, … ── missing? ──▶ the test fails and says so
@@ -21,10 +22,17 @@ pub fn eventcnv() -> Command {
     Command::new(PROGRAM.get_or_init(|| build("eventcnv")))
 }
 
-/// The replayer, likewise.
+/// The replayer, built if it was not, and beside it the library that records.
 pub fn replay() -> Command {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    Command::new(PROGRAM.get_or_init(|| build("replay")))
+    Command::new(PROGRAM.get_or_init(|| {
+        let program = build("replay");
+        let directory = program.parent().expect("a program is in a directory");
+        let target = directory.parent().expect("a profile's directory is in one");
+        let profile = if directory.ends_with("release") { "release" } else { "dev" };
+        build_as("interpose", ["--lib", "--offline"], profile, target);
+        program
+    }))
 }
 
 /// Builds a program of the workspace as this one was built, and says where it is.

@@ -18,6 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -55,11 +56,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "LOG")]
     output: Option<PathBuf>,
 
-    /// Record who called: by unwinding, or by frame pointers, which is quicker, and less where a
-    /// program has none
-    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "unwind", value_parser = ["unwind", "frames"])]
-    stacks: Option<String>,
+    /// Record who called
+    #[arg(long)]
+    stacks: bool,
 
     /// Frames of a stack, at most
     #[arg(long, value_name = "COUNT", default_value_t = 32)]
@@ -102,12 +101,13 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let mut command = Command::new(program);
     command.args(arguments).env("LD_PRELOAD", preload(&library)?);
     command.env("MPS_TELEMETRY_CONTROL", "Object").env("MPS_TELEMETRY_FILENAME", logs.pattern());
-    if let Some(how) = &args.stacks {
-        command.env("TELEMETRY_STACKS", format!("{how}:{}", args.depth));
+    if args.stacks {
+        command.env("TELEMETRY_STACKS", args.depth.to_string());
     }
+    let signals = take_signals()?;
     let child = command.spawn().map_err(|error| stop(format!("{}: {error}", path.display())))?;
     let process = child.id();
-    let status = wait(child)?;
+    let status = wait(child, signals)?;
     let is_recorded = logs.finish(process, &program.to_string_lossy());
     let code = match code(status) {
         0 if !is_recorded => 2,
@@ -162,8 +162,8 @@ fn library(named: Option<&Path>) -> Result<PathBuf, Stop> {
 fn preload(library: &Path) -> Result<OsString, Stop> {
     if library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
         return Err(stop(format!(
-            "{}: a library whose path has a space or a colon cannot be preloaded: copy it elsewhere, \
-             and name it by --library",
+            "{}: a library whose path has a space or a colon cannot be preloaded: copy it \
+             elsewhere, and name it by --library",
             library.display()
         )));
     }
@@ -175,13 +175,20 @@ fn preload(library: &Path) -> Result<OsString, Stop> {
     Ok(list)
 }
 
+/// Begins to take the signals that are meant for the program, before there is one: none of them
+/// ends this process, and leaves the program alone. What is ignored stays so, for the program too.
+fn take_signals() -> Result<Signals, Stop> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+    let taken = signals.into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+    Signals::new(taken).map_err(|error| stop(format!("cannot take signals: {error}")))
+}
+
 /// Waits for the program, and gives it the signals that are meant for it. (Those of a terminal's
 /// keys it gets by itself.)
-fn wait(mut child: Child) -> Result<ExitStatus, Stop> {
-    let failed = |error| stop(format!("cannot wait for the program: {error}"));
-    // Not before the program has begun, which would find them no longer ignored.
-    let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-    let mut signals = Signals::new(signals).map_err(failed)?;
+fn wait(mut child: Child, mut signals: Signals) -> Result<ExitStatus, Stop> {
     let process = Pid::from_raw(child.id() as i32);
     std::thread::spawn(move || {
         for signal in signals.forever().filter(|signal| ![SIGINT, SIGQUIT].contains(signal)) {
@@ -191,5 +198,5 @@ fn wait(mut child: Child) -> Result<ExitStatus, Stop> {
             }
         }
     });
-    child.wait().map_err(failed)
+    child.wait().map_err(|error| stop(format!("cannot wait for the program: {error}")))
 }

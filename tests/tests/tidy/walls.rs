@@ -26,6 +26,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "interpose/src/ends.rs",
     "interpose/src/local.rs",
     "interpose/src/real.rs",
+    "interpose/src/stack.rs",
     "replay/benches/loop/bare.rs",
     "replay/examples/heaps.rs",
     "replay/src/heap/global.rs",

@@ -66,7 +66,8 @@ impl Logs {
                 true => fs::remove_file(&old).map_err(failed)?,
                 false => {
                     return Err(Stop::Message(format!(
-                        "{}: is there already, and is not overwritten: give another name, or --force",
+                        "{}: is there already, and is not overwritten: give another name, or \
+                         --force",
                         old.display()
                     )));
                 }

@@ -1,11 +1,53 @@
 //! The allocation replayer: what would this program cost under another allocator?
 //!
 //! ```text
-//!  log -> script (dense objects, one operation list a thread) -> heap -> report
+//!  log ─ source ─▶ operations ─ modify ─▶ operations ─ compile ─▶ workload
+//!                                            page, table, JSON ◀─ measured ◀─ play
 //! ```
 //!
-//! It will take the allocation events of a log, from this project's runtime or from the Memory Pool
-//! System, compile them into a workload without addresses or contents, and play it against other
-//! allocators, several times faster than the program that was recorded. This release holds the
-//! place of the crate in the workspace and no code. See `.replayer` in `design/telemetry.md`.
-#![forbid(unsafe_code)]
+//! Design: `design/replay.md`.
+
+mod args;
+mod command;
+pub mod heap;
+pub mod measured;
+pub mod operation;
+pub mod play;
+pub mod report;
+pub mod script;
+pub mod show;
+pub mod source;
+mod stop;
+pub mod workload;
+
+use clap::Parser;
+use heap::Contender;
+use std::process::ExitCode;
+use stop::Stop;
+
+const WHOLE: u8 = 0;
+const FAULTS: u8 = 1;
+const UNREAD: u8 = 2;
+
+/// The whole tool, with the command line of this process, and these heaps. A program that has a
+/// heap of its own calls this from `main`, with [`heap::built_in`] and its own:
+///
+/// ```no_run
+/// use replay::heap::{Contender, built_in, null::Null};
+///
+/// fn main() -> std::process::ExitCode {
+///     let mut heaps = built_in();
+///     heaps.push(Contender::new("mine", "a heap of my own", || Null));
+///     replay::main_with(heaps)
+/// }
+/// ```
+pub fn main_with(heaps: Vec<Contender>) -> ExitCode {
+    ExitCode::from(match args::Args::parse().run(&heaps) {
+        Ok(true) | Err(Stop::Closed) => WHOLE,
+        Ok(false) => FAULTS,
+        Err(Stop::Message(message)) => {
+            stop::complain(&format!("replay: {message}\n"));
+            UNREAD
+        }
+    })
+}

@@ -121,9 +121,11 @@ impl<A> Recorder<A> {
     }
 }
 
-/// Records an event of what is about to happen.
+/// Records an event of what is about to happen. Public for `interpose`, which records as this
+/// does what a program asks of malloc; not a promise to anybody else.
+#[doc(hidden)]
 #[inline(always)]
-fn before<E: Event>(event: impl FnOnce() -> E) {
+pub fn before<E: Event>(event: impl FnOnce() -> E) {
     if is_recorded::<E>() {
         crash::note_allocator();
         let event = event();
@@ -131,9 +133,10 @@ fn before<E: Event>(event: impl FnOnce() -> E) {
     }
 }
 
-/// Records an event of what has happened.
+/// Records an event of what has happened. Public for `interpose`.
+#[doc(hidden)]
 #[inline(always)]
-fn after<E: Event>(event: impl FnOnce() -> E) {
+pub fn after<E: Event>(event: impl FnOnce() -> E) {
     if is_recorded::<E>() {
         // The address may be here by a load that is younger than the counter's reading, as the
         // processor does things: then it would be seen handed out before it was given up.

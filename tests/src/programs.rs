@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  eventcnv()   built once, by the same cargo
+//!  replay()     the same, with the library that records beside it
 //!  release()    a program as it is shipped, in a folder of its own
 //!  plugin()     a shared library
 //!  system()     python3, strace, gdb, … ── missing? ──▶ the test fails and says so
@@ -17,14 +18,25 @@ use std::time::{Duration, Instant};
 
 /// The dumper, built if it was not: `cargo test -p tests` alone does not build it.
 pub fn eventcnv() -> Command {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    Command::new(PROGRAM.get_or_init(|| {
+    built("eventcnv")
+}
+
+/// The replayer, built if it was not, and beside it the library that records.
+pub fn replay() -> Command {
+    built("replay")
+}
+
+/// A program of the workspace, built as this one was.
+fn built(name: &str) -> Command {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    let directory = DIRECTORY.get_or_init(|| {
         // …/target/debug/deps/test-0123: two up is where programs are.
         let this = env::current_exe().expect("a test has a path");
         let directory = this.ancestors().nth(2).expect("a test is in target/PROFILE/deps");
         build(if directory.ends_with("release") { "release" } else { "dev" });
-        directory.join(format!("eventcnv{}", env::consts::EXE_SUFFIX))
-    }))
+        directory.to_path_buf()
+    });
+    Command::new(directory.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
 }
 
 /// Builds the shared library of the tests, and says where it is.
@@ -35,11 +47,12 @@ pub fn plugin() -> PathBuf {
     target().join("debug/examples").join(name)
 }
 
-/// Builds dumper and library as `cargo test --workspace` builds them, so that after it there is
+/// Builds programs and libraries as `cargo test --workspace` builds them, so that after it there is
 /// nothing to build: the features of what they depend on are those that the whole workspace asks
 /// for, and, since an example may use it, those that its tests ask for.
 fn build(profile: &str) {
-    let what = ["--workspace", "--bin", "eventcnv", "--example", "plugin", "--profile", profile];
+    let programs = ["--workspace", "--bin", "eventcnv", "--bin", "replay", "--lib"];
+    let what = [&programs, ["--example", "plugin", "--profile", profile].as_slice()].concat();
     cargo("build", &target(), &what);
 }
 

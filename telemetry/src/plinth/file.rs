@@ -251,6 +251,12 @@ impl FilePlinth {
             || start.is_none_or(|start| start <= time)
     }
 
+    /// Whether nobody need be told why the log has another name: one with `%p` is no name that
+    /// somebody looks for, and what this process was before an `exec` had the same number.
+    fn is_expected(&self, why: Taken) -> bool {
+        self.name.has_pid() && matches!(why, Taken::Recent)
+    }
+
     /// Whether the name is a forked child's parent's, and is no regular file, which can be no two
     /// processes' log.
     fn is_shared(&self) -> bool {
@@ -286,7 +292,7 @@ impl Plinth for FilePlinth {
                         sys::close(old);
                     }
                     self.left.store(false, Ordering::Relaxed);
-                    if let Some((at, why)) = first {
+                    if let Some((at, why)) = first.filter(|(_, why)| !self.is_expected(*why)) {
                         let (said, name) = (self.name.said(at), &self.name);
                         report::say(format_args!("{said} {why}; the log of this one is {name}"));
                     }

@@ -1,0 +1,241 @@
+//! The beginning and the ends of a program: all that the runtime is not told of by itself.
+//!
+//! ```text
+//!  loaded ─▶ start         exit ─▶ the runtime's own        _exit, quick_exit, exec* ─▶ flush
+//! ```
+//!
+//! Design: `.rep.record.ends` in `design/replay.md`.
+#![expect(unsafe_code, reason = "symbols of the C library, and what is called when it is loaded")]
+
+// E1: as C1 of calls.rs: the caller keeps the promises that the C library asks of it for the
+//     function of this name; no other symbol of this library has the name.
+
+use crate::note::while_recording;
+use crate::real::Function;
+use crate::stack;
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicI32, Ordering};
+
+type Strings = *const *const c_char;
+type Exec = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
+type ExecWith = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
+type ExecOf = unsafe extern "C" fn(c_int, Strings, Strings) -> c_int;
+type ExecAt = unsafe extern "C" fn(c_int, *const c_char, Strings, Strings, c_int) -> c_int;
+type Exit = unsafe extern "C" fn(c_int) -> !;
+/// A function of which nothing is known but that it is jumped to.
+type Any = unsafe extern "C" fn();
+
+static EXECV: Function<Exec> = Function::new(c"execv");
+static EXECVP: Function<Exec> = Function::new(c"execvp");
+static EXECVE: Function<ExecWith> = Function::new(c"execve");
+static EXECVPE: Function<ExecWith> = Function::new(c"execvpe");
+static FEXECVE: Function<ExecOf> = Function::new(c"fexecve");
+static EXECVEAT: Function<ExecAt> = Function::new(c"execveat");
+static EXECL: Function<Any> = Function::new(c"execl");
+static EXECLP: Function<Any> = Function::new(c"execlp");
+static EXECLE: Function<Any> = Function::new(c"execle");
+static EXIT: Function<Exit> = Function::new(c"_exit");
+
+/// The process. One that was made by vfork has its parent's memory, and another number.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+unsafe extern "C" {
+    fn __cxa_at_quick_exit(call: extern "C" fn(*mut c_void), library: *mut c_void) -> c_int;
+}
+
+#[used]
+// SAFETY: the section holds addresses of functions that are called when the library is loaded.
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+extern "C" fn start() {
+    note_process();
+    // SAFETY: functions that stay.
+    unsafe {
+        libc::pthread_atfork(None, None, Some(note_process_in_child));
+        __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
+    }
+    while_recording(telemetry::prepare);
+}
+
+fn note_process() {
+    // SAFETY: the call touches no memory.
+    PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+}
+
+unsafe extern "C" fn note_process_in_child() {
+    note_process();
+    stack::begin_anew();
+}
+
+extern "C" fn at_quick_exit(_: *mut c_void) {
+    flush();
+}
+
+/// Brings out what was recorded, before the process ends or becomes another program. Not in a child
+/// made by vfork: what it has is its parent's, which goes on.
+fn flush() {
+    // SAFETY: the call touches no memory.
+    if unsafe { libc::getpid() } == PROCESS.load(Ordering::Relaxed) {
+        while_recording(telemetry::flush);
+    }
+}
+
+fn missing() -> c_int {
+    crate::local::set_errno(libc::ENOSYS);
+    -1
+}
+
+/// As `_exit`.
+// SAFETY: E1.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
+    flush();
+    match EXIT.get() {
+        // SAFETY: E1.
+        Some(exit) => unsafe { exit(status) },
+        // SAFETY: the call ends the process.
+        None => unsafe { libc::syscall(libc::SYS_exit_group, status) },
+    };
+    unreachable!("the process has ended")
+}
+
+/// As `_Exit`.
+// SAFETY: E1.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
+    // SAFETY: E1.
+    unsafe { _exit(status) }
+}
+
+/// As execv.
+// SAFETY: E1.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
+    flush();
+    // SAFETY: E1.
+    EXECV.get().map_or_else(missing, |execv| unsafe { execv(path, arguments) })
+}
+
+/// As execvp.
+// SAFETY: E1.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
+    flush();
+    // SAFETY: E1.
+    EXECVP.get().map_or_else(missing, |execvp| unsafe { execvp(file, arguments) })
+}
+
+/// As execve.
+// SAFETY: E1.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execve(
+    path: *const c_char,
+    arguments: Strings,
+    with: Strings,
+) -> c_int {
+    flush();
+    // SAFETY: E1.
+    EXECVE.get().map_or_else(missing, |execve| unsafe { execve(path, arguments, with) })
+}
+
+/// As execvpe.
+// SAFETY: E1.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execvpe(
+    file: *const c_char,
+    arguments: Strings,
+    with: Strings,
+) -> c_int {
+    flush();
+    // SAFETY: E1.
+    EXECVPE.get().map_or_else(missing, |execvpe| unsafe { execvpe(file, arguments, with) })
+}
+
+/// As fexecve.
+// SAFETY: E1.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, with: Strings) -> c_int {
+    flush();
+    // SAFETY: E1.
+    FEXECVE.get().map_or_else(missing, |fexecve| unsafe { fexecve(file, arguments, with) })
+}
+
+/// As execveat.
+// SAFETY: E1.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    arguments: Strings,
+    with: Strings,
+    flags: c_int,
+) -> c_int {
+    flush();
+    let call = |execveat: ExecAt| {
+        // SAFETY: E1.
+        unsafe { execveat(folder, path, arguments, with, flags) }
+    };
+    EXECVEAT.get().map_or_else(missing, call)
+}
+
+extern "C" fn before_execl() -> usize {
+    flush();
+    EXECL.address()
+}
+
+extern "C" fn before_execlp() -> usize {
+    flush();
+    EXECLP.address()
+}
+
+extern "C" fn before_execle() -> usize {
+    flush();
+    EXECLE.address()
+}
+
+/// Calls a function, with all that a function of any number of arguments may have been called with
+/// put aside, and goes on where that says.
+macro_rules! pass_on {
+    ($($name:ident: $before:path;)*) => {$(
+        /// As the function of the C library, which has any number of arguments.
+        // SAFETY: E1; the real function finds registers and stack as its caller left them.
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                "call {before}",
+                "mov r11, rax",
+                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                "jmp r11",
+                before = sym $before,
+            )
+        }
+
+        /// As the function of the C library, which has any number of arguments.
+        // SAFETY: E1; the real function finds registers and stack as its caller left them.
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "stp x29, x30, [sp, -80]!", "stp x0, x1, [sp, 16]", "stp x2, x3, [sp, 32]",
+                "stp x4, x5, [sp, 48]", "stp x6, x7, [sp, 64]",
+                "bl {before}",
+                "mov x16, x0",
+                "ldp x0, x1, [sp, 16]", "ldp x2, x3, [sp, 32]", "ldp x4, x5, [sp, 48]",
+                "ldp x6, x7, [sp, 64]", "ldp x29, x30, [sp], 80",
+                "br x16",
+                before = sym $before,
+            )
+        }
+    )*};
+}
+
+pass_on! {
+    execl: before_execl;
+    execlp: before_execlp;
+    execle: before_execle;
+}

@@ -1,0 +1,117 @@
+//! Which files are mapped as code, and where: what makes an address a place in a program.
+//!
+//! ```text
+//!  an address in no known mapping ─▶ /proc/self/maps ─▶ Mapping, of each that is new
+//! ```
+//!
+//! Design: `.rep.stack` in `design/replay.md`.
+
+use crate::events::Mapping;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::fs::File;
+use std::io::Read;
+use std::sync::Mutex;
+use telemetry::alloc::before;
+
+/// Mappings that are told, at most.
+const COUNT_MAX: usize = 2048;
+/// The longest line that is read, in bytes; the rest of a longer one is passed over.
+const LINE_SIZE_MAX: usize = 4096 + 128;
+
+/// Where a mapping begins and ends; both 0: there is none. The end is stored last.
+struct Range {
+    start: AtomicUsize,
+    end: AtomicUsize,
+}
+
+static KNOWN: [Range; COUNT_MAX] =
+    [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; COUNT_MAX];
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// That of this library.
+static OWN: Range = Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
+/// What is read, by one thread at a time: nobody waits for it.
+static TEXT: Mutex<[u8; LINE_SIZE_MAX]> = Mutex::new([0; LINE_SIZE_MAX]);
+
+impl Range {
+    fn has(&self, address: usize) -> bool {
+        let end = self.end.load(Ordering::Acquire);
+        (self.start.load(Ordering::Relaxed)..end).contains(&address)
+    }
+
+    fn set(&self, start: usize, end: usize) {
+        self.start.store(start, Ordering::Relaxed);
+        self.end.store(end, Ordering::Release);
+    }
+}
+
+/// Whether an address is in the code of this library.
+pub(crate) fn is_own(address: usize) -> bool {
+    if OWN.end.load(Ordering::Acquire) == 0 {
+        read();
+    }
+    OWN.has(address)
+}
+
+/// Sees to it that the mapping is told that an address is in.
+pub(crate) fn note(address: usize) {
+    let count = COUNT.load(Ordering::Acquire);
+    if count < COUNT_MAX && !KNOWN.iter().take(count).any(|range| range.has(address)) {
+        read();
+    }
+}
+
+/// Tells the mappings that are new. Where another thread is just doing that it is left to that one.
+fn read() {
+    let Ok(mut text) = TEXT.try_lock() else { return };
+    let Ok(mut file) = File::open("/proc/self/maps") else { return };
+    let (mut size, mut is_long) = (0, false);
+    while let Some(room) = text.get_mut(size..) {
+        let Ok(read @ 1..) = file.read(room) else { return };
+        size += read;
+        let mut done = 0;
+        while let Some(end) = text[done..size].iter().position(|byte| *byte == b'\n') {
+            if !core::mem::take(&mut is_long) {
+                note_line(&text[done..done + end]);
+            }
+            done += end + 1;
+        }
+        text.copy_within(done..size, 0);
+        size -= done;
+        if size == LINE_SIZE_MAX {
+            (size, is_long) = (0, true);
+        }
+    }
+}
+
+/// `55e1c0de0000-55e1c0df0000 r-xp 00001000 fe:00 1234   /usr/bin/sort`
+fn note_line(line: &[u8]) {
+    let Some((start, size, offset, path)) = parse(line) else { return };
+    if (start..start + size).contains(&(note_line as *const () as usize)) {
+        OWN.set(start, start + size);
+    }
+    let count = COUNT.load(Ordering::Relaxed);
+    let is_known = KNOWN.iter().take(count).any(|range| range.has(start));
+    if !is_known && let Some(range) = KNOWN.get(count) {
+        range.set(start, start + size);
+        COUNT.store(count + 1, Ordering::Release);
+        before(|| Mapping::new(start, size, offset, path));
+    }
+}
+
+/// Start, size, offset and path of a mapping that is code.
+fn parse(line: &[u8]) -> Option<(usize, usize, usize, &[u8])> {
+    let mut fields = line.splitn(6, |byte| *byte == b' ');
+    let mut next = || core::str::from_utf8(fields.next()?).ok();
+    let number = |text: &str| usize::from_str_radix(text, 16).ok();
+    let (start, end) = next()?.split_once('-')?;
+    let (start, end) = (number(start)?, number(end)?);
+    next()?.contains('x').then_some(())?;
+    let offset = number(next()?)?;
+    let path = fields.nth(2).unwrap_or_default().trim_ascii_start();
+    Some((start, end.checked_sub(start)?, offset, path))
+}
+
+/// Forgets all, in a forked child.
+pub(crate) fn clear() {
+    COUNT.store(0, Ordering::Release);
+}

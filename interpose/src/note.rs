@@ -1,0 +1,149 @@
+//! What is recorded of a call: what hands memory out after it, what gives it up before.
+//!
+//! ```text
+//!  begin ─▶ the real function ─▶ handed_out          begin ─▶ given_up ─▶ the real function ─▶ end
+//! ```
+//!
+//! Design: `.rep.record.order`, `.rep.record.nested` in `design/replay.md`.
+
+use crate::events::{
+    AlignedAlloc, Calloc, Free, Malloc, MallocLarge, Memalign, Missed, PosixMemalign, Pvalloc,
+    Realloc, ReallocBegin, ReallocLarge, UsableSize, Valloc,
+};
+use crate::local::{self, Doing, Local};
+use crate::{real, stack};
+use telemetry::alloc::{after, before};
+
+/// A call, as far as it is recorded.
+#[derive(Clone, Copy)]
+pub(crate) enum Call {
+    Malloc { address: usize, size: usize },
+    Calloc { address: usize, count: usize, size: usize },
+    ReallocBegin { address: usize },
+    Realloc { address: usize, size: usize },
+    Free { address: usize },
+    AlignedAlloc { address: usize, alignment: usize, size: usize },
+    PosixMemalign { address: usize, alignment: usize, size: usize },
+    Memalign { address: usize, alignment: usize, size: usize },
+    Valloc { address: usize, size: usize },
+    Pvalloc { address: usize, size: usize },
+    UsableSize { address: usize, size: usize },
+}
+
+impl Call {
+    /// Whether memory was handed out, of which somebody may want to know to whom.
+    #[inline(always)]
+    fn is_handing_out(&self) -> bool {
+        !matches!(self, Call::Free { .. } | Call::ReallocBegin { .. } | Call::UsableSize { .. })
+    }
+}
+
+/// A call of the program's that is being done.
+pub(crate) struct Turn<'a> {
+    local: &'a Local,
+    is_noted: bool,
+    is_kept: bool,
+}
+
+/// Does a call of the program's. What the real function asks for meanwhile is not recorded.
+#[inline(always)]
+pub(crate) fn during<T>(work: impl FnOnce(&Turn<'_>) -> T) -> T {
+    local::with(|local| {
+        let before = local.doing.get();
+        let (is_noted, is_kept) = (before == Doing::Nothing, before == Doing::Recording);
+        if is_noted {
+            local.doing.set(Doing::Inside);
+        }
+        let result = work(&Turn { local, is_noted, is_kept });
+        if is_noted {
+            local.doing.set(Doing::Nothing);
+        }
+        result
+    })
+}
+
+/// Does work of this library's, of which what it asks for is recorded after.
+pub(crate) fn while_recording(work: impl FnOnce()) {
+    local::with(|local| {
+        if local.doing.get() == Doing::Nothing {
+            local.doing.set(Doing::Recording);
+            work();
+            settle(local);
+            local.doing.set(Doing::Nothing);
+        }
+    });
+}
+
+impl Turn<'_> {
+    /// Records a call.
+    #[inline(always)]
+    pub(crate) fn note(&self, call: Call) {
+        if self.is_noted {
+            self.local.doing.set(Doing::Recording);
+            let stack = if stack::is_on() && call.is_handing_out() { stack::current() } else { 0 };
+            record(call, stack);
+            if self.local.has_kept() {
+                settle(self.local);
+            }
+            self.local.doing.set(Doing::Inside);
+        } else if self.is_kept {
+            self.local.keep(call);
+        }
+    }
+}
+
+/// Records what was kept.
+#[cold]
+#[inline(never)]
+fn settle(local: &Local) {
+    let missed = local.give_kept(|call| record(call, 0));
+    if missed != 0 {
+        before(|| Missed::new(missed));
+    }
+}
+
+#[inline(always)]
+fn record(call: Call, stack: u32) {
+    match call {
+        Call::Malloc { address, size } => match u32::try_from(size) {
+            Ok(size) => handed_out(|| Malloc::new(address, size, stack)),
+            Err(_) => handed_out(|| MallocLarge::new(address, size, stack)),
+        },
+        Call::Calloc { address, count, size } => {
+            handed_out(|| Calloc::new(address, count, size, stack));
+        }
+        Call::ReallocBegin { address } => before(|| ReallocBegin::new(address)),
+        Call::Realloc { address, size } => match u32::try_from(size) {
+            Ok(size) => handed_out(|| Realloc::new(address, size, stack)),
+            Err(_) => handed_out(|| ReallocLarge::new(address, size, stack)),
+        },
+        Call::Free { address } => before(|| Free::new(address)),
+        Call::AlignedAlloc { address, alignment, size } => {
+            handed_out(|| AlignedAlloc::new(address, alignment, size, stack));
+        }
+        Call::PosixMemalign { address, alignment, size } => {
+            handed_out(|| PosixMemalign::new(address, alignment, size, stack));
+        }
+        Call::Memalign { address, alignment, size } => {
+            handed_out(|| Memalign::new(address, alignment, size, stack));
+        }
+        Call::Valloc { address, size } => {
+            handed_out(|| Valloc::new(address, real::page_size(), size, stack));
+        }
+        Call::Pvalloc { address, size } => {
+            handed_out(|| Pvalloc::new(address, real::page_size(), size, stack));
+        }
+        Call::UsableSize { address, size } => before(|| UsableSize::new(address, size)),
+    }
+}
+
+/// Records that memory was handed out.
+#[inline(always)]
+fn handed_out<E: telemetry::Event>(event: impl FnOnce() -> E) {
+    // Where there is one thread its events are in their order, whatever the counter says.
+    if real::is_alone() {
+        before(event);
+    } else {
+        after(event);
+    }
+}

@@ -1,0 +1,181 @@
+//! The functions that come after ours: those of the C library, or of another library that was
+//! loaded before the program.
+//!
+//! ```text
+//!  the first call ─▶ dlsym(RTLD_NEXT, "malloc"), … ─▶ FUNCTIONS          meanwhile: the arena
+//! ```
+//!
+//! Design: `.rep.record.real` in `design/replay.md`.
+#![expect(unsafe_code, reason = "functions found by name, and memory until they are")]
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+
+/// Bytes for whoever allocates while the functions are being looked for.
+const ARENA_SIZE: usize = 64 << 10;
+/// What each piece of the arena begins with: its size, and what makes its address a multiple of 16.
+const PIECE_HEAD_SIZE: usize = 16;
+
+/// A function that is called as `F`.
+pub(crate) struct Function<F> {
+    name: &'static CStr,
+    /// R1: 0, or the address of the C library's function of this name, or of one that another
+    ///     library has in its place, which is called as `F`, a pointer to a function.
+    address: AtomicUsize,
+    signature: PhantomData<F>,
+}
+
+/// malloc, valloc, pvalloc.
+type OfSize = unsafe extern "C" fn(usize) -> *mut c_void;
+/// aligned_alloc, memalign; calloc.
+type OfTwo = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+type OfMemory<T> = unsafe extern "C" fn(*mut c_void) -> T;
+type Resize = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+type Into = unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int;
+
+pub(crate) static MALLOC: Function<OfSize> = Function::new(c"malloc");
+pub(crate) static CALLOC: Function<OfTwo> = Function::new(c"calloc");
+pub(crate) static REALLOC: Function<Resize> = Function::new(c"realloc");
+pub(crate) static FREE: Function<OfMemory<()>> = Function::new(c"free");
+pub(crate) static ALIGNED_ALLOC: Function<OfTwo> = Function::new(c"aligned_alloc");
+pub(crate) static POSIX_MEMALIGN: Function<Into> = Function::new(c"posix_memalign");
+pub(crate) static MEMALIGN: Function<OfTwo> = Function::new(c"memalign");
+pub(crate) static VALLOC: Function<OfSize> = Function::new(c"valloc");
+pub(crate) static PVALLOC: Function<OfSize> = Function::new(c"pvalloc");
+pub(crate) static USABLE_SIZE: Function<OfMemory<usize>> = Function::new(c"malloc_usable_size");
+
+/// 0: nothing was looked for; 1: somebody is looking; 2: what there is was found.
+static LOOKED: AtomicU8 = AtomicU8::new(0);
+/// The C library's own word for whether the process has one thread; or null.
+static IS_ALONE: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
+static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
+
+impl<F: Copy> Function<F> {
+    pub(crate) const fn new(name: &'static CStr) -> Function<F> {
+        Function { name, address: AtomicUsize::new(0), signature: PhantomData }
+    }
+
+    /// The function; `None` while it is being looked for, and where there is none.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<F> {
+        match self.address.load(Ordering::Acquire) {
+            0 => self.find(),
+            address => Some(self.at(address)),
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, address: usize) -> F {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        // SAFETY: R1.
+        unsafe { core::mem::transmute_copy(&address) }
+    }
+
+    #[cold]
+    fn find(&self) -> Option<F> {
+        look();
+        match self.address() {
+            0 => None,
+            address => Some(self.at(address)),
+        }
+    }
+
+    /// Where it is; 0 while it is being looked for, and where there is none.
+    pub(crate) fn address(&self) -> usize {
+        match self.address.load(Ordering::Acquire) {
+            0 if LOOKED.load(Ordering::Acquire) != 1 => self.look_up(),
+            address => address,
+        }
+    }
+
+    fn look_up(&self) -> usize {
+        // SAFETY: the name ends with a NUL.
+        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) }.addr();
+        self.address.store(address, Ordering::Release);
+        address
+    }
+}
+
+#[cold]
+fn look() {
+    if LOOKED.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        return;
+    }
+    // SAFETY: the call touches no memory; the name ends with a NUL.
+    unsafe {
+        PAGE_SIZE.store(libc::sysconf(libc::_SC_PAGESIZE) as usize, Ordering::Relaxed);
+        let word = libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr());
+        IS_ALONE.store(word.cast(), Ordering::Release);
+    }
+    for function in [&CALLOC, &ALIGNED_ALLOC, &MEMALIGN] {
+        function.look_up();
+    }
+    for function in [&VALLOC, &PVALLOC] {
+        function.look_up();
+    }
+    POSIX_MEMALIGN.look_up();
+    USABLE_SIZE.look_up();
+    // Last, and what gives up first: whoever has memory of the real functions finds the rest.
+    FREE.look_up();
+    REALLOC.look_up();
+    MALLOC.look_up();
+    LOOKED.store(2, Ordering::Release);
+}
+
+/// Whether the process has one thread, as far as the C library says.
+#[inline(always)]
+pub(crate) fn is_alone() -> bool {
+    let word = IS_ALONE.load(Ordering::Relaxed);
+    // SAFETY: null, or the C library's variable, of a byte, which is there as long as the process.
+    !word.is_null() && unsafe { word.read_volatile() } != 0
+}
+
+/// The size of a page.
+pub(crate) fn page_size() -> usize {
+    PAGE_SIZE.load(Ordering::Relaxed)
+}
+
+/// Memory for whoever allocates while the functions are being looked for: it is never given back.
+#[repr(C, align(16))]
+struct Arena {
+    /// A1: a piece is used by whoever moved `used` over it, its head written before it is handed
+    ///     out and never changed.
+    bytes: UnsafeCell<[u8; ARENA_SIZE]>,
+    used: AtomicUsize,
+}
+
+// SAFETY: A1 gives each piece to one user.
+unsafe impl Sync for Arena {}
+
+static ARENA: Arena = Arena { bytes: UnsafeCell::new([0; ARENA_SIZE]), used: AtomicUsize::new(0) };
+
+/// Zeroed memory of the arena, its address a multiple of 16; null where it has none left.
+#[cold]
+pub(crate) fn arena_take(size: usize) -> *mut c_void {
+    let end_of = |used: usize| {
+        let end =
+            used.checked_add(PIECE_HEAD_SIZE)?.checked_add(size)?.checked_next_multiple_of(16);
+        end.filter(|end| *end <= ARENA_SIZE)
+    };
+    let taken = ARENA.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end_of);
+    let Ok(start) = taken else { return core::ptr::null_mut() };
+    // SAFETY: A1; the piece is within the arena, and its start a multiple of 16.
+    unsafe {
+        let head = ARENA.bytes.get().cast::<u8>().add(start);
+        head.cast::<usize>().write(size);
+        head.add(PIECE_HEAD_SIZE).cast()
+    }
+}
+
+/// The size of a piece of the arena; `None`: it is not of the arena.
+#[inline(always)]
+pub(crate) fn arena_size(memory: *mut c_void) -> Option<usize> {
+    let start = ARENA.bytes.get().addr();
+    if memory.addr().wrapping_sub(start) >= ARENA_SIZE {
+        return None;
+    }
+    // SAFETY: A1; what is in the arena was handed out by it, after its head was written.
+    Some(unsafe { memory.byte_sub(PIECE_HEAD_SIZE).cast::<usize>().read() })
+}

@@ -1,0 +1,117 @@
+//! Who called: stacks, of which each is a number, as all of them are one tree of frames.
+//!
+//! ```text
+//!  main ─ load ─┬─ parse ─ malloc         Frame 1 parent 0  Frame 2 parent 1  Frame 3 parent 2
+//!               └─ malloc                 the stack of the first is 3, that of the other 2
+//! ```
+//!
+//! Design: `.rep.stack` in `design/replay.md`.
+#![expect(unsafe_code, reason = "the unwinder, and a variable of the environment")]
+
+use crate::mappings;
+use crate::tree::{self, Found};
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// The variable that asks for stacks: the number of frames that are recorded, at most.
+const VARIABLE: &CStr = c"TELEMETRY_STACKS";
+/// Frames of a stack, at most.
+const DEPTH_MAX: usize = 64;
+/// What `DEPTH` is before the environment was asked.
+const UNKNOWN: u8 = u8::MAX;
+/// Goes on to the next frame.
+const CONTINUE: c_int = 0;
+/// Any other ends the walk.
+const ENOUGH: c_int = 5;
+
+/// Frames of a stack that are recorded; 0: stacks are not.
+static DEPTH: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        each: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(frame: *mut c_void) -> usize;
+}
+
+/// Whether stacks are recorded.
+#[inline(always)]
+pub(crate) fn is_on() -> bool {
+    DEPTH.load(Ordering::Relaxed) != 0
+}
+
+/// The frames of a stack, innermost first.
+struct Frames {
+    addresses: [usize; DEPTH_MAX],
+    count: usize,
+    count_max: usize,
+}
+
+/// The number of the stack of whoever called this library; 0: there is none.
+#[cold]
+#[inline(never)]
+pub(crate) fn current() -> u32 {
+    let count_max = usize::from(depth());
+    let mut frames = Frames { addresses: [0; DEPTH_MAX], count: 0, count_max };
+    if count_max != 0 {
+        // SAFETY: `note_frame` takes the argument for what it is, and it lives through the call.
+        unsafe { _Unwind_Backtrace(note_frame, (&raw mut frames).cast()) };
+    }
+    let mut parent = 0;
+    for address in frames.addresses.iter().take(frames.count).rev() {
+        match tree::find(parent, *address) {
+            Some(Found { frame, is_new }) => {
+                if is_new {
+                    mappings::note(*address);
+                    tree::tell(frame, parent, *address);
+                }
+                parent = frame;
+            }
+            // The tree is full: the stack is that of the outer frames.
+            None => break,
+        }
+    }
+    parent
+}
+
+extern "C" fn note_frame(frame: *mut c_void, frames: *mut c_void) -> c_int {
+    // SAFETY: the unwinder calls this with a frame, and what `current` gave it, which nobody else
+    // uses meanwhile.
+    let (address, frames) = unsafe { (_Unwind_GetIP(frame), &mut *frames.cast::<Frames>()) };
+    if address == 0 || frames.count == frames.count_max {
+        return ENOUGH;
+    }
+    // Whoever called: not this library itself.
+    if frames.count != 0 || !mappings::is_own(address) {
+        frames.addresses[frames.count] = address;
+        frames.count += 1;
+    }
+    CONTINUE
+}
+
+/// How many frames are recorded, by the environment.
+fn depth() -> u8 {
+    match DEPTH.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            // SAFETY: the name ends with a NUL, and so does what is found, which is read at once.
+            let depth = unsafe {
+                let value = libc::getenv(VARIABLE.as_ptr());
+                let text = (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes());
+                text.and_then(|text| core::str::from_utf8(text).ok()?.parse::<u8>().ok())
+            };
+            let depth = depth.unwrap_or(0).min(DEPTH_MAX as u8);
+            DEPTH.store(depth, Ordering::Relaxed);
+            depth
+        }
+        depth => depth,
+    }
+}
+
+/// In a forked child, which has a log of its own: what is in its parent's is told again.
+pub(crate) fn begin_anew() {
+    if !matches!(DEPTH.load(Ordering::Relaxed), 0 | UNKNOWN) {
+        tree::clear();
+        mappings::clear();
+    }
+}

@@ -1,0 +1,138 @@
+//! Programs of the system do what they always do when they are recorded, and their logs are sound.
+//!
+//! ```text
+//!  sort, python3, git, ls ─┬─ alone ────▶ output ┐ the same
+//!                          └─ recorded ─▶ output ┘   log ─▶ each Free of something that was there
+//! ```
+//!
+//! Design: `.rep.record` in `design/replay.md`.
+
+mod common;
+
+use common::{Recorded, compile, each, judge, recording, run, word};
+use eventlog::reader::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// Runs a program alone and recorded, and compares what it prints.
+fn compare(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Recorded {
+    let alone = Command::new(program).args(arguments).output();
+    let alone = alone.unwrap_or_else(|error| panic!("this test runs {program}: {error}"));
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = recording(program, folder.path());
+    command.args(arguments).envs(environment.iter().copied());
+    let recorded = run(command, folder);
+    assert_eq!(recorded.output.as_bytes(), alone.stdout, "{program}");
+    assert_eq!(recorded.errors.as_bytes(), alone.stderr, "{program}");
+    assert_eq!(recorded.status, alone.status);
+    recorded
+}
+
+/// How many calls the program itself is known to have made: of what it became last.
+fn judge_own(recorded: &Recorded) -> u64 {
+    let mut counts = BTreeMap::new();
+    for ((process, index), log) in recorded.logs() {
+        // What a forked child frees it may have of its parent.
+        let is_forked = log.streams().iter().any(|stream| stream.parent != [0; 16]);
+        if !is_forked {
+            counts.insert((process, index), judge(&log, &BTreeMap::new()).1);
+        }
+    }
+    let mut own = counts.iter().filter(|((process, _), _)| *process == recorded.process);
+    *own.next_back().expect("a log of the program").1
+}
+
+const SCRIPT: &str = "
+import threading, subprocess, json, sys
+def work():
+    for size in range(600, 1200):
+        list(map(bytes, [size] * 20))
+threads = [threading.Thread(target=work) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(json.dumps(list(range(100))), subprocess.check_output(['echo', 'child']))
+sys.exit(3)
+";
+
+#[test]
+fn programs_of_the_system_print_what_they_always_print_and_free_what_they_had() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/calls.rs");
+    let programs: [(&str, &[&str], u64); 6] = [
+        ("ls", &["-l", "/usr/lib"], 200),
+        ("sort", &["--parallel=2", "-S1M", file], 100),
+        ("git", &["--version"], 20),
+        ("python3", &["-c", SCRIPT], 40_000),
+        ("sh", &["-c", "exec ls /"], 100),
+        ("sh", &["-c", "ls / | sort -r; (exit 7)"], 20),
+    ];
+    for (program, arguments, least) in programs {
+        let recorded = compare(program, arguments, &[]);
+        let count = judge_own(&recorded);
+        assert!(count >= least, "{program}: {count} calls");
+    }
+}
+
+/// `.rep.record.real`
+#[test]
+fn another_allocator_that_is_preloaded_serves_the_program_and_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let behind = compile("behind.c", folder.path(), &["-shared", "-fPIC"]);
+    let both = format!("{}:{}", common::library().display(), behind.display());
+    for (program, arguments) in [("ls", &["-l", "/usr/lib"][..]), ("sort", &["/etc/passwd"])] {
+        let recorded = compare(program, arguments, &[("LD_PRELOAD", &both)]);
+        assert!(judge_own(&recorded) > 50);
+        let log = &recorded.logs()[&(recorded.process, 1)];
+        // The arena is one, and nothing is handed out twice.
+        let (mut addresses, mut count) = (BTreeSet::new(), 0);
+        each(log, |event| {
+            if ["Malloc", "Calloc", "Realloc"].contains(&event.name()) {
+                addresses.insert(word(event, "address"));
+                count += 1;
+            }
+        });
+        let span = addresses.last().unwrap() - addresses.first().unwrap();
+        assert!(span < 256 << 20, "of the arena: {span:#x}");
+        assert_eq!(addresses.len(), count);
+    }
+}
+
+/// `.rep.stack`
+#[test]
+fn stacks_are_a_tree_of_frames_in_files_that_are_mapped() {
+    let recorded = compare("python3", &["-c", SCRIPT], &[("TELEMETRY_STACKS", "16")]);
+    assert!(judge_own(&recorded) > 40_000);
+    let mut files = BTreeSet::new();
+    for log in recorded.logs().values() {
+        let mut frames = BTreeMap::from([(0, (0, 0))]);
+        let (mut mappings, mut stacks) = (Vec::new(), BTreeMap::<u64, u64>::new());
+        each(log, |event| match event.name() {
+            "Frame" => {
+                let (frame, parent) = (word(event, "frame"), word(event, "parent"));
+                let before = frames.insert(frame, (parent, word(event, "address")));
+                assert_eq!(before, None, "each once");
+            }
+            "Mapping" => {
+                let Some(Value::S(path)) = event.param("path") else { panic!("a path") };
+                let path = String::from_utf8_lossy(path).into_owned();
+                mappings.push((word(event, "start"), word(event, "size"), path));
+            }
+            "Free" | "ReallocBegin" | "UsableSize" => {}
+            _ => *stacks.entry(word(event, "stack")).or_default() += 1,
+        });
+        for stack in stacks.into_keys() {
+            let (mut frame, mut depth) = (stack, 0);
+            while frame != 0 {
+                let (parent, address) = frames[&frame];
+                let is_in = |(start, size, _): &&(u64, u64, String)| {
+                    (*start..start + size).contains(&address)
+                };
+                let mapping = mappings.iter().find(is_in).expect("a mapping that was told");
+                files.insert(mapping.2.clone());
+                assert!(!mapping.2.contains("libinterpose") || depth != 0);
+                (frame, depth) = (parent, depth + 1);
+            }
+            assert!(depth <= 16);
+        }
+    }
+    assert!(files.iter().any(|file| file.contains("libc")), "{files:?}");
+    assert!(files.iter().any(|file| file.contains("python")), "{files:?}");
+}

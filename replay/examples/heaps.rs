@@ -1,0 +1,140 @@
+//! The whole tool with heaps of one's own: one that is an example, and three that are in trouble.
+//!
+//! ```text
+//!  cargo run --example heaps -- play --heap system,bump,fails program.log
+//! ```
+//!
+//! Design: `.rep.heap`, `.rep.heap.fails` in `design/replay.md`.
+#![expect(unsafe_code, reason = "the trait is unsafe")]
+
+use replay::heap::system::System;
+use replay::heap::{Contender, Heap, Request, built_in};
+use std::process::{ExitCode, abort};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Calls after which there is trouble.
+const CALLS: u64 = 3000;
+
+/// Hands out one place after the other, and takes nothing back: the simplest heap there is.
+struct Bump {
+    start: usize,
+    used: AtomicUsize,
+}
+
+/// Bytes that it has.
+const BUMP_SIZE: usize = 256 << 20;
+
+impl Bump {
+    fn new() -> Bump {
+        // Zeroed memory of that size is pages that nobody has touched yet.
+        let memory = vec![0u8; BUMP_SIZE].leak();
+        Bump { start: memory.as_mut_ptr().expose_provenance(), used: AtomicUsize::new(0) }
+    }
+}
+
+// SAFETY: 1: each place is handed out once, inside of the memory, and is all zeros. 2: nothing
+// here unwinds.
+unsafe impl Heap for Bump {
+    fn allocate(&self, request: Request) -> *mut u8 {
+        let alignment = request.alignment.max(16);
+        let Some(most) = request.size.checked_add(alignment) else { return ptr::null_mut() };
+        let used = self.used.fetch_add(most, Ordering::Relaxed);
+        match used.checked_add(most) {
+            Some(end) if end <= BUMP_SIZE => {
+                let address = (self.start + used).next_multiple_of(alignment);
+                ptr::with_exposed_provenance_mut(address)
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+
+    fn allocate_zeroed(&self, request: Request) -> *mut u8 {
+        self.allocate(request)
+    }
+
+    unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
+        let new = self.allocate(request);
+        if !new.is_null() {
+            // SAFETY: 3, 1: so many bytes are in both, which are apart.
+            unsafe { old.copy_to_nonoverlapping(new, was.size.min(request.size)) };
+        }
+        new
+    }
+
+    unsafe fn free(&self, _: *mut u8, _: Request) {}
+}
+
+/// What happens at some call.
+#[derive(Clone, Copy)]
+enum Trouble {
+    /// Every seventh allocation fails.
+    Fails,
+    /// It dies.
+    Crashes,
+    /// It does not come back.
+    Hangs,
+}
+
+/// The C library's heap, with trouble.
+struct Troubled {
+    trouble: Trouble,
+    calls: AtomicU64,
+}
+
+impl Troubled {
+    fn new(trouble: Trouble) -> Troubled {
+        Troubled { trouble, calls: AtomicU64::new(0) }
+    }
+
+    /// Whether there is memory this time.
+    fn has_memory(&self) -> bool {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        match self.trouble {
+            Trouble::Fails => return !call.is_multiple_of(7),
+            Trouble::Crashes if call == CALLS => abort(),
+            Trouble::Hangs if call == CALLS => loop {
+                thread::sleep(Duration::from_secs(1));
+            },
+            _ => {}
+        }
+        true
+    }
+}
+
+// SAFETY: 1, 2: it is the C library's, or null.
+unsafe impl Heap for Troubled {
+    fn allocate(&self, request: Request) -> *mut u8 {
+        if self.has_memory() { System.allocate(request) } else { ptr::null_mut() }
+    }
+
+    fn allocate_zeroed(&self, request: Request) -> *mut u8 {
+        if self.has_memory() { System.allocate_zeroed(request) } else { ptr::null_mut() }
+    }
+
+    unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
+        match self.has_memory() {
+            // SAFETY: 3.
+            true => unsafe { System.reallocate(old, was, request) },
+            false => ptr::null_mut(),
+        }
+    }
+
+    unsafe fn free(&self, memory: *mut u8, was: Request) {
+        // SAFETY: 4.
+        unsafe { System.free(memory, was) };
+    }
+}
+
+fn main() -> ExitCode {
+    let mut heaps = built_in();
+    heaps.push(Contender::new("bump", "one place after the other", Bump::new));
+    heaps.push(Contender::new("fails", "every seventh allocation fails", || {
+        Troubled::new(Trouble::Fails)
+    }));
+    heaps.push(Contender::new("crashes", "dies", || Troubled::new(Trouble::Crashes)));
+    heaps.push(Contender::new("hangs", "does not come back", || Troubled::new(Trouble::Hangs)));
+    replay::main_with(heaps)
+}

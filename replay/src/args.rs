@@ -1,0 +1,70 @@
+//! The command line, and which command it is.
+//!
+//! ```text
+//!  words ──▶ Args ── command ──▶ command/NAME.rs, with its arguments, help and examples
+//! ```
+//!
+//! Design: `.rep.exit` in `design/replay.md`.
+
+use crate::command::{compare, compile, heaps, play, player, record, show};
+use crate::heap::Contender;
+use crate::stop::Stop;
+use clap::{Parser, Subcommand};
+
+/// Plays the allocations of a recorded program against other allocators.
+#[derive(Debug, Parser)]
+#[command(name = "replay", version, disable_help_subcommand = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What is done.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Save the operations of a log, modified or not, as a file that gives nothing away
+    #[command(long_about = compile::ABOUT, after_long_help = compile::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay compile --help")]
+    Compile(compile::Args),
+    /// Tell what a workload is: counts, sizes, lifetimes, live bytes, leaks, who allocated
+    #[command(long_about = show::ABOUT, after_long_help = show::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay show --help")]
+    Show(show::Args),
+    /// Tell whether two logs have the same operations, and where they part
+    #[command(long_about = compare::ABOUT, after_long_help = compare::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay compare --help")]
+    Compare(compare::Args),
+    /// List the heaps that are built in
+    #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay heaps --help")]
+    Heaps(heaps::Args),
+
+    /// Record what a program asks of malloc
+    #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay record --help")]
+    Record(record::Args),
+
+    /// Play them against other allocators: time, latency, memory
+    #[command(long_about = play::ABOUT, after_long_help = play::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay play --help")]
+    Play(Box<play::Args>),
+
+    #[command(hide = true)]
+    Player(player::Args),
+}
+
+impl Args {
+    /// Does what the command line says. Whether that was done without a fault.
+    pub(crate) fn run(&self, contenders: &[Contender]) -> Result<bool, Stop> {
+        match &self.command {
+            Command::Compile(args) => compile::run(args),
+            Command::Show(args) => show::run(args),
+            Command::Compare(args) => compare::run(args),
+            Command::Heaps(args) => heaps::run(args, contenders),
+            Command::Record(args) => record::run(args),
+            Command::Play(args) => play::run(args, contenders),
+            Command::Player(args) => player::run(args, contenders),
+        }
+    }
+}

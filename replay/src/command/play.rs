@@ -1,0 +1,343 @@
+//! What a recorded program's allocations cost under other heaps.
+//!
+//! ```text
+//!  LOG ─ source ─▶ operations ─ modify, compile ─▶ workload
+//!              table, JSON, page ◀─ measured ◀─ play, each heap
+//! ```
+//!
+//! Design: `.rep.heap`, `.rep.process`, `.rep.pace` in `design/replay.md`.
+
+use crate::heap::Contender;
+use crate::measured::{Measured, Subject};
+use crate::play::{self, Library, Mode, Opponent, Touch};
+use crate::report;
+use crate::script::{self, Modify};
+use crate::show::Gather;
+use crate::source::input::{Input, Opened};
+use crate::stop::{Stop, complain};
+use crate::workload::Workload;
+use clap::ValueEnum;
+use std::fs::Permissions;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub(crate) const ABOUT: &str = "\
+Plays what a program asked of its memory manager against other heaps, and says what each costs in \
+time and memory.
+
+Each heap is played against several times, each time in a process of its own, in turns. What an \
+operation takes is the time of a whole run by the number of operations; what the loop itself takes \
+is measured with a heap that does nothing. Latencies are measured in a run of their own, in which \
+the processor's counter is read around each operation.";
+
+pub(crate) const EXAMPLES: &str = "\
+A heap is a name that `replay heaps` lists, or the path (with a slash) of a shared library that has
+malloc and free. The C library's malloc is `system`.
+
+Pace: `max` is as fast as it goes; `recorded` does each operation when the program did, or as soon
+as it can; x10 is that, ten times as fast.
+
+Touch: a program writes to what it allocates; if nobody does, the memory is never resident. `pages`
+writes a byte of each page, `all` every byte, `none` nothing.
+
+Memory is what is resident over what was before the first operation. Its peak is that which the
+kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some time.
+
+Examples:
+  replay play program.log                             all heaps that are built in
+  replay play --heap system,jemalloc program.log      these two
+  replay play --heap system,./libmine.so program.log  and a library of one's own
+  replay play --threads one program.log               in the order of the recording, on one thread
+  replay play --pace recorded --runs 1 program.log    as the program did it
+  replay play -o page.html program.log                with a page of charts
+  replay play --json program.log | jq .loop_ns        for other programs
+  replay play --scale-size 1.2 program.log            after a change: see replay compile --help
+
+Exit status:
+  0  all heaps played it to the end
+  1  some did not, or some of LOG could not be played: what, and how much, is said
+  2  nothing could be played";
+
+/// How it is played.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// The heaps, by name, or the paths of libraries; otherwise all that are built in
+    #[arg(long, value_name = "HEAP,…", value_delimiter = ',')]
+    heap: Vec<String>,
+
+    /// How often each is played against
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: u16,
+
+    /// On as many threads as were recorded, or all on one, in order of time
+    #[arg(long, value_enum, default_value_t = Threads::Recorded)]
+    threads: Threads,
+
+    /// How fast: max, recorded, or how many times as fast as recorded, as x2.5
+    #[arg(long, value_name = "PACE", default_value = "max", value_parser = speed)]
+    pace: Pace,
+
+    /// What is written of the memory that is handed out
+    #[arg(long, value_enum, default_value_t = Touch::Pages)]
+    touch: Touch,
+
+    /// Without the run for latency
+    #[arg(long)]
+    no_latency: bool,
+
+    /// When to look at memory after all is freed, in seconds
+    #[arg(long, value_name = "S,…", value_delimiter = ',')]
+    #[arg(default_value = "0,1,5", value_parser = seconds)]
+    settle: Vec<Duration>,
+
+    /// How often to look at memory while it plays, in ms
+    #[arg(long, value_name = "MS", default_value = "1", value_parser = milliseconds)]
+    sample_interval: Duration,
+
+    /// How long a heap may do nothing, in seconds, until it is given up
+    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
+    timeout: Duration,
+
+    /// Also write a page of charts, which needs nothing else
+    #[arg(short = 'o', long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
+
+    /// Overwrite the page if it is there
+    #[arg(long)]
+    force: bool,
+
+    /// Print JSON, for other programs
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    modify: Modify,
+}
+
+/// On which threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Threads {
+    /// As recorded
+    Recorded,
+    /// All on one
+    One,
+}
+
+/// How much faster than recorded; none: as fast as it goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pace(Option<f64>);
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("must be a number above 0".to_owned()),
+    }
+}
+
+fn speed(text: &str) -> Result<Pace, String> {
+    match text {
+        "max" => Ok(Pace(None)),
+        "recorded" => Ok(Pace(Some(1.0))),
+        _ => match text.strip_prefix(['x', '×']) {
+            Some(times) => positive(times).map(|times| Pace(Some(times))),
+            None => Err("must be max, recorded, or times as fast as recorded, as x2.5".to_owned()),
+        },
+    }
+}
+
+/// Days, at most: what is longer is a mistake.
+const SECONDS_MAX: f64 = 1e6;
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=SECONDS_MAX).contains(&number) => Ok(Duration::from_secs_f64(number)),
+        _ => Err("must be a number of seconds, to a million".to_owned()),
+    }
+}
+
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    match positive(text) {
+        Ok(number) if number <= SECONDS_MAX => Ok(Duration::from_secs_f64(number / 1000.0)),
+        _ => Err("must be a number of ms above 0, to a million".to_owned()),
+    }
+}
+
+/// Plays it against each heap. Whether all of it was played.
+pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
+    let opponents = opponents(&args.heap, contenders)?;
+    if let Some(path) = &args.output
+        && !args.force
+        && path.symlink_metadata().is_ok()
+    {
+        return Err(unwritten(path, &ErrorKind::AlreadyExists.into()));
+    }
+    let opened = Opened::open(&args.input)?;
+    let (workload, subject, is_whole) = read(args, &opened)?;
+    if workload.operation_count == 0 {
+        return Err(Stop::Message(format!("{}: has nothing to play", subject.name)));
+    }
+    let measured = play::play(&workload, &opponents, &mode(args))?;
+    let (workload, mode, machine) = (subject, words(args), report::machine());
+    let measured = Measured { workload, mode, machine, ..measured };
+    write(args, &measured)?;
+    Ok(tell_failures(&measured) && is_whole)
+}
+
+/// What is played, what it is, and whether it was read whole.
+fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop> {
+    let mut operations = opened.operations(&args.modify.list)?;
+    let mut gather = Gather::default();
+    let how =
+        script::Mode { is_single: args.threads == Threads::One, has_times: args.pace.0.is_some() };
+    let each = operations.by_ref().inspect(|operation| gather.take(operation));
+    let workload = script::compile(each, how);
+    let skipped = operations.skipped();
+    let is_whole = operations.end(true);
+    let name = opened.name.clone();
+    Ok((workload, Subject { name, skipped, ..gather.finish().subject }, is_whole))
+}
+
+fn mode(args: &Args) -> Mode {
+    Mode {
+        touch: args.touch,
+        speed: args.pace.0,
+        run_count: usize::from(args.runs),
+        has_latency: !args.no_latency,
+        settle: args.settle.iter().map(|after| after.as_millis() as u64).collect(),
+        interval: args.sample_interval,
+        timeout: args.timeout,
+    }
+}
+
+/// How it is played, in words.
+fn words(args: &Args) -> String {
+    let mut words = vec![match args.pace.0 {
+        None => "as fast as it goes".to_owned(),
+        Some(1.0) => "at the recorded times".to_owned(),
+        Some(times) => format!("{times} times as fast as recorded"),
+    }];
+    if args.threads == Threads::One {
+        words.push("all on one thread".to_owned());
+    }
+    words.push(match args.touch {
+        Touch::None => "no memory written".to_owned(),
+        Touch::Pages => "a byte of each page written".to_owned(),
+        Touch::All => "all memory written".to_owned(),
+    });
+    words.push(match args.runs {
+        1 => "one run".to_owned(),
+        count => format!("{count} runs in turns"),
+    });
+    if !args.modify.list.is_empty() {
+        words.push(format!("modified: {}", args.modify.words()));
+    }
+    words.join(", ")
+}
+
+/// The table or JSON, and the page.
+fn write(args: &Args, measured: &Measured) -> Result<(), Stop> {
+    if let Some(path) = &args.output {
+        page(measured, path, args.force).map_err(|error| unwritten(path, &error))?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match args.json {
+        true => report::json(measured, &mut out)?,
+        false => report::table(measured, &mut out)?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// The page has its name once it is whole.
+fn page(measured: &Measured, path: &Path, force: bool) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".replay-").permissions(Permissions::from_mode(0o666));
+    let mut out = BufWriter::new(builder.tempfile_in(directory.unwrap_or(Path::new(".")))?);
+    report::page(measured, &mut out)?;
+    let pending = out.into_inner().map_err(|error| error.into_error())?;
+    match force {
+        true => pending.persist(path)?,
+        false => pending.persist_noclobber(path)?,
+    };
+    Ok(())
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Stop {
+    let name = path.display();
+    Stop::Message(match error.kind() {
+        ErrorKind::AlreadyExists => format!(
+            "{name}: is there already, and is not overwritten: give another name, or --force"
+        ),
+        _ => format!("{name}: {error}"),
+    })
+}
+
+/// Says which heaps did not play to the end, and which had no memory. Whether all did well.
+fn tell_failures(measured: &Measured) -> bool {
+    let mut text = String::new();
+    for heap in &measured.heaps {
+        if let Some(failure) = &heap.failure {
+            text += &format!("replay: {}: {failure}\n", heap.name);
+        }
+        let failed = heap.runs.iter().map(|run| run.failure_count).max().unwrap_or(0);
+        if failed > 0 {
+            let operation_count = heap.runs.iter().map(|run| run.operation_count).min();
+            let done = operation_count.unwrap_or(0);
+            text += &format!(
+                "replay: {}: {failed} allocations failed; {done} operations were done, and those \
+                 of objects that were not there were skipped\n",
+                heap.name
+            );
+        }
+    }
+    complain(&text);
+    text.is_empty()
+}
+
+/// The heaps that were asked for: all that is wrong with them is said at once.
+fn opponents(asked: &[String], contenders: &[Contender]) -> Result<Vec<Opponent>, Stop> {
+    let named =
+        |name: &str| Opponent { name: name.to_owned(), heap: name.to_owned(), library: None };
+    if asked.is_empty() {
+        let all = contenders.iter().filter(|heap| heap.name() != play::NULL);
+        return Ok(all.map(|heap| named(heap.name())).collect());
+    }
+    let (mut found, mut wrong) = (Vec::<Opponent>::new(), Vec::new());
+    for word in asked {
+        let opponent = if word.contains('/') {
+            Library::open(Path::new(word)).map(|library| preloaded(word, library))
+        } else if contenders.iter().any(|heap| heap.name() == word) {
+            Ok(named(word))
+        } else {
+            let names: Vec<&str> = contenders.iter().map(Contender::name).collect();
+            Err(format!(
+                "{word}: there is no such heap: there are {}, and libraries by their path, as \
+                 ./{word}",
+                names.join(", ")
+            ))
+        };
+        match opponent {
+            Ok(opponent) if found.iter().any(|other| other.name == opponent.name) => {
+                wrong.push(format!("{word}: is given twice"));
+            }
+            Ok(opponent) => found.push(opponent),
+            Err(why) => wrong.push(why),
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(found),
+        false => Err(Stop::Message(wrong.join("\nreplay: "))),
+    }
+}
+
+/// What a library plays as: the system's malloc, which is its own.
+fn preloaded(word: &str, library: Library) -> Opponent {
+    Opponent { name: word.to_owned(), heap: "system".to_owned(), library: Some(library) }
+}

@@ -1,0 +1,202 @@
+//! Record what a program asks of malloc, whatever program it is.
+//!
+//! ```text
+//!  replay record ─▶ LD_PRELOAD=libinterpose.so PROGRAM ─▶ LOG-PID, of each process ─▶ LOG
+//!                   its streams, signals, exit code are its own
+//! ```
+//!
+//! Design: `.rep.record`, `.rep.record.logs` in `design/replay.md`.
+
+mod logs;
+mod target;
+
+use crate::stop::{Stop, complain};
+use logs::Logs;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+
+pub(crate) const ABOUT: &str = "\
+Records what a program asks of malloc, calloc, realloc, free and their kin: every call, its thread,
+size and address, from the first before main to the last after it. The log is read by all commands
+of replay and eventcnv.
+
+Any dynamically linked program can be recorded, of any language, with its threads, the processes
+that it forks and the programs that it executes: each process has a log of its own, LOG-PID. LOG is
+that of the program itself (of what it became last, if it executed another program).";
+
+pub(crate) const EXAMPLES: &str = "\
+The program has its standard streams, its signals and its exit code as ever. At the end a line on
+standard error says what was recorded.
+
+A program that is killed by SIGKILL loses what was not in a full block yet: at most 64 KiB for each
+thread. Other deadly signals lose nothing with MPS_TELEMETRY_CRASH=1 in the environment, which adds
+handlers for them to the program. `-o ring:FILE?size=1G` keeps the newest events through anything.
+
+Examples:
+  replay record sort -o sorted.txt words.txt        log: sort.log
+  replay record -o a.log -- python3 script.py       log: a.log; of its children: a.log-PID
+  replay record --stacks -- ./server                who called, too: replay show server.log
+
+Exit status: that of the program, 128 and the signal's number if one ended it; or
+  2  the program was not run, or cannot be recorded";
+
+/// What is recorded, and where to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The log [default: PROGRAM.log in the current directory]
+    #[arg(short, long, value_name = "LOG")]
+    output: Option<PathBuf>,
+
+    /// Record who called
+    #[arg(long)]
+    stacks: bool,
+
+    /// Frames of a stack, at most
+    #[arg(long, value_name = "COUNT", default_value_t = 32)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
+    depth: u8,
+
+    /// The library to preload [default: libinterpose.so beside this program, or in ../lib]
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+
+    /// Overwrite logs that are there already
+    #[arg(long)]
+    force: bool,
+
+    /// Run the program also if it cannot be recorded, or not all of it
+    #[arg(long)]
+    anyway: bool,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    #[arg(allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// Records; ends this process with the exit code of the program.
+pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
+    let (program, arguments) = args.command.split_first().ok_or_else(|| stop("no program"))?;
+    let path = find(program)?;
+    if let Err(why) = target::check(&path) {
+        if !args.anyway {
+            return Err(stop(format!(
+                "{}: {why}; it was not run (--anyway runs it)",
+                path.display()
+            )));
+        }
+        complain(&format!("replay: {}: {why}\n", path.display()));
+    }
+    let library = library(args.library.as_deref())?;
+    let logs = Logs::new(args.output.as_deref(), program, args.force)?;
+    let mut command = Command::new(program);
+    command.args(arguments).env("LD_PRELOAD", preload(&library)?);
+    command.env("MPS_TELEMETRY_CONTROL", "Object").env("MPS_TELEMETRY_FILENAME", logs.pattern());
+    if args.stacks {
+        command.env("TELEMETRY_STACKS", args.depth.to_string());
+    }
+    let signals = take_signals()?;
+    let child = command.spawn().map_err(|error| stop(format!("{}: {error}", path.display())))?;
+    let process = child.id();
+    let status = wait(child, signals)?;
+    let is_recorded = logs.finish(process, &program.to_string_lossy());
+    let code = match code(status) {
+        0 if !is_recorded => 2,
+        code => code,
+    };
+    std::process::exit(code)
+}
+
+fn stop(message: impl Into<String>) -> Stop {
+    Stop::Message(message.into())
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(2)
+}
+
+/// Where a program is: as a path, or in one of the folders of PATH.
+fn find(program: &OsStr) -> Result<PathBuf, Stop> {
+    let missing = || stop(format!("{}: there is no such program", program.display()));
+    if program.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(program);
+        return if path.is_file() { Ok(path) } else { Err(missing()) };
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let places = env::split_paths(&folders).map(|folder| folder.join(program));
+    places.into_iter().find(|path| target::is_executable(path)).ok_or_else(missing)
+}
+
+/// The library that records.
+fn library(named: Option<&Path>) -> Result<PathBuf, Stop> {
+    const NAME: &str = "libinterpose.so";
+    if let Some(path) = named {
+        let unread = |error| stop(format!("{}: {error}", path.display()));
+        return path.canonicalize().map_err(unread);
+    }
+    let this = env::current_exe().map_err(|error| stop(format!("where is replay? {error}")))?;
+    let folder = this.parent().unwrap_or(Path::new("/"));
+    let places =
+        [folder.join(NAME), folder.join("deps").join(NAME), folder.join("../lib").join(NAME)];
+    let found = places.iter().find_map(|place| place.canonicalize().ok());
+    found.ok_or_else(|| {
+        let release = if cfg!(debug_assertions) { "" } else { " --release" };
+        stop(format!(
+            "{NAME}, which records, is neither in {} nor in its ../lib: build it by `cargo build\
+             {release} -p interpose`, or say where it is by --library",
+            folder.display()
+        ))
+    })
+}
+
+/// The libraries to preload: ours, and those that there are already.
+fn preload(library: &Path) -> Result<OsString, Stop> {
+    if library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
+        return Err(stop(format!(
+            "{}: a library whose path has a space or a colon cannot be preloaded: copy it \
+             elsewhere, and name it by --library",
+            library.display()
+        )));
+    }
+    let mut list = library.as_os_str().to_owned();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    Ok(list)
+}
+
+/// Begins to take the signals that are meant for the program, before there is one: none of them
+/// ends this process, and leaves the program alone. What is ignored stays so, for the program too.
+fn take_signals() -> Result<Signals, Stop> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+    let taken = signals.into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+    Signals::new(taken).map_err(|error| stop(format!("cannot take signals: {error}")))
+}
+
+/// Waits for the program, and gives it the signals that are meant for it. (Those of a terminal's
+/// keys it gets by itself.)
+fn wait(mut child: Child, mut signals: Signals) -> Result<ExitStatus, Stop> {
+    let process = Pid::from_raw(child.id() as i32);
+    std::thread::spawn(move || {
+        for signal in signals.forever().filter(|signal| ![SIGINT, SIGQUIT].contains(signal)) {
+            if let Ok(signal) = Signal::try_from(signal) {
+                // It may be gone.
+                let _ = kill(process, signal);
+            }
+        }
+    });
+    child.wait().map_err(|error| stop(format!("cannot wait for the program: {error}")))
+}

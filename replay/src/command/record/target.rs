@@ -1,0 +1,137 @@
+//! Whether a program can be recorded: whether the system's dynamic linker will preload for it.
+//!
+//! ```text
+//!  #!/bin/sh ─▶ its interpreter ─▶ ELF of 64 bits ─▶ PT_INTERP? ─▶ not setuid, no capabilities
+//! ```
+//!
+//! Design: `.rep.record.refused` in `design/replay.md`.
+
+use nix::unistd::{getegid, geteuid};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, elf};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// What of a program is read: its headers are at its beginning.
+const BEGINNING_SIZE: u64 = 1 << 20;
+/// Interpreters of interpreters that the system takes.
+const SCRIPT_DEPTH_MAX: usize = 4;
+const SETUID: u32 = 0o4000;
+const SETGID: u32 = 0o2000;
+/// A file without this bit, which only setgid directories and locks have, is not run as its group.
+const GROUP_MAY_RUN: u32 = 0o010;
+
+/// Whether a program can be recorded, or why not.
+pub(super) fn check(path: &Path) -> Result<(), String> {
+    let asked = path;
+    let mut path = path.to_owned();
+    for _ in 0..SCRIPT_DEPTH_MAX {
+        let bytes = beginning(&path)?;
+        match interpreter(&bytes) {
+            Some(next) => path = next,
+            None => {
+                let checked = check_program(&bytes).and_then(|()| check_rights(&path));
+                return checked.map_err(|why| match path == asked {
+                    true => why,
+                    false => format!("{}, which runs it, {why}", path.display()),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is a file that may be executed.
+pub(super) fn is_executable(path: &Path) -> bool {
+    let data = fs::metadata(path);
+    data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+fn beginning(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING_SIZE).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(format!("cannot be looked at: {error}")),
+    }
+}
+
+/// What runs a script.
+fn interpreter(bytes: &[u8]) -> Option<PathBuf> {
+    let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let name = line.trim_ascii().split(u8::is_ascii_whitespace).next()?;
+    Some(PathBuf::from(OsStr::from_bytes(name)))
+}
+
+fn check_program(bytes: &[u8]) -> Result<(), String> {
+    if elf::FileHeader32::<Endianness>::parse(bytes).is_ok() {
+        return Err("is a program of 32 bits, and the library that records has 64".into());
+    }
+    let header = elf::FileHeader64::<Endianness>::parse(bytes)
+        .map_err(|_| "is no program of this system (ELF)".to_owned())?;
+    let damaged = |_| "is a damaged program".to_owned();
+    let endian = header.endian().map_err(damaged)?;
+    let parts = header.program_headers(endian, bytes).map_err(damaged)?;
+    match parts.iter().any(|part| part.p_type(endian) == elf::PT_INTERP) {
+        true => Ok(()),
+        false => Err("is statically linked, so that nothing can be preloaded".into()),
+    }
+}
+
+/// The dynamic linker preloads nothing for a program that has more rights than who runs it.
+fn check_rights(path: &Path) -> Result<(), String> {
+    let Ok(data) = fs::metadata(path) else { return Ok(()) };
+    let mode = data.mode();
+    if mode & SETUID != 0 && data.uid() != geteuid().as_raw() {
+        return Err("is setuid: the system preloads nothing for it".into());
+    }
+    let is_setgid = mode & SETGID != 0 && mode & GROUP_MAY_RUN != 0;
+    if is_setgid && data.gid() != getegid().as_raw() {
+        return Err("is setgid: the system preloads nothing for it".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.rep.record.refused`
+    #[test]
+    fn the_interpreter_of_a_script_is_what_is_looked_at() {
+        let of = |text: &str| interpreter(text.as_bytes());
+        assert_eq!(of("#!/bin/sh\nexit\n"), Some("/bin/sh".into()));
+        assert_eq!(of("#! /usr/bin/env python3"), Some("/usr/bin/env".into()));
+        assert_eq!(of("\x7fELF"), None);
+    }
+
+    #[test]
+    fn this_program_can_be_recorded_and_a_text_cannot() {
+        assert_eq!(check(&std::env::current_exe().unwrap()), Ok(()));
+        let why = check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap_err();
+        assert!(why.contains("no program of this system"), "{why}");
+    }
+
+    #[test]
+    fn a_program_without_an_interpreter_is_statically_linked() {
+        let mut bytes = beginning(&std::env::current_exe().unwrap()).unwrap();
+        let header = elf::FileHeader64::<Endianness>::parse(&*bytes).unwrap();
+        let endian = header.endian().unwrap();
+        let (at, size) = (header.e_phoff(endian) as usize, header.e_phentsize(endian) as usize);
+        let count = header.program_headers(endian, &*bytes).unwrap().len();
+        for part in 0..count {
+            let kind = &mut bytes[at + part * size..][..4];
+            if kind == elf::PT_INTERP.0.to_le_bytes() {
+                kind.copy_from_slice(&elf::PT_NULL.0.to_le_bytes());
+            }
+        }
+        let why = check_program(&bytes).unwrap_err();
+        assert!(why.contains("statically linked"), "{why}");
+        bytes.truncate(100);
+        assert_eq!(check_program(&bytes), Err("is a damaged program".into()));
+    }
+}

@@ -1,0 +1,78 @@
+//! The C library's malloc, or that of whatever library is preloaded.
+//!
+//! ```text
+//!  allocate ──▶ malloc │ posix_memalign          allocate_zeroed ──▶ calloc
+//!  reallocate ──▶ realloc                        free ──▶ free
+//! ```
+//!
+//! Design: `.rep.heap` in `design/replay.md`.
+#![expect(unsafe_code, reason = "these are calls of the C library")]
+
+use super::{Heap, Request};
+use std::ptr;
+
+/// What C programs have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct System;
+
+/// What malloc aligns to: `max_align_t`.
+const ALIGNMENT: usize = 2 * size_of::<usize>();
+
+/// What posix_memalign hands out; null if it does not.
+fn aligned(request: Request) -> *mut u8 {
+    let mut memory = ptr::null_mut();
+    // SAFETY: the alignment is a power of two and no less than a pointer's size; `memory` is ours.
+    let code = unsafe { libc::posix_memalign(&mut memory, request.alignment, request.size) };
+    if code == 0 { memory.cast() } else { ptr::null_mut() }
+}
+
+// SAFETY: 1: that is what the C library promises; of no bytes it may return null, so the least that
+// is asked for where that would be mistaken for a failure is one. 2: C does not unwind.
+unsafe impl Heap for System {
+    #[inline(always)]
+    fn allocate(&self, request: Request) -> *mut u8 {
+        if request.alignment > ALIGNMENT {
+            return aligned(request);
+        }
+        // SAFETY: any size may be asked for.
+        unsafe { libc::malloc(request.size).cast() }
+    }
+
+    #[inline(always)]
+    fn allocate_zeroed(&self, request: Request) -> *mut u8 {
+        if request.alignment > ALIGNMENT {
+            let memory = aligned(request);
+            if !memory.is_null() {
+                // SAFETY: 1: there are as many bytes.
+                unsafe { memory.write_bytes(0, request.size) };
+            }
+            return memory;
+        }
+        // SAFETY: any size may be asked for.
+        unsafe { libc::calloc(1, request.size).cast() }
+    }
+
+    #[inline(always)]
+    unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
+        if request.alignment > ALIGNMENT {
+            let new = aligned(request);
+            if !new.is_null() {
+                // SAFETY: 3: there are `was.size` bytes at `old`; 1: `request.size` at `new`, and
+                // they are others. `old` came from malloc, and is given up once.
+                unsafe {
+                    old.copy_to_nonoverlapping(new, was.size.min(request.size));
+                    libc::free(old.cast());
+                }
+            }
+            return new;
+        }
+        // SAFETY: 3: `old` came from malloc. Of 0 bytes realloc would free it and return null.
+        unsafe { libc::realloc(old.cast(), request.size.max(1)).cast() }
+    }
+
+    #[inline(always)]
+    unsafe fn free(&self, memory: *mut u8, _: Request) {
+        // SAFETY: 4: it came from malloc, and is given up once.
+        unsafe { libc::free(memory.cast()) }
+    }
+}

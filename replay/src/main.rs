@@ -1,0 +1,14 @@
+//! The tool: the library's commands, with the heaps that are built in.
+//!
+//! ```text
+//!  main ── heap::built_in() ──▶ replay::main_with ──▶ exit code
+//! ```
+//!
+//! Design: `.rep.heap` in `design/replay.md`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    replay::main_with(replay::heap::built_in())
+}

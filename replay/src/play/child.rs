@@ -1,0 +1,213 @@
+//! In the process of its own: everything gets ready, then plays, then is looked at.
+//!
+//! ```text
+//!  all are ready ─ memory, faults ─▶ play ─▶ all have played ─ peak, faults ─▶ free what is left
+//!                                                    memory 0, 1, 5 s later ◀─ all have freed ┘
+//! ```
+//!
+//! Thread 0 is the process's first one. Where there is no other, none is made: a C library may be
+//! faster as long as there is one thread.
+//!
+//! Design: `.rep.process` in `design/replay.md`.
+#![expect(unsafe_code, reason = "the loop trusts the workload")]
+
+use super::Touch;
+use super::image;
+use super::latency::{self, Rate, Stopwatch};
+use super::pace::Pacer;
+use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, Watch};
+use super::shared::{PLAYED, PLAYING, Shared, Table};
+use super::usage::{self, Statm};
+use crate::heap::Heap;
+use crate::measured::{Latency, Run};
+use serde::{Deserialize, Serialize};
+use std::hint;
+use std::sync::Barrier;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What the process is to do: its argument, as JSON.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Task {
+    /// The heap's name.
+    pub(crate) heap: String,
+    /// The inode of the library that should be preloaded.
+    pub(crate) library: Option<u64>,
+    pub(crate) thread_count: usize,
+    pub(crate) slot_count: usize,
+    /// Of the file that is standard input, in bytes; the outcome goes after them.
+    pub(crate) size: u64,
+    pub(crate) touch: Touch,
+    /// How much faster than recorded; none: as fast as it goes.
+    pub(crate) speed: Option<f64>,
+    /// Whether the counter is read around each call.
+    pub(crate) is_timed: bool,
+    /// When to look at memory after all is freed, in ms.
+    pub(crate) settle: Vec<u64>,
+}
+
+/// What came of it: after the workload, as JSON.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) run: Run,
+    /// Operations that were skipped.
+    pub(crate) skipped: u64,
+    pub(crate) latency: Option<Latency>,
+    pub(crate) clock_ns: f64,
+    /// Why nothing was played.
+    pub(crate) refusal: Option<String>,
+}
+
+/// A task, and the workload that it is about.
+///
+/// 16. The workload is what the parent checked and wrote (14), the table has all its slots.
+pub(crate) struct Session<'a> {
+    pub(crate) task: &'a Task,
+    pub(crate) shared: &'a Shared,
+    pub(crate) table: &'a Table,
+}
+
+/// Where the threads meet.
+struct Stage<'a, H> {
+    heap: &'a H,
+    session: &'a Session<'a>,
+    barrier: Barrier,
+}
+
+/// What one thread brings home.
+struct Home<W> {
+    watch: W,
+    counts: Counts,
+    /// When it had played.
+    end: u64,
+}
+
+impl Session<'_> {
+    /// Plays it all against a heap.
+    pub(crate) fn play<H: Heap>(&self, heap: &H) -> Outcome {
+        if !self.task.is_timed {
+            return self.all(heap, || ()).0;
+        }
+        let rate = Rate::start();
+        let (mut outcome, watches) = self.all(heap, Stopwatch::new);
+        let mut watches = watches.into_iter();
+        if let Some(mut sum) = watches.next() {
+            watches.for_each(|watch| sum.add(&watch));
+            let (latency, clock_ns) = latency::latency(&sum, rate.ns_per_tick());
+            (outcome.latency, outcome.clock_ns) = (Some(latency), clock_ns);
+        }
+        outcome
+    }
+
+    fn all<H: Heap, W: Watch + Send>(&self, heap: &H, watch: impl Fn() -> W) -> (Outcome, Vec<W>) {
+        let count = self.task.thread_count.max(1);
+        let stage = Stage { heap, session: self, barrier: Barrier::new(count) };
+        let (mut outcome, homes) = thread::scope(|scope| {
+            let mut others = Vec::with_capacity(count);
+            for thread in 1..count {
+                let (stage, watch) = (&stage, watch());
+                others.push(scope.spawn(move || stage.other(thread, watch)));
+            }
+            let (outcome, home) = stage.first(watch());
+            let others = others.into_iter().filter_map(|other| other.join().ok());
+            (outcome, [home].into_iter().chain(others).collect::<Vec<_>>())
+        });
+        let start = self.shared.control().start.load(Ordering::Relaxed);
+        let end = homes.iter().map(|home| home.end).max().unwrap_or(start);
+        outcome.run.duration_ns = end.saturating_sub(start);
+        outcome.run.failure_count = homes.iter().map(|home| home.counts.failures).sum();
+        outcome.skipped = homes.iter().map(|home| home.counts.skipped).sum();
+        (outcome, homes.into_iter().map(|home| home.watch).collect())
+    }
+}
+
+impl<H: Heap> Stage<'_, H> {
+    /// The first thread, which also looks at the process as a whole.
+    fn first<W: Watch>(&self, watch: W) -> (Outcome, Home<W>) {
+        let mut outcome = Outcome::default();
+        let (statm, control) = (Statm::open(None), self.session.shared.control());
+        let mut player = self.player(0, watch);
+        self.barrier.wait();
+        usage::reset_peak();
+        let baseline = statm.resident().unwrap_or_default();
+        let faults = usage::faults();
+        control.baseline.store(baseline, Ordering::Relaxed);
+        control.start.store(usage::now(), Ordering::Relaxed);
+        control.phase.store(PLAYING, Ordering::Release);
+        let end = self.perform(&mut player);
+        self.barrier.wait();
+        let (minor, major) = usage::faults();
+        control.phase.store(PLAYED, Ordering::Release);
+        outcome.run.faults_minor = minor.saturating_sub(faults.0);
+        outcome.run.faults_major = major.saturating_sub(faults.1);
+        outcome.run.resident_peak = usage::peak().unwrap_or_default().saturating_sub(baseline);
+        self.barrier.wait();
+        self.free_left(&mut player);
+        self.barrier.wait();
+        let freed = Instant::now();
+        for &after in &self.session.task.settle {
+            thread::sleep(Duration::from_millis(after).saturating_sub(freed.elapsed()));
+            let resident = statm.resident().unwrap_or_default().saturating_sub(baseline);
+            outcome.run.after.push((after, resident));
+        }
+        self.barrier.wait();
+        let (watch, counts) = (player.watch, player.counts);
+        (outcome, Home { watch, counts, end })
+    }
+
+    /// Any other thread. It stays until the first has seen what there is to see: the memory of
+    /// threads that ended is another question.
+    fn other<W: Watch>(&self, thread: usize, watch: W) -> Home<W> {
+        let control = self.session.shared.control();
+        let mut player = self.player(thread, watch);
+        self.barrier.wait();
+        let mut looked = 0;
+        while control.phase.load(Ordering::Acquire) != PLAYING {
+            match looked < 1000 {
+                true => hint::spin_loop(),
+                false => thread::yield_now(),
+            }
+            looked += 1;
+        }
+        let end = self.perform(&mut player);
+        self.barrier.wait();
+        self.barrier.wait();
+        self.free_left(&mut player);
+        self.barrier.wait();
+        self.barrier.wait();
+        let (watch, counts) = (player.watch, player.counts);
+        Home { watch, counts, end }
+    }
+
+    fn player<W: Watch>(&self, thread: usize, watch: W) -> Player<'_, H, W> {
+        let Session { task, shared, table } = self.session;
+        let lists = image::lists(shared, thread).unwrap_or_default();
+        let pacer = Pacer::new(Instant::now(), task.speed.unwrap_or(1.0));
+        let (heap, slots, lines) = (self.heap, table.slots(), shared.lines());
+        Player { heap, lists, slots, lines, thread, pacer, watch, counts: Counts::default() }
+    }
+
+    /// Plays what there is for a thread. When that was done.
+    fn perform<W: Watch>(&self, player: &mut Player<'_, H, W>) -> u64 {
+        let Task { touch, speed, .. } = self.session.task;
+        player.pacer = Pacer::new(Instant::now(), speed.unwrap_or(1.0));
+        // SAFETY: 16.
+        unsafe {
+            match (touch, speed.is_some()) {
+                (Touch::None, false) => player.play::<TOUCH_NONE, false>(),
+                (Touch::None, true) => player.play::<TOUCH_NONE, true>(),
+                (Touch::Pages, false) => player.play::<TOUCH_PAGES, false>(),
+                (Touch::Pages, true) => player.play::<TOUCH_PAGES, true>(),
+                (Touch::All, false) => player.play::<TOUCH_ALL, false>(),
+                (Touch::All, true) => player.play::<TOUCH_ALL, true>(),
+            }
+        }
+        usage::now()
+    }
+
+    fn free_left<W: Watch>(&self, player: &mut Player<'_, H, W>) {
+        // SAFETY: 16, and all threads have met since they played.
+        unsafe { player.free_left() };
+    }
+}

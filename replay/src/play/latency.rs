@@ -1,0 +1,191 @@
+//! How long each call of the heap took.
+//!
+//! ```text
+//!  counter │ heap.allocate │ counter ──▶ ticks, less the counter's cost ─┐ buffer
+//!  every LIVE_STEP ops: buffer ──▶ a histogram for each class of sizes; frees; reallocations
+//! ```
+//!
+//! Design: `.rep.latency` in `design/replay.md`.
+
+use super::counter::{cost, counter};
+use super::run::Watch;
+use crate::measured::{Latency, Quantiles};
+use crate::workload::{LIVE_STEP, OpKind};
+use hdrhistogram::Histogram;
+use std::time::Instant;
+
+/// Classes of sizes: powers of two from 1 to 2^63; what is larger is in the last.
+const CLASS_COUNT: usize = 64;
+const FREE: usize = CLASS_COUNT;
+const REALLOCATE: usize = FREE + 1;
+
+/// Ticks, at most: minutes.
+const TICKS_MAX: u64 = 1 << 40;
+/// Digits that a histogram tells apart.
+const DIGITS: u8 = 2;
+/// Points of the curve for each halving of what is above.
+const CURVE_STEPS: u32 = 8;
+
+/// The stop watch of one thread.
+#[derive(Debug)]
+pub(crate) struct Stopwatch {
+    /// What the counter costs, in ticks.
+    cost: u64,
+    /// Which histogram, and how many ticks.
+    buffer: Vec<(u8, u64)>,
+    histograms: Vec<Histogram<u64>>,
+}
+
+/// What a halved tick is told apart from: nothing. So 0 is recorded as 1.
+fn histogram() -> Option<Histogram<u64>> {
+    Histogram::new_with_bounds(1, TICKS_MAX, DIGITS).ok()
+}
+
+/// The smallest power of two that is no less than a size, as its logarithm.
+fn class_of(size: usize) -> usize {
+    let log2 = (size.max(1) as u64 - 1).checked_ilog2().map_or(0, |log2| log2 + 1);
+    (log2 as usize).min(CLASS_COUNT - 1)
+}
+
+impl Stopwatch {
+    pub(crate) fn new() -> Stopwatch {
+        let histograms = (0..=REALLOCATE).filter_map(|_| histogram()).collect();
+        Stopwatch { cost: cost(), buffer: Vec::with_capacity(2 * LIVE_STEP), histograms }
+    }
+
+    /// Adds what another thread measured.
+    pub(crate) fn add(&mut self, other: &Stopwatch) {
+        for (mine, others) in self.histograms.iter_mut().zip(&other.histograms) {
+            // They have the same bounds.
+            let _ = mine.add(others);
+        }
+    }
+}
+
+impl Watch for Stopwatch {
+    #[inline(always)]
+    fn before(&self) -> u64 {
+        counter()
+    }
+
+    #[inline(always)]
+    fn after(&mut self, before: u64, kind: OpKind, size: usize) {
+        let ticks = counter().wrapping_sub(before);
+        let index = match kind {
+            OpKind::Free => FREE,
+            OpKind::Reallocate => REALLOCATE,
+            _ => class_of(size),
+        };
+        self.buffer.push((index as u8, ticks));
+    }
+
+    fn rest(&mut self) {
+        for (index, ticks) in self.buffer.drain(..) {
+            if let Some(histogram) = self.histograms.get_mut(usize::from(index)) {
+                histogram.saturating_record(ticks.saturating_sub(self.cost).max(1));
+            }
+        }
+    }
+}
+
+/// How many ticks there are in a ns: from its making to its question.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    ticks: u64,
+    time: Instant,
+}
+
+impl Rate {
+    pub(crate) fn start() -> Rate {
+        Rate { ticks: counter(), time: Instant::now() }
+    }
+
+    /// ns of a tick, so far.
+    pub(crate) fn ns_per_tick(&self) -> f64 {
+        let ticks = counter().wrapping_sub(self.ticks).max(1);
+        self.time.elapsed().as_nanos() as f64 / ticks as f64
+    }
+}
+
+/// What was measured, in ns, and what the counter costs.
+pub(crate) fn latency(watch: &Stopwatch, ns_per_tick: f64) -> (Latency, f64) {
+    let Some(mut all) = histogram() else { return Default::default() };
+    for histogram in &watch.histograms {
+        let _ = all.add(histogram);
+    }
+    let mut found = Latency { all: quantiles(&all, ns_per_tick), ..Latency::default() };
+    for (class, histogram) in watch.histograms.iter().take(CLASS_COUNT).enumerate() {
+        if !histogram.is_empty() {
+            found.by_size.push((1 << class, quantiles(histogram, ns_per_tick)));
+        }
+    }
+    if let Some(free) = watch.histograms.get(FREE) {
+        found.free = quantiles(free, ns_per_tick);
+    }
+    found.curve = curve(&all, ns_per_tick);
+    (found, watch.cost as f64 * ns_per_tick)
+}
+
+fn ns(ticks: u64, ns_per_tick: f64) -> u64 {
+    (ticks as f64 * ns_per_tick).round() as u64
+}
+
+fn quantiles(histogram: &Histogram<u64>, ns_per_tick: f64) -> Quantiles {
+    if histogram.is_empty() {
+        return Quantiles::default();
+    }
+    let at = |quantile| ns(histogram.value_at_quantile(quantile), ns_per_tick);
+    Quantiles {
+        count: histogram.len(),
+        mean: histogram.mean() * ns_per_tick,
+        p50: at(0.5),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: ns(histogram.max(), ns_per_tick),
+    }
+}
+
+fn curve(histogram: &Histogram<u64>, ns_per_tick: f64) -> Vec<(f64, u64)> {
+    let mut curve: Vec<(f64, u64)> = Vec::new();
+    for step in histogram.iter_quantiles(CURVE_STEPS) {
+        let point = (step.quantile(), ns(step.value_iterated_to(), ns_per_tick));
+        match curve.last_mut() {
+            Some(last) if last.1 == point.1 => *last = point,
+            _ => curve.push(point),
+        }
+    }
+    curve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_has_the_sizes_up_to_its_power_of_two() {
+        for (size, class) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 20, 20)] {
+            assert_eq!(class_of(size), class, "{size}");
+        }
+        assert_eq!(class_of(usize::MAX), CLASS_COUNT - 1);
+    }
+
+    /// `.rep.latency`
+    #[test]
+    fn the_cost_of_the_counter_is_taken_off_and_the_curve_ascends() {
+        let mut watch = Stopwatch::new();
+        watch.cost = 10;
+        for ticks in 1..=1000 {
+            watch.buffer.push((4, ticks + 10));
+        }
+        watch.buffer.push((FREE as u8, 5));
+        watch.rest();
+        let (found, clock) = latency(&watch, 2.0);
+        assert!((clock - 20.0).abs() < 1e-9);
+        assert_eq!((found.all.count, found.free.count, found.free.max), (1001, 1, 2));
+        let [(16, of_16)] = found.by_size.as_slice() else { panic!("{:?}", found.by_size) };
+        assert!((990..=1010).contains(&of_16.p50), "{of_16:?}");
+        assert!((1970..=2020).contains(&of_16.max), "{of_16:?}");
+        assert!(found.curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1), "{:?}", found.curve);
+        assert_eq!(found.curve.last().map(|last| last.0), Some(1.0));
+    }
+}

@@ -1,0 +1,232 @@
+//! A workload against heaps: each run in a process of its own.
+//!
+//! ```text
+//!  workload ─ check ─▶ image ─┬─▶ null    ─┬─▶ system ─▶ jemalloc ─▶ …   once for each run
+//!                             │  process   │  process                    then for latency
+//!                             └────────────┴──▶ Measured
+//! ```
+//!
+//! Design: `.rep.process`, `.rep.loop`, `.rep.latency` in `design/replay.md`.
+
+mod check;
+mod child;
+mod counter;
+mod here;
+mod image;
+mod latency;
+mod library;
+mod pace;
+mod parent;
+mod run;
+mod shared;
+mod timeline;
+mod usage;
+
+pub use check::Misfit;
+pub(crate) use child::{Outcome, Session, Task};
+pub use here::{Unplayed, here};
+pub(crate) use library::Library;
+
+use crate::heap::Contender;
+use crate::measured::{HeapMeasured, Measured, Run, Sample};
+use crate::stop::Stop;
+use crate::workload::Workload;
+use parent::{Course, Ran};
+use serde::{Deserialize, Serialize};
+use shared::{Shared, Table};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+/// The command, which nobody gives by hand, of the process that plays.
+pub(crate) const PLAYER: &str = "player";
+
+/// The heap that every comparison has, since it says what the loop costs.
+pub(crate) const NULL: &str = "null";
+
+/// What is written of the memory that is handed out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+pub enum Touch {
+    /// Nothing: the memory does not become resident
+    None,
+    /// A byte of each page, as programs do at least
+    #[default]
+    Pages,
+    /// All of it
+    All,
+}
+
+/// How a workload is played.
+#[derive(Clone, Debug)]
+pub(crate) struct Mode {
+    pub(crate) touch: Touch,
+    /// How much faster than recorded; none: as fast as it goes.
+    pub(crate) speed: Option<f64>,
+    pub(crate) run_count: usize,
+    pub(crate) has_latency: bool,
+    /// When to look at memory after all was freed, in ms.
+    pub(crate) settle: Vec<u64>,
+    pub(crate) interval: Duration,
+    pub(crate) timeout: Duration,
+}
+
+/// A heap that is played against.
+#[derive(Clone, Debug)]
+pub(crate) struct Opponent {
+    /// What it is called in what is measured.
+    pub(crate) name: String,
+    /// The contender's name.
+    pub(crate) heap: String,
+    /// What is preloaded.
+    pub(crate) library: Option<Library>,
+}
+
+/// Plays a workload against each of them. What is said of the workload is the caller's.
+pub(crate) fn play(
+    workload: &Workload,
+    opponents: &[Opponent],
+    mode: &Mode,
+) -> Result<Measured, Stop> {
+    let failed = |error: io::Error| Stop::Message(format!("cannot play: {error}"));
+    let plan = check::check(workload).map_err(|misfit| Stop::Message(misfit.to_string()))?;
+    let (image, size) = image::write(workload, &plan).map_err(failed)?;
+    let shared = Shared::map(&image, size, workload.threads.len(), false).map_err(failed)?;
+    let (interval, timeout) = (mode.interval, mode.timeout);
+    let course = Course { image: &image, shared: &shared, done: &plan.done, interval, timeout };
+    let task = Task {
+        thread_count: workload.threads.len(),
+        slot_count: workload.slot_count as usize,
+        size,
+        touch: mode.touch,
+        speed: mode.speed,
+        ..Task::default()
+    };
+    let mut round = Round { course, task, mode, operation_count: workload.operation_count };
+    let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
+    let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };
+    let mut loops = named(&null);
+    for _ in 0..mode.run_count {
+        round.throughput(&null, &mut loops).map_err(failed)?;
+        for (opponent, heap) in opponents.iter().zip(&mut heaps) {
+            round.throughput(opponent, heap).map_err(failed)?;
+        }
+    }
+    let mut clock_ns = 0.0;
+    for (opponent, heap) in opponents.iter().zip(&mut heaps).filter(|_| mode.has_latency) {
+        clock_ns = round.latency(opponent, heap).map_err(failed)?.unwrap_or(clock_ns);
+    }
+    let loop_ns = median_ns(&loops.runs);
+    Ok(Measured { loop_ns, clock_ns, heaps, ..Measured::default() })
+}
+
+fn named(opponent: &Opponent) -> HeapMeasured {
+    HeapMeasured { name: opponent.name.clone(), ..HeapMeasured::default() }
+}
+
+/// The median of what an operation took, in ns.
+fn median_ns(runs: &[Run]) -> f64 {
+    let of = |run: &Run| run.duration_ns as f64 / run.operation_count.max(1) as f64;
+    let mut all: Vec<f64> = runs.iter().map(of).collect();
+    all.sort_by(f64::total_cmp);
+    match all.len() {
+        0 => 0.0,
+        count => (all[(count - 1) / 2] + all[count / 2]) / 2.0,
+    }
+}
+
+/// What all runs have in common.
+struct Round<'a> {
+    course: Course<'a>,
+    task: Task,
+    mode: &'a Mode,
+    operation_count: u64,
+}
+
+impl Round<'_> {
+    fn run(&mut self, opponent: &Opponent, is_timed: bool) -> io::Result<Ran> {
+        self.task.heap.clone_from(&opponent.heap);
+        self.task.library = opponent.library.as_ref().map(|library| library.inode);
+        self.task.is_timed = is_timed;
+        self.task.settle = if is_timed { Vec::new() } else { self.mode.settle.clone() };
+        self.course.run(&self.task, opponent.library.as_ref())
+    }
+
+    /// One run for throughput and memory, unless an earlier one failed.
+    fn throughput(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<()> {
+        if heap.failure.is_some() {
+            return Ok(());
+        }
+        let Ran { outcome, timeline } = self.run(opponent, false)?;
+        let is_first = heap.runs.is_empty();
+        match outcome {
+            Ok(Outcome { run, skipped, .. }) => {
+                let highest = timeline.iter().max_by_key(|sample| sample.resident);
+                let operation_count = self.operation_count.saturating_sub(skipped);
+                let (live_at_peak, sampled) =
+                    highest.map_or((0, 0), |highest| (highest.live, highest.resident));
+                let resident_peak = run.resident_peak.max(sampled);
+                heap.runs.push(Run { operation_count, live_at_peak, resident_peak, ..run });
+            }
+            Err(failure) => heap.failure = Some(failure),
+        }
+        if is_first {
+            heap.timeline = with_end(timeline, heap.runs.first());
+        }
+        Ok(())
+    }
+
+    /// One run for latency, unless an earlier one failed. What reading the counter costs.
+    fn latency(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<Option<f64>> {
+        if heap.failure.is_some() {
+            return Ok(None);
+        }
+        match self.run(opponent, true)?.outcome {
+            Ok(outcome) => {
+                heap.latency = outcome.latency.unwrap_or_default();
+                Ok(Some(outcome.clock_ns))
+            }
+            Err(failure) => {
+                heap.failure = Some(format!("{failure} (in the run for latency)"));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// A timeline, with what there was when all had been freed.
+fn with_end(mut timeline: Vec<Sample>, run: Option<&Run>) -> Vec<Sample> {
+    let Some(run) = run else { return timeline };
+    timeline.extend(run.after.iter().map(|(after, resident)| Sample {
+        time_ns: run.duration_ns + after * 1_000_000,
+        operation_count: run.operation_count,
+        live: 0,
+        resident: *resident,
+    }));
+    timeline.sort_by_key(|sample| sample.time_ns);
+    timeline
+}
+
+/// What the process does that plays: the task is its argument, the image its standard input.
+pub(crate) fn player(task: &str, contenders: &[Contender]) -> Result<bool, Stop> {
+    let by_hand =
+        |what: &str| Stop::Message(format!("{PLAYER} is what replay starts itself: {what}"));
+    let task: Task = serde_json::from_str(task).map_err(|error| by_hand(&error.to_string()))?;
+    let failed = |error: io::Error| by_hand(&error.to_string());
+    let file = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
+    let shared = Shared::map(&file, task.size, task.thread_count, true).map_err(failed)?;
+    let table = Table::new(task.slot_count).map_err(failed)?;
+    let contender = contenders.iter().find(|contender| contender.name() == task.heap);
+    let contender = contender.ok_or_else(|| by_hand("there is no such heap"))?;
+    let is_loaded = task.library.is_none_or(|inode| usage::is_mapped(inode) != Some(false));
+    let outcome = match is_loaded {
+        true => contender.play(&Session { task: &task, shared: &shared, table: &table }),
+        false => Outcome {
+            refusal: Some("the dynamic linker did not load it".to_owned()),
+            ..Outcome::default()
+        },
+    };
+    let text = serde_json::to_vec(&outcome).map_err(|error| by_hand(&error.to_string()))?;
+    file.write_all_at(&text, task.size).map_err(failed)?;
+    Ok(true)
+}

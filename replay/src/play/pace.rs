@@ -1,0 +1,63 @@
+//! When an operation is due.
+//!
+//! ```text
+//!  recorded: ├──5 µs──┤ op        twice as fast: ├─2.5─┤ op        late ──▶ at once
+//! ```
+//!
+//! Design: `.rep.pace` in `design/replay.md`.
+
+use std::hint;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a thread sleeps less than it has to wait: it wakes late, and never early.
+const EARLY: Duration = Duration::from_micros(100);
+
+/// When each thing is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pacer {
+    start: Instant,
+    /// ns of the replay for one of the recording.
+    scale: f64,
+}
+
+impl Pacer {
+    /// `speed` is how much faster than recorded.
+    pub(crate) fn new(start: Instant, speed: f64) -> Pacer {
+        Pacer { start, scale: 1.0 / speed }
+    }
+
+    fn due(&self, time: u64) -> Duration {
+        Duration::from_nanos((time as f64 * self.scale) as u64)
+    }
+
+    pub(crate) fn is_due(&self, time: u64) -> bool {
+        self.start.elapsed() >= self.due(time)
+    }
+
+    pub(crate) fn wait(&self, time: u64) {
+        let due = self.due(time);
+        loop {
+            let Some(left) = due.checked_sub(self.start.elapsed()) else { return };
+            match left.checked_sub(EARLY) {
+                Some(long) => thread::sleep(long),
+                None => hint::spin_loop(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_done_before_it_is_due() {
+        let pacer = Pacer::new(Instant::now(), 2.0);
+        for time in [10_000, 500_000, 3_000_000] {
+            pacer.wait(time);
+            assert!(pacer.start.elapsed() >= Duration::from_nanos(time / 2));
+            assert!(pacer.is_due(time));
+        }
+    }
+}

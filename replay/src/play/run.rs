@@ -1,0 +1,318 @@
+//! The loop: the ops of one thread, one after the other, against a heap.
+//!
+//! ```text
+//!  ops: │ allocate 5 │ prefix │ allocate 6 │ post │ free 5 │ …       slots: │ … │ *5 │ *6 │ …
+//!         └▶ heap ──▶ slot            every LIVE_STEP ops: how far, how many bytes ──▶ Line
+//! ```
+//!
+//! Design: `.rep.loop` in `design/replay.md`.
+#![expect(unsafe_code, reason = "memory of heaps is written and given back")]
+
+use super::image::Lists;
+use super::pace::Pacer;
+use super::shared::Line;
+use crate::heap::{Heap, Request};
+use crate::workload::{LIVE_STEP, Op, OpKind};
+use std::hint;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::thread;
+
+/// Nothing of what is handed out is written.
+pub(crate) const TOUCH_NONE: u8 = 0;
+/// A byte of each page is.
+pub(crate) const TOUCH_PAGES: u8 = 1;
+/// All of it is.
+pub(crate) const TOUCH_ALL: u8 = 2;
+
+const PAGE: usize = 4096;
+const FILLING: u8 = 0xA5;
+/// How often a thread looks before it lets others have the processor.
+const SPIN_MAX: u32 = 100;
+
+/// Who looks at the clock around each call of the heap.
+pub(crate) trait Watch {
+    /// Before it.
+    fn before(&self) -> u64;
+    /// After it.
+    fn after(&mut self, before: u64, kind: OpKind, size: usize);
+    /// Every LIVE_STEP ops or so.
+    fn rest(&mut self);
+}
+
+/// Nobody.
+impl Watch for () {
+    #[inline(always)]
+    fn before(&self) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn after(&mut self, _: u64, _: OpKind, _: usize) {}
+    #[inline(always)]
+    fn rest(&mut self) {}
+}
+
+/// What one thread plays.
+pub(crate) struct Player<'a, H, W> {
+    pub(crate) heap: &'a H,
+    pub(crate) lists: Lists<'a>,
+    pub(crate) slots: &'a [AtomicPtr<u8>],
+    pub(crate) lines: &'a [Line],
+    /// Which of them is this one's.
+    pub(crate) thread: usize,
+    pub(crate) pacer: Pacer,
+    pub(crate) watch: W,
+    pub(crate) counts: Counts,
+}
+
+/// What did not go well.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Allocations and reallocations that returned null.
+    pub(crate) failures: u64,
+    /// Operations on what had therefore not been allocated.
+    pub(crate) skipped: u64,
+}
+
+/// # Safety of playing
+///
+/// 14. The workload was checked (`check.rs`): every slot that an op names is in the table, every
+///     thread in the lines; an object is freed or reallocated only while it is there, and as what
+///     it was handed out. What another thread does with it is before or after, by Post and Wait.
+impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
+    #[inline(always)]
+    fn line(&self) -> Option<&'a Line> {
+        self.lines.get(self.thread)
+    }
+
+    #[inline(always)]
+    fn publish(&self, at: usize, live: Option<&i64>) {
+        if let (Some(line), Some(live)) = (self.line(), live) {
+            line.publish(at, *live);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// 14.
+    #[inline(never)]
+    pub(crate) unsafe fn play<const TOUCH: u8, const PACED: bool>(&mut self) {
+        let Lists { ops, live, .. } = self.lists;
+        let mut at = 0;
+        while at < ops.len() {
+            let step = at / LIVE_STEP;
+            let end = ((step + 1) * LIVE_STEP).min(ops.len());
+            if !PACED {
+                self.publish(at, live.get(step));
+            }
+            while at < end {
+                if PACED {
+                    self.pace(at);
+                }
+                // SAFETY: 14, and `at` is less than the length.
+                at += unsafe { self.step::<TOUCH>(*ops.get_unchecked(at), at) };
+            }
+            self.watch.rest();
+        }
+        self.publish(at, live.last());
+    }
+
+    /// Does what the op says. How many words it was.
+    ///
+    /// # Safety
+    ///
+    /// 14.
+    #[inline(always)]
+    unsafe fn step<const TOUCH: u8>(&mut self, op: Op, at: usize) -> usize {
+        let request = Request { size: op.size() as usize, alignment: 1, pool: 0 };
+        // SAFETY: 14.
+        unsafe {
+            match op.kind() {
+                OpKind::Allocate => self.allocate::<TOUCH, false>(op, request),
+                OpKind::Free => self.free(op, request),
+                _ => return self.seldom::<TOUCH>(op, at),
+            }
+        }
+        1
+    }
+
+    /// What is not a plain allocation, nor a plain free.
+    ///
+    /// # Safety
+    ///
+    /// 14.
+    #[inline(never)]
+    unsafe fn seldom<const TOUCH: u8>(&mut self, op: Op, at: usize) -> usize {
+        let (mut op, mut length) = (op, 1);
+        let mut request = Request { size: 0, alignment: 1, pool: 0 };
+        if op.kind() == OpKind::Prefix {
+            let (log2, pool) = op.alignment_and_pool();
+            let size = (u64::from(op.size()) << 32) as usize;
+            request = Request { size, alignment: 1 << log2, pool };
+            op = self.word(at + 1);
+            length = 2;
+        }
+        request.size |= op.size() as usize;
+        // SAFETY: 14.
+        unsafe {
+            match op.kind() {
+                OpKind::Allocate => self.allocate::<TOUCH, false>(op, request),
+                OpKind::AllocateZeroed => self.allocate::<TOUCH, true>(op, request),
+                OpKind::Free => self.free(op, request),
+                OpKind::Reallocate => {
+                    let size = self.word(at + length).as_new_size() as usize;
+                    self.reallocate::<TOUCH>(op, request, Request { size, ..request });
+                    length += 1;
+                }
+                OpKind::Wait => self.wait(op),
+                OpKind::Post => self.post(op),
+                OpKind::EndPool => self.heap.end_pool(op.slot()),
+                OpKind::Prefix => {}
+            }
+        }
+        length
+    }
+
+    /// An op that belongs to the one before it; there always is one.
+    fn word(&self, at: usize) -> Op {
+        self.lists.ops.get(at).copied().unwrap_or(Op::post(0))
+    }
+
+    /// # Safety
+    ///
+    /// 14.
+    #[inline(always)]
+    unsafe fn allocate<const TOUCH: u8, const ZEROED: bool>(&mut self, op: Op, request: Request) {
+        let before = self.watch.before();
+        let memory = match ZEROED {
+            true => self.heap.allocate_zeroed(request),
+            false => self.heap.allocate(request),
+        };
+        self.watch.after(before, OpKind::Allocate, request.size);
+        // SAFETY: 14: the slot is in the table.
+        unsafe { self.slots.get_unchecked(op.slot() as usize) }.store(memory, Ordering::Relaxed);
+        if memory.is_null() {
+            self.fail();
+        } else if !ZEROED {
+            // SAFETY: heap 1: there are so many bytes, ours.
+            unsafe { touch::<H, TOUCH>(memory, 0, request.size) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// 14.
+    #[inline(always)]
+    unsafe fn free(&mut self, op: Op, was: Request) {
+        // SAFETY: 14: the slot is in the table.
+        let slot = unsafe { self.slots.get_unchecked(op.slot() as usize) };
+        let memory = slot.load(Ordering::Relaxed);
+        if memory.is_null() {
+            return self.skip();
+        }
+        let before = self.watch.before();
+        // SAFETY: 14: heap 4.
+        unsafe { self.heap.free(memory, was) };
+        self.watch.after(before, OpKind::Free, was.size);
+    }
+
+    /// Where there is no memory of that size, the object is given up.
+    ///
+    /// # Safety
+    ///
+    /// 14.
+    unsafe fn reallocate<const TOUCH: u8>(&mut self, op: Op, was: Request, request: Request) {
+        // SAFETY: 14: the slot is in the table.
+        let slot = unsafe { self.slots.get_unchecked(op.slot() as usize) };
+        let old = slot.load(Ordering::Relaxed);
+        if old.is_null() {
+            return self.skip();
+        }
+        let before = self.watch.before();
+        // SAFETY: 14: heap 3.
+        let memory = unsafe { self.heap.reallocate(old, was, request) };
+        self.watch.after(before, OpKind::Reallocate, request.size);
+        slot.store(memory, Ordering::Relaxed);
+        if memory.is_null() {
+            // SAFETY: 14: heap 4: `old` stayed as it was.
+            unsafe { self.heap.free(old, was) };
+            return self.fail();
+        }
+        // SAFETY: heap 1: there are so many bytes, ours.
+        unsafe { touch::<H, TOUCH>(memory, was.size, request.size) };
+    }
+
+    /// Frees what is there after the last op. Each slot is in the table, and what is in it is what
+    /// the list says.
+    ///
+    /// # Safety
+    ///
+    /// 14, and no thread plays any more.
+    pub(crate) unsafe fn free_left(&mut self) {
+        for left in self.lists.left {
+            let op = Op::of_slot(OpKind::Free, left.slot(), 0);
+            // SAFETY: 14.
+            unsafe { self.free(op, left.was()) };
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self) {
+        self.counts.failures += 1;
+    }
+
+    #[cold]
+    fn skip(&mut self) {
+        self.counts.skipped += 1;
+    }
+
+    #[inline(always)]
+    fn post(&self, op: Op) {
+        if let Some(line) = self.line() {
+            line.posted.store(op.size(), Ordering::Release);
+        }
+    }
+
+    #[cold]
+    fn wait(&self, op: Op) {
+        let Some(line) = self.lines.get(op.slot() as usize) else { return };
+        let mut looked = 0;
+        while line.posted.load(Ordering::Acquire) < op.size() {
+            match looked < SPIN_MAX {
+                true => hint::spin_loop(),
+                false => thread::yield_now(),
+            }
+            looked += 1;
+        }
+    }
+
+    /// Says how far it is, and waits until the next op is due.
+    fn pace(&self, at: usize) {
+        let time = self.lists.times.get(at).copied().unwrap_or_default();
+        if !self.pacer.is_due(time) {
+            self.publish(at, self.lists.live.get(at / LIVE_STEP));
+            self.pacer.wait(time);
+        }
+    }
+}
+
+/// Writes as a program would that uses what it was given.
+///
+/// # Safety
+///
+/// 15. There are `to` bytes at `memory`, and they are the caller's.
+#[inline(always)]
+unsafe fn touch<H: Heap, const TOUCH: u8>(memory: *mut u8, from: usize, to: usize) {
+    if !H::HAS_MEMORY || TOUCH == TOUCH_NONE || from >= to {
+        return;
+    }
+    if TOUCH == TOUCH_ALL {
+        // SAFETY: 15.
+        return unsafe { memory.add(from).write_bytes(FILLING, to - from) };
+    }
+    let mut at = from;
+    while at < to {
+        // SAFETY: 15: `at` is less than `to`. Volatile: nobody reads it.
+        unsafe { memory.add(at).write_volatile(FILLING) };
+        at += PAGE - (memory.addr() + at) % PAGE;
+    }
+}

@@ -1,0 +1,149 @@
+//! What the process that plays and the one that watches share: a mapped file.
+//!
+//! ```text
+//!  child: stores phase, start, where threads are ─▶ control, lines ─▶ parent: loads, samples
+//! ```
+//!
+//! Design: `.rep.process` in `design/replay.md`.
+#![expect(unsafe_code, reason = "a file is mapped by two processes")]
+
+use memmap2::{MmapOptions, MmapRaw};
+use std::fs::File;
+use std::io;
+use std::slice;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// How far the child is.
+pub(crate) const LOADING: u32 = 0;
+/// It plays.
+pub(crate) const PLAYING: u32 = 1;
+/// It has played all, and looks at what stays.
+pub(crate) const PLAYED: u32 = 2;
+
+/// What is said about the run as a whole.
+#[derive(Debug, Default)]
+#[repr(C, align(4096))]
+pub(crate) struct Control {
+    pub(crate) phase: AtomicU32,
+    /// When it began to play, in ns of CLOCK_MONOTONIC.
+    pub(crate) start: AtomicU64,
+    /// Resident memory then, in bytes.
+    pub(crate) baseline: AtomicU64,
+}
+
+/// What is said about a thread, on a cache line (and the one that is fetched with it) of its own.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub(crate) struct Line {
+    /// The ops that are done.
+    pub(crate) at: AtomicU64,
+    /// The bytes that it has allocated, less those it has freed.
+    pub(crate) live: AtomicI64,
+    /// What it has posted.
+    pub(crate) posted: AtomicU32,
+}
+
+impl Line {
+    #[inline(always)]
+    pub(crate) fn publish(&self, at: usize, live: i64) {
+        self.at.store(at as u64, Ordering::Relaxed);
+        self.live.store(live, Ordering::Relaxed);
+    }
+}
+
+const CONTROL_SIZE: usize = size_of::<Control>();
+const _: () = assert!(CONTROL_SIZE == 4096 && size_of::<Line>() == 128);
+
+/// Where the words begin: after control and lines.
+pub(crate) fn words_offset(thread_count: usize) -> usize {
+    (CONTROL_SIZE + thread_count * size_of::<Line>()).next_multiple_of(4096)
+}
+
+/// The mapped file.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// 12. It begins with a Control and as many Lines; after them come words, which are written
+    ///     before the file is mapped, and by nobody afterwards.
+    map: MmapRaw,
+    thread_count: usize,
+}
+
+impl Shared {
+    /// Maps what `image::write` wrote, or the first `size` bytes of it; `populate` brings all its
+    /// pages here now.
+    pub(crate) fn map(
+        file: &File,
+        size: u64,
+        thread_count: usize,
+        populate: bool,
+    ) -> io::Result<Shared> {
+        let too_small = || io::Error::other("it has no workload");
+        let offset = thread_count
+            .checked_mul(size_of::<Line>())
+            .and_then(|lines| lines.checked_add(2 * CONTROL_SIZE))
+            .ok_or_else(too_small)?;
+        if file.metadata()?.len() < size || size < (offset - CONTROL_SIZE) as u64 {
+            return Err(too_small());
+        }
+        let mut options = MmapOptions::new();
+        options.len(usize::try_from(size).map_err(|_| too_small())?);
+        if populate {
+            options.populate();
+        }
+        let map = options.map_raw(file)?;
+        match map.len() >= words_offset(thread_count) {
+            true => Ok(Shared { map, thread_count }),
+            false => Err(too_small()),
+        }
+    }
+
+    /// Bytes of the file that are mapped.
+    pub(crate) fn size(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        // SAFETY: 12: it is there, all bits are a Control, and both processes use atomics alone.
+        unsafe { &*self.map.as_ptr().cast() }
+    }
+
+    pub(crate) fn lines(&self) -> &[Line] {
+        // SAFETY: 12: they are there, all bits are a Line, and both processes use atomics alone.
+        unsafe {
+            let first = self.map.as_ptr().add(CONTROL_SIZE).cast();
+            slice::from_raw_parts(first, self.thread_count)
+        }
+    }
+
+    pub(crate) fn words(&self) -> &[u64] {
+        let offset = words_offset(self.thread_count);
+        // SAFETY: 12: from there to the end of the map is what nobody writes any more. It begins
+        // at a multiple of 4096.
+        unsafe {
+            let first = self.map.as_ptr().add(offset).cast();
+            slice::from_raw_parts(first, (self.map.len() - offset) / size_of::<u64>())
+        }
+    }
+}
+
+/// The table of objects: as many slots, all empty, whose pages are here.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// 13. Pages of our own, of zeros at first, used as atomics alone.
+    map: MmapRaw,
+    count: usize,
+}
+
+impl Table {
+    pub(crate) fn new(count: usize) -> io::Result<Table> {
+        let size = count.max(1).checked_mul(size_of::<AtomicPtr<u8>>());
+        let size = size.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let map = MmapOptions::new().len(size).populate().map_anon()?;
+        Ok(Table { map: map.into(), count })
+    }
+
+    pub(crate) fn slots(&self) -> &[AtomicPtr<u8>] {
+        // SAFETY: 13: so many are there; zeros are null.
+        unsafe { slice::from_raw_parts(self.map.as_ptr().cast(), self.count) }
+    }
+}

@@ -1,0 +1,200 @@
+//! A chart of lines as SVG: drawn in parts of its size, so that it fits any width and its text is
+//! as large as that of the page.
+//!
+//! ```text
+//!  1 MiB ┤      ╭──╮        svg, in percent: text, grid, points
+//!        │  ╭───╯  │        svg in it, 0 to 1000 both ways: the lines, of which the strokes are
+//!      0 ┼──┴──────┴──      not stretched
+//!         0    1 M   2 M    data-points: what the script shows of the place under the pointer
+//! ```
+//!
+//! Design: `.rep.page` in `design/replay.md`.
+
+use super::scale::Tick;
+use maud::{Markup, html};
+use serde_json::json;
+use std::fmt::Write;
+
+/// Each point of a line is marked if there are no more than so many.
+const MARKED_COUNT_MAX: usize = 48;
+/// What the inner drawing measures, both ways.
+const INNER: f64 = 1000.0;
+/// How many colours there are; the others are those again, dashed.
+const COLOR_COUNT: usize = 12;
+
+/// A chart.
+pub(super) struct Chart {
+    pub(super) title: &'static str,
+    pub(super) note: String,
+    pub(super) x: Vec<Tick>,
+    pub(super) y: Vec<Tick>,
+    /// What is written instead of `y` where the axis ends at a half, a quarter, … of what it does.
+    pub(super) closer: Vec<Vec<Tick>>,
+    /// The places from left to right at which there are values, and what they are called.
+    pub(super) columns: Vec<Tick>,
+    pub(super) lines: Vec<Line>,
+    /// What is filled, behind the lines.
+    pub(super) area: Option<Line>,
+}
+
+/// A line: for each column its place from below, and the value in words.
+pub(super) struct Line {
+    /// Which heap, counted from 0; none for the area.
+    pub(super) heap: Option<usize>,
+    pub(super) name: String,
+    pub(super) points: Vec<Option<Tick>>,
+}
+
+/// The classes of what belongs to a heap: which it is, and its colour.
+pub(super) fn heap_classes(heap: usize) -> String {
+    let again = if heap >= COLOR_COUNT { " again" } else { "" };
+    format!("h{heap} c{}{again}", heap % COLOR_COUNT)
+}
+
+/// A part of the whole as SVG has it.
+pub(super) fn percent(part: f64) -> String {
+    format!("{:.2}%", part * 100.0)
+}
+
+impl Chart {
+    /// The chart with its heading.
+    pub(super) fn draw(&self) -> Markup {
+        html! {
+            figure {
+                figcaption { b { (self.title) } " " span.soft { (self.note) } }
+                @if self.lines.iter().all(Line::is_empty) {
+                    p.none { "Nothing of this was measured." }
+                } @else {
+                    svg.chart tabindex="0" role="img" aria-label=(self.title)
+                        data-points=(self.points()) {
+                        (bottom(&self.x))
+                        g.level { (side(&self.y)) }
+                        @for ticks in &self.closer { g.level.off { (side(ticks)) } }
+                        svg viewBox="0 0 1000 1000" preserveAspectRatio="none"
+                            width="100%" height="100%" {
+                            @if let Some(area) = &self.area {
+                                path.live d=(area.area_path(&self.columns)) {}
+                            }
+                            @for line in &self.lines {
+                                path class={ "line " (line.classes()) }
+                                    d=(line.path(&self.columns)) {}
+                            }
+                        }
+                        @for line in &self.lines { (line.marks(&self.columns)) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the script needs: places from the left and from above, and words.
+    fn points(&self) -> String {
+        let all = self.area.iter().chain(&self.lines);
+        let place = |at: f64| (at * INNER * 10.0).round() / (INNER * 10.0);
+        let line = |line: &Line| {
+            let at = |point: &Option<Tick>| point.as_ref().map(|tick| place(1.0 - tick.at));
+            let text = |point: &Option<Tick>| point.as_ref().map(|tick| tick.text.clone());
+            json!({
+                "heap": line.heap,
+                "name": line.name,
+                "y": line.points.iter().map(at).collect::<Vec<_>>(),
+                "text": line.points.iter().map(text).collect::<Vec<_>>(),
+            })
+        };
+        let points = json!({
+            "x": self.columns.iter().map(|column| place(column.at)).collect::<Vec<_>>(),
+            "at": self.columns.iter().map(|column| column.text.as_str()).collect::<Vec<_>>(),
+            "lines": all.map(line).collect::<Vec<_>>(),
+        });
+        points.to_string()
+    }
+}
+
+/// What is written beside the chart, and the lines of it.
+pub(super) fn side(y: &[Tick]) -> Markup {
+    html! {
+        @for tick in y {
+            @let at = percent(1.0 - tick.at);
+            line.grid x1="0" x2="100%" y1=(at) y2=(at) {}
+            text.y x="-8" y=(at) dy="4" { (tick.text) }
+        }
+    }
+}
+
+/// What is written below it.
+pub(super) fn bottom(x: &[Tick]) -> Markup {
+    // Where it is narrow there is no room for each of many.
+    let odd = |index: usize| if index % 2 == 1 && x.len() > 4 { "x odd" } else { "x" };
+    html! {
+        @for (index, tick) in x.iter().enumerate() {
+            @let at = percent(tick.at);
+            text class=(odd(index)) x=(at) y="100%" dy="18" { (tick.text) }
+        }
+    }
+}
+
+impl Line {
+    fn is_empty(&self) -> bool {
+        self.points.iter().all(Option::is_none)
+    }
+
+    fn classes(&self) -> String {
+        self.heap.map(heap_classes).unwrap_or_default()
+    }
+
+    /// Where the points are in the inner drawing.
+    fn places(&self, columns: &[Tick]) -> Vec<Option<(f64, f64)>> {
+        let place = |(point, column): (&Option<Tick>, &Tick)| {
+            point.as_ref().map(|point| (column.at * INNER, (1.0 - point.at) * INNER))
+        };
+        self.points.iter().zip(columns).map(place).collect()
+    }
+
+    fn path(&self, columns: &[Tick]) -> String {
+        let mut path = String::new();
+        let mut is_open = false;
+        for place in self.places(columns) {
+            if let Some((x, y)) = place {
+                // Writing to a string cannot fail.
+                let _ = write!(path, "{}{x:.1} {y:.2}", if is_open { 'L' } else { 'M' });
+            }
+            is_open = place.is_some();
+        }
+        path
+    }
+
+    /// The same, closed along the bottom.
+    fn area_path(&self, columns: &[Tick]) -> String {
+        let places: Vec<(f64, f64)> = self.places(columns).into_iter().flatten().collect();
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return String::new();
+        };
+        let mut path = format!("M{:.1} {INNER}", first.0);
+        for (x, y) in &places {
+            let _ = write!(path, "L{x:.1} {y:.2}");
+        }
+        let _ = write!(path, "L{:.1} {INNER}Z", last.0);
+        path
+    }
+
+    /// Points that would not be seen in a line, and all of them if they are few.
+    fn marks(&self, columns: &[Tick]) -> Markup {
+        let is_few = self.points.len() <= MARKED_COUNT_MAX;
+        let around = |index: usize| {
+            let before = index.checked_sub(1).and_then(|index| self.points.get(index));
+            [before, self.points.get(index + 1)]
+        };
+        let is_alone =
+            |index| around(index).into_iter().flatten().all(|neighbour| neighbour.is_none());
+        html! {
+            @for (index, (point, column)) in self.points.iter().zip(columns).enumerate() {
+                @if let Some(point) = point {
+                    @if is_few || is_alone(index) {
+                        circle class={ "mark " (self.classes()) } r="3"
+                            cx=(percent(column.at)) cy=(percent(1.0 - point.at)) {}
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! What the charts of lines show: memory and fragmentation over a run, latencies.
+//!
+//! ```text
+//!  timeline of each heap ── the same columns for all ──▶ resident, live, their ratio
+//!  latency of each heap ─── the same quantiles, classes ─▶ ns
+//! ```
+//!
+//! Design: `.rep.page` in `design/replay.md`.
+
+use super::chart::{Chart, Line};
+use super::scale::{Scale, Tick, halved};
+use super::tables::{Parts, class_of, short_name};
+use super::words::{Unit, bytes, count, latency, nanoseconds, three_digits};
+use crate::measured::{HeapMeasured, Latency, Quantiles, Sample};
+
+/// Columns of a chart over a run.
+const COLUMN_COUNT: usize = 200;
+/// Points of a curve of quantiles.
+const QUANTILE_COUNT: usize = 121;
+/// Nines of the last quantile that is shown: 99.9999999 %.
+const NINES_MAX: f64 = 9.0;
+/// Fragmentation is shown where at least this part of the most was live: the ratio of a little
+/// to almost nothing says nothing.
+const LIVE_PART_MIN: f64 = 0.05;
+/// Classes whose names are written, at most.
+const NAMED_COUNT_MAX: usize = 12;
+
+/// What is on the axis from left to right of a chart over a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Along {
+    Operations,
+    Time,
+}
+
+impl Along {
+    fn of(self, sample: &Sample) -> f64 {
+        match self {
+            Along::Operations => sample.operation_count as f64,
+            Along::Time => sample.time_ns as f64,
+        }
+    }
+
+    fn unit(self) -> Unit {
+        match self {
+            Along::Operations => Unit::Count,
+            Along::Time => Unit::Nanoseconds,
+        }
+    }
+
+    fn text(self, value: f64) -> String {
+        match self {
+            Along::Operations => format!("{} operations", count(value as u64)),
+            Along::Time => nanoseconds(value),
+        }
+    }
+}
+
+/// The axis of a run, its columns, and which sample belongs where.
+struct Run {
+    along: Along,
+    most: f64,
+}
+
+impl Run {
+    fn new(parts: Parts<'_>, along: Along) -> Run {
+        let samples = parts.measured.heaps.iter().flat_map(|heap| &heap.timeline);
+        Run { along, most: samples.map(|sample| along.of(sample)).fold(1.0, f64::max) }
+    }
+
+    fn columns(&self) -> Vec<Tick> {
+        let column = |index: usize| {
+            let at = index as f64 / (COLUMN_COUNT - 1) as f64;
+            Tick { at, text: self.along.text(at * self.most) }
+        };
+        (0..COLUMN_COUNT).map(column).collect()
+    }
+
+    fn ticks(&self) -> Vec<Tick> {
+        Scale::Linear { most: self.most }.ticks(self.along.unit())
+    }
+
+    /// The greatest value of the samples of each column; between two columns that have some, on
+    /// the line from one to the other.
+    fn values(&self, timeline: &[Sample], of: impl Fn(&Sample) -> Option<f64>) -> Vec<Option<f64>> {
+        let mut values: Vec<Option<f64>> = vec![None; COLUMN_COUNT];
+        for sample in timeline {
+            let place = self.along.of(sample) / self.most * (COLUMN_COUNT - 1) as f64;
+            let value = of(sample).filter(|value| value.is_finite());
+            if let (Some(value), Some(column)) = (value, values.get_mut(place.round() as usize)) {
+                *column = Some(column.map_or(value, |had| had.max(value)));
+            }
+        }
+        let known: Vec<(usize, f64)> = values
+            .iter()
+            .enumerate()
+            .filter_map(|(index, value)| Some((index, (*value)?)))
+            .collect();
+        for pair in known.windows(2) {
+            let &[(from, before), (to, after)] = pair else { continue };
+            for (step, value) in values.iter_mut().take(to).skip(from).enumerate() {
+                *value = Some(before + (after - before) * step as f64 / (to - from) as f64);
+            }
+        }
+        values
+    }
+}
+
+/// Resident memory of each heap, and what is live.
+pub(super) fn memory(parts: Parts<'_>, along: Along) -> Chart {
+    let run = Run::new(parts, along);
+    let heaps = &parts.measured.heaps;
+    let resident: Vec<Vec<Option<f64>>> = heaps
+        .iter()
+        .map(|heap| run.values(&heap.timeline, |sample| Some(sample.resident as f64)))
+        .collect();
+    // What is live is the same for all at an operation; over time it is that of the first.
+    let longest = heaps.iter().rev().max_by_key(|heap| heap.timeline.len());
+    let told = match along {
+        Along::Operations => longest,
+        Along::Time => heaps.iter().find(|heap| !heap.timeline.is_empty()),
+    };
+    let timeline = told.map_or(&[][..], |heap| &heap.timeline);
+    let live = run.values(timeline, |sample| Some(sample.live as f64));
+    let scale = Scale::linear(resident.iter().chain([&live]).flatten().flatten().copied());
+    let name = match (along, told) {
+        (Along::Time, Some(heap)) => format!("live ({})", short_name(heap)),
+        _ => "live".to_owned(),
+    };
+    let area = Line { heap: None, name, points: points(&live, scale, bytes) };
+    Chart {
+        title: "Memory",
+        note: match along {
+            Along::Operations => "resident, by operations done; filled: live".to_owned(),
+            Along::Time => "resident, by time since the first operation; filled: live".to_owned(),
+        },
+        x: run.ticks(),
+        y: scale.ticks(Unit::Bytes),
+        closer: halved(scale, Unit::Bytes),
+        columns: run.columns(),
+        lines: lines(heaps, resident, scale, bytes),
+        area: Some(area),
+    }
+}
+
+/// Resident over live memory of each heap.
+pub(super) fn fragmentation(parts: Parts<'_>, along: Along) -> Chart {
+    let run = Run::new(parts, along);
+    let heaps = &parts.measured.heaps;
+    let samples = heaps.iter().flat_map(|heap| &heap.timeline);
+    let live_most = samples.map(|sample| sample.live).max().unwrap_or(0);
+    let ratio = |sample: &Sample| {
+        let is_enough = sample.live as f64 >= live_most as f64 * LIVE_PART_MIN && sample.live > 0;
+        is_enough.then(|| sample.resident as f64 / sample.live as f64)
+    };
+    let ratios: Vec<_> = heaps.iter().map(|heap| run.values(&heap.timeline, ratio)).collect();
+    let scale = Scale::log(ratios.iter().flatten().flatten().copied());
+    let text = |value: f64| format!("{}×", three_digits(value));
+    Chart {
+        title: "Fragmentation",
+        note: "resident over live, where at least 5 % of the peak is live".to_owned(),
+        x: run.ticks(),
+        y: scale.ticks(Unit::Ratio),
+        closer: Vec::new(),
+        columns: run.columns(),
+        lines: lines(heaps, ratios, scale, text),
+        area: None,
+    }
+}
+
+/// What so many operations took at most.
+pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
+    let heaps = &parts.measured.heaps;
+    let counts = heaps.iter().map(|heap| heap.latency.all.count);
+    let nines = counts.max().map_or(1.0, nines_of).clamp(1.0, NINES_MAX);
+    let at = |index: usize| index as f64 / (QUANTILE_COUNT - 1) as f64;
+    let curves: Vec<Vec<Option<f64>>> = heaps
+        .iter()
+        .map(|heap| {
+            let curve = whole_curve(&heap.latency);
+            let own = nines_of(heap.latency.all.count);
+            let value = |index| {
+                let nine = at(index) * nines;
+                if nine > own + 1e-9 { None } else { value_at(&curve, 1.0 - 10_f64.powf(-nine)) }
+            };
+            (0..QUANTILE_COUNT).map(value).collect()
+        })
+        .collect();
+    // What takes no ns that could be told apart is on the line of the first.
+    let scale = Scale::log(curves.iter().flatten().flatten().map(|ns| ns.max(1.0)));
+    let column = |index| {
+        let text = format!("{} of operations", percent_text(at(index) * nines));
+        Tick { at: at(index), text }
+    };
+    // The longer a text, the fewer there can be.
+    let every = if nines > 4.0 { 2 } else { 1 };
+    let tick =
+        |nine: u32| Tick { at: f64::from(nine) / nines, text: percent_text(f64::from(nine)) };
+    Chart {
+        title: "Latency",
+        note: "what so many of the operations took at most".to_owned(),
+        x: (0..=nines as u32).filter(|nine| nine % every == every - 1).map(tick).collect(),
+        y: scale.ticks(Unit::Nanoseconds),
+        closer: Vec::new(),
+        columns: (0..QUANTILE_COUNT).map(column).collect(),
+        lines: lines(heaps, curves, scale, latency),
+        area: None,
+    }
+}
+
+/// A quantile of the latency of allocations by their size.
+pub(super) fn by_size(parts: Parts<'_>, which: fn(&Quantiles) -> u64) -> Chart {
+    let heaps = &parts.measured.heaps;
+    let classes = parts.size_classes();
+    let values: Vec<Vec<Option<f64>>> = heaps
+        .iter()
+        .map(|heap| {
+            let of = |class: &u64| class_of(heap, *class).map(|of| which(of) as f64);
+            classes.iter().map(of).collect()
+        })
+        .collect();
+    let scale = Scale::log(values.iter().flatten().flatten().map(|ns| ns.max(1.0)));
+    let column = |(index, class): (usize, &u64)| Tick {
+        at: (index as f64 + 0.5) / classes.len() as f64,
+        text: Unit::Bytes.round(*class as f64),
+    };
+    let columns: Vec<Tick> = classes.iter().enumerate().map(column).collect();
+    let every = columns.len().div_ceil(NAMED_COUNT_MAX).max(1);
+    Chart {
+        title: "Latency of allocations",
+        note: "size up to; what of each size took at most".to_owned(),
+        x: columns.iter().step_by(every).cloned().collect(),
+        y: scale.ticks(Unit::Nanoseconds),
+        closer: Vec::new(),
+        columns,
+        lines: lines(heaps, values, scale, latency),
+        area: None,
+    }
+}
+
+fn lines(
+    heaps: &[HeapMeasured],
+    values: Vec<Vec<Option<f64>>>,
+    scale: Scale,
+    text: impl Fn(f64) -> String,
+) -> Vec<Line> {
+    let line = |(index, (heap, values)): (usize, (&HeapMeasured, Vec<Option<f64>>))| Line {
+        heap: Some(index),
+        name: short_name(heap).to_owned(),
+        points: points(&values, scale, &text),
+    };
+    heaps.iter().zip(values).enumerate().map(line).collect()
+}
+
+fn points(values: &[Option<f64>], scale: Scale, text: impl Fn(f64) -> String) -> Vec<Option<Tick>> {
+    let point = |value: f64| Tick { at: scale.place(value), text: text(value) };
+    values.iter().map(|value| value.map(&point)).collect()
+}
+
+/// How many nines the last quantile of so many has.
+fn nines_of(count: u64) -> f64 {
+    (count.max(1) as f64).log10()
+}
+
+/// The curve, or what the quantiles say of it.
+fn whole_curve(latency: &Latency) -> Vec<(f64, u64)> {
+    let all = &latency.all;
+    if all.count == 0 {
+        return Vec::new();
+    }
+    if !latency.curve.is_empty() {
+        return latency.curve.clone();
+    }
+    vec![(0.5, all.p50), (0.99, all.p99), (0.999, all.p999), (1.0, all.max)]
+}
+
+fn value_at(curve: &[(f64, u64)], part: f64) -> Option<f64> {
+    let found = curve.iter().find(|(quantile, _)| *quantile >= part - 1e-12);
+    found.or(curve.last()).map(|(_, ns)| *ns as f64)
+}
+
+/// "99.9 %": as many digits as there are nines, and one that is none.
+fn percent_text(nines: f64) -> String {
+    let places = (nines - 1e-9).ceil().clamp(2.0, NINES_MAX) as usize - 2;
+    format!("{:.places$} %", (1.0 - 10_f64.powf(-nines)) * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Along, COLUMN_COUNT, Run, percent_text, value_at};
+    use crate::measured::Sample;
+
+    fn sample(operation_count: u64, resident: u64) -> Sample {
+        Sample { operation_count, resident, ..Sample::default() }
+    }
+
+    /// `.rep.page`
+    #[test]
+    fn a_peak_between_two_columns_is_not_lost() {
+        let run = Run { along: Along::Operations, most: 1e6 };
+        let timeline: Vec<Sample> =
+            (0..=100_000).map(|n| sample(n * 10, if n == 77_777 { 900 } else { 5 })).collect();
+        let values = run.values(&timeline, |sample| Some(sample.resident as f64));
+        assert_eq!(values.len(), COLUMN_COUNT);
+        assert_eq!(values.iter().flatten().filter(|value| **value == 900.0).count(), 1);
+        assert_eq!(values.iter().flatten().filter(|value| **value == 5.0).count(), 199);
+    }
+
+    /// `.rep.page`
+    #[test]
+    fn between_two_samples_is_a_line_and_before_the_first_nothing() {
+        let run = Run { along: Along::Operations, most: 199.0 };
+        let timeline = [sample(50, 100), sample(60, 200)];
+        let values = run.values(&timeline, |sample| Some(sample.resident as f64));
+        assert_eq!((values[49], values[50], values[55]), (None, Some(100.0), Some(150.0)));
+        assert_eq!((values[60], values[61]), (Some(200.0), None));
+    }
+
+    /// `.rep.page`
+    #[test]
+    fn a_quantile_is_what_so_many_took_at_most() {
+        let curve = [(0.5, 10), (0.9, 20), (1.0, 1000)];
+        let values = [0.0, 0.5, 0.51, 0.9, 0.95, 1.0].map(|part| value_at(&curve, part));
+        assert_eq!(values.map(Option::unwrap), [10.0, 10.0, 20.0, 20.0, 1000.0, 1000.0]);
+        assert_eq!(value_at(&[], 0.5), None);
+        let texts = [0.0, 0.3, 1.0, 2.0, 3.0, 2.4, 6.0].map(percent_text);
+        assert_eq!(texts, ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.6 %", "99.9999 %"]);
+    }
+}

@@ -1,0 +1,28 @@
+//! Reports: what was measured, for people and for programs.
+//!
+//! ```text
+//!              ┌─ table   text, in columns
+//!  Measured ───┼─ json    all of it, and what follows from it
+//!              └─ page    one HTML file with charts, which needs nothing else
+//! ```
+//!
+//! Design: `.rep.report` in `design/replay.md`.
+
+mod bars;
+mod chart;
+mod curves;
+mod histogram;
+mod json;
+mod machine;
+mod page;
+mod scale;
+mod summary;
+mod table;
+mod tables;
+mod words;
+
+pub use json::json;
+pub use machine::machine;
+pub use page::page;
+pub use summary::{Spread, Summary};
+pub use table::table;

@@ -1,0 +1,333 @@
+//! What was measured, as a page: one file, which asks the network for nothing.
+//!
+//! ```text
+//!  Measured ─ curves, bars, histograms ─▶ SVG ─┐
+//!             tables ─▶ HTML ──────────────────┼──▶ page.html
+//!             page.css, page.js ───────────────┘    whole without its script, which adds values
+//! ```                                               under the pointer
+//!
+//! Design: `.rep.page` in `design/replay.md`.
+
+use super::bars;
+use super::chart::{Chart, heap_classes};
+use super::curves::{self, Along};
+use super::histogram::histogram;
+use super::summary::Summary;
+use super::tables::{Columns, Parts, quantile, short_name};
+use super::words::{Unit, bytes, count, nanoseconds, three_digits};
+use crate::measured::{HeapMeasured, Measured, Quantiles, Subject};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::io::{self, Write};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Writes the page. Of a workload that was not played, with no heaps, it shows the workload.
+pub fn page(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
+    let summaries = Summary::of_all(measured);
+    let body = body(Parts { measured, summaries: &summaries }).into_string();
+    // What the page's own style and script are known by cannot be foreseen by a text in it.
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    let nonce = format!("{:016x}", hasher.finish());
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
+         base-uri 'none'; form-action 'none'"
+    );
+    let toggles = toggles(measured.heaps.len());
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="referrer" content="no-referrer";
+                title { (measured.workload.name) " – replay" }
+                style nonce=(nonce) { (PreEscaped(STYLE)) (PreEscaped(toggles)) }
+            }
+            body {
+                (PreEscaped(body))
+                script nonce=(nonce) { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    out.write_all(page.into_string().as_bytes())?;
+    out.write_all(b"\n")
+}
+
+/// What hides a heap whose box in the legend is not checked.
+fn toggles(heap_count: usize) -> String {
+    let rule =
+        |heap| format!(":root:has(#heap{heap}:not(:checked)) .h{heap} {{ display: none }}\n");
+    (0..heap_count).map(rule).collect()
+}
+
+fn body(parts: Parts<'_>) -> Markup {
+    let measured = parts.measured;
+    html! {
+        main {
+            (heading(measured))
+            (facts(measured))
+            (troubles(measured))
+            @if !measured.heaps.is_empty() {
+                (legend(&measured.heaps))
+                section aria-label="Time" {
+                    h2 { "Time" }
+                    div.pair { (bars::throughput(parts)) (curves::quantiles(parts).draw()) }
+                    (columns(parts.time(), true))
+                }
+                section aria-label="Memory" {
+                    h2 { "Memory" }
+                    (memory(parts))
+                    (columns(parts.memory(), true))
+                    (bars::left(parts))
+                    (columns(parts.left(), true))
+                }
+                @if !parts.size_classes().is_empty() {
+                    section aria-label="Sizes" {
+                        h2 { "Allocations by size" }
+                        (sizes(parts))
+                        details { summary { "All latencies" } (latencies(measured)) }
+                    }
+                }
+            }
+            (workload(&measured.workload))
+            @if !measured.heaps.is_empty() {
+                section aria-label="Runs" {
+                    h2 { "Runs" }
+                    details { summary { "Each run of each heap" } (runs(&measured.heaps)) }
+                }
+            }
+            @if !measured.heaps.is_empty() { (notes(measured)) }
+            div id="tip" role="status" hidden {}
+        }
+    }
+}
+
+fn heading(measured: &Measured) -> Markup {
+    html! {
+        header {
+            h1 { (measured.workload.name) }
+            label.theme { input type="checkbox" id="theme"; "Dark or light" }
+        }
+        p.soft {
+            (measured.mode)
+            @if !measured.mode.is_empty() && !measured.machine.is_empty() { " · " }
+            (measured.machine)
+        }
+    }
+}
+
+fn facts(measured: &Measured) -> Markup {
+    let subject = &measured.workload;
+    let duration = match subject.duration_ns {
+        0 => "not known".to_owned(),
+        ns => nanoseconds(ns as f64),
+    };
+    let facts = [
+        ("operations", count(subject.parts().iter().sum())),
+        ("threads", count(subject.thread_count.into())),
+        ("allocated", bytes(subject.bytes_allocated as f64)),
+        ("live at most", bytes(subject.live_peak as f64)),
+        ("the program took", duration),
+    ];
+    // Of a workload that was not played there is none.
+    let of_loop = (!measured.heaps.is_empty())
+        .then(|| ("the loop, an operation", nanoseconds(measured.loop_ns)));
+    html! {
+        div.facts {
+            @for (name, value) in facts.into_iter().chain(of_loop) {
+                div.fact { b { (value) } span.soft { (name) } }
+            }
+        }
+    }
+}
+
+/// Heaps that did not play to the end, and what of the log was skipped.
+fn troubles(measured: &Measured) -> Markup {
+    let failed = measured.heaps.iter().filter(|heap| heap.failure.is_some());
+    html! {
+        @for heap in failed {
+            p.bad role="alert" { b { (heap.name) } ": " (heap.failure.as_deref().unwrap_or("")) }
+        }
+        @if !measured.workload.skipped.is_empty() {
+            p.note {
+                b { "Not as recorded: " }
+                @for (index, (what, number)) in measured.workload.skipped.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    (what) ": " (count(*number))
+                }
+            }
+        }
+    }
+}
+
+fn legend(heaps: &[HeapMeasured]) -> Markup {
+    html! {
+        div.legend role="group" aria-label="Heaps that are shown" {
+            @for (index, heap) in heaps.iter().enumerate() {
+                @let id = format!("heap{index}");
+                // Not of the class that it hides.
+                label class=(heap_classes(index).replacen(&format!("h{index}"), "entry", 1))
+                    for=(id) {
+                    input type="checkbox" id=(id) checked;
+                    svg.key aria-hidden="true" { line.line x1="0" x2="100%" y1="50%" y2="50%" {} }
+                    span title=(heap.name) { (short_name(heap)) }
+                }
+            }
+        }
+    }
+}
+
+/// Charts of which one is shown, chosen by buttons above them.
+fn choice(name: &str, of: &[(&str, Vec<Chart>)]) -> Markup {
+    html! {
+        div.choice {
+            div.tabs role="group" {
+                @for (index, (label, _)) in of.iter().enumerate() {
+                    label {
+                        input type="radio" name=(name) class={ "t" (index) } checked[index == 0];
+                        span { (label) }
+                    }
+                }
+            }
+            @for (index, (_, charts)) in of.iter().enumerate() {
+                div class={ "pair pane p" (index) } {
+                    @for chart in charts { (chart.draw()) }
+                }
+            }
+        }
+    }
+}
+
+fn memory(parts: Parts<'_>) -> Markup {
+    let both = |along| vec![curves::memory(parts, along), curves::fragmentation(parts, along)];
+    choice("along", &[("by operations", both(Along::Operations)), ("by time", both(Along::Time))])
+}
+
+fn sizes(parts: Parts<'_>) -> Markup {
+    let one = |of: fn(&Quantiles) -> u64| vec![curves::by_size(parts, of)];
+    let of = [
+        ("p50", one(|of| of.p50)),
+        ("p99", one(|of| of.p99)),
+        ("p99.9", one(|of| of.p999)),
+        ("max", one(|of| of.max)),
+    ];
+    choice("quantile", &of)
+}
+
+/// A table; its rows belong to heaps, if they do.
+fn columns(of: Columns, is_by_heap: bool) -> Markup {
+    let row_class = |index| if is_by_heap { heap_classes(index) } else { String::new() };
+    html! {
+        div.scroll {
+            table {
+                thead { tr { @for cell in &of.heading { th scope="col" { (cell) } } } }
+                tbody {
+                    @for (index, row) in of.rows.iter().enumerate() {
+                        tr class=(row_class(index)) {
+                            @for (index, cell) in row.iter().enumerate() {
+                                @if index == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every distribution of every heap.
+fn latencies(measured: &Measured) -> Markup {
+    let heading = ["of", "count", "mean", "p50", "p99", "p99.9", "max"].map(str::to_owned).to_vec();
+    let row = |name: String, of: &Quantiles| {
+        let mean = if of.count > 0 { nanoseconds(of.mean) } else { "–".to_owned() };
+        let mut row = vec![name, count(of.count), mean];
+        let which: [fn(&Quantiles) -> u64; 4] = [|q| q.p50, |q| q.p99, |q| q.p999, |q| q.max];
+        row.extend(which.map(|which| quantile(of, which)));
+        row
+    };
+    html! {
+        @for (index, heap) in measured.heaps.iter().enumerate() {
+            @let of = &heap.latency;
+            @let all = [row("all operations".to_owned(), &of.all)];
+            @let free = [row("frees".to_owned(), &of.free)];
+            @let by_size = of.by_size.iter().map(|(size, of)| {
+                row(format!("allocations up to {}", Unit::Bytes.round(*size as f64)), of)
+            });
+            @let rows = all.into_iter().chain(free).chain(by_size).collect();
+            div class=(heap_classes(index)) {
+                h3 { (heap.name) }
+                (columns(Columns { heading: heading.clone(), rows }, false))
+            }
+        }
+    }
+}
+
+fn workload(subject: &Subject) -> Markup {
+    html! {
+        section aria-label="Workload" {
+            h2 { "The workload" }
+            p {
+                (count(subject.allocation_count)) " allocations, "
+                (count(subject.reallocation_count)) " reallocations, "
+                (count(subject.free_count)) " frees"
+                @if subject.pool_count > 1 { ", in " (count(subject.pool_count.into())) " pools" }
+                "; at the end " (count(subject.left_count)) " objects ("
+                (bytes(subject.left_bytes as f64)) ") were left."
+            }
+            div.pair {
+                (histogram("Sizes", "objects, by their size up to", &subject.sizes, Unit::Bytes))
+                (histogram("Lifetimes", "objects, by how long they lived, up to",
+                    &subject.lifetimes, Unit::Nanoseconds))
+            }
+        }
+    }
+}
+
+fn runs(heaps: &[HeapMeasured]) -> Markup {
+    let heading = ["run", "took", "operations", "ns/op", "peak", "live then", "faults", "failed"];
+    html! {
+        @for (index, heap) in heaps.iter().enumerate() {
+            @let rows = heap.runs.iter().enumerate().map(|(index, run)| vec![
+                (index + 1).to_string(),
+                nanoseconds(run.duration_ns as f64),
+                count(run.operation_count),
+                three_digits(run.duration_ns as f64 / run.operation_count as f64),
+                bytes(run.resident_peak as f64),
+                bytes(run.live_at_peak as f64),
+                format!("{} + {}", count(run.faults_minor), count(run.faults_major)),
+                count(run.failure_count),
+            ]);
+            div class=(heap_classes(index)) {
+                h3 { (heap.name) }
+                (columns(Columns {
+                    heading: heading.map(str::to_owned).to_vec(), rows: rows.collect(),
+                }, false))
+            }
+        }
+    }
+}
+
+/// How to read it.
+fn notes(measured: &Measured) -> Markup {
+    html! {
+        footer.soft {
+            p {
+                "Where there were several runs, a number is their median; spread: from the least "
+                "to the greatest. ns/op is the duration over the number of operations of all "
+                "threads; net is that less the " (nanoseconds(measured.loop_ns)) " which the loop "
+                "itself takes, measured against a heap that does nothing. Latencies are of runs of "
+                "their own"
+                @if measured.clock_ns > 0.0 {
+                    ", less the " (nanoseconds(measured.clock_ns)) " that reading the counter takes"
+                }
+                ". Memory is counted from what the process had before the first operation; \
+                 over live peak: the most resident over the most live bytes."
+            }
+        }
+    }
+}

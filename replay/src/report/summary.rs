@@ -1,0 +1,179 @@
+//! What follows from the runs of a heap: medians, spreads, ratios.
+//!
+//! ```text
+//!  run, run, run ── each: ns an operation, peak, … ──▶ least │ median │ most
+//! ```
+//!
+//! Design: `.rep.report` in `design/replay.md`.
+
+use crate::measured::{HeapMeasured, Measured, Run};
+use serde::Serialize;
+
+const NS_PER_S: f64 = 1e9;
+
+/// Several runs in one number: the median, and how far the others are from it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Half of the runs have no more.
+    pub median: f64,
+    /// No run has less.
+    pub least: f64,
+    /// No run has more.
+    pub most: f64,
+}
+
+/// What follows from all runs of a heap. What no run says is not there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Operations a second.
+    pub ops_per_s: Option<Spread>,
+    /// That, over that of the first heap.
+    pub ops_vs_first: Option<f64>,
+    /// What an operation takes, in ns: the duration over the number of operations.
+    pub ns_per_op: Option<Spread>,
+    /// The median less what the loop itself costs, in ns.
+    pub net_ns_per_op: Option<f64>,
+    /// The most resident memory, in bytes.
+    pub resident_peak: Option<Spread>,
+    /// That, over that of the first heap.
+    pub resident_vs_first: Option<f64>,
+    /// That, over the most that was live at a time: what the heap makes of what is asked for.
+    pub resident_vs_live: Option<f64>,
+    /// Live bytes when resident memory was sampled highest. Where memory is not given back, that
+    /// may be at the end, when little is live.
+    pub live_at_peak: Option<Spread>,
+    /// Resident over live bytes at that time.
+    pub fragmentation_at_peak: Option<Spread>,
+    /// Resident memory in bytes so many ms after all was freed.
+    pub after: Vec<(u64, Spread)>,
+    /// Minor page faults.
+    pub faults_minor: Option<Spread>,
+    /// Major page faults.
+    pub faults_major: Option<Spread>,
+    /// Allocations that failed.
+    pub failure_count: Option<Spread>,
+}
+
+impl Spread {
+    /// Of the values that are numbers.
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
+        let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let upper = *values.get(values.len() / 2)?;
+        let lower = *values.get((values.len() - 1) / 2)?;
+        Some(Spread { median: f64::midpoint(lower, upper), least, most })
+    }
+}
+
+impl Summary {
+    /// Of each heap.
+    pub fn of_all(measured: &Measured) -> Vec<Summary> {
+        let of = |heap| Summary::of(heap, measured.loop_ns, measured.workload.live_peak);
+        let mut all: Vec<Summary> = measured.heaps.iter().map(of).collect();
+        let Some(first) = all.first().cloned() else { return all };
+        for summary in &mut all {
+            summary.ops_vs_first = over(summary.ops_per_s, first.ops_per_s);
+            summary.resident_vs_first = over(summary.resident_peak, first.resident_peak);
+        }
+        all
+    }
+
+    fn of(heap: &HeapMeasured, loop_ns: f64, live_peak: u64) -> Summary {
+        let runs = heap.runs.as_slice();
+        let of = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value));
+        // Of a run that did nothing there is no rate: 0/0 is no number, 1/0 is none that is finite.
+        let ns_per_op = of(|run| run.duration_ns as f64 / run.operation_count as f64);
+        let rate = |run: &Run| match run.operation_count {
+            0 => f64::NAN,
+            count => count as f64 * NS_PER_S / run.duration_ns as f64,
+        };
+        let resident_peak = of(|run| run.resident_peak as f64);
+        Summary {
+            ops_per_s: of(rate),
+            ops_vs_first: None,
+            ns_per_op,
+            net_ns_per_op: ns_per_op.map(|ns| (ns.median - loop_ns).max(0.0)),
+            resident_peak,
+            resident_vs_live: resident_peak
+                .map(|peak| peak.median / live_peak as f64)
+                .filter(|ratio| ratio.is_finite()),
+            resident_vs_first: None,
+            live_at_peak: of(|run| run.live_at_peak as f64),
+            fragmentation_at_peak: of(|run| run.resident_peak as f64 / run.live_at_peak as f64),
+            after: after(runs),
+            faults_minor: of(|run| run.faults_minor as f64),
+            faults_major: of(|run| run.faults_major as f64),
+            failure_count: of(|run| run.failure_count as f64),
+        }
+    }
+}
+
+fn over(one: Option<Spread>, first: Option<Spread>) -> Option<f64> {
+    let ratio = one?.median / first?.median;
+    ratio.is_finite().then_some(ratio)
+}
+
+/// For each time at which any run was looked at.
+fn after(runs: &[Run]) -> Vec<(u64, Spread)> {
+    let mut times: Vec<u64> = runs.iter().flat_map(|run| &run.after).map(|at| at.0).collect();
+    times.sort_unstable();
+    times.dedup();
+    let at = |time: u64| {
+        let values = runs.iter().flat_map(|run| &run.after).filter(move |at| at.0 == time);
+        Some((time, Spread::of(values.map(|at| at.1 as f64))?))
+    };
+    times.into_iter().filter_map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Spread, Summary};
+    use crate::measured::{HeapMeasured, Measured, Run, Subject};
+
+    fn run(duration_ns: u64, operation_count: u64) -> Run {
+        Run { duration_ns, operation_count, resident_peak: duration_ns, ..Run::default() }
+    }
+
+    /// `.rep.report`
+    #[test]
+    fn several_runs_are_their_median_and_their_extremes() {
+        let odd = Spread::of([3.0, 1.0, f64::NAN, 2.0].into_iter());
+        assert_eq!(odd, Some(Spread { median: 2.0, least: 1.0, most: 3.0 }));
+        let even = Spread::of([4.0, 1.0, 2.0, f64::INFINITY, 3.0].into_iter());
+        assert_eq!(even, Some(Spread { median: 2.5, least: 1.0, most: 4.0 }));
+        assert_eq!(Spread::of(std::iter::empty()), None);
+    }
+
+    /// `.rep.report`
+    #[test]
+    fn a_heap_is_compared_with_the_first() {
+        let heap = |runs: &[Run]| HeapMeasured { runs: runs.to_vec(), ..HeapMeasured::default() };
+        let fast = heap(&[run(500, 100), run(1000, 100), run(2000, 100)]);
+        let heaps = vec![heap(&[run(2000, 100)]), fast, heap(&[run(0, 0)])];
+        let workload = Subject { live_peak: 400, ..Subject::default() };
+        let all =
+            Summary::of_all(&Measured { heaps, workload, loop_ns: 2.5, ..Measured::default() });
+        assert_eq!(all[1].resident_vs_live, Some(2.5));
+        assert_eq!(all[0].ops_vs_first, Some(1.0));
+        assert_eq!(all[1].ops_vs_first, Some(2.0));
+        assert_eq!(all[1].resident_vs_first, Some(0.5));
+        assert_eq!(all[1].net_ns_per_op, Some(7.5));
+        assert_eq!((all[2].ops_per_s, all[2].ns_per_op), (None, None), "nothing was done");
+        assert_eq!(all[1].fragmentation_at_peak, None, "nothing was live");
+        assert_eq!(Summary::of_all(&Measured::default()), []);
+    }
+
+    /// `.rep.report`
+    #[test]
+    fn memory_after_the_end_is_told_for_each_time() {
+        let mut runs = [run(1, 1), run(1, 1)];
+        runs[0].after = vec![(0, 8), (1000, 6)];
+        runs[1].after = vec![(0, 10)];
+        let heap = HeapMeasured { runs: runs.to_vec(), ..HeapMeasured::default() };
+        let measured = Measured { heaps: vec![heap], ..Measured::default() };
+        let after = &Summary::of_all(&measured)[0].after;
+        let medians: Vec<(u64, f64)> = after.iter().map(|(ms, of)| (*ms, of.median)).collect();
+        assert_eq!(medians, [(0, 9.0), (1000, 6.0)]);
+    }
+}

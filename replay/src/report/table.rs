@@ -1,0 +1,121 @@
+//! What was measured, for people at a terminal.
+//!
+//! ```text
+//!  sort.ops: 1,234,567 operations of 2 threads: …
+//!
+//!  heap      ops/s  vs first  ns/op     spread   net    p50    p99
+//!  system   34.2 M     1.00×   29.2  28.9–30.1  27.1  21 ns  88 ns
+//! ```
+//!
+//! Design: `.rep.report` in `design/replay.md`.
+
+use super::summary::Summary;
+use super::tables::{Columns, Parts};
+use super::words::{bytes, count, nanoseconds};
+use crate::measured::{Measured, Subject};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::io::{self, Write};
+
+/// Writes what was played, the tables, and what went wrong.
+pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
+    let summaries = Summary::of_all(measured);
+    let parts = Parts { measured, summaries: &summaries };
+    subject(&measured.workload, out)?;
+    for (what, text) in [("played", &measured.mode), ("on", &measured.machine)] {
+        if !text.is_empty() {
+            writeln!(out, "  {what}: {}", line(text))?;
+        }
+    }
+    writeln!(
+        out,
+        "  loop: {} an operation against the null heap, part of ns/op, not of net",
+        nanoseconds(measured.loop_ns)
+    )?;
+    if measured.clock_ns > 0.0 {
+        let clock = nanoseconds(measured.clock_ns);
+        writeln!(out, "  clock: {clock} a reading, taken from every latency")?;
+    }
+    for heap in &measured.heaps {
+        if let Some(failure) = &heap.failure {
+            writeln!(out, "  {} (!): {}", line(&heap.name), line(failure))?;
+        }
+    }
+    if measured.heaps.is_empty() {
+        return writeln!(out, "\nno heap was played");
+    }
+    columns("Time", parts.time(), out)?;
+    columns("Memory", parts.memory(), out)?;
+    columns("After all was freed; page faults; allocations that failed", parts.left(), out)?;
+    let classes = parts.classes();
+    if !classes.rows.is_empty() {
+        columns("Allocations by size: p50 · p99.9", classes, out)?;
+    }
+    Ok(())
+}
+
+/// What was played.
+fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
+    let things = |number: u64, name: &str| {
+        format!("{} {name}{}", count(number), if number == 1 { "" } else { "s" })
+    };
+    let parts = subject.parts();
+    writeln!(
+        out,
+        "{}: {} of {}: {}, {}, {}",
+        line(&subject.name),
+        things(parts.iter().sum(), "operation"),
+        things(subject.thread_count.into(), "thread"),
+        things(subject.allocation_count, "allocation"),
+        things(subject.reallocation_count, "reallocation"),
+        things(subject.free_count, "free"),
+    )?;
+    write!(
+        out,
+        "  {} were allocated, at most {} were live",
+        bytes(subject.bytes_allocated as f64),
+        bytes(subject.live_peak as f64),
+    )?;
+    if subject.pool_count > 1 {
+        write!(out, ", in {}", things(subject.pool_count.into(), "pool"))?;
+    }
+    if subject.duration_ns > 0 {
+        write!(out, "; the program took {}", nanoseconds(subject.duration_ns as f64))?;
+    }
+    writeln!(out)?;
+    if subject.left_count > 0 {
+        let left = bytes(subject.left_bytes as f64);
+        writeln!(out, "  left at the end: {} ({left})", things(subject.left_count, "object"))?;
+    }
+    for (what, number) in &subject.skipped {
+        writeln!(out, "  {}: {}", line(what), count(*number))?;
+    }
+    Ok(())
+}
+
+impl Subject {
+    /// Allocations, reallocations, frees.
+    pub(super) fn parts(&self) -> [u64; 3] {
+        [self.allocation_count, self.reallocation_count, self.free_count]
+    }
+}
+
+/// A text that comes from outside, on one line and without what a terminal would obey.
+fn line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn columns(title: &str, columns: Columns, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    let clean = |row: Vec<String>| row.iter().map(|cell| line(cell)).collect::<Vec<_>>();
+    table.set_header(clean(columns.heading));
+    table.add_rows(columns.rows.into_iter().map(clean));
+    for (index, column) in table.column_iter_mut().enumerate() {
+        let is_first = index == 0;
+        column.set_padding((if is_first { 0 } else { 2 }, 0));
+        let side = if is_first { CellAlignment::Left } else { CellAlignment::Right };
+        column.set_cell_alignment(side);
+    }
+    writeln!(out, "\n{title}")?;
+    writeln!(out, "{}", table.trim_fmt())
+}

@@ -1,0 +1,175 @@
+//! The columns of the report: the same in the text and on the page.
+//!
+//! ```text
+//!  time:    heap │ ops/s │ vs first │ ns/op │ spread │ net │ p50 │ p99 │ p99.9 │ max
+//!  memory:  heap │ peak │ spread │ vs first │ over live peak
+//!  left:    heap │ freed │ +1 s │ +5 s │ minor faults │ major faults │ failed
+//!  classes: size │ a heap │ another │ …
+//! ```
+//!
+//! Design: `.rep.report` in `design/replay.md`.
+
+use super::summary::{Spread, Summary};
+use super::words::{Unit, bytes, count, latency, or_nothing, three_digits, wait};
+use crate::measured::{HeapMeasured, Measured, Quantiles};
+
+/// A heading and rows; what is in the first column is a name, all else are numbers.
+pub(super) struct Columns {
+    pub(super) heading: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// What a report is made of: what was measured, and what follows from it.
+#[derive(Clone, Copy)]
+pub(super) struct Parts<'m> {
+    pub(super) measured: &'m Measured,
+    /// One for each heap.
+    pub(super) summaries: &'m [Summary],
+}
+
+impl<'m> Parts<'m> {
+    pub(super) fn heaps(self) -> impl Iterator<Item = (&'m HeapMeasured, &'m Summary)> {
+        self.measured.heaps.iter().zip(self.summaries)
+    }
+
+    /// How fast.
+    pub(super) fn time(self) -> Columns {
+        let heading =
+            ["heap", "ops/s", "vs first", "ns/op", "spread", "net", "p50", "p99", "p99.9", "max"];
+        let row = |(heap, summary): (&HeapMeasured, &Summary)| {
+            let all = &heap.latency.all;
+            let of_all = |of: fn(&Quantiles) -> u64| quantile(all, of);
+            vec![
+                name(heap),
+                or_nothing(summary.ops_per_s, |rate| Unit::Count.text(rate.median)),
+                or_nothing(summary.ops_vs_first, |ratio| Unit::Ratio.text(ratio)),
+                or_nothing(summary.ns_per_op, |ns| three_digits(ns.median)),
+                or_nothing(summary.ns_per_op, |ns| between(ns, three_digits)),
+                or_nothing(summary.net_ns_per_op, three_digits),
+                of_all(|of| of.p50),
+                of_all(|of| of.p99),
+                of_all(|of| of.p999),
+                of_all(|of| of.max),
+            ]
+        };
+        Columns {
+            heading: heading.map(str::to_owned).to_vec(),
+            rows: self.heaps().map(row).collect(),
+        }
+    }
+
+    /// How much memory.
+    pub(super) fn memory(self) -> Columns {
+        let heading = ["heap", "peak", "spread", "vs first", "over live peak"];
+        let row = |(heap, summary): (&HeapMeasured, &Summary)| {
+            vec![
+                name(heap),
+                size(summary.resident_peak),
+                or_nothing(summary.resident_peak, |of| between(of, bytes)),
+                or_nothing(summary.resident_vs_first, |ratio| Unit::Ratio.text(ratio)),
+                or_nothing(summary.resident_vs_live, |ratio| Unit::Ratio.text(ratio)),
+            ]
+        };
+        Columns {
+            heading: heading.map(str::to_owned).to_vec(),
+            rows: self.heaps().map(row).collect(),
+        }
+    }
+
+    /// How much of it is left, and what the operating system had to do.
+    pub(super) fn left(self) -> Columns {
+        let times = self.after_times();
+        let mut heading = vec!["heap".to_owned()];
+        heading.extend(times.iter().map(|ms| after_heading(*ms)));
+        heading.extend(["minor faults", "major faults", "failed"].map(str::to_owned));
+        let row = |(heap, summary): (&HeapMeasured, &Summary)| {
+            let whole = |value: Option<Spread>| or_nothing(value, |of| count(of.median as u64));
+            let mut row = vec![name(heap)];
+            row.extend(times.iter().map(|ms| size(summary.after_at(*ms))));
+            row.push(whole(summary.faults_minor));
+            row.push(whole(summary.faults_major));
+            row.push(or_nothing(summary.failure_count, |of| count(of.most as u64)));
+            row
+        };
+        Columns { heading, rows: self.heaps().map(row).collect() }
+    }
+
+    /// Allocations by size: "p50 · p99.9" of each heap.
+    pub(super) fn classes(self) -> Columns {
+        let mut heading = vec!["size up to".to_owned()];
+        heading.extend(self.measured.heaps.iter().map(name));
+        let row = |class: &u64| {
+            let mut row = vec![Unit::Bytes.round(*class as f64)];
+            row.extend(self.measured.heaps.iter().map(|heap| {
+                or_nothing(class_of(heap, *class), |of| {
+                    format!("{} · {}", latency(of.p50 as f64), latency(of.p999 as f64))
+                })
+            }));
+            row
+        };
+        Columns { heading, rows: self.size_classes().iter().map(row).collect() }
+    }
+
+    /// All size classes that any heap has latencies of.
+    pub(super) fn size_classes(self) -> Vec<u64> {
+        let heaps = self.measured.heaps.iter();
+        let classes = heaps.flat_map(|heap| &heap.latency.by_size).filter(|of| of.1.count > 0);
+        let mut classes: Vec<u64> = classes.map(|of| of.0).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        classes
+    }
+
+    /// When memory was looked at after all was freed, in ms.
+    pub(super) fn after_times(self) -> Vec<u64> {
+        let all = self.summaries.iter().flat_map(|summary| &summary.after);
+        let mut times: Vec<u64> = all.map(|(ms, _)| *ms).collect();
+        times.sort_unstable();
+        times.dedup();
+        times
+    }
+}
+
+impl Summary {
+    /// Resident memory so many ms after all was freed.
+    pub(super) fn after_at(&self, ms: u64) -> Option<Spread> {
+        self.after.iter().find(|(time, _)| *time == ms).map(|(_, of)| *of)
+    }
+}
+
+/// The latencies of a size class of a heap.
+pub(super) fn class_of(heap: &HeapMeasured, class: u64) -> Option<&Quantiles> {
+    heap.latency.by_size.iter().find(|of| of.0 == class && of.1.count > 0).map(|of| &of.1)
+}
+
+/// What a heap is called, with a mark if it did not play to the end.
+pub(super) fn name(heap: &HeapMeasured) -> String {
+    format!("{}{}", heap.name, if heap.failure.is_some() { " (!)" } else { "" })
+}
+
+/// What a heap is called where there is little room: of a path the file.
+pub(super) fn short_name(heap: &HeapMeasured) -> &str {
+    heap.name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&heap.name)
+}
+
+/// "28.9–30.1"; one number where there is but one.
+pub(super) fn between(of: Spread, text: impl Fn(f64) -> String) -> String {
+    let [least, most] = [of.least, of.most].map(text);
+    if least == most { least } else { format!("{least}–{most}") }
+}
+
+fn size(value: Option<Spread>) -> String {
+    or_nothing(value, |of| bytes(of.median))
+}
+
+/// A latency, if there are any.
+pub(super) fn quantile(of: &Quantiles, which: fn(&Quantiles) -> u64) -> String {
+    or_nothing((of.count > 0).then(|| which(of) as f64), latency)
+}
+
+fn after_heading(ms: u64) -> String {
+    match ms {
+        0 => "freed".to_owned(),
+        _ => format!("+{}", wait(ms)),
+    }
+}

@@ -1,0 +1,170 @@
+//! Numbers as people read them: three digits and a unit.
+//!
+//! ```text
+//!  1234567 ── count ─▶ 1,234,567    bytes ─▶ 1.18 MiB    nanoseconds ─▶ 1.23 ms
+//! ```
+//!
+//! Design: `.rep.report` in `design/replay.md`.
+
+const BYTES: [(f64, &str); 7] = [
+    (1.0, "B"),
+    (1024.0, "KiB"),
+    (1_048_576.0, "MiB"),
+    (1_073_741_824.0, "GiB"),
+    (1_099_511_627_776.0, "TiB"),
+    (1_125_899_906_842_624.0, "PiB"),
+    (1_152_921_504_606_846_976.0, "EiB"),
+];
+const TIMES: [(f64, &str); 7] = [
+    (1.0, "ns"),
+    (1e3, "µs"),
+    (1e6, "ms"),
+    (1e9, "s"),
+    (3.6e12, "h"),
+    (8.64e13, "d"),
+    (3.155_76e16, "y"),
+];
+const COUNTS: [(f64, &str); 7] =
+    [(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"), (1e18, "E")];
+const RATIOS: [(f64, &str); 1] = [(1.0, "×")];
+const ROUNDED: f64 = 0.9995;
+
+/// What stands where nothing is known.
+pub(super) const NOTHING: &str = "–";
+
+/// Which units a number has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Bytes,
+    Nanoseconds,
+    Count,
+    /// A ratio, as in "1.25×".
+    Ratio,
+}
+
+impl Unit {
+    /// A number with three digits: "1.50 MiB".
+    pub(super) fn text(self, value: f64) -> String {
+        let (size, name) = self.step(value);
+        with_name(&three_digits(value / size), name, self)
+    }
+
+    /// A number that is a round one: "1.5 MiB".
+    pub(super) fn round(self, value: f64) -> String {
+        let (size, name) = self.step(value);
+        let digits = three_digits(value / size);
+        let digits = if digits.contains('.') {
+            digits.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &digits
+        };
+        with_name(digits, name, self)
+    }
+
+    /// The unit in which a value is said, and how large it is.
+    pub(super) fn step(self, value: f64) -> (f64, &'static str) {
+        let steps: &[(f64, &str)] = match self {
+            Unit::Bytes => &BYTES,
+            Unit::Nanoseconds => &TIMES,
+            Unit::Count => &COUNTS,
+            Unit::Ratio => &RATIOS,
+        };
+        // What would be rounded to 1.00 of a unit is said in it.
+        let reached = steps.iter().rev().find(|(size, _)| value >= size * ROUNDED);
+        reached.or(steps.first()).copied().unwrap_or((1.0, ""))
+    }
+}
+
+fn with_name(digits: &str, name: &str, unit: Unit) -> String {
+    if name.is_empty() || unit == Unit::Ratio {
+        format!("{digits}{name}")
+    } else {
+        format!("{digits} {name}")
+    }
+}
+
+/// Three digits, or all that stand before the point.
+pub(super) fn three_digits(value: f64) -> String {
+    match value {
+        _ if !value.is_finite() => NOTHING.to_owned(),
+        _ if value == 0.0 => "0".to_owned(),
+        _ if value >= 99.95 => format!("{value:.0}"),
+        _ if value >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// All digits, in groups.
+pub(super) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes with their unit.
+pub(super) fn bytes(value: f64) -> String {
+    // There are no parts of a byte.
+    if value < 1000.0 { format!("{value:.0} B") } else { Unit::Bytes.text(value) }
+}
+
+/// A time with its unit.
+pub(super) fn nanoseconds(value: f64) -> String {
+    Unit::Nanoseconds.text(value)
+}
+
+/// A latency with its unit: it was measured in whole ns.
+pub(super) fn latency(ns: f64) -> String {
+    if ns < 999.5 { format!("{ns:.0} ns") } else { nanoseconds(ns) }
+}
+
+/// How long a while is, in ms.
+pub(super) fn wait(ms: u64) -> String {
+    match ms {
+        0 => "at once".to_owned(),
+        _ => Unit::Nanoseconds.round(ms as f64 * 1e6),
+    }
+}
+
+/// A value that may not be known.
+pub(super) fn or_nothing<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Unit, bytes, count, nanoseconds, or_nothing, wait};
+
+    /// `.rep.report`
+    #[test]
+    fn a_number_has_three_digits_and_the_unit_that_fits() {
+        let times = [0.0, 0.28, 9.996, 999.4, 999.6, 1e3, 999_600.0, 1e12, 3.6e12, 1e14];
+        let texts = ["0 ns", "0.28 ns", "10.0 ns", "999 ns", "1.00 µs", "1.00 µs", "1.00 ms"];
+        let longer = ["1000 s", "1.00 h", "1.16 d"];
+        let expected: Vec<&str> = texts.into_iter().chain(longer).collect();
+        assert_eq!(times.map(nanoseconds).to_vec(), expected);
+        let sizes = [0.0, 1.0, 999.0, 1023.0, 1024.0, 1_048_575.0, 1e12, 1e18].map(bytes);
+        let expected =
+            ["0 B", "1 B", "999 B", "1023 B", "1.00 KiB", "1.00 MiB", "931 GiB", "888 PiB"];
+        assert_eq!(sizes, expected);
+        assert_eq!(Unit::Count.text(34.0), "34.0");
+        assert_eq!(Unit::Count.text(34_200_000.0), "34.2 M");
+        assert_eq!(Unit::Count.round(30_000_000.0), "30 M");
+        assert_eq!(Unit::Ratio.text(1.254), "1.25×");
+        assert_eq!(Unit::Ratio.text(f64::NAN), "–×");
+        assert_eq!([0, 1000, 1500].map(wait), ["at once", "1 s", "1.5 s"]);
+        assert_eq!(or_nothing(None, nanoseconds), "–");
+    }
+
+    /// `.rep.report`
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        let counts = [0, 12, 123, 1_234, 12_345, 1_000_000_000_000].map(count);
+        assert_eq!(counts, ["0", "12", "123", "1,234", "12,345", "1,000,000,000,000"]);
+    }
+}

@@ -1,0 +1,323 @@
+//! Operations to a workload: what is looked up, here; so that playing looks nothing up.
+//!
+//! ```text
+//!  operation ─▶ object ─▶ slot ─▶ op of its thread      first pass: lists, and who waits for whom
+//!  lists + waits + posts ─▶ Workload                    second pass: both in one list, live bytes
+//! ```
+//!
+//! Design: `.rep.workload`, `.rep.edge`, `.rep.slot` in `design/replay.md`.
+
+use super::order::{Order, Wait};
+use super::slots::{Slot, Slots};
+use crate::operation::{Action, Operation};
+use crate::workload::{LIVE_STEP, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
+
+/// In place of a slot: the object has none.
+const NO_SLOT: u32 = u32::MAX;
+/// What every allocation is aligned to, as a logarithm.
+const ALIGNMENT_LOG2_USUAL: u8 = 4;
+/// Pools that an op can name.
+const POOL_COUNT_MAX: u32 = 1 << 24;
+
+/// How operations are compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// All in one list, in order of time.
+    pub is_single: bool,
+    /// With the time of each op.
+    pub has_times: bool,
+}
+
+/// A workload of operations. What does not fit (an object that is not there, or there twice) is
+/// left out: sources and files have no such operations.
+pub fn compile(operations: impl IntoIterator<Item = Operation>, mode: Mode) -> Workload {
+    let mut compiler = Compiler { mode, ..Compiler::default() };
+    for operation in operations {
+        compiler.take(operation);
+    }
+    compiler.finish()
+}
+
+/// The list of a thread in the first pass.
+#[derive(Debug, Default)]
+struct List {
+    ops: Vec<Op>,
+    times: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Compiler {
+    mode: Mode,
+    lists: Vec<List>,
+    /// Of each object its slot.
+    slot_of: Vec<u32>,
+    slots: Slots,
+    order: Order,
+    /// Of each pool the threads that used it, and the last op of each that did.
+    pools: Vec<Vec<(u32, u32)>>,
+    operation_count: u64,
+    live: u64,
+    live_peak: u64,
+    last: u64,
+}
+
+impl Compiler {
+    fn take(&mut self, operation: Operation) {
+        let thread = if self.mode.is_single { 0 } else { operation.thread };
+        if thread as usize >= self.lists.len() {
+            self.lists.resize_with(thread as usize + 1, List::default);
+        }
+        self.last = operation.time;
+        match operation.action {
+            Action::Allocate { object, size, alignment, is_zeroed, pool } => {
+                let pool = pool.min(POOL_COUNT_MAX - 1);
+                let alignment_log2 = alignment.max(1).ilog2().min(31) as u8;
+                let what = Slot { size, alignment_log2, pool, thread, op: 0, is_full: true };
+                self.allocate(object, what, is_zeroed, operation.time);
+            }
+            Action::Reallocate { object, size } => {
+                let Some(slot) = self.slot(object) else { return };
+                let Some(before) = self.slots.slots.get(slot as usize).copied() else { return };
+                let what = Slot { size, thread, ..before };
+                self.push(OpKind::Reallocate, slot, what, Some(before), operation.time);
+                self.alive(before.size, size);
+            }
+            Action::Free { object } => {
+                let Some(slot) = self.slot(object) else { return };
+                let Some(before) = self.slots.slots.get(slot as usize).copied() else { return };
+                let what = Slot { thread, is_full: false, ..before };
+                let op = self.push(OpKind::Free, slot, what, Some(before), operation.time);
+                self.slots.give(slot, thread, op);
+                if let Some(place) = self.slot_of.get_mut(object as usize) {
+                    *place = NO_SLOT;
+                }
+                self.alive(before.size, 0);
+            }
+            Action::EndPool { pool } => self.end_pool(pool, thread, operation.time),
+        }
+    }
+
+    /// The slot that an object is in.
+    #[inline]
+    fn slot(&self, object: u32) -> Option<u32> {
+        self.slot_of.get(object as usize).copied().filter(|slot| *slot != NO_SLOT)
+    }
+
+    #[inline]
+    fn list(&mut self, thread: u32, work: impl FnOnce(&mut List)) {
+        if let Some(list) = self.lists.get_mut(thread as usize) {
+            work(list);
+        }
+    }
+
+    fn allocate(&mut self, object: u32, what: Slot, is_zeroed: bool, time: u64) {
+        if self.slot(object).is_some() {
+            return;
+        }
+        let (slot, wait) = self.slots.take(what.thread, &self.order);
+        if slot >= SLOT_COUNT_MAX {
+            return;
+        }
+        if object as usize >= self.slot_of.len() {
+            self.slot_of.resize(object as usize + 1, NO_SLOT);
+        }
+        if let Some(place) = self.slot_of.get_mut(object as usize) {
+            *place = slot;
+        }
+        if let Some((other, done)) = wait {
+            self.order.after(what.thread, self.next(what.thread), other, done);
+        }
+        let kind = if is_zeroed { OpKind::AllocateZeroed } else { OpKind::Allocate };
+        self.push(kind, slot, what, None, time);
+        self.alive(0, what.size);
+    }
+
+    /// The index of the next op of a thread.
+    #[inline]
+    fn next(&self, thread: u32) -> u32 {
+        self.lists.get(thread as usize).map_or(0, |list| list.ops.len() as u32)
+    }
+
+    /// Adds an op that leaves this in a slot, after what was there; its index.
+    #[inline]
+    fn push(
+        &mut self,
+        kind: OpKind,
+        slot: u32,
+        what: Slot,
+        before: Option<Slot>,
+        time: u64,
+    ) -> u32 {
+        let thread = what.thread;
+        if let Some(before) = before
+            && before.thread != thread
+        {
+            self.order.after(thread, self.next(thread), before.thread, before.op);
+        }
+        // Of what is there already, an op tells the size that it has.
+        let size = before.map_or(what.size, |before| before.size);
+        if what.alignment_log2 > ALIGNMENT_LOG2_USUAL || what.pool != 0 || size >> 32 != 0 {
+            let prefix = Op::prefix(u32::from(what.alignment_log2), what.pool, size);
+            self.add(thread, prefix, time);
+        }
+        let mut op = self.add(thread, Op::of_slot(kind, slot, size), time);
+        if kind == OpKind::Reallocate {
+            op = self.add(thread, Op::new_size(what.size), time);
+        }
+        if let Some(place) = self.slots.slots.get_mut(slot as usize) {
+            *place = Slot { op, ..what };
+        }
+        self.operation_count += 1;
+        self.note_pool(what.pool, thread, op);
+        op
+    }
+
+    #[inline]
+    fn add(&mut self, thread: u32, op: Op, time: u64) -> u32 {
+        let index = self.next(thread);
+        let has_times = self.mode.has_times;
+        self.list(thread, |list| {
+            list.ops.push(op);
+            if has_times {
+                list.times.push(time);
+            }
+        });
+        index
+    }
+
+    /// A thread used a pool.
+    #[inline]
+    fn note_pool(&mut self, pool: u32, thread: u32, op: u32) {
+        if pool as usize >= self.pools.len() {
+            self.pools.resize_with(pool as usize + 1, Vec::new);
+        }
+        let Some(users) = self.pools.get_mut(pool as usize) else { return };
+        match users.iter_mut().find(|user| user.0 == thread) {
+            Some(user) => user.1 = op,
+            None => users.push((thread, op)),
+        }
+    }
+
+    /// A pool ends after all that was done with it.
+    fn end_pool(&mut self, pool: u32, thread: u32, time: u64) {
+        if pool >= POOL_COUNT_MAX {
+            return;
+        }
+        let op = self.next(thread);
+        for (user, last) in
+            self.pools.get_mut(pool as usize).map(std::mem::take).unwrap_or_default()
+        {
+            if user != thread {
+                self.order.after(thread, op, user, last);
+            }
+        }
+        self.add(thread, Op::end_pool(pool), time);
+        self.note_pool(pool, thread, op);
+    }
+
+    #[inline]
+    fn alive(&mut self, before: u64, now: u64) {
+        self.live = self.live.saturating_sub(before).saturating_add(now);
+        self.live_peak = self.live_peak.max(self.live);
+    }
+
+    /// The second pass.
+    fn finish(self) -> Workload {
+        let posts = self.order.posts(self.lists.len());
+        let mut threads: Vec<Thread> = Vec::with_capacity(self.lists.len());
+        for (index, list) in self.lists.into_iter().enumerate() {
+            let own = posts.get(index).map_or(&[][..], Vec::as_slice);
+            threads.push(join(list, own, self.order.waits(index), &posts));
+        }
+        for (index, slot) in self.slots.slots.iter().enumerate().filter(|(_, slot)| slot.is_full) {
+            if let Some(thread) = threads.get_mut(slot.thread as usize) {
+                thread.left.push((index as u32, slot.size));
+            }
+        }
+        Workload {
+            threads,
+            slot_count: self.slots.slots.len() as u32,
+            pool_count: self.pools.len().max(1) as u32,
+            operation_count: self.operation_count,
+            live_peak: self.live_peak,
+            duration: self.last,
+        }
+    }
+}
+
+/// Joins the ops of a thread with what it waits for and what it posts.
+fn join(list: List, posts: &[u32], waits: &[Wait], all_posts: &[Vec<u32>]) -> Thread {
+    let mut thread = Thread::default();
+    let mut live = Live::default();
+    if posts.is_empty() && waits.is_empty() {
+        list.ops.iter().for_each(|op| live.take(*op));
+        (thread.ops, thread.times) = (list.ops, list.times);
+        thread.live = live.finish();
+        return thread;
+    }
+    thread.ops.reserve(list.ops.len() + posts.len() + waits.len());
+    let (mut waits, mut posted) = (waits.iter().peekable(), posts.iter().enumerate().peekable());
+    for (index, op) in list.ops.iter().enumerate() {
+        let time = list.times.get(index).copied();
+        let mut add = |op: Op| {
+            live.take(op);
+            thread.ops.push(op);
+            thread.times.extend(time);
+        };
+        while let Some(wait) = waits.next_if(|wait| wait.before as usize == index) {
+            let posts = all_posts.get(wait.thread as usize).map_or(&[][..], Vec::as_slice);
+            let count = posts.partition_point(|post| *post < wait.done) as u32 + 1;
+            add(Op::wait(wait.thread, count));
+        }
+        add(*op);
+        while let Some((place, _)) = posted.next_if(|(_, op)| **op as usize == index) {
+            add(Op::post(place as u32 + 1));
+        }
+    }
+    thread.live = live.finish();
+    thread
+}
+
+/// The bytes that a thread has allocated less those that it has freed, as its ops go by.
+#[derive(Debug, Default)]
+struct Live {
+    bytes: i64,
+    count: usize,
+    table: Vec<i64>,
+    /// The upper half of the size of the next op.
+    upper: u64,
+    /// The size before, if what comes next is the new size of a reallocation.
+    before: Option<i64>,
+}
+
+impl Live {
+    #[inline]
+    fn take(&mut self, op: Op) {
+        if self.count.is_multiple_of(LIVE_STEP) {
+            self.table.push(self.bytes);
+        }
+        self.count += 1;
+        if let Some(before) = self.before.take() {
+            let change = (op.as_new_size() as i64).wrapping_sub(before);
+            self.bytes = self.bytes.wrapping_add(change);
+            return;
+        }
+        let size = (self.upper << 32 | u64::from(op.size())) as i64;
+        match op.kind() {
+            OpKind::Wait | OpKind::Post | OpKind::EndPool => return,
+            OpKind::Prefix => {
+                self.upper = u64::from(op.size());
+                return;
+            }
+            OpKind::Allocate | OpKind::AllocateZeroed => self.bytes = self.bytes.wrapping_add(size),
+            OpKind::Reallocate => self.before = Some(size),
+            OpKind::Free => self.bytes = self.bytes.wrapping_sub(size),
+        }
+        self.upper = 0;
+    }
+
+    fn finish(mut self) -> Vec<i64> {
+        self.table.push(self.bytes);
+        self.table
+    }
+}

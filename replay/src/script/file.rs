@@ -1,0 +1,206 @@
+//! Operations as a file: written, and what of it is counted.
+//!
+//! ```text
+//!  │ header, 64 bytes │ section: its header, 16 bytes; operations │ section … │
+//!                       └─ kind, thread?, time │ what it needs ─┘ 1 to about 6 bytes each
+//! ```
+//!
+//! Layout: `.rep.file.*` in `design/replay.md`. Reading: `saved.rs`.
+
+use super::renumber::Renumber;
+use crate::operation::{Action, Operation};
+use std::io::{self, Seek, SeekFrom, Write};
+
+/// What a file begins with: not text, and not intact once it went through what takes it for text.
+pub(crate) const MAGIC: [u8; 8] = *b"\x89OPS\r\n\x1A\n";
+/// The version of the layout.
+pub(crate) const MAJOR: u16 = 1;
+pub(crate) const MINOR: u16 = 0;
+/// Size of the header.
+pub(crate) const HEADER_SIZE: usize = 64;
+/// Size of the header of a section.
+pub(crate) const SECTION_HEADER_SIZE: usize = 16;
+/// Size of the operations in a section, at most.
+pub(crate) const SECTION_SIZE_MAX: usize = 1 << 16;
+/// Size of an operation, at most.
+pub(crate) const OPERATION_SIZE_MAX: usize = 64;
+
+/// What an operation does, in the low three bits of its first byte.
+pub(crate) mod kind {
+    pub(crate) const ALLOCATE: u8 = 0;
+    pub(crate) const ALLOCATE_ZEROED: u8 = 1;
+    /// With alignment, pool and whether it is zeroed.
+    pub(crate) const ALLOCATE_IN: u8 = 2;
+    pub(crate) const REALLOCATE: u8 = 3;
+    pub(crate) const FREE: u8 = 4;
+    pub(crate) const END_POOL: u8 = 5;
+}
+/// The thread is another one than that of the operation before.
+pub(crate) const THREAD_BIT: u8 = 0x08;
+/// Where the low bits of the time since the operation before are, and how many.
+pub(crate) const TIME_SHIFT: u32 = 4;
+pub(crate) const TIME_BITS: u32 = 3;
+/// More of the time follows.
+pub(crate) const TIME_MORE: u8 = 0x80;
+/// The memory is filled with zeros.
+pub(crate) const ZEROED_BIT: u8 = 0x20;
+/// The logarithm of the alignment.
+pub(crate) const ALIGNMENT_MASK: u8 = 0x1F;
+
+/// What the header counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Operations, of any kind.
+    pub operations: u64,
+    /// Objects.
+    pub objects: u64,
+    /// Threads.
+    pub threads: u32,
+    /// Pools.
+    pub pools: u32,
+    /// The time of the last operation, in ns.
+    pub duration: u64,
+}
+
+/// Writes operations, and says what was written.
+pub fn write(
+    operations: impl IntoIterator<Item = Operation>,
+    out: &mut (impl Write + Seek),
+) -> io::Result<Counts> {
+    out.write_all(&[0; HEADER_SIZE])?;
+    let mut section = Section::default();
+    let mut renumber = Renumber::default();
+    let mut counts = Counts::default();
+    for operation in operations {
+        if section.bytes.len() + OPERATION_SIZE_MAX > SECTION_SIZE_MAX {
+            section.write(out)?;
+        }
+        let operation = renumber.apply(operation);
+        section.add(&operation, counts.objects);
+        counts.take(&operation);
+    }
+    section.write(out)?;
+    out.seek(SeekFrom::Start(0))?;
+    out.write_all(&counts.header())?;
+    out.seek(SeekFrom::End(0))?;
+    out.flush()?;
+    Ok(counts)
+}
+
+impl Counts {
+    fn take(&mut self, operation: &Operation) {
+        self.operations += 1;
+        self.duration = self.duration.max(operation.time);
+        self.threads = self.threads.max(operation.thread + 1);
+        match operation.action {
+            Action::Allocate { object, pool, .. } => {
+                self.objects = self.objects.max(u64::from(object) + 1);
+                self.pools = self.pools.max(pool + 1);
+            }
+            Action::EndPool { pool } => self.pools = self.pools.max(pool + 1),
+            Action::Reallocate { .. } | Action::Free { .. } => {}
+        }
+    }
+
+    /// The header (`.rep.file.header`).
+    fn header(&self) -> [u8; HEADER_SIZE] {
+        let mut header = Vec::with_capacity(HEADER_SIZE);
+        header.extend(MAGIC);
+        header.extend(MAJOR.to_le_bytes());
+        header.extend(MINOR.to_le_bytes());
+        header.extend([0; 4]);
+        header.extend(self.operations.to_le_bytes());
+        header.extend(self.objects.to_le_bytes());
+        header.extend(self.threads.to_le_bytes());
+        header.extend(self.pools.to_le_bytes());
+        header.extend(self.duration.to_le_bytes());
+        header.resize(HEADER_SIZE - 4, 0);
+        header.extend(crc32c::crc32c(&header).to_le_bytes());
+        let mut bytes = [0; HEADER_SIZE];
+        bytes.iter_mut().zip(header).for_each(|(to, from)| *to = from);
+        bytes
+    }
+}
+
+/// A section that is being filled.
+#[derive(Debug, Default)]
+struct Section {
+    index: u32,
+    count: u32,
+    bytes: Vec<u8>,
+    thread: u32,
+    time: u64,
+}
+
+impl Section {
+    /// Adds an operation (`.rep.file.operation`); `next` is the number of the next object.
+    #[inline]
+    fn add(&mut self, operation: &Operation, next: u64) {
+        let since = operation.time.saturating_sub(self.time);
+        let time_low = (since as u8 & ((1 << TIME_BITS) - 1)) << TIME_SHIFT;
+        let more = if since >> TIME_BITS > 0 { TIME_MORE } else { 0 };
+        let thread = if operation.thread == self.thread { 0 } else { THREAD_BIT };
+        let kind = match operation.action {
+            Action::Allocate { alignment: 1, is_zeroed: false, pool: 0, .. } => kind::ALLOCATE,
+            Action::Allocate { alignment: 1, pool: 0, .. } => kind::ALLOCATE_ZEROED,
+            Action::Allocate { .. } => kind::ALLOCATE_IN,
+            Action::Reallocate { .. } => kind::REALLOCATE,
+            Action::Free { .. } => kind::FREE,
+            Action::EndPool { .. } => kind::END_POOL,
+        };
+        self.bytes.push(kind | thread | time_low | more);
+        if thread != 0 {
+            varint(&mut self.bytes, u64::from(operation.thread));
+        }
+        if more != 0 {
+            varint(&mut self.bytes, since >> TIME_BITS);
+        }
+        // How long ago an object was allocated is a smaller number than its own.
+        let age = |object: u32| next.saturating_sub(u64::from(object) + 1);
+        match operation.action {
+            Action::Allocate { size, alignment, is_zeroed, pool, .. } => {
+                if kind == kind::ALLOCATE_IN {
+                    let zeroed = if is_zeroed { ZEROED_BIT } else { 0 };
+                    self.bytes.push(alignment.max(1).ilog2().min(31) as u8 | zeroed);
+                    varint(&mut self.bytes, u64::from(pool));
+                }
+                varint(&mut self.bytes, size);
+            }
+            Action::Reallocate { object, size } => {
+                varint(&mut self.bytes, age(object));
+                varint(&mut self.bytes, size);
+            }
+            Action::Free { object } => varint(&mut self.bytes, age(object)),
+            Action::EndPool { pool } => varint(&mut self.bytes, u64::from(pool)),
+        }
+        (self.time, self.thread) = (self.time.max(operation.time), operation.thread);
+        self.count += 1;
+    }
+
+    /// Writes it (`.rep.file.section`), and begins the next one.
+    fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let mut header = Vec::with_capacity(SECTION_HEADER_SIZE);
+        header.extend((self.bytes.len() as u32).to_le_bytes());
+        header.extend(self.count.to_le_bytes());
+        header.extend(self.index.to_le_bytes());
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&header), &self.bytes);
+        header.extend(checksum.to_le_bytes());
+        out.write_all(&header)?;
+        out.write_all(&self.bytes)?;
+        self.bytes.clear();
+        (self.index, self.count) = (self.index.wrapping_add(1), 0);
+        Ok(())
+    }
+}
+
+/// Seven bits a byte, the low ones first; the top bit says that more follow.
+fn varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}

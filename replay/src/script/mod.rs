@@ -1,0 +1,28 @@
+//! Operations as scripts: compiled to a workload.
+//!
+//! ```text
+//!  operations ─ modify ─▶ operations ─ compile ─▶ Workload
+//!                            │  ▲
+//!                            ▼  │ saved: FILE.ops
+//! ```
+//!
+//! Design: `.rep.workload`, `.rep.modify`, `.rep.file` in `design/replay.md`.
+
+pub(crate) mod compare;
+mod compile;
+mod file;
+mod modify;
+mod order;
+mod renumber;
+mod saved;
+#[cfg(test)]
+mod saved_tests;
+mod slots;
+#[cfg(test)]
+pub(crate) mod twin;
+
+pub use compile::{Mode, compile};
+pub use file::{Counts, write};
+pub(crate) use modify::Modify;
+pub use modify::{Modification, Modified, modify};
+pub use saved::{Saved, SavedError, is_saved};

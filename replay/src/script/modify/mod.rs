@@ -1,0 +1,219 @@
+//! Modifications: operations to other operations, as if the program had been another one.
+//!
+//! ```text
+//!  operation ─▶ step ─▶ 0, 1 or more ─▶ step ─▶ … ─▶ counted anew ─▶ operation
+//! ```
+//!
+//! Design: `.rep.modify` in `design/replay.md`.
+
+mod args;
+mod choose;
+mod delay;
+#[cfg(test)]
+mod twin;
+
+use super::renumber::Renumber;
+use crate::operation::{Action, Operation};
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+pub(crate) use args::Modify;
+
+/// One modification.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Modification {
+    /// Sizes times a factor.
+    ScaleSize(f64),
+    /// Sizes rounded up to a multiple.
+    RoundSize(u64),
+    /// Alignments at least this one.
+    Align(u64),
+    /// Only objects in these pools, or only those that are not.
+    Pools(bool, Vec<u32>),
+    /// Only objects that had such a size when they were allocated, or only those that had not.
+    Sizes(bool, Vec<RangeInclusive<u64>>),
+    /// Only what these threads allocated, or only what they did not.
+    Threads(bool, Vec<u32>),
+    /// Lifetimes times a factor, 1 at least: frees come later.
+    Stretch(f64),
+    /// Frees come so many operations later.
+    DelayOperations(u64),
+    /// Frees come so many ns later.
+    DelayTime(u64),
+    /// Of the objects that are freed this part is not.
+    DropFree(f64),
+    /// So many of the program at once.
+    Copies(u32),
+}
+
+impl fmt::Display for Modification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let only = |is_kept: bool| if is_kept { "only" } else { "without" };
+        let list = |numbers: &[u32]| {
+            numbers.iter().map(u32::to_string).collect::<Vec<String>>().join(", ")
+        };
+        match self {
+            Modification::ScaleSize(factor) => write!(f, "sizes × {factor}"),
+            Modification::RoundSize(multiple) => {
+                write!(f, "sizes rounded up to multiples of {multiple}")
+            }
+            Modification::Align(alignment) => write!(f, "aligned to {alignment} at least"),
+            Modification::Pools(is_kept, pools) => {
+                write!(f, "{} pools {}", only(*is_kept), list(pools))
+            }
+            Modification::Sizes(is_kept, sizes) => {
+                let sizes = sizes.iter().map(|range| match *range.end() {
+                    u64::MAX => format!("{}..", range.start()),
+                    end => format!("{}..={end}", range.start()),
+                });
+                let sizes = sizes.collect::<Vec<String>>().join(", ");
+                write!(f, "{} sizes {sizes}", only(*is_kept))
+            }
+            Modification::Threads(is_kept, threads) => {
+                write!(f, "{} threads {}", only(*is_kept), list(threads))
+            }
+            Modification::Stretch(factor) => write!(f, "lifetimes × {factor}"),
+            Modification::DelayOperations(count) => write!(f, "frees {count} operations later"),
+            Modification::DelayTime(time) => write!(f, "frees {time} ns later"),
+            Modification::DropFree(part) => write!(f, "{} % of the frees dropped", part * 100.0),
+            Modification::Copies(count) => write!(f, "{count} copies at once"),
+        }
+    }
+}
+
+/// What does a modification, operation by operation.
+trait Step {
+    /// Takes an operation, and gives what becomes of it, and of those before.
+    fn take(&mut self, operation: Operation, give: &mut dyn FnMut(Operation));
+
+    /// There are no more.
+    fn end(&mut self, give: &mut dyn FnMut(Operation)) {
+        let _ = give;
+    }
+}
+
+/// A step that makes one operation of each.
+struct Each<F>(F);
+
+impl<F: FnMut(Operation) -> Operation> Step for Each<F> {
+    fn take(&mut self, operation: Operation, give: &mut dyn FnMut(Operation)) {
+        give((self.0)(operation));
+    }
+}
+
+impl Modification {
+    fn step(&self) -> Box<dyn Step> {
+        match self.clone() {
+            Modification::ScaleSize(factor) => {
+                sizes(move |size| (size as f64 * factor).round() as u64)
+            }
+            Modification::RoundSize(multiple) => {
+                sizes(move |size| size.checked_next_multiple_of(multiple).unwrap_or(size))
+            }
+            Modification::Align(least) => Box::new(Each(move |mut operation: Operation| {
+                if let Action::Allocate { alignment, .. } = &mut operation.action {
+                    *alignment = least.max(*alignment);
+                }
+                operation
+            })),
+            Modification::Pools(is_kept, pools) => choose::pools(is_kept, pools),
+            Modification::Sizes(is_kept, sizes) => choose::sizes(is_kept, sizes),
+            Modification::Threads(is_kept, threads) => choose::threads(is_kept, threads),
+            Modification::Stretch(factor) => delay::stretch(factor),
+            Modification::DelayOperations(count) => delay::operations(count),
+            Modification::DelayTime(time) => delay::time(time),
+            Modification::DropFree(part) => Box::new(delay::Drop::new(part)),
+            Modification::Copies(count) => Box::new(choose::Copies(count)),
+        }
+    }
+}
+
+/// A step that changes sizes.
+fn sizes(change: impl Fn(u64) -> u64 + 'static) -> Box<dyn Step> {
+    Box::new(Each(move |mut operation: Operation| {
+        if let Action::Allocate { size, .. } | Action::Reallocate { size, .. } =
+            &mut operation.action
+        {
+            *size = change(*size);
+        }
+        operation
+    }))
+}
+
+/// Operations that are modified.
+pub struct Modified<I> {
+    operations: I,
+    steps: Vec<Box<dyn Step>>,
+    renumber: Renumber,
+    found: VecDeque<Operation>,
+    is_at_end: bool,
+}
+
+/// Modifies operations, one modification after the other.
+pub fn modify<I: Iterator<Item = Operation>>(
+    operations: I,
+    modifications: &[Modification],
+) -> Modified<I> {
+    Modified {
+        operations,
+        steps: modifications.iter().map(Modification::step).collect(),
+        renumber: Renumber::default(),
+        found: VecDeque::new(),
+        is_at_end: false,
+    }
+}
+
+impl<I> Modified<I> {
+    /// What is modified.
+    pub fn inner(&self) -> &I {
+        &self.operations
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn inner_mut(&mut self) -> &mut I {
+        &mut self.operations
+    }
+}
+
+/// Gives an operation to the first step, what that gives to the next, and so on.
+fn pass(steps: &mut [Box<dyn Step>], operation: Operation, found: &mut VecDeque<Operation>) {
+    match steps.split_first_mut() {
+        None => found.push_back(operation),
+        Some((step, rest)) => step.take(operation, &mut |given| pass(rest, given, found)),
+    }
+}
+
+/// Ends the first step, then the next, and so on.
+fn end(steps: &mut [Box<dyn Step>], found: &mut VecDeque<Operation>) {
+    if let Some((step, rest)) = steps.split_first_mut() {
+        step.end(&mut |given| pass(rest, given, found));
+        end(rest, found);
+    }
+}
+
+impl<I: Iterator<Item = Operation>> Iterator for Modified<I> {
+    type Item = Operation;
+
+    #[inline]
+    fn next(&mut self) -> Option<Operation> {
+        if self.steps.is_empty() {
+            return self.operations.next();
+        }
+        loop {
+            if let Some(operation) = self.found.pop_front() {
+                return Some(self.renumber.apply(operation));
+            }
+            if self.is_at_end {
+                return None;
+            }
+            match self.operations.next() {
+                Some(operation) => pass(&mut self.steps, operation, &mut self.found),
+                None => {
+                    self.is_at_end = true;
+                    end(&mut self.steps, &mut self.found);
+                }
+            }
+        }
+    }
+}

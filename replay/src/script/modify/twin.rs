@@ -1,0 +1,245 @@
+//! Tests of modifications: each judged by a naive twin that has all operations at once.
+//!
+//! ```text
+//!  random operations ─┬─ modify ─▶ operations ─┐
+//!                     └─ naive ──▶ operations ─┴─ equal
+//! ```
+//!
+//! Design: `.rep.modify.*` in `design/replay.md`.
+
+use super::*;
+use crate::script::twin::operations;
+use proptest::prelude::*;
+
+/// The same, counted anew: what is compared.
+fn anew(operations: impl IntoIterator<Item = Operation>) -> Vec<Operation> {
+    let mut renumber = Renumber::default();
+    operations.into_iter().map(|operation| renumber.apply(operation)).collect()
+}
+
+fn modified(operations: &[Operation], modification: Modification) -> Vec<Operation> {
+    modify(operations.iter().copied(), &[modification]).collect()
+}
+
+/// What was allocated as which object: size, thread, pool, time.
+fn allocated(operations: &[Operation], wanted: u32) -> Option<(u64, u32, u32, u64)> {
+    operations.iter().find_map(|operation| match operation.action {
+        Action::Allocate { object, size, pool, .. } if object == wanted => {
+            Some((size, operation.thread, pool, operation.time))
+        }
+        _ => None,
+    })
+}
+
+fn object(action: Action) -> Option<u32> {
+    match action {
+        Action::Allocate { object, .. }
+        | Action::Reallocate { object, .. }
+        | Action::Free { object } => Some(object),
+        Action::EndPool { .. } => None,
+    }
+}
+
+/// Only operations on objects of which this is true.
+fn only(list: &[Operation], is_wanted: impl Fn(u64, u32, u32) -> bool) -> Vec<Operation> {
+    let is_wanted = |operation: &&Operation| match object(operation.action) {
+        Some(object) => {
+            let (size, thread, pool, _) = allocated(list, object).unwrap();
+            is_wanted(size, thread, pool)
+        }
+        None => true,
+    };
+    list.iter().filter(is_wanted).copied().collect()
+}
+
+/// Frees are moved to when they are due: before what is not earlier.
+fn delayed(
+    list: &[Operation],
+    due: impl Fn(usize, u64, u64) -> u64,
+    is_time: bool,
+) -> Vec<Operation> {
+    let mut rows: Vec<(u64, bool, usize, Operation)> = Vec::new();
+    for (index, operation) in list.iter().enumerate() {
+        let Action::Free { object } = operation.action else {
+            let key = if is_time { operation.time } else { index as u64 + 1 };
+            rows.push((key, true, index, *operation));
+            continue;
+        };
+        let (_, _, _, since) = allocated(list, object).unwrap();
+        let due = due(index + 1, operation.time, since);
+        let at = (due as usize).clamp(1, list.len()) - 1;
+        let time = if is_time { due } else { list[at].time };
+        rows.push((due, false, index, Operation { time, ..*operation }));
+    }
+    rows.sort_by_key(|(due, is_later, index, _)| (*due, *is_later, *index));
+    rows.into_iter().map(|row| row.3).collect()
+}
+
+/// Operations without ends of pools, where a twin need not know of them.
+fn without_ends(list: Vec<Operation>) -> Vec<Operation> {
+    let is_kept = |operation: &Operation| !matches!(operation.action, Action::EndPool { .. });
+    list.into_iter().filter(is_kept).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 60, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn objects_are_chosen_by_size_pool_or_thread_with_all_that_is_done_with_them(
+        numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
+        number in 0..4u32,
+        is_kept: bool,
+    ) {
+        // `.rep.modify.choose`
+        let list = without_ends(operations(&numbers, 4));
+        let sizes = vec![100..=1500, 2000..=u64::MAX];
+        let is_in = |size| (100..=1500).contains(&size) || size >= 2000;
+        let expected = only(&list, |size, _, _| is_in(size) == is_kept);
+        prop_assert_eq!(modified(&list, Modification::Sizes(is_kept, sizes)), anew(expected));
+        let expected = only(&list, |_, _, pool| (pool == number) == is_kept);
+        let found = modified(&list, Modification::Pools(is_kept, vec![number]));
+        prop_assert_eq!(found, anew(expected));
+        let mut expected = only(&list, |_, thread, _| (thread == number) == is_kept);
+        for operation in &mut expected {
+            if (operation.thread == number) != is_kept {
+                operation.thread = allocated(&list, object(operation.action).unwrap()).unwrap().1;
+            }
+        }
+        let found = modified(&list, Modification::Threads(is_kept, vec![number]));
+        prop_assert_eq!(found, anew(expected));
+    }
+
+    #[test]
+    fn sizes_and_alignments_are_changed_and_nothing_else(
+        numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
+    ) {
+        let list = operations(&numbers, 3);
+        let changed = |size: fn(u64) -> u64, least: u64| {
+            let change = |operation: &Operation| {
+                let action = match operation.action {
+                    Action::Allocate { object, size: old, alignment, is_zeroed, pool } => {
+                        let alignment = if alignment < least { least } else { alignment };
+                        Action::Allocate { object, size: size(old), alignment, is_zeroed, pool }
+                    }
+                    Action::Reallocate { object, size: old } => {
+                        Action::Reallocate { object, size: size(old) }
+                    }
+                    other => other,
+                };
+                Operation { action, ..*operation }
+            };
+            anew(list.iter().map(change))
+        };
+        let scaled = modified(&list, Modification::ScaleSize(1.5));
+        prop_assert_eq!(scaled, changed(|size| (size as f64 * 1.5).round() as u64, 1));
+        let rounded = modified(&list, Modification::RoundSize(48));
+        prop_assert_eq!(rounded, changed(|size| size.div_ceil(48) * 48, 1));
+        prop_assert_eq!(modified(&list, Modification::Align(64)), changed(|size| size, 64));
+    }
+
+    #[test]
+    fn frees_come_when_they_are_due(
+        numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
+    ) {
+        // `.rep.modify.delay`
+        let list = without_ends(operations(&numbers, 3));
+        let expected = delayed(&list, |_, time, _| time + 5000, true);
+        let found = modified(&list, Modification::DelayTime(5000));
+        prop_assert_eq!(same_time(found), same_time(anew(expected)));
+        let stretched = |_, time: u64, since: u64| since + ((time - since) as f64 * 2.5) as u64;
+        let expected = delayed(&list, stretched, true);
+        let found = modified(&list, Modification::Stretch(2.5));
+        prop_assert_eq!(same_time(found), same_time(anew(expected)));
+        let expected = delayed(&list, |index, _, _| index as u64 + 20, false);
+        prop_assert_eq!(modified(&list, Modification::DelayOperations(20)), anew(expected));
+    }
+
+    #[test]
+    fn modified_operations_are_still_operations(
+        numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..600),
+    ) {
+        // `.rep.operation`: time goes forward, objects are there, pools that end are empty.
+        let list = operations(&numbers, 5);
+        for modification in [
+            Modification::DelayTime(7000),
+            Modification::DelayOperations(9),
+            Modification::Stretch(3.0),
+            Modification::DropFree(0.3),
+            Modification::Copies(3),
+            Modification::Threads(false, vec![0, 2]),
+            Modification::Pools(false, vec![0]),
+        ] {
+            let found = modified(&list, modification.clone());
+            let mut there = std::collections::HashMap::new();
+            let mut last = 0;
+            for operation in &found {
+                prop_assert!(operation.time >= last, "{}", modification);
+                last = operation.time;
+                match operation.action {
+                    Action::Allocate { object, pool, .. } => {
+                        prop_assert_eq!(there.insert(object, pool), None);
+                    }
+                    Action::Reallocate { object, .. } => {
+                        prop_assert!(there.contains_key(&object), "{}", modification);
+                    }
+                    Action::Free { object } => {
+                        prop_assert!(there.remove(&object).is_some(), "{}", modification);
+                    }
+                    Action::EndPool { pool } => {
+                        let is_empty = there.values().all(|other| *other != pool);
+                        prop_assert!(is_empty, "{}", modification);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn copies_do_all_of_it_and_each_for_itself(
+        numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
+    ) {
+        // `.rep.modify.copies`
+        let list = without_ends(operations(&numbers, 3));
+        let list = anew(list);
+        let found = modify(list.iter().copied(), &[Modification::Copies(3)]).collect::<Vec<_>>();
+        let threads = list.iter().map(|it| it.thread + 1).max().unwrap_or(0);
+        for copy in 0..3u32 {
+            let of_copy = found.iter().enumerate().filter(|(at, _)| *at as u32 % 3 == copy);
+            let own = anew(of_copy.map(|(_, operation)| *operation));
+            prop_assert_eq!(&own, &list);
+        }
+        prop_assert_eq!(found.iter().map(|it| it.thread + 1).max().unwrap_or(0), threads * 3);
+    }
+}
+
+/// Of one time, in order of what is done: which of the frees that are due comes first is open.
+fn same_time(mut list: Vec<Operation>) -> Vec<String> {
+    list.sort_by_key(|operation| operation.time);
+    let mut lines: Vec<(u64, String)> = Vec::new();
+    for operation in list {
+        lines.push((operation.time, format!("{operation:?}")));
+    }
+    lines.sort();
+    lines.into_iter().map(|line| line.1).collect()
+}
+
+#[test]
+fn the_same_frees_are_dropped_each_time_and_as_many_as_asked_for() {
+    // `.rep.modify.drop-free`
+    let dropped = (0..100_000).filter(|object| delay::Drop::is_dropped(0.05, *object)).count();
+    assert!((4900..5100).contains(&dropped), "{dropped}");
+    assert!((0..1000).all(|object| delay::Drop::is_dropped(1.0, object)));
+    assert!(!(0..1000).any(|object| delay::Drop::is_dropped(0.0, object)));
+    let numbers: Vec<(u8, u32, u8)> =
+        (0..2000u32).map(|n| (n as u8, n.wrapping_mul(2_654_435_769) >> 3, 0)).collect();
+    let list = operations(&numbers, 1);
+    let frees = |list: &[Operation]| {
+        list.iter().filter(|it| matches!(it.action, Action::Free { .. })).count()
+    };
+    let found = modified(&list, Modification::DropFree(0.5));
+    assert_eq!(found, modified(&list, Modification::DropFree(0.5)));
+    assert!(frees(&found) * 3 < frees(&list) * 2 && frees(&found) * 3 > frees(&list));
+    assert_eq!(list.len() - frees(&list), found.len() - frees(&found));
+}

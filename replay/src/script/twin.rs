@@ -1,0 +1,313 @@
+//! Tests of compiling, judged by a naive twin: a player with a table of what is where, and threads
+//! that run in any order which the waits allow.
+//!
+//! ```text
+//!  random operations ─┬─▶ Workload ─▶ naive player, random turns ─▶ what each object went through
+//!                     └──────────────────────────────────────────▶ the same, by the operations
+//! ```
+//!
+//! Design: `.rep.workload` in `design/replay.md`.
+
+use super::{Mode, compile};
+use crate::operation::{Action, Operation};
+use crate::workload::{LIVE_STEP, Op, OpKind, Workload};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+
+/// Random numbers to operations that a source may give: objects are used by any thread while they
+/// are there; pools end when nothing is in them.
+pub(crate) fn operations(numbers: &[(u8, u32, u8)], thread_count: u32) -> Vec<Operation> {
+    let (mut there, mut ended): (Vec<(u32, u32)>, Vec<u32>) = Default::default();
+    let (mut time, mut objects, mut list) = (0, 0, Vec::new());
+    for &(what, number, pool) in numbers {
+        let thread = number % thread_count;
+        let mut push = |action| list.push(Operation { time, thread, action });
+        let place = (number as usize / 64) % there.len().max(1);
+        let pool = if pool < 200 { 0 } else { u32::from(pool) - 199 };
+        let pool = if ended.contains(&pool) { 0 } else { pool };
+        match what {
+            0..=99 => {
+                let big = if number % 50 == 0 { 5 << 32 } else { 0 };
+                let size = u64::from(number % 3000) + big;
+                let alignment = if number % 7 == 0 { 1 << (number % 22 + 5) } else { 1 };
+                let is_zeroed = number % 5 == 0;
+                push(Action::Allocate { object: objects, size, alignment, is_zeroed, pool });
+                there.push((objects, pool));
+                objects += 1;
+            }
+            100..=129 if !there.is_empty() => {
+                let size = u64::from(number % 100_000) << (number % 3 * 8);
+                push(Action::Reallocate { object: there[place].0, size });
+            }
+            130..=249 if !there.is_empty() => {
+                push(Action::Free { object: there.swap_remove(place).0 });
+            }
+            250.. if pool != 0 && there.iter().all(|(_, other)| *other != pool) => {
+                push(Action::EndPool { pool });
+                ended.push(pool);
+            }
+            _ => {}
+        }
+        time += u64::from(number % 1000);
+    }
+    list
+}
+
+/// What an object went through: by which thread, what.
+type Story = Vec<(u32, String)>;
+
+/// The stories by operations: those of objects in order of allocation by each thread.
+fn stories_of(operations: &[Operation], is_single: bool) -> BTreeMap<u32, Vec<Story>> {
+    let mut stories: BTreeMap<u32, (u32, u64, u32, Story)> = BTreeMap::new();
+    for operation in operations {
+        let thread = if is_single { 0 } else { operation.thread };
+        match operation.action {
+            Action::Allocate { object, size, alignment, is_zeroed, pool } => {
+                let text = format!("{size} {alignment} {is_zeroed} {pool}");
+                stories.insert(object, (thread, size, pool, vec![(thread, text)]));
+            }
+            Action::Reallocate { object, size } => {
+                let story = stories.get_mut(&object).unwrap();
+                story.3.push((thread, format!("{} to {size}", story.1)));
+                story.1 = size;
+            }
+            Action::Free { object } => {
+                let story = stories.get_mut(&object).unwrap();
+                story.3.push((thread, format!("free {} {}", story.1, story.2)));
+            }
+            Action::EndPool { .. } => {}
+        }
+    }
+    let mut by_thread: BTreeMap<u32, Vec<Story>> = BTreeMap::new();
+    for (_, (thread, _, _, story)) in stories {
+        by_thread.entry(thread).or_default().push(story);
+    }
+    by_thread
+}
+
+/// Plays a workload, each thread when its turn comes; `turns` says whose.
+struct Player<'w> {
+    workload: &'w Workload,
+    places: Vec<usize>,
+    posted: Vec<u32>,
+    /// What is in each slot: which story, and its size.
+    slots: HashMap<u32, ((u32, usize), u64)>,
+    pools: HashMap<(u32, usize), u32>,
+    stories: BTreeMap<u32, Vec<Story>>,
+}
+
+impl<'w> Player<'w> {
+    fn new(workload: &'w Workload) -> Player<'w> {
+        let count = workload.threads.len();
+        Player {
+            workload,
+            places: vec![0; count],
+            posted: vec![0; count],
+            slots: HashMap::new(),
+            pools: HashMap::new(),
+            stories: BTreeMap::new(),
+        }
+    }
+
+    /// Plays to the end. Whether it got there.
+    fn play(&mut self, mut turns: impl FnMut(usize) -> usize) -> bool {
+        let count = self.places.len();
+        loop {
+            let of = |thread: usize| &self.workload.threads[thread].ops;
+            let can_go = |&thread: &usize| match of(thread).get(self.places[thread]) {
+                None => false,
+                Some(op) if op.kind() == OpKind::Wait => {
+                    self.posted[op.slot() as usize] >= op.size()
+                }
+                Some(_) => true,
+            };
+            let ready: Vec<usize> = (0..count).filter(can_go).collect();
+            if ready.is_empty() {
+                return (0..count).all(|thread| self.places[thread] == of(thread).len());
+            }
+            self.step(ready[turns(ready.len())]);
+        }
+    }
+
+    /// One op of a thread, with what belongs to it.
+    fn step(&mut self, index: usize) {
+        let ops = &self.workload.threads[index].ops;
+        let thread = index as u32;
+        let mut next = || {
+            self.places[index] += 1;
+            ops[self.places[index] - 1]
+        };
+        let mut op: Op = next();
+        let (mut alignment_log2, mut pool, mut upper) = (0, 0, 0);
+        if op.kind() == OpKind::Prefix {
+            (alignment_log2, pool) = op.alignment_and_pool();
+            upper = u64::from(op.size()) << 32;
+            op = next();
+        }
+        let (slot, size) = (op.slot(), upper | u64::from(op.size()));
+        match op.kind() {
+            OpKind::Allocate | OpKind::AllocateZeroed => {
+                let stories = self.stories.entry(thread).or_default();
+                let is_zeroed = op.kind() == OpKind::AllocateZeroed;
+                let text = format!("{size} {} {is_zeroed} {pool}", 1 << alignment_log2);
+                stories.push(vec![(thread, text)]);
+                let object = (thread, stories.len() - 1);
+                assert!(slot < self.workload.slot_count);
+                assert!(self.slots.insert(slot, (object, size)).is_none(), "the slot is full");
+                self.pools.insert(object, pool);
+            }
+            OpKind::Reallocate => {
+                let size_new = next().as_new_size();
+                let (object, has) = self.slots.get_mut(&slot).expect("the slot is empty");
+                assert_eq!((*has, self.pools[object]), (size, pool));
+                *has = size_new;
+                let story = &mut self.stories.get_mut(&object.0).unwrap()[object.1];
+                story.push((thread, format!("{size} to {size_new}")));
+            }
+            OpKind::Free => {
+                let (object, has) = self.slots.remove(&slot).expect("the slot is empty");
+                assert_eq!((has, self.pools.remove(&object)), (size, Some(pool)));
+                let story = &mut self.stories.get_mut(&object.0).unwrap()[object.1];
+                story.push((thread, format!("free {size} {pool}")));
+            }
+            OpKind::Post => {
+                assert_eq!(op.size(), self.posted[index] + 1);
+                self.posted[index] = op.size();
+            }
+            OpKind::EndPool => {
+                let is_empty = self.pools.values().all(|pool| *pool != op.slot());
+                assert!(is_empty, "pool {} is not empty", op.slot());
+            }
+            OpKind::Wait => {}
+            OpKind::Prefix => unreachable!("a prefix of a prefix"),
+        }
+    }
+}
+
+/// The live table of a thread, counted anew.
+fn live_of(ops: &[Op]) -> Vec<i64> {
+    let (mut bytes, mut table, mut index) = (0, Vec::new(), 0);
+    let mut upper = 0;
+    while index <= ops.len() {
+        if index % LIVE_STEP == 0 {
+            table.push(bytes);
+        }
+        let Some(op) = ops.get(index) else { break };
+        index += 1;
+        let size = upper << 32 | i64::from(op.size());
+        upper = 0;
+        match op.kind() {
+            OpKind::Allocate | OpKind::AllocateZeroed => bytes += size,
+            OpKind::Free => bytes -= size,
+            OpKind::Reallocate => {
+                if index % LIVE_STEP == 0 {
+                    table.push(bytes);
+                }
+                bytes += ops[index].as_new_size() as i64 - size;
+                index += 1;
+            }
+            OpKind::Prefix => upper = i64::from(op.size()),
+            _ => {}
+        }
+    }
+    if ops.len().is_multiple_of(LIVE_STEP) {
+        table.pop();
+    }
+    table.push(bytes);
+    table
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 200, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_workload_does_what_the_operations_did_in_whichever_order_its_threads_run(
+        numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..900),
+        thread_count in 1..6u32,
+        turns in prop::collection::vec(any::<u32>(), 1..50),
+        is_single: bool,
+    ) {
+        let operations = operations(&numbers, thread_count);
+        let mode = Mode { is_single, has_times: true };
+        let workload = compile(operations.iter().copied(), mode);
+        let expected = stories_of(&operations, is_single);
+        let mut player = Player::new(&workload);
+        let mut turn = 0;
+        let is_done = player.play(|count| {
+            turn += 1;
+            // Now one thread runs as far as it can, now another.
+            let number = turns[turn / 7 % turns.len()] as usize;
+            number % count
+        });
+        prop_assert!(is_done, "it hangs");
+        prop_assert_eq!(&player.stories, &expected);
+        let full: BTreeMap<u32, u64> =
+            player.slots.iter().map(|(slot, (_, size))| (*slot, *size)).collect();
+        let left = workload.threads.iter().flat_map(|thread| thread.left.iter().copied());
+        prop_assert_eq!(left.collect::<BTreeMap<u32, u64>>(), full);
+        for thread in &workload.threads {
+            prop_assert_eq!(&thread.live, &live_of(&thread.ops));
+            prop_assert_eq!(thread.times.len(), thread.ops.len());
+            prop_assert!(thread.times.is_sorted());
+        }
+        prop_assert_eq!(workload.live_peak, live_peak(&operations));
+        let is_counted = |operation: &&Operation| {
+            !matches!(operation.action, Action::EndPool { .. })
+        };
+        let count = operations.iter().filter(is_counted).count() as u64;
+        prop_assert_eq!(workload.operation_count, count);
+    }
+}
+
+/// The most bytes that were there at a time.
+fn live_peak(operations: &[Operation]) -> u64 {
+    let (mut sizes, mut peak) = (BTreeMap::new(), 0);
+    for operation in operations {
+        match operation.action {
+            Action::Allocate { object, size, .. } | Action::Reallocate { object, size } => {
+                sizes.insert(object, size);
+            }
+            Action::Free { object } => drop(sizes.remove(&object)),
+            Action::EndPool { .. } => {}
+        }
+        peak = peak.max(sizes.values().sum());
+    }
+    peak
+}
+
+fn waits(workload: &Workload) -> usize {
+    let ops = workload.threads.iter().flat_map(|thread| &thread.ops);
+    ops.filter(|op| op.kind() == OpKind::Wait).count()
+}
+
+fn allocate(object: u32, thread: u32) -> Operation {
+    let action = Action::Allocate { object, size: 8, alignment: 1, is_zeroed: false, pool: 0 };
+    Operation { time: 0, thread, action }
+}
+
+fn free(object: u32, thread: u32) -> Operation {
+    Operation { time: 0, thread, action: Action::Free { object } }
+}
+
+#[test]
+fn an_edge_that_follows_from_others_is_left_out() {
+    // `.rep.edge`: thread 2 waits for thread 1, which waited for all that thread 0 had done.
+    let operations = [allocate(0, 0), allocate(1, 0), allocate(2, 1), free(1, 1), allocate(3, 1)];
+    let then = [free(3, 2), free(0, 2), free(2, 2)];
+    let workload = compile(operations.into_iter().chain(then), Mode::default());
+    assert_eq!(waits(&workload), 2);
+}
+
+#[test]
+fn slots_that_another_thread_empties_are_used_again() {
+    // `.rep.slot`: thread 0 makes what thread 1 frees; a million objects, few at a time.
+    let pairs = (0..1_000_000).flat_map(|object| [allocate(object, 0), free(object, 1)]);
+    let workload = compile(pairs, Mode::default());
+    assert!(workload.slot_count < 200_000, "{}", workload.slot_count);
+    let waits_of_0 = workload.threads[0].ops.iter().filter(|op| op.kind() == OpKind::Wait);
+    assert!(waits_of_0.count() < 100, "and hardly ever waited for");
+    let back = (0..1000).flat_map(|object| [allocate(object, 0), free(object, 0)]);
+    assert_eq!(compile(back, Mode::default()).slot_count, 1);
+}

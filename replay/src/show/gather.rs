@@ -1,0 +1,270 @@
+//! Operations counted: how many, how large, how long, by whom, and what is left.
+//!
+//! ```text
+//!  operation ─▶ Gather: what is there │ histograms │ threads │ pools │ live bytes over time
+//! ```
+//!
+//! Design: `.rep.show` in `design/replay.md`.
+
+use super::stacks::StackShown;
+use super::timeline::Timeline;
+use crate::measured::Subject;
+use crate::operation::{Action, Operation};
+use foldhash::fast::FixedState;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// What `show` tells.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Shown {
+    #[serde(flatten)]
+    pub(crate) subject: Subject,
+    /// Frees by another thread than the one that allocated.
+    pub(crate) cross_thread_free_count: u64,
+    /// When the most bytes were live, in ns.
+    pub(crate) live_peak_ns: u64,
+    /// Objects that were live then.
+    pub(crate) live_peak_count: u64,
+    /// The most live bytes of each stretch of time, and when it begins.
+    pub(crate) live: Vec<(u64, u64)>,
+    pub(crate) threads: Vec<Part>,
+    pub(crate) pools: Vec<Part>,
+    /// The stacks that allocated most bytes, if the log has any.
+    pub(crate) stacks: Vec<StackShown>,
+}
+
+/// What a thread did, or what was done in a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Part {
+    pub(crate) index: u32,
+    pub(crate) allocation_count: u64,
+    pub(crate) reallocation_count: u64,
+    pub(crate) free_count: u64,
+    /// Bytes that were asked for.
+    pub(crate) bytes: u64,
+}
+
+/// An object that is there.
+#[derive(Clone, Copy, Debug)]
+struct Object {
+    size: u64,
+    since: u64,
+    thread: u32,
+    pool: u32,
+}
+
+/// What was counted so far.
+#[derive(Debug, Default)]
+pub(crate) struct Gather {
+    shown: Shown,
+    objects: HashMap<u32, Object, FixedState>,
+    sizes: Histogram,
+    lifetimes: Histogram,
+    live: u64,
+    timeline: Timeline,
+    /// Of each object its size when it was allocated, if stacks are to be told.
+    asked: Option<Vec<u64>>,
+}
+
+/// Counts by powers of two.
+#[derive(Debug)]
+struct Histogram([u64; 66]);
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram([0; 66])
+    }
+}
+
+impl Histogram {
+    #[inline]
+    fn add(&mut self, value: u64) {
+        // 0; 1; 2; 3, 4; 5 to 8; …
+        let class = value.checked_sub(1).map_or(0, |less| 65 - less.leading_zeros());
+        if let Some(count) = self.0.get_mut(class as usize) {
+            *count += 1;
+        }
+    }
+
+    /// The greatest value of each class that has any, and how many.
+    fn counts(&self) -> Vec<(u64, u64)> {
+        let greatest = |class: usize| match class {
+            0 => 0,
+            class => 1u64.checked_shl(class as u32 - 1).unwrap_or(u64::MAX),
+        };
+        let counts = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(|(class, count)| (greatest(class), *count)).collect()
+    }
+}
+
+/// The part of a list with this index.
+#[inline]
+fn part(list: &mut Vec<Part>, index: u32) -> &mut Part {
+    let count = list.len() as u32;
+    list.extend((count..=index).map(|index| Part { index, ..Part::default() }));
+    &mut list[index as usize]
+}
+
+impl Gather {
+    /// Keeps what is needed to tell of stacks.
+    pub(crate) fn with_stacks() -> Gather {
+        Gather { asked: Some(Vec::new()), ..Gather::default() }
+    }
+
+    /// Counts an operation.
+    pub(crate) fn take(&mut self, operation: &Operation) {
+        let Operation { time, thread, action } = *operation;
+        let subject = &mut self.shown.subject;
+        subject.duration_ns = subject.duration_ns.max(time);
+        match action {
+            Action::Allocate { object, size, pool, .. } => {
+                subject.allocation_count += 1;
+                self.objects.insert(object, Object { size, since: time, thread, pool });
+                self.sizes.add(size);
+                if let Some(asked) = &mut self.asked {
+                    asked.push(size);
+                }
+                self.asked_for(thread, pool, size, |part| part.allocation_count += 1);
+                self.change(time, 0, size);
+            }
+            Action::Reallocate { object, size } => {
+                let Some(known) = self.objects.get_mut(&object) else { return };
+                subject.reallocation_count += 1;
+                let before = std::mem::replace(&mut known.size, size);
+                let pool = known.pool;
+                self.sizes.add(size);
+                self.asked_for(thread, pool, size, |part| part.reallocation_count += 1);
+                self.change(time, before, size);
+            }
+            Action::Free { object } => {
+                let Some(known) = self.objects.remove(&object) else { return };
+                subject.free_count += 1;
+                self.shown.cross_thread_free_count += u64::from(known.thread != thread);
+                self.lifetimes.add(time - known.since.min(time));
+                part(&mut self.shown.threads, thread).free_count += 1;
+                part(&mut self.shown.pools, known.pool).free_count += 1;
+                self.change(time, known.size, 0);
+            }
+            Action::EndPool { pool } => drop(part(&mut self.shown.pools, pool)),
+        }
+    }
+
+    /// A thread asked for bytes in a pool.
+    #[inline]
+    fn asked_for(&mut self, thread: u32, pool: u32, size: u64, count: fn(&mut Part)) {
+        let subject = &mut self.shown.subject;
+        subject.bytes_allocated = subject.bytes_allocated.saturating_add(size);
+        for part in [part(&mut self.shown.threads, thread), part(&mut self.shown.pools, pool)] {
+            part.bytes = part.bytes.saturating_add(size);
+            count(part);
+        }
+    }
+
+    #[inline]
+    fn change(&mut self, time: u64, before: u64, now: u64) {
+        self.live = self.live.saturating_sub(before).saturating_add(now);
+        self.timeline.at(time, self.live);
+        if self.live > self.shown.subject.live_peak {
+            self.shown.subject.live_peak = self.live;
+            self.shown.live_peak_ns = time;
+            self.shown.live_peak_count = self.objects.len() as u64;
+        }
+    }
+
+    /// What is left: objects and their sizes, by number.
+    pub(crate) fn left(&self) -> BTreeMap<u32, u64> {
+        self.objects.iter().map(|(object, known)| (*object, known.size)).collect()
+    }
+
+    /// Of each object its size when it was allocated.
+    pub(crate) fn asked(&self) -> &[u64] {
+        self.asked.as_deref().unwrap_or_default()
+    }
+
+    /// All of it.
+    pub(crate) fn finish(mut self) -> Shown {
+        let subject = &mut self.shown.subject;
+        subject.left_count = self.objects.len() as u64;
+        let sum = |sum: u64, known: &Object| sum.saturating_add(known.size);
+        subject.left_bytes = self.objects.values().fold(0, sum);
+        subject.thread_count = self.shown.threads.len() as u32;
+        subject.pool_count = self.shown.pools.len() as u32;
+        subject.sizes = self.sizes.counts();
+        subject.lifetimes = self.lifetimes.counts();
+        self.shown.live = self.timeline.points();
+        self.shown
+    }
+}
+
+/// What operations are, for reports: all but its name, and what was skipped.
+pub fn subject(operations: impl Iterator<Item = Operation>) -> Subject {
+    let mut gather = Gather::default();
+    operations.for_each(|operation| gather.take(&operation));
+    gather.finish().subject
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::twin::operations;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 50, failure_persistence: None, ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn what_is_shown_is_what_is_counted_from_all_at_once(
+            numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..400),
+        ) {
+            // `.rep.show`
+            let list = operations(&numbers, 4);
+            let mut gather = Gather::default();
+            list.iter().for_each(|operation| gather.take(operation));
+            let shown = gather.finish();
+            let mut there: BTreeMap<u32, (u64, u64, u32)> = BTreeMap::new();
+            let (mut cross, mut lives, mut sizes) = (0, Vec::new(), Vec::new());
+            let mut peak = (0, 0, 0);
+            for operation in &list {
+                match operation.action {
+                    Action::Allocate { object, size, .. } => {
+                        there.insert(object, (size, operation.time, operation.thread));
+                        sizes.push(size);
+                    }
+                    Action::Reallocate { object, size } => {
+                        there.get_mut(&object).unwrap().0 = size;
+                        sizes.push(size);
+                    }
+                    Action::Free { object } => {
+                        let (_, since, thread) = there.remove(&object).unwrap();
+                        cross += u64::from(thread != operation.thread);
+                        lives.push(operation.time - since);
+                    }
+                    Action::EndPool { .. } => {}
+                }
+                let live = there.values().map(|object| object.0).sum::<u64>();
+                if live > peak.0 {
+                    peak = (live, operation.time, there.len() as u64);
+                }
+            }
+            let subject = &shown.subject;
+            let left: u64 = there.values().map(|object| object.0).sum();
+            prop_assert_eq!((subject.left_count, subject.left_bytes), (there.len() as u64, left));
+            prop_assert_eq!(shown.cross_thread_free_count, cross);
+            let found = (subject.live_peak, shown.live_peak_ns, shown.live_peak_count);
+            prop_assert_eq!(found, peak);
+            prop_assert_eq!(subject.bytes_allocated, sizes.iter().sum::<u64>());
+            for (values, counts) in [(&sizes, &subject.sizes), (&lives, &subject.lifetimes)] {
+                for (greatest, count) in counts {
+                    let is_in = |value: &&u64| **value <= *greatest && **value * 2 > *greatest;
+                    let is_zero = |value: &&u64| **value == 0 && *greatest == 0;
+                    let found = values.iter().filter(|value| is_in(value) || is_zero(value));
+                    prop_assert_eq!(found.count() as u64, *count);
+                }
+                let total: u64 = counts.iter().map(|count| count.1).sum();
+                prop_assert_eq!(total, values.len() as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What a workload is: counted once, for `show` and for reports.
+//!
+//! ```text
+//!  operations ─ gather.rs ─▶ Shown ── text.rs │ JSON
+//!  Frame, Mapping, ELF symbols ─ stacks.rs ─┘
+//! ```
+//!
+//! Design: `.rep.show` in `design/replay.md`.
+
+mod gather;
+pub(crate) mod stacks;
+mod symbols;
+pub(crate) mod text;
+mod timeline;
+
+pub(crate) use gather::Gather;
+pub use gather::subject;

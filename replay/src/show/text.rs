@@ -1,0 +1,188 @@
+//! What a workload is, for people.
+//!
+//! ```text
+//!  Shown ─▶ counts │ live bytes over time │ sizes │ lifetimes │ threads │ pools │ stacks
+//! ```
+//!
+//! Design: `.rep.show` in `design/replay.md`.
+
+use super::gather::{Part, Shown};
+use super::stacks::StackShown;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// Columns of a bar.
+const BAR_WIDTH: u64 = 40;
+/// Lines of the live bytes over time.
+const LIVE_COUNT: usize = 16;
+/// Threads and pools that are told one by one.
+const PART_COUNT_MAX: usize = 16;
+/// Frames of a stack that are told.
+const FRAME_COUNT_MAX: usize = 12;
+
+/// Writes all of it.
+pub(crate) fn write(
+    shown: &Shown,
+    modified: &str,
+    stack_count: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut text = String::new();
+    if !modified.is_empty() {
+        let _ = writeln!(text, "modified: {modified}");
+    }
+    counts(shown, &mut text);
+    live(shown, &mut text);
+    histogram("sizes", &shown.subject.sizes, bytes, &mut text);
+    histogram("lifetimes", &shown.subject.lifetimes, time, &mut text);
+    parts("thread", &shown.threads, &mut text);
+    if shown.pools.len() > 1 {
+        parts("pool", &shown.pools, &mut text);
+    }
+    let sorts: [Sort; 3] = [
+        ("bytes allocated", |shown| shown.bytes),
+        ("allocations", |shown| shown.count),
+        ("bytes left at the end", |shown| shown.left_bytes),
+    ];
+    for sort in sorts {
+        stacks(sort, &shown.stacks, stack_count, &mut text);
+    }
+    out.write_all(text.as_bytes())
+}
+
+/// By what stacks are sorted.
+type Sort = (&'static str, fn(&StackShown) -> u64);
+
+/// A number with commas.
+pub(crate) fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes in the largest unit that leaves three digits.
+pub(crate) fn bytes(value: u64) -> String {
+    scaled(value, &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)])
+}
+
+/// ns likewise.
+pub(crate) fn time(value: u64) -> String {
+    scaled(value, &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)])
+}
+
+fn scaled(value: u64, units: &[(&str, u64)]) -> String {
+    let unit = units.iter().rev().find(|(_, size)| value >= *size).or(units.first());
+    let Some((unit, size)) = unit else { return value.to_string() };
+    let scaled = value as f64 / *size as f64;
+    let digits = if *size == 1 || value.is_multiple_of(*size) || scaled >= 100.0 { 0 } else { 1 };
+    format!("{scaled:.digits$} {unit}")
+}
+
+fn counts(shown: &Shown, text: &mut String) {
+    let subject = &shown.subject;
+    let mut line = |what: &str, value: String| {
+        let _ = writeln!(text, "{what:<22}{value}");
+    };
+    line("allocations", number(subject.allocation_count));
+    line("reallocations", number(subject.reallocation_count));
+    let cross = match shown.cross_thread_free_count {
+        0 => String::new(),
+        count => format!(", {} by another thread", number(count)),
+    };
+    line("frees", number(subject.free_count) + &cross);
+    line("threads", number(u64::from(subject.thread_count)));
+    if subject.pool_count > 1 {
+        line("pools", number(u64::from(subject.pool_count)));
+    }
+    line("duration", time(subject.duration_ns));
+    line("bytes asked for", bytes(subject.bytes_allocated));
+    let (count, when) = (number(shown.live_peak_count), time(shown.live_peak_ns));
+    line("live at the peak", format!("{} in {count} objects, at {when}", bytes(subject.live_peak)));
+    let (count, left) = (number(subject.left_count), bytes(subject.left_bytes));
+    line("left at the end", format!("{left} in {count} objects"));
+    for (what, count) in &subject.skipped {
+        let _ = writeln!(text, "note: {} {what}", number(*count));
+    }
+}
+
+fn bar(value: u64, greatest: u64) -> String {
+    let width = u128::from(value) * u128::from(BAR_WIDTH) / u128::from(greatest.max(1));
+    "█".repeat(width as usize)
+}
+
+fn live(shown: &Shown, text: &mut String) {
+    let step = shown.live.len().div_ceil(LIVE_COUNT).max(1);
+    let _ = writeln!(text, "\nlive bytes over time: the most of each stretch from");
+    for points in shown.live.chunks(step) {
+        let greatest = points.iter().map(|point| point.1).max().unwrap_or(0);
+        let from = points.first().map_or(0, |point| point.0);
+        let bar = bar(greatest, shown.subject.live_peak);
+        let _ = writeln!(text, "{:>12} {:>10}  {bar}", time(from), bytes(greatest));
+    }
+}
+
+fn histogram(title: &str, counts: &[(u64, u64)], name: fn(u64) -> String, text: &mut String) {
+    if counts.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{title}: up to, how many");
+    let greatest = counts.iter().map(|count| count.1).max().unwrap_or(0);
+    for (value, count) in counts {
+        let line =
+            format!("{:>12} {:>14}  {}", name(*value), number(*count), bar(*count, greatest));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+fn parts(what: &str, parts: &[Part], text: &mut String) {
+    let _ = writeln!(
+        text,
+        "\n{what:>8} {:>14} {:>14} {:>14} {:>12}",
+        "allocations", "reallocations", "frees", "bytes"
+    );
+    let mut sorted: Vec<&Part> = parts.iter().collect();
+    sorted.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+    for part in sorted.iter().take(PART_COUNT_MAX) {
+        let _ = writeln!(
+            text,
+            "{:>8} {:>14} {:>14} {:>14} {:>12}",
+            part.index,
+            number(part.allocation_count),
+            number(part.reallocation_count),
+            number(part.free_count),
+            bytes(part.bytes)
+        );
+    }
+    if let Some(more) = sorted.len().checked_sub(PART_COUNT_MAX + 1) {
+        let _ = writeln!(text, "{:>8} and {} more", "", more + 1);
+    }
+}
+
+fn stacks((what, key): Sort, stacks: &[StackShown], count: usize, text: &mut String) {
+    let mut sorted: Vec<&StackShown> = stacks.iter().filter(|shown| key(shown) > 0).collect();
+    if sorted.is_empty() {
+        return;
+    }
+    sorted.sort_by_key(|shown| std::cmp::Reverse(key(shown)));
+    let _ = writeln!(text, "\ncall stacks with the most {what}");
+    for shown in sorted.iter().take(count) {
+        let left = match shown.left_count {
+            0 => String::new(),
+            left => format!(", {} of them left with {}", number(left), bytes(shown.left_bytes)),
+        };
+        let (allocated, objects) = (bytes(shown.bytes), number(shown.count));
+        let _ = writeln!(text, "  {allocated} in {objects} objects{left}");
+        for frame in shown.frames.iter().take(FRAME_COUNT_MAX) {
+            let _ = writeln!(text, "      {frame}");
+        }
+        if shown.frames.len() > FRAME_COUNT_MAX {
+            let _ = writeln!(text, "      … {} more", shown.frames.len() - FRAME_COUNT_MAX);
+        }
+    }
+}

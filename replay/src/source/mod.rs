@@ -1,0 +1,344 @@
+//! Logs to operations: whatever recorded them.
+//!
+//! ```text
+//!  Log ── registries: malloc │ alloc │ mps and its like ──▶ Rows
+//!   └─ events, in order of time ── Rows ──▶ Told ── Tracker ──▶ Operation
+//! ```
+//!
+//! Design: `.rep.source`, `.rep.operation` in `design/replay.md`.
+
+mod alloc;
+mod clock;
+pub(crate) mod input;
+mod malloc;
+mod mps;
+mod pools;
+mod rows;
+mod skipped;
+#[cfg(test)]
+mod tests;
+mod track;
+
+use crate::operation::Operation;
+use clock::Clock;
+use eventlog::reader::{Events, Faults, Filter, Format, Log, Order, Registry};
+use rows::{Rows, Spec, Verb};
+use std::fmt;
+use track::{At, Tracker};
+
+pub use clock::TimeBase;
+pub use skipped::{Cause, Skipped};
+
+/// The registries whose events say of memory, those first that are nearest to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The MPS, and memory managers whose events have the same names.
+    Mps,
+    /// The global allocator of a Rust program (`telemetry::alloc`).
+    Alloc,
+    /// The C library's calls (`replay record`).
+    Malloc,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 3] = [Kind::Mps, Kind::Alloc, Kind::Malloc];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Mps => "mps",
+            Kind::Alloc => alloc::NAME,
+            Kind::Malloc => malloc::NAME,
+        }
+    }
+
+    /// The kind of a registry, if it says of memory.
+    fn of(registry: &Registry) -> Option<Kind> {
+        if registry.index == 0 && Format::Stream == format_of(registry) {
+            return None;
+        }
+        let has = |name: &str| registry.event_types.iter().any(|row| *row.name == *name);
+        match &*registry.name {
+            malloc::NAME if has("Free") => Some(Kind::Malloc),
+            alloc::NAME if has("Free") => Some(Kind::Alloc),
+            _ => mps::MARKS.iter().any(|mark| has(mark)).then_some(Kind::Mps),
+        }
+    }
+
+    fn specs(self) -> &'static [Spec] {
+        match self {
+            Kind::Mps => mps::SPECS,
+            Kind::Alloc => alloc::SPECS,
+            Kind::Malloc => malloc::SPECS,
+        }
+    }
+}
+
+/// The format of the stream that a registry is of.
+fn format_of(registry: &Registry) -> Format {
+    match registry.platform.string_end {
+        eventlog::reader::StringEnd::Nul => Format::Mps,
+        eventlog::reader::StringEnd::Padding => Format::Stream,
+    }
+}
+
+/// Why a log has nothing to be replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoSource {
+    /// No registry of it says of memory.
+    NoRegistry {
+        /// Those that it has.
+        found: Vec<String>,
+        /// The one that was asked for.
+        asked: Option<Kind>,
+    },
+}
+
+impl fmt::Display for NoSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoSource::NoRegistry { found, asked } = self;
+        match asked {
+            Some(kind) => write!(f, "has no events of the registry {}", kind.name())?,
+            None => write!(f, "has no events of allocation")?,
+        }
+        match found.len() {
+            0 => write!(f, ": it has no registry at all")?,
+            _ => write!(f, ": it has the registries {}", found.join(", "))?,
+        }
+        write!(
+            f,
+            "; what can be replayed is recorded by `replay record`, by telemetry::alloc with kind \
+             Object on, or by the MPS"
+        )
+    }
+}
+
+/// A log, and what in it says of memory.
+#[derive(Debug)]
+pub struct Source {
+    log: Log,
+    kind: Kind,
+    has_objects: bool,
+    /// ns a tick, as found in the events of a raw MPS log.
+    rate: Option<f64>,
+    others: Vec<Kind>,
+}
+
+impl Source {
+    /// Looks for what says of memory: what is asked for, or the nearest to the program.
+    pub fn new(log: Log, asked: Option<Kind>) -> Result<Source, NoSource> {
+        let mut kinds: Vec<Kind> = log.registries().iter().filter_map(Kind::of).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.retain(|kind| has_events(&log, *kind));
+        let kind = match asked {
+            None => kinds.first().copied(),
+            Some(asked) => kinds.iter().copied().find(|kind| *kind == asked),
+        };
+        let Some(kind) = kind else {
+            let mut found: Vec<String> =
+                log.registries().iter().map(|registry| registry.name.to_string()).collect();
+            found.sort_unstable();
+            found.dedup();
+            return Err(NoSource::NoRegistry { found, asked });
+        };
+        kinds.retain(|other| *other != kind);
+        let has_objects = kind != Kind::Mps || mps::has_objects(&log);
+        let rate = if log.format() == Format::Mps { mps::ns_per_tick(&log) } else { None };
+        Ok(Source { log, kind, has_objects, rate, others: kinds })
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// What is read of it.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its operations, in order of time.
+    pub fn operations(&self) -> Operations<'_> {
+        Operations::new(self)
+    }
+
+    /// What the user should know of it before: what is read, and what it lacks.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let name = self.kind.name();
+        for other in &self.others {
+            let other = other.name();
+            notes.push(format!(
+                "it has events of {name} and of {other}: those of {name} are read (--registry \
+                 {other} for the others)"
+            ));
+        }
+        if !self.has_objects {
+            notes.push(
+                "it has no events of objects (kind Object was not output): what is replayed is \
+                 what arenas gave to pools"
+                    .to_owned(),
+            );
+        }
+        if self.clocks().iter().any(|clock| clock.base == TimeBase::Ticks) {
+            notes.push(
+                "its clock's rate is not known: times are ticks, taken as nanoseconds".to_owned(),
+            );
+        }
+        let lost = self.lost();
+        if lost > 0 {
+            notes.push(format!(
+                "{lost} events of {name} were requested and are not in it: expect frees of what is \
+                 not known, and objects that are never freed"
+            ));
+        }
+        notes
+    }
+
+    /// Events of what is read that were requested and are not in the log.
+    pub fn lost(&self) -> u64 {
+        let registries = self.log.registries();
+        let accounts = self.log.accounts().iter().filter(|account| {
+            let registry = registries.get(account.registry as usize);
+            registry.and_then(Kind::of) == Some(self.kind)
+        });
+        let lost = accounts.map(|account| {
+            let discarded = [
+                account.discarded_full,
+                account.discarded_nested,
+                account.discarded_large,
+                account.discarded_io,
+            ];
+            let discarded: u64 = discarded.into_iter().map(u64::from).sum();
+            discarded + account.lost + account.overwritten
+        });
+        lost.sum()
+    }
+
+    fn clocks(&self) -> Vec<Clock> {
+        let streams = self.log.streams();
+        let is_aligned = self.log.is_aligned();
+        streams.iter().map(|stream| Clock::new(stream, self.rate, is_aligned)).collect()
+    }
+
+    /// The rows of each registry, by stream and index.
+    fn rows(&self) -> Vec<Vec<Rows>> {
+        let mut rows: Vec<Vec<Rows>> = Vec::new();
+        let is_asked = match self.has_objects {
+            true => |verb| verb != Verb::Give,
+            false => |verb| !matches!(verb, Verb::Allocate | Verb::Commit | Verb::Free),
+        };
+        for registry in self.log.registries() {
+            if Kind::of(registry) != Some(self.kind) {
+                continue;
+            }
+            let (stream, index) = (usize::from(registry.stream), usize::from(registry.index));
+            if rows.len() <= stream {
+                rows.resize_with(stream + 1, Vec::new);
+            }
+            let Some(of_stream) = rows.get_mut(stream) else { continue };
+            if of_stream.len() <= index {
+                of_stream.resize_with(index + 1, Rows::default);
+            }
+            if let Some(place) = of_stream.get_mut(index) {
+                *place = Rows::new(registry, self.kind.specs(), is_asked);
+            }
+        }
+        rows
+    }
+}
+
+/// Whether a log has an event of this kind of registry that hands memory out.
+fn has_events(log: &Log, kind: Kind) -> bool {
+    if kind == Kind::Mps {
+        return log.events(Order::File, &mps::only(mps::MARKS)).next().is_some();
+    }
+    let is_it = |index: u32| log.registries().get(index as usize).and_then(Kind::of) == Some(kind);
+    log.accounts().iter().any(|account| account.found > 0 && is_it(account.registry))
+}
+
+/// The operations of a log, in order of time.
+pub struct Operations<'s> {
+    events: Events<'s>,
+    rows: Vec<Vec<Rows>>,
+    clocks: Vec<Clock>,
+    tracker: Tracker,
+    /// The ns of the first operation, by the clock; of what was last, before there is one.
+    first: u64,
+    has_begun: bool,
+    last: u64,
+}
+
+impl<'s> Operations<'s> {
+    fn new(source: &'s Source) -> Operations<'s> {
+        let mut tracker = Tracker::default();
+        tracker.output.has_objects = source.has_objects;
+        Operations {
+            events: source.log.events(Order::Time, &Filter::default()),
+            rows: source.rows(),
+            clocks: source.clocks(),
+            tracker,
+            first: 0,
+            has_begun: false,
+            last: 0,
+        }
+    }
+
+    /// From now on keeps of each object the stack that allocated it: to be called before the first.
+    pub fn keep_stacks(&mut self) {
+        self.tracker.output.stacks = Some(Vec::new());
+    }
+
+    /// Of each object so far the stream and the stack that allocated it, 0: none; empty unless they
+    /// are kept.
+    pub fn stacks(&self) -> &[(u16, u32)] {
+        self.tracker.output.stacks.as_deref().unwrap_or_default()
+    }
+
+    /// What was skipped, or made up, so far.
+    pub fn skipped(&self) -> &Skipped {
+        &self.tracker.output.skipped
+    }
+
+    /// What was found wrong with the log while it was read, so far.
+    pub fn faults(&self) -> &Faults {
+        self.events.faults()
+    }
+
+    /// Pools so far.
+    pub fn pool_count(&self) -> u32 {
+        self.tracker.pool_count()
+    }
+}
+
+impl Iterator for Operations<'_> {
+    type Item = Operation;
+
+    #[inline]
+    fn next(&mut self) -> Option<Operation> {
+        loop {
+            if let Some(operation) = self.tracker.output.found.pop_front() {
+                return Some(operation);
+            }
+            let Some(event) = self.events.next() else {
+                self.tracker.end();
+                return None;
+            };
+            let of_stream = self.rows.get(usize::from(event.stream));
+            let rows = of_stream.and_then(|rows| rows.get(usize::from(event.registry.index)));
+            let Some(told) = rows.and_then(|rows| rows.told(&event)) else { continue };
+            let clock = self.clocks.get_mut(usize::from(event.stream));
+            let now = clock.map_or(event.ticks, |clock| clock.ns(event.ticks));
+            if !self.has_begun {
+                self.first = now;
+            }
+            // Clocks may disagree by their uncertainty: the order of events is what holds.
+            self.last = now.saturating_sub(self.first).max(self.last);
+            let at = At { time: self.last, stream: event.stream, thread: event.thread };
+            self.tracker.take(told, at);
+            self.has_begun |= !self.tracker.output.found.is_empty();
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What logs of the MPS say, and those of memory managers whose events have the same names.
+//!
+//! ```text
+//!  PoolInit ─▶ PoolAlloc, BufferCommit … PoolFree ─▶ PoolFinish ─▶ ArenaDestroy
+//!  without events of objects:  ArenaAlloc … ArenaFree
+//! ```
+//!
+//! An object in a buffer is there once it is committed: what was reserved before may be reserved
+//! again elsewhere. Design: `.rep.source`, `.rep.pieces` in `design/replay.md`.
+
+use super::rows::{Spec, Verb};
+use eventlog::reader::{Filter, Log, Order, Pick};
+
+/// What is said of objects, pools, arenas.
+pub(crate) const SPECS: &[Spec] = &[
+    Spec { name: "PoolAlloc", verb: Verb::Allocate, address: &["pReturn", "addr", "address"] },
+    Spec { name: "PoolFree", verb: Verb::Free, address: &["old", "addr", "address"] },
+    Spec { name: "BufferCommit", verb: Verb::Commit, address: &["p", "addr", "address"] },
+    Spec { name: "ArenaAlloc", verb: Verb::Give, address: &["base"] },
+    Spec { name: "ArenaFree", verb: Verb::Take, address: &["base"] },
+    Spec { name: "BufferInit", verb: Verb::BeginBuffer, address: &["buffer"] },
+    Spec { name: "PoolInit", verb: Verb::BeginPool, address: &["arena"] },
+    Spec { name: "PoolFinish", verb: Verb::EndPool, address: &[] },
+    Spec { name: "ArenaDestroy", verb: Verb::EndArena, address: &["arena"] },
+];
+
+/// What makes a registry one of these: any of these rows.
+pub(crate) const MARKS: &[&str] = &["PoolAlloc", "BufferCommit", "ArenaAlloc"];
+
+/// Events that say of objects that they are there.
+const OF_OBJECTS: &[&str] = &["PoolAlloc", "BufferCommit"];
+
+/// The filter for events with these names.
+pub(crate) fn only(names: &[&str]) -> Filter {
+    let event_types = names.iter().map(|name| Pick::Name((*name).to_owned())).collect();
+    Filter { event_types, ..Filter::default() }
+}
+
+/// Whether a log has events of objects.
+pub(crate) fn has_objects(log: &Log) -> bool {
+    log.events(Order::File, &only(OF_OBJECTS)).next().is_some()
+}
+
+/// How many ns a tick of a raw MPS log has, by its clock syncs; none if it has no two of them.
+pub(crate) fn ns_per_tick(log: &Log) -> Option<f64> {
+    let mut events = log.events(Order::File, &only(&["EventInit", "EventClockSync"]));
+    let (mut rate, mut syncs): (u64, Option<[(u64, u64); 2]>) = (0, None);
+    while let Some(event) = events.next() {
+        let number = |name: &str| event.param(name).and_then(|value| value.as_u64());
+        if let Some(per_second) = number("clocksPerSec") {
+            rate = per_second;
+        } else if let Some(clock) = number("clock") {
+            let sync = (event.ticks, clock);
+            let [first, last] = syncs.unwrap_or([sync, sync]);
+            syncs = Some([first.min(sync), last.max(sync)]);
+        }
+    }
+    let [first, last] = syncs?;
+    let (ticks, clocks) = (last.0.checked_sub(first.0)?, last.1.checked_sub(first.1)?);
+    let is_known = rate > 0 && ticks > 0 && clocks > 0;
+    is_known.then(|| clocks as f64 / rate as f64 * 1e9 / ticks as f64)
+}

@@ -1,0 +1,295 @@
+//! Tests of sources: real logs of the MPS, and what does not fit.
+//!
+//! ```text
+//!  told, one after the other ─▶ Tracker ─▶ operations, as text; what was skipped
+//! ```
+//!
+//! Design: `.rep.source`, `.rep.skipped` in `design/replay.md`.
+
+use super::rows::Told;
+use super::track::{At, Tracker};
+use super::*;
+use crate::operation::Action;
+use std::collections::HashMap;
+
+/// An operation in a few signs.
+fn text(operation: &Operation) -> String {
+    let what = match operation.action {
+        Action::Allocate { object, size, alignment: 1, is_zeroed: false, pool } => {
+            format!("+{object}:{size}@{pool}")
+        }
+        Action::Allocate { object, size, alignment, is_zeroed, pool } => {
+            format!("+{object}:{size}@{pool} {alignment} {is_zeroed}")
+        }
+        Action::Reallocate { object, size } => format!("~{object}:{size}"),
+        Action::Free { object } => format!("-{object}"),
+        Action::EndPool { pool } => format!("end {pool}"),
+    };
+    format!("{} {what}", operation.thread)
+}
+
+/// What is made of what was told by which thread.
+fn track(told: &[(u32, Told)], has_objects: bool) -> (Vec<String>, Skipped) {
+    let mut tracker = Tracker::default();
+    tracker.output.has_objects = has_objects;
+    for (time, &(thread, told)) in told.iter().enumerate() {
+        tracker.take(told, At { time: time as u64, stream: thread as u16 / 100, thread });
+    }
+    tracker.end();
+    (tracker.output.found.iter().map(text).collect(), tracker.output.skipped)
+}
+
+fn allocate(address: u64, size: u64) -> Told {
+    Told::Allocate { address, size, alignment: 8, is_zeroed: false, pool: 0, stack: 0 }
+}
+
+fn free(address: u64) -> Told {
+    Told::Free { address, pool: 0 }
+}
+
+fn reallocate(old: u64, address: u64, size: u64) -> Told {
+    Told::Reallocate { old: Some(old), address, size, stack: 0 }
+}
+
+fn counts(skipped: &Skipped) -> Vec<(Cause, u64)> {
+    use Cause::*;
+    let causes = [
+        UnknownFree,
+        DoubleFree,
+        UnknownReallocate,
+        HandedOutTwice,
+        Failed,
+        Unfinished,
+        EndedWithPool,
+        GivenBack,
+        PoolWithoutEnd,
+        UnknownPiece,
+        Short,
+        Alignment,
+    ];
+    let counts = causes.map(|cause| (cause, skipped.of(cause)));
+    counts.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+#[test]
+fn what_does_not_fit_is_counted_and_the_rest_goes_on() {
+    let told = [
+        (1, free(0x10)),                // lived before the log began
+        (1, allocate(0x20, 5)),         // object 0
+        (2, free(0x20)),                // by another thread
+        (2, free(0x20)),                // again
+        (2, allocate(0x20, 6)),         // object 1, at the same address
+        (1, allocate(0x20, 7)),         // its free was lost: object 2
+        (1, allocate(0, 8)),            // no memory
+        (1, free(0)),                   // nothing
+        (1, reallocate(0x90, 0xA0, 9)), // of what is not known: object 3
+        (1, free(0xA0)),
+        (1, Told::Short),
+    ];
+    let (found, skipped) = track(&told, true);
+    let expected = ["0 +0:5@0", "1 -0", "1 +1:6@0", "0 -1", "0 +2:7@0", "0 +3:9@0", "0 -3"];
+    assert_eq!(found, expected);
+    let expected = [
+        (Cause::UnknownFree, 1),
+        (Cause::DoubleFree, 1),
+        (Cause::UnknownReallocate, 1),
+        (Cause::HandedOutTwice, 1),
+        (Cause::Failed, 1),
+        (Cause::Short, 1),
+    ];
+    assert_eq!(counts(&skipped), expected);
+}
+
+#[test]
+fn memory_that_is_reallocated_is_given_up_at_the_beginning_and_had_again_at_the_end() {
+    let told = [
+        (1, allocate(0x20, 5)),
+        (1, Told::Begin { address: 0x20 }),
+        (2, allocate(0x20, 6)), // meanwhile, by another thread
+        (1, reallocate(0x20, 0x30, 50)),
+        (1, Told::Begin { address: 0x30 }),
+        (1, reallocate(0x30, 0, 1 << 60)), // fails: it stays where it is
+        (1, Told::Begin { address: 0x30 }),
+        (1, reallocate(0x30, 0, 0)), // to nothing: it is freed
+        (1, Told::Begin { address: 0 }),
+        (1, reallocate(0, 0x30, 3)), // from nothing: it is allocated
+        (2, Told::Begin { address: 0x20 }),
+    ];
+    let (found, skipped) = track(&told, true);
+    assert_eq!(found, ["0 +0:5@0", "1 +1:6@0", "0 ~0:50", "0 -0", "0 +2:3@0"]);
+    assert_eq!(counts(&skipped), [(Cause::Failed, 1), (Cause::Unfinished, 1)]);
+}
+
+#[test]
+fn processes_have_addresses_and_threads_of_their_own() {
+    let told = [(1, allocate(0x20, 5)), (101, allocate(0x20, 6)), (1, free(0x20))];
+    let (found, skipped) = track(&told, true);
+    assert_eq!(found, ["0 +0:5@0", "1 +1:6@0", "0 -0"]);
+    assert_eq!(counts(&skipped), []);
+}
+
+#[test]
+fn an_alignment_is_a_power_of_two_that_a_heap_can_give() {
+    let aligned = |address, alignment| {
+        let told =
+            Told::Allocate { address, size: 1, alignment, is_zeroed: true, pool: 0, stack: 0 };
+        (0, told)
+    };
+    let told = [aligned(1, 16), aligned(2, 32), aligned(3, 33), aligned(4, u64::MAX)];
+    let (found, skipped) = track(&told, true);
+    let expected = ["0 +0:1@0 1 true", "0 +1:1@0 32 true", "0 +2:1@0 64 true"];
+    assert_eq!(found[..3], expected);
+    assert_eq!(found[3], format!("0 +3:1@0 {} true", 1u64 << 31));
+    assert_eq!(counts(&skipped), [(Cause::Alignment, 2)]);
+}
+
+const POOL: u64 = 0x1000;
+
+fn pooled(address: u64, size: u64) -> Told {
+    Told::Allocate { address, size, alignment: 1, is_zeroed: false, pool: POOL, stack: 0 }
+}
+
+#[test]
+fn objects_end_with_their_pool_and_pools_with_their_arena() {
+    let told = [
+        (0, Told::BeginPool { pool: POOL, arena: 7 }),
+        (0, pooled(0x20, 8)),
+        (0, pooled(0x30, 8)),
+        (0, Told::Free { address: 0x20, pool: POOL }),
+        (0, Told::EndPool { pool: POOL }),
+        (0, Told::BeginPool { pool: POOL, arena: 7 }),
+        (0, pooled(0x20, 9)),
+        (0, Told::EndArena { arena: 7 }),
+    ];
+    let (found, skipped) = track(&told, true);
+    let expected = ["+0:8@0", "+1:8@0", "-0", "-1", "end 0", "+2:9@1", "-2", "end 1"];
+    assert_eq!(found, expected.map(|text| format!("0 {text}")));
+    assert_eq!(counts(&skipped), [(Cause::EndedWithPool, 2), (Cause::PoolWithoutEnd, 1)]);
+}
+
+#[test]
+fn objects_in_buffers_end_when_their_memory_is_given_back_or_handed_out_again() {
+    let commit = |address, size| (0, Told::Commit { address, size, buffer: 0xB });
+    let told = [
+        (0, Told::BeginBuffer { buffer: 0xB, pool: POOL }),
+        commit(0x20, 16),
+        commit(0x30, 16),
+        commit(0x40, 16),
+        commit(0x28, 16), // over the first two, after a collection
+        (0, Told::Take { address: 0x40, size: 0x100, pool: POOL }),
+        (0, Told::Free { address: 0x40, pool: POOL }), // the free of what was given back
+    ];
+    let (found, skipped) = track(&told, true);
+    let expected = ["+0:16@0", "+1:16@0", "+2:16@0", "-0", "-1", "+3:16@0", "-2"];
+    assert_eq!(found, expected.map(|text| format!("0 {text}")));
+    assert_eq!(counts(&skipped), [(Cause::GivenBack, 2)]);
+}
+
+#[test]
+fn what_an_arena_gave_is_taken_back_in_pieces() {
+    // `.rep.pieces`
+    let take = |address, size| (0, Told::Take { address, size, pool: POOL });
+    let told = [
+        (0, Told::Give { address: 0x100, size: 0x100, pool: POOL }),
+        (0, Told::Give { address: 0x200, size: 0x10, pool: POOL }),
+        take(0x140, 0x20), // from the middle
+        take(0x1F0, 0x20), // the end of the one and all of the other
+        take(0x300, 0x10), // nobody's
+        take(0x100, 0x40),
+        // It is not said by whom, nor whether it was all: the MPS before 2.0.
+        (0, Told::Take { address: 0x160, size: 0x900, pool: 0 }),
+        (0, Told::Take { address: 0x160, size: 0x900, pool: 0 }),
+    ];
+    let (found, skipped) = track(&told, false);
+    let expected = ["+0:256@0", "+1:16@0", "~0:224", "~0:208", "-1", "~0:144", "-0"];
+    assert_eq!(found, expected.map(|text| format!("0 {text}")));
+    assert_eq!(counts(&skipped), [(Cause::UnknownPiece, 2)]);
+}
+
+/// A log of the fixtures.
+fn source(bytes: &[u8]) -> Source {
+    Source::new(Log::from_source(bytes.to_vec()).unwrap(), None).unwrap()
+}
+
+/// Counts of allocations, frees, reallocations, ends of pools; each object as it must be.
+fn replayed(source: &Source) -> ([usize; 4], Skipped) {
+    let mut operations = source.operations();
+    let (mut counts, mut there, mut last) = ([0; 4], HashMap::new(), None);
+    for Operation { time, action, .. } in operations.by_ref() {
+        assert!(last.is_some() || time == 0, "time begins with the first operation");
+        assert!(last <= Some(time));
+        last = Some(time);
+        match action {
+            Action::Allocate { object, pool, .. } => {
+                assert_eq!(object as usize, counts[0], "objects are counted from 0");
+                there.insert(object, pool);
+                counts[0] += 1;
+            }
+            Action::Free { object } => {
+                assert!(there.remove(&object).is_some());
+                counts[1] += 1;
+            }
+            Action::Reallocate { object, .. } => {
+                assert!(there.contains_key(&object));
+                counts[2] += 1;
+            }
+            Action::EndPool { pool } => {
+                assert!(there.values().all(|other| *other != pool), "pool {pool} is empty");
+                counts[3] += 1;
+            }
+        }
+    }
+    (counts, operations.skipped().clone())
+}
+
+macro_rules! golden {
+    ($name:literal) => {
+        source(include_bytes!(concat!("../../../tests/golden/", $name)))
+    };
+}
+
+#[test]
+fn logs_of_the_mps_are_replayed_to_the_end() {
+    // PoolAlloc and PoolFree as counted by `eventcnv stats`.
+    let (counts, skipped) = replayed(&golden!("mps/labels.log"));
+    assert_eq!(counts, [14, 14, 0, 4], "9 freed, 5 with their pool");
+    assert_eq!(self::counts(&skipped), [(Cause::EndedWithPool, 5)]);
+    let (counts, skipped) = replayed(&golden!("mps/mpmss-cut.log"));
+    assert_eq!((counts, self::counts(&skipped)), ([1059, 879, 0, 0], vec![]));
+    let (counts, skipped) = replayed(&golden!("mps/mpmss-32bit-cut.log"));
+    assert_eq!((counts, self::counts(&skipped)), ([1819, 1581, 0, 0], vec![]));
+}
+
+#[test]
+fn without_events_of_objects_it_is_what_arenas_gave_that_is_replayed() {
+    let source = golden!("mps/amcss-arena-pool-trace.log");
+    let notes = source.notes();
+    assert!(notes.iter().any(|note| note.contains("kind Object was not output")), "{notes:?}");
+    let (counts, skipped) = replayed(&source);
+    // 622 were given, and all of it came back before the end, in pieces of another cut.
+    assert_eq!((counts[0], counts[1], counts[3]), (622, 622, 6), "{:?}", skipped.texts());
+}
+
+#[test]
+fn memory_managers_with_events_of_the_same_names_are_sources_too() {
+    let source = golden!("log/heap-2.log");
+    assert_eq!(source.kind(), Kind::Mps);
+    assert_eq!(source.notes(), [""; 0]);
+    let (counts, skipped) = replayed(&source);
+    assert_eq!((counts[0], counts[3]), (3045, 2), "{:?}", skipped.texts());
+    assert_eq!(counts[0], counts[1], "all ended with their pools");
+}
+
+#[test]
+fn a_log_without_allocations_says_which_registries_it_has() {
+    let mut bytes = include_bytes!("../../../tests/golden/log/heap.log").to_vec();
+    let log = Log::from_source(bytes.clone()).unwrap();
+    let asked = Source::new(log, Some(Kind::Malloc)).unwrap_err().to_string();
+    assert!(asked.starts_with("has no events of the registry malloc"), "{asked}");
+    assert!(asked.contains("heap"), "{asked}");
+    // Its blocks of events are gone, the registries are there.
+    bytes.truncate(4096);
+    let log = Log::from_source(bytes).unwrap();
+    let message = Source::new(log, None).unwrap_err().to_string();
+    assert!(message.starts_with("has no events of allocation: it has the registr"), "{message}");
+}

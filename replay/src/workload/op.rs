@@ -1,0 +1,145 @@
+//! One op of a workload: eight bytes.
+//!
+//! ```text
+//!  63          32 31 29 28                    0
+//!  ┌─────────────┬─────┬───────────────────────┐
+//!  │ size        │kind │ slot                  │   Allocate…, Free; Reallocate, from this size
+//!  │ count       │     │ thread                │   Wait
+//!  │ count       │     │ 0                     │   Post
+//!  │ size, upper │     │ alignment │ pool      │   Prefix: 5 bits log2 │ 24 bits, of the next op
+//!  │ 0           │     │ pool                  │   EndPool
+//!  ├─────────────┴─────┴───────────────────────┤
+//!  │ size                                      │   the new size: what follows a Reallocate
+//!  └───────────────────────────────────────────┘
+//! ```
+//!
+//! Design: `.rep.workload` in `design/replay.md`.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Slots of a table, at most.
+pub const SLOT_COUNT_MAX: u32 = 1 << SLOT_BITS;
+
+const SLOT_BITS: u32 = 29;
+const POOL_BITS: u32 = 24;
+const LOW_MASK: u64 = (1 << SLOT_BITS) - 1;
+
+/// What an op does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OpKind {
+    /// Fills a slot with memory of a size.
+    Allocate = 0,
+    /// The same, filled with zeros.
+    AllocateZeroed = 1,
+    /// Gives what is in a slot another size. `size` is that which it has; the new one is all 64
+    /// bits of what follows, which is no op, but counts as one among them.
+    Reallocate = 2,
+    /// Empties a slot; `size` is that of what is in it.
+    Free = 3,
+    /// Waits until a thread has posted a count.
+    Wait = 4,
+    /// Posts a count.
+    Post = 5,
+    /// What the next op has beside: alignment, pool, the upper half of its size.
+    Prefix = 6,
+    /// Ends a pool, whose slots are empty.
+    EndPool = 7,
+}
+
+/// One op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Op(u64);
+
+const _: () = assert!(size_of::<Op>() == 8);
+
+impl Op {
+    /// An op of a slot, which must be less than [`SLOT_COUNT_MAX`]; of the size its lower 32 bits.
+    pub const fn of_slot(kind: OpKind, slot: u32, size: u64) -> Op {
+        Op(size << 32 | (kind as u64) << SLOT_BITS | slot as u64 & LOW_MASK)
+    }
+
+    /// What follows a Reallocate: the new size.
+    pub const fn new_size(size: u64) -> Op {
+        Op(size)
+    }
+
+    /// The same, read again.
+    #[inline(always)]
+    pub const fn as_new_size(self) -> u64 {
+        self.0
+    }
+
+    /// Waits until `thread` has posted `count`.
+    pub const fn wait(thread: u32, count: u32) -> Op {
+        Op::of_slot(OpKind::Wait, thread, count as u64)
+    }
+
+    /// Posts `count`.
+    pub const fn post(count: u32) -> Op {
+        Op::of_slot(OpKind::Post, 0, count as u64)
+    }
+
+    /// What the next op has beside: alignment as its logarithm, pool, and the upper 32 bits of its
+    /// size.
+    pub const fn prefix(alignment_log2: u32, pool: u32, size: u64) -> Op {
+        Op::of_slot(OpKind::Prefix, alignment_log2 << POOL_BITS | pool, size >> 32)
+    }
+
+    /// Ends a pool.
+    pub const fn end_pool(pool: u32) -> Op {
+        Op::of_slot(OpKind::EndPool, pool, 0)
+    }
+
+    /// What it does.
+    #[inline(always)]
+    pub const fn kind(self) -> OpKind {
+        match self.0 >> SLOT_BITS & 7 {
+            0 => OpKind::Allocate,
+            1 => OpKind::AllocateZeroed,
+            2 => OpKind::Reallocate,
+            3 => OpKind::Free,
+            4 => OpKind::Wait,
+            5 => OpKind::Post,
+            6 => OpKind::Prefix,
+            _ => OpKind::EndPool,
+        }
+    }
+
+    /// The slot; of a Wait its thread, of an EndPool its pool.
+    #[inline(always)]
+    pub const fn slot(self) -> u32 {
+        (self.0 & LOW_MASK) as u32
+    }
+
+    /// The lower 32 bits of the size; of a Wait or Post its count, of a Prefix the upper 32 bits
+    /// of the size of the next op.
+    #[inline(always)]
+    pub const fn size(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Of a Prefix: the alignment of the next op, as its logarithm, and its pool.
+    #[inline(always)]
+    pub const fn alignment_and_pool(self) -> (u32, u32) {
+        (self.slot() >> POOL_BITS, self.slot() & ((1 << POOL_BITS) - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_op_has_what_it_was_made_of() {
+        let op = Op::of_slot(OpKind::Free, SLOT_COUNT_MAX - 1, u64::from(u32::MAX));
+        assert_eq!((op.kind(), op.slot(), op.size()), (OpKind::Free, SLOT_COUNT_MAX - 1, u32::MAX));
+        let op = Op::prefix(21, (1 << POOL_BITS) - 1, 7 << 32 | 5);
+        assert_eq!((op.kind(), op.size()), (OpKind::Prefix, 7));
+        assert_eq!(op.alignment_and_pool(), (21, (1 << POOL_BITS) - 1));
+        assert_eq!((Op::wait(3, 9).slot(), Op::wait(3, 9).size()), (3, 9));
+        assert_eq!(Op::new_size(u64::MAX - 1).as_new_size(), u64::MAX - 1);
+        assert_eq!((Op::post(9).kind(), Op::end_pool(4).slot()), (OpKind::Post, 4));
+    }
+}

@@ -1,0 +1,102 @@
+//! Random operations, against each heap that is built in.
+//!
+//! ```text
+//!  seeds ─▶ operations ─ compile ─▶ workload ─ here ─▶ Guard<Heap> ──▶ nothing wrong, nothing left
+//! ```
+//!
+//! Design: `.rep.heap`, `.rep.truth` in `design/replay.md`.
+
+mod common;
+#[path = "common/guard.rs"]
+mod guard;
+
+use common::{live_peak, operations};
+use guard::Guard;
+use replay::heap::Heap;
+use replay::heap::global::Global;
+use replay::heap::pools::Pools;
+use replay::heap::system::System;
+use replay::play::{Touch, here};
+use replay::script::{Mode, compile};
+use replay::workload::{LIVE_STEP, OpKind, Thread};
+
+/// Plays against a heap, of each kind of workload; what is wrong is told with the seed.
+fn judge<H: Heap>(make: impl Fn() -> H) {
+    for seed in [1, 77, 4711] {
+        for (thread_count, pool_count) in [(1, 1), (4, 1), (3, 5)] {
+            let all = operations(seed, 12_000, thread_count, pool_count);
+            let workload = compile(all.iter().copied(), Mode::default());
+            let guard = Guard::new(make());
+            let run = here(&workload, &guard, Touch::None).expect("it is sound");
+            let book = guard.book();
+            let what = format!("seed {seed}, {thread_count} threads, {pool_count} pools");
+            assert_eq!(book.wrong, Vec::<String>::new(), "{what}");
+            assert_eq!((run.operation_count, run.failure_count), (workload.operation_count, 0));
+            assert_eq!(book.live, 0, "{what}: all is freed at the end");
+            if thread_count == 1 {
+                assert_eq!(book.live_peak, live_peak(&all), "{what}");
+                assert_eq!(book.live_peak, workload.live_peak, "{what}");
+                judge_steps(&workload.threads[0], &book.steps, &what);
+            }
+        }
+    }
+}
+
+/// What is said to be live at each step is what the heap counted, at the same operation.
+fn judge_steps(thread: &Thread, steps: &[u64], what: &str) {
+    let (mut at, mut done) = (0, 0);
+    for (index, live) in thread.live.iter().enumerate() {
+        let end = (index * LIVE_STEP).min(thread.ops.len());
+        // A group of words that lies across the step may be on either side of it.
+        let mut counted = vec![steps[..done].last().copied().unwrap_or(0)];
+        while at < end {
+            let prefix = usize::from(thread.ops[at].kind() == OpKind::Prefix);
+            let kind = thread.ops[at + prefix].kind();
+            at += prefix + if kind == OpKind::Reallocate { 2 } else { 1 };
+            use OpKind::{Allocate, AllocateZeroed, Free, Reallocate};
+            done += usize::from(matches!(kind, Allocate | AllocateZeroed | Free | Reallocate));
+            let now = steps[..done].last().copied().unwrap_or(0);
+            counted = if at > end { vec![counted[0], now] } else { vec![now] };
+        }
+        assert!(counted.contains(&(*live as u64)), "{what}, step {index}: {live}, {counted:?}");
+    }
+}
+
+/// `.rep.heap` `.rep.truth`
+#[test]
+fn the_system_heap_hands_out_what_is_asked_for() {
+    judge(|| System);
+}
+
+/// `.rep.heap`
+#[test]
+fn pools_of_our_own_hand_out_what_is_asked_for() {
+    judge(Pools::default);
+}
+
+/// `.rep.heap`
+#[test]
+fn any_global_allocator_is_a_heap() {
+    judge(|| Global(std::alloc::System));
+}
+
+/// `.rep.heap`
+#[cfg(feature = "jemalloc")]
+#[test]
+fn jemalloc_hands_out_what_is_asked_for() {
+    judge(|| Global(tikv_jemallocator::Jemalloc));
+}
+
+/// `.rep.heap`
+#[cfg(feature = "mimalloc")]
+#[test]
+fn mimalloc_hands_out_what_is_asked_for() {
+    judge(|| Global(mimalloc::MiMalloc));
+}
+
+/// `.rep.heap`
+#[cfg(feature = "snmalloc")]
+#[test]
+fn snmalloc_hands_out_what_is_asked_for() {
+    judge(|| Global(snmalloc_rs::SnMalloc));
+}

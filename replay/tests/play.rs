@@ -1,0 +1,219 @@
+//! `replay play` as a user has it: processes, heaps in trouble, libraries that are none.
+//!
+//! ```text
+//!  operations ─ write ─▶ FILE.ops ─ replay play --json ─▶ Measured, messages, exit code
+//! ```
+//!
+//! Design: `.rep.process`, `.rep.heap.fails`, `.rep.heap.library` in `design/replay.md`.
+
+mod common;
+
+use common::{live_peak, operations};
+use replay::measured::Measured;
+use replay::operation::{Action, Operation};
+use serde_json::Value;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Saved operations, in a directory of their own.
+struct Ops {
+    directory: TempDir,
+    all: Vec<Operation>,
+}
+
+impl Ops {
+    fn new(all: Vec<Operation>) -> Ops {
+        let directory = TempDir::new().expect("a directory");
+        let mut file = File::create(directory.path().join("test.ops")).expect("a file");
+        replay::script::write(all.iter().copied(), &mut file).expect("written");
+        Ops { directory, all }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("test.ops")
+    }
+
+    /// Plays it, without waiting for memory to settle.
+    fn play(&self, tool: &Path, arguments: &[&str]) -> Output {
+        let mut command = Command::new(tool);
+        command.args(["play", "--settle", "0"]).args(arguments).arg(self.path());
+        command.output().expect("it runs")
+    }
+}
+
+fn tool() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_replay"))
+}
+
+/// The tool with heaps of its own, which cargo builds only if all tests are asked for.
+fn example() -> PathBuf {
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "-q", "-p", "replay", "--example", "heaps", "--profile", profile]);
+    assert!(build.status().expect("cargo is there").success());
+    let beside = tool();
+    beside.parent().expect("a directory").join("examples/heaps")
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What is measured is in what is printed as JSON.
+fn measured(output: &Output) -> Measured {
+    let json: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", errors(output)));
+    serde_json::from_value(json).expect("it has the fields of Measured")
+}
+
+/// `.rep.process` `.rep.truth`
+#[test]
+fn every_heap_plays_all_of_it_in_processes_of_their_own() {
+    let ops = Ops::new(operations(9, 40_000, 3, 4));
+    let output = ops.play(&tool(), &["--runs", "2", "--json", "--touch", "all"]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let measured = measured(&output);
+    let names: Vec<&str> = measured.heaps.iter().map(|heap| &*heap.name).collect();
+    assert_eq!(names, ["system", "jemalloc", "mimalloc", "snmalloc", "pools"]);
+    assert_eq!(measured.workload.live_peak, live_peak(&ops.all));
+    let is_operation = |one: &&Operation| !matches!(one.action, Action::EndPool { .. });
+    let count = ops.all.iter().filter(is_operation).count() as u64;
+    assert!(measured.loop_ns > 0.0 && measured.clock_ns > 0.0);
+    for heap in &measured.heaps {
+        assert_eq!((heap.runs.len(), &heap.failure), (2, &None), "{}", heap.name);
+        for run in &heap.runs {
+            assert_eq!((run.operation_count, run.failure_count), (count, 0), "{}", heap.name);
+            assert!(run.duration_ns > 0 && run.faults_minor > 0, "{run:?}");
+            // All of it was written: nearly all that was live must have been resident.
+            assert!(run.resident_peak > measured.workload.live_peak / 2, "{}: {run:?}", heap.name);
+            assert_eq!(run.after.len(), 1);
+        }
+        assert_eq!(heap.latency.all.count, count, "{}", heap.name);
+        assert!(heap.latency.all.p50 <= heap.latency.all.p999, "{}", heap.name);
+        assert!(heap.timeline.is_sorted_by_key(|sample| sample.time_ns), "{}", heap.name);
+        assert!(!heap.latency.by_size.is_empty() && !heap.latency.curve.is_empty());
+    }
+}
+
+/// `.rep.heap.fails`
+#[test]
+fn a_heap_without_memory_has_its_failures_counted_and_goes_on() {
+    let ops = Ops::new(operations(5, 9_000, 2, 1));
+    let output = ops.play(&example(), &["--runs", "1", "--heap", "fails,bump,system", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors(&output).contains("replay: fails: "), "{}", errors(&output));
+    assert!(errors(&output).contains(" allocations failed; "), "{}", errors(&output));
+    let measured = measured(&output);
+    let run = |index: usize| &measured.heaps[index].runs[0];
+    assert!(run(0).failure_count > 400 && run(0).operation_count < run(1).operation_count);
+    assert_eq!((run(1).failure_count, run(2).failure_count), (0, 0));
+}
+
+/// `.rep.heap.fails`
+#[test]
+fn a_heap_that_dies_or_hangs_is_told_and_the_others_go_on() {
+    let ops = Ops::new(operations(6, 12_000, 1, 1));
+    let heaps = ["--heap", "crashes,hangs,system", "--timeout", "0.5", "--runs", "2", "--json"];
+    let output = ops.play(&example(), &heaps);
+    assert_eq!(output.status.code(), Some(1));
+    let measured = measured(&output);
+    let failure = |index: usize| measured.heaps[index].failure.clone().unwrap_or_default();
+    assert!(failure(0).starts_with("died of SIGABRT after "), "{}", failure(0));
+    assert!(failure(1).starts_with("hung: did nothing for 0.5 s, after "), "{}", failure(1));
+    for text in [failure(0), failure(1)] {
+        let words: Vec<&str> = text.rsplit(' ').collect();
+        let done: u64 = words[1].parse().expect("how many operations");
+        assert!((3000..8000).contains(&done), "{text}");
+    }
+    assert_eq!((measured.heaps[2].runs.len(), &measured.heaps[2].failure), (2, &None));
+}
+
+/// `.rep.heap.library`
+#[test]
+fn what_is_no_heap_is_refused_before_anything_runs() {
+    let ops = Ops::new(operations(7, 100, 1, 1));
+    let library = ops.directory.path().join("libtext.so");
+    std::fs::write(&library, "no library").expect("written");
+    let named = format!("jemaloc,{},/nowhere.so", library.display());
+    let output = ops.play(&tool(), &["--heap", &named]);
+    let text = errors(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("replay: jemaloc: there is no such heap: there are null, "), "{text}");
+    assert!(text.contains("libtext.so: is no shared library: "), "{text}");
+    assert!(text.contains("replay: /nowhere.so: No such file"), "{text}");
+}
+
+/// A library in C that counts with a file that it was used, built if there is a compiler.
+const LIBRARY: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+static unsigned long count;
+static void *(*next)(size_t);
+static void (*give)(void *);
+void *malloc(size_t n) {
+  if (!next) next = dlsym(RTLD_NEXT, "malloc");
+  count++;
+  return next(n);
+}
+void free(void *p) {
+  if (!give) give = dlsym(RTLD_NEXT, "free");
+  give(p);
+}
+__attribute__((destructor)) static void end(void) {
+  fprintf(stderr, "COUNTED %lu\n", count);
+}
+"#;
+
+/// `.rep.heap.library`
+#[test]
+fn a_library_is_played_against_by_its_path() {
+    let ops = Ops::new(operations(8, 20_000, 1, 1));
+    let source = ops.directory.path().join("count.c");
+    let library = ops.directory.path().join("libcount.so");
+    std::fs::write(&source, LIBRARY).expect("written");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
+    assert!(compiler.status().expect("a C compiler is there").success());
+    let heap = library.display().to_string();
+    let output = ops.play(&tool(), &["--heap", &heap, "--runs", "1", "--no-latency", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    assert_eq!(measured(&output).heaps[0].name, heap);
+    let text = errors(&output);
+    let counted = text.split("COUNTED ").nth(1).and_then(|rest| rest.lines().next());
+    let counted: u64 = counted.and_then(|count| count.parse().ok()).expect("it was loaded");
+    assert!(counted > 8_000, "{text}");
+}
+
+/// `.rep.pace`
+#[test]
+fn recorded_times_are_kept_or_scaled() {
+    let at = |time, action| Operation { time, thread: 0, action };
+    let size = 5000;
+    let allocate = Action::Allocate { object: 0, size, alignment: 1, is_zeroed: false, pool: 0 };
+    let all = vec![at(0, allocate), at(200_000_000, Action::Free { object: 0 })];
+    let ops = Ops::new(all);
+    for (pace, least) in [("recorded", 200), ("x4", 50), ("max", 0)] {
+        let pace = ["--pace", pace, "--heap", "system", "--runs", "1", "--no-latency", "--json"];
+        let run = measured(&ops.play(&tool(), &pace)).heaps[0].runs[0].clone();
+        assert!(run.duration_ns >= least * 1_000_000, "{pace:?}: {run:?}");
+        assert!(least > 0 || run.duration_ns < 50_000_000, "{pace:?}: {run:?}");
+    }
+}
+
+#[test]
+fn a_page_is_not_overwritten_unless_that_is_asked_for() {
+    let ops = Ops::new(operations(3, 2_000, 1, 1));
+    let page = ops.directory.path().join("page.html");
+    let name = page.display().to_string();
+    let quick = ["--heap", "system", "--runs", "1", "--no-latency", "-o", &name];
+    assert_eq!(ops.play(&tool(), &quick).status.code(), Some(0));
+    assert!(std::fs::read_to_string(&page).expect("it is there").contains("<html"));
+    let again = ops.play(&tool(), &quick);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(errors(&again).contains("is not overwritten"), "{}", errors(&again));
+    assert_eq!(ops.play(&tool(), &[&quick[..], &["--force"]].concat()).status.code(), Some(0));
+}

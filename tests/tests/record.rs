@@ -1,0 +1,120 @@
+//! `replay record` as a user has it: the program is itself, and what was recorded is said.
+//!
+//! ```text
+//!  replay record -o LOG PROGRAM ─┬─▶ its output, its exit code, its signals
+//!                                └─▶ LOG, LOG-PID …, and a line on standard error
+//! ```
+//!
+//! Design: `.rep.record`, `.rep.record.logs`, `.rep.record.refused` in `design/replay.md`.
+
+use eventlog::reader::Log;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tests::programs;
+
+/// `replay record -o a.log WORDS…` in a folder.
+fn record(folder: &Path, words: &[&str]) -> Command {
+    let mut command = programs::replay();
+    command.current_dir(folder).args(["record", "-o", "a.log"]).args(words);
+    command
+}
+
+fn output(mut command: Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_program_has_its_output_and_its_exit_code_and_its_log_is_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--", "sh", "-c", "echo out; echo error >&2; exit 7"];
+    let (code, out, errors) = output(record(folder.path(), &words));
+    assert_eq!((code, &*out), (Some(7), "out\n"));
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), 2, "{errors}");
+    assert_eq!(lines[0], "error");
+    assert!(lines[1].starts_with("replay: ") && lines[1].contains("/a.log: sh: "), "{errors}");
+    assert!(lines[1].ends_with(" events, nothing lost"), "{errors}");
+    let log = folder.path().join("a.log");
+    programs::run(programs::eventcnv().arg("verify").arg(&log));
+}
+
+/// `.rep.record.logs`
+#[test]
+fn the_log_of_a_program_is_that_of_what_it_became_and_its_children_have_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["sh", "-c", "ls / >/dev/null; ls >/dev/null; exec sort /dev/null"];
+    let (code, _, errors) = output(record(folder.path(), &words));
+    assert_eq!(code, Some(0), "{errors}");
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), 2, "{errors}");
+    assert!(lines[1].contains("a.log-*: 3 logs of its children and of what it was"), "{errors}");
+    let names = fs::read_dir(folder.path()).unwrap();
+    assert_eq!(names.count(), 4);
+    assert!(Log::open(folder.path().join("a.log")).unwrap().is_closed());
+    let lines = programs::lines(programs::eventcnv().arg("-vv").arg(folder.path().join("a.log")));
+    assert!(lines.iter().any(|line| line.contains("name:\"sort\"")), "{lines:?}");
+    // Nothing is overwritten, LOG or LOG-PID, unless that is asked for.
+    fs::remove_file(folder.path().join("a.log")).unwrap();
+    let (code, _, errors) = output(record(folder.path(), &["ls"]));
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("a.log-") && errors.contains("--force"), "{errors}");
+    let (code, out, errors) = output(record(folder.path(), &["--force", "ls"]));
+    assert_eq!((code, errors.lines().count()), (Some(0), 1), "{errors}");
+    assert!(!out.contains("a.log-") || out.lines().count() == 1, "{out}");
+}
+
+#[test]
+fn a_signal_for_the_recorder_reaches_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        "trap 'echo caught; exit 5' TERM; echo ready; for i in $(seq 1000); do sleep 0.05; done";
+    let mut child = record(folder.path(), &["sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let result = child.wait_with_output().unwrap();
+    assert_eq!(result.status.code(), Some(5));
+    assert_eq!(result.stdout, b"caught\n");
+    let (code, _, errors) = output(record(folder.path(), &["--force", "sh", "-c", "kill -9 $$"]));
+    assert_eq!(code, Some(128 + 9), "{errors}");
+}
+
+/// `.rep.record.refused`
+#[test]
+fn what_cannot_be_recorded_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("c.c"), "int main(void) { return 6; }").unwrap();
+    let cc = Command::new("cc").args(["-static", "-o", &at("static"), &at("c.c")]).status();
+    assert!(cc.expect("this test needs a C compiler, cc").success());
+    fs::write(at("script"), format!("#!{}\n", at("static"))).unwrap();
+    fs::write(at("text"), "nothing").unwrap();
+    for name in ["script", "text"] {
+        fs::set_permissions(at(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    for (program, why) in [
+        ("static", "is statically linked"),
+        ("script", "static, which runs it, is statically linked"),
+        ("text", "is no program of this system"),
+        ("missing", "there is no such program"),
+    ] {
+        let (code, _, errors) = output(record(folder.path(), &[&at(program)]));
+        assert_eq!(code, Some(2));
+        assert!(errors.contains(why) && errors.lines().count() == 1, "{program}: {errors}");
+    }
+    let (code, _, errors) = output(record(folder.path(), &["--anyway", &at("static")]));
+    assert_eq!(code, Some(6));
+    assert!(errors.contains("nothing was recorded"), "{errors}");
+    let words = ["--library", "/nowhere/lib.so", "ls"];
+    let (code, _, errors) = output(record(folder.path(), &words));
+    assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
+}

@@ -1,0 +1,114 @@
+//! What the replayer makes of the log of a program whose allocator records: whole, cut, with holes.
+//!
+//! ```text
+//!  allocating ─▶ log ─┬──────────────────▶ replay show │ compile │ compare
+//!                     └─ cut, with a hole ─▶ replay show: what there is, and one note a cause
+//! ```
+//!
+//! Design: `.rep.source`, `.rep.skipped`, `.rep.truth` in `design/replay.md`.
+
+use eventlog::reader::{Filter, Log, Order};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tests::programs;
+
+/// Blocks of the log: small, so that there are many.
+const BLOCK_SIZE: usize = 4096;
+
+/// A log of four threads that free each other's memory.
+fn record(folder: &Path) -> PathBuf {
+    let path = folder.join("a.log");
+    let command = Command::new(env!("CARGO_BIN_EXE_allocating"));
+    let mut command = programs::recording(command, "Object", &path);
+    let size = BLOCK_SIZE.to_string();
+    programs::run(command.arg("5000").env("MPS_TELEMETRY_BLOCK_SIZE", size));
+    path
+}
+
+/// What `show` tells of a log, its complaints, and its exit code.
+fn show(path: &Path) -> (serde_json::Value, String, i32) {
+    let mut command = programs::replay();
+    let Output { stdout, stderr, status } =
+        command.args(["show", "--json"]).arg(path).output().unwrap();
+    let errors = String::from_utf8(stderr).unwrap();
+    let shown = serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("{errors}"));
+    (shown, errors, status.code().unwrap())
+}
+
+fn number(shown: &serde_json::Value, key: &str) -> u64 {
+    shown[key].as_u64().unwrap_or_else(|| panic!("{key} is a number: {shown}"))
+}
+
+/// How often an event is in a log.
+fn count(path: &Path, name: &str) -> u64 {
+    let log = Log::open(path).unwrap();
+    let mut events = log.events(Order::File, &Filter::default());
+    let mut count = 0;
+    while let Some(event) = events.next() {
+        count += u64::from(event.name() == name);
+    }
+    count
+}
+
+#[test]
+fn every_allocation_of_a_program_is_an_operation() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = record(folder.path());
+    let (shown, errors, code) = show(&log);
+    assert_eq!((errors.as_str(), code), ("", 0));
+    assert_eq!(shown["skipped"].as_array().unwrap().len(), 0, "nothing does not fit");
+    let allocated = count(&log, "Allocate") + count(&log, "AllocateZeroed");
+    assert_eq!(number(&shown, "allocation_count"), allocated);
+    assert_eq!(number(&shown, "free_count"), count(&log, "Free"));
+    assert_eq!(number(&shown, "reallocation_count"), count(&log, "Reallocate"));
+    assert_eq!(number(&shown, "left_count"), allocated - count(&log, "Free"));
+    assert_eq!(number(&shown, "thread_count"), 5);
+    assert!(number(&shown, "cross_thread_free_count") > 1000, "they hand memory on");
+    let saved = folder.path().join("a.ops");
+    let mut compile = programs::replay();
+    programs::run(compile.arg("compile").arg(&log).arg("-o").arg(&saved));
+    let size = fs::metadata(&saved).unwrap().len();
+    assert!(size < 8 * (2 * allocated), "{size} bytes for {allocated} objects");
+    let lines = programs::lines(programs::replay().arg("compare").arg(&log).arg(&saved));
+    assert!(lines[0].starts_with("the same: "), "{lines:?}");
+}
+
+#[test]
+fn a_log_that_is_cut_is_replayed_as_far_as_it_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = record(folder.path());
+    let whole = number(&show(&log).0, "allocation_count");
+    let bytes = fs::read(&log).unwrap();
+    let place = bytes.len() / 2 / BLOCK_SIZE * BLOCK_SIZE + BLOCK_SIZE / 3;
+    fs::write(&log, &bytes[..place]).unwrap();
+    let (shown, errors, code) = show(&log);
+    assert_eq!(code, 1);
+    assert!(errors.contains("the log ends within this block"), "{errors}");
+    let found = number(&shown, "allocation_count");
+    assert!(found > whole / 4 && found < whole, "{found} of {whole}");
+    // What of it is skipped is told once, with how often, not each time.
+    assert!(errors.lines().count() < 20, "{errors}");
+}
+
+#[test]
+fn after_a_loss_what_does_not_fit_is_counted_by_cause() {
+    // `.rep.skipped`: also objects that lived before the log, or what is left of it, began.
+    let folder = tempfile::tempdir().unwrap();
+    let log = record(folder.path());
+    let (whole, _, _) = show(&log);
+    let mut bytes = fs::read(&log).unwrap();
+    let third = bytes.len() / 3 / BLOCK_SIZE * BLOCK_SIZE;
+    bytes[third..2 * third].fill(0);
+    fs::write(&log, &bytes).unwrap();
+    let (shown, errors, code) = show(&log);
+    assert_eq!(code, 1);
+    assert!(errors.contains("events of alloc were requested and are not in it"), "{errors}");
+    let skipped = shown["skipped"].as_array().unwrap();
+    assert!((1..=8).contains(&skipped.len()), "{skipped:?}");
+    let unknown = skipped.iter().find(|row| row[0].as_str().unwrap().contains("is not in the log"));
+    assert!(unknown.unwrap()[1].as_u64().unwrap() > 100, "{skipped:?}");
+    let count = |shown| number(shown, "allocation_count");
+    assert!(count(&shown) > count(&whole) / 2 && count(&shown) < count(&whole));
+    assert!(errors.lines().count() < 40, "{errors}");
+}

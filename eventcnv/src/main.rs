@@ -10,6 +10,7 @@ mod args;
 mod command;
 mod core;
 mod export;
+mod hex;
 mod input;
 mod output;
 mod page;

@@ -10,7 +10,7 @@
 //! written. By hand, because a dump is as fast as this file. Design: `.cnv.speed` in
 //! `design/eventcnv.md`.
 
-use crate::text;
+use crate::{hex, text};
 
 /// A page is handed over when it holds so much.
 const PAGE_SIZE: usize = 1 << 18;
@@ -132,29 +132,30 @@ impl Pen<'_> {
     /// Writes a value as 16 upper-case hexadecimal digits.
     #[inline(always)]
     pub(crate) fn hex16(&mut self, value: u64) {
-        self.put(&text::hex_digits(value), 16);
+        self.put(&hex::digits(value), 16);
     }
 
     /// Writes a value as upper-case hexadecimal without leading zeros.
     #[inline(always)]
     pub(crate) fn hex(&mut self, value: u64) {
-        self.hex_zeros(value, 1);
+        let (digits, count) = hex::left(value);
+        self.put(&digits, count);
     }
 
     /// Writes a value as upper-case hexadecimal with zeros before it up to `width` (1 to 16)
     /// digits.
     #[inline(always)]
     pub(crate) fn hex_zeros(&mut self, value: u64, width: usize) {
-        let count = text::hex_count(value).max(width).min(16);
+        let count = hex::count(value).max(width).min(16);
         // A shift by 64 cannot be: count is at least 1.
-        self.put(&text::hex_digits(value << ((16 - count) * 4)), count);
+        self.put(&hex::digits(value << ((16 - count) * 4)), count);
     }
 
     /// Writes a value as upper-case hexadecimal with spaces before it up to `width` (at most 16)
     /// columns.
     #[inline(always)]
     pub(crate) fn hex_spaces(&mut self, value: u64, width: usize) {
-        self.put(&[b' '; STORE_SIZE], width.saturating_sub(text::hex_count(value)));
+        self.put(&[b' '; STORE_SIZE], width.saturating_sub(hex::count(value)));
         self.hex(value);
     }
 

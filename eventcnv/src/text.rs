@@ -1,28 +1,29 @@
 //! Numbers and strings to text, into a buffer that is used again.
 //!
 //! ```text
-//!  u64 ── nibbles spread over bytes, eight at a time ──▶ hexadecimal, padded or not
+//!  u64 ── digits of hex.rs ──▶ hexadecimal, padded or not
 //!  f64 ── ten digits, correctly rounded ──▶ %.10G (numeric form) ──▶ %#8.3g (named form)
 //!  string ── quoted, as the MPS quotes ──▶ "a \"b\" \\c"
 //! ```
 //!
 //! By hand, because a dump is as fast as this file. Forms: `.dumper` in `design/telemetry.md`.
 
+use crate::hex;
 use std::io::Write;
 
 /// Appends a value as 16 upper-case hexadecimal digits.
 #[inline]
 pub(crate) fn hex16(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(&hex_digits(value));
+    out.extend_from_slice(&hex::digits(value));
 }
 
 /// Appends a value as upper-case hexadecimal without leading zeros.
 #[inline]
 pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
-    let count = hex_count(value);
+    let (digits, count) = hex::left(value);
     // All sixteen are appended, then the rest is cut: one store of a fixed size and no branch.
     let end = out.len() + count;
-    out.extend_from_slice(&hex_digits(value << ((16 - count) * 4)));
+    out.extend_from_slice(&digits);
     out.truncate(end);
 }
 
@@ -30,10 +31,10 @@ pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
 /// digits.
 #[inline]
 pub(crate) fn hex_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
-    let count = hex_count(value).max(width.min(16));
+    let count = hex::count(value).max(width.min(16));
     let end = out.len() + count;
     // A shift by 64 cannot be: count is at least 1.
-    out.extend_from_slice(&hex_digits(value << ((16 - count) * 4)));
+    out.extend_from_slice(&hex::digits(value << ((16 - count) * 4)));
     out.truncate(end);
 }
 
@@ -41,7 +42,7 @@ pub(crate) fn hex_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
 /// columns.
 #[inline]
 pub(crate) fn hex_spaces(out: &mut Vec<u8>, value: u64, width: usize) {
-    pad(out, width.saturating_sub(hex_count(value)));
+    pad(out, width.saturating_sub(hex::count(value)));
     hex(out, value);
 }
 
@@ -132,38 +133,6 @@ pub(crate) fn align_right(out: &mut Vec<u8>, start: usize, width: usize) {
             tail.rotate_right(missing);
         }
     }
-}
-
-/// How many hexadecimal digits a value has; 0 has one.
-#[inline]
-pub(crate) fn hex_count(value: u64) -> usize {
-    16 - ((value | 1).leading_zeros() / 4) as usize
-}
-
-/// The 16 hexadecimal digits of a value.
-#[inline]
-pub(crate) fn hex_digits(value: u64) -> [u8; 16] {
-    let mut digits = [0; 16];
-    // What is written first is lowest from the start: turned round afterwards, in vectors, it costs
-    // as much again.
-    let value = value.swap_bytes();
-    let (high, low) = digits.split_at_mut(8);
-    high.copy_from_slice(&hex_digits8(value as u32).to_le_bytes());
-    low.copy_from_slice(&hex_digits8((value >> 32) as u32).to_le_bytes());
-    digits
-}
-
-/// The eight digits of four bytes as the bytes of a word, those of the lowest in the lowest two.
-#[inline]
-fn hex_digits8(bytes: u32) -> u64 {
-    let mut x = u64::from(bytes);
-    x = (x | x << 16) & 0x0000_FFFF_0000_FFFF;
-    x = (x | x << 8) & 0x00FF_00FF_00FF_00FF;
-    // The upper half of a byte is written first.
-    x = (x >> 4 | x << 8) & 0x0F0F_0F0F_0F0F_0F0F;
-    // One in each byte whose nibble is ten or more: 'A' is seven beyond what follows '9'.
-    let letters = (x + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
-    x + 0x3030_3030_3030_3030 + letters * 7
 }
 
 /// The 16 decimal digits of a value below 10^16.

@@ -93,23 +93,30 @@ impl Page {
 /// Writes on a page, from where its text ends.
 pub(crate) struct Pen<'p> {
     rest: &'p mut [u8],
-    at: usize,
+    /// 32 bits, so that the end of what is stored next cannot overflow: one comparison is enough.
+    at: u32,
 }
 
 impl Pen<'_> {
     /// How much it wrote.
     #[inline(always)]
     pub(crate) fn written(&self) -> usize {
-        self.at
+        self.at as usize
+    }
+
+    /// Where it writes next, if there is room.
+    #[inline(always)]
+    fn place<const SIZE: usize>(&mut self) -> Option<&mut [u8; SIZE]> {
+        let at = self.at as usize;
+        self.rest.get_mut(at..at.wrapping_add(SIZE))?.first_chunk_mut()
     }
 
     /// Writes the first `count` of these bytes.
     #[inline(always)]
     pub(crate) fn put(&mut self, bytes: &[u8; STORE_SIZE], count: usize) {
-        let rest = self.rest.get_mut(self.at..).unwrap_or_default();
-        if let Some(place) = rest.first_chunk_mut() {
+        if let Some(place) = self.place() {
             *place = *bytes;
-            self.at += count;
+            self.at += count as u32;
         }
     }
 
@@ -140,6 +147,17 @@ impl Pen<'_> {
     pub(crate) fn hex(&mut self, value: u64) {
         let (digits, count) = hex::left(value);
         self.put(&digits, count);
+    }
+
+    /// Writes a byte, and after it a value as [`Pen::hex`] does.
+    #[inline(always)]
+    pub(crate) fn hex_after(&mut self, byte: u8, value: u64) {
+        let (digits, count) = hex::left(value);
+        if let Some([first, rest @ ..]) = self.place::<{ 1 + STORE_SIZE }>() {
+            *first = byte;
+            *rest = digits;
+            self.at += 1 + count as u32;
+        }
     }
 
     /// Writes a value as upper-case hexadecimal with zeros before it up to `width` (1 to 16)
@@ -204,6 +222,7 @@ mod tests {
         for value in edges() {
             assert_eq!(written(|pen| pen.decimal(value)), value.to_string());
             assert_eq!(written(|pen| pen.hex(value)), format!("{value:X}"));
+            assert_eq!(written(|pen| pen.hex_after(b' ', value)), format!(" {value:X}"));
             assert_eq!(written(|pen| pen.hex16(value)), format!("{value:016X}"));
             assert_eq!(written(|pen| pen.hex_zeros(value, 8)), format!("{value:08X}"));
             assert_eq!(written(|pen| pen.hex_spaces(value, 8)), format!("{value:8X}"));
@@ -240,6 +259,7 @@ mod tests {
         let mut pen = Pen { rest: &mut bytes, at: 0 };
         pen.hex16(1);
         pen.hex16(2);
+        pen.hex_after(b' ', 3);
         assert_eq!(pen.written(), 16);
         assert_eq!(&bytes, b"0000000000000001....");
     }

@@ -6,7 +6,8 @@
 //!  step   │ " size:"                          │ load at 24, 16 digits │     … and the tail " \n"
 //! ```
 //!
-//! A value is found by one load, which ends where the parameter does, a shift and a mask, whatever
+//! Where all that is written is numbers in hexadecimal with one byte between them, as in most lines
+//! of the numeric form, the steps are shorter. A value is found by one load, which ends where the parameter does, a shift and a mask, whatever
 //! the sort and the platform. What no recipe covers (an event that is short, of unknown type, of no
 //! log) a view writes as it would all events. Design: `.cnv.speed` in `design/eventcnv.md`.
 
@@ -74,6 +75,32 @@ struct Step {
     rest: Text,
 }
 
+/// One byte, and then a value in hexadecimal.
+#[derive(Clone, Copy, Debug)]
+struct Plain {
+    mask: u64,
+    /// Where the load begins in the event.
+    at: u32,
+    shift: u8,
+    byte: u8,
+}
+
+/// A text that is stored at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Short {
+    bytes: [u8; STORE_SIZE],
+    size: u8,
+}
+
+impl Short {
+    /// None if it is too long.
+    fn new(text: &[u8]) -> Option<Short> {
+        let mut bytes = [0; STORE_SIZE];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Short { bytes, size: text.len() as u8 })
+    }
+}
+
 /// How the line of an event of one type is written, after what stands before its first step.
 #[derive(Debug)]
 pub(crate) struct Recipe {
@@ -81,6 +108,10 @@ pub(crate) struct Recipe {
     /// What the view may ask for before the steps.
     intro: Text,
     steps: Vec<Step>,
+    /// The same shorter, between these two texts; empty if there is more to the steps.
+    plain: Vec<Plain>,
+    opening: Short,
+    closing: Short,
     /// After the last value.
     tail: Text,
     /// The least size of an event that has all of its parameters.
@@ -99,6 +130,9 @@ impl Recipe {
             bytes: Vec::new(),
             intro: Text::default(),
             steps: Vec::with_capacity(event_type.params.len()),
+            plain: Vec::new(),
+            opening: Short::default(),
+            closing: Short::default(),
             tail: Text::default(),
             size_min: 0,
             room: 2 * VALUE_ROOM,
@@ -153,9 +187,32 @@ impl Recipe {
     /// Ends it with this text.
     pub(crate) fn end(mut self, text: &[u8]) -> Recipe {
         self.tail = self.add(text);
+        if let Some((opening, closing, plain)) = self.in_short(text) {
+            (self.opening, self.closing, self.plain) = (opening, closing, plain);
+        }
         // So that a pen can take it sixteen bytes at a time.
         self.bytes.extend_from_slice(&[0; STORE_SIZE]);
         self
+    }
+
+    /// The steps in short, with what stands before and after them, if there is no more to them.
+    fn in_short(&self, tail: &[u8]) -> Option<(Short, Short, Vec<Plain>)> {
+        let mut opening = Short::default();
+        let mut plain = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let text = step.short.get(..step.short_size.into())?;
+            let (&byte, before) = text.split_last()?;
+            if !matches!(step.form, Form::Hex) || step.rest.size > 0 {
+                return None;
+            }
+            if plain.is_empty() {
+                opening = Short::new(before)?;
+            } else if !before.is_empty() {
+                return None;
+            }
+            plain.push(Plain { mask: step.mask, at: step.at, shift: step.shift, byte });
+        }
+        Some((opening, Short::new(tail)?, plain))
     }
 
     fn add(&mut self, text: &[u8]) -> Text {
@@ -166,7 +223,9 @@ impl Recipe {
     }
 
     fn memory(&self) -> usize {
-        size_of::<Recipe>() + self.bytes.capacity() + self.steps.capacity() * size_of::<Step>()
+        let steps = self.steps.capacity() * size_of::<Step>();
+        let plain = self.plain.capacity() * size_of::<Plain>();
+        size_of::<Recipe>() + self.bytes.capacity() + steps + plain
     }
 
     #[inline(always)]
@@ -178,6 +237,17 @@ impl Recipe {
     #[inline(always)]
     pub(crate) fn introduce(&self, pen: &mut Pen<'_>) {
         self.text(self.intro, pen);
+    }
+
+    #[inline(always)]
+    fn write_plain<const BIG: bool>(&self, bytes: &[u8], pen: &mut Pen<'_>) {
+        pen.put(&self.opening.bytes, self.opening.size.into());
+        for plain in &self.plain {
+            let load = load(bytes, plain.at);
+            let load = if BIG { load.swap_bytes() } else { load };
+            pen.hex_after(plain.byte, load >> plain.shift & plain.mask);
+        }
+        pen.put(&self.closing.bytes, self.closing.size.into());
     }
 
     /// Writes what `head` writes, then the steps and the tail. Whether something is called
@@ -192,13 +262,22 @@ impl Recipe {
         let mut pen = page.pen(self.room);
         let mut is_called = false;
         head(&mut pen);
+        if !self.plain.is_empty() {
+            if self.platform.big_endian {
+                self.write_plain::<true>(event.bytes, &mut pen);
+            } else {
+                self.write_plain::<false>(event.bytes, &mut pen);
+            }
+            let written = pen.written();
+            page.keep(written);
+            return false;
+        }
         for step in &self.steps {
             pen.put(&step.short, step.short_size.into());
             if step.rest.size > 0 {
                 self.text(step.rest, &mut pen);
             }
-            let load = event.bytes.get(step.at as usize..).and_then(|rest| rest.first_chunk());
-            let load = u64::from_le_bytes(load.copied().unwrap_or_default());
+            let load = load(event.bytes, step.at);
             let load = if self.platform.big_endian { load.swap_bytes() } else { load };
             let value = load >> step.shift & step.mask;
             match step.form {
@@ -236,6 +315,15 @@ impl Recipe {
         page.keep(written);
         is_called
     }
+}
+
+/// The eight bytes that begin there, the first as the lowest.
+#[inline(always)]
+fn load(bytes: &[u8], at: u32) -> u64 {
+    // 32 bits, so that the end cannot overflow: one comparison is enough.
+    let at = at as usize;
+    let load = bytes.get(at..at.wrapping_add(8)).and_then(|load| load.first_chunk());
+    u64::from_le_bytes(load.copied().unwrap_or_default())
 }
 
 #[inline(always)]

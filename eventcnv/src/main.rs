@@ -10,7 +10,6 @@ mod args;
 mod command;
 mod core;
 mod export;
-mod hex;
 mod input;
 mod output;
 mod page;

@@ -1,15 +1,16 @@
 //! Numbers and strings to text, into a buffer that is used again.
 //!
 //! ```text
-//!  u64 ── digits of hex.rs ──▶ hexadecimal, padded or not
+//!  u64 ── digits of text/hex.rs ──▶ hexadecimal, padded or not
 //!  f64 ── ten digits, correctly rounded ──▶ %.10G (numeric form) ──▶ %#8.3g (named form)
 //!  string ── quoted, as the MPS quotes ──▶ "a \"b\" \\c"
 //! ```
 //!
 //! By hand, because a dump is as fast as this file. Forms: `.dumper` in `design/telemetry.md`.
 
-use crate::hex;
 use std::io::Write;
+
+pub(crate) mod hex;
 
 /// Appends a value as 16 upper-case hexadecimal digits.
 #[inline]

@@ -8,9 +8,9 @@
 //!
 //! Where all that is written is numbers in hexadecimal with one byte between them, as in most lines
 //! of the numeric form, the steps are shorter. A value is found by one load, which ends where the
-//! parameter does, a shift and a mask, whatever the sort and the platform. What no recipe covers (an
-//! event that is short, of unknown type, of no log) a view writes as it would all events. Design:
-//! `.cnv.speed` in `design/eventcnv.md`.
+//! parameter does, a shift and a mask, whatever the sort and the platform. What no recipe covers
+//! (an event that is short, of unknown type, of no log) a view writes as it would all events.
+//! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use crate::page::{Page, Pen, STORE_SIZE};
 use eventdef::Sort;

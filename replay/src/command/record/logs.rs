@@ -152,8 +152,8 @@ impl Logs {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
             complain(&format!(
-                "replay: {program}: {died}nothing was recorded: it never called malloc, or the library \
-                 that records was not loaded (is it of another C library?)\n"
+                "replay: {program}: {died}nothing was recorded: it never called malloc, or the \
+                 library that records was not loaded (is it of another C library?)\n"
             ));
         }
         if !names.is_empty() {
@@ -203,13 +203,14 @@ impl Content {
     /// What the program died of, and what that means for the log.
     fn died(&self, death: Option<&Death>, is_ring: bool) -> String {
         let Some(Death { name, is_caught }) = death else { return String::new() };
+        let died = format!("; the program died of {name}");
         match (self.is_closed || *is_caught, is_ring) {
-            (true, _) => format!("; the program died of {name}"),
+            (true, _) => died,
             (_, true) => {
-                format!("; the program died of {name}: what the ring kept goes up to then")
+                format!("{died}: what the ring kept goes up to then")
             }
             _ => format!(
-                "; the program died of {name}: the newest events of each thread, up to a block \
+                "{died}: the newest events of each thread, up to a block \
                  (64 KiB), may be missing (-o ring:FILE?size=1G keeps them)"
             ),
         }

@@ -10,6 +10,7 @@
 mod args;
 mod command;
 pub mod heap;
+mod mark;
 pub mod measured;
 pub mod operation;
 pub mod play;

@@ -188,6 +188,36 @@ fn a_library_is_played_against_by_its_path() {
     assert!(counted > 8_000, "{text}");
 }
 
+/// A library that the dynamic linker does not load, though it is one that has malloc and free.
+const REFUSED: &str = "
+int nowhere_at_all(void);
+int call(void) { return nowhere_at_all(); }
+void *malloc(unsigned long n) { return (void *)(n * 0); }
+void free(void *p) { (void)p; }
+";
+
+/// `.rep.heap.library`
+#[test]
+fn a_library_that_the_dynamic_linker_refuses_is_told_and_the_others_go_on() {
+    let ops = Ops::new(operations(8, 1000, 1, 1));
+    let source = ops.directory.path().join("refused.c");
+    let library = ops.directory.path().join("librefused.so");
+    std::fs::write(&source, REFUSED).expect("written");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-fno-builtin", "-Wl,-z,now", "-o"]);
+    compiler.args([&library, &source]);
+    assert!(compiler.status().expect("a C compiler is there").success());
+    let heap = format!("{},system", library.display());
+    let output = ops.play(&tool(), &["--heap", &heap, "--runs", "1", "--no-latency", "--json"]);
+    let text = errors(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("undefined symbol: nowhere_at_all"), "{text}");
+    assert!(text.contains("librefused.so: the dynamic linker did not load it"), "{text}");
+    let measured = measured(&output);
+    let failures: Vec<bool> = measured.heaps.iter().map(|heap| heap.failure.is_some()).collect();
+    assert_eq!(failures, [true, false]);
+}
+
 /// `.rep.pace`
 #[test]
 fn recorded_times_are_kept_or_scaled() {

@@ -7,7 +7,7 @@
 //!
 //! Design: `.rep.record`, `.rep.record.logs`, `.rep.record.refused` in `design/replay.md`.
 
-use eventlog::reader::Log;
+use eventlog::reader::{Filter, Log, Order};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -86,6 +86,59 @@ fn a_signal_for_the_recorder_reaches_the_program() {
     assert_eq!(result.stdout, b"caught\n");
     let (code, _, errors) = output(record(folder.path(), &["--force", "sh", "-c", "kill -9 $$"]));
     assert_eq!(code, Some(128 + 9), "{errors}");
+}
+
+/// A program that asks for memory of a thousand sizes, and is killed.
+const KILLED: &str = "
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **words) {
+  for (int size = 0; size < 1000; size++) if (!malloc(5000 + size)) return 1;
+  return kill(getpid(), atoi(words[1]));
+}";
+
+/// `.rep.record.logs` `.rep.record.ends`
+#[test]
+fn of_a_program_that_a_signal_ended_it_is_said_what_may_be_missing_and_a_ring_has_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("killed.c"), KILLED).unwrap();
+    let mut cc = Command::new("cc");
+    let status = cc.args(["-fno-builtin", "-o", &at("killed"), &at("killed.c")]).status();
+    assert!(status.expect("this test needs a C compiler, cc").success());
+    let recorded = |log: &str, signal: &str, crash: &str| {
+        let mut command = programs::replay();
+        command.args(["record", "-o", log, "--force", &at("killed"), signal]);
+        command.env("MPS_TELEMETRY_CRASH", crash).current_dir(folder.path());
+        output(command)
+    };
+    let sizes = |name: &str| {
+        let log = Log::open(at(name)).unwrap();
+        let mut events = log.events(Order::File, &Filter::default());
+        let mut sizes = Vec::new();
+        while let Some(event) = events.next() {
+            sizes.extend(event.param("size").and_then(|size| size.as_u64()));
+        }
+        sizes.retain(|size| (5000..6000).contains(size));
+        sizes
+    };
+    let missing = "up to a block (64 KiB), may be missing";
+    for (signal, name) in [("9", "SIGKILL"), ("15", "SIGTERM"), ("11", "SIGSEGV")] {
+        let (code, _, errors) = recorded("a.log", signal, "0");
+        assert_eq!(code, Some(128 + signal.parse::<i32>().unwrap()));
+        assert!(errors.contains(&format!("; the program died of {name}: ")), "{errors}");
+        assert!(errors.contains(missing), "{errors}");
+        let (_, _, errors) = recorded("ring:b.log?size=4M", signal, "0");
+        let text = format!("; the program died of {name}: what the ring kept goes up to then");
+        assert!(errors.contains(&text), "{errors}");
+        assert_eq!(sizes("b.log"), (5000..6000).collect::<Vec<u64>>(), "{name}");
+    }
+    let (_, _, errors) = recorded("a.log", "15", "1");
+    assert!(errors.trim_end().ends_with("; the program died of SIGTERM"), "{errors}");
+    assert_eq!(sizes("a.log"), (5000..6000).collect::<Vec<u64>>());
+    let (_, _, errors) = recorded("a.log", "9", "1");
+    assert!(errors.contains(missing), "{errors}");
 }
 
 /// `.rep.record.refused`

@@ -122,7 +122,7 @@ pub(crate) struct Args {
 
 /// On which threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Threads {
+pub(crate) enum Threads {
     /// As recorded
     Recorded,
     /// All on one

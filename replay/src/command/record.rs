@@ -10,8 +10,9 @@
 mod logs;
 mod target;
 
+use crate::mark;
 use crate::stop::{Stop, complain};
-use logs::Logs;
+use logs::{Death, Logs};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -37,13 +38,15 @@ pub(crate) const EXAMPLES: &str = "\
 The program has its standard streams, its signals and its exit code as ever. At the end a line on
 standard error says what was recorded.
 
-A program that is killed by SIGKILL loses what was not in a full block yet: at most 64 KiB for each
-thread. Other deadly signals lose nothing with MPS_TELEMETRY_CRASH=1 in the environment, which adds
-handlers for them to the program. `-o ring:FILE?size=1G` keeps the newest events through anything.
+A program that dies of a signal loses what was not in a full block yet: at most 64 KiB for each
+thread; the line at the end says so. With MPS_TELEMETRY_CRASH=1 in the environment, which adds
+handlers to the program, only SIGKILL loses any. `-o ring:FILE?size=1G` keeps the newest
+events through anything, SIGKILL included.
 
 Examples:
   replay record sort -o sorted.txt words.txt        log: sort.log
   replay record -o a.log -- python3 script.py       log: a.log; of its children: a.log-PID
+  replay record -o ring:a.log?size=1G -- ./server    its newest events, however it ends
   replay record --stacks -- ./server                who called, too: replay show server.log
 
 Exit status: that of the program, 128 and the signal's number if one ended it; or
@@ -101,6 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let mut command = Command::new(program);
     command.args(arguments).env("LD_PRELOAD", preload(&library)?);
     command.env("MPS_TELEMETRY_CONTROL", "Object").env("MPS_TELEMETRY_FILENAME", logs.pattern());
+    command.env(mark::VARIABLE, "1");
     if args.stacks {
         command.env("TELEMETRY_STACKS", args.depth.to_string());
     }
@@ -108,7 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let child = command.spawn().map_err(|error| stop(format!("{}: {error}", path.display())))?;
     let process = child.id();
     let status = wait(child, signals)?;
-    let is_recorded = logs.finish(process, &program.to_string_lossy());
+    let is_recorded = logs.finish(process, &program.to_string_lossy(), Death::of(status));
     let code = match code(status) {
         0 if !is_recorded => 2,
         code => code,

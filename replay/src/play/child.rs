@@ -19,6 +19,7 @@ use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, Watch};
 use super::shared::{PLAYED, PLAYING, Shared, Table};
 use super::usage::{self, Statm};
 use crate::heap::Heap;
+use crate::mark;
 use crate::measured::{Latency, Run};
 use serde::{Deserialize, Serialize};
 use std::hint;
@@ -73,6 +74,8 @@ struct Stage<'a, H> {
     heap: &'a H,
     session: &'a Session<'a>,
     barrier: Barrier,
+    /// Whether who records this process wants to know what is played.
+    is_marked: bool,
 }
 
 /// What one thread brings home.
@@ -102,7 +105,8 @@ impl Session<'_> {
 
     fn all<H: Heap, W: Watch + Send>(&self, heap: &H, watch: impl Fn() -> W) -> (Outcome, Vec<W>) {
         let count = self.task.thread_count.max(1);
-        let stage = Stage { heap, session: self, barrier: Barrier::new(count) };
+        let is_marked = H::HAS_MEMORY && mark::is_wanted();
+        let stage = Stage { heap, session: self, barrier: Barrier::new(count), is_marked };
         let (mut outcome, homes) = thread::scope(|scope| {
             let mut others = Vec::with_capacity(count);
             for thread in 1..count {
@@ -192,6 +196,9 @@ impl<H: Heap> Stage<'_, H> {
     fn perform<W: Watch>(&self, player: &mut Player<'_, H, W>) -> u64 {
         let Task { touch, speed, .. } = self.session.task;
         player.pacer = Pacer::new(Instant::now(), speed.unwrap_or(1.0));
+        if self.is_marked {
+            mark::make(mark::BEGIN);
+        }
         // SAFETY: 16.
         unsafe {
             match (touch, speed.is_some()) {
@@ -203,7 +210,11 @@ impl<H: Heap> Stage<'_, H> {
                 (Touch::All, true) => player.play::<TOUCH_ALL, true>(),
             }
         }
-        usage::now()
+        let end = usage::now();
+        if self.is_marked {
+            mark::make(mark::END);
+        }
+        end
     }
 
     fn free_left<W: Watch>(&self, player: &mut Player<'_, H, W>) {

@@ -27,6 +27,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// What the dynamic linker ends a process with that it cannot start.
+const NOT_LOADED: i32 = 127;
+
 /// The variable that has the dynamic linker load a library before all others.
 const PRELOAD: &str = "LD_PRELOAD";
 
@@ -166,6 +169,10 @@ impl Course<'_> {
         }
     }
 
+    fn is_getting_ready(&self) -> bool {
+        !matches!(self.shared.control().phase.load(Ordering::Acquire), PLAYING | PLAYED)
+    }
+
     fn outcome(&self, task: &Task, status: ExitStatus) -> Result<Outcome, String> {
         if let Some(signal) = status.signal() {
             let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
@@ -181,6 +188,9 @@ impl Course<'_> {
         match (outcome, status.code()) {
             (Some(Outcome { refusal: Some(why), .. }), _) => Err(why),
             (Some(outcome), Some(0)) => Ok(outcome),
+            (_, Some(NOT_LOADED)) if task.library.is_some() && self.is_getting_ready() => {
+                Err("the dynamic linker did not load it: it said why, above".to_owned())
+            }
             (_, code) => {
                 let code = code.unwrap_or(-1);
                 Err(format!("ended with status {code} after {}", self.so_far()))

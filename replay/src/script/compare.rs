@@ -9,6 +9,7 @@
 //! Numbers of threads and objects are those of a run: two runs number them otherwise. Design:
 //! `.rep.truth`, `.rep.truth.compare` in `design/replay.md`.
 
+use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use foldhash::fast::FixedState;
 use std::cmp::Reverse;
@@ -56,19 +57,50 @@ pub(crate) struct Side {
     threads: Vec<Vec<Item>>,
     object_count: u32,
     pool_count: u32,
+    /// Of each thread where what it played begins and ends; none: it played nothing.
+    stretches: Vec<Option<(usize, usize)>>,
 }
 
 impl Side {
     /// Reads all of it.
+    #[cfg(test)]
     pub(crate) fn new(operations: impl Iterator<Item = Operation>) -> Side {
         let mut side = Side::default();
-        for operation in operations {
-            side.take(operation);
-        }
+        operations.for_each(|operation| side.take(operation));
         side
     }
 
-    fn take(&mut self, operation: Operation) {
+    /// The next of what it has was marked.
+    pub(crate) fn mark(&mut self, mark: Mark) {
+        let index = mark.thread as usize;
+        let at = self.threads.get(index).map_or(0, Vec::len);
+        if index >= self.stretches.len() {
+            self.stretches.resize(index + 1, None);
+        }
+        match self.stretches.get_mut(index) {
+            // Without an end it was killed: all that there is was played.
+            Some(place) if mark.is_begin => *place = Some((at, usize::MAX)),
+            Some(Some((_, end))) => *end = at,
+            _ => {}
+        }
+    }
+
+    /// Whether a replayer was recorded, and played.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.stretches.iter().any(Option::is_some)
+    }
+
+    /// Keeps what was played.
+    pub(crate) fn cut(&mut self) {
+        for (index, thread) in self.threads.iter_mut().enumerate() {
+            let (begin, end) = self.stretches.get(index).copied().flatten().unwrap_or((0, 0));
+            thread.truncate(end);
+            thread.drain(..begin.min(thread.len()));
+        }
+    }
+
+    /// Takes an operation.
+    pub(crate) fn take(&mut self, operation: Operation) {
         let item = match operation.action {
             Action::Allocate { object, size, alignment, is_zeroed, pool } => {
                 self.object_count = self.object_count.max(object.saturating_add(1));

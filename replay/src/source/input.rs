@@ -8,6 +8,7 @@
 //! Design: `.rep.source`, `.rep.file`, `.rep.skipped` in `design/replay.md`.
 
 use super::{Kind, Operations, Source};
+use crate::mark::Mark;
 use crate::operation::Operation;
 use crate::script::{Modification, Modified, Saved, is_saved, modify};
 use crate::stop::{Stop, complain};
@@ -168,6 +169,14 @@ impl<'a> Given<'a> {
     pub(crate) fn keep_stacks(&mut self) {
         if let Reading::Log(operations) = self.operations.inner_mut() {
             operations.keep_stacks();
+        }
+    }
+
+    /// Takes the marks that came before the operation that was given last, or after all.
+    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
+        match self.operations.inner_mut() {
+            Reading::Log(operations) => operations.take_marks(),
+            Reading::Saved(_) => Vec::new(),
         }
     }
 

@@ -19,6 +19,7 @@ mod skipped;
 mod tests;
 mod track;
 
+use crate::mark::Mark;
 use crate::operation::Operation;
 use clock::Clock;
 use eventlog::reader::{Events, Faults, Filter, Format, Log, Order, Registry};
@@ -295,6 +296,11 @@ impl<'s> Operations<'s> {
     /// are kept.
     pub fn stacks(&self) -> &[(u16, u32)] {
         self.tracker.output.stacks.as_deref().unwrap_or_default()
+    }
+
+    /// Takes the marks that came before the operation that was given last, or after all.
+    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.tracker.output.marks)
     }
 
     /// What was skipped, or made up, so far.

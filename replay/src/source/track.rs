@@ -10,6 +10,7 @@
 use super::pools::Pools;
 use super::rows::Told;
 use super::skipped::{Cause, Skipped};
+use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, VecDeque};
@@ -76,6 +77,8 @@ pub(crate) struct Output {
     /// Operations that were not given yet.
     pub(crate) found: VecDeque<Operation>,
     pub(crate) skipped: Skipped,
+    /// Marks that nobody took yet: after all operations that were given.
+    pub(crate) marks: Vec<Mark>,
     /// Whether the log has events of objects, and not only of what arenas give to pools.
     pub(crate) has_objects: bool,
     /// Of each object the stream and the stack that allocated it, if that is asked for.
@@ -185,7 +188,10 @@ impl Tracker {
     #[inline]
     fn allocate(&mut self, at: At, wanted: Wanted) {
         if wanted.address == 0 {
-            return self.output.skipped.count(Cause::Failed);
+            return match Mark::of(wanted.size, at.thread) {
+                Some(mark) => self.output.marks.push(mark),
+                None => self.output.skipped.count(Cause::Failed),
+            };
         }
         let alignment = usual(wanted.alignment, &mut self.output.skipped);
         let Some(object) = self.output.object(at, wanted.stack) else { return };

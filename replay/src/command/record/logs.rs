@@ -8,13 +8,20 @@
 
 use crate::stop::{Stop, complain};
 use eventlog::reader::Log;
+use nix::sys::signal::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 /// What the registry is called.
 const REGISTRY: &str = "malloc";
+/// What asks the runtime for handlers of deadly signals.
+const CRASH: &str = "MPS_TELEMETRY_CRASH";
+/// What is before the name of a ring.
+const RING: &str = "ring:";
 
 /// The logs of a recording.
 pub(super) struct Logs {
@@ -32,11 +39,41 @@ struct Name {
     path: PathBuf,
 }
 
+/// The signal that a program died of.
+#[derive(Clone, Debug)]
+pub(super) struct Death {
+    name: String,
+    /// Whether the runtime had a handler, which brought out all that was recorded.
+    is_caught: bool,
+}
+
+impl Death {
+    /// How a program ended, if it was so.
+    pub(super) fn of(status: ExitStatus) -> Option<Death> {
+        let number = status.signal()?;
+        let signal = Signal::try_from(number);
+        let name = signal.map_or(format!("signal {number}"), |signal| signal.to_string());
+        let has_handlers = std::env::var_os(CRASH).is_some_and(|value| value == "1");
+        Some(Death { name, is_caught: has_handlers && signal.is_ok_and(is_handled) })
+    }
+}
+
+/// Whether the runtime has a handler for a signal, if that is asked for.
+fn is_handled(signal: Signal) -> bool {
+    use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV};
+    use Signal::{SIGSYS, SIGTERM, SIGTRAP};
+    let of_crashes =
+        matches!(signal, SIGABRT | SIGBUS | SIGFPE | SIGILL | SIGSEGV | SIGSYS | SIGTRAP);
+    of_crashes || matches!(signal, SIGHUP | SIGINT | SIGQUIT | SIGTERM)
+}
+
 /// What is in a log.
 #[derive(Default)]
 struct Content {
     events: u64,
     lost: u64,
+    /// Whether it was ended in good order.
+    is_closed: bool,
 }
 
 impl Logs {
@@ -105,14 +142,18 @@ impl Logs {
     }
 
     /// Gives the program's log its name, and says what was recorded; false: nothing of the program.
-    pub(super) fn finish(&self, process: u32, program: &str) -> bool {
+    /// `death`: of which signal it died.
+    pub(super) fn finish(&self, process: u32, program: &str, death: Option<Death>) -> bool {
         let mut names = self.names();
         let own = names.iter().rposition(|name| name.process == process);
-        let is_recorded = own.is_some_and(|own| self.tell(names.remove(own), program));
+        let is_recorded =
+            own.is_some_and(|own| self.tell(names.remove(own), program, death.as_ref()));
         if own.is_none() {
+            let died =
+                death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
             complain(&format!(
-                "replay: {program}: nothing was recorded: it never called malloc, or the library \
-                 that records was not loaded (is it of another C library?)\n"
+                "replay: {program}: {died}nothing was recorded: it never called malloc, or the \
+                 library that records was not loaded (is it of another C library?)\n"
             ));
         }
         if !names.is_empty() {
@@ -120,6 +161,7 @@ impl Logs {
             let sum = contents.fold(Content::default(), |sum, one| Content {
                 events: sum.events + one.events,
                 lost: sum.lost + one.lost,
+                ..sum
             });
             let count = names.len();
             let logs = if count == 1 { "log" } else { "logs" };
@@ -132,13 +174,16 @@ impl Logs {
         is_recorded
     }
 
-    fn tell(&self, own: Name, program: &str) -> bool {
+    fn tell(&self, own: Name, program: &str, death: Option<&Death>) -> bool {
         let path = match fs::rename(&own.path, &self.path) {
             Ok(()) => self.path.as_path(),
             Err(_) => &own.path,
         };
         let (said, is_recorded) = match read(path) {
-            Ok(content) => (content.said(), content.events != 0),
+            Ok(content) => {
+                let is_ring = self.words.0 == RING;
+                (content.said() + &content.died(death, is_ring), content.events != 0)
+            }
             Err(why) => (why, false),
         };
         complain(&format!("replay: {}: {program}: {said}\n", path.display()));
@@ -154,12 +199,28 @@ impl Content {
         };
         format!("{} events, {lost}", self.events)
     }
+
+    /// What the program died of, and what that means for the log.
+    fn died(&self, death: Option<&Death>, is_ring: bool) -> String {
+        let Some(Death { name, is_caught }) = death else { return String::new() };
+        let died = format!("; the program died of {name}");
+        match (self.is_closed || *is_caught, is_ring) {
+            (true, _) => died,
+            (_, true) => {
+                format!("{died}: what the ring kept goes up to then")
+            }
+            _ => format!(
+                "{died}: the newest events of each thread, up to a block \
+                 (64 KiB), may be missing (-o ring:FILE?size=1G keeps them)"
+            ),
+        }
+    }
 }
 
 /// What is before a path, the path, and what is behind it, as the runtime takes them.
 fn split(name: &OsStr) -> (OsString, OsString, OsString) {
     let bytes = name.as_bytes();
-    let Some(word) = [&b"ring:"[..], b"file:"].into_iter().find(|word| bytes.starts_with(word))
+    let Some(word) = [RING.as_bytes(), b"file:"].into_iter().find(|word| bytes.starts_with(word))
     else {
         return (OsString::new(), name.to_owned(), OsString::new());
     };
@@ -182,7 +243,7 @@ fn numbers(rest: &[u8]) -> Option<(u32, u32)> {
 
 fn read(path: &Path) -> Result<Content, String> {
     let log = Log::open(path).map_err(|error| error.to_string())?;
-    let mut content = Content::default();
+    let mut content = Content { is_closed: log.is_closed(), ..Content::default() };
     for account in log.accounts() {
         let registry = log.registries().get(account.registry as usize);
         if registry.is_some_and(|registry| &*registry.name == REGISTRY) {
@@ -222,7 +283,7 @@ mod tests {
         assert_eq!(found, [(9, 1), (9, 2), (9, 10), (10, 1)]);
         let Err(Stop::Message(why)) = name("a%.log", folder.path()) else { panic!("let through") };
         assert!(why.contains("--force"), "{why}");
-        logs.finish(9, "program");
+        logs.finish(9, "program", None);
         let found: Vec<_> = logs.names().iter().map(|name| (name.process, name.index)).collect();
         assert_eq!(found, [(9, 1), (9, 2), (10, 1)]);
     }

@@ -9,6 +9,7 @@
 use nix::unistd::{getegid, geteuid};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, elf};
+use rustix::fs::getxattr;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 const BEGINNING_SIZE: u64 = 1 << 20;
 /// Interpreters of interpreters that the system takes.
 const SCRIPT_DEPTH_MAX: usize = 4;
+const ROOT: u32 = 0;
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
 /// A file without this bit, which only setgid directories and locks have, is not run as its group.
@@ -82,18 +84,40 @@ fn check_program(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The dynamic linker preloads nothing for a program that has more rights than who runs it.
+/// What a file has that may give who runs it more rights.
+struct Rights {
+    mode: u32,
+    user: u32,
+    group: u32,
+    has_capabilities: bool,
+}
+
 fn check_rights(path: &Path) -> Result<(), String> {
     let Ok(data) = fs::metadata(path) else { return Ok(()) };
-    let mode = data.mode();
-    if mode & SETUID != 0 && data.uid() != geteuid().as_raw() {
-        return Err("is setuid: the system preloads nothing for it".into());
+    // One that does not fit is there, too.
+    let capabilities = getxattr(path, "security.capability", &mut [0u8; 64]);
+    let has_capabilities = matches!(capabilities, Ok(1..) | Err(rustix::io::Errno::RANGE));
+    let (mode, user, group) = (data.mode(), data.uid(), data.gid());
+    let rights = Rights { mode, user, group, has_capabilities };
+    rights.check(geteuid().as_raw(), getegid().as_raw())
+}
+
+impl Rights {
+    /// The dynamic linker preloads nothing for a program that has more rights than who runs it.
+    fn check(&self, user: u32, group: u32) -> Result<(), String> {
+        let is_setgid = self.mode & SETGID != 0 && self.mode & GROUP_MAY_RUN != 0;
+        let what = if self.mode & SETUID != 0 && self.user != user {
+            "is setuid"
+        } else if is_setgid && self.group != group {
+            "is setgid"
+        } else if self.has_capabilities && user != ROOT {
+            // Root has them all before.
+            "has capabilities (getcap)"
+        } else {
+            return Ok(());
+        };
+        Err(format!("{what}: the system preloads nothing for it"))
     }
-    let is_setgid = mode & SETGID != 0 && mode & GROUP_MAY_RUN != 0;
-    if is_setgid && data.gid() != getegid().as_raw() {
-        return Err("is setgid: the system preloads nothing for it".into());
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -114,6 +138,23 @@ mod tests {
         assert_eq!(check(&std::env::current_exe().unwrap()), Ok(()));
         let why = check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap_err();
         assert!(why.contains("no program of this system"), "{why}");
+    }
+
+    /// `.rep.record.refused`
+    #[test]
+    fn a_program_with_more_rights_than_who_runs_it_is_refused() {
+        let of = |mode, user, group, has_capabilities| {
+            Rights { mode, user, group, has_capabilities }.check(1000, 1000)
+        };
+        assert_eq!(of(0o755, 0, 0, false), Ok(()));
+        assert!(of(0o4755, 0, 0, false).unwrap_err().starts_with("is setuid"));
+        assert_eq!(of(0o4755, 1000, 0, false), Ok(()));
+        assert!(of(0o2755, 0, 0, false).unwrap_err().starts_with("is setgid"));
+        assert_eq!(of(0o2755, 0, 1000, false), Ok(()));
+        assert_eq!(of(0o2745, 0, 0, false), Ok(()), "a lock, not a right");
+        assert!(of(0o755, 0, 0, true).unwrap_err().starts_with("has capabilities"));
+        let capable = Rights { mode: 0o755, user: 0, group: 0, has_capabilities: true };
+        assert_eq!(capable.check(ROOT, 0), Ok(()));
     }
 
     #[test]

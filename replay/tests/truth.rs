@@ -1,0 +1,181 @@
+//! A replayed run, itself recorded, is what was recorded; what is live is what an own count says.
+//!
+//! ```text
+//!  program ─ record ─▶ LOG ─ play ─ record ─▶ LOG-PID of the process that played
+//!                       ├───── compare ─────────┘  the same
+//!                       └─ a HashMap of addresses ─▶ live bytes, at each step of the loop
+//! ```
+//!
+//! Design: `.rep.truth`, `.rep.truth.mark` in `design/replay.md`.
+
+#[path = "common/guard.rs"]
+mod guard;
+
+use eventlog::reader::{Event, Filter, Log, Order};
+use guard::Guard;
+use replay::heap::system::System;
+use replay::play::{Touch, here};
+use replay::script::{Mode, compile};
+use replay::source::Source;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The library that records, built as this test was.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "-q", "--locked", "-p", "interpose", "--profile", profile]);
+        assert!(build.status().expect("cargo is there").success());
+        let tool = Path::new(env!("CARGO_BIN_EXE_replay"));
+        tool.with_file_name("libinterpose.so")
+    })
+}
+
+/// `replay WORDS…` in a folder: what it printed, what it complained of, and its exit code.
+fn replay(folder: &Path, words: &[impl AsRef<OsStr>]) -> (String, String, i32) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_replay"));
+    let Output { stdout, stderr, status } =
+        command.args(words).current_dir(folder).output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("it is text");
+    (text(stdout), text(stderr), status.code().expect("no signal"))
+}
+
+/// Records a program, its log: NAME.
+fn record(folder: &Path, name: &str, program: &[&str]) {
+    let library = library().to_str().expect("a path that is text");
+    let words = ["record", "-o", name, "--library", library, "--"];
+    let (_, errors, code) = replay(folder, &[&words, program].concat());
+    assert_eq!(code, 0, "{errors}");
+}
+
+/// Plays a log while that is recorded, once and once more for latency; what `compare` says of the
+/// recordings.
+fn again(folder: &Path, log: &str, expected: &str, threads: &str) -> (String, i32) {
+    let name = format!("again-{threads}-{log}");
+    let play = ["play", "--heap", "system", "--runs", "1", "--settle", "0", "--json"];
+    let how = ["--threads", threads, log];
+    let tool = [env!("CARGO_BIN_EXE_replay")];
+    record(folder, &name, &[&tool[..], &play, &how].concat());
+    let entries = fs::read_dir(folder).expect("a folder");
+    let names = entries.map(|entry| entry.expect("a file").file_name().into_string().unwrap());
+    let logs: Vec<String> = names.filter(|it| it.starts_with(&format!("{name}-"))).collect();
+    // The null heap's, the system's, and that for latency.
+    assert_eq!(logs.len(), 3, "{logs:?}");
+    let words = ["compare", "--within", "--threads", threads, expected];
+    let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
+    let (out, errors, code) = replay(folder, &[&words, &logs[..]].concat());
+    assert!(code < 2, "{errors}");
+    (out, code)
+}
+
+/// `.rep.truth` `.rep.truth.mark`
+#[test]
+fn a_replayed_run_that_is_itself_recorded_compares_equal_and_with_one_operation_less_does_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, folder) = (folder.path().join("threads"), folder.path());
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/truth/threads.c");
+    // What the compiler knows of malloc it would use to leave calls out.
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-fno-builtin", "-pthread", "-o"]).arg(&program).arg(source);
+    assert!(cc.status().expect("this test needs a C compiler, cc").success());
+    record(folder, "a.log", &["./threads"]);
+    for (threads, count) in [("recorded", "of 5 threads"), ("one", "of 1 threads")] {
+        let (out, code) = again(folder, "a.log", "a.log", threads);
+        assert_eq!((code, out.lines().count()), (0, 2), "{out}");
+        let is_same = |line: &str| line.starts_with("the same: ") && line.ends_with(count);
+        assert!(out.lines().all(is_same), "{out}");
+    }
+    // The one of 200 MiB, and its free; each of the two recordings parts there, on one thread.
+    let words = ["compile", "a.log", "--drop-size", "209715200", "-o", "less.ops"];
+    let (_, errors, code) = replay(folder, &words);
+    assert_eq!(code, 0, "{errors}");
+    let (out, code) = again(folder, "less.ops", "a.log", "recorded");
+    assert_eq!((code, out.lines().count()), (1, 4), "{out}");
+    assert!(out.contains(" of a.log: allocates 209715200 bytes\n"), "{out}");
+}
+
+/// A file of many words.
+fn words(folder: &Path) {
+    let line = |index: u64| format!("{} word {index}\n", index.wrapping_mul(0x9E37_79B9) % 99_991);
+    fs::write(folder.join("words"), (0..20_000).map(line).collect::<String>()).expect("written");
+}
+
+/// `.rep.truth` `.rep.truth.mark`
+#[test]
+fn a_program_of_the_system_replayed_does_what_it_did() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    words(folder);
+    record(folder, "a.log", &["sort", "--parallel=2", "-S", "1M", "-o", "sorted", "words"]);
+    for threads in ["recorded", "one"] {
+        let (out, code) = again(folder, "a.log", "a.log", threads);
+        assert_eq!((code, out.matches("the same: ").count()), (0, 2), "{out}");
+    }
+}
+
+/// Bytes that are live after each call, counted by address.
+fn counted(log: &Log) -> Vec<u64> {
+    let (mut sizes, mut begun) = (HashMap::new(), HashMap::new());
+    let (mut live, mut steps) = (0, Vec::new());
+    let mut events = log.events(Order::Time, &Filter::default());
+    while let Some(event) = events.next() {
+        let of = |event: &Event<'_>, name: &str| event.param(name).and_then(|it| it.as_u64());
+        let address = of(&event, "address").unwrap_or(0);
+        let size = of(&event, "size").unwrap_or(0) * of(&event, "count").unwrap_or(1);
+        match event.name() {
+            "Free" => live -= sizes.remove(&address).expect("it is there"),
+            "ReallocBegin" => {
+                begun.insert(event.thread, sizes.remove(&address).unwrap_or(0));
+                continue;
+            }
+            "Realloc" => {
+                live = live + size - begun.remove(&event.thread).expect("it has begun");
+                sizes.insert(address, size);
+            }
+            "Malloc" | "Calloc" | "AlignedAlloc" | "PosixMemalign" | "Memalign" => {
+                live += size;
+                sizes.insert(address, size);
+            }
+            _ => continue,
+        }
+        steps.push(live);
+    }
+    steps
+}
+
+/// `.rep.truth`
+#[test]
+fn what_is_live_at_each_step_of_a_real_log_is_what_its_addresses_say() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    words(folder);
+    let script = "import json; a = [json.loads(json.dumps({str(i): [i] * (i % 50)})) for i in \
+                  range(2000)]; b = b''\nfor i in range(500): b += b'x' * i";
+    for (name, program) in [
+        ("sort.log", &["sort", "-o", "sorted", "words"][..]),
+        ("python3.log", &["python3", "-c", script]),
+    ] {
+        record(folder, name, program);
+        let log = Log::open(folder.join(name)).expect("a log");
+        let expected = counted(&log);
+        assert!(expected.len() > 50, "{name}: {}", expected.len());
+        let source = Source::new(log, None).expect("it has events");
+        let workload = compile(source.operations(), Mode { is_single: true, has_times: false });
+        let guard = Guard::new(System);
+        let run = here(&workload, &guard, Touch::None).expect("it is sound");
+        let book = guard.book();
+        assert_eq!(book.wrong, Vec::<String>::new(), "{name}");
+        assert_eq!(run.operation_count, expected.len() as u64, "{name}");
+        // After them the loop frees what is left.
+        let steps = book.steps.get(..expected.len()).expect("as many steps");
+        let parts = steps.iter().zip(&expected).position(|(one, other)| one != other);
+        assert_eq!(parts, None, "{name}: {} operations", expected.len());
+        assert_eq!(Some(&workload.live_peak), expected.iter().max(), "{name}");
+    }
+}

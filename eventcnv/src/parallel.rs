@@ -3,26 +3,29 @@
 //! ```text
 //!  slice 0 ── worker ── work ──▶ pieces ─┐
 //!  slice 1 ── worker ── work ──▶ pieces ─┼─▶ take: those of slice 0 first, then those of 1, …
-//!  slice 2 ── …                          ┘     a worker waits that is too far ahead
+//!  slice 2 ── …                          ┘
+//!                                    Ahead: how many wait; a worker waits that is too far ahead
 //! ```
 //!
-//! Memory is bounded: no more than [`PIECE_COUNT_MAX`] pieces, about, wait to be taken.
+//! Memory is bounded: no more than [`PIECE_COUNT_MAX`] pieces wait to be taken.
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use crate::select::{Selected, Selection};
 use crate::stop::Stop;
 use eventlog::reader::{Faults, Log, Order, Slices};
 use std::num::NonZero;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Events of a slice, about.
 const SLICE_SIZE: u64 = 1 << 16;
-/// Pieces that wait to be taken, at most, but for those of the slice whose turn it is. Long slices
-/// are read side by side as far as this lets workers run ahead.
+/// Pieces of all slices that wait to be taken, at most. Long slices are read side by side as far as
+/// this lets workers run ahead.
 const PIECE_COUNT_MAX: usize = 96;
+/// How many of these are kept for the slice whose turn it is.
+const TURN_COUNT: usize = 16;
 /// Workers, at most.
 const WORKER_COUNT_MAX: usize = 16;
 
@@ -69,11 +72,9 @@ fn side_by_side<T: Send>(
     work: &(impl Fn(&mut Selected<'_>, Emit<'_, T>) + Sync),
     take: &mut impl FnMut(T) -> Result<(), Stop>,
 ) -> Result<Faults, Stop> {
-    let size = PIECE_COUNT_MAX / worker_count.saturating_sub(1).max(1);
-    let (senders, receivers): (Vec<_>, Vec<_>) =
-        (0..slices.count()).map(|_| sync_channel(size)).unzip();
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..slices.count()).map(|_| channel()).unzip();
     let senders: Vec<_> = senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect();
-    let next = AtomicUsize::new(0);
+    let (next, ahead) = (AtomicUsize::new(0), Ahead::default());
     thread::scope(|scope| {
         for _ in 0..worker_count {
             scope.spawn(|| {
@@ -82,14 +83,16 @@ fn side_by_side<T: Send>(
                     let Some(sender) = senders.get(index) else { break };
                     let sender = sender.lock().ok().and_then(|mut sender| sender.take());
                     let Some(sender) = sender else { break };
-                    if !read(slices, index, selection, work, &sender) {
+                    if !read(slices, index, selection, work, &sender, &ahead) {
                         break;
                     }
                 }
             });
         }
-        // All that waits ends when the receivers are gone, with or without an error.
-        take_all(slices, receivers, take)
+        let result = take_all(slices, receivers, &ahead, take);
+        // All that waits ends now, with or without an error.
+        ahead.end();
+        result
     })
 }
 
@@ -99,29 +102,91 @@ fn read<T: Send>(
     index: usize,
     selection: &Selection,
     work: &impl Fn(&mut Selected<'_>, Emit<'_, T>),
-    sender: &SyncSender<Sent<T>>,
+    sender: &Sender<Sent<T>>,
+    ahead: &Ahead,
 ) -> bool {
     let mut events = selection.selected(slices.events(index));
-    work(&mut events, &mut |piece| sender.send(Sent::Piece(piece)).is_ok());
+    work(&mut events, &mut |piece| ahead.add(index) && sender.send(Sent::Piece(piece)).is_ok());
     sender.send(Sent::End(Box::new(events.faults().clone()))).is_ok()
 }
 
 fn take_all<T>(
     slices: &Slices<'_>,
     receivers: Vec<Receiver<Sent<T>>>,
+    ahead: &Ahead,
     take: &mut impl FnMut(T) -> Result<(), Stop>,
 ) -> Result<Faults, Stop> {
     let mut faults = slices.faults().clone();
-    for receiver in receivers {
+    for (index, receiver) in receivers.into_iter().enumerate() {
+        ahead.begin_turn(index);
         // A worker that panicked ends its slice without a word, and then the scope panics too.
         for sent in receiver {
             match sent {
-                Sent::Piece(piece) => take(piece)?,
+                Sent::Piece(piece) => {
+                    take(piece)?;
+                    ahead.remove();
+                }
                 Sent::End(found) => faults.append(&found),
             }
         }
     }
     Ok(faults)
+}
+
+/// How far ahead the workers are of what is taken.
+///
+/// Pieces of other slices than the one whose turn it is leave [`TURN_COUNT`] places free, so that
+/// there is always one to take: nobody waits for ever.
+#[derive(Default)]
+struct Ahead {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The slice whose pieces are taken now.
+    turn: usize,
+    /// Pieces that are made and not taken.
+    waiting_count: usize,
+    is_ended: bool,
+}
+
+impl Ahead {
+    /// Counts a piece of a slice, once there is a place for it. False: nothing more is wanted.
+    fn add(&self, slice: usize) -> bool {
+        let has_no_place = |state: &mut State| {
+            let kept = if slice == state.turn { 0 } else { TURN_COUNT };
+            !state.is_ended && state.waiting_count + kept >= PIECE_COUNT_MAX
+        };
+        let state = self.changed.wait_while(self.state(), has_no_place);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.waiting_count += 1;
+        !state.is_ended
+    }
+
+    /// A piece was taken.
+    fn remove(&self) {
+        self.change(|state| state.waiting_count = state.waiting_count.saturating_sub(1));
+    }
+
+    fn begin_turn(&self, slice: usize) {
+        self.change(|state| state.turn = slice);
+    }
+
+    /// Nothing more is wanted.
+    fn end(&self) {
+        self.change(|state| state.is_ended = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
+        self.changed.notify_all();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -188,5 +253,29 @@ mod tests {
         let result = side_by_side(&slices, &selection, 3, &work, &mut take);
         assert!(matches!(result, Err(Stop::Closed)));
         assert_eq!(count, 100);
+    }
+
+    /// `.cnv.speed`: memory is bounded however slowly pieces are taken.
+    #[test]
+    fn no_more_pieces_wait_than_there_are_places() {
+        let (log, selection) = all();
+        let slices = selection.slices(&log, Order::Time, 300).unwrap();
+        let (made, mut taken, mut most) = (AtomicUsize::new(0), 0, 0);
+        let work = |events: &mut Selected<'_>, emit: Emit<'_, ()>| {
+            while events.next().is_some() && emit(()) {
+                made.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let mut take = |()| {
+            if taken % 64 == 0 {
+                thread::sleep(std::time::Duration::from_millis(1));
+            }
+            most = most.max(made.load(Ordering::Relaxed).saturating_sub(taken));
+            taken += 1;
+            Ok(())
+        };
+        side_by_side(&slices, &selection, 3, &work, &mut take).unwrap();
+        assert!(taken > 20 * PIECE_COUNT_MAX, "{taken}");
+        assert!((TURN_COUNT..=PIECE_COUNT_MAX + 1).contains(&most), "{most}");
     }
 }

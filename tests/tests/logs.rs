@@ -320,3 +320,22 @@ fn blocks_of_a_log_made_of_another_are_runs_of_numbers() {
     assert!(uuids[2..].iter().all(|uuid| (uuid[6] >> 4, uuid[8] >> 6) == (8, 2)), "{uuids:?}");
     assert!(uuids[0] != uuids[2] && uuids[2] != uuids[4]);
 }
+
+/// `.mps.uuid`
+#[test]
+fn a_log_that_has_one_stream_three_times_keeps_its_events_three_times() {
+    let path = format!("{}/golden/mps/labels.log", env!("CARGO_MANIFEST_DIR"));
+    let one = std::fs::read(path).unwrap();
+    let count = |log: &Log| {
+        let mut events = log.events(Order::File, &Filter::default());
+        std::iter::from_fn(|| events.next().map(|_| ())).count()
+    };
+    let log = Log::from_source(one.repeat(3)).unwrap();
+    let made = Log::from_source(cut(&log, &Filter::default(), Order::Time)).unwrap();
+    assert_eq!(count(&made), 3 * count(&Log::from_source(one).unwrap()));
+    let mut uuids: Vec<_> = made.streams().iter().map(|stream| stream.uuid).collect();
+    uuids.sort_unstable();
+    uuids.dedup();
+    assert_eq!((uuids.len(), made.streams().len()), (3, 3));
+    assert_sound(&made, "three times");
+}

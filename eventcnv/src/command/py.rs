@@ -9,7 +9,7 @@
 use crate::export::python;
 use crate::output::Pending;
 use crate::reading::{Input, Reading};
-use crate::stop::Stop;
+use crate::stop::{Stop, complain};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -68,6 +68,14 @@ pub(crate) fn run(args: &Py) -> Result<bool, Stop> {
         written.map_err(|error| Stop::Message(format!("{}: {error}", args.output.display())))?;
         drop(out);
         pending.finish()?;
+    }
+    let stranger_count = python::stranger_count(&reading.log);
+    if stranger_count > 0 {
+        complain(&format!(
+            "eventcnv: {}: note: the module is for the first stream: {stranger_count} more have \
+             another platform or other registries, and need the module of a log of theirs\n",
+            reading.name
+        ));
     }
     Ok(reading.end_unread())
 }

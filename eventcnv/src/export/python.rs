@@ -52,6 +52,22 @@ pub(crate) fn write(log: &Log, name: &str, out: &mut dyn Write) -> io::Result<()
     out.write_all(reader.as_bytes())
 }
 
+/// How many streams of a log have another platform than the first, or a registry that it has not:
+/// of these the module knows nothing.
+pub(crate) fn stranger_count(log: &Log) -> usize {
+    let Some(first) = log.streams().first() else { return 0 };
+    let of = |index: u16| log.registries().iter().filter(move |registry| registry.stream == index);
+    let is_known = |one: &Registry| {
+        of(0).any(|known| {
+            (known.index, &known.name, known.version) == (one.index, &one.name, one.version)
+        })
+    };
+    let others = (0..).zip(log.streams()).skip(1);
+    others
+        .filter(|(index, stream)| stream.platform != first.platform || !of(*index).all(is_known))
+        .count()
+}
+
 fn write_registry(registry: &Registry, order: &str, out: &mut dyn Write) -> io::Result<()> {
     let version = registry.version;
     let [name, doc] = [&registry.name, &registry.doc].map(|text| literal(text));

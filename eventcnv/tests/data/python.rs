@@ -91,3 +91,18 @@ fn names_that_are_awkward_in_python_are_made_fit() {
     let (_, code, errors) = run(&words);
     assert!(code == 2 && errors.contains("--force"), "{errors}");
 }
+
+#[test]
+fn streams_that_the_module_knows_nothing_of_are_told() {
+    let directory = TempDir::new().unwrap();
+    let [of_pools, both] = ["pools.log", "both.log"].map(|name| directory.path().join(name));
+    let heap = fs::read(crate::support::golden_path("log/heap.log")).unwrap();
+    let said = |log: &Path| {
+        let words = ["py", log.to_str().unwrap(), "-o", "-"];
+        run(&words).2
+    };
+    fs::write(&of_pools, logs::pools(9)).unwrap();
+    fs::write(&both, [heap, logs::pools(9)].concat()).unwrap();
+    assert_eq!(said(&of_pools), "");
+    assert!(said(&both).contains("for the first stream: 1 more"), "{}", said(&both));
+}

@@ -15,6 +15,7 @@ use crate::reader::block;
 use crate::reader::segment::Segment;
 use crate::reader::{Format, Log, Registry, Stream};
 use bytemuck::Zeroable;
+use std::collections::HashMap;
 
 /// The blocks of what was an MPS log: an event may take 64 KiB.
 const MPS_BLOCK_SIZE_LOG2: u8 = 17;
@@ -43,7 +44,7 @@ pub(super) fn block_size_log2<'a>(
 }
 
 /// The header of a stream, not sealed.
-pub(super) fn header(log: &Log, index: u16, stream: &Stream, log2: u8) -> StreamHeader {
+pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> StreamHeader {
     let mut bytes = [0; STREAM_HEADER_SIZE];
     // What cannot be read is as good as damaged.
     let read = log.source().read_at(stream.offset, &mut bytes).unwrap_or(0);
@@ -52,7 +53,7 @@ pub(super) fn header(log: &Log, index: u16, stream: &Stream, log2: u8) -> Stream
         && log.format() == Format::Stream
         && old.checksum() == old.crc.get()
         && old.uuid == stream.uuid;
-    let mut header = if is_right { old } else { described(log, index, stream) };
+    let mut header = if is_right { old } else { described(uuid, stream) };
     header.version = FORMAT_VERSION.map(U16le::new);
     header.header_size = (STREAM_HEADER_SIZE as u16).into();
     header.block_size = (1u32 << log2).into();
@@ -68,7 +69,7 @@ pub(super) fn set_cut(header: &mut StreamHeader) {
 }
 
 /// A header of what is known of the stream.
-fn described(log: &Log, index: u16, stream: &Stream) -> StreamHeader {
+fn described(uuid: [u8; 16], stream: &Stream) -> StreamHeader {
     let mut header = StreamHeader::native(BLOCK_SIZE_LOG2_MIN);
     let platform = stream.platform;
     let mark = BYTE_ORDER_MARK;
@@ -77,7 +78,7 @@ fn described(log: &Log, index: u16, stream: &Stream) -> StreamHeader {
     header.word_size = platform.word_size;
     header.address_size = platform.word_size;
     header.architecture = stream.architecture.into();
-    header.uuid = uuid(log, index, stream);
+    header.uuid = uuid;
     header.boot_id = stream.boot_id;
     header.parent = stream.parent;
     header.pid = stream.pid.into();
@@ -98,27 +99,45 @@ fn name(to: &mut [u8], name: &str) {
     to.iter_mut().zip(name.as_bytes().iter().take(size)).for_each(|(to, from)| *to = *from);
 }
 
-/// The UUID of a stream; of one without, a number made of what it begins with, so that two logs
-/// made of one are known to be of one (`.mps.uuid`).
-fn uuid(log: &Log, index: u16, stream: &Stream) -> [u8; 16] {
+/// The UUIDs of the streams of a log.
+pub(super) fn uuids(log: &Log) -> Vec<[u8; 16]> {
+    let streams = log.streams().iter();
     if log.format() == Format::Stream {
-        let segment = log.segments().iter().find(|segment| segment.stream == index);
-        let mut uuid = stream.uuid;
-        // Where the header is damaged, blocks say half of it.
-        let mut head = [0; BLOCK_HEADER_SIZE];
-        let read = segment.and_then(|at| log.source().read_at(at.offset, &mut head).ok());
-        let found = read.and_then(|size| block::header(head.get(..size)?));
-        if let (Some(found), Some(to)) = (found, uuid.first_chunk_mut()) {
-            *to = found.stream;
-        }
-        return uuid;
+        return (0..).zip(streams).map(|(index, stream)| own_uuid(log, index, stream)).collect();
     }
-    let mut head = vec![0; MPS_HEAD_SIZE];
-    let read = log.source().read_at(stream.offset, &mut head).unwrap_or(0);
-    let head = head.get(..read).unwrap_or_default();
+    let mut counts: HashMap<[u8; 16], u32> = HashMap::new();
+    let made = streams.map(|stream| {
+        let mut head = vec![0; MPS_HEAD_SIZE];
+        let read = log.source().read_at(stream.offset, &mut head).unwrap_or(0);
+        let head = head.get(..read).unwrap_or_default();
+        let uuid = made_uuid(head, &[]);
+        let count = counts.entry(uuid).or_default();
+        *count += 1;
+        if *count == 1 { uuid } else { made_uuid(head, &(*count - 1).to_le_bytes()) }
+    });
+    made.collect()
+}
+
+/// The UUID of a stream of ours.
+fn own_uuid(log: &Log, index: u16, stream: &Stream) -> [u8; 16] {
+    let segment = log.segments().iter().find(|segment| segment.stream == index);
+    let mut uuid = stream.uuid;
+    // Where the header is damaged, blocks say half of it.
+    let mut head = [0; BLOCK_HEADER_SIZE];
+    let read = segment.and_then(|at| log.source().read_at(at.offset, &mut head).ok());
+    let found = read.and_then(|size| block::header(head.get(..size)?));
+    if let (Some(found), Some(to)) = (found, uuid.first_chunk_mut()) {
+        *to = found.stream;
+    }
+    uuid
+}
+
+/// The UUID of a stream that has none: a number made of what it begins with, so that two logs made
+/// of one are known to be of one, and of how many before it in its log begin so (`.mps.uuid`).
+fn made_uuid(head: &[u8], before: &[u8]) -> [u8; 16] {
     let mut uuid = [0; 16];
     for (n, to) in (1u8..).zip(uuid.chunks_exact_mut(4)) {
-        to.copy_from_slice(&checksum(&[&[n], head]).to_le_bytes());
+        to.copy_from_slice(&checksum(&[&[n], head, before]).to_le_bytes());
     }
     // Version 8 of RFC 9562: made by a rule of one's own.
     uuid[6] = uuid[6] & 0x0F | 0x80;

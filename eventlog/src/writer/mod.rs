@@ -54,6 +54,8 @@ pub struct Writer<'l, 'o> {
     current: Option<Current>,
     /// Streams whose store was written.
     begun: BTreeSet<u16>,
+    /// The UUIDs of the streams, once one was begun.
+    uuids: Vec<[u8; 16]>,
     decoded: Decoded,
     bytes: Vec<u8>,
     faults: Faults,
@@ -79,6 +81,7 @@ impl<'l, 'o> Writer<'l, 'o> {
             out: Out::new(out),
             current: None,
             begun: BTreeSet::new(),
+            uuids: Vec::new(),
             decoded: Decoded::default(),
             bytes: Vec::new(),
             faults: Faults::default(),
@@ -139,7 +142,11 @@ impl<'l, 'o> Writer<'l, 'o> {
         let is_first = self.begun.insert(index);
         let of_stream = log.segments().iter().filter(|segment| segment.stream == index);
         let log2 = encode::block_size_log2(log, stream, of_stream.clone());
-        let mut header = encode::header(log, index, stream, log2);
+        if self.uuids.is_empty() {
+            self.uuids = encode::uuids(log);
+        }
+        let uuid = self.uuids.get(usize::from(index)).copied().unwrap_or_default();
+        let mut header = encode::header(log, uuid, stream, log2);
         if self.purpose == Purpose::Cut || log.is_cut(index) {
             encode::set_cut(&mut header);
         }

@@ -91,7 +91,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_latency: bool,
 
-    /// When to look at memory after all is freed, in seconds; later than at once, in first runs only
+    /// When to look at memory after all is freed, in seconds; but for 0, of first runs only
     #[arg(long, value_name = "S,…", value_delimiter = ',')]
     #[arg(default_value = "0,1,5", value_parser = seconds)]
     settle: Vec<Duration>,

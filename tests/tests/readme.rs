@@ -46,7 +46,7 @@ fn the_command_of_the_readme_compares_what_sort_costs_under_five_heaps() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let output = |step: &str, more: &str| {
         let words = step.strip_prefix("target/release/replay ").expect("replay is run");
-        let words = words.replace("sort.log", "$OUT/sort.log").replace("sort.html", "$OUT/a.html");
+        let words = words.replace("target/sort.", "$OUT/sort.");
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("\"$REPLAY\" {words}{more}")]).current_dir(root());
         lines(shell.env("REPLAY", replay().get_program()).env("OUT", directory.path()))
@@ -58,7 +58,7 @@ fn the_command_of_the_readme_compares_what_sort_costs_under_five_heaps() {
         assert_eq!(rows, 3, "{heap}: {table:#?}");
     }
     assert!(table.first().is_some_and(|line| line.starts_with("sort.log: ")), "{table:#?}");
-    let page = fs::read_to_string(directory.path().join("a.html")).expect("there is a page");
+    let page = fs::read_to_string(directory.path().join("sort.html")).expect("there is a page");
     assert!(page.contains("<svg") && page.contains("snmalloc"));
 }
 

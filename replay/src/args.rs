@@ -23,14 +23,22 @@ pub(crate) struct Args {
 /// What is done.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Save the operations of a log, modified or not, as a file that gives nothing away
-    #[command(long_about = compile::ABOUT, after_long_help = compile::EXAMPLES)]
-    #[command(after_help = "More, with examples: replay compile --help")]
-    Compile(compile::Args),
+    /// Record what a program asks of malloc
+    #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay record --help")]
+    Record(record::Args),
     /// Tell what a workload is: counts, sizes, lifetimes, live bytes, leaks, who allocated
     #[command(long_about = show::ABOUT, after_long_help = show::EXAMPLES)]
     #[command(after_help = "More, with examples: replay show --help")]
     Show(show::Args),
+    /// Play it against other allocators: time, latency, memory
+    #[command(long_about = play::ABOUT, after_long_help = play::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay play --help")]
+    Play(Box<play::Args>),
+    /// Save the operations of a log, modified or not, as a file that gives nothing away
+    #[command(long_about = compile::ABOUT, after_long_help = compile::EXAMPLES)]
+    #[command(after_help = "More, with examples: replay compile --help")]
+    Compile(compile::Args),
     /// Tell whether two logs have the same operations, and where they part
     #[command(long_about = compare::ABOUT, after_long_help = compare::EXAMPLES)]
     #[command(after_help = "More, with examples: replay compare --help")]
@@ -39,16 +47,6 @@ enum Command {
     #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
     #[command(after_help = "More, with examples: replay heaps --help")]
     Heaps(heaps::Args),
-
-    /// Record what a program asks of malloc
-    #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
-    #[command(after_help = "More, with examples: replay record --help")]
-    Record(record::Args),
-
-    /// Play them against other allocators: time, latency, memory
-    #[command(long_about = play::ABOUT, after_long_help = play::EXAMPLES)]
-    #[command(after_help = "More, with examples: replay play --help")]
-    Play(Box<play::Args>),
 
     #[command(hide = true)]
     Player(player::Args),

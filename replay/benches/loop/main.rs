@@ -4,6 +4,7 @@
 //!  the same operations ─┬─ play::here, null heap ───▶ ns an operation: what the loop costs
 //!                       ├─ play::here, malloc ──────▶ ns ┐ in turns; the median ratio:
 //!                       └─ bare.rs, malloc ─────────▶ ns ┘ what it adds
+//!  programs ── recorded.rs ──▶ how many times as fast their logs are replayed
 //! ```
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio to what is required` (5 ns; 1.1 × the bare calls).
@@ -11,6 +12,9 @@
 //! `README.md`, Measure it.
 
 mod bare;
+#[path = "../../../interpose/benches/record/programs.rs"]
+mod programs;
+mod recorded;
 #[path = "../../../telemetry/benches/recording/row.rs"]
 mod row;
 
@@ -57,6 +61,7 @@ fn main() {
         lines += &row::print(&format!("loop-system-{name}"), system, "ns", Some(system / required));
         lines += &row::print(&format!("floor-loop-system-{name}"), floor, "ns", None);
     }
+    lines += &recorded::rows();
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &lines);
 }
 

@@ -91,7 +91,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_latency: bool,
 
-    /// When to look at memory after all is freed, in seconds
+    /// When to look at memory after all is freed, in seconds; but for 0, of first runs only
     #[arg(long, value_name = "S,…", value_delimiter = ',')]
     #[arg(default_value = "0,1,5", value_parser = seconds)]
     settle: Vec<Duration>,
@@ -180,7 +180,7 @@ pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
     let opened = Opened::open(&args.input)?;
     let (workload, subject, is_whole) = read(args, &opened)?;
     if workload.operation_count == 0 {
-        return Err(Stop::Message(format!("{}: has nothing to play", subject.name)));
+        return Err(Stop::Message(format!("{}: has nothing to play", opened.title)));
     }
     let measured = play::play(&workload, &opponents, &mode(args))?;
     let (workload, mode, machine) = (subject, words(args), report::machine());
@@ -199,7 +199,7 @@ fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop>
     let workload = script::compile(each, how);
     let skipped = operations.skipped();
     let is_whole = operations.end(true);
-    let name = opened.name.clone();
+    let name = opened.title.clone();
     Ok((workload, Subject { name, skipped, ..gather.finish().subject }, is_whole))
 }
 
@@ -331,9 +331,23 @@ fn opponents(asked: &[String], contenders: &[Contender]) -> Result<Vec<Opponent>
             Err(why) => wrong.push(why),
         }
     }
+    shorten(&mut found);
     match wrong.is_empty() {
         true => Ok(found),
         false => Err(Stop::Message(wrong.join("\nreplay: "))),
+    }
+}
+
+/// A library is called by its file's name, unless something else is called so.
+fn shorten(opponents: &mut [Opponent]) {
+    let file =
+        |name: &str| Path::new(name).file_name().map(|file| file.to_string_lossy().into_owned());
+    let names: Vec<_> = opponents.iter().map(|opponent| file(&opponent.name)).collect();
+    for (opponent, name) in opponents.iter_mut().zip(&names) {
+        let is_one = names.iter().filter(|other| *other == name).count() == 1;
+        if let Some(name) = name.clone().filter(|_| is_one) {
+            opponent.name = name;
+        }
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     };
     let mut shown = gather.finish();
     shown.stacks = top;
-    shown.subject.name = opened.name.clone();
+    shown.subject.name = opened.title.clone();
     shown.subject.skipped = operations.skipped();
     let mut out = Vec::new();
     if args.json {

@@ -144,12 +144,19 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    fn run(&mut self, opponent: &Opponent, is_timed: bool) -> io::Result<Ran> {
+    fn run(&mut self, opponent: &Opponent, is_timed: bool, settle: Vec<u64>) -> io::Result<Ran> {
         self.task.heap.clone_from(&opponent.heap);
         self.task.library = opponent.library.as_ref().map(|library| library.inode);
         self.task.is_timed = is_timed;
-        self.task.settle = if is_timed { Vec::new() } else { self.mode.settle.clone() };
+        self.task.settle = settle;
         self.course.run(&self.task, opponent.library.as_ref())
+    }
+
+    /// When memory is looked at after a run: at once after each, later only after the first, for
+    /// nobody wants to wait so long for each run of each heap; the null heap has none.
+    fn settle(&self, opponent: &Opponent, is_first: bool) -> Vec<u64> {
+        let all = self.mode.settle.iter().copied();
+        all.filter(|after| opponent.heap != NULL && (is_first || *after == 0)).collect()
     }
 
     /// One run for throughput and memory, unless an earlier one failed.
@@ -157,8 +164,9 @@ impl Round<'_> {
         if heap.failure.is_some() {
             return Ok(());
         }
-        let Ran { outcome, timeline } = self.run(opponent, false)?;
         let is_first = heap.runs.is_empty();
+        let Ran { outcome, timeline } =
+            self.run(opponent, false, self.settle(opponent, is_first))?;
         match outcome {
             Ok(Outcome { run, skipped, .. }) => {
                 let highest = timeline.iter().max_by_key(|sample| sample.resident);
@@ -181,7 +189,7 @@ impl Round<'_> {
         if heap.failure.is_some() {
             return Ok(None);
         }
-        match self.run(opponent, true)?.outcome {
+        match self.run(opponent, true, Vec::new())?.outcome {
             Ok(outcome) => {
                 heap.latency = outcome.latency.unwrap_or_default();
                 Ok(Some(outcome.clock_ns))

@@ -54,8 +54,10 @@ fn kind(text: &str) -> Result<Kind, String> {
 
 /// What was opened.
 pub(crate) struct Opened {
-    /// What it is called in messages.
-    pub(crate) name: String,
+    /// What it is called in messages: the path.
+    name: String,
+    /// What it is called in what is told of it: the file's name.
+    pub(crate) title: String,
     what: What,
 }
 
@@ -74,11 +76,13 @@ impl Opened {
     pub(crate) fn of(paths: &[PathBuf], how: &How) -> Result<Opened, Stop> {
         let mut files = Vec::new();
         let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+        let titles: Vec<String> = names.iter().map(|name| title(name)).collect();
+        let title = titles.join(" + ");
         for (path, name) in paths.iter().zip(&names) {
             let file = file(path).map_err(|error| Stop::Message(format!("{name}: {error}")))?;
             if is_saved_file(&file) {
                 if paths.len() == 1 {
-                    return Ok(Opened { name: name.clone(), what: What::Saved(file) });
+                    return Ok(Opened { name: name.clone(), title, what: What::Saved(file) });
                 }
                 return Err(Stop::Message(format!(
                     "{name}: has saved operations, which are read by themselves, not with others"
@@ -92,7 +96,7 @@ impl Opened {
         for note in source.notes() {
             complain(&format!("replay: {name}: note: {note}\n"));
         }
-        Ok(Opened { name, what: What::Log(Box::new(source)) })
+        Ok(Opened { name, title, what: What::Log(Box::new(source)) })
     }
 
     /// Its operations, modified.
@@ -232,6 +236,12 @@ fn name(path: &Path) -> String {
         Some("-") => "standard input".to_owned(),
         _ => path.display().to_string(),
     }
+}
+
+/// Of a path, the name of the file.
+fn title(name: &str) -> String {
+    let file = Path::new(name).file_name();
+    file.map_or(name.to_owned(), |file| file.to_string_lossy().into_owned())
 }
 
 /// Opens a file; of what cannot be sought a copy.

@@ -167,7 +167,7 @@ impl Logs {
             let logs = if count == 1 { "log" } else { "logs" };
             complain(&format!(
                 "replay: {}-*: {count} {logs} of its children and of what it was before: {}\n",
-                self.path.display(),
+                from_here(&self.path).display(),
                 sum.said()
             ));
         }
@@ -186,9 +186,16 @@ impl Logs {
             }
             Err(why) => (why, false),
         };
-        complain(&format!("replay: {}: {program}: {said}\n", path.display()));
+        let path = from_here(path).display();
+        complain(&format!("replay: {path}: {program}: {said}\n"));
         is_recorded
     }
+}
+
+/// A path as one would type it: what the program is told is absolute, for it may go elsewhere.
+fn from_here(path: &Path) -> &Path {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
 impl Content {

@@ -1,0 +1,76 @@
+//! Programs that do more than allocate: how many times as fast their logs are replayed.
+//!
+//! ```text
+//!  sort, python3 ─┬─ alone ─────────────────────────────────▶ s ┐ so many times as fast
+//!                 └─ recorded ─▶ log ─▶ workload ─┬─ malloc ─▶ s ┘
+//!                                                 └─ null heap ─▶ ns an operation
+//! ```
+//!
+//! Design: `.rep.loop` in `design/replay.md`.
+
+use crate::programs::{Program, library, programs};
+use crate::{LOOP_NS_MAX, ns, row};
+use eventlog::reader::Log;
+use replay::heap::null::Null;
+use replay::heap::system::System;
+use replay::play::{Touch, here};
+use replay::script::{Mode, compile};
+use replay::source::Source;
+use replay::workload::Workload;
+use std::path::Path;
+use std::time::Instant;
+
+/// Runs of each, in turns: the median.
+const RUN_COUNT: usize = 7;
+/// How many times as fast as the program.
+const SPEEDUP_MIN: f64 = 5.0;
+
+/// The rows of all programs.
+pub(crate) fn rows() -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (library, log) = (library(), folder.path().join("log"));
+    let mut lines = String::new();
+    for program in &programs(folder.path()) {
+        lines += &rows_of(program, &workload(program, &library, &log));
+    }
+    lines
+}
+
+fn rows_of(program: &Program, workload: &Workload) -> String {
+    let (mut alone, mut replayed) = (Vec::new(), Vec::new());
+    let mut null = f64::MAX;
+    for _ in 0..RUN_COUNT {
+        let start = Instant::now();
+        assert!(program.command().status().expect("the program is there").success());
+        alone.push(start.elapsed().as_secs_f64());
+        let run = here(workload, &System, Touch::Pages).expect("it is sound");
+        replayed.push(run.duration_ns as f64 / 1e9);
+        null = null.min(ns(workload, &Null));
+    }
+    let [alone, replayed] = [alone, replayed].map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[RUN_COUNT / 2]
+    });
+    let name = program.name;
+    let speedup = alone / replayed;
+    let mut lines = row::print(&format!("floor-replay-{name}"), alone, "s", None);
+    lines += &row::print(
+        &format!("replay-{name}"),
+        speedup,
+        "times as fast",
+        Some(SPEEDUP_MIN / speedup),
+    );
+    // Of a few operations nothing can be told but how long it takes to look at a clock.
+    if workload.operation_count > 100_000 {
+        lines += &row::print(&format!("loop-null-{name}"), null, "ns", Some(null / LOOP_NS_MAX));
+    }
+    lines
+}
+
+fn workload(program: &Program, library: &Path, log: &Path) -> Workload {
+    let mut command = program.command();
+    program.record(&mut command, library, log);
+    assert!(command.status().expect("the program is there").success());
+    let source = Source::new(Log::open(log).expect("a log"), None).expect("it was recorded");
+    compile(source.operations(), Mode::default())
+}

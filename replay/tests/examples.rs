@@ -1,0 +1,119 @@
+//! Every example in the help of every command, run as it stands there.
+//!
+//! ```text
+//!  replay COMMAND --help ── Examples: ──▶ sh, in a directory with program.log, program.ops, …
+//! ```
+//!
+//! Design: `.rep.examples` in `design/replay.md`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+const TOOL: &str = env!("CARGO_BIN_EXE_replay");
+
+/// The commands, as the help lists them.
+fn commands() -> Vec<String> {
+    let help = Command::new(TOOL).arg("-h").output().expect("it runs").stdout;
+    let help = String::from_utf8(help).expect("UTF-8");
+    let list = help.split("Commands:\n").nth(1).expect("commands");
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| !line.starts_with("   "));
+    names.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
+}
+
+/// The command lines of the examples in a help text: what stands before two spaces.
+fn examples(help: &str) -> Vec<String> {
+    let (_, rest) = help.split_once("\nExamples:\n").expect("there are examples");
+    let lines = rest.lines().take_while(|line| !line.is_empty());
+    lines.map(|line| line.trim_start().split("  ").next().unwrap_or("").to_owned()).collect()
+}
+
+/// Has the library built that records: cargo builds it only if it is asked to.
+fn with_recorder() {
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    let folder = Path::new(TOOL).parent().expect("a directory");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--locked", "-p", "interpose", "--profile", profile]);
+    build.arg("--target-dir").arg(folder.parent().expect("a profile's folder is in one"));
+    assert!(build.status().expect("cargo is there").success());
+}
+
+/// What an example names: a program, what was recorded of it, a library.
+fn prepare(directory: &Path, example: &str, library: &Path) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps");
+    let copy = |from: &Path, to: &str| fs::copy(from, directory.join(to)).map(drop);
+    for name in ["program.log", "first.log", "second.log", "replayed.log"] {
+        copy(&golden.join("mpmss-cut.log"), name).expect("copied");
+    }
+    copy(&golden.join("labels.log"), "program.log-4711").expect("copied");
+    copy(library, "libmine.so").expect("copied");
+    copy(Path::new("/bin/ls"), "server").expect("copied");
+    fs::write(directory.join("words.txt"), "two\none\n").expect("written");
+    fs::write(directory.join("script.py"), "print([str(i) for i in range(99)])\n")
+        .expect("written");
+    if !example.contains("-o program.ops") {
+        let mut compile = Command::new(TOOL);
+        compile.args(["compile", "program.log", "-o", "program.ops"]).current_dir(directory);
+        assert!(compile.output().expect("it runs").status.success());
+    }
+}
+
+/// A library that is a heap, of one's own.
+fn library(directory: &Path) -> PathBuf {
+    let (source, library) = (directory.join("mine.c"), directory.join("libmine.so"));
+    fs::write(&source, MINE).expect("written");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]);
+    assert!(compiler.status().expect("a C compiler is there").success());
+    library
+}
+
+/// The C library's heap under its other names.
+const MINE: &str = "
+#include <stddef.h>
+extern void *__libc_malloc(size_t);
+extern void __libc_free(void *);
+void *malloc(size_t size) { return __libc_malloc(size); }
+void free(void *memory) { __libc_free(memory); }
+";
+
+/// The tool under its name. It does not wait until memory settles, which takes seconds.
+const SHORT: &str = r#"#!/bin/sh
+case $1 in play) shift; exec "$TOOL" play --settle 0 "$@" ;; esac
+exec "$TOOL" "$@"
+"#;
+
+/// `.rep.examples`
+#[test]
+fn every_example_in_the_help_does_what_it_says() {
+    let bin = TempDir::new().expect("a directory");
+    let short = bin.path().join("replay");
+    fs::write(&short, SHORT).expect("written");
+    fs::set_permissions(&short, fs::Permissions::from_mode(0o755)).expect("may be run");
+    let library = library(bin.path());
+    with_recorder();
+    let path = std::env::var_os("PATH").expect("a path");
+    let folders = [bin.path().to_owned()].into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).expect("a path");
+    let mut count = 0;
+    for command in commands() {
+        let help = Command::new(TOOL).args([&command, "--help"]).output().expect("it runs").stdout;
+        for example in examples(&String::from_utf8(help).expect("UTF-8")) {
+            let directory = TempDir::new().expect("a directory");
+            prepare(directory.path(), &example, &library);
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &example]).current_dir(&directory).stdin(Stdio::null());
+            let output = shell.env("PATH", &path).env("TOOL", TOOL).output().expect("sh is there");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{example}: {errors}");
+            // What is recorded is told: of the program, and of its children if it is a script.
+            let is_told = |line: &str| line.contains(" note: ") || line.ends_with(", nothing lost");
+            assert!(errors.lines().all(is_told), "{example}: {errors}");
+            count += 1;
+        }
+    }
+    assert!(count >= 20, "{count}");
+}

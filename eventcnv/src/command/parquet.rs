@@ -1,15 +1,17 @@
 //! A log as data sets of Parquet.
 //!
 //! ```text
-//!  eventcnv parquet LOG -o DIR ──▶ events ── export/parquet ──▶ a temporary directory ──▶ DIR
+//!  eventcnv parquet LOG -o DIR ──▶ all processors: events ──▶ rows
+//!                 rows ── export/parquet ──▶ a temporary directory ──▶ DIR
 //! ```
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use crate::export::parquet::{self, Failure};
+use crate::export::parquet::{self, Failure, Piece, Sets, Sheet};
 use crate::output::PendingDirectory;
+use crate::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
-use crate::select::Select;
+use crate::select::{Select, Selected};
 use crate::stop::Stop;
 use eventlog::reader::{Filter, Log, Order, Pick};
 use std::fs::{self, File};
@@ -70,18 +72,32 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     let with_labels = has_labels(&reading.log);
     let selection = reading.select(&args.select, with_labels)?;
     let pending = PendingDirectory::new(&args.output, args.force)?;
-    let mut events = selection.events(&reading.log, Order::Time);
     let create = |path: &Path| {
         let path = pending.path().join(path);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         File::create_new(path)
     };
-    let written = parquet::write(&reading.log, &mut events, with_labels, create);
     let path = args.output.display();
-    let (count, file_count) =
-        written.map_err(|failure: Failure| Stop::Message(format!("{path}: {failure}")))?;
+    let refused = |failure: Failure| Stop::Message(format!("{path}: {failure}"));
+    let sets = Sets::of(&reading.log, with_labels).map_err(refused)?;
+    let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
+        let mut sheet = Sheet::new(&reading.log, &sets);
+        events.each_while(|event| {
+            sheet.push(event);
+            !sheet.is_full() || emit(sheet.take())
+        });
+        emit(sheet.take());
+    };
+    let written = parquet::write(&sets, create, |take| {
+        // Nothing more is taken once writing has failed, and that is what is told.
+        let take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
+        parallel::run(&reading.log, &selection, Order::Time, work, take)
+    });
+    let written = written.map_err(refused)?;
+    let faults = written.result?;
     pending.finish()?;
-    let is_whole = reading.end(events.faults());
+    let is_whole = reading.end(&faults);
+    let (count, file_count) = (written.event_count, written.file_count);
     writeln!(io::stdout(), "{path}: {count} events in {file_count} files")?;
     Ok(is_whole)
 }

@@ -5,8 +5,8 @@
 //!  columns  time time …   wall wall …                 16 - …   levels: 1 there, 0 NULL
 //! ```
 //!
-//! The thread that reads puts each event down in one place; the one that encodes turns rows into
-//! columns, a few rows at a time, so that they stay in its cache.
+//! Threads that read put each event down in one place; the one that encodes turns rows into columns,
+//! a few rows at a time, so that they stay in its cache.
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use super::Failure;
@@ -70,10 +70,17 @@ impl Rows {
         self.words.capacity() * size_of::<u64>() + self.bytes.capacity()
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.words.clear();
-        self.bytes.clear();
-        self.count = 0;
+    /// What of it is used.
+    #[inline]
+    pub(crate) fn used_size(&self) -> usize {
+        self.words.len() * size_of::<u64>() + self.bytes.len()
+    }
+
+    /// Takes the rows out, and leaves room for as many.
+    pub(crate) fn take(&mut self) -> Rows {
+        let (words, bytes) = (self.words.len(), self.bytes.len());
+        let (words, bytes) = (Vec::with_capacity(words), Vec::with_capacity(bytes));
+        std::mem::replace(self, Rows { words, bytes, count: 0 })
     }
 
     /// Takes an event in, whose data set has so many columns.
@@ -148,21 +155,49 @@ impl Rows {
             None => self.words.push(NO_TEXT),
         }
     }
+}
 
-    /// Writes them as a row group of these columns.
+/// Rows of a data set that become a row group, in the order of reading.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// Which data set, of which process.
+    pub(crate) set: usize,
+    pub(crate) process: usize,
+    parts: Vec<Rows>,
+    pub(crate) row_count: usize,
+    /// The memory that they have.
+    pub(crate) size: usize,
+}
+
+impl Group {
+    pub(crate) fn new(set: usize, process: usize) -> Group {
+        Group { set, process, parts: Vec::new(), row_count: 0, size: 0 }
+    }
+
+    pub(crate) fn push(&mut self, rows: Rows) {
+        self.row_count += rows.count;
+        self.size += rows.size();
+        self.parts.push(rows);
+    }
+
+    /// Writes it as a row group of these columns.
     pub(crate) fn write(
-        &mut self,
+        self,
         forms: &[(Form, bool)],
         mut to: SerializedRowGroupWriter<'_, File>,
     ) -> Result<(), Failure> {
         let make = |(index, &(form, is_optional))| Column::new(index, form, is_optional);
         let mut columns: Vec<Column> = forms.iter().enumerate().map(make).collect();
-        columns.iter_mut().for_each(|column| column.reserve(self.count));
+        columns.iter_mut().for_each(|column| column.reserve(self.row_count));
         let size = row_size(forms.len());
-        for tile in self.words.chunks(size * TILE_ROW_COUNT) {
-            columns.iter_mut().for_each(|column| column.take(tile, size));
+        let mut bytes = Vec::with_capacity(self.parts.iter().map(|part| part.bytes.len()).sum());
+        for part in self.parts {
+            for tile in part.words.chunks(size * TILE_ROW_COUNT) {
+                columns.iter_mut().for_each(|column| column.take(tile, size, bytes.len()));
+            }
+            bytes.extend_from_slice(&part.bytes);
         }
-        let bytes = ByteArray::from(std::mem::take(&mut self.bytes));
+        let bytes = ByteArray::from(bytes);
         columns.into_iter().try_for_each(|column| column.write(&bytes, &mut to))?;
         to.close()?;
         Ok(())
@@ -216,14 +251,15 @@ impl Column {
         }
     }
 
-    /// Takes its words from some rows of so many.
-    fn take(&mut self, rows: &[u64], size: usize) {
+    /// Takes its words from some rows of so many, whose strings come after so many bytes.
+    fn take(&mut self, rows: &[u64], size: usize, byte_count: usize) {
         let after = self.index.checked_sub(FIRST.len());
         let (at, shift) = match after {
             Some(after) => (FIRST_SIZE + after, 0),
             None => FIRST_PLACES.get(self.index).copied().unwrap_or_default(),
         };
         let is_text = matches!(self.values, Values::Bytes(_));
+        let begin = if is_text { (byte_count as u64) << 32 } else { 0 };
         let is_there = |row: &[u64]| {
             let head = row.get(HEAD).copied().unwrap_or(0);
             match after {
@@ -247,7 +283,7 @@ impl Column {
             let is_there = is_there(row) && !(is_text && word == NO_TEXT);
             levels.push(is_there.into());
             if is_there {
-                self.values.push(word);
+                self.values.push(word.wrapping_add(begin));
             }
         }
     }
@@ -294,15 +330,4 @@ impl Values {
             Values::Bytes(values) => values.push(word),
         }
     }
-}
-
-/// Rows of a data set that become a row group.
-#[derive(Debug)]
-pub(crate) struct Group {
-    /// Which data set, of which process.
-    pub(crate) set: usize,
-    pub(crate) process: usize,
-    pub(crate) rows: Rows,
-    /// The memory that it was last found to have.
-    pub(crate) size: usize,
 }

@@ -53,7 +53,7 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
     }
 
     /// Writes a row group.
-    pub(crate) fn write(&mut self, group: &mut Group) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, group: Group) -> Result<(), Failure> {
         let key = (group.set, group.process);
         if !self.open.contains_key(&key) {
             if self.open.len() >= OPEN_COUNT_MAX {
@@ -70,7 +70,7 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
         if let Some((file, last)) = self.open.get_mut(&key) {
             *last = self.group_count;
             let forms = self.sets.all.get(group.set).map_or(&[][..], |set| &set.columns);
-            group.rows.write(forms, file.next_row_group()?)?;
+            group.write(forms, file.next_row_group()?)?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Data sets of Parquet: one for each event type, in a directory for each host, process and kind.
 //!
 //! ```text
-//!  event ── sets.rs: which data set ──▶ columns.rs: 131072 rows, row by row
-//!                   another thread: column by column ◀──┘ └─▶ files.rs ──▶ a row group
+//!  event ── sets.rs: which data set ──▶ rows.rs: row by row, by all processors
+//!  rows of a set, 131072 ──▶ columns.rs: column by column ──▶ files.rs ──▶ a row group
 //!  PoolInit/host=alpha/process=heap-4711/kind=Pool/part-0.parquet
 //! ```
 //!
@@ -10,13 +10,15 @@
 
 mod columns;
 mod files;
+mod rows;
 mod sets;
 
-use crate::select::Selected;
-use columns::{Group, Rows};
-use eventlog::reader::Log;
+pub(crate) use rows::{Piece, Sheet};
+pub(crate) use sets::Sets;
+
+use columns::Group;
 use files::Files;
-use sets::{Sets, Writing};
+use rows::Groups;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -24,6 +26,8 @@ use std::sync::mpsc;
 
 /// Rows of a row group, at most: as many as readers like to take at once.
 const GROUP_ROW_COUNT: usize = 1 << 17;
+/// Memory of the rows that are handed on at once, about.
+const PIECE_SIZE: usize = 1 << 20;
 /// Memory for rows that are not written yet, in bytes; the largest group goes when it is used up.
 const GROUPS_SIZE_MAX: usize = 96 << 20;
 /// Row groups under way to the thread that writes them.
@@ -57,47 +61,38 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Writes events, into files that `create` makes: their paths are relative. Gives how many events
-/// and how many files there were.
-pub(crate) fn write(
-    log: &Log,
-    events: &mut Selected<'_>,
-    with_labels: bool,
+/// What was written.
+pub(crate) struct Written<T> {
+    pub(crate) event_count: u64,
+    pub(crate) file_count: u64,
+    /// What reading came to.
+    pub(crate) result: T,
+}
+
+/// Writes events, into files that `create` makes: their paths are relative. `read` gives the rows
+/// to a function, which says whether it wants more.
+pub(crate) fn write<T>(
+    sets: &Sets,
     create: impl FnMut(&Path) -> io::Result<File> + Send,
-) -> Result<(u64, u64), Failure> {
-    let sets = Sets::of(log, with_labels)?;
-    let mut writing = Writing::new(log, &sets);
+    read: impl FnOnce(&mut dyn FnMut(Piece) -> bool) -> T,
+) -> Result<Written<T>, Failure> {
     let (to_write, groups) = mpsc::sync_channel::<Group>(GROUP_COUNT);
-    let (written, to_fill) = mpsc::channel::<Rows>();
     std::thread::scope(|scope| {
-        let sets = &sets;
         let writer = scope.spawn(move || -> Result<u64, Failure> {
             let mut files = Files::new(sets, create);
-            for mut group in groups {
-                files.write(&mut group)?;
-                group.rows.clear();
-                let _ = written.send(group.rows);
+            for group in groups {
+                files.write(group)?;
             }
             files.finish()
         });
-        let mut count = 0;
-        while let Some(event) = events.next() {
-            count += 1;
-            if let Some(place) = writing.push(&event)
-                && let Some(group) = writing.take(place, || to_fill.try_recv().ok())
-                && to_write.send(group).is_err()
-            {
-                break;
-            }
-        }
-        for group in writing.finish() {
-            if to_write.send(group).is_err() {
-                break;
-            }
-        }
+        let mut groups = Groups::default();
+        let mut send = |group| to_write.send(group).is_ok();
+        let result = read(&mut |piece| groups.add(piece, &mut send));
+        let event_count = groups.row_count;
+        let _ = groups.finish().all(send);
         drop(to_write);
         match writer.join() {
-            Ok(file_count) => Ok((count, file_count?)),
+            Ok(file_count) => Ok(Written { event_count, file_count: file_count?, result }),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })

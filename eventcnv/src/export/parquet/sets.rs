@@ -1,18 +1,16 @@
-//! The data sets: which there are, what columns they have, and events into them.
+//! The data sets: which there are, and what columns they have.
 //!
 //! ```text
 //!  event type PoolInit (P pool) ──▶ "PoolInit": time timestamp thread … pool pool_label
-//!  event ──▶ the group of its set and stream ── full? ──▶ to be written
 //! ```
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use super::columns::{FIRST, Form, Group, Rows};
-use super::{Failure, GROUP_ROW_COUNT, GROUPS_SIZE_MAX};
-use crate::export::places::Places;
+use super::Failure;
+use super::columns::{FIRST, Form};
 use crate::export::sql::names::Taken;
 use eventdef::Sort;
-use eventlog::reader::{Event, EventType, Log, Registry};
+use eventlog::reader::{EventType, Log, Registry};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::schema::types::{Type, TypePtr};
 use std::collections::HashMap;
@@ -25,10 +23,6 @@ const UNKNOWN: [(&str, Form, bool); 3] =
 const NAME_SIZE_MAX: usize = 200;
 /// What a host is called that the log does not name.
 const UNKNOWN_VALUE: &str = "unknown";
-/// Places that are found without looking them up: a power of two.
-const RECENT_COUNT: usize = 64;
-/// No set, no place.
-const NONE: usize = usize::MAX;
 
 /// A data set: the events of one type.
 pub(crate) struct Set {
@@ -43,11 +37,11 @@ pub(crate) struct Sets {
     /// The first is that of unknown events.
     pub(crate) all: Vec<Set>,
     /// For each registry of the log the set of each code.
-    codes: Vec<Vec<u32>>,
-    with_labels: bool,
+    pub(crate) codes: Vec<Vec<u32>>,
+    pub(crate) with_labels: bool,
     /// Host and process, and of each set the kind, as parts of a path; of each stream the process.
     pub(crate) processes: Vec<[String; 2]>,
-    streams: Vec<usize>,
+    pub(crate) streams: Vec<usize>,
     pub(crate) kinds: Vec<String>,
 }
 
@@ -200,104 +194,5 @@ impl Set {
         let schema = Type::group_type_builder("event").with_fields(fields).build()?;
         let columns = columns.iter().map(|&(_, form, optional)| (form, optional)).collect();
         Ok(Set { name, schema: Arc::new(schema), columns })
-    }
-}
-
-/// Rows that are not written yet.
-pub(crate) struct Writing<'l> {
-    log: &'l Log,
-    sets: &'l Sets,
-    registries: Places<'l>,
-    /// By set and process: where in `groups`.
-    places: HashMap<(usize, usize), usize>,
-    /// The same of some, each where its set and process lead to.
-    recent: [((usize, usize), usize); RECENT_COUNT],
-    groups: Vec<Group>,
-    /// For each stream where its last event was among its syncs.
-    near: Vec<usize>,
-    size: usize,
-}
-
-impl<'l> Writing<'l> {
-    pub(crate) fn new(log: &'l Log, sets: &'l Sets) -> Writing<'l> {
-        Writing {
-            log,
-            sets,
-            registries: Places::new(log),
-            places: HashMap::new(),
-            recent: [((NONE, NONE), NONE); RECENT_COUNT],
-            groups: Vec::new(),
-            near: vec![0; log.streams().len()],
-            size: 0,
-        }
-    }
-
-    /// Takes an event in. Gives the place of a group that is to be written.
-    #[inline]
-    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<usize> {
-        let stream = usize::from(event.stream);
-        let process = self.sets.streams.get(stream).copied()?;
-        let key = (self.set(event), process);
-        let place = self.place(key);
-        let group = self.groups.get_mut(place)?;
-        let near = self.near.get_mut(stream)?;
-        let wall = self.log.streams().get(stream)?.wall_time_near(event.ticks, near);
-        let column_count = self.sets.all.get(key.0)?.columns.len();
-        let wall = wall.map(|wall| wall.realtime);
-        group.rows.push(event, wall, column_count, self.sets.with_labels);
-        let size = group.rows.size();
-        self.size += size - group.size;
-        group.size = size;
-        if group.rows.count >= GROUP_ROW_COUNT {
-            return Some(place);
-        }
-        if self.size >= GROUPS_SIZE_MAX {
-            let sizes = self.groups.iter().enumerate();
-            return sizes.max_by_key(|(_, group)| group.size).map(|(place, _)| place);
-        }
-        None
-    }
-
-    /// What is left.
-    pub(crate) fn finish(self) -> impl Iterator<Item = Group> {
-        self.groups.into_iter().filter(|group| group.rows.count > 0)
-    }
-
-    /// Takes a group out, and leaves an empty one: with the memory of one that was written, as
-    /// long as there is enough of it.
-    pub(crate) fn take(
-        &mut self,
-        place: usize,
-        written: impl FnOnce() -> Option<Rows>,
-    ) -> Option<Group> {
-        let group = self.groups.get_mut(place)?;
-        self.size -= group.size;
-        let is_roomy = |rows: &Rows| self.size + rows.size() <= GROUPS_SIZE_MAX / 2;
-        let rows = written().filter(is_roomy).unwrap_or_default();
-        let size = rows.size();
-        self.size += size;
-        let new = Group { set: group.set, process: group.process, rows, size };
-        Some(std::mem::replace(group, new)).filter(|group| group.rows.count > 0)
-    }
-
-    #[inline]
-    fn place(&mut self, key: (usize, usize)) -> usize {
-        let recent = &mut self.recent[(key.0 ^ key.1 << 3) % RECENT_COUNT];
-        if recent.0 != key {
-            let new = || {
-                let (set, process) = key;
-                self.groups.push(Group { set, process, rows: Rows::default(), size: 0 });
-                self.groups.len() - 1
-            };
-            *recent = (key, *self.places.entry(key).or_insert_with(new));
-        }
-        recent.1
-    }
-
-    #[inline]
-    fn set(&mut self, event: &Event<'_>) -> usize {
-        let codes = self.sets.codes.get(self.registries.of(event));
-        let set = event.event_type.and_then(|row| codes?.get(usize::from(row.code)));
-        set.map_or(0, |&set| set as usize)
     }
 }

@@ -449,7 +449,8 @@ fn a_small_core_that_was_cut_tells_what_there_was_and_gives_the_blocks_that_are_
     let all = lines(&core, &[]).0.lines().count() as u64;
     let log = run(eventcnv().arg("core").arg(&core).args(["-o", "-"])).stdout;
     let mut least = all;
-    for percent in [93, 75, 60, 46, 30] {
+    // Where in a core blocks lie, depends on when threads began: at eight hundredths some are gone.
+    for percent in [93, 75, 60, 46, 30, 15, 8] {
         let cut = place.path(&format!("cut-{percent}"));
         let left = &bytes[..bytes.len() / 100 * percent];
         fs::write(&cut, left).expect("it can be written");

@@ -5,8 +5,8 @@
 //!  columns  time time …   wall wall …                 16 - …   levels: 1 there, 0 NULL
 //! ```
 //!
-//! Threads that read put each event down in one place; the one that encodes turns rows into columns,
-//! a few rows at a time, so that they stay in its cache.
+//! Threads that read put each event down in one place; the one that encodes turns rows into
+//! columns, a few rows at a time, so that they stay in its cache.
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use super::Failure;

@@ -64,6 +64,7 @@ fn counts(skipped: &Skipped) -> Vec<(Cause, u64)> {
         GivenBack,
         PoolWithoutEnd,
         UnknownPiece,
+        Uncommitted,
         Short,
         Alignment,
     ];
@@ -183,6 +184,23 @@ fn objects_in_buffers_end_when_their_memory_is_given_back_or_handed_out_again() 
     let expected = ["+0:16@0", "+1:16@0", "+2:16@0", "-0", "-1", "+3:16@0", "-2"];
     assert_eq!(found, expected.map(|text| format!("0 {text}")));
     assert_eq!(counts(&skipped), [(Cause::GivenBack, 2)]);
+}
+
+#[test]
+fn what_is_reserved_in_a_buffer_and_not_committed_is_counted() {
+    // `.rep.source`
+    let reserve = |buffer| (0, Told::Reserve { buffer });
+    let commit = |address| (0, Told::Commit { address, size: 16, buffer: 0xB });
+    let begin = (0, Told::BeginBuffer { buffer: 0xB, pool: POOL });
+    let told = [begin, reserve(0xB), commit(0x20), reserve(0xB), reserve(0xB), commit(0x40)];
+    let (found, skipped) = track(&told, true);
+    assert_eq!(found, ["0 +0:16@0", "0 +1:16@0"]);
+    assert_eq!(counts(&skipped), [(Cause::Uncommitted, 1)]);
+    // Another buffer at the same address, and one in which something is reserved at the end.
+    let told = [begin, reserve(0xB), begin, reserve(0xB), commit(0x20), reserve(0xC)];
+    let (found, skipped) = track(&told, true);
+    assert_eq!(found, ["0 +0:16@0"]);
+    assert_eq!(counts(&skipped), [(Cause::Uncommitted, 2)]);
 }
 
 #[test]

@@ -152,6 +152,7 @@ impl Tracker {
                 self.output.skipped.count(Cause::Unfinished);
             }
         }
+        self.pools.end_of_log(&mut self.output);
     }
 
     /// How many pools there were.

@@ -28,8 +28,8 @@ time and memory.
 
 Each heap is played against several times, each time in a process of its own, in turns. What an \
 operation takes is the time of a whole run by the number of operations; what the loop itself takes \
-is measured with a heap that does nothing. Latencies are measured in a run of their own, in which \
-the processor's counter is read around each operation.";
+is measured with a heap that does nothing. Latencies are those of one more run of each heap, in \
+which the processor's counter is read around each operation.";
 
 pub(crate) const EXAMPLES: &str = "\
 A heap is a name that `replay heaps` lists, or the path (with a slash) of a shared library that has
@@ -229,6 +229,9 @@ fn words(args: &Args) -> String {
         1 => "one run".to_owned(),
         count => format!("{count} runs in turns"),
     });
+    if !args.no_latency {
+        words.push("one more for latency".to_owned());
+    }
     if !args.modify.list.is_empty() {
         words.push(format!("modified: {}", args.modify.words()));
     }

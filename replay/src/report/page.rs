@@ -127,9 +127,10 @@ fn facts(measured: &Measured) -> Markup {
         0 => "not known".to_owned(),
         ns => nanoseconds(ns as f64),
     };
+    let threads = if subject.thread_count == 1 { "thread" } else { "threads" };
     let facts = [
         ("operations", count(subject.parts().iter().sum())),
-        ("threads", count(subject.thread_count.into())),
+        (threads, count(subject.thread_count.into())),
         ("allocated", bytes(subject.bytes_allocated as f64)),
         ("live at most", bytes(subject.live_peak as f64)),
         ("the program took", duration),
@@ -320,10 +321,10 @@ fn notes(measured: &Measured) -> Markup {
                 "Where there were several runs, a number is their median; spread: from the least "
                 "to the greatest. ns/op is the duration over the number of operations of all "
                 "threads; net is that less the " (nanoseconds(measured.loop_ns)) " which the loop "
-                "itself takes, measured against a heap that does nothing. Latencies are of runs of "
-                "their own"
+                "itself takes, measured against a heap that does nothing"
                 @if measured.clock_ns > 0.0 {
-                    ", less the " (nanoseconds(measured.clock_ns)) " that reading the counter takes"
+                    ". Latencies are those of one more run of each heap, less the "
+                    (nanoseconds(measured.clock_ns)) " that reading the counter takes"
                 }
                 ". Memory is counted from what the process had before the first operation; \
                  over live peak: the most resident over the most live bytes."

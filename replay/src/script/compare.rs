@@ -51,6 +51,9 @@ struct Item {
     pool: u32,
 }
 
+/// What `compare --help` says that an operation takes.
+const _: () = assert!(size_of::<Item>() <= 40);
+
 /// All operations of a workload, by thread.
 #[derive(Debug, Default)]
 pub(crate) struct Side {

@@ -149,7 +149,9 @@ impl<'a> Course<'a> {
             OpKind::Reallocate => {
                 let new = self.thread.ops.get(self.at + length).ok_or("a new size is missing")?;
                 slots.take_as(op.slot(), request(size)?)?;
-                slots.put(op.slot(), request(new.as_new_size())?)?;
+                let new_size = request(new.as_new_size())?;
+                let alignment = if new.is_unaligned() { 1 } else { alignment };
+                slots.put(op.slot(), Request { alignment, ..new_size })?;
                 length += 1;
             }
             OpKind::Post if op.size() > self.posted => self.posted = op.size(),

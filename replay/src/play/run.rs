@@ -159,8 +159,10 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
                 OpKind::AllocateZeroed => self.allocate::<TOUCH, true>(op, request),
                 OpKind::Free => self.free(op, request),
                 OpKind::Reallocate => {
-                    let size = self.word(at + length).as_new_size() as usize;
-                    self.reallocate::<TOUCH>(op, request, Request { size, ..request });
+                    let new = self.word(at + length);
+                    let size = new.as_new_size() as usize;
+                    let alignment = if new.is_unaligned() { 1 } else { request.alignment };
+                    self.reallocate::<TOUCH>(op, request, Request { size, alignment, ..request });
                     length += 1;
                 }
                 OpKind::Wait => self.wait(op),

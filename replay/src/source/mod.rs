@@ -276,6 +276,7 @@ impl<'s> Operations<'s> {
     fn new(source: &'s Source) -> Operations<'s> {
         let mut tracker = Tracker::default();
         tracker.output.has_objects = source.has_objects;
+        tracker.is_of_c = source.kind == Kind::Malloc;
         Operations {
             events: source.log.events(Order::Time, &Filter::default()),
             rows: source.rows(),

@@ -237,7 +237,7 @@ impl Pools {
             return output.push(at, Action::Free { object });
         }
         self.split.insert(object, left);
-        output.push(at, Action::Reallocate { object, size: left });
+        output.push(at, Action::Reallocate { object, size: left, is_unaligned: false });
     }
 
     fn begin(&mut self, at: At, pool: u64, arena: u64, output: &mut Output) {

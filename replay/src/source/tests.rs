@@ -21,7 +21,9 @@ fn text(operation: &Operation) -> String {
         Action::Allocate { object, size, alignment, is_zeroed, pool } => {
             format!("+{object}:{size}@{pool} {alignment} {is_zeroed}")
         }
-        Action::Reallocate { object, size } => format!("~{object}:{size}"),
+        Action::Reallocate { object, size, is_unaligned } => {
+            format!("~{object}:{size}{}", if is_unaligned { " unaligned" } else { "" })
+        }
         Action::Free { object } => format!("-{object}"),
         Action::EndPool { pool } => format!("end {pool}"),
     };
@@ -142,6 +144,25 @@ fn an_alignment_is_a_power_of_two_that_a_heap_can_give() {
     assert_eq!(found[..3], expected);
     assert_eq!(found[3], format!("0 +3:1@0 {} true", 1u64 << 31));
     assert_eq!(counts(&skipped), [(Cause::Alignment, 2)]);
+}
+
+#[test]
+fn what_the_realloc_of_c_gives_is_not_aligned_as_what_it_was_given() {
+    let told = |alignment| {
+        let (is_zeroed, pool, stack) = (false, 0, 0);
+        let aligned = Told::Allocate { address: 0x40, size: 1, alignment, is_zeroed, pool, stack };
+        [aligned, reallocate(0x40, 0x80, 2), reallocate(0x80, 0xC0, 3), free(0xC0)]
+    };
+    let track = |is_of_c, alignment| {
+        let mut tracker = Tracker::default();
+        tracker.is_of_c = is_of_c;
+        let at = At { time: 0, stream: 0, thread: 0 };
+        told(alignment).into_iter().for_each(|told| tracker.take(told, at));
+        tracker.output.found.iter().map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(track(true, 64)[1..], ["0 ~0:2 unaligned", "0 ~0:3", "0 -0"]);
+    assert_eq!(track(false, 64)[1..], ["0 ~0:2", "0 ~0:3", "0 -0"]);
+    assert_eq!(track(true, 16)[1..], ["0 ~0:2", "0 ~0:3", "0 -0"]);
 }
 
 const POOL: u64 = 0x1000;

@@ -134,8 +134,10 @@ impl Modification {
                 sizes(move |size| size.checked_next_multiple_of(multiple).unwrap_or(size))
             }
             Modification::Align(least) => Box::new(Each(move |mut operation: Operation| {
-                if let Action::Allocate { alignment, .. } = &mut operation.action {
-                    *alignment = least.max(*alignment);
+                match &mut operation.action {
+                    Action::Allocate { alignment, .. } => *alignment = least.max(*alignment),
+                    Action::Reallocate { is_unaligned, .. } => *is_unaligned &= least == 1,
+                    _ => {}
                 }
                 operation
             })),

@@ -1,7 +1,7 @@
 //! Files that are written: each has its name once it is whole.
 //!
 //! ```text
-//!  Pending: a file without a name, beside it ── finish ──▶ FILE       an error, a signal ──▶ nothing
+//!  Pending: a file without a name, beside it ── finish ──▶ FILE     an error, a signal ──▶ nothing
 //! ```
 //!
 //! A file without a name goes with the process, however that ends. Where the file system has no
@@ -9,6 +9,7 @@
 
 use crate::stop::Stop;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use rustix::io::Errno;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
@@ -39,18 +40,23 @@ impl Pending {
         if !force && path.symlink_metadata().is_ok() {
             return Err(unwritten(path, &ErrorKind::AlreadyExists.into()));
         }
-        if path.is_dir() {
-            return Err(unwritten(path, &ErrorKind::IsADirectory.into()));
+        // What is there is replaced by a file, which must not become of a device.
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            let name = path.display();
+            return Err(Stop::Message(format!(
+                "{name}: is there, and is no file: it is left alone"
+            )));
         }
         let directory = directory(path);
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = match openat(CWD, directory, flags, Mode::from_raw_mode(MODE)) {
             Ok(file) => Place::Nameless(File::from(file)),
-            // No such directory, or none to write to, is no better for a file with a name.
-            Err(_) => {
+            // So it is said by file systems and systems that have none.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
                 let named = builder().tempfile_in(directory);
                 Place::Named(named.map_err(|error| unwritten(path, &error))?)
             }
+            Err(error) => return Err(unwritten(path, &error.into())),
         };
         Ok(Pending { file, path: path.to_owned(), force })
     }
@@ -144,7 +150,10 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_found_before_anything_is() {
         let folder = tempfile::tempdir().unwrap();
-        for (path, reason) in [("none/out", "No such file"), (".", "is a directory")] {
+        for (path, reason) in
+            [("none/out", "No such file"), (".", "is no file"), ("/dev/null", "no file")]
+        {
+            // A path from the root stays what it is.
             let pending = Pending::new(&folder.path().join(path), true);
             let Err(Stop::Message(why)) = pending else { panic!("{path} was let through") };
             assert!(why.contains(reason), "{why}");

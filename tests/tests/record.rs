@@ -234,6 +234,20 @@ fn of_children_that_have_no_end_it_is_not_said_that_nothing_was_lost() {
     assert!(line.contains(" events, older ones have given way; 1 has no end"), "{errors}");
 }
 
+/// `.rep.record.logs`
+#[test]
+fn a_program_that_records_events_of_its_own_has_its_log_of_malloc_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, _, errors) = output(record(folder.path(), &[env!("CARGO_BIN_EXE_allocating")]));
+    assert_eq!(code, Some(0), "{errors}");
+    let log = Log::open(folder.path().join("a.log")).unwrap();
+    let of_malloc = |index: u32| &*log.registries()[index as usize].name == "malloc";
+    assert!(log.accounts().iter().any(|of| of.found > 1000 && of_malloc(of.registry)), "{errors}");
+    let lines: Vec<&str> = errors.lines().filter(|line| line.starts_with("replay: ")).collect();
+    assert!(lines[0].ends_with(" events, nothing lost"), "{errors}");
+    assert!(lines[1].ends_with("a.log-*: 1 log of what programs record of themselves"), "{errors}");
+}
+
 /// `.rep.record.refused`
 #[test]
 fn what_cannot_be_recorded_is_refused_with_the_reason() {

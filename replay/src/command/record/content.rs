@@ -53,6 +53,8 @@ fn is_handled(signal: Signal) -> bool {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Content {
     pub(super) events: u64,
+    /// Whether it is of this recording, and not what the program itself records.
+    pub(super) is_ours: bool,
     /// Requested, and not there: for whatever reason, but that the log is bounded.
     lost: u64,
     /// Gave way to newer ones in a log of a bounded size.
@@ -66,6 +68,7 @@ pub(super) struct Content {
 impl AddAssign for Content {
     fn add_assign(&mut self, other: Content) {
         self.events += other.events;
+        self.is_ours |= other.is_ours;
         self.lost += other.lost;
         self.given_up += other.given_up;
         self.has_lost_volumes |= other.has_lost_volumes;
@@ -75,8 +78,14 @@ impl AddAssign for Content {
 
 impl Content {
     /// Of nothing.
-    pub(super) const NONE: Content =
-        Content { events: 0, lost: 0, given_up: 0, has_lost_volumes: false, is_closed: true };
+    pub(super) const NONE: Content = Content {
+        events: 0,
+        is_ours: false,
+        lost: 0,
+        given_up: 0,
+        has_lost_volumes: false,
+        is_closed: true,
+    };
 
     /// What is in a log, whose files these are.
     pub(super) fn of(files: &[PathBuf]) -> Result<Content, String> {
@@ -88,7 +97,8 @@ impl Content {
         let log = Log::with_source(Box::new(joined), &Options::default());
         let log = log.map_err(|error| error.to_string())?;
         let mut content = Content { is_closed: log.is_closed(), ..Content::NONE };
-        content.has_lost_volumes = log.streams().iter().any(|stream| stream.volumes.0 > 1);
+        content.has_lost_volumes = log.streams().iter().any(|stream| stream.volumes.0 > 0);
+        content.is_ours = log.registries().iter().any(|registry| &*registry.name == REGISTRY);
         for account in log.accounts() {
             let registry = log.registries().get(account.registry as usize);
             if registry.is_none_or(|registry| &*registry.name != REGISTRY) {
@@ -143,8 +153,8 @@ impl Content {
         )
     }
 
-    /// The same of several, of which so many have no end, and were not those of a process that became
-    /// another program.
+    /// The same of several, of which so many have no end, and were not those of a process that
+    /// became another program.
     pub(super) fn said_without_end(&self, count: usize) -> String {
         let logs = match count {
             0 => return self.said(),
@@ -173,9 +183,13 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_said() {
         let death = |is_caught| Death { name: "SIGKILL".to_owned(), is_caught };
-        let content = |lost, given_up, is_closed| {
-            let has_lost_volumes = false;
-            Content { events: 7000, lost, given_up, has_lost_volumes, is_closed }
+        let content = |lost, given_up, is_closed| Content {
+            events: 7000,
+            is_ours: true,
+            lost,
+            given_up,
+            is_closed,
+            ..Content::NONE
         };
         assert_eq!(content(0, 0, true).said(), "7,000 events, nothing lost");
         assert_eq!(content(0, 9000, true).said(), "7,000 events, 9,000 older ones have given way");

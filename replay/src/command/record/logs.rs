@@ -35,6 +35,12 @@ struct Name {
     files: Vec<(Option<u32>, PathBuf)>,
 }
 
+impl Name {
+    fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|(_, path)| path.clone()).collect()
+    }
+}
+
 impl Logs {
     /// The logs of this name, or of the program's. None of them is there yet.
     pub(super) fn new(name: Option<&Path>, program: &OsStr, force: bool) -> Result<Logs, Stop> {
@@ -124,7 +130,11 @@ impl Logs {
     /// `death`: of which signal it died.
     pub(super) fn finish(&self, process: u32, program: &str, death: Option<Death>) -> bool {
         let mut names = self.names();
-        let own = names.iter().rposition(|name| name.process == process);
+        let is_own = |name: &&Name| name.process == process;
+        // A program that uses the runtime itself has a log of its own beside.
+        let is_ours = |name: &&Name| Content::of(&name.paths()).is_ok_and(|of| of.is_ours);
+        let own = names.iter().rposition(|name| is_own(&name) && is_ours(&name));
+        let own = own.or_else(|| names.iter().rposition(|name| is_own(&name)));
         let is_recorded =
             own.is_some_and(|own| self.tell(names.remove(own), program, death.as_ref()));
         if own.is_none() {
@@ -170,13 +180,13 @@ impl Logs {
 
 /// What is in the logs of other processes, and of what this one was before.
 fn of_others(names: &[Name], process: u32) -> String {
-    let (mut sum, mut unread, mut endless) = (Content::NONE, 0, 0);
+    let (mut sum, mut unread, mut endless, mut beside) = (Content::NONE, 0, 0, 0);
     for (index, name) in names.iter().enumerate() {
-        let files: Vec<PathBuf> = name.files.iter().map(|(_, path)| path.clone()).collect();
         // Before it became another program, it brought out all there was.
         let next = names.get(index + 1).map(|next| next.process);
         let is_last = name.process != process && next != Some(name.process);
-        match Content::of(&files) {
+        match Content::of(&name.paths()) {
+            Ok(content) if !content.is_ours => beside += 1,
             Ok(content) => {
                 sum += content;
                 endless += usize::from(is_last && !content.is_closed);
@@ -184,14 +194,24 @@ fn of_others(names: &[Name], process: u32) -> String {
             Err(_) => unread += 1,
         }
     }
-    let logs = if names.len() == 1 { "log" } else { "logs" };
+    let count = names.len() - beside;
+    let logs = |count: usize| if count == 1 { "log" } else { "logs" };
+    let of_themselves =
+        || format!("{beside} {} of what programs record of themselves", logs(beside));
+    if count == 0 {
+        return of_themselves();
+    }
+    let (logs, beside) = match beside {
+        0 => (logs(count), String::new()),
+        _ => (logs(count), format!("; {}", of_themselves())),
+    };
     let unread = match unread {
         0 => String::new(),
         count => format!("; {count} cannot be read"),
     };
     format!(
-        "{} {logs} of its children and of what it was before: {}{unread}",
-        names.len(),
+        "{} {logs} of its children and of what it was before: {}{unread}{beside}",
+        count,
         sum.said_without_end(endless),
     )
 }

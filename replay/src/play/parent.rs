@@ -77,9 +77,11 @@ impl Course<'_> {
     fn reset(&self) -> io::Result<()> {
         let control = self.shared.control();
         control.phase.store(super::shared::LOADING, Ordering::Relaxed);
+        control.sleeping.store(0, Ordering::Relaxed);
         for line in self.shared.lines() {
             line.publish(0, 0);
             line.posted.store(0, Ordering::Relaxed);
+            line.sleeping.store(0, Ordering::Relaxed);
         }
         self.image.set_len(self.shared.size())
     }

@@ -11,6 +11,7 @@ mod common;
 use common::{live_peak, operations};
 use replay::measured::Measured;
 use replay::operation::{Action, Operation};
+use replay::report::{Summary, table};
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -109,6 +110,11 @@ fn a_heap_without_memory_has_its_failures_counted_and_goes_on() {
     let run = |index: usize| &measured.heaps[index].runs[0];
     assert!(run(0).failure_count > 400 && run(0).operation_count < run(1).operation_count);
     assert_eq!((run(1).failure_count, run(2).failure_count), (0, 0));
+    let mut text = Vec::new();
+    table(&measured, &mut text).expect("it fits");
+    let text = String::from_utf8(text).expect("it is text");
+    assert!(text.contains("  fails (!): ") && text.contains("it did less than was"), "{text}");
+    assert!(!text.contains("bump (!)"), "{text}");
 }
 
 /// `.rep.heap.fails`
@@ -228,7 +234,13 @@ fn recorded_times_are_kept_or_scaled() {
     let ops = Ops::new(all);
     for (pace, least) in [("recorded", 200), ("x4", 50), ("max", 0)] {
         let pace = ["--pace", pace, "--heap", "system", "--runs", "1", "--no-latency", "--json"];
-        let run = measured(&ops.play(&tool(), &pace)).heaps[0].runs[0].clone();
+        let measured = measured(&ops.play(&tool(), &pace));
+        let run = measured.heaps[0].runs[0].clone();
+        assert_eq!(measured.is_paced, least > 0);
+        // The loop is measured as it goes: it takes no 100 ms an operation.
+        assert!(measured.loop_ns < 10_000_000.0, "{pace:?}: {}", measured.loop_ns);
+        let net = Summary::of_all(&measured)[0].net_ns_per_op;
+        assert_eq!(net.is_some(), least == 0);
         assert!(run.duration_ns >= least * 1_000_000, "{pace:?}: {run:?}");
         assert!(least > 0 || run.duration_ns < 50_000_000, "{pace:?}: {run:?}");
     }
@@ -245,5 +257,10 @@ fn a_page_is_not_overwritten_unless_that_is_asked_for() {
     let again = ops.play(&tool(), &quick);
     assert_eq!(again.status.code(), Some(2));
     assert!(errors(&again).contains("is not overwritten"), "{}", errors(&again));
+    // Where it cannot be, nothing is played.
+    let nowhere = ops.directory.path().join("none/page.html").display().to_string();
+    let output = ops.play(&tool(), &["--heap", "system", "-o", &nowhere]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert!(errors(&output).contains("No such file or directory"), "{}", errors(&output));
     assert_eq!(ops.play(&tool(), &[&quick[..], &["--force"]].concat()).status.code(), Some(0));
 }

@@ -175,7 +175,8 @@ pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
     let opened = Opened::open(&args.input)?;
     let (workload, subject, is_whole) = read(args, &opened)?;
     if workload.operation_count == 0 {
-        return Err(Stop::Message(format!("{}: has nothing to play", opened.title)));
+        let left = if args.modify.list.is_empty() { "" } else { " once it is modified" };
+        return Err(Stop::Message(format!("{}: has nothing to play{left}", opened.title)));
     }
     let measured = play::play(&workload, &opponents, &mode(args))?;
     let (workload, mode, machine) = (subject, words(args), report::machine());

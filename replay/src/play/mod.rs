@@ -107,7 +107,9 @@ pub(crate) fn play(
     let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };
     let mut loops = named(&null);
     for _ in 0..mode.run_count {
+        round.task.speed = None;
         round.throughput(&null, &mut loops).map_err(failed)?;
+        round.task.speed = mode.speed;
         for (opponent, heap) in opponents.iter().zip(&mut heaps) {
             round.throughput(opponent, heap).map_err(failed)?;
         }
@@ -117,7 +119,8 @@ pub(crate) fn play(
         clock_ns = round.latency(opponent, heap).map_err(failed)?.unwrap_or(clock_ns);
     }
     let loop_ns = median_ns(&loops.runs);
-    Ok(Measured { loop_ns, clock_ns, heaps, ..Measured::default() })
+    let is_paced = mode.speed.is_some();
+    Ok(Measured { is_paced, loop_ns, clock_ns, heaps, ..Measured::default() })
 }
 
 fn named(opponent: &Opponent) -> HeapMeasured {

@@ -13,7 +13,7 @@ use super::chart::{Chart, heap_classes};
 use super::curves::{self, Along};
 use super::histogram::histogram;
 use super::summary::Summary;
-use super::tables::{Columns, Parts, quantile, short_name};
+use super::tables::{Columns, Parts, quantile, short_name, trouble};
 use super::words::{Unit, bytes, count, nanoseconds, three_digits};
 use crate::measured::{HeapMeasured, Measured, Quantiles, Subject};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -147,12 +147,12 @@ fn facts(measured: &Measured) -> Markup {
     }
 }
 
-/// Heaps that did not play to the end, and what of the log was skipped.
+/// Heaps that did not do all that the others did, and what of the log was skipped.
 fn troubles(measured: &Measured) -> Markup {
-    let failed = measured.heaps.iter().filter(|heap| heap.failure.is_some());
+    let heaps = measured.heaps.iter();
     html! {
-        @for heap in failed {
-            p.bad role="alert" { b { (heap.name) } ": " (heap.failure.as_deref().unwrap_or("")) }
+        @for (heap, why) in heaps.filter_map(|heap| Some((heap, trouble(heap)?))) {
+            p.bad role="alert" { b { (heap.name) } ": " (why) }
         }
         @if !measured.workload.skipped.is_empty() {
             p.note {
@@ -320,8 +320,13 @@ fn notes(measured: &Measured) -> Markup {
             p {
                 "Where there were several runs, a number is their median; spread: from the least "
                 "to the greatest. ns/op is the duration over the number of operations of all "
-                "threads; net is that less the " (nanoseconds(measured.loop_ns)) " which the loop "
-                "itself takes, measured against a heap that does nothing"
+                "threads; "
+                @if measured.is_paced {
+                    "the waiting for recorded times is in it"
+                } @else {
+                    "net is that less the " (nanoseconds(measured.loop_ns)) " which the loop "
+                    "itself takes, measured against a heap that does nothing"
+                }
                 @if measured.clock_ns > 0.0 {
                     ". Latencies are those of one more run of each heap, less the "
                     (nanoseconds(measured.clock_ns)) " that reading the counter takes"

@@ -17,6 +17,7 @@ mod latency;
 mod library;
 mod pace;
 mod parent;
+mod progress;
 mod run;
 mod shared;
 mod timeline;
@@ -29,9 +30,10 @@ pub(crate) use library::Library;
 
 use crate::heap::Contender;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
-use crate::stop::Stop;
+use crate::stop::{Stop, complain};
 use crate::workload::Workload;
 use parent::{Course, Ran};
+use progress::Progress;
 use serde::{Deserialize, Serialize};
 use shared::{Shared, Table};
 use std::io;
@@ -102,7 +104,10 @@ pub(crate) fn play(
         speed: mode.speed,
         ..Task::default()
     };
-    let mut round = Round { course, task, mode, operation_count: workload.operation_count };
+    let rounds = mode.run_count + usize::from(mode.has_latency);
+    let progress = Progress::new(mode.run_count + rounds * opponents.len());
+    let operation_count = workload.operation_count;
+    let mut round = Round { course, task, mode, operation_count, progress };
     let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
     let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };
     let mut loops = named(&null);
@@ -117,6 +122,9 @@ pub(crate) fn play(
     let mut clock_ns = 0.0;
     for (opponent, heap) in opponents.iter().zip(&mut heaps).filter(|_| mode.has_latency) {
         clock_ns = round.latency(opponent, heap).map_err(failed)?.unwrap_or(clock_ns);
+    }
+    if let Some(failure) = &loops.failure {
+        complain(&format!("replay: {NULL}: {failure}: what the loop takes is not known\n"));
     }
     let loop_ns = median_ns(&loops.runs);
     let is_paced = mode.speed.is_some();
@@ -144,10 +152,12 @@ struct Round<'a> {
     task: Task,
     mode: &'a Mode,
     operation_count: u64,
+    progress: Progress,
 }
 
 impl Round<'_> {
     fn run(&mut self, opponent: &Opponent, is_timed: bool, settle: Vec<u64>) -> io::Result<Ran> {
+        self.progress.next(&opponent.name);
         self.task.heap.clone_from(&opponent.heap);
         self.task.library = opponent.library.as_ref().map(|library| library.inode);
         self.task.is_timed = is_timed;

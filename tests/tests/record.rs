@@ -232,6 +232,13 @@ fn of_children_that_have_no_end_it_is_not_said_that_nothing_was_lost() {
     let (_, _, errors) = output(command);
     let line = errors.lines().last().unwrap();
     assert!(line.contains(" events, older ones have given way; 1 has no end"), "{errors}");
+    let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let of_child = |path: &&std::path::PathBuf| path.to_str().unwrap().contains("b.log-");
+    let names: Vec<_> = names.collect();
+    let mut show = programs::replay();
+    show.arg("show").args(names.iter().filter(of_child));
+    let (_, _, errors) = output(show);
+    assert!(errors.contains("note: its first volumes are not here"), "{errors}");
 }
 
 /// `.rep.record.logs`

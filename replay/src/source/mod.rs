@@ -188,6 +188,11 @@ impl Source {
                 "its clock's rate is not known: times are ticks, taken as nanoseconds".to_owned(),
             );
         }
+        if self.log.streams().iter().any(|stream| stream.volumes.0 > 0) {
+            notes.push(
+                "its first volumes are not here: expect frees of what is not known".to_owned(),
+            );
+        }
         let lost = self.lost();
         if lost > 0 {
             notes.push(format!(

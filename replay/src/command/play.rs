@@ -14,6 +14,7 @@ use crate::play::{self, Library, Mode, Opponent, Touch};
 use crate::report;
 use crate::script::{self, Modify};
 use crate::show::Gather;
+use crate::show::text::number;
 use crate::source::input::{Input, Opened};
 use crate::stop::{Stop, complain};
 use crate::workload::Workload;
@@ -268,9 +269,11 @@ fn tell_failures(measured: &Measured) -> bool {
             let operation_count = heap.runs.iter().map(|run| run.operation_count).min();
             let done = operation_count.unwrap_or(0);
             text += &format!(
-                "replay: {}: {failed} allocations failed; {done} operations were done, and those \
-                 of objects that were not there were skipped\n",
-                heap.name
+                "replay: {}: {} allocations failed; {} operations were done, and those of objects \
+                 that were not there were skipped\n",
+                heap.name,
+                number(failed),
+                number(done)
             );
         }
     }

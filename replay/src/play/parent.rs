@@ -14,6 +14,7 @@ use super::shared::{PLAYED, PLAYING, Shared};
 use super::timeline::Timeline;
 use super::usage::{self, Statm};
 use crate::measured::Sample;
+use crate::show::text::number;
 use nix::sys::signal::Signal;
 use std::env;
 use std::ffi::OsString;
@@ -165,8 +166,11 @@ impl Course<'_> {
 
     fn so_far(&self) -> String {
         match self.shared.control().phase.load(Ordering::Acquire) {
-            PLAYING => format!("{} operations", self.done()),
-            PLAYED => format!("all {} operations, while it freed what was left", self.done()),
+            PLAYING => format!("{} operations", number(self.done())),
+            PLAYED => {
+                let done = number(self.done());
+                format!("all {done} operations, while it freed what was left")
+            }
             _ => "no operation, while it got ready".to_owned(),
         }
     }

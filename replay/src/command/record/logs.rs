@@ -26,13 +26,16 @@ pub(super) struct Logs {
     words: (OsString, OsString),
 }
 
+/// A file of a log; if there are several, with the number behind its name, which the newest has
+/// not.
+type File = (Option<u32>, PathBuf);
+
 /// One log: of which process, and how many programs that was before.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     process: u32,
     index: u32,
-    /// Its files; if there are several, by the number behind their names, which the newest has not.
-    files: Vec<(Option<u32>, PathBuf)>,
+    files: Vec<File>,
 }
 
 impl Name {
@@ -101,7 +104,7 @@ impl Logs {
     }
 
     /// The program's own log that there is, and its volumes.
-    fn volumes(&self) -> Vec<(Option<u32>, PathBuf)> {
+    fn volumes(&self) -> Vec<File> {
         let of = |(rest, path): (Vec<u8>, PathBuf)| match &rest[..] {
             [] => Some((None, path)),
             // A log that is not bounded has no volumes: what is called so is something else.
@@ -113,17 +116,18 @@ impl Logs {
 
     /// The logs of processes that there are.
     fn names(&self) -> Vec<Name> {
-        let mut names: BTreeMap<(u32, u32), Vec<(Option<u32>, PathBuf)>> = BTreeMap::new();
+        let mut names: BTreeMap<(u32, u32), Vec<File>> = BTreeMap::new();
         for (rest, path) in self.files() {
             if let Some((process, index, volume)) = numbers(&rest) {
                 names.entry((process, index)).or_default().push((volume, path));
             }
         }
-        let name = |((process, index), mut files): ((u32, u32), Vec<(Option<u32>, PathBuf)>)| {
+        let mut list = Vec::with_capacity(names.len());
+        for ((process, index), mut files) in names {
             files.sort();
-            Name { process, index, files }
-        };
-        names.into_iter().map(name).collect()
+            list.push(Name { process, index, files });
+        }
+        list
     }
 
     /// Gives the program's log its name, and says what was recorded; false: nothing of the program.

@@ -15,7 +15,8 @@ use replay::report::{Summary, table};
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Saved operations, in a directory of their own.
@@ -134,6 +135,48 @@ fn a_heap_that_dies_or_hangs_is_told_and_the_others_go_on() {
         assert!((3000..8000).contains(&done), "{text}");
     }
     assert_eq!((measured.heaps[2].runs.len(), &measured.heaps[2].failure), (2, &None));
+}
+
+/// `.rep.process`
+#[test]
+fn who_plays_ends_with_who_started_it() {
+    let at = |time, action| Operation { time, thread: 0, action };
+    let allocate = Action::Allocate { object: 0, size: 9, alignment: 1, is_zeroed: false, pool: 0 };
+    let hour = 3_600_000_000_000;
+    let ops = Ops::new(vec![at(0, allocate), at(hour, Action::Free { object: 0 })]);
+    let mut command = Command::new(tool());
+    command.args(["play", "--pace", "recorded", "--heap", "system"]).arg(ops.path());
+    let mut parent = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let id = parent.id();
+    let children = || {
+        let list = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let list = list.unwrap_or_default();
+        list.split_whitespace().map(str::to_owned).collect::<Vec<String>>()
+    };
+    // That of the null heap has ended once that of the other plays.
+    let is_playing = |child: &String| {
+        let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.contains("\"heap\":\"system\"")
+    };
+    let child = loop {
+        match children().into_iter().find(is_playing) {
+            Some(child) => break child,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+        assert_eq!(parent.try_wait().expect("it is ours"), None, "it ended");
+    };
+    // Time to ask for it.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(is_playing(&child));
+    parent.kill().expect("it is there");
+    parent.wait().expect("it is ours");
+    for _ in 0..1000 {
+        if !is_playing(&child) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("process {child} plays on");
 }
 
 /// `.rep.heap.library`

@@ -32,6 +32,8 @@ use crate::heap::Contender;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
 use crate::stop::{Stop, complain};
 use crate::workload::Workload;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use parent::{Course, Ran};
 use progress::Progress;
 use serde::{Deserialize, Serialize};
@@ -234,6 +236,8 @@ pub(crate) fn player(task: &str, contenders: &[Contender]) -> Result<bool, Stop>
         |what: &str| Stop::Message(format!("{PLAYER} is what replay starts itself: {what}"));
     let task: Task = serde_json::from_str(task).map_err(|error| by_hand(&error.to_string()))?;
     let failed = |error: io::Error| by_hand(&error.to_string());
+    // It plays for its parent: a heap that hangs would hang for ever.
+    set_pdeathsig(Signal::SIGKILL).map_err(|error| failed(error.into()))?;
     let file = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let shared = Shared::map(&file, task.size, task.thread_count, true).map_err(failed)?;
     let table = Table::new(task.slot_count).map_err(failed)?;

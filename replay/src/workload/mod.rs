@@ -9,6 +9,7 @@
 
 mod op;
 
+pub(crate) use op::{ORDER_COUNT, STRIDE};
 pub use op::{Op, OpKind, SLOT_COUNT_MAX};
 
 /// Operations of a thread between two entries of [`Thread::live`].

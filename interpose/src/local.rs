@@ -49,7 +49,10 @@ thread_local! {
 /// Gives what this thread has.
 #[inline(always)]
 pub(crate) fn with<T>(work: impl FnOnce(&Local) -> T) -> T {
-    LOCAL.with(work)
+    // Found first: work that is done within `LocalKey::with` is outlined, with a frame of its own.
+    let local = LOCAL.with(core::ptr::from_ref);
+    // SAFETY: it is this thread's, and has no destructor: it is there as long as the thread runs.
+    work(unsafe { &*local })
 }
 
 impl Local {

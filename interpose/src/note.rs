@@ -39,23 +39,23 @@ impl Call {
 }
 
 /// A call of the program's that is being done.
+#[derive(Clone, Copy)]
 pub(crate) struct Turn<'a> {
     local: &'a Local,
-    is_noted: bool,
-    is_kept: bool,
+    /// What the thread was doing when it called.
+    before: Doing,
 }
 
 /// Does a call of the program's. What the real function asks for meanwhile is not recorded.
 #[inline(always)]
-pub(crate) fn during<T>(work: impl FnOnce(&Turn<'_>) -> T) -> T {
+pub(crate) fn during<T>(work: impl FnOnce(Turn<'_>) -> T) -> T {
     local::with(|local| {
         let before = local.doing.get();
-        let (is_noted, is_kept) = (before == Doing::Nothing, before == Doing::Recording);
-        if is_noted {
+        if before == Doing::Nothing {
             local.doing.set(Doing::Inside);
         }
-        let result = work(&Turn { local, is_noted, is_kept });
-        if is_noted {
+        let result = work(Turn { local, before });
+        if before == Doing::Nothing {
             local.doing.set(Doing::Nothing);
         }
         result
@@ -77,8 +77,8 @@ pub(crate) fn while_recording(work: impl FnOnce()) {
 impl Turn<'_> {
     /// Records a call.
     #[inline(always)]
-    pub(crate) fn note(&self, call: Call) {
-        if self.is_noted {
+    pub(crate) fn note(self, call: Call) {
+        if self.before == Doing::Nothing {
             self.local.doing.set(Doing::Recording);
             let stack = if stack::is_on() && call.is_handing_out() { stack::current() } else { 0 };
             record(call, stack);
@@ -86,7 +86,7 @@ impl Turn<'_> {
                 settle(self.local);
             }
             self.local.doing.set(Doing::Inside);
-        } else if self.is_kept {
+        } else if self.before == Doing::Recording {
             self.local.keep(call);
         }
     }

@@ -39,8 +39,11 @@ malloc and free. The C library's malloc is `system`.
 Pace: `max` is as fast as it goes; `recorded` does each operation when the program did, or as soon
 as it can; x10 is that, ten times as fast.
 
-Touch: a program writes to what it allocates; if nobody does, the memory is never resident. `pages`
-writes a byte of each page, `all` every byte, `none` nothing.
+Touch: memory that nobody writes to is never resident, and what a program wrote is not in its log.
+`pages` writes a byte of each page, as if the program used all that it asked for; `all` every byte;
+`none` nothing. A program that asks for more than it fills (sort does, and what keeps buffers) took
+less memory than `pages` says, and less time: bringing the pages costs. What it took is between
+`none` and `pages`.
 
 Memory is what is resident over what was before the first operation. Its peak is that which the
 kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some time.
@@ -49,6 +52,7 @@ Examples:
   replay play program.log                             all heaps that are built in
   replay play --heap system,jemalloc program.log      these two
   replay play --heap system,./libmine.so program.log  and a library of one's own
+  replay play --touch none program.log                what heaps need for themselves, at most speed
   replay play --threads one program.log               in the order of the recording, on one thread
   replay play --pace recorded --runs 1 program.log    as the program did it
   replay play -o page.html program.log                with a page of charts
@@ -83,7 +87,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PACE", default_value = "max", value_parser = speed)]
     pace: Pace,
 
-    /// What is written of the memory that is handed out
+    /// What is written of the memory that is handed out, used by the program or not
     #[arg(long, value_enum, default_value_t = Touch::Pages)]
     touch: Touch,
 
@@ -179,7 +183,7 @@ pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
         let left = if args.modify.list.is_empty() { "" } else { " once it is modified" };
         return Err(Stop::Message(format!("{}: has nothing to play{left}", opened.title)));
     }
-    let measured = play::play(&workload, &opponents, &mode(args))?;
+    let measured = play::play(workload, &opponents, &mode(args))?;
     let (workload, mode, machine) = (subject, words(args), report::machine());
     let measured = Measured { workload, mode, machine, ..measured };
     write(args, page, &measured)?;

@@ -63,6 +63,8 @@ impl Stopwatch {
 }
 
 impl Watch for Stopwatch {
+    const IS_THERE: bool = true;
+
     #[inline(always)]
     fn before(&self) -> u64 {
         counter()

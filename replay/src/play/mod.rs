@@ -54,7 +54,7 @@ pub(crate) const NULL: &str = "null";
 pub enum Touch {
     /// Nothing: the memory does not become resident
     None,
-    /// A byte of each page, as programs do at least
+    /// A byte of each page, as if all that was asked for was used
     #[default]
     Pages,
     /// All of it
@@ -86,21 +86,25 @@ pub(crate) struct Opponent {
     pub(crate) library: Option<Library>,
 }
 
-/// Plays a workload against each of them. What is said of the workload is the caller's.
+/// Plays a workload against each of them. What is said of the workload is the caller's. It is given
+/// up once the image is written, which has the same again.
 pub(crate) fn play(
-    workload: &Workload,
+    workload: Workload,
     opponents: &[Opponent],
     mode: &Mode,
 ) -> Result<Measured, Stop> {
     let failed = |error: io::Error| Stop::Message(format!("cannot play: {error}"));
-    let plan = check::check(workload).map_err(|misfit| Stop::Message(misfit.to_string()))?;
-    let (image, size) = image::write(workload, &plan).map_err(failed)?;
-    let shared = Shared::map(&image, size, workload.threads.len(), false).map_err(failed)?;
+    let plan = check::check(&workload).map_err(|misfit| Stop::Message(misfit.to_string()))?;
+    let (image, size) = image::write(&workload, &plan).map_err(failed)?;
+    let (thread_count, operation_count) = (workload.threads.len(), workload.operation_count);
+    let slot_count = workload.slot_count as usize;
+    drop(workload);
+    let shared = Shared::map(&image, size, thread_count, false).map_err(failed)?;
     let (interval, timeout) = (mode.interval, mode.timeout);
     let course = Course { image: &image, shared: &shared, done: &plan.done, interval, timeout };
     let task = Task {
-        thread_count: workload.threads.len(),
-        slot_count: workload.slot_count as usize,
+        thread_count,
+        slot_count,
         size,
         touch: mode.touch,
         speed: mode.speed,
@@ -108,7 +112,6 @@ pub(crate) fn play(
     };
     let rounds = mode.run_count + usize::from(mode.has_latency);
     let progress = Progress::new(mode.run_count + rounds * opponents.len());
-    let operation_count = workload.operation_count;
     let mut round = Round { course, task, mode, operation_count, progress };
     let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
     let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };

@@ -12,7 +12,7 @@ use super::image::Lists;
 use super::pace::Pacer;
 use super::shared::Line;
 use crate::heap::{Heap, Request};
-use crate::workload::{LIVE_STEP, Op, OpKind};
+use crate::workload::{LIVE_STEP, ORDER_COUNT, Op, OpKind, STRIDE};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Nothing of what is handed out is written.
@@ -27,6 +27,9 @@ const FILLING: u8 = 0xA5;
 
 /// Who looks at the clock around each call of the heap.
 pub(crate) trait Watch {
+    /// Whether there is anybody.
+    const IS_THERE: bool;
+
     /// Before it.
     fn before(&self) -> u64;
     /// After it.
@@ -37,6 +40,8 @@ pub(crate) trait Watch {
 
 /// Nobody.
 impl Watch for () {
+    const IS_THERE: bool = false;
+
     #[inline(always)]
     fn before(&self) -> u64 {
         0
@@ -103,6 +108,12 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             while at < end {
                 if PACED {
                     self.pace(at);
+                } else if !W::IS_THERE {
+                    // SAFETY: 14, and `end` is no more than the length.
+                    at = unsafe { self.strides::<TOUCH>(at, end) };
+                    if at == end {
+                        break;
+                    }
                 }
                 // SAFETY: 14, and `at` is less than the length.
                 at += unsafe { self.step::<TOUCH>(*ops.get_unchecked(at), at) };
@@ -110,6 +121,72 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             self.watch.rest();
         }
         self.publish(at, live.last());
+    }
+
+    /// Does plain ops, as long as STRIDE of them are next. Where there are others.
+    ///
+    /// # Safety
+    ///
+    /// 14, and `end` is no more than the length.
+    #[inline(always)]
+    unsafe fn strides<const TOUCH: u8>(&mut self, mut at: usize, end: usize) -> usize {
+        let ops = self.lists.ops.as_ptr();
+        // SAFETY: there are so many from `at` on.
+        let read = |at: usize| unsafe { ops.add(at).cast::<[Op; STRIDE]>().read() };
+        let order = |at: usize| match end - at >= STRIDE {
+            true => Op::order(read(at)),
+            false => ORDER_COUNT,
+        };
+        let mut next = order(at);
+        while next != ORDER_COUNT {
+            let (now, ops) = (next, read(at));
+            at += STRIDE;
+            // Before it branches: a processor that guessed wrong then knows at once where to go.
+            next = order(at);
+            // SAFETY: 14.
+            unsafe { self.stride::<TOUCH>(ops, now) };
+        }
+        at
+    }
+
+    /// Does plain ops, of which some are frees, by code for just this order of both: so a branch
+    /// that no processor can guess comes once in so many ops, not with each.
+    ///
+    /// # Safety
+    ///
+    /// 14.
+    #[inline(always)]
+    unsafe fn stride<const TOUCH: u8>(&mut self, ops: [Op; STRIDE], order: usize) {
+        macro_rules! one_of {
+            ($($order:literal)*) => {
+                match order {
+                    // SAFETY: 14.
+                    $($order => unsafe { self.in_order::<TOUCH, $order>(ops) },)*
+                    _ => {}
+                }
+            };
+        }
+        const { assert!(ORDER_COUNT == 16) };
+        one_of!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    }
+
+    /// Does plain ops, those frees whose bit is 1.
+    ///
+    /// # Safety
+    ///
+    /// 14.
+    #[inline(always)]
+    unsafe fn in_order<const TOUCH: u8, const FREES: usize>(&mut self, ops: [Op; STRIDE]) {
+        for (index, op) in ops.into_iter().enumerate() {
+            let request = Request { size: op.size() as usize, alignment: 1, pool: 0 };
+            // SAFETY: 14.
+            unsafe {
+                match FREES >> index & 1 {
+                    0 => self.allocate::<TOUCH, false>(op, request),
+                    _ => self.free(op, request),
+                }
+            }
+        }
     }
 
     /// Does what the op says. How many words it was.

@@ -10,6 +10,7 @@
 mod op;
 
 pub use op::{NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX};
+pub(crate) use op::{ORDER_COUNT, STRIDE};
 
 /// Operations of a thread between two entries of [`Thread::live`].
 pub const LIVE_STEP: usize = 256;

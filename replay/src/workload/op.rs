@@ -22,6 +22,10 @@ pub const SLOT_COUNT_MAX: u32 = 1 << SLOT_BITS;
 
 /// The new size of a Reallocate, at most: more than any memory has.
 pub const NEW_SIZE_MAX: u64 = u64::MAX >> 1;
+/// Ops that the loop looks at at once.
+pub(crate) const STRIDE: usize = 4;
+/// Orders in which they can be Allocates and Frees.
+pub(crate) const ORDER_COUNT: usize = 1 << STRIDE;
 
 const SLOT_BITS: u32 = 29;
 const POOL_BITS: u32 = 24;
@@ -33,14 +37,14 @@ const LOW_MASK: u64 = (1 << SLOT_BITS) - 1;
 pub enum OpKind {
     /// Fills a slot with memory of a size.
     Allocate = 0,
-    /// The same, filled with zeros.
-    AllocateZeroed = 1,
+    /// Empties a slot; `size` is that of what is in it.
+    Free = 1,
+    /// As Allocate, filled with zeros.
+    AllocateZeroed = 2,
     /// Gives what is in a slot another size. `size` is that which it has; the new one is the lower
     /// 63 bits of what follows, which is no op, but counts as one among them. If the top bit is set
     /// it need no longer be aligned as it was.
-    Reallocate = 2,
-    /// Empties a slot; `size` is that of what is in it.
-    Free = 3,
+    Reallocate = 3,
     /// Waits until a thread has posted a count.
     Wait = 4,
     /// Posts a count.
@@ -108,14 +112,28 @@ impl Op {
     pub const fn kind(self) -> OpKind {
         match self.0 >> SLOT_BITS & 7 {
             0 => OpKind::Allocate,
-            1 => OpKind::AllocateZeroed,
-            2 => OpKind::Reallocate,
-            3 => OpKind::Free,
+            1 => OpKind::Free,
+            2 => OpKind::AllocateZeroed,
+            3 => OpKind::Reallocate,
             4 => OpKind::Wait,
             5 => OpKind::Post,
             6 => OpKind::Prefix,
             _ => OpKind::EndPool,
         }
+    }
+
+    /// In which order these are Allocates and Frees: a bit for each, 1 of a Free, the first the
+    /// lowest; ORDER_COUNT if there is something else.
+    #[inline(always)]
+    pub(crate) const fn order(ops: [Op; STRIDE]) -> usize {
+        const SELDOM: u64 = (!(OpKind::Free as u64) & 7) << SLOT_BITS;
+        let (mut all, mut order, mut at) = (0, 0, 0);
+        while at < STRIDE {
+            all |= ops[at].0;
+            order |= (ops[at].0 >> SLOT_BITS & 1) << at;
+            at += 1;
+        }
+        if all & SELDOM == 0 { order as usize } else { ORDER_COUNT }
     }
 
     /// The slot; of a Wait its thread, of an EndPool its pool.
@@ -141,6 +159,32 @@ impl Op {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_order_of_plain_ops_has_a_bit_for_each_free() {
+        const KINDS: [OpKind; 8] = [
+            OpKind::Allocate,
+            OpKind::Free,
+            OpKind::AllocateZeroed,
+            OpKind::Reallocate,
+            OpKind::Wait,
+            OpKind::Post,
+            OpKind::Prefix,
+            OpKind::EndPool,
+        ];
+        for number in 0..KINDS.len().pow(STRIDE as u32) {
+            let kinds: [OpKind; STRIDE] =
+                std::array::from_fn(|at| KINDS[number / KINDS.len().pow(at as u32) % KINDS.len()]);
+            let is_plain = |kind: &OpKind| matches!(kind, OpKind::Allocate | OpKind::Free);
+            let expected = match kinds.iter().all(is_plain) {
+                true => (0..STRIDE).filter(|at| kinds[*at] == OpKind::Free).map(|at| 1 << at).sum(),
+                false => ORDER_COUNT,
+            };
+            // What else an op has is not looked at.
+            let op = |kind| Op::of_slot(kind, SLOT_COUNT_MAX - 1, number as u64 * 0x0101_0101);
+            assert_eq!(Op::order(kinds.map(op)), expected, "{kinds:?}");
+        }
+    }
 
     #[test]
     fn an_op_has_what_it_was_made_of() {

@@ -82,19 +82,19 @@ pub(crate) fn operations(
     found
 }
 
-/// What is live after each operation, counted by itself.
-pub(crate) fn live_peak(operations: &[Operation]) -> u64 {
+/// What is live after each operation on an object, counted by itself.
+pub(crate) fn live_steps(operations: &[Operation]) -> Vec<u64> {
     let mut sizes = std::collections::HashMap::new();
-    let (mut live, mut peak) = (0, 0);
+    let (mut live, mut steps) = (0, Vec::new());
     for operation in operations {
         match operation.action {
             Action::Allocate { object, size, .. } | Action::Reallocate { object, size, .. } => {
                 live = live + size - sizes.insert(object, size).unwrap_or(0);
             }
             Action::Free { object } => live -= sizes.remove(&object).unwrap_or(0),
-            Action::EndPool { .. } => {}
+            Action::EndPool { .. } => continue,
         }
-        peak = peak.max(live);
+        steps.push(live);
     }
-    peak
+    steps
 }

@@ -297,22 +297,23 @@ impl Selected<'_> {
     /// The same, as long as the function says that it wants more.
     #[inline]
     pub(crate) fn each_while(&mut self, mut take: impl FnMut(&Event<'_>) -> bool) {
-        if self.condition.is_none() && self.skip == 0 && self.left == u64::MAX {
-            let has_any = &self.found.has_any;
-            let mut is_told = false;
-            return self.events.each_while(|event| {
-                if !is_told {
-                    is_told = true;
-                    has_any.store(true, Ordering::Relaxed);
-                }
-                take(event)
-            });
+        let (condition, mut skip, mut left) = (self.condition, self.skip, self.left);
+        if left == 0 {
+            return;
         }
-        while let Some(event) = self.next() {
-            if !take(&event) {
-                return;
+        self.events.each_while(|event| {
+            let is_it = condition.is_none_or(|condition| condition.holds(event) == Some(true));
+            if !is_it || skip > 0 {
+                skip -= u64::from(is_it);
+                return true;
             }
+            left -= 1;
+            take(event) && left > 0
+        });
+        if left < self.left {
+            self.found.has_any.store(true, Ordering::Relaxed);
         }
+        (self.skip, self.left) = (skip, left);
     }
 
     /// What was found wrong while reading, as far as it goes.

@@ -120,33 +120,36 @@ impl Events<'_> {
     /// The same, as long as the function says that it wants more; in order of time at less cost.
     #[inline]
     pub fn each_while(&mut self, mut take: impl FnMut(&Event<'_>) -> bool) {
-        while let Some(event) = self.next() {
-            if !take(&event) || !self.rest_of_turn(&mut take) {
+        while self.find().is_some() {
+            // It is given with those that follow it: what is called in one place is put in line.
+            if let Some(open) = self.open.get_mut(self.current as usize) {
+                open.position = open.position.saturating_sub(1);
+            }
+            if !self.turn(&mut take) {
                 return;
             }
         }
     }
 
-    /// Gives what is left of the current segment before another has its turn, if all of it is
-    /// wanted. False: no more is wanted.
-    #[inline]
-    fn rest_of_turn(&mut self, take: &mut impl FnMut(&Event<'_>) -> bool) -> bool {
+    /// Gives the next event, which is in the current segment, and what is left of the segment
+    /// before another has its turn, if all of it is wanted. False: no more is wanted.
+    #[inline(always)]
+    fn turn(&mut self, take: &mut impl FnMut(&Event<'_>) -> bool) -> bool {
         let Some(open) = self.open.get_mut(self.current as usize) else { return true };
-        if open.actions.is_some() || open.line.is_some() {
-            return true;
-        }
         // In order of time, what is too early or too late is left out already. At the time of the
         // bound itself the buffers decide, and the next call.
         let bound = match self.order {
+            _ if open.actions.is_some() || open.line.is_some() => 0,
             Order::Time => self.bound.time,
             Order::File if (open.from, open.to) == (0, u64::MAX) => u64::MAX,
-            Order::File => return true,
+            Order::File => 0,
         };
-        let is_all = self.order == Order::File;
+        let is_all = bound == u64::MAX && self.order == Order::File;
         let stream = usize::from(open.stream);
-        for n in open.position..open.count {
+        let first = open.position;
+        for n in first..open.count {
             let Some((place, located)) = open.decoded.get(n as usize) else { break };
-            if located.ticks >= bound && !is_all {
+            if located.ticks >= bound && !(is_all || n == first) {
                 break;
             }
             open.position = n + 1;

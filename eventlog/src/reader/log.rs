@@ -306,13 +306,11 @@ impl Log {
         decoded: &mut Decoded,
         faults: &mut Faults,
     ) {
-        // What is there is written over, which need not be cleared before.
-        let mut bytes = std::mem::take(&mut decoded.bytes);
         decoded.clear();
         let left = self.source.size().saturating_sub(segment.offset);
         let size = u64::from(segment.size).min(left) as usize;
-        bytes.resize(size, 0);
-        decoded.bytes = bytes;
+        // What is there is written over, which need not be cleared before.
+        decoded.bytes.resize(size, 0);
         match self.source.read_at(segment.offset, &mut decoded.bytes) {
             Ok(size) => {
                 decoded.bytes.truncate(size);

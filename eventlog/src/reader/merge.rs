@@ -17,6 +17,7 @@ use super::history::{history, queue};
 use super::label::{LABEL_MEMORY_MAX, Labels};
 use super::log::Log;
 use super::open::{Cache, Key, Open, Waiting, event};
+use super::runs::Sorter;
 use super::segment::Located;
 use super::slices::Stretch;
 use std::collections::BinaryHeap;
@@ -52,6 +53,7 @@ pub struct Events<'l> {
     /// The current segment is read while its next event does not come after this.
     pub(super) bound: Key,
     cache: Cache,
+    sorter: Sorter,
     pub(super) labels: Vec<Labels>,
     pub(super) no_labels: Labels,
     /// What of the segments is read, if not all.
@@ -120,6 +122,7 @@ impl<'l> Events<'l> {
             current: u32::MAX,
             bound: Key::LAST,
             cache: Cache::default(),
+            sorter: Sorter::default(),
             labels,
             no_labels: Labels::default(),
             stretch: None,
@@ -176,7 +179,7 @@ impl<'l> Events<'l> {
 
     /// The next event that is to be given, and its number.
     #[inline(always)]
-    fn find(&mut self) -> Option<(u64, Located)> {
+    pub(super) fn find(&mut self) -> Option<(u64, Located)> {
         loop {
             if let Some(open) = self.open.get_mut(self.current as usize)
                 && let Some((place, &located)) = open.decoded.get(open.position as usize)
@@ -345,7 +348,7 @@ impl<'l> Events<'l> {
         let faults = if is_carried { &mut muted } else { &mut self.faults };
         log.decode(segment, registry, &mut open.decoded, faults);
         if self.order == Order::Time {
-            open.decoded.sort();
+            open.decoded.sort(&mut self.sorter);
             if !plan.is_labelling() {
                 open.trim();
             }
@@ -373,7 +376,7 @@ impl<'l> Events<'l> {
         // Its faults were reported the first time.
         let mut muted = Faults::default();
         self.log.decode(segment, open.registry, &mut open.decoded, &mut muted);
-        open.decoded.sort();
+        open.decoded.sort(&mut self.sorter);
         let is_there = open.key().is_some();
         self.cache.admit(&mut self.open, slot);
         is_there

@@ -15,45 +15,82 @@ use super::segment::Located;
 /// Bits of a key that are the place.
 const PLACE_BITS: u32 = 20;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+/// Half of the ticks that a key has room for: so far from the first event any other may be.
+const TICKS_HALF: u64 = 1 << (63 - PLACE_BITS);
 
-/// Puts the places of these events, in order of time, into `places`.
-pub(crate) fn order(located: &[Located], places: &mut Vec<u32>) {
-    places.clear();
-    let ticks = located.iter().map(|located| located.ticks);
-    let (min, max) = ticks.fold((u64::MAX, 0), |(min, max), at| (at.min(min), at.max(max)));
-    let is_narrow = max.saturating_sub(min) <= u64::MAX >> PLACE_BITS;
-    if !is_narrow || located.len() as u64 > PLACE_MASK {
-        places.extend(0..located.len() as u32);
-        let ticks = |place: &u32| located.get(*place as usize).map(|located| located.ticks);
-        return places.sort_by_key(ticks);
-    }
-    let key = |(located, place): (&Located, u64)| (located.ticks - min) << PLACE_BITS | place;
-    let mut keys: Vec<u64> = located.iter().zip(0..).map(key).collect();
-    sort(&mut keys);
-    places.extend(keys.iter().map(|key| (key & PLACE_MASK) as u32));
+/// Puts events in order; memory that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Sorter {
+    keys: Vec<u64>,
+    /// As many keys, merged.
+    merged: Vec<u64>,
+    /// Where runs end.
+    ends: Vec<usize>,
+    located: Vec<Located>,
 }
 
-/// Sorts keys, no two of which are equal.
-fn sort(keys: &mut [u64]) {
-    let mut ends = find_runs(keys);
-    let mut left = Vec::with_capacity(keys.len());
-    while ends.len() > 1 {
-        let mut begin = 0;
-        for pair in ends.chunks(2) {
-            if let &[middle, end] = pair
-                && let Some(both) = keys.get_mut(begin..end)
-            {
-                merge(both, middle - begin, &mut left);
-            }
-            begin = pair.last().copied().unwrap_or(begin);
+impl Sorter {
+    /// Puts events in order of time; their places before that into `places`.
+    pub(crate) fn sort(&mut self, located: &mut Vec<Located>, places: &mut Vec<u32>) {
+        self.order(located, places);
+        let at = |place: &u32| located.get(*place as usize).copied().unwrap_or_default();
+        self.located.clear();
+        self.located.extend(places.iter().map(at));
+        std::mem::swap(located, &mut self.located);
+    }
+
+    fn order(&mut self, located: &[Located], places: &mut Vec<u32>) {
+        places.clear();
+        let first = located.first().map_or(0, |located| located.ticks);
+        let mut is_far = located.len() as u64 > PLACE_MASK;
+        let key = |(located, place): (&Located, u64)| {
+            let ticks = located.ticks.wrapping_sub(first).wrapping_add(TICKS_HALF);
+            is_far |= ticks >= 2 * TICKS_HALF;
+            ticks << PLACE_BITS | place
+        };
+        self.keys.clear();
+        self.keys.extend(located.iter().zip(0..).map(key));
+        if is_far {
+            places.extend(0..located.len() as u32);
+            let ticks = |place: &u32| located.get(*place as usize).map(|located| located.ticks);
+            return places.sort_by_key(ticks);
         }
-        ends = ends.chunks(2).filter_map(|pair| pair.last().copied()).collect();
+        self.sort_keys();
+        places.extend(self.keys.iter().map(|key| (key & PLACE_MASK) as u32));
+    }
+
+    /// Sorts the keys, no two of which are equal.
+    fn sort_keys(&mut self) {
+        find_runs(&mut self.keys, &mut self.ends);
+        self.merged.resize(self.keys.len(), 0);
+        while self.ends.len() > 1 {
+            let mut begin = 0;
+            for pair in self.ends.chunks(2) {
+                let end = pair.last().copied().unwrap_or(begin);
+                let middle = pair.first().copied().unwrap_or(begin);
+                if let (Some(before), Some(after), Some(merged)) = (
+                    self.keys.get(begin..middle),
+                    self.keys.get(middle..end),
+                    self.merged.get_mut(begin..end),
+                ) {
+                    merge(before, after, merged);
+                }
+                begin = end;
+            }
+            std::mem::swap(&mut self.keys, &mut self.merged);
+            let mut index = 0;
+            let count = self.ends.len();
+            self.ends.retain(|_| {
+                index += 1;
+                index % 2 == 0 || index == count
+            });
+        }
     }
 }
 
 /// Where runs end; those that descend are turned round.
-fn find_runs(keys: &mut [u64]) -> Vec<usize> {
-    let mut ends = Vec::new();
+fn find_runs(keys: &mut [u64], ends: &mut Vec<usize>) {
+    ends.clear();
     let mut begin = 0;
     while let Some(rest) = keys.get_mut(begin..).filter(|rest| !rest.is_empty()) {
         let steps = || rest.iter().zip(rest.iter().skip(1));
@@ -68,38 +105,48 @@ fn find_runs(keys: &mut [u64]) -> Vec<usize> {
         begin += size;
         ends.push(begin);
     }
-    ends
 }
 
-/// Merges the sorted keys before and from `middle` on; `left` is memory to use.
-fn merge(keys: &mut [u64], middle: usize, left: &mut Vec<u64>) {
-    let Some((before, after)) = keys.split_at_checked(middle) else { return };
-    let (Some(last), Some(first)) = (before.last(), after.first()) else { return };
-    if last < first {
-        return;
-    }
+/// Merges sorted keys, of which some come `before` others, into `merged`, which has their size.
+fn merge(before: &[u64], after: &[u64], merged: &mut [u64]) {
     // What stands outside the overlap is where it belongs.
-    let begin = before.partition_point(|key| key < first);
-    let end = middle + after.partition_point(|key| key < last);
-    left.clear();
-    left.extend_from_slice(before.get(begin..).unwrap_or_default());
-    let Some(keys) = keys.get_mut(begin..end) else { return };
-    let (mut taken, mut right) = (0, left.len());
-    let mut to = 0;
-    while let (Some(&a), Some(&b)) = (left.get(taken), keys.get(right)) {
-        // No branch: which of two comes first cannot be foretold.
-        let is_right = b < a;
-        if let Some(place) = keys.get_mut(to) {
-            *place = if is_right { b } else { a };
-        }
-        taken += usize::from(!is_right);
-        right += usize::from(is_right);
-        to += 1;
+    let first = after.first().copied().unwrap_or(u64::MAX);
+    let (head, left) = before.split_at(before.partition_point(|key| *key < first));
+    let last = left.last().copied().unwrap_or(0);
+    let (right, tail) = after.split_at(after.partition_point(|key| *key < last));
+    let Some((place, rest)) = merged.split_at_mut_checked(head.len()) else { return };
+    place.copy_from_slice(head);
+    let Some((overlap, place)) = rest.split_at_mut_checked(left.len() + right.len()) else {
+        return;
+    };
+    if place.len() == tail.len() {
+        place.copy_from_slice(tail);
     }
-    // What is left of the right stands there already.
-    let rest = left.get(taken..).unwrap_or_default();
-    if let Some(places) = keys.get_mut(to..to + rest.len()) {
-        places.copy_from_slice(rest);
+    merge_overlap(left, right, overlap);
+}
+
+/// Merges sorted keys from both ends at once: what comes next is known late, and one end does not
+/// wait for the other.
+fn merge_overlap(mut left: &[u64], mut right: &[u64], mut merged: &mut [u64]) {
+    while let ([a, .., c], [b, .., d]) = (left, right)
+        && let [first, rest @ .., last] = merged
+    {
+        // No branch: which of two comes first cannot be foretold.
+        let (is_left, is_left_last) = (a < b, c > d);
+        *first = if is_left { *a } else { *b };
+        *last = if is_left_last { *c } else { *d };
+        let end = left.len() - usize::from(is_left_last);
+        left = left.get(usize::from(is_left)..end).unwrap_or_default();
+        let end = right.len() - usize::from(!is_left_last);
+        right = right.get(usize::from(!is_left)..end).unwrap_or_default();
+        merged = rest;
+    }
+    // Of one of them, one key at most is left.
+    let (one, many) = if left.len() < 2 { (left, right) } else { (right, left) };
+    let before = one.first().map_or(0, |one| many.partition_point(|key| key < one));
+    let (head, tail) = many.split_at(before);
+    for (place, key) in merged.iter_mut().zip(head.iter().chain(one).chain(tail)) {
+        *place = *key;
     }
 }
 
@@ -115,9 +162,11 @@ mod tests {
     fn check(ticks: &[u64]) {
         let mut expected: Vec<u32> = (0..ticks.len() as u32).collect();
         expected.sort_by_key(|&place| ticks[place as usize]);
-        let mut found = vec![7];
-        order(&located(ticks), &mut found);
+        let (mut sorter, mut events, mut found) = (Sorter::default(), located(ticks), vec![7]);
+        sorter.sort(&mut events, &mut found);
         assert_eq!(found, expected, "{ticks:?}");
+        let sorted = expected.iter().map(|&place| ticks[place as usize]);
+        assert!(events.iter().map(|event| event.ticks).eq(sorted), "{ticks:?}");
     }
 
     #[test]

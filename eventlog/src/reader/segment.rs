@@ -12,7 +12,7 @@
 
 use super::faults::Faults;
 use super::registry::Registry;
-use super::runs;
+use super::runs::Sorter;
 
 /// The kind of a segment whose events are of several kinds.
 pub(crate) const KIND_MIXED: u8 = u8::MAX;
@@ -85,14 +85,11 @@ pub(crate) struct Decoded {
 impl Decoded {
     /// Puts the events in order of time, stably: a clock may have been set back
     /// (`.event.monotone`).
-    pub(crate) fn sort(&mut self) {
+    pub(crate) fn sort(&mut self, sorter: &mut Sorter) {
         self.places.clear();
-        if self.located.is_sorted_by_key(|located| located.ticks) {
-            return;
+        if !self.located.is_sorted_by_key(|located| located.ticks) {
+            sorter.sort(&mut self.located, &mut self.places);
         }
-        runs::order(&self.located, &mut self.places);
-        let at = |place: &u32| self.located.get(*place as usize).copied().unwrap_or_default();
-        self.located = self.places.iter().map(at).collect();
     }
 
     /// The n-th event, and its place in file order.
@@ -154,9 +151,8 @@ impl Decoded {
         Decoded { bytes, located, first: self.first, places, skipped: n, stretches }
     }
 
-    /// Empties it, but for its memory.
+    /// Empties it of events, but for its memory. Bytes stay, to be written over.
     pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
         self.located.clear();
         self.places.clear();
         self.first = 0;
@@ -167,6 +163,7 @@ impl Decoded {
     /// Empties it, and puts bytes there that are to be decoded.
     pub(crate) fn fill(&mut self, bytes: &[u8]) {
         self.clear();
+        self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -214,7 +211,7 @@ mod tests {
     fn runs_newest_first_are_sorted_stably() {
         let ticks: Vec<u64> = (0..2000).map(|n| 5000 + n / 300 - n % 300).collect();
         let mut decoded = decoded(&ticks);
-        decoded.sort();
+        decoded.sort(&mut Sorter::default());
         let mut expected: Vec<(u64, usize)> = ticks.iter().copied().zip(0..).collect();
         expected.sort();
         let found: Vec<_> = (0..ticks.len()).filter_map(|n| get(&decoded, n)).collect();
@@ -226,7 +223,7 @@ mod tests {
         // Twenty runs, each of which spans all time.
         let ticks: Vec<u64> = (0..2000).map(|n| 20 * (n % 100) + n / 100).collect();
         let mut whole = decoded(&ticks);
-        whole.sort();
+        whole.sort(&mut Sorter::default());
         for n in [0, 1, 700, 1990, 2000] {
             let window = whole.window(n, 4096);
             assert!(window.memory() <= 4096);

@@ -23,7 +23,10 @@ fn piece_end(offset: u64) -> u64 {
 pub(super) struct Window<'s> {
     source: &'s dyn Source,
     pub(super) source_size: u64,
+    /// The bytes, and beyond them what was there before and is written over.
     bytes: Vec<u8>,
+    /// How many of them count.
+    size: usize,
     /// Where the bytes are in the source.
     base: u64,
     /// Where the host failed to read, and what it said: what is before that is looked at as if it
@@ -39,6 +42,7 @@ impl<'s> Window<'s> {
             source,
             source_size: source.size(),
             bytes: Vec::new(),
+            size: 0,
             base: 0,
             failure: None,
             at: 0,
@@ -51,23 +55,23 @@ impl<'s> Window<'s> {
 
     #[inline]
     pub(super) fn rest(&self) -> &[u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
+        self.bytes.get(self.at..self.size).unwrap_or_default()
     }
 
     /// Whether the bytes go on to the end of the source, or of what can be read.
     #[inline]
     pub(super) fn is_last(&self) -> bool {
-        self.failure.is_some() || self.base + self.bytes.len() as u64 >= self.source_size
+        self.failure.is_some() || self.base + self.size as u64 >= self.source_size
     }
 
     /// Looks at another place, which may be beyond the bytes at hand.
     pub(super) fn go_to(&mut self, offset: u64) {
         match offset.checked_sub(self.base).and_then(|at| usize::try_from(at).ok()) {
-            Some(at) if at <= self.bytes.len() => self.at = at,
+            Some(at) if at <= self.size => self.at = at,
             _ => {
                 // What is there could be read, so whatever failed lies behind.
                 (self.base, self.at, self.failure) = (offset, 0, None);
-                self.bytes.clear();
+                self.size = 0;
             }
         }
     }
@@ -79,13 +83,13 @@ impl<'s> Window<'s> {
         }
         self.base = self.offset();
         self.at = 0;
-        self.bytes.clear();
+        self.size = 0;
         if self.fill(WINDOW_SIZE).is_ok() {
             return;
         }
         // Before the place of the failure there may be much that can be read.
-        while self.bytes.len() < WINDOW_SIZE && !self.is_last() {
-            let offset = self.base + self.bytes.len() as u64;
+        while self.size < WINDOW_SIZE && !self.is_last() {
+            let offset = self.base + self.size as u64;
             if let Err(error) = self.fill((piece_end(offset) - offset) as usize) {
                 self.failure = Some((offset, error.to_string()));
             }
@@ -103,21 +107,24 @@ impl<'s> Window<'s> {
         let failure = self.failure.take()?;
         self.base = piece_end(failure.0).min(self.source_size);
         self.at = 0;
-        self.bytes.clear();
+        self.size = 0;
         Some(failure)
     }
 
     /// Reads so many bytes more.
     fn fill(&mut self, size: usize) -> std::io::Result<()> {
-        let start = self.bytes.len();
+        let start = self.size;
         let offset = self.base + start as u64;
         let size = self.source_size.saturating_sub(offset).min(size as u64) as usize;
-        self.bytes.resize(start + size, 0);
-        let read = self.source.read_at(offset, self.bytes.get_mut(start..).unwrap_or_default());
-        self.bytes.truncate(start + *read.as_ref().unwrap_or(&0));
+        if self.bytes.len() < start + size {
+            self.bytes.resize(start + size, 0);
+        }
+        let place = self.bytes.get_mut(start..start + size).unwrap_or_default();
+        let read = self.source.read_at(offset, place);
+        self.size = start + *read.as_ref().unwrap_or(&0);
         if read? < size {
             // The source shrank: what is gone is not waited for.
-            self.source_size = self.base + self.bytes.len() as u64;
+            self.source_size = self.base + self.size as u64;
         }
         Ok(())
     }

@@ -121,7 +121,8 @@ impl<'l> Events<'l> {
             heap: BinaryHeap::new(),
             current: u32::MAX,
             bound: Key::LAST,
-            cache: Cache::default(),
+            // An MPS log has a buffer for each stream, and no accounts.
+            cache: Cache::new(log.accounts().len().max(log.streams().len())),
             sorter: Sorter::default(),
             labels,
             no_labels: Labels::default(),

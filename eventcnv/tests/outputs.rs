@@ -43,6 +43,7 @@ mod recipe;
 )]
 #[path = "../../tests/src/ring.rs"]
 mod ring;
+#[allow(dead_code, reason = "not every test file uses all of it")]
 mod support;
 
 use cores::{Extent, Process};

@@ -39,6 +39,13 @@ impl Pending {
     /// Begins a file; one that is there already is replaced only with `force`.
     pub(crate) fn file(path: &Path, force: bool) -> Result<Pending, Stop> {
         refuse(path, force)?;
+        // What is there is replaced by a file, which must not become of a device.
+        if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            let name = path.display();
+            return Err(Stop::Message(format!(
+                "{name}: is there, and is no file: it is left alone"
+            )));
+        }
         let failed = |error| unwritten(path, error);
         watch().map_err(failed)?;
         let mut builder = Builder::new();
@@ -241,6 +248,12 @@ mod tests {
         pending.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_replaced_by_one() {
+        let said = message(Pending::file(Path::new("/dev/null"), true));
+        assert!(said.contains("is no file"), "{said}");
     }
 
     #[test]

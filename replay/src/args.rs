@@ -11,9 +11,18 @@ use crate::heap::Contender;
 use crate::stop::Stop;
 use clap::{Parser, Subcommand};
 
+const EXAMPLES: &str = "\
+Examples:
+  replay record -o a.log -- python3 script.py            what a program asks of malloc
+  replay show program.log                                sizes, lifetimes, the peak, what is left
+  replay play -o page.html program.log                   what it costs with each heap, and charts
+  replay play --heap system,./libmine.so program.log     and with an allocator of one's own
+
+replay COMMAND --help has more of each.";
+
 /// Plays the allocations of a recorded program against other allocators.
 #[derive(Debug, Parser)]
-#[command(name = "replay", version, disable_help_subcommand = true)]
+#[command(name = "replay", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -13,6 +13,7 @@ pub mod heap;
 mod mark;
 pub mod measured;
 pub mod operation;
+mod output;
 pub mod play;
 pub mod report;
 pub mod script;

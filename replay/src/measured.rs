@@ -18,8 +18,10 @@ pub struct Measured {
     pub mode: String,
     /// Where: processor, cores, operating system. Empty: not known.
     pub machine: String,
-    /// What the loop itself costs an operation, in ns: the median of the runs against the null
-    /// heap.
+    /// Whether operations waited for their time, which durations then have in them.
+    pub is_paced: bool,
+    /// What the loop itself costs an operation, in ns, as fast as it goes: the median of the runs
+    /// against the null heap.
     pub loop_ns: f64,
     /// What reading the counter costs, in ns: it was taken from every latency.
     pub clock_ns: f64,

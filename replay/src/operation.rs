@@ -41,6 +41,9 @@ pub enum Action {
         object: u32,
         /// Its new size in bytes.
         size: u64,
+        /// Whether it need no longer be aligned as it was allocated: so C's realloc does. Only of
+        /// what was aligned to more than any allocation is.
+        is_unaligned: bool,
     },
     /// An object is no longer needed.
     Free {

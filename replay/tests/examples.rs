@@ -99,8 +99,9 @@ fn every_example_in_the_help_does_what_it_says() {
     let folders = [bin.path().to_owned()].into_iter().chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).expect("a path");
     let mut count = 0;
-    for command in commands() {
-        let help = Command::new(TOOL).args([&command, "--help"]).output().expect("it runs").stdout;
+    // Those of the tool itself, too.
+    for command in commands().into_iter().map(Some).chain([None]) {
+        let help = Command::new(TOOL).args(command).arg("--help").output().expect("it runs").stdout;
         for example in examples(&String::from_utf8(help).expect("UTF-8")) {
             let directory = TempDir::new().expect("a directory");
             prepare(directory.path(), &example, &library);

@@ -11,10 +11,12 @@ mod common;
 use common::{live_peak, operations};
 use replay::measured::Measured;
 use replay::operation::{Action, Operation};
+use replay::report::{Summary, table};
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Saved operations, in a directory of their own.
@@ -109,6 +111,11 @@ fn a_heap_without_memory_has_its_failures_counted_and_goes_on() {
     let run = |index: usize| &measured.heaps[index].runs[0];
     assert!(run(0).failure_count > 400 && run(0).operation_count < run(1).operation_count);
     assert_eq!((run(1).failure_count, run(2).failure_count), (0, 0));
+    let mut text = Vec::new();
+    table(&measured, &mut text).expect("it fits");
+    let text = String::from_utf8(text).expect("it is text");
+    assert!(text.contains("  fails (!): ") && text.contains("it did less than was"), "{text}");
+    assert!(!text.contains("bump (!)"), "{text}");
 }
 
 /// `.rep.heap.fails`
@@ -124,10 +131,52 @@ fn a_heap_that_dies_or_hangs_is_told_and_the_others_go_on() {
     assert!(failure(1).starts_with("hung: did nothing for 0.5 s, after "), "{}", failure(1));
     for text in [failure(0), failure(1)] {
         let words: Vec<&str> = text.rsplit(' ').collect();
-        let done: u64 = words[1].parse().expect("how many operations");
+        let done: u64 = words[1].replace(',', "").parse().expect("a number");
         assert!((3000..8000).contains(&done), "{text}");
     }
     assert_eq!((measured.heaps[2].runs.len(), &measured.heaps[2].failure), (2, &None));
+}
+
+/// `.rep.process`
+#[test]
+fn who_plays_ends_with_who_started_it() {
+    let at = |time, action| Operation { time, thread: 0, action };
+    let allocate = Action::Allocate { object: 0, size: 9, alignment: 1, is_zeroed: false, pool: 0 };
+    let hour = 3_600_000_000_000;
+    let ops = Ops::new(vec![at(0, allocate), at(hour, Action::Free { object: 0 })]);
+    let mut command = Command::new(tool());
+    command.args(["play", "--pace", "recorded", "--heap", "system"]).arg(ops.path());
+    let mut parent = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let id = parent.id();
+    let children = || {
+        let list = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let list = list.unwrap_or_default();
+        list.split_whitespace().map(str::to_owned).collect::<Vec<String>>()
+    };
+    // That of the null heap has ended once that of the other plays.
+    let is_playing = |child: &String| {
+        let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.contains("\"heap\":\"system\"")
+    };
+    let child = loop {
+        match children().into_iter().find(is_playing) {
+            Some(child) => break child,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+        assert_eq!(parent.try_wait().expect("it is ours"), None, "it ended");
+    };
+    // Time to ask for it.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(is_playing(&child));
+    parent.kill().expect("it is there");
+    parent.wait().expect("it is ours");
+    for _ in 0..1000 {
+        if !is_playing(&child) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("process {child} plays on");
 }
 
 /// `.rep.heap.library`
@@ -228,7 +277,13 @@ fn recorded_times_are_kept_or_scaled() {
     let ops = Ops::new(all);
     for (pace, least) in [("recorded", 200), ("x4", 50), ("max", 0)] {
         let pace = ["--pace", pace, "--heap", "system", "--runs", "1", "--no-latency", "--json"];
-        let run = measured(&ops.play(&tool(), &pace)).heaps[0].runs[0].clone();
+        let measured = measured(&ops.play(&tool(), &pace));
+        let run = measured.heaps[0].runs[0].clone();
+        assert_eq!(measured.is_paced, least > 0);
+        // The loop is measured as it goes: it takes no 100 ms an operation.
+        assert!(measured.loop_ns < 10_000_000.0, "{pace:?}: {}", measured.loop_ns);
+        let net = Summary::of_all(&measured)[0].net_ns_per_op;
+        assert_eq!(net.is_some(), least == 0);
         assert!(run.duration_ns >= least * 1_000_000, "{pace:?}: {run:?}");
         assert!(least > 0 || run.duration_ns < 50_000_000, "{pace:?}: {run:?}");
     }
@@ -245,5 +300,10 @@ fn a_page_is_not_overwritten_unless_that_is_asked_for() {
     let again = ops.play(&tool(), &quick);
     assert_eq!(again.status.code(), Some(2));
     assert!(errors(&again).contains("is not overwritten"), "{}", errors(&again));
+    // Where it cannot be, nothing is played.
+    let nowhere = ops.directory.path().join("none/page.html").display().to_string();
+    let output = ops.play(&tool(), &["--heap", "system", "-o", &nowhere]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert!(errors(&output).contains("No such file or directory"), "{}", errors(&output));
     assert_eq!(ops.play(&tool(), &[&quick[..], &["--force"]].concat()).status.code(), Some(0));
 }

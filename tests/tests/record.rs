@@ -141,6 +141,120 @@ fn of_a_program_that_a_signal_ended_it_is_said_what_may_be_missing_and_a_ring_ha
     assert!(errors.contains(missing), "{errors}");
 }
 
+/// A program that asks for memory, then becomes itself so many times, and is killed at last.
+const CHAIN: &str = "
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **words) {
+  int more = atoi(words[1]);
+  for (int size = 0; size < 100; size++) if (!malloc(5000 + size)) return 1;
+  char text[16];
+  snprintf(text, sizeof text, \"%d\", more - 1);
+  if (more) execl(words[0], words[0], text, (char *)0);
+  return kill(getpid(), SIGKILL);
+}";
+
+/// `.rep.record.logs` `.sol.mapped`
+#[test]
+fn each_program_that_a_process_executes_has_a_ring_of_its_own_and_all_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("chain.c"), CHAIN).unwrap();
+    let mut cc = Command::new("cc");
+    let status = cc.args(["-fno-builtin", "-o", &at("chain"), &at("chain.c")]).status();
+    assert!(status.expect("this test needs a C compiler, cc").success());
+    let recorded = |log: &str| {
+        let mut command = programs::replay();
+        command.args(["record", "-o", log, &at("chain"), "3"]).current_dir(folder.path());
+        output(command)
+    };
+    let (code, _, errors) = recorded("ring:a.log?size=1M");
+    assert_eq!(code, Some(137));
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), 2, "{errors}");
+    let own = "chain: 100 events, nothing lost; the program died of SIGKILL: what the ring kept";
+    assert!(lines[0].contains(own), "{errors}");
+    let others = "replay: a.log-*: 3 logs of its children and of what it was before: 300 events";
+    assert!(lines[1].starts_with(others), "{errors}");
+    let logs = fs::read_dir(folder.path()).unwrap().filter_map(|entry| {
+        let path = entry.unwrap().path();
+        path.to_str()?.contains("a.log").then(|| Log::open(path).unwrap())
+    });
+    let counts = logs.map(|log| log.accounts().iter().map(|account| account.found).max());
+    assert_eq!(counts.collect::<Vec<_>>(), [Some(100); 4]);
+    // Where it is no ring it is not known that nothing was lost.
+    let (_, _, errors) = recorded("b.log");
+    let lines: Vec<&str> = errors.lines().collect();
+    assert!(!lines[0].contains("nothing lost") && lines[0].contains("may be missing"), "{errors}");
+    assert!(lines[1].ends_with("300 events, nothing lost"), "{errors}");
+}
+
+/// Forks a child that asks for memory until some of it was brought out, and is killed.
+const FORKED: &str = "
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+  if (!malloc(1)) return 1;
+  if (fork() == 0) {
+    for (int size = 0; size < 100000; size++) if (!malloc(8)) return 1;
+    kill(getpid(), SIGKILL);
+  }
+  wait(0);
+  return 0;
+}";
+
+/// `.rep.record.logs`
+#[test]
+fn of_children_that_have_no_end_it_is_not_said_that_nothing_was_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("forked.c"), FORKED).unwrap();
+    let mut cc = Command::new("cc");
+    let status = cc.args(["-fno-builtin", "-o", &at("forked"), &at("forked.c")]).status();
+    assert!(status.expect("this test needs a C compiler, cc").success());
+    let (code, _, errors) = output(record(folder.path(), &[&at("forked")]));
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!((code, lines.len()), (Some(0), 2), "{errors}");
+    assert!(lines[0].ends_with(", nothing lost"), "{errors}");
+    assert!(!lines[1].contains("nothing lost"), "{errors}");
+    assert!(
+        lines[1].contains("; 1 has no end: its process called _exit, or was killed"),
+        "{errors}"
+    );
+    // The newest volumes are there, under the name that was asked for.
+    let mut command = programs::replay();
+    command.args(["record", "-o", "file:b.log?size=1M&count=2", &at("forked")]);
+    command.current_dir(folder.path());
+    let (_, _, errors) = output(command);
+    let line = errors.lines().last().unwrap();
+    assert!(line.contains(" events, older ones have given way; 1 has no end"), "{errors}");
+    let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let of_child = |path: &&std::path::PathBuf| path.to_str().unwrap().contains("b.log-");
+    let names: Vec<_> = names.collect();
+    let mut show = programs::replay();
+    show.arg("show").args(names.iter().filter(of_child));
+    let (_, _, errors) = output(show);
+    assert!(errors.contains("note: its first volumes are not here"), "{errors}");
+}
+
+/// `.rep.record.logs`
+#[test]
+fn a_program_that_records_events_of_its_own_has_its_log_of_malloc_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, _, errors) = output(record(folder.path(), &[env!("CARGO_BIN_EXE_allocating")]));
+    assert_eq!(code, Some(0), "{errors}");
+    let log = Log::open(folder.path().join("a.log")).unwrap();
+    let of_malloc = |index: u32| &*log.registries()[index as usize].name == "malloc";
+    assert!(log.accounts().iter().any(|of| of.found > 1000 && of_malloc(of.registry)), "{errors}");
+    let lines: Vec<&str> = errors.lines().filter(|line| line.starts_with("replay: ")).collect();
+    assert!(lines[0].ends_with(" events, nothing lost"), "{errors}");
+    assert!(lines[1].ends_with("a.log-*: 1 log of what programs record of themselves"), "{errors}");
+}
+
 /// `.rep.record.refused`
 #[test]
 fn what_cannot_be_recorded_is_refused_with_the_reason() {

@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 pub(crate) const ABOUT: &str = "\
 Tells whether two logs (or saved operations) have the same operations, thread by thread: the same \
 sizes and alignments in the same order, and freed and reallocated the same objects. Addresses, \
-times, the numbers of threads, and who came first of two threads do not count.";
+times, the numbers of threads, and who came first of two threads do not count.
+
+All that is compared is held in memory: up to 80 bytes for each operation.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -6,13 +6,12 @@
 //!
 //! Design: `.rep.file`, `.rep.modify` in `design/replay.md`.
 
+use crate::output::{Pending, unwritten};
 use crate::script::{Modify, write};
 use crate::source::input::{Input, Opened};
 use crate::stop::Stop;
-use std::fs::Permissions;
-use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 pub(crate) const ABOUT: &str = "\
 Reads what a program asked of its memory manager, and saves it as a file of operations: sizes, \
@@ -52,38 +51,22 @@ pub(crate) struct Args {
 
 /// Saves operations. Whether the log was read whole.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
-    let path = &args.output;
-    let failed = |error: io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => Stop::Message(format!(
-            "{}: is there already, and is not overwritten: give another name, or --force",
-            path.display()
-        )),
-        _ => Stop::Message(format!("{}: {error}", path.display())),
-    };
-    if !args.force && path.symlink_metadata().is_ok() {
-        return Err(failed(ErrorKind::AlreadyExists.into()));
-    }
+    let pending = Pending::new(&args.output, args.force)?;
+    let failed = |error: io::Error| unwritten(&args.output, &error);
     let opened = Opened::open(&args.input)?;
     let mut operations = opened.operations(&args.modify.list)?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".replay-").permissions(Permissions::from_mode(0o666));
-    let pending = builder.tempfile_in(directory.unwrap_or(Path::new("."))).map_err(failed)?;
-    let mut out = BufWriter::with_capacity(1 << 18, pending);
+    let mut out = BufWriter::with_capacity(1 << 18, pending.as_file());
     let counts = write(operations.by_ref(), &mut out).map_err(failed)?;
-    let pending = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    out.flush().map_err(failed)?;
+    drop(out);
     let size = pending.as_file().metadata().map_err(failed)?.len();
-    let named = match args.force {
-        true => pending.persist(path),
-        false => pending.persist_noclobber(path),
-    };
-    named.map_err(|error| failed(error.error))?;
+    pending.finish()?;
     let is_whole = operations.end(false);
     let each = size as f64 / counts.operations.max(1) as f64;
     writeln!(
         io::stdout().lock(),
         "{}: {} operations on {} objects, {} threads: {size} bytes, {each:.1} an operation",
-        path.display(),
+        args.output.display(),
         counts.operations,
         counts.objects,
         counts.threads

@@ -9,17 +9,17 @@
 
 use crate::heap::Contender;
 use crate::measured::{Measured, Subject};
+use crate::output::{Pending, unwritten};
 use crate::play::{self, Library, Mode, Opponent, Touch};
 use crate::report;
 use crate::script::{self, Modify};
 use crate::show::Gather;
+use crate::show::text::number;
 use crate::source::input::{Input, Opened};
 use crate::stop::{Stop, complain};
 use crate::workload::Workload;
 use clap::ValueEnum;
-use std::fs::Permissions;
-use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ time and memory.
 
 Each heap is played against several times, each time in a process of its own, in turns. What an \
 operation takes is the time of a whole run by the number of operations; what the loop itself takes \
-is measured with a heap that does nothing. Latencies are measured in a run of their own, in which \
-the processor's counter is read around each operation.";
+is measured with a heap that does nothing. Latencies are those of one more run of each heap, in \
+which the processor's counter is read around each operation.";
 
 pub(crate) const EXAMPLES: &str = "\
 A heap is a name that `replay heaps` lists, or the path (with a slash) of a shared library that has
@@ -171,21 +171,18 @@ fn milliseconds(text: &str) -> Result<Duration, String> {
 /// Plays it against each heap. Whether all of it was played.
 pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
     let opponents = opponents(&args.heap, contenders)?;
-    if let Some(path) = &args.output
-        && !args.force
-        && path.symlink_metadata().is_ok()
-    {
-        return Err(unwritten(path, &ErrorKind::AlreadyExists.into()));
-    }
+    // Not after minutes of playing.
+    let page = args.output.as_deref().map(|path| Pending::new(path, args.force)).transpose()?;
     let opened = Opened::open(&args.input)?;
     let (workload, subject, is_whole) = read(args, &opened)?;
     if workload.operation_count == 0 {
-        return Err(Stop::Message(format!("{}: has nothing to play", opened.title)));
+        let left = if args.modify.list.is_empty() { "" } else { " once it is modified" };
+        return Err(Stop::Message(format!("{}: has nothing to play{left}", opened.title)));
     }
     let measured = play::play(&workload, &opponents, &mode(args))?;
     let (workload, mode, machine) = (subject, words(args), report::machine());
     let measured = Measured { workload, mode, machine, ..measured };
-    write(args, &measured)?;
+    write(args, page, &measured)?;
     Ok(tell_failures(&measured) && is_whole)
 }
 
@@ -234,49 +231,30 @@ fn words(args: &Args) -> String {
         1 => "one run".to_owned(),
         count => format!("{count} runs in turns"),
     });
+    if !args.no_latency {
+        words.push("one more for latency".to_owned());
+    }
     if !args.modify.list.is_empty() {
         words.push(format!("modified: {}", args.modify.words()));
     }
     words.join(", ")
 }
 
-/// The table or JSON, and the page.
-fn write(args: &Args, measured: &Measured) -> Result<(), Stop> {
-    if let Some(path) = &args.output {
-        page(measured, path, args.force).map_err(|error| unwritten(path, &error))?;
-    }
+/// The page, and the table or JSON, which is there even if the page cannot be.
+fn write(args: &Args, page: Option<Pending>, measured: &Measured) -> Result<(), Stop> {
+    let paged = args.output.as_deref().zip(page).map_or(Ok(()), |(path, page)| {
+        let mut out = BufWriter::new(page.as_file());
+        let written = report::page(measured, &mut out).and_then(|()| out.flush());
+        drop(out);
+        written.map_err(|error| unwritten(path, &error)).and_then(|()| page.finish())
+    });
     let mut out = BufWriter::new(io::stdout().lock());
     match args.json {
         true => report::json(measured, &mut out)?,
         false => report::table(measured, &mut out)?,
     }
     out.flush()?;
-    Ok(())
-}
-
-/// The page has its name once it is whole.
-fn page(measured: &Measured, path: &Path, force: bool) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".replay-").permissions(Permissions::from_mode(0o666));
-    let mut out = BufWriter::new(builder.tempfile_in(directory.unwrap_or(Path::new(".")))?);
-    report::page(measured, &mut out)?;
-    let pending = out.into_inner().map_err(|error| error.into_error())?;
-    match force {
-        true => pending.persist(path)?,
-        false => pending.persist_noclobber(path)?,
-    };
-    Ok(())
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> Stop {
-    let name = path.display();
-    Stop::Message(match error.kind() {
-        ErrorKind::AlreadyExists => format!(
-            "{name}: is there already, and is not overwritten: give another name, or --force"
-        ),
-        _ => format!("{name}: {error}"),
-    })
+    paged
 }
 
 /// Says which heaps did not play to the end, and which had no memory. Whether all did well.
@@ -291,9 +269,11 @@ fn tell_failures(measured: &Measured) -> bool {
             let operation_count = heap.runs.iter().map(|run| run.operation_count).min();
             let done = operation_count.unwrap_or(0);
             text += &format!(
-                "replay: {}: {failed} allocations failed; {done} operations were done, and those \
-                 of objects that were not there were skipped\n",
-                heap.name
+                "replay: {}: {} allocations failed; {} operations were done, and those of objects \
+                 that were not there were skipped\n",
+                heap.name,
+                number(failed),
+                number(done)
             );
         }
     }

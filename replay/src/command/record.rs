@@ -7,12 +7,14 @@
 //!
 //! Design: `.rep.record`, `.rep.record.logs` in `design/replay.md`.
 
+mod content;
 mod logs;
 mod target;
 
 use crate::mark;
 use crate::stop::{Stop, complain};
-use logs::{Death, Logs};
+use content::Death;
+use logs::Logs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -39,7 +41,8 @@ The program has its standard streams, its signals and its exit code as ever. At 
 standard error says what was recorded.
 
 A program that dies of a signal loses what was not in a full block yet: at most 64 KiB for each
-thread; the line at the end says so. With MPS_TELEMETRY_CRASH=1 in the environment, which adds
+thread; the line at the end says so. (So does a child; of one that is killed early there may be no
+log at all.) With MPS_TELEMETRY_CRASH=1 in the environment, which adds
 handlers to the program, only SIGKILL loses any. `-o ring:FILE?size=1G` keeps the newest
 events through anything, SIGKILL included.
 

@@ -52,7 +52,7 @@ pub unsafe trait Heap: Sync {
     /// # Safety
     ///
     /// 3. `old` is this heap's, was handed out for `was` and not given up since; `size` in
-    ///    `request` is the new one, alignment and pool are those of `was`.
+    ///    `request` is the new one, the pool that of `was`, and so is the alignment, or it is 1.
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8;
 
     /// Gives memory up.

@@ -49,13 +49,19 @@ struct Course<'a> {
 }
 
 /// Of each slot what is in it.
-struct Slots(Vec<Option<Request>>);
+#[derive(Default)]
+struct Slots {
+    slots: Vec<Option<Request>>,
+    /// Of each pool, up to the last that was used, how many slots are full of what is in it: many
+    /// pools may end.
+    full: Vec<u32>,
+}
 
 const NEVER: &str = "it waits for what never comes";
 
 /// Looks at each op, in one of the orders in which they may be done.
 pub(crate) fn check(workload: &Workload) -> Result<Plan, Misfit> {
-    let mut slots = Slots(vec![None; workload.slot_count as usize]);
+    let mut slots = Slots { slots: vec![None; workload.slot_count as usize], ..Slots::default() };
     let mut courses: Vec<Course> = workload.threads.iter().map(Course::new).collect();
     loop {
         let mut has_moved = false;
@@ -143,7 +149,9 @@ impl<'a> Course<'a> {
             OpKind::Reallocate => {
                 let new = self.thread.ops.get(self.at + length).ok_or("a new size is missing")?;
                 slots.take_as(op.slot(), request(size)?)?;
-                slots.put(op.slot(), request(new.as_new_size())?)?;
+                let new_size = request(new.as_new_size())?;
+                let alignment = if new.is_unaligned() { 1 } else { alignment };
+                slots.put(op.slot(), Request { alignment, ..new_size })?;
                 length += 1;
             }
             OpKind::Post if op.size() > self.posted => self.posted = op.size(),
@@ -169,17 +177,29 @@ impl<'a> Course<'a> {
 
 impl Slots {
     fn put(&mut self, slot: u32, request: Request) -> Result<(), &'static str> {
-        match self.0.get_mut(slot as usize) {
+        match self.slots.get_mut(slot as usize) {
             Some(place @ None) => *place = Some(request),
             Some(Some(_)) => return Err("its slot is full"),
             None => return Err("there is no such slot"),
+        }
+        // An op has 24 bits for a pool.
+        let pool = request.pool as usize;
+        if pool >= self.full.len() {
+            self.full.resize(pool + 1, 0);
+        }
+        if let Some(count) = self.full.get_mut(pool) {
+            *count += 1;
         }
         Ok(())
     }
 
     fn take(&mut self, slot: u32) -> Result<Request, &'static str> {
-        let place = self.0.get_mut(slot as usize).ok_or("there is no such slot")?;
-        place.take().ok_or("its slot is empty")
+        let place = self.slots.get_mut(slot as usize).ok_or("there is no such slot")?;
+        let was = place.take().ok_or("its slot is empty")?;
+        if let Some(count) = self.full.get_mut(was.pool as usize) {
+            *count -= 1;
+        }
+        Ok(was)
     }
 
     fn take_as(&mut self, slot: u32, request: Request) -> Result<(), &'static str> {
@@ -189,11 +209,10 @@ impl Slots {
         }
     }
 
-    /// Looks at all slots: pools end seldom.
     fn end_pool(&self, pool: u32) -> Result<(), &'static str> {
-        match self.0.iter().flatten().any(|request| request.pool == pool) {
-            true => Err("something is left in the pool that ends"),
-            false => Ok(()),
+        match self.full.get(pool as usize) {
+            Some(1..) => Err("something is left in the pool that ends"),
+            _ => Ok(()),
         }
     }
 }

@@ -16,13 +16,12 @@ use super::image;
 use super::latency::{self, Rate, Stopwatch};
 use super::pace::Pacer;
 use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, Watch};
-use super::shared::{PLAYED, PLAYING, Shared, Table};
+use super::shared::{PLAYED, Shared, Table};
 use super::usage::{self, Statm};
 use crate::heap::Heap;
 use crate::mark;
 use crate::measured::{Latency, Run};
 use serde::{Deserialize, Serialize};
-use std::hint;
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -138,7 +137,7 @@ impl<H: Heap> Stage<'_, H> {
         let faults = usage::faults();
         control.baseline.store(baseline, Ordering::Relaxed);
         control.start.store(usage::now(), Ordering::Relaxed);
-        control.phase.store(PLAYING, Ordering::Release);
+        control.begin();
         let end = self.perform(&mut player);
         self.barrier.wait();
         let (minor, major) = usage::faults();
@@ -166,14 +165,7 @@ impl<H: Heap> Stage<'_, H> {
         let control = self.session.shared.control();
         let mut player = self.player(thread, watch);
         self.barrier.wait();
-        let mut looked = 0;
-        while control.phase.load(Ordering::Acquire) != PLAYING {
-            match looked < 1000 {
-                true => hint::spin_loop(),
-                false => thread::yield_now(),
-            }
-            looked += 1;
-        }
+        control.wait_for_begin();
         let end = self.perform(&mut player);
         self.barrier.wait();
         self.barrier.wait();

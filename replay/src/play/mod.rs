@@ -17,6 +17,7 @@ mod latency;
 mod library;
 mod pace;
 mod parent;
+mod progress;
 mod run;
 mod shared;
 mod timeline;
@@ -29,9 +30,12 @@ pub(crate) use library::Library;
 
 use crate::heap::Contender;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
-use crate::stop::Stop;
+use crate::stop::{Stop, complain};
 use crate::workload::Workload;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use parent::{Course, Ran};
+use progress::Progress;
 use serde::{Deserialize, Serialize};
 use shared::{Shared, Table};
 use std::io;
@@ -102,12 +106,17 @@ pub(crate) fn play(
         speed: mode.speed,
         ..Task::default()
     };
-    let mut round = Round { course, task, mode, operation_count: workload.operation_count };
+    let rounds = mode.run_count + usize::from(mode.has_latency);
+    let progress = Progress::new(mode.run_count + rounds * opponents.len());
+    let operation_count = workload.operation_count;
+    let mut round = Round { course, task, mode, operation_count, progress };
     let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
     let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };
     let mut loops = named(&null);
     for _ in 0..mode.run_count {
+        round.task.speed = None;
         round.throughput(&null, &mut loops).map_err(failed)?;
+        round.task.speed = mode.speed;
         for (opponent, heap) in opponents.iter().zip(&mut heaps) {
             round.throughput(opponent, heap).map_err(failed)?;
         }
@@ -116,8 +125,12 @@ pub(crate) fn play(
     for (opponent, heap) in opponents.iter().zip(&mut heaps).filter(|_| mode.has_latency) {
         clock_ns = round.latency(opponent, heap).map_err(failed)?.unwrap_or(clock_ns);
     }
+    if let Some(failure) = &loops.failure {
+        complain(&format!("replay: {NULL}: {failure}: what the loop takes is not known\n"));
+    }
     let loop_ns = median_ns(&loops.runs);
-    Ok(Measured { loop_ns, clock_ns, heaps, ..Measured::default() })
+    let is_paced = mode.speed.is_some();
+    Ok(Measured { is_paced, loop_ns, clock_ns, heaps, ..Measured::default() })
 }
 
 fn named(opponent: &Opponent) -> HeapMeasured {
@@ -141,10 +154,12 @@ struct Round<'a> {
     task: Task,
     mode: &'a Mode,
     operation_count: u64,
+    progress: Progress,
 }
 
 impl Round<'_> {
     fn run(&mut self, opponent: &Opponent, is_timed: bool, settle: Vec<u64>) -> io::Result<Ran> {
+        self.progress.next(&opponent.name);
         self.task.heap.clone_from(&opponent.heap);
         self.task.library = opponent.library.as_ref().map(|library| library.inode);
         self.task.is_timed = is_timed;
@@ -221,6 +236,8 @@ pub(crate) fn player(task: &str, contenders: &[Contender]) -> Result<bool, Stop>
         |what: &str| Stop::Message(format!("{PLAYER} is what replay starts itself: {what}"));
     let task: Task = serde_json::from_str(task).map_err(|error| by_hand(&error.to_string()))?;
     let failed = |error: io::Error| by_hand(&error.to_string());
+    // It plays for its parent: a heap that hangs would hang for ever.
+    set_pdeathsig(Signal::SIGKILL).map_err(|error| failed(error.into()))?;
     let file = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let shared = Shared::map(&file, task.size, task.thread_count, true).map_err(failed)?;
     let table = Table::new(task.slot_count).map_err(failed)?;

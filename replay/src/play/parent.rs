@@ -14,6 +14,7 @@ use super::shared::{PLAYED, PLAYING, Shared};
 use super::timeline::Timeline;
 use super::usage::{self, Statm};
 use crate::measured::Sample;
+use crate::show::text::number;
 use nix::sys::signal::Signal;
 use std::env;
 use std::ffi::OsString;
@@ -77,9 +78,11 @@ impl Course<'_> {
     fn reset(&self) -> io::Result<()> {
         let control = self.shared.control();
         control.phase.store(super::shared::LOADING, Ordering::Relaxed);
+        control.sleeping.store(0, Ordering::Relaxed);
         for line in self.shared.lines() {
             line.publish(0, 0);
             line.posted.store(0, Ordering::Relaxed);
+            line.sleeping.store(0, Ordering::Relaxed);
         }
         self.image.set_len(self.shared.size())
     }
@@ -163,8 +166,11 @@ impl Course<'_> {
 
     fn so_far(&self) -> String {
         match self.shared.control().phase.load(Ordering::Acquire) {
-            PLAYING => format!("{} operations", self.done()),
-            PLAYED => format!("all {} operations, while it freed what was left", self.done()),
+            PLAYING => format!("{} operations", number(self.done())),
+            PLAYED => {
+                let done = number(self.done());
+                format!("all {done} operations, while it freed what was left")
+            }
             _ => "no operation, while it got ready".to_owned(),
         }
     }

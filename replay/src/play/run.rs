@@ -13,9 +13,7 @@ use super::pace::Pacer;
 use super::shared::Line;
 use crate::heap::{Heap, Request};
 use crate::workload::{LIVE_STEP, Op, OpKind};
-use std::hint;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::thread;
 
 /// Nothing of what is handed out is written.
 pub(crate) const TOUCH_NONE: u8 = 0;
@@ -26,8 +24,6 @@ pub(crate) const TOUCH_ALL: u8 = 2;
 
 const PAGE: usize = 4096;
 const FILLING: u8 = 0xA5;
-/// How often a thread looks before it lets others have the processor.
-const SPIN_MAX: u32 = 100;
 
 /// Who looks at the clock around each call of the heap.
 pub(crate) trait Watch {
@@ -159,8 +155,10 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
                 OpKind::AllocateZeroed => self.allocate::<TOUCH, true>(op, request),
                 OpKind::Free => self.free(op, request),
                 OpKind::Reallocate => {
-                    let size = self.word(at + length).as_new_size() as usize;
-                    self.reallocate::<TOUCH>(op, request, Request { size, ..request });
+                    let new = self.word(at + length);
+                    let size = new.as_new_size() as usize;
+                    let alignment = if new.is_unaligned() { 1 } else { request.alignment };
+                    self.reallocate::<TOUCH>(op, request, Request { size, alignment, ..request });
                     length += 1;
                 }
                 OpKind::Wait => self.wait(op),
@@ -268,20 +266,14 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     #[inline(always)]
     fn post(&self, op: Op) {
         if let Some(line) = self.line() {
-            line.posted.store(op.size(), Ordering::Release);
+            line.post(op.size());
         }
     }
 
     #[cold]
     fn wait(&self, op: Op) {
-        let Some(line) = self.lines.get(op.slot() as usize) else { return };
-        let mut looked = 0;
-        while line.posted.load(Ordering::Acquire) < op.size() {
-            match looked < SPIN_MAX {
-                true => hint::spin_loop(),
-                false => thread::yield_now(),
-            }
-            looked += 1;
+        if let Some(line) = self.lines.get(op.slot() as usize) {
+            line.wait(op.size());
         }
     }
 

@@ -8,10 +8,13 @@
 #![expect(unsafe_code, reason = "a file is mapped by two processes")]
 
 use memmap2::{MmapOptions, MmapRaw};
+use rustix::thread::{Timespec, futex};
 use std::fs::File;
+use std::hint;
 use std::io;
 use std::slice;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::thread;
 
 /// How far the child is.
 pub(crate) const LOADING: u32 = 0;
@@ -25,6 +28,8 @@ pub(crate) const PLAYED: u32 = 2;
 #[repr(C, align(4096))]
 pub(crate) struct Control {
     pub(crate) phase: AtomicU32,
+    /// Threads that sleep until it plays.
+    pub(crate) sleeping: AtomicU32,
     /// When it began to play, in ns of CLOCK_MONOTONIC.
     pub(crate) start: AtomicU64,
     /// Resident memory then, in bytes.
@@ -41,7 +46,17 @@ pub(crate) struct Line {
     pub(crate) live: AtomicI64,
     /// What it has posted.
     pub(crate) posted: AtomicU32,
+    /// Threads that sleep until it posts.
+    pub(crate) sleeping: AtomicU32,
 }
+
+/// How often a thread looks at once, and how often it looks after it let others have the processor,
+/// before it sleeps.
+const SPIN_MAX: u32 = 100;
+const YIELD_MAX: u32 = 100;
+/// How long it sleeps at first, and at most, before it looks by itself, in ns.
+const SLEEP: i64 = 10_000_000;
+const SLEEP_MAX: i64 = 1_000_000_000;
 
 impl Line {
     #[inline(always)]
@@ -49,6 +64,69 @@ impl Line {
         self.at.store(at as u64, Ordering::Relaxed);
         self.live.store(live, Ordering::Relaxed);
     }
+
+    /// Says how much it has posted.
+    #[inline(always)]
+    pub(crate) fn post(&self, count: u32) {
+        self.posted.store(count, Ordering::Release);
+        // Who just lies down may be missed: it looks again by itself.
+        if self.sleeping.load(Ordering::Relaxed) != 0 {
+            wake(&self.posted);
+        }
+    }
+
+    /// Waits until it has posted so much.
+    #[cold]
+    pub(crate) fn wait(&self, count: u32) {
+        wait_until(&self.posted, &self.sleeping, |posted| posted >= count);
+    }
+}
+
+impl Control {
+    /// Begins to play.
+    pub(crate) fn begin(&self) {
+        self.phase.store(PLAYING, Ordering::Release);
+        wake(&self.phase);
+    }
+
+    /// Waits until it plays.
+    pub(crate) fn wait_for_begin(&self) {
+        wait_until(&self.phase, &self.sleeping, |phase| phase == PLAYING);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wake(word: &AtomicU32) {
+    // A process that has nobody to wake goes on as well.
+    let _ = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
+}
+
+/// Waits for a word of this process. Where thousands of threads wait for each other in turn, those
+/// that only let others have the processor would leave none to the one whose turn it is.
+fn wait_until(word: &AtomicU32, sleeping: &AtomicU32, is_it: impl Fn(u32) -> bool) {
+    for looked in 0..SPIN_MAX + YIELD_MAX {
+        if is_it(word.load(Ordering::Acquire)) {
+            return;
+        }
+        match looked < SPIN_MAX {
+            true => hint::spin_loop(),
+            false => thread::yield_now(),
+        }
+    }
+    sleeping.fetch_add(1, Ordering::SeqCst);
+    let mut sleep = SLEEP;
+    loop {
+        let now = word.load(Ordering::Acquire);
+        if is_it(now) {
+            break;
+        }
+        let (tv_sec, tv_nsec) = (sleep / 1_000_000_000, sleep % 1_000_000_000);
+        // It may have changed meanwhile, or a signal may have come: it is looked at again.
+        let _ = futex::wait(word, futex::Flags::PRIVATE, now, Some(&Timespec { tv_sec, tv_nsec }));
+        sleep = (sleep * 2).min(SLEEP_MAX);
+    }
+    sleeping.fetch_sub(1, Ordering::SeqCst);
 }
 
 const CONTROL_SIZE: usize = size_of::<Control>();
@@ -145,5 +223,42 @@ impl Table {
     pub(crate) fn slots(&self) -> &[AtomicPtr<u8>] {
         // SAFETY: 13: so many are there; zeros are null.
         unsafe { slice::from_raw_parts(self.map.as_ptr().cast(), self.count) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+    use std::time::Duration;
+
+    /// `.rep.pace`
+    #[test]
+    fn a_thread_that_waits_long_for_another_sleeps_and_is_woken() {
+        let line = Line::default();
+        let used = || {
+            let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("Linux has it");
+            usage.user_time().num_milliseconds() + usage.system_time().num_milliseconds()
+        };
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                let before = used();
+                line.wait(2);
+                used() - before
+            });
+            while line.sleeping.load(Ordering::Relaxed) == 0 {
+                thread::yield_now();
+            }
+            // What is not enough wakes nobody for good.
+            line.post(1);
+            thread::sleep(Duration::from_millis(400));
+            assert!(!waiter.is_finished());
+            line.post(2);
+            let used = waiter.join().expect("it waits in peace");
+            assert!(used < 200, "{used} ms of processor time to wait 400 ms");
+        });
+        assert_eq!(line.sleeping.load(Ordering::Relaxed), 0);
+        line.wait(2);
     }
 }

@@ -13,7 +13,7 @@ use super::chart::{Chart, heap_classes};
 use super::curves::{self, Along};
 use super::histogram::histogram;
 use super::summary::Summary;
-use super::tables::{Columns, Parts, quantile, short_name};
+use super::tables::{Columns, Parts, quantile, short_name, trouble};
 use super::words::{Unit, bytes, count, nanoseconds, three_digits};
 use crate::measured::{HeapMeasured, Measured, Quantiles, Subject};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -127,9 +127,10 @@ fn facts(measured: &Measured) -> Markup {
         0 => "not known".to_owned(),
         ns => nanoseconds(ns as f64),
     };
+    let threads = if subject.thread_count == 1 { "thread" } else { "threads" };
     let facts = [
         ("operations", count(subject.parts().iter().sum())),
-        ("threads", count(subject.thread_count.into())),
+        (threads, count(subject.thread_count.into())),
         ("allocated", bytes(subject.bytes_allocated as f64)),
         ("live at most", bytes(subject.live_peak as f64)),
         ("the program took", duration),
@@ -146,12 +147,12 @@ fn facts(measured: &Measured) -> Markup {
     }
 }
 
-/// Heaps that did not play to the end, and what of the log was skipped.
+/// Heaps that did not do all that the others did, and what of the log was skipped.
 fn troubles(measured: &Measured) -> Markup {
-    let failed = measured.heaps.iter().filter(|heap| heap.failure.is_some());
+    let heaps = measured.heaps.iter();
     html! {
-        @for heap in failed {
-            p.bad role="alert" { b { (heap.name) } ": " (heap.failure.as_deref().unwrap_or("")) }
+        @for (heap, why) in heaps.filter_map(|heap| Some((heap, trouble(heap)?))) {
+            p.bad role="alert" { b { (heap.name) } ": " (why) }
         }
         @if !measured.workload.skipped.is_empty() {
             p.note {
@@ -319,11 +320,16 @@ fn notes(measured: &Measured) -> Markup {
             p {
                 "Where there were several runs, a number is their median; spread: from the least "
                 "to the greatest. ns/op is the duration over the number of operations of all "
-                "threads; net is that less the " (nanoseconds(measured.loop_ns)) " which the loop "
-                "itself takes, measured against a heap that does nothing. Latencies are of runs of "
-                "their own"
+                "threads; "
+                @if measured.is_paced {
+                    "the waiting for recorded times is in it"
+                } @else {
+                    "net is that less the " (nanoseconds(measured.loop_ns)) " which the loop "
+                    "itself takes, measured against a heap that does nothing"
+                }
                 @if measured.clock_ns > 0.0 {
-                    ", less the " (nanoseconds(measured.clock_ns)) " that reading the counter takes"
+                    ". Latencies are those of one more run of each heap, less the "
+                    (nanoseconds(measured.clock_ns)) " that reading the counter takes"
                 }
                 ". Memory is counted from what the process had before the first operation; \
                  over live peak: the most resident over the most live bytes."

@@ -10,7 +10,7 @@
 //! Design: `.rep.report` in `design/replay.md`.
 
 use super::summary::Summary;
-use super::tables::{Columns, Parts};
+use super::tables::{Columns, Parts, trouble};
 use super::words::{bytes, count, nanoseconds};
 use crate::measured::{Measured, Subject};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -26,18 +26,19 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "  {what}: {}", line(text))?;
         }
     }
-    writeln!(
-        out,
-        "  loop: {} an operation against the null heap, part of ns/op, not of net",
-        nanoseconds(measured.loop_ns)
-    )?;
+    let part = match measured.is_paced {
+        true => "as fast as it goes; ns/op has the waiting for recorded times in it",
+        false => "part of ns/op, not of net",
+    };
+    let loop_time = nanoseconds(measured.loop_ns);
+    writeln!(out, "  loop: {loop_time} an operation against the null heap, {part}")?;
     if measured.clock_ns > 0.0 {
         let clock = nanoseconds(measured.clock_ns);
         writeln!(out, "  clock: {clock} a reading, taken from every latency")?;
     }
     for heap in &measured.heaps {
-        if let Some(failure) = &heap.failure {
-            writeln!(out, "  {} (!): {}", line(&heap.name), line(failure))?;
+        if let Some(why) = trouble(heap) {
+            writeln!(out, "  {} (!): {}", line(&heap.name), line(&why))?;
         }
     }
     if measured.heaps.is_empty() {

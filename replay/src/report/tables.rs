@@ -142,9 +142,17 @@ pub(super) fn class_of(heap: &HeapMeasured, class: u64) -> Option<&Quantiles> {
     heap.latency.by_size.iter().find(|of| of.0 == class && of.1.count > 0).map(|of| &of.1)
 }
 
-/// What a heap is called, with a mark if it did not play to the end.
+/// What a heap is called, with a mark if it did not do all that the others did.
 pub(super) fn name(heap: &HeapMeasured) -> String {
-    format!("{}{}", heap.name, if heap.failure.is_some() { " (!)" } else { "" })
+    format!("{}{}", heap.name, if trouble(heap).is_some() { " (!)" } else { "" })
+}
+
+/// Why a heap did not do all that the others did, so that its numbers are not like theirs.
+pub(super) fn trouble(heap: &HeapMeasured) -> Option<String> {
+    let failed = || heap.runs.iter().map(|run| run.failure_count).max().filter(|count| *count > 0);
+    let without =
+        |failed| format!("{} allocations failed: it did less than was asked", count(failed));
+    heap.failure.clone().or_else(|| failed().map(without))
 }
 
 /// What a heap is called where there is little room: of a path the file.

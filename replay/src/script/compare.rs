@@ -51,6 +51,9 @@ struct Item {
     pool: u32,
 }
 
+/// What `compare --help` says that an operation takes.
+const _: () = assert!(size_of::<Item>() <= 40);
+
 /// All operations of a workload, by thread.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
@@ -107,7 +110,7 @@ impl Side {
                 self.pool_count = self.pool_count.max(pool.saturating_add(1));
                 Item { shape: Shape::Allocate { size, alignment, is_zeroed }, object, pool }
             }
-            Action::Reallocate { object, size } => {
+            Action::Reallocate { object, size, .. } => {
                 Item { shape: Shape::Reallocate { size }, object, pool: 0 }
             }
             Action::Free { object } => Item { shape: Shape::Free, object, pool: 0 },

@@ -10,7 +10,7 @@
 use super::order::{Order, Wait};
 use super::slots::{Slot, Slots};
 use crate::operation::{Action, Operation};
-use crate::workload::{LIVE_STEP, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
+use crate::workload::{LIVE_STEP, NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
 
 /// In place of a slot: the object has none.
 const NO_SLOT: u32 = u32::MAX;
@@ -75,10 +75,12 @@ impl Compiler {
                 let what = Slot { size, alignment_log2, pool, thread, op: 0, is_full: true };
                 self.allocate(object, what, is_zeroed, operation.time);
             }
-            Action::Reallocate { object, size } => {
+            Action::Reallocate { object, size, is_unaligned } => {
                 let Some(slot) = self.slot(object) else { return };
                 let Some(before) = self.slots.slots.get(slot as usize).copied() else { return };
-                let what = Slot { size, thread, ..before };
+                let size = size.min(NEW_SIZE_MAX);
+                let alignment_log2 = if is_unaligned { 0 } else { before.alignment_log2 };
+                let what = Slot { size, alignment_log2, thread, ..before };
                 self.push(OpKind::Reallocate, slot, what, Some(before), operation.time);
                 self.alive(before.size, size);
             }
@@ -154,15 +156,19 @@ impl Compiler {
         {
             self.order.after(thread, self.next(thread), before.thread, before.op);
         }
-        // Of what is there already, an op tells the size that it has.
-        let size = before.map_or(what.size, |before| before.size);
-        if what.alignment_log2 > ALIGNMENT_LOG2_USUAL || what.pool != 0 || size >> 32 != 0 {
-            let prefix = Op::prefix(u32::from(what.alignment_log2), what.pool, size);
+        // Of what is there already, an op tells the size and alignment that it has.
+        let Slot { size, alignment_log2, .. } = before.unwrap_or(what);
+        if alignment_log2 > ALIGNMENT_LOG2_USUAL || what.pool != 0 || size >> 32 != 0 {
+            let prefix = Op::prefix(u32::from(alignment_log2), what.pool, size);
             self.add(thread, prefix, time);
         }
         let mut op = self.add(thread, Op::of_slot(kind, slot, size), time);
         if kind == OpKind::Reallocate {
-            op = self.add(thread, Op::new_size(what.size), time);
+            op = self.add(
+                thread,
+                Op::new_size(what.size, what.alignment_log2 < alignment_log2),
+                time,
+            );
         }
         if let Some(place) = self.slots.slots.get_mut(slot as usize) {
             *place = Slot { op, ..what };

@@ -15,7 +15,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 pub(crate) const MAGIC: [u8; 8] = *b"\x89OPS\r\n\x1A\n";
 /// The version of the layout.
 pub(crate) const MAJOR: u16 = 1;
-pub(crate) const MINOR: u16 = 0;
+pub(crate) const MINOR: u16 = 1;
 /// Size of the header.
 pub(crate) const HEADER_SIZE: usize = 64;
 /// Size of the header of a section.
@@ -34,6 +34,8 @@ pub(crate) mod kind {
     pub(crate) const REALLOCATE: u8 = 3;
     pub(crate) const FREE: u8 = 4;
     pub(crate) const END_POOL: u8 = 5;
+    /// What need no longer be aligned as it was.
+    pub(crate) const REALLOCATE_UNALIGNED: u8 = 6;
 }
 /// The thread is another one than that of the operation before.
 pub(crate) const THREAD_BIT: u8 = 0x08;
@@ -144,7 +146,8 @@ impl Section {
             Action::Allocate { alignment: 1, is_zeroed: false, pool: 0, .. } => kind::ALLOCATE,
             Action::Allocate { alignment: 1, pool: 0, .. } => kind::ALLOCATE_ZEROED,
             Action::Allocate { .. } => kind::ALLOCATE_IN,
-            Action::Reallocate { .. } => kind::REALLOCATE,
+            Action::Reallocate { is_unaligned: false, .. } => kind::REALLOCATE,
+            Action::Reallocate { .. } => kind::REALLOCATE_UNALIGNED,
             Action::Free { .. } => kind::FREE,
             Action::EndPool { .. } => kind::END_POOL,
         };
@@ -166,7 +169,7 @@ impl Section {
                 }
                 varint(&mut self.bytes, size);
             }
-            Action::Reallocate { object, size } => {
+            Action::Reallocate { object, size, .. } => {
                 varint(&mut self.bytes, age(object));
                 varint(&mut self.bytes, size);
             }

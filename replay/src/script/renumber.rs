@@ -52,8 +52,9 @@ impl Renumber {
                 let pool = self.pools.get(pool);
                 Action::Allocate { object, size, alignment, is_zeroed, pool }
             }
-            Action::Reallocate { object: old, size } => {
-                Action::Reallocate { object: object(old, &mut self.objects), size }
+            Action::Reallocate { object: old, size, is_unaligned } => {
+                let object = object(old, &mut self.objects);
+                Action::Reallocate { object, size, is_unaligned }
             }
             Action::Free { object: old } => Action::Free { object: object(old, &mut self.objects) },
             Action::EndPool { pool } => Action::EndPool { pool: self.pools.get(pool) },

@@ -246,7 +246,10 @@ impl<R: Read> Saved<R> {
                     pool,
                 }
             }
-            kind::REALLOCATE => Action::Reallocate { object: self.object()?, size: self.varint()? },
+            what @ (kind::REALLOCATE | kind::REALLOCATE_UNALIGNED) => {
+                let is_unaligned = what == kind::REALLOCATE_UNALIGNED;
+                Action::Reallocate { object: self.object()?, size: self.varint()?, is_unaligned }
+            }
             kind::FREE => Action::Free { object: self.object()? },
             kind::END_POOL => Action::EndPool { pool: self.number(|saved| &mut saved.pools)? },
             _ => return None,

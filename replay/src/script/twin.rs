@@ -12,7 +12,7 @@ use super::{Mode, compile};
 use crate::operation::{Action, Operation};
 use crate::workload::{LIVE_STEP, Op, OpKind, Workload};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Random numbers to operations that a source may give: objects are used by any thread while they
 /// are there; pools end when nothing is in them.
@@ -37,7 +37,11 @@ pub(crate) fn operations(numbers: &[(u8, u32, u8)], thread_count: u32) -> Vec<Op
             }
             100..=129 if !there.is_empty() => {
                 let size = u64::from(number % 100_000) << (number % 3 * 8);
-                push(Action::Reallocate { object: there[place].0, size });
+                push(Action::Reallocate {
+                    object: there[place].0,
+                    size,
+                    is_unaligned: size % 3 == 0,
+                });
             }
             130..=249 if !there.is_empty() => {
                 push(Action::Free { object: there.swap_remove(place).0 });
@@ -59,16 +63,21 @@ type Story = Vec<(u32, String)>;
 /// The stories by operations: those of objects in order of allocation by each thread.
 fn stories_of(operations: &[Operation], is_single: bool) -> BTreeMap<u32, Vec<Story>> {
     let mut stories: BTreeMap<u32, (u32, u64, u32, Story)> = BTreeMap::new();
+    let mut aligned = BTreeSet::new();
     for operation in operations {
         let thread = if is_single { 0 } else { operation.thread };
         match operation.action {
             Action::Allocate { object, size, alignment, is_zeroed, pool } => {
                 let text = format!("{size} {alignment} {is_zeroed} {pool}");
                 stories.insert(object, (thread, size, pool, vec![(thread, text)]));
+                if alignment > 1 {
+                    aligned.insert(object);
+                }
             }
-            Action::Reallocate { object, size } => {
+            Action::Reallocate { object, size, is_unaligned } => {
+                let is_unaligned = is_unaligned && aligned.remove(&object);
                 let story = stories.get_mut(&object).unwrap();
-                story.3.push((thread, format!("{} to {size}", story.1)));
+                story.3.push((thread, format!("{} to {size} {is_unaligned}", story.1)));
                 story.1 = size;
             }
             Action::Free { object } => {
@@ -157,12 +166,13 @@ impl<'w> Player<'w> {
                 self.pools.insert(object, pool);
             }
             OpKind::Reallocate => {
-                let size_new = next().as_new_size();
+                let next = next();
+                let size_new = next.as_new_size();
                 let (object, has) = self.slots.get_mut(&slot).expect("the slot is empty");
                 assert_eq!((*has, self.pools[object]), (size, pool));
                 *has = size_new;
                 let story = &mut self.stories.get_mut(&object.0).unwrap()[object.1];
-                story.push((thread, format!("{size} to {size_new}")));
+                story.push((thread, format!("{size} to {size_new} {}", next.is_unaligned())));
             }
             OpKind::Free => {
                 let (object, has) = self.slots.remove(&slot).expect("the slot is empty");
@@ -266,7 +276,7 @@ fn live_peak(operations: &[Operation]) -> u64 {
     let (mut sizes, mut peak) = (BTreeMap::new(), 0);
     for operation in operations {
         match operation.action {
-            Action::Allocate { object, size, .. } | Action::Reallocate { object, size } => {
+            Action::Allocate { object, size, .. } | Action::Reallocate { object, size, .. } => {
                 sizes.insert(object, size);
             }
             Action::Free { object } => drop(sizes.remove(&object)),

@@ -127,7 +127,7 @@ impl Gather {
                 self.asked_for(thread, pool, size, |part| part.allocation_count += 1);
                 self.change(time, 0, size);
             }
-            Action::Reallocate { object, size } => {
+            Action::Reallocate { object, size, .. } => {
                 let Some(known) = self.objects.get_mut(&object) else { return };
                 subject.reallocation_count += 1;
                 let before = std::mem::replace(&mut known.size, size);
@@ -232,7 +232,7 @@ mod tests {
                         there.insert(object, (size, operation.time, operation.thread));
                         sizes.push(size);
                     }
-                    Action::Reallocate { object, size } => {
+                    Action::Reallocate { object, size, .. } => {
                         there.get_mut(&object).unwrap().0 = size;
                         sizes.push(size);
                     }

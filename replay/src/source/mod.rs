@@ -188,6 +188,11 @@ impl Source {
                 "its clock's rate is not known: times are ticks, taken as nanoseconds".to_owned(),
             );
         }
+        if self.log.streams().iter().any(|stream| stream.volumes.0 > 0) {
+            notes.push(
+                "its first volumes are not here: expect frees of what is not known".to_owned(),
+            );
+        }
         let lost = self.lost();
         if lost > 0 {
             notes.push(format!(
@@ -276,6 +281,7 @@ impl<'s> Operations<'s> {
     fn new(source: &'s Source) -> Operations<'s> {
         let mut tracker = Tracker::default();
         tracker.output.has_objects = source.has_objects;
+        tracker.is_of_c = source.kind == Kind::Malloc;
         Operations {
             events: source.log.events(Order::Time, &Filter::default()),
             rows: source.rows(),

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An object in a buffer is there once it is committed: what was reserved before may be reserved
-//! again elsewhere. Design: `.rep.source`, `.rep.pieces` in `design/replay.md`.
+//! again elsewhere, which is counted. Design: `.rep.source`, `.rep.pieces` in `design/replay.md`.
 
 use super::rows::{Spec, Verb};
 use eventlog::reader::{Filter, Log, Order, Pick};
@@ -16,6 +16,7 @@ pub(crate) const SPECS: &[Spec] = &[
     Spec { name: "PoolAlloc", verb: Verb::Allocate, address: &["pReturn", "addr", "address"] },
     Spec { name: "PoolFree", verb: Verb::Free, address: &["old", "addr", "address"] },
     Spec { name: "BufferCommit", verb: Verb::Commit, address: &["p", "addr", "address"] },
+    Spec { name: "BufferReserve", verb: Verb::Reserve, address: &["buffer"] },
     Spec { name: "ArenaAlloc", verb: Verb::Give, address: &["base"] },
     Spec { name: "ArenaFree", verb: Verb::Take, address: &["base"] },
     Spec { name: "BufferInit", verb: Verb::BeginBuffer, address: &["buffer"] },

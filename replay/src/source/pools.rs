@@ -41,6 +41,8 @@ pub(crate) struct Pools {
     pools: Map<(u16, u64), Pool>,
     /// Of each buffer of a stream the address of its pool.
     buffers: Map<(u16, u64), u64>,
+    /// Buffers in which something is reserved that was not committed yet.
+    reserved: Map<(u16, u64), ()>,
     count: u32,
     /// By pool and address.
     pieces: BTreeMap<(u32, u64), Piece>,
@@ -64,7 +66,13 @@ impl Pools {
                 let place = (self.number(at, pool), address);
                 self.allocate(at, place, size, stack, false, output);
             }
+            Told::Reserve { buffer } => {
+                // Once it is refused (a collection came between), it is reserved anew.
+                let before = self.reserved.insert((at.stream, buffer), ());
+                output.skipped.add(Cause::Uncommitted, before.map_or(0, |()| 1));
+            }
             Told::Commit { address, size, buffer } => {
+                self.reserved.remove(&(at.stream, buffer));
                 let pool = self.buffers.get(&(at.stream, buffer)).copied().unwrap_or(0);
                 let place = (self.number(at, pool), address);
                 self.allocate(at, place, size, 0, true, output);
@@ -83,6 +91,8 @@ impl Pools {
                 self.give_back(at, place, size, output);
             }
             Told::BeginBuffer { buffer, pool } => {
+                let before = self.reserved.remove(&(at.stream, buffer));
+                output.skipped.add(Cause::Uncommitted, before.map_or(0, |()| 1));
                 self.buffers.insert((at.stream, buffer), pool);
             }
             Told::BeginPool { pool, arena } => self.begin(at, pool, arena, output),
@@ -90,6 +100,11 @@ impl Pools {
             Told::EndArena { arena } => self.end_arena(at, arena, output),
             Told::Begin { .. } | Told::Reallocate { .. } | Told::Miss { .. } | Told::Short => {}
         }
+    }
+
+    /// The log is at its end.
+    pub(crate) fn end_of_log(&mut self, output: &mut Output) {
+        output.skipped.add(Cause::Uncommitted, self.reserved.drain().count() as u64);
     }
 
     /// The number of a pool.
@@ -222,7 +237,7 @@ impl Pools {
             return output.push(at, Action::Free { object });
         }
         self.split.insert(object, left);
-        output.push(at, Action::Reallocate { object, size: left });
+        output.push(at, Action::Reallocate { object, size: left, is_unaligned: false });
     }
 
     fn begin(&mut self, at: At, pool: u64, arena: u64, output: &mut Output) {

@@ -26,6 +26,8 @@ pub(crate) enum Told {
     Give { address: u64, size: u64, pool: u64 },
     /// A pool gave memory back to its arena.
     Take { address: u64, size: u64, pool: u64 },
+    /// Memory in a buffer is the program's to fill; it is handed out once that is committed.
+    Reserve { buffer: u64 },
     /// Memory in a buffer was handed out.
     Commit { address: u64, size: u64, buffer: u64 },
     /// A buffer was made.
@@ -52,6 +54,7 @@ pub(crate) enum Verb {
     Free,
     Give,
     Take,
+    Reserve,
     Commit,
     BeginBuffer,
     BeginPool,
@@ -172,6 +175,7 @@ impl Row {
             Verb::Free => Told::Free { address: at(self.address)?, pool: pool() },
             Verb::Give => Told::Give { address: at(self.address)?, size: size()?, pool: pool() },
             Verb::Take => Told::Take { address: at(self.address)?, size: size()?, pool: pool() },
+            Verb::Reserve => Told::Reserve { buffer: at(self.address)? },
             Verb::Commit => {
                 Told::Commit { address: at(self.address)?, size: size()?, buffer: at(self.pool)? }
             }

@@ -30,6 +30,8 @@ pub enum Cause {
     PoolWithoutEnd,
     /// A piece that was given back and is nobody's.
     UnknownPiece,
+    /// Memory in a buffer that was reserved and not committed.
+    Uncommitted,
     /// An event without its parameters.
     Short,
     /// An alignment that no heap gives.
@@ -41,7 +43,7 @@ pub enum Cause {
 }
 
 /// Of each cause, what it is called.
-const TEXTS: [(Cause, &str); 14] = [
+const TEXTS: [(Cause, &str); 15] = [
     (Cause::UnknownFree, "frees of memory whose allocation is not in the log: skipped"),
     (Cause::DoubleFree, "frees of memory that was freed already: skipped"),
     (
@@ -66,6 +68,7 @@ const TEXTS: [(Cause, &str); 14] = [
          ended then",
     ),
     (Cause::UnknownPiece, "pieces given back to an arena that the log did not see given: skipped"),
+    (Cause::Uncommitted, "reservations in buffers that were not committed: no objects, skipped"),
     (Cause::Short, "events that lack parameters: skipped"),
     (Cause::Alignment, "alignments that are no power of two up to 2 GiB: the next that is one"),
     (Cause::Missed, "calls that were not recorded, as what recorded the log says itself"),

@@ -21,7 +21,9 @@ fn text(operation: &Operation) -> String {
         Action::Allocate { object, size, alignment, is_zeroed, pool } => {
             format!("+{object}:{size}@{pool} {alignment} {is_zeroed}")
         }
-        Action::Reallocate { object, size } => format!("~{object}:{size}"),
+        Action::Reallocate { object, size, is_unaligned } => {
+            format!("~{object}:{size}{}", if is_unaligned { " unaligned" } else { "" })
+        }
         Action::Free { object } => format!("-{object}"),
         Action::EndPool { pool } => format!("end {pool}"),
     };
@@ -64,6 +66,7 @@ fn counts(skipped: &Skipped) -> Vec<(Cause, u64)> {
         GivenBack,
         PoolWithoutEnd,
         UnknownPiece,
+        Uncommitted,
         Short,
         Alignment,
     ];
@@ -143,6 +146,25 @@ fn an_alignment_is_a_power_of_two_that_a_heap_can_give() {
     assert_eq!(counts(&skipped), [(Cause::Alignment, 2)]);
 }
 
+#[test]
+fn what_the_realloc_of_c_gives_is_not_aligned_as_what_it_was_given() {
+    let told = |alignment| {
+        let (is_zeroed, pool, stack) = (false, 0, 0);
+        let aligned = Told::Allocate { address: 0x40, size: 1, alignment, is_zeroed, pool, stack };
+        [aligned, reallocate(0x40, 0x80, 2), reallocate(0x80, 0xC0, 3), free(0xC0)]
+    };
+    let track = |is_of_c, alignment| {
+        let mut tracker = Tracker::default();
+        tracker.is_of_c = is_of_c;
+        let at = At { time: 0, stream: 0, thread: 0 };
+        told(alignment).into_iter().for_each(|told| tracker.take(told, at));
+        tracker.output.found.iter().map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(track(true, 64)[1..], ["0 ~0:2 unaligned", "0 ~0:3", "0 -0"]);
+    assert_eq!(track(false, 64)[1..], ["0 ~0:2", "0 ~0:3", "0 -0"]);
+    assert_eq!(track(true, 16)[1..], ["0 ~0:2", "0 ~0:3", "0 -0"]);
+}
+
 const POOL: u64 = 0x1000;
 
 fn pooled(address: u64, size: u64) -> Told {
@@ -183,6 +205,23 @@ fn objects_in_buffers_end_when_their_memory_is_given_back_or_handed_out_again() 
     let expected = ["+0:16@0", "+1:16@0", "+2:16@0", "-0", "-1", "+3:16@0", "-2"];
     assert_eq!(found, expected.map(|text| format!("0 {text}")));
     assert_eq!(counts(&skipped), [(Cause::GivenBack, 2)]);
+}
+
+#[test]
+fn what_is_reserved_in_a_buffer_and_not_committed_is_counted() {
+    // `.rep.source`
+    let reserve = |buffer| (0, Told::Reserve { buffer });
+    let commit = |address| (0, Told::Commit { address, size: 16, buffer: 0xB });
+    let begin = (0, Told::BeginBuffer { buffer: 0xB, pool: POOL });
+    let told = [begin, reserve(0xB), commit(0x20), reserve(0xB), reserve(0xB), commit(0x40)];
+    let (found, skipped) = track(&told, true);
+    assert_eq!(found, ["0 +0:16@0", "0 +1:16@0"]);
+    assert_eq!(counts(&skipped), [(Cause::Uncommitted, 1)]);
+    // Another buffer at the same address, and one in which something is reserved at the end.
+    let told = [begin, reserve(0xB), begin, reserve(0xB), commit(0x20), reserve(0xC)];
+    let (found, skipped) = track(&told, true);
+    assert_eq!(found, ["0 +0:16@0"]);
+    assert_eq!(counts(&skipped), [(Cause::Uncommitted, 2)]);
 }
 
 #[test]

@@ -116,6 +116,10 @@ pub(crate) struct Tracker {
     /// Of each thread of a stream its number.
     numbers: Map<(u16, u32), u32>,
     last: Option<((u16, u32), u32)>,
+    /// Objects that are aligned to more than usual, where a reallocation has them so no longer.
+    aligned: Map<u32, ()>,
+    /// Whether reallocations are those of C, which know no alignment.
+    pub(crate) is_of_c: bool,
     /// What each thread is reallocating: the address, and the object if there is one.
     pending: Vec<Option<(u64, Option<u32>)>>,
     pub(crate) output: Output,
@@ -152,6 +156,7 @@ impl Tracker {
                 self.output.skipped.count(Cause::Unfinished);
             }
         }
+        self.pools.end_of_log(&mut self.output);
     }
 
     /// How many pools there were.
@@ -196,6 +201,9 @@ impl Tracker {
         let alignment = usual(wanted.alignment, &mut self.output.skipped);
         let Some(object) = self.output.object(at, wanted.stack) else { return };
         self.put(at, wanted.address, object);
+        if alignment > 1 && self.is_of_c {
+            self.aligned.insert(object, ());
+        }
         let Wanted { size, is_zeroed, .. } = wanted;
         self.output.push(at, Action::Allocate { object, size, alignment, is_zeroed, pool: 0 });
     }
@@ -205,8 +213,16 @@ impl Tracker {
     fn put(&mut self, at: At, address: u64, object: u32) {
         if let Some(before) = self.space(at.stream).put(address, object) {
             self.output.skipped.count(Cause::HandedOutTwice);
-            self.output.push(at, Action::Free { object: before });
+            self.push_free(at, before);
         }
+    }
+
+    #[inline]
+    fn push_free(&mut self, at: At, object: u32) {
+        if !self.aligned.is_empty() {
+            self.aligned.remove(&object);
+        }
+        self.output.push(at, Action::Free { object });
     }
 
     #[inline]
@@ -215,7 +231,7 @@ impl Tracker {
             return;
         }
         match self.space(at.stream).take(address) {
-            Ok(object) => self.output.push(at, Action::Free { object }),
+            Ok(object) => self.push_free(at, object),
             Err(cause) => self.output.skipped.count(cause),
         }
     }
@@ -246,14 +262,16 @@ impl Tracker {
                 self.allocate(at, wanted);
             }
             // As the C library has it, nothing is left to be handed out.
-            (Some(object), 0) if wanted.size == 0 => self.output.push(at, Action::Free { object }),
+            (Some(object), 0) if wanted.size == 0 => self.push_free(at, object),
             (Some(object), 0) => {
                 self.output.skipped.count(Cause::Failed);
                 self.put(at, old.unwrap_or(0), object);
             }
             (Some(object), address) => {
                 self.put(at, address, object);
-                self.output.push(at, Action::Reallocate { object, size: wanted.size });
+                let is_unaligned = self.aligned.remove(&object).is_some();
+                let size = wanted.size;
+                self.output.push(at, Action::Reallocate { object, size, is_unaligned });
             }
         }
     }

@@ -9,7 +9,7 @@
 
 mod op;
 
-pub use op::{Op, OpKind, SLOT_COUNT_MAX};
+pub use op::{NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX};
 
 /// Operations of a thread between two entries of [`Thread::live`].
 pub const LIVE_STEP: usize = 256;

@@ -9,7 +9,7 @@
 //!  │ size, upper │     │ alignment │ pool      │   Prefix: 5 bits log2 │ 24 bits, of the next op
 //!  │ 0           │     │ pool                  │   EndPool
 //!  ├─────────────┴─────┴───────────────────────┤
-//!  │ size                                      │   the new size: what follows a Reallocate
+//!  │1│ size                                    │   the new size: what follows a Reallocate
 //!  └───────────────────────────────────────────┘
 //! ```
 //!
@@ -19,6 +19,9 @@ use bytemuck::{Pod, Zeroable};
 
 /// Slots of a table, at most.
 pub const SLOT_COUNT_MAX: u32 = 1 << SLOT_BITS;
+
+/// The new size of a Reallocate, at most: more than any memory has.
+pub const NEW_SIZE_MAX: u64 = u64::MAX >> 1;
 
 const SLOT_BITS: u32 = 29;
 const POOL_BITS: u32 = 24;
@@ -32,8 +35,9 @@ pub enum OpKind {
     Allocate = 0,
     /// The same, filled with zeros.
     AllocateZeroed = 1,
-    /// Gives what is in a slot another size. `size` is that which it has; the new one is all 64
-    /// bits of what follows, which is no op, but counts as one among them.
+    /// Gives what is in a slot another size. `size` is that which it has; the new one is the lower
+    /// 63 bits of what follows, which is no op, but counts as one among them. If the top bit is set
+    /// it need no longer be aligned as it was.
     Reallocate = 2,
     /// Empties a slot; `size` is that of what is in it.
     Free = 3,
@@ -60,15 +64,22 @@ impl Op {
         Op(size << 32 | (kind as u64) << SLOT_BITS | slot as u64 & LOW_MASK)
     }
 
-    /// What follows a Reallocate: the new size.
-    pub const fn new_size(size: u64) -> Op {
-        Op(size)
+    /// What follows a Reallocate: the new size, at most [`NEW_SIZE_MAX`], and whether it need no
+    /// longer be aligned as it was.
+    pub const fn new_size(size: u64, is_unaligned: bool) -> Op {
+        Op(size & NEW_SIZE_MAX | (is_unaligned as u64) << 63)
     }
 
-    /// The same, read again.
+    /// The size, read again.
     #[inline(always)]
     pub const fn as_new_size(self) -> u64 {
-        self.0
+        self.0 & NEW_SIZE_MAX
+    }
+
+    /// Of a new size: whether what has it need no longer be aligned as it was.
+    #[inline(always)]
+    pub const fn is_unaligned(self) -> bool {
+        self.0 >> 63 != 0
     }
 
     /// Waits until `thread` has posted `count`.
@@ -139,7 +150,10 @@ mod tests {
         assert_eq!((op.kind(), op.size()), (OpKind::Prefix, 7));
         assert_eq!(op.alignment_and_pool(), (21, (1 << POOL_BITS) - 1));
         assert_eq!((Op::wait(3, 9).slot(), Op::wait(3, 9).size()), (3, 9));
-        assert_eq!(Op::new_size(u64::MAX - 1).as_new_size(), u64::MAX - 1);
+        for (size, is_unaligned) in [(NEW_SIZE_MAX - 1, false), (NEW_SIZE_MAX, true)] {
+            let op = Op::new_size(size, is_unaligned);
+            assert_eq!((op.as_new_size(), op.is_unaligned()), (size, is_unaligned));
+        }
         assert_eq!((Op::post(9).kind(), Op::end_pool(4).slot()), (OpKind::Post, 4));
     }
 }

@@ -58,7 +58,11 @@ pub(crate) fn operations(
                 objects += 1;
             }
             50..58 if !there.is_empty() => {
-                push(Action::Reallocate { object: there[which].0, size: random.size().max(1) });
+                push(Action::Reallocate {
+                    object: there[which].0,
+                    size: random.size().max(1),
+                    is_unaligned: time % 3 == 0,
+                });
             }
             58..99 if !there.is_empty() => {
                 push(Action::Free { object: there.swap_remove(which).0 });
@@ -84,7 +88,7 @@ pub(crate) fn live_peak(operations: &[Operation]) -> u64 {
     let (mut live, mut peak) = (0, 0);
     for operation in operations {
         match operation.action {
-            Action::Allocate { object, size, .. } | Action::Reallocate { object, size } => {
+            Action::Allocate { object, size, .. } | Action::Reallocate { object, size, .. } => {
                 live = live + size - sizes.insert(object, size).unwrap_or(0);
             }
             Action::Free { object } => live -= sizes.remove(&object).unwrap_or(0),

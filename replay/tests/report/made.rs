@@ -139,6 +139,7 @@ pub(crate) fn measured(shape: Shape) -> Measured {
         workload: subject(shape.operation_count),
         mode: "as fast as possible, touching memory".to_owned(),
         machine: "some processor, 2 cores, Linux 6.1".to_owned(),
+        is_paced: false,
         loop_ns: 2.25,
         clock_ns: 8.5,
         heaps: (0..shape.heap_count).map(|index| heap(index, shape)).collect(),

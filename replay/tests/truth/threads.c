@@ -52,8 +52,8 @@ static void *work(void *argument)
         state = state * 1664525 + 1013904223;
         unsigned what = state >> 8, place = state >> 16 & (PLACES - 1);
         if (what % 16 == 15) {
-            /* Of malloc's own memory: what is aligned is allocated anew by realloc. */
-            void *memory = realloc(malloc(what % 700), what % 3000 + 1);
+            /* Aligned memory, too, which realloc need not keep so. */
+            void *memory = realloc(allocate(what >> 4, what % 700), what % 3000 + 1);
             put(place, memory);
         } else if (what % 4 == 3) {
             free(take(place));

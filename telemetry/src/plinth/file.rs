@@ -239,15 +239,10 @@ impl FilePlinth {
         if header.magic != STREAM_MAGIC {
             return false;
         }
-        let pid = header.pid.get();
         let start = process::start();
-        // What became of its writer by `exec` may be this one, or another of the same number.
-        let is_own = || {
-            let began = header.start.get();
-            pid == sys::process_ids().0 && start.is_none_or(|start| start <= began)
-        };
         let is_of_boot = header.boot_id == identity::boot_id();
-        is_of_boot && (process::is_descendant_of(pid) || is_own())
+        is_of_boot && process::is_descendant_of(header.pid.get())
+            || super::is_own_before(&header)
             || start.is_none_or(|start| start <= time)
     }
 

@@ -169,7 +169,7 @@ impl MappedPlinth {
                  nothing is output, the program goes on"
             ));
             Some(Operation::Refuse)
-        } else if !sys::claim_file(file) {
+        } else if !sys::claim_file(file) || after.is_empty() && self.is_own_before() {
             Some(Operation::Claim)
         } else {
             None
@@ -181,6 +181,16 @@ impl MappedPlinth {
                 Err(failed(operation, libc::EEXIST))
             }
         }
+    }
+
+    /// Whether what has the name, which is the process's own, is the log of what it was before an
+    /// `exec`: that is left alone.
+    fn is_own_before(&self) -> bool {
+        let mut bytes = [0; STREAM_HEADER_SIZE];
+        let mut read = |path: &CStr| sys::read_file(path, &mut bytes).map(<[u8]>::len);
+        let size = self.with_name("", &mut read).ok().flatten();
+        let is_read = self.name.has_pid() && size == Some(STREAM_HEADER_SIZE);
+        is_read && super::is_own_before(&bytemuck::cast(bytes))
     }
 
     fn try_create(&self, block_size: usize) -> Result<(), PlinthError> {
@@ -230,6 +240,8 @@ impl Plinth for MappedPlinth {
         let mut first = None;
         for at in self.name.tries() {
             match self.try_create(block_size) {
+                // What the process was before an `exec` had the same number: nobody need be told.
+                Err(PlinthError { operation: Operation::Claim, .. }) if self.is_own_before() => {}
                 Err(PlinthError { operation: Operation::Claim, .. }) => first = first.or(Some(at)),
                 Err(error) => return Err(error),
                 Ok(()) => {

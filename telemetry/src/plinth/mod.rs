@@ -27,7 +27,18 @@ pub use socket::SocketPlinth;
 pub use tee::TeePlinth;
 pub(crate) use volumes::{COUNT_MAX, COUNT_MIN, Volumes};
 
+use crate::{identity, process, sys};
 use core::fmt;
+use eventlog::format::{STREAM_MAGIC, StreamHeader};
+
+/// Whether the header of a log says that this process wrote it, before it executed the program that
+/// it is now; or another one of the same number, while this one was there.
+fn is_own_before(header: &StreamHeader) -> bool {
+    header.magic == STREAM_MAGIC
+        && header.boot_id == identity::boot_id()
+        && header.pid.get() == sys::process_ids().0
+        && process::start().is_none_or(|start| start <= header.start.get())
+}
 
 /// Where a stream goes. Called from any thread, from several at once, and from inside the program's
 /// allocator: a plinth for such a program must not allocate. What a plinth itself records is lost,

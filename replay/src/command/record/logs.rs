@@ -2,24 +2,19 @@
 //!
 //! ```text
 //!  LOG-4711  LOG-4711-2 (what it became) ─▶ LOG        LOG-4712, LOG-4713 … its children
+//!  LOG-4711.1  LOG-4711.2 … (volumes)    ─▶ LOG.1 …
 //! ```
 //!
 //! Design: `.rep.record.logs` in `design/replay.md`.
 
+use super::content::{Content, Death};
 use crate::stop::{Stop, complain};
-use eventlog::reader::Log;
-use nix::sys::signal::Signal;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 
-/// What the registry is called.
-const REGISTRY: &str = "malloc";
-/// What asks the runtime for handlers of deadly signals.
-const CRASH: &str = "MPS_TELEMETRY_CRASH";
 /// What is before the name of a ring.
 const RING: &str = "ring:";
 
@@ -31,49 +26,22 @@ pub(super) struct Logs {
     words: (OsString, OsString),
 }
 
+/// A file of a log; if there are several, with the number behind its name, which the newest has
+/// not.
+type File = (Option<u32>, PathBuf);
+
 /// One log: of which process, and how many programs that was before.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     process: u32,
     index: u32,
-    path: PathBuf,
+    files: Vec<File>,
 }
 
-/// The signal that a program died of.
-#[derive(Clone, Debug)]
-pub(super) struct Death {
-    name: String,
-    /// Whether the runtime had a handler, which brought out all that was recorded.
-    is_caught: bool,
-}
-
-impl Death {
-    /// How a program ended, if it was so.
-    pub(super) fn of(status: ExitStatus) -> Option<Death> {
-        let number = status.signal()?;
-        let signal = Signal::try_from(number);
-        let name = signal.map_or(format!("signal {number}"), |signal| signal.to_string());
-        let has_handlers = std::env::var_os(CRASH).is_some_and(|value| value == "1");
-        Some(Death { name, is_caught: has_handlers && signal.is_ok_and(is_handled) })
+impl Name {
+    fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|(_, path)| path.clone()).collect()
     }
-}
-
-/// Whether the runtime has a handler for a signal, if that is asked for.
-fn is_handled(signal: Signal) -> bool {
-    use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV};
-    use Signal::{SIGSYS, SIGTERM, SIGTRAP};
-    let of_crashes =
-        matches!(signal, SIGABRT | SIGBUS | SIGFPE | SIGILL | SIGSEGV | SIGSYS | SIGTRAP);
-    of_crashes || matches!(signal, SIGHUP | SIGINT | SIGQUIT | SIGTERM)
-}
-
-/// What is in a log.
-#[derive(Default)]
-struct Content {
-    events: u64,
-    lost: u64,
-    /// Whether it was ended in good order.
-    is_closed: bool,
 }
 
 impl Logs {
@@ -95,9 +63,8 @@ impl Logs {
             let folder = folder.display();
             return Err(Stop::Message(format!("{folder}: there is no such directory")));
         }
-        let there = logs.path.exists().then(|| logs.path.clone());
-        let there = there.into_iter().chain(logs.names().into_iter().map(|name| name.path));
-        for old in there {
+        let of_processes = logs.names().into_iter().flat_map(|name| name.files);
+        for (_, old) in logs.volumes().into_iter().chain(of_processes) {
             let failed = |error| Stop::Message(format!("{}: {error}", old.display()));
             match force {
                 true => fs::remove_file(&old).map_err(failed)?,
@@ -127,101 +94,136 @@ impl Logs {
         OsString::from_vec(pattern)
     }
 
-    /// The logs of processes that there are.
-    fn names(&self) -> Vec<Name> {
+    /// The files beside each other whose names begin so, and what is behind that.
+    fn files(&self) -> Vec<(Vec<u8>, PathBuf)> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let file = self.path.file_name().unwrap_or_default().as_bytes();
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let of_ours = entries.filter_map(|entry| {
-            let (process, index) = numbers(entry.file_name().as_bytes().strip_prefix(file)?)?;
-            Some(Name { process, index, path: entry.path() })
-        });
-        let mut names: Vec<Name> = of_ours.collect();
-        names.sort();
-        names
+        let rest = |name: OsString| Some(name.as_bytes().strip_prefix(file)?.to_vec());
+        entries.filter_map(|entry| Some((rest(entry.file_name())?, entry.path()))).collect()
+    }
+
+    /// The program's own log that there is, and its volumes.
+    fn volumes(&self) -> Vec<File> {
+        let of = |(rest, path): (Vec<u8>, PathBuf)| match &rest[..] {
+            [] => Some((None, path)),
+            // A log that is not bounded has no volumes: what is called so is something else.
+            rest if !self.words.0.is_empty() => Some((Some(volume(rest)?), path)),
+            _ => None,
+        };
+        self.files().into_iter().filter_map(of).collect()
+    }
+
+    /// The logs of processes that there are.
+    fn names(&self) -> Vec<Name> {
+        let mut names: BTreeMap<(u32, u32), Vec<File>> = BTreeMap::new();
+        for (rest, path) in self.files() {
+            if let Some((process, index, volume)) = numbers(&rest) {
+                names.entry((process, index)).or_default().push((volume, path));
+            }
+        }
+        let mut list = Vec::with_capacity(names.len());
+        for ((process, index), mut files) in names {
+            files.sort();
+            list.push(Name { process, index, files });
+        }
+        list
     }
 
     /// Gives the program's log its name, and says what was recorded; false: nothing of the program.
     /// `death`: of which signal it died.
     pub(super) fn finish(&self, process: u32, program: &str, death: Option<Death>) -> bool {
         let mut names = self.names();
-        let own = names.iter().rposition(|name| name.process == process);
+        let is_own = |name: &&Name| name.process == process;
+        // A program that uses the runtime itself has a log of its own beside.
+        let is_ours = |name: &&Name| Content::of(&name.paths()).is_ok_and(|of| of.is_ours);
+        let own = names.iter().rposition(|name| is_own(&name) && is_ours(&name));
+        let own = own.or_else(|| names.iter().rposition(|name| is_own(&name)));
         let is_recorded =
             own.is_some_and(|own| self.tell(names.remove(own), program, death.as_ref()));
         if own.is_none() {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
+            // If there is anything, the library was loaded.
+            let or = match names.is_empty() {
+                true => {
+                    ", or the library that records was not loaded (is it of another C library?)"
+                }
+                false => "",
+            };
             complain(&format!(
-                "replay: {program}: {died}nothing was recorded: it never called malloc, or the \
-                 library that records was not loaded (is it of another C library?)\n"
+                "replay: {program}: {died}nothing was recorded: it never called malloc{or}\n"
             ));
         }
         if !names.is_empty() {
-            let contents = names.iter().map(|name| read(&name.path).unwrap_or_default());
-            let sum = contents.fold(Content::default(), |sum, one| Content {
-                events: sum.events + one.events,
-                lost: sum.lost + one.lost,
-                ..sum
-            });
-            let count = names.len();
-            let logs = if count == 1 { "log" } else { "logs" };
-            complain(&format!(
-                "replay: {}-*: {count} {logs} of its children and of what it was before: {}\n",
-                from_here(&self.path).display(),
-                sum.said()
-            ));
+            let path = from_here(&self.path).display();
+            complain(&format!("replay: {path}-*: {}\n", of_others(&names, process)));
         }
         is_recorded
     }
 
     fn tell(&self, own: Name, program: &str, death: Option<&Death>) -> bool {
-        let path = match fs::rename(&own.path, &self.path) {
-            Ok(()) => self.path.as_path(),
-            Err(_) => &own.path,
-        };
-        let (said, is_recorded) = match read(path) {
-            Ok(content) => {
-                let is_ring = self.words.0 == RING;
-                (content.said() + &content.died(death, is_ring), content.events != 0)
-            }
+        let mut files = Vec::new();
+        for (volume, path) in own.files {
+            let mut to = self.path.clone().into_os_string();
+            to.push(volume.map_or(String::new(), |volume| format!(".{volume}")));
+            files.push(match fs::rename(&path, &to) {
+                Ok(()) => PathBuf::from(to),
+                Err(_) => path,
+            });
+        }
+        let (said, is_recorded) = match Content::of(&files) {
+            Ok(content) => (content.said_of(death, self.words.0 == RING), content.events != 0),
             Err(why) => (why, false),
         };
-        let path = from_here(path).display();
+        let path = from_here(files.first().unwrap_or(&self.path)).display();
         complain(&format!("replay: {path}: {program}: {said}\n"));
         is_recorded
     }
+}
+
+/// What is in the logs of other processes, and of what this one was before.
+fn of_others(names: &[Name], process: u32) -> String {
+    let (mut sum, mut unread, mut endless, mut beside) = (Content::NONE, 0, 0, 0);
+    for (index, name) in names.iter().enumerate() {
+        // Before it became another program, it brought out all there was.
+        let next = names.get(index + 1).map(|next| next.process);
+        let is_last = name.process != process && next != Some(name.process);
+        match Content::of(&name.paths()) {
+            Ok(content) if !content.is_ours => beside += 1,
+            Ok(content) => {
+                sum += content;
+                endless += usize::from(is_last && !content.is_closed);
+            }
+            Err(_) => unread += 1,
+        }
+    }
+    let count = names.len() - beside;
+    let logs = |count: usize| if count == 1 { "log" } else { "logs" };
+    let of_themselves =
+        || format!("{beside} {} of what programs record of themselves", logs(beside));
+    if count == 0 {
+        return of_themselves();
+    }
+    let (logs, beside) = match beside {
+        0 => (logs(count), String::new()),
+        _ => (logs(count), format!("; {}", of_themselves())),
+    };
+    let unread = match unread {
+        0 => String::new(),
+        count => format!("; {count} cannot be read"),
+    };
+    format!(
+        "{} {logs} of its children and of what it was before: {}{unread}{beside}",
+        count,
+        sum.said_without_end(endless),
+    )
 }
 
 /// A path as one would type it: what the program is told is absolute, for it may go elsewhere.
 fn from_here(path: &Path) -> &Path {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
-}
-
-impl Content {
-    fn said(&self) -> String {
-        let lost = match self.lost {
-            0 => "nothing lost".to_owned(),
-            lost => format!("{lost} lost (eventcnv --stats says why)"),
-        };
-        format!("{} events, {lost}", self.events)
-    }
-
-    /// What the program died of, and what that means for the log.
-    fn died(&self, death: Option<&Death>, is_ring: bool) -> String {
-        let Some(Death { name, is_caught }) = death else { return String::new() };
-        let died = format!("; the program died of {name}");
-        match (self.is_closed || *is_caught, is_ring) {
-            (true, _) => died,
-            (_, true) => {
-                format!("{died}: what the ring kept goes up to then")
-            }
-            _ => format!(
-                "{died}: the newest events of each thread, up to a block \
-                 (64 KiB), may be missing (-o ring:FILE?size=1G keeps them)"
-            ),
-        }
-    }
 }
 
 /// What is before a path, the path, and what is behind it, as the runtime takes them.
@@ -239,33 +241,23 @@ fn split(name: &OsStr) -> (OsString, OsString, OsString) {
     (word, path, options)
 }
 
-/// The numbers in `-4711` and `-4711-2`: the process, and how many programs it had been, and this.
-fn numbers(rest: &[u8]) -> Option<(u32, u32)> {
+/// The numbers in `-4711`, `-4711-2` and `-4711-2.1`: the process, how many programs it had been,
+/// and this; which volume.
+fn numbers(rest: &[u8]) -> Option<(u32, u32, Option<u32>)> {
     let rest = std::str::from_utf8(rest.strip_prefix(b"-")?).ok()?;
+    let (rest, volume) = match rest.split_once('.') {
+        Some((rest, volume)) => (rest, Some(volume.parse().ok()?)),
+        None => (rest, None),
+    };
     match rest.split_once('-') {
-        Some((process, index)) => Some((process.parse().ok()?, index.parse().ok()?)),
-        None => Some((rest.parse().ok()?, 1)),
+        Some((process, index)) => Some((process.parse().ok()?, index.parse().ok()?, volume)),
+        None => Some((rest.parse().ok()?, 1, volume)),
     }
 }
 
-fn read(path: &Path) -> Result<Content, String> {
-    let log = Log::open(path).map_err(|error| error.to_string())?;
-    let mut content = Content { is_closed: log.is_closed(), ..Content::default() };
-    for account in log.accounts() {
-        let registry = log.registries().get(account.registry as usize);
-        if registry.is_some_and(|registry| &*registry.name == REGISTRY) {
-            let discarded = [
-                account.discarded_full,
-                account.discarded_nested,
-                account.discarded_large,
-                account.discarded_io,
-            ];
-            content.events += account.found;
-            content.lost += account.overwritten + account.lost;
-            content.lost += discarded.into_iter().map(u64::from).sum::<u64>();
-        }
-    }
-    Ok(content)
+/// The number in `.1`.
+fn volume(rest: &[u8]) -> Option<u32> {
+    std::str::from_utf8(rest.strip_prefix(b".")?).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -286,13 +278,44 @@ mod tests {
         for added in ["-10", "-9-2", "-9", "-9-10", "-9x", "", "-"] {
             fs::write(folder.path().join(format!("a%.log{added}")), "").unwrap();
         }
-        let found: Vec<_> = logs.names().iter().map(|name| (name.process, name.index)).collect();
-        assert_eq!(found, [(9, 1), (9, 2), (9, 10), (10, 1)]);
+        let found = |logs: &Logs| -> Vec<(u32, u32)> {
+            logs.names().iter().map(|name| (name.process, name.index)).collect()
+        };
+        assert_eq!(found(&logs), [(9, 1), (9, 2), (9, 10), (10, 1)]);
         let Err(Stop::Message(why)) = name("a%.log", folder.path()) else { panic!("let through") };
         assert!(why.contains("--force"), "{why}");
         logs.finish(9, "program", None);
-        let found: Vec<_> = logs.names().iter().map(|name| (name.process, name.index)).collect();
-        assert_eq!(found, [(9, 1), (9, 2), (10, 1)]);
+        assert_eq!(found(&logs), [(9, 1), (9, 2), (10, 1)]);
+    }
+
+    /// `.rep.record.logs`
+    #[test]
+    fn the_volumes_of_a_log_are_called_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |force| {
+            let mut name = OsString::from("file:");
+            name.push(folder.path().join("a.log?size=1M&count=3"));
+            Logs::new(Some(Path::new(&name)), OsStr::new("program"), force)
+        };
+        let logs = name(false).unwrap_or_else(|_| panic!("refused"));
+        for added in ["-9", "-9.1", "-9.10", "-9-2", "-9-2.1", "-9-2.2", "-9.x"] {
+            fs::write(folder.path().join(format!("a.log{added}")), "").unwrap();
+        }
+        let names = logs.names();
+        assert_eq!(names.len(), 2);
+        let volumes = |at: usize| names[at].files.iter().map(|(volume, _)| *volume);
+        assert_eq!(volumes(0).collect::<Vec<_>>(), [None, Some(1), Some(10)]);
+        logs.finish(9, "program", None);
+        for added in ["", ".1", ".2", "-9.10"] {
+            assert!(folder.path().join(format!("a.log{added}")).exists(), "{added}");
+        }
+        // All of them are in the way of another recording.
+        let left = |folder: &Path| fs::read_dir(folder).unwrap().count();
+        for file in ["a.log", "a.log-9", "a.log-9.1", "a.log-9.10"] {
+            fs::remove_file(folder.path().join(file)).unwrap();
+        }
+        assert!(name(false).is_err() && left(folder.path()) == 3);
+        assert!(name(true).is_ok() && left(folder.path()) == 1, "what is no volume stays");
     }
 
     #[test]

@@ -258,10 +258,9 @@ mod tests {
         ];
         assert_eq!(found.list, expected);
         let words = found.words();
-        assert!(
-            words.starts_with("aligned to 64 at least; without sizes 4096.., 0..=0"),
-            "{words}"
-        );
+        let expected = "aligned to 64 at least; without sizes 4K.., 0; aligned as anything is; \
+                        5 % of the frees dropped";
+        assert_eq!(words, expected);
         let words = ["--delay-free=7", "--delay-free=2us", "--keep-size=16..32,1M..=2M"];
         let expected = [
             Modification::DelayOperations(7),
@@ -269,6 +268,26 @@ mod tests {
             Modification::Sizes(true, vec![16..=31, 1 << 20..=2 << 20]),
         ];
         assert_eq!(parse(&words).unwrap().list, expected);
+    }
+
+    #[test]
+    fn modifications_are_told_as_they_are_given() {
+        for (given, told) in [
+            ("--drop-size=..64", "without sizes ..64"),
+            ("--drop-size=0..64", "without sizes ..64"),
+            ("--keep-size=16,1K..64K,1M..", "only sizes 16, 1K..64K, 1M.."),
+            ("--keep-size=1M..=2M,0..", "only sizes 1M..=2M, 0.."),
+            ("--keep-size=..=2M,7..=8", "only sizes ..=2M, 7..9"),
+            ("--delay-free=1500ns", "frees 1500ns later"),
+            ("--delay-free=20000us", "frees 20ms later"),
+        ] {
+            let found = parse(&[given]).unwrap();
+            assert_eq!(found.words(), told);
+            let ranges = told.strip_prefix("only sizes ").map(|told| told.replace(", ", ","));
+            if let Some(ranges) = ranges {
+                assert_eq!(parse(&[&format!("--keep-size={ranges}")]).unwrap().list, found.list);
+            }
+        }
     }
 
     #[test]

@@ -94,8 +94,8 @@ impl Step for Copies {
             let action = match operation.action {
                 Action::Allocate { object, size, alignment, is_zeroed, pool } => of_copy(object)
                     .map(|object| Action::Allocate { object, size, alignment, is_zeroed, pool }),
-                Action::Reallocate { object, size } => {
-                    of_copy(object).map(|object| Action::Reallocate { object, size })
+                Action::Reallocate { object, size, is_unaligned } => {
+                    of_copy(object).map(|object| Action::Reallocate { object, size, is_unaligned })
                 }
                 Action::Free { object } => of_copy(object).map(|object| Action::Free { object }),
                 Action::EndPool { .. } => Some(operation.action).filter(|_| copy + 1 == copies),

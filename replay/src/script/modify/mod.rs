@@ -58,16 +58,13 @@ impl fmt::Display for Modification {
             Modification::RoundSize(multiple) => {
                 write!(f, "sizes rounded up to multiples of {multiple}")
             }
+            Modification::Align(1) => write!(f, "aligned as anything is"),
             Modification::Align(alignment) => write!(f, "aligned to {alignment} at least"),
             Modification::Pools(is_kept, pools) => {
                 write!(f, "{} pools {}", only(*is_kept), list(pools))
             }
             Modification::Sizes(is_kept, sizes) => {
-                let sizes = sizes.iter().map(|range| match *range.end() {
-                    u64::MAX => format!("{}..", range.start()),
-                    end => format!("{}..={end}", range.start()),
-                });
-                let sizes = sizes.collect::<Vec<String>>().join(", ");
+                let sizes = sizes.iter().map(written).collect::<Vec<String>>().join(", ");
                 write!(f, "{} sizes {sizes}", only(*is_kept))
             }
             Modification::Threads(is_kept, threads) => {
@@ -75,11 +72,36 @@ impl fmt::Display for Modification {
             }
             Modification::Stretch(factor) => write!(f, "lifetimes × {factor}"),
             Modification::DelayOperations(count) => write!(f, "frees {count} operations later"),
-            Modification::DelayTime(time) => write!(f, "frees {time} ns later"),
+            Modification::DelayTime(time) => write!(f, "frees {} later", with_unit(*time, &TIMES)),
             Modification::DropFree(part) => write!(f, "{} % of the frees dropped", part * 100.0),
             Modification::Copies(count) => write!(f, "{count} copies at once"),
         }
     }
+}
+
+/// Units of sizes and times as they are given on the command line.
+const SIZES: [(u64, &str); 3] = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+const TIMES: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+
+/// A number in the largest unit of which it is a multiple.
+fn with_unit(number: u64, units: &[(u64, &str)]) -> String {
+    let fits = |unit: &&(u64, &str)| number > 0 && number.is_multiple_of(unit.0);
+    let unit = units.iter().find(fits);
+    unit.map_or(number.to_string(), |(size, name)| format!("{}{name}", number / size))
+}
+
+/// Sizes, as they are given on the command line: up to the end or without it, what is shorter.
+fn written(range: &RangeInclusive<u64>) -> String {
+    let size = |size: u64| with_unit(size, &SIZES);
+    let (from, to) = (*range.start(), *range.end());
+    let begin = if from == 0 && to != u64::MAX { String::new() } else { size(from) };
+    if from == to {
+        return size(to);
+    }
+    let Some(end) = to.checked_add(1) else { return format!("{begin}..") };
+    let ends = [format!("{begin}..{}", size(end)), format!("{begin}..={}", size(to))];
+    let [without, with] = ends;
+    if with.len() < without.len() { with } else { without }
 }
 
 /// What does a modification, operation by operation.
@@ -112,8 +134,10 @@ impl Modification {
                 sizes(move |size| size.checked_next_multiple_of(multiple).unwrap_or(size))
             }
             Modification::Align(least) => Box::new(Each(move |mut operation: Operation| {
-                if let Action::Allocate { alignment, .. } = &mut operation.action {
-                    *alignment = least.max(*alignment);
+                match &mut operation.action {
+                    Action::Allocate { alignment, .. } => *alignment = least.max(*alignment),
+                    Action::Reallocate { is_unaligned, .. } => *is_unaligned &= least == 1,
+                    _ => {}
                 }
                 operation
             })),

@@ -123,8 +123,9 @@ proptest! {
                         let alignment = if alignment < least { least } else { alignment };
                         Action::Allocate { object, size: size(old), alignment, is_zeroed, pool }
                     }
-                    Action::Reallocate { object, size: old } => {
-                        Action::Reallocate { object, size: size(old) }
+                    Action::Reallocate { object, size: old, is_unaligned } => {
+                        let is_unaligned = is_unaligned && least == 1;
+                        Action::Reallocate { object, size: size(old), is_unaligned }
                     }
                     other => other,
                 };

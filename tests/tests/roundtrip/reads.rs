@@ -49,8 +49,8 @@ fn reads(bytes: Vec<u8>, order: Order, expected: u64) -> (u64, u64) {
     (reads.load(Ordering::Relaxed), opening)
 }
 
-/// Many buffers of 64 KiB whose events take turns are more than the cache holds: a block that is put
-/// out leaves a window of its next events.
+/// 1000 buffers of 64 KiB whose events take turns are more than the cache holds: a block that is
+/// put out leaves a window of its next events.
 #[test]
 fn blocks_that_take_turns_are_decoded_once_for_each_window_and_not_for_each_event() {
     let platform = Platform { block_size_log2: 16, ..WORDS };

@@ -12,8 +12,9 @@ use crate::command::{
     query, recover, report, sql, stats, verify,
 };
 use crate::input;
+use crate::select::near;
 use crate::stop::Stop;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -117,7 +118,7 @@ impl Args {
     /// Does what the command line says. Whether that was done without a fault.
     pub(crate) fn run(&self) -> Result<bool, Stop> {
         match &self.command {
-            None => dump::run(&self.dump),
+            None => dump::run(&self.dump).map_err(|stop| self.or_command(stop)),
             Some(Command::Dump(args)) => dump::run(args),
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Diff(args)) => diff::run(args),
@@ -138,6 +139,23 @@ impl Args {
             Some(Command::Index(args)) => index::run(args),
             Some(Command::Control(args)) => control::run(args),
         }
+    }
+}
+
+impl Args {
+    /// Why there is no dump; and which command was meant, where what is named as a log is nearly
+    /// one and no file.
+    fn or_command(&self, stop: Stop) -> Stop {
+        let (Stop::Message(what), Some(first)) = (&stop, self.dump.input.logs().first()) else {
+            return stop;
+        };
+        let names: Vec<String> =
+            Args::command().get_subcommands().map(|it| it.get_name().to_owned()).collect();
+        let near = near(&first.to_string_lossy(), names.iter().map(String::as_str));
+        if near.is_empty() || first.exists() {
+            return stop;
+        }
+        Stop::Message(format!("{what}; is it the command {}?", near.join(" or ")))
     }
 }
 

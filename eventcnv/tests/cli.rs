@@ -265,6 +265,23 @@ fn a_wrong_command_line_costs_exit_code_2() {
     }
 }
 
+/// A log may be called as one likes: a command that is not one is asked about where no file is.
+#[test]
+fn a_command_that_is_misspelt_says_which_comes_near() {
+    let golden = mps("labels.log");
+    for (word, expected) in [
+        ("dupm", Some("; is it the command dump?\n")),
+        ("verfiy", Some("; is it the command verify?\n")),
+        ("mpsio.lgo", None),
+        (&*golden, None),
+    ] {
+        let (_, code, errors) = run(&[word, "none.log"]);
+        assert_eq!(code, 2, "{errors}");
+        assert_eq!(errors.contains("is it the command"), expected.is_some(), "{errors}");
+        assert!(errors.contains("No such file") && expected.is_none_or(|it| errors.ends_with(it)));
+    }
+}
+
 #[test]
 fn a_cut_log_gives_what_is_before_the_cut() {
     let whole = log();

@@ -3,17 +3,47 @@
 //! ```text
 //!  golden logs ── export ──▶ chrome.rs   ── serde_json      ─┐
 //!              └─ dump ──────────────────────────────────────┴─ the same events, slices, counters
+//!  made.rs      ── export ──▶ several threads; more than the tables hold
 //! ```
 //!
 //! Design: `.cnv.export`, `.cnv.timeline` in `design/eventcnv.md`.
 
+#[path = "export/chrome.rs"]
+mod chrome;
+#[path = "export/folded.rs"]
+mod folded;
+#[path = "export/made.rs"]
+mod made;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    unfulfilled_lint_expectations,
+    reason = "another crate uses all of it"
+)]
+#[path = "../../tests/src/naive.rs"]
+mod naive;
+#[path = "export/perfetto.rs"]
+mod perfetto;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    unfulfilled_lint_expectations,
+    reason = "another crate uses all of it"
+)]
+#[path = "../../tests/src/recipe.rs"]
+mod recipe;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    unfulfilled_lint_expectations,
+    reason = "another crate uses all of it"
+)]
+#[path = "../../tests/src/ring.rs"]
+mod ring;
 mod support;
-
-mod export {
-    pub(crate) mod chrome;
-    pub(crate) mod folded;
-    pub(crate) mod perfetto;
-}
 
 use serde_json::Value;
 use std::collections::HashMap;

@@ -150,3 +150,15 @@ fn the_index_has_each_block_and_part_once() {
     let (mps, _) = expect(0, &["index", &mps("labels.log"), "--json"]);
     assert!(mps.contains("\"what\":\"events\"") && mps.contains("\"count\":151"), "{mps}");
 }
+
+/// `.cnv.index`: what its header shows of a block is told.
+#[test]
+fn of_a_block_that_is_cut_the_index_says_so() {
+    let directory = TempDir::new().unwrap();
+    let cut = within(&directory, "cut.log");
+    fs::write(&cut, &fs::read(heap()).unwrap()[..0xE100]).unwrap();
+    let (found, errors) = expect(1, &["index", &cut]);
+    assert!(found.lines().last().unwrap().contains(" E000 "), "{found}");
+    let fault = "offset 0xE000: the log ends within this block: 3840 bytes are missing\n";
+    assert_eq!(errors, format!("eventcnv: {cut}: {fault}"));
+}

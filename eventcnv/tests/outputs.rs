@@ -14,6 +14,15 @@
     unfulfilled_lint_expectations,
     reason = "another crate uses all of it"
 )]
+#[path = "../../tests/src/cores.rs"]
+mod cores;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    unfulfilled_lint_expectations,
+    reason = "another crate uses all of it"
+)]
 #[path = "../../tests/src/naive.rs"]
 mod naive;
 #[allow(
@@ -34,16 +43,20 @@ mod recipe;
 )]
 #[path = "../../tests/src/ring.rs"]
 mod ring;
+#[allow(dead_code, reason = "not every test file uses all of it")]
 mod support;
 
+use cores::{Extent, Process};
 use naive::{Buffer, EventType, Platform, Value, Writer};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ring::Ring;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::eventcnv;
 use tempfile::TempDir;
@@ -65,9 +78,10 @@ const fn directory(words: &'static [&'static str], output: &'static str) -> Case
     Case { words, output, is_directory: true, is_long: true }
 }
 
-/// Every command that writes a file or a directory of its own. (`listen` names its logs itself, and
-/// `core` needs a core.)
-const CASES: [Case; 11] = [
+/// Every command that writes a file or a directory of its own. (`listen` names its logs itself: see
+/// below.)
+const CASES: [Case; 12] = [
+    case(&["core"], "rescued.log"),
     case(&["cut"], "out.log"),
     case(&["merge"], "out.log"),
     case(&["recover"], "out.log"),
@@ -121,6 +135,37 @@ fn write_log(path: &Path, event_count: u64) {
     fs::write(path, writer.bytes()).unwrap();
 }
 
+/// A core with so many blocks of a ring. No two are of the same events.
+fn write_core(path: &Path, block_count: u32) {
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
+    let mut writer = Writer::new(platform, *b"core for outputs", [9; 16]);
+    writer.registry(1, &["Pool"], TYPES, 4000);
+    let buffer = Buffer { buffer: 1, registry: 1, kind: 0, thread: 1 };
+    let mut ring = Ring::new(&platform, buffer, 1000);
+    let values = |i: u64| [Value::P(i.wrapping_mul(0x9E37_79B9)), Value::A(i), Value::W(i)];
+    let count = (0..).find(|&i| !ring.record(&platform, 1000 + i, 1, &values(i))).unwrap();
+    ring.write(&mut writer, false);
+    let of = |_: &[u8]| Extent { count: 1, what: 3, registry: 1, buffer: 1, ..Extent::default() };
+    let mut process = Process::new(&writer, of);
+    // The extent of the ring is the second.
+    process.store(cores::NODES[0] + 16 + 32 + 8, block_count.into(), 4);
+    let blocks = &mut process.segments.last_mut().unwrap().bytes;
+    let block = std::mem::take(blocks);
+    for index in 0..u64::from(block_count) {
+        let begin = blocks.len();
+        blocks.extend_from_slice(&block);
+        naive::put(&mut blocks[begin..], 40, &index.to_le_bytes());
+        naive::put(&mut blocks[begin..], 48, &(index * count).to_le_bytes());
+    }
+    fs::write(path, process.core()).unwrap();
+}
+
+/// What the commands read: a log and a core, short or long enough to be interrupted at.
+fn write_inputs(directory: &Path, is_long: bool) {
+    write_log(&directory.join("a.log"), if is_long { EVENT_COUNT } else { 4000 });
+    write_core(&directory.join("a.core"), if is_long { 600 } else { 3 });
+}
+
 /// A directory in which each output is there already; the log is in another.
 fn outputs() -> TempDir {
     let directory = TempDir::new().unwrap();
@@ -158,29 +203,38 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The words of a command, with its log and its output.
-fn words<'a>(case: &Case, log: &'a str, output: &'a str) -> Vec<&'a str> {
-    [case.words, &[log, "-o", output]].concat()
+/// The words of a command, with what it reads and its output.
+fn words(case: &Case, inputs: &Path, output: &Path) -> Vec<String> {
+    let input = inputs.join(if case.words == ["core"] { "a.core" } else { "a.log" });
+    let words = case.words.iter().map(|word| word.to_string());
+    let paths = [input.to_str().unwrap(), "-o", output.to_str().unwrap()].map(str::to_owned);
+    words.chain(paths).collect()
+}
+
+/// The command itself, and what more is said to it.
+fn command(words: &[String], more: &[&str]) -> Command {
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    eventcnv(&words)
 }
 
 /// `.dumper`
 #[test]
 fn an_output_that_is_there_is_replaced_only_when_it_is_said() {
     let (logs, directory) = (TempDir::new().unwrap(), outputs());
-    let log = logs.path().join("a.log");
-    write_log(&log, 100);
+    write_inputs(logs.path(), false);
     for case in &CASES {
         let output = directory.path().join(case.output);
-        let words = words(case, log.to_str().unwrap(), output.to_str().unwrap());
-        let (text, code, errors) = support::run(&words);
+        let words = words(case, logs.path(), &output);
+        let (text, code, errors) = support::told(command(&words, &[]).output().unwrap());
         assert_eq!((code, text), (2, Vec::new()), "{words:?}: {errors}");
         assert!(errors.contains(case.output) && errors.contains("--force"), "{errors}");
         assert_intact(directory.path(), &errors);
     }
     for case in &CASES {
         let output = directory.path().join(case.output);
-        let words = words(case, log.to_str().unwrap(), output.to_str().unwrap());
-        let (_, code, errors) = support::run(&[&*words, &["--force"]].concat());
+        let words = words(case, logs.path(), &output);
+        let again = command(&words, &["--force"]).output().unwrap();
+        let (_, code, errors) = support::told(again);
         assert_eq!(code, 0, "{words:?}: {errors}");
         let is_old = |path: &Path| fs::read(path).is_ok_and(|old| old == case.output.as_bytes());
         assert!(!is_old(&output) && !is_old(&output.join("file")), "{words:?}");
@@ -192,12 +246,11 @@ fn an_output_that_is_there_is_replaced_only_when_it_is_said() {
 #[test]
 fn an_interrupted_command_leaves_what_was_there() {
     let (logs, directory) = (TempDir::new().unwrap(), outputs());
-    let log = logs.path().join("a.log");
-    write_log(&log, EVENT_COUNT);
+    write_inputs(logs.path(), true);
     for case in CASES.iter().filter(|case| case.is_long) {
         let output = directory.path().join(case.output);
-        let words = words(case, log.to_str().unwrap(), output.to_str().unwrap());
-        let mut command = eventcnv(&[&*words, &["--force"]].concat());
+        let words = words(case, logs.path(), &output);
+        let mut command = command(&words, &["--force"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         wait_until_it_writes(&mut child, directory.path());
@@ -223,11 +276,10 @@ fn wait_until_it_writes(child: &mut Child, directory: &Path) {
 #[test]
 fn a_full_disk_leaves_what_was_there_and_is_told() {
     let (logs, directory) = (TempDir::new().unwrap(), outputs());
-    let log = logs.path().join("a.log");
-    write_log(&log, 4000);
+    write_inputs(logs.path(), false);
     for case in &CASES {
         let output = directory.path().join(case.output);
-        let words = words(case, log.to_str().unwrap(), output.to_str().unwrap());
+        let words = words(case, logs.path(), &output);
         // With SIGXFSZ ignored, what does not fit is an error like any other.
         let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
         let mut command = Command::new("sh");
@@ -238,5 +290,115 @@ fn a_full_disk_leaves_what_was_there_and_is_told() {
         let is_clear = ["too large", "full", "I/O"].iter().any(|word| errors.contains(word));
         assert!(errors.contains(case.output) && is_clear, "{words:?}: {errors}");
         assert_intact(directory.path(), &errors);
+    }
+}
+
+/// A receiver of logs, in a directory of its own, at a socket in another; it may write files of so
+/// many half KiB.
+struct Listening {
+    child: Child,
+    errors: BufReader<ChildStderr>,
+    socket: TempDir,
+    logs: TempDir,
+}
+
+/// What the log is called that [`write_log`] writes, from the second on with a number.
+const RECEIVED: [&str; 3] =
+    ["program-4711-6c6f6720-2.log", "program-4711-6c6f6720-3.log", "program-4711-6c6f6720.log"];
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // Where a test failed it still runs.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Listening {
+    fn new(size_max: &str) -> Listening {
+        let (socket, logs) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let limited = "trap '' XFSZ; ulimit -f $0; exec \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", limited, size_max, env!("CARGO_BIN_EXE_eventcnv"), "listen"]);
+        command.arg(format!("unix:{}", socket.path().join("socket").display()));
+        command.arg("-o").arg(logs.path()).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        errors.read_line(&mut String::new()).unwrap();
+        Listening { child, errors, socket, logs }
+    }
+
+    fn send(&self, bytes: &[u8]) -> UnixStream {
+        let mut stream = UnixStream::connect(self.socket.path().join("socket")).unwrap();
+        // What cannot be written is refused.
+        let _ = stream.write_all(bytes);
+        stream
+    }
+
+    /// The next line that it says.
+    fn said(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn interrupt(&mut self) -> Option<i32> {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).unwrap();
+        self.child.wait().unwrap().code()
+    }
+
+    /// Waits until this file has so many bytes.
+    fn wait_for(&self, name: &str, size: u64) {
+        let start = Instant::now();
+        while fs::metadata(self.logs.path().join(name)).map_or(0, |found| found.len()) < size {
+            assert!(start.elapsed() < Duration::from_secs(60), "{name} has not {size} bytes");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// `.dumper`, `.sol.msg`: interrupted, it leaves whole blocks, and of what has none no file.
+#[test]
+fn a_log_that_is_received_takes_no_name_that_is_there_and_is_whole() {
+    let inputs = TempDir::new().unwrap();
+    write_log(&inputs.path().join("a.log"), 4000);
+    let bytes = fs::read(inputs.path().join("a.log")).unwrap();
+    let mut listening = Listening::new("unlimited");
+    let mine = listening.logs.path().join(RECEIVED[2]);
+    fs::write(&mine, "mine").unwrap();
+    drop(listening.send(&bytes));
+    let said = listening.said();
+    assert!(said.contains(&format!("{}: {} bytes\n", RECEIVED[0], bytes.len())), "{said}");
+    // Two more go on: one has sent two blocks and a half, the other not one.
+    let _half = listening.send(&bytes[..10_000]);
+    listening.wait_for(RECEIVED[1], 10_000);
+    let _less = listening.send(&bytes[..1000]);
+    listening.wait_for("program-4711-6c6f6720-4.log", 1000);
+    assert_eq!(listening.interrupt(), Some(0));
+    let said = [listening.said(), listening.said()].concat();
+    assert!(said.contains("; not one block was received, and the file is removed\n"), "{said}");
+    assert_eq!(names(listening.logs.path()), RECEIVED);
+    let read = |name| fs::read(listening.logs.path().join(name)).unwrap();
+    assert!(read(RECEIVED[0]) == bytes && read(RECEIVED[1]) == bytes[..8192]);
+    assert_eq!(read(RECEIVED[2]), b"mine");
+}
+
+/// `.dumper`, `.sol.msg`
+#[test]
+fn a_disk_that_is_full_at_the_first_block_leaves_no_log() {
+    let inputs = TempDir::new().unwrap();
+    write_log(&inputs.path().join("a.log"), 4000);
+    let bytes = fs::read(inputs.path().join("a.log")).unwrap();
+    for (size_max, names_left) in [("2", &[][..]), ("8", &RECEIVED[2..])] {
+        let mut listening = Listening::new(size_max);
+        let _stream = listening.send(&bytes);
+        let said = listening.said();
+        assert!(said.contains("cannot write: ") && said.contains("too large"), "{said}");
+        assert_eq!(said.contains("the file is removed"), names_left.is_empty(), "{said}");
+        assert_eq!(names(listening.logs.path()), names_left);
+        assert_eq!(listening.interrupt(), Some(1));
+        for name in names_left {
+            assert!(fs::read(listening.logs.path().join(name)).unwrap() == bytes[..4096]);
+        }
     }
 }

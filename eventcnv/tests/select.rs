@@ -67,6 +67,7 @@ fn a_condition_selects_the_lines_of_which_it_is_true() {
                 code == 2 && errors.contains("no parameter is called \"poolFREE\""),
                 "{errors}"
             );
+            assert!(errors.ends_with("; a string has quotes: \"poolFREE\"\n"), "{errors}");
             continue;
         }
         let expected: Vec<&String> = all.iter().filter(|line| judge(line)).collect();

@@ -16,8 +16,12 @@ use std::{env, fs};
 
 /// Events of the log of ours.
 const OUR_EVENT_COUNT: u64 = 10_000_000;
-/// Bytes, at least, of the log of the MPS.
+/// Bytes, at least, of the log of the MPS, if it may be repeated so often.
 const MPS_SIZE: usize = 1_000_000_000;
+/// How often it is repeated at most: as often as the whole `mpmss.log` has to be. Each time is a
+/// stream of its own, and all are of one time: to put them in order is to merge so many. More of
+/// them would measure that alone (the golden log, repeated to 1 GB, would be 10,800).
+const MPS_COUNT_MAX: usize = 796;
 
 /// What is added to the names of the rows of each log.
 pub(crate) const SUFFIXES: [&str; 2] = ["", "-mps"];
@@ -49,14 +53,14 @@ pub(crate) fn our_log() -> Log {
 }
 
 /// The log of the Memory Pool System, repeated; made once. The beginning of it is among the golden
-/// files; `MPMSS_LOG` names the whole, where that is to be measured.
+/// files, and makes 74 MB; `MPMSS_LOG` names the whole, where the 1 GB is to be measured.
 pub(crate) fn mps_log() -> Log {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps/mpmss-cut.log");
     let one = env::var_os("MPMSS_LOG").map_or(golden, PathBuf::from);
     let size = fs::metadata(&one).map(|metadata| metadata.len() as usize);
     let size = size.unwrap_or_else(|error| panic!("{}: {error}", one.display()));
-    let times = MPS_SIZE.div_ceil(size);
-    let path = directory().join(format!("mps-{size}.log"));
+    let times = MPS_SIZE.div_ceil(size).min(MPS_COUNT_MAX);
+    let path = directory().join(format!("mps-{size}-{times}.log"));
     if !path.exists() {
         let bytes = fs::read(&one).expect("the log can be read");
         let file = fs::File::create(&path).expect("the target directory can be written");

@@ -6,6 +6,7 @@
 //!
 //! Design: `.cnv.cut` in `design/eventcnv.md`.
 
+use super::recover::left_out;
 use crate::output::log::Output;
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selection};
@@ -53,8 +54,8 @@ pub(crate) fn run(args: &Cut) -> Result<bool, Stop> {
     let (written, faults) =
         output.write(args.input.logs(), |out| write(&reading.log, &selection, output, out))?;
     let is_whole = reading.end(&faults);
-    let (count, size) = (written.event_count, written.size);
-    output.tell(&format!("{count} events, {size} bytes"))?;
+    let (count, size, short) = (written.event_count, written.size, left_out(&written));
+    output.tell(&format!("{count} events, {size} bytes{short}"))?;
     Ok(is_whole)
 }
 

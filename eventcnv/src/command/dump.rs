@@ -93,7 +93,7 @@ Exit status:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Dump {
     #[command(flatten)]
-    input: Input,
+    pub(crate) input: Input,
 
     #[command(flatten)]
     select: Select,

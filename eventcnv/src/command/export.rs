@@ -133,8 +133,8 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
         }
         _ => {
             let mut timeline = Timeline::new(clock, marks);
-            let note = write_file(args, format, &reading, &mut timeline, &mut events)?;
-            timeline.notes().into_iter().chain(note).collect()
+            let notes = write_file(args, format, &reading, &mut timeline, &mut events)?;
+            timeline.notes().into_iter().chain(notes).collect()
         }
     };
     let is_whole = reading.end(events.faults());
@@ -160,20 +160,20 @@ fn check_folded(args: &Export, format: Format, registries: &[Registry]) -> Resul
     Ok(())
 }
 
-/// Writes one file, or to standard output. What is to be said about it.
+/// Writes one file, or to standard output. What is to be said about it, a line each.
 fn write_file(
     args: &Export,
     format: Format,
     reading: &Reading,
     timeline: &mut Timeline,
     events: &mut Selected<'_>,
-) -> Result<Option<String>, Stop> {
+) -> Result<Vec<String>, Stop> {
     let log = &reading.log;
-    let mut has_any = true;
+    let mut notes = Vec::new();
     let mut write = |out: &mut dyn Write| {
         match format {
             Format::Perfetto => perfetto::write(log, timeline, events, out)?,
-            Format::Folded => has_any = folded::write(log, timeline, &args.folded, events, out)?,
+            Format::Folded => notes = folded::write(log, timeline, &args.folded, events, out)?,
             _ => chrome::write(log, timeline, events, out)?,
         }
         Ok(())
@@ -185,10 +185,7 @@ fn write_file(
         write(pending.as_file_mut()).map_err(|error| unwritten(&args.output, &error))?;
         pending.finish()?;
     }
-    Ok((!has_any).then(|| {
-        "no event that is selected has a stack, and nothing is in slices: --stack, --slice"
-            .to_owned()
-    }))
+    Ok(notes)
 }
 
 fn write_directory(

@@ -7,15 +7,16 @@
 //! Design: `.cnv.index` in `design/eventcnv.md`.
 
 use crate::reading::{Input, Reading};
-use crate::stop::Stop;
+use crate::stop::{Stop, complain};
 use crate::view;
-use eventlog::reader::{Faults, Format, Log, Piece, What};
+use eventlog::reader::{Fault, FaultKind, Faults, Format, Log, Piece, What};
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, SystemTime};
 
 pub(crate) const ABOUT: &str = "\
 Prints what is where in a log, a line for each block and part, in the order of the file: from the \
-headers alone, so that a log of any size is listed in little time.";
+headers alone, so that a log of any size is listed in little time. What is damaged within a block \
+its header does not show: eventcnv verify does.";
 
 pub(crate) const EXAMPLES: &str = "\
 Of each block and part: offset and size, in hexadecimal; what it is (a part is indented); whether
@@ -67,14 +68,25 @@ pub(crate) fn run(args: &Index) -> Result<bool, Stop> {
             "sync"
         );
     }
+    // What is missing of a block is seen without reading it.
+    let mut cut = None;
     log.survey(&mut |piece| {
+        let end = piece.offset.saturating_add(piece.size);
+        if piece.what == What::Events && piece.header.count.get() > 0 && end > log.size() {
+            let kind = FaultKind::BlockCut { missing: end - log.size() };
+            cut = Some(Fault { offset: piece.offset, kind });
+        }
         if written.is_ok() {
             let row = Row { log, piece };
             written = if args.json { row.json(&mut out) } else { row.text(&mut out) };
         }
     });
     written.and_then(|()| out.flush())?;
-    Ok(reading.end(&Faults::default()))
+    let is_whole = reading.end(&Faults::default());
+    if let Some(fault) = &cut {
+        complain(&format!("eventcnv: {}: {fault}\n", reading.name));
+    }
+    Ok(is_whole && cut.is_none())
 }
 
 /// A piece of a log, as a line.

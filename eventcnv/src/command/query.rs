@@ -18,7 +18,7 @@ use rusqlite::{Connection, Error};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Memory for pages of the database, and as much for what SQLite sorts, in KiB.
@@ -81,6 +81,17 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     let Some(sql) = sql.to_str() else {
         return Err(Stop::Message("query: the query is not UTF-8".to_owned()));
     };
+    // A log alone, with the query left out, or empty as a variable may be.
+    let what = match sql.trim() {
+        "" => Some("query: the query is empty".to_owned()),
+        name if logs.is_empty() && Path::new(name).exists() => {
+            Some(format!("query: {name} is a file: after it comes the query, in SQL"))
+        }
+        _ => None,
+    };
+    if let Some(what) = what {
+        return Err(Stop::Message(format!("{what}: eventcnv query LOG \"SELECT …\"")));
+    }
     let logs: Vec<PathBuf> = logs.iter().map(PathBuf::from).collect();
     let reading = Reading::of(&logs, args.eventdef.as_deref())?;
     let selection = reading.select(&args.select, false)?;

@@ -13,7 +13,7 @@ use super::listen::{Connection, Shared};
 use crate::stop::complain;
 use crate::view::{self, View};
 use eventlog::reader::{Event, Live, Stream};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -57,17 +57,22 @@ pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
     if let Some(printer) = &mut printer {
         printer.finish();
     }
+    let is_gone = (!path.exists()).then(|| "the file was removed meanwhile".to_owned());
+    let mut removed = "";
     // What the program did not send is its own; what was not taken is cut off.
     if failure.is_some() || shared.is_ending.load(Ordering::SeqCst) {
         size = log.metadata().map_or(size, |metadata| metadata.len());
         size -= size % block_size;
         let _ = log.set_len(size);
+        // Without its first block it is no log.
+        if size == 0 && is_gone.is_none() && fs::remove_file(&path).is_ok() {
+            removed = "; not one block was received, and the file is removed";
+        }
     }
-    let is_gone = (!path.exists()).then(|| "the file was removed meanwhile".to_owned());
     let failure = failure.or(is_gone);
     shared.has_failed.fetch_or(failure.is_some(), Ordering::SeqCst);
     let failure = failure.map_or(String::new(), |what| format!("; {what}"));
-    complain(&format!("eventcnv: {name}: {size} bytes{failure}\n"));
+    complain(&format!("eventcnv: {name}: {size} bytes{failure}{removed}\n"));
 }
 
 /// Passes on to the log what was read already, and what comes, until no more does. Gives its size,

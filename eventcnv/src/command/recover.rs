@@ -9,12 +9,13 @@
 use crate::output::log::Output;
 use crate::reading::{Input, Reading};
 use crate::stop::Stop;
-use eventlog::writer::{Purpose, Writer};
+use eventlog::writer::{Purpose, Writer, Written};
 
 pub(crate) const ABOUT: &str = "\
 Writes a log that is sound, with all that is to be had of one that is damaged, cut short, or was \
 never closed: of blocks that are whole, of those that are open, and of chains as far as they \
-lead. What is lost is told on standard error, and counted in the new log as refused by the host. \
+lead. What is lost is told on standard error, and counted in the new log as refused by the host; \
+so are events that are too short for their parameters, as no sound log has any. \
 Events keep what identifies them (stream, buffer, number), so that both logs can be read \
 together, each event once.";
 
@@ -60,7 +61,16 @@ pub(crate) fn write_all(
         0 => String::new(),
         count => format!("; {count} are lost, and counted in it as refused by the host"),
     };
-    let (count, size) = (written.event_count, written.size);
-    output.tell(&format!("{count} events, {size} bytes{lost}"))?;
+    let (count, size, short) = (written.event_count, written.size, left_out(&written));
+    output.tell(&format!("{count} events, {size} bytes{lost}{short}"))?;
     Ok(is_whole)
+}
+
+/// What is said of events that no sound log may have.
+pub(super) fn left_out(written: &Written) -> String {
+    match written.short_count {
+        0 => String::new(),
+        1 => "; 1 is left out that is too short for its parameters".to_owned(),
+        count => format!("; {count} are left out that are too short for their parameters"),
+    }
 }

@@ -66,14 +66,14 @@ impl Options {
     }
 }
 
-/// Writes a line for each stack. Whether there were any.
+/// Writes a line for each stack. What is to be said about it, a line each.
 pub(crate) fn write(
     log: &Log,
     timeline: &mut Timeline,
     options: &Options,
     events: &mut Selected<'_>,
     out: &mut dyn Write,
-) -> io::Result<bool> {
+) -> io::Result<Vec<String>> {
     let mut table = Table::default();
     let weight = options.weight.as_deref();
     if let Some(stack) = options.stack_of(log) {
@@ -86,7 +86,7 @@ pub(crate) fn write(
     }
     table.write(out)?;
     out.flush()?;
-    Ok(table.has_any)
+    Ok(table.notes())
 }
 
 /// What an event weighs.
@@ -110,20 +110,38 @@ fn frame(name: &str) -> String {
 /// Slices that are open in a thread.
 #[derive(Default)]
 struct Thread {
-    name: String,
-    pairs: Vec<u32>,
+    /// The stack: process, thread, slices as far as they are written.
+    stack: String,
+    /// Where in it each slice begins.
+    begins: Vec<usize>,
     /// Since when the innermost of them has run by itself.
     since: u64,
 }
 
 impl Thread {
-    fn stack(&self, timeline: &Timeline) -> String {
-        let mut stack = self.name.clone();
-        for pair in self.pairs.iter().take(DEPTH_MAX) {
-            stack.push(';');
-            stack += &frame(timeline.marks.name(*pair));
+    fn begin(&mut self, name: &str) {
+        self.begins.push(self.stack.len());
+        if self.begins.len() <= DEPTH_MAX {
+            self.stack.push(';');
+            self.stack += &frame(name);
         }
-        stack
+    }
+
+    /// Ends the innermost slices.
+    fn end(&mut self, count: usize) {
+        let left = self.begins.len().saturating_sub(count);
+        let size = self.begins.get(left).copied().unwrap_or(self.stack.len());
+        self.stack.truncate(size);
+        self.begins.truncate(left);
+    }
+
+    /// Adds what the stack as it is now weighs.
+    fn add_to(&self, table: &mut Table, weight: u64, out: &mut dyn Write) -> io::Result<()> {
+        if self.begins.is_empty() {
+            return Ok(());
+        }
+        table.deep_count += u64::from(self.begins.len() > DEPTH_MAX && weight > 0);
+        table.add(&self.stack, weight, out)
     }
 }
 
@@ -148,31 +166,27 @@ fn slices(
             let process = process.map_or(String::new(), |process| frame(&process.name));
             let name = who.threads.get(&place).map_or("", |thread| &thread.name);
             let name = if name.is_empty() { format!("thread {tid}") } else { frame(name) };
-            Thread { name: format!("{process};{name}"), ..Thread::default() }
+            Thread { stack: format!("{process};{name}"), ..Thread::default() }
         });
         let is_change = matches!(moment.act, Act::Begin { .. } | Act::End { .. });
-        if weight.is_none() && is_change && !thread.pairs.is_empty() {
-            let ns = moment.ns.saturating_sub(thread.since);
-            table.add(&thread.stack(timeline), ns, out)?;
+        if weight.is_none() && is_change {
+            thread.add_to(table, moment.ns.saturating_sub(thread.since), out)?;
         }
         if let Act::Begin { pair } = moment.act {
-            thread.pairs.push(pair);
+            thread.begin(timeline.marks.name(pair));
         }
         let own = if weight.is_some() { weigh(&event, weight) } else { 0 };
-        if own > 0 && !thread.pairs.is_empty() {
-            table.add(&thread.stack(timeline), own, out)?;
-        }
+        thread.add_to(table, own, out)?;
         if let Act::End { within, .. } = moment.act {
-            let left = thread.pairs.len().saturating_sub(within as usize + 1);
-            thread.pairs.truncate(left);
+            thread.end(within as usize + 1);
         }
         if is_change {
             thread.since = moment.ns;
         }
     }
     // What did not end lasts to the end.
-    for thread in threads.values().filter(|thread| weight.is_none() && !thread.pairs.is_empty()) {
-        table.add(&thread.stack(timeline), ns_last.saturating_sub(thread.since), out)?;
+    for thread in threads.values().filter(|_| weight.is_none()) {
+        thread.add_to(table, ns_last.saturating_sub(thread.since), out)?;
     }
     Ok(())
 }
@@ -183,6 +197,10 @@ struct Table {
     weights: HashMap<Box<str>, u64>,
     size: usize,
     has_any: bool,
+    /// Whether it was full and begun anew.
+    is_split: bool,
+    /// Weights of stacks of which not all slices are written.
+    deep_count: u64,
 }
 
 impl Table {
@@ -196,6 +214,7 @@ impl Table {
             return Ok(());
         }
         if self.size + stack.len() + ENTRY_SIZE > TABLE_SIZE_MAX {
+            self.is_split = true;
             self.write(out)?;
         }
         self.size += stack.len() + ENTRY_SIZE;
@@ -217,6 +236,23 @@ impl Table {
         }
         out.write_all(&bytes)
     }
+
+    fn notes(&self) -> Vec<String> {
+        let none = "no event that is selected has a stack, and nothing is in slices: --stack, \
+                    --slice";
+        let split = format!(
+            "the stacks took more than {} MiB: some have several lines, which readers add up",
+            TABLE_SIZE_MAX >> 20
+        );
+        let deep = format!(
+            "{} weights are of slices nested deeper than {DEPTH_MAX}, and are given to the last \
+             of so many",
+            self.deep_count
+        );
+        let all =
+            [(!self.has_any, none.to_owned()), (self.is_split, split), (self.deep_count > 0, deep)];
+        all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note).collect()
+    }
 }
 
 #[cfg(test)]
@@ -235,6 +271,8 @@ mod tests {
             }
         }
         assert!(out.len() > 10 << 20 && table.size < TABLE_SIZE_MAX);
+        assert_eq!(table.notes().len(), 1);
+        assert!(table.notes()[0].contains("more than 8 MiB: some have several lines"));
         table.write(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let weight = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap();

@@ -101,7 +101,35 @@ pub(crate) struct Timeline {
     flow_count: u64,
     counter_of: HashMap<Place, usize>,
     unended_count: u64,
-    limited_count: u64,
+    limited: Limited,
+}
+
+/// What there was no room for.
+#[derive(Debug, Default)]
+struct Limited {
+    open_count: u64,
+    flow_count: u64,
+    value_count: u64,
+}
+
+impl Limited {
+    /// A line for each table that was full.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let open = format!(
+            "{} slices and spans are instants: they began when {OPEN_COUNT_MAX} were open",
+            self.open_count
+        );
+        let flow = format!(
+            "{} flows are left out: they began when {FLOW_COUNT_MAX} others had not ended",
+            self.flow_count
+        );
+        let value = format!(
+            "{} values are not counted: they are of counters beyond the first {COUNTER_COUNT_MAX}",
+            self.value_count
+        );
+        let all = [(self.open_count, open), (self.flow_count, flow), (self.value_count, value)];
+        all.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note)
+    }
 }
 
 /// Lanes of a sort: those that are free, and how many there are.
@@ -135,7 +163,7 @@ impl Timeline {
             flow_count: 0,
             counter_of: HashMap::new(),
             unended_count: 0,
-            limited_count: 0,
+            limited: Limited::default(),
         }
     }
 
@@ -165,7 +193,7 @@ impl Timeline {
         let open = self.open.entry((event.stream, event.thread)).or_default();
         if !side.is_end {
             if self.open_count >= OPEN_COUNT_MAX {
-                self.limited_count += 1;
+                self.limited.open_count += 1;
                 return Act::Instant;
             }
             self.open_count += 1;
@@ -195,7 +223,7 @@ impl Timeline {
         }
         let before = self.spans.get(&place).copied();
         if before.is_none() && self.spans.len() >= OPEN_COUNT_MAX {
-            self.limited_count += 1;
+            self.limited.open_count += 1;
             return Act::Instant;
         }
         self.unended_count += u64::from(before.is_some());
@@ -211,7 +239,7 @@ impl Timeline {
             return self.flows.remove(&place).map(|id| Flow { pair, id, is_end: true });
         }
         if self.flows.len() >= FLOW_COUNT_MAX {
-            self.limited_count += 1;
+            self.limited.flow_count += 1;
             return None;
         }
         // No flow has the number 0.
@@ -231,7 +259,7 @@ impl Timeline {
         let index = match self.counter_of.get(&place) {
             Some(index) => *index,
             None if self.counters.len() >= COUNTER_COUNT_MAX => {
-                self.limited_count += 1;
+                self.limited.value_count += 1;
                 return None;
             }
             None => {
@@ -257,13 +285,7 @@ impl Timeline {
                 self.unended_count
             ));
         }
-        if self.limited_count > 0 {
-            notes.push(format!(
-                "{} events are instants, or not counted: more than {OPEN_COUNT_MAX} were open, or \
-                 there were more than {COUNTER_COUNT_MAX} counters",
-                self.limited_count
-            ));
-        }
+        notes.extend(self.limited.notes());
         notes
     }
 }

@@ -105,12 +105,14 @@ pub(super) fn threads(asked: &[String], log: &Log) -> Result<Vec<(u16, u32)>, St
 /// Whether there is all that a condition names.
 pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(), String> {
     let types = || registries.iter().flat_map(|registry| &registry.event_types);
-    let mut result = Ok(());
+    let (mut result, mut has_known) = (Ok(()), false);
     condition.operands(&mut |operand| {
+        has_known |= matches!(operand, Operand::Fact(_));
         let Operand::Param { of, name } = operand else { return };
         let is_of =
             |row: &&EventType| of.as_ref().is_none_or(|of| row.name.eq_ignore_ascii_case(of));
         let is_known = types().filter(is_of).any(|row| row.param(name).is_some());
+        has_known |= is_known;
         if is_known || result.is_err() {
             return;
         }
@@ -120,7 +122,17 @@ pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(
                 unknown("event type", of, types().map(|row| &*row.name))
             }
             Some(of) => unknown(&format!("parameter of {of}"), name, names()),
-            None => unknown("parameter", name, names()),
+            None => {
+                let what = unknown("parameter", name, names());
+                // Next to what is known, a word like no other may be meant as a string.
+                let is_string = has_known && near(name, names()).is_empty();
+                let quotes = if is_string {
+                    format!("; a string has quotes: \"{name}\"")
+                } else {
+                    String::new()
+                };
+                what + &quotes
+            }
         });
     });
     result

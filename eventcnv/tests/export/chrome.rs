@@ -12,7 +12,7 @@ use crate::{dumped, exported, is_double, is_number, live, logs};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-fn entries(args: &[&str]) -> Vec<Value> {
+pub(crate) fn entries(args: &[&str]) -> Vec<Value> {
     let (bytes, _) = exported("trace.json", args);
     let whole: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(whole["displayTimeUnit"], "ns");

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
-enum Field {
+pub(crate) enum Field {
     Number(u64),
     Bytes(Vec<u8>),
 }
@@ -95,27 +95,29 @@ fn decode(mut bytes: &[u8]) -> Message {
 
 /// A track event, with its names looked up.
 #[derive(Debug)]
-struct TrackEvent {
-    ns: u64,
-    of: u64,
-    track: u64,
+pub(crate) struct TrackEvent {
+    pub(crate) ns: u64,
+    pub(crate) of: u64,
+    pub(crate) track: u64,
     name: String,
     category: String,
     params: Vec<(String, (u32, Field))>,
     value: Option<i64>,
-    flows: [Vec<u64>; 2],
+    pub(crate) flows: [Vec<u64>; 2],
 }
 
 /// What is in a trace.
 #[derive(Default)]
-struct Trace {
+pub(crate) struct Trace {
     names: HashMap<(u32, u64), String>,
     /// Parent, and name of the track or its thread.
-    tracks: HashMap<u64, (Option<u64>, String)>,
-    events: Vec<TrackEvent>,
+    pub(crate) tracks: HashMap<u64, (Option<u64>, String)>,
+    /// The processes, by their tracks.
+    pids: HashMap<u64, u64>,
+    pub(crate) events: Vec<TrackEvent>,
 }
 
-fn trace(args: &[&str]) -> Trace {
+pub(crate) fn trace(args: &[&str]) -> Trace {
     let (bytes, _) = exported("trace.pftrace", args);
     let mut trace = Trace::default();
     for (index, (field, packet)) in decode(&bytes).0.iter().enumerate() {
@@ -144,6 +146,9 @@ impl Trace {
             let own = track.get(2).map(Field::text);
             let thread = track.get(4).map(|thread| thread.fields().get(5).unwrap().text());
             let process = track.get(3).map(|process| process.fields().get(6).unwrap().text());
+            if let Some(process) = track.get(3) {
+                self.pids.insert(track.number(1), process.fields().number(1));
+            }
             let parent = track.get(5).map(Field::number);
             let name = own.or(thread).or(process).unwrap();
             assert!(parent.is_none_or(|parent| self.tracks.contains_key(&parent)));
@@ -270,4 +275,71 @@ fn tracks_are_processes_threads_lanes_and_counters() {
         all
     };
     assert_eq!((flows(0), flows(1)), (vec![1, 2], vec![1, 2]));
+}
+
+/// What is of one process, but for the numbers of flows, which are of the whole trace: the first
+/// flow is 1.
+fn of_process(trace: &Trace, pid: u64) -> Vec<String> {
+    let mut flows = HashMap::new();
+    let mut lines = Vec::new();
+    for event in &trace.events {
+        // The names of the tracks up to that of the process, which among several has its host's.
+        let (mut path, mut track) = (Vec::new(), event.track);
+        while let (Some(parent), name) = &trace.tracks[&track] {
+            path.push(&**name);
+            track = *parent;
+        }
+        if trace.pids[&track] != pid {
+            continue;
+        }
+        let flows = event.flows.each_ref().map(|ids| {
+            let mut number = |id| {
+                let next = flows.len() + 1;
+                *flows.entry(id).or_insert(next)
+            };
+            ids.iter().copied().map(&mut number).collect::<Vec<usize>>()
+        });
+        let TrackEvent { ns, of, name, category, params, value, .. } = event;
+        lines.push(format!("{ns} {of} {path:?} {name} {category} {params:?} {value:?} {flows:?}"));
+    }
+    lines
+}
+
+/// `.cnv.timeline`: slices, spans, flows and counters of two processes in one log are what they
+/// are in the log of each alone, and on tracks of their own.
+#[test]
+fn what_is_of_one_process_is_on_its_own_tracks_as_if_it_were_alone() {
+    let [a, b, ..] = logs();
+    let directory = tempfile::TempDir::new().unwrap();
+    let both = directory.path().join("both.log");
+    let both = both.to_str().unwrap();
+    let (_, code, errors) = crate::support::run(&["merge", &a, &b, "-o", both]);
+    assert_eq!((code, &*errors), (0, ""));
+    let marks = ["--flow=PoolInit=PoolFinish:pool", "--flow=FileBegin=FileEnd:file"];
+    let of = |log| trace(&[&[log], &marks[..]].concat());
+    let merged = of(both);
+    assert_eq!(merged.pids.len(), 2);
+    let mut count = 0;
+    for log in [&*a, &*b] {
+        let alone = of(log);
+        let [pid] = *alone.pids.values().copied().collect::<Vec<u64>>() else { panic!("one pid") };
+        let (found, expected) = (of_process(&merged, pid), of_process(&alone, pid));
+        assert_eq!(expected.len(), alone.events.len());
+        assert_eq!(found.len(), expected.len(), "{log}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "{log}");
+        }
+        for of in 1..=4 {
+            assert!(alone.events.iter().any(|event| event.of == of), "{log} {of}");
+        }
+        count += found.len();
+    }
+    assert_eq!(count, merged.events.len());
+    let mut ends: HashMap<u64, [u32; 2]> = HashMap::new();
+    for event in &merged.events {
+        for side in 0..2 {
+            event.flows[side].iter().for_each(|id| ends.entry(*id).or_default()[side] += 1);
+        }
+    }
+    assert!(ends.len() > 4 && ends.values().all(|sides| sides[0] == 1 && sides[1] <= 1));
 }

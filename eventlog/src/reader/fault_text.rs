@@ -149,13 +149,13 @@ fn clocks(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f,
             "written by telemetry version {found} of the Memory Pool System, and the registry at \
              hand is of {known}: event types that were added since are given by code only; to read \
-             them, hand over eventdef.h of version {found} (eventcnv --eventdef)"
+             them, hand over eventdef.h of version {found} with --eventdef"
         ),
         MpsVersion { found: None, known } => write!(
             f,
             "the events do not fit telemetry version {known} of the Memory Pool System, and \
              the log does not say which version wrote it: they are given by code only; to \
-             read them, hand over that version's eventdef.h (eventcnv --eventdef)"
+             read them, hand over that version's eventdef.h with --eventdef"
         ),
         MpsPlatform { used, others } => write!(
             f,

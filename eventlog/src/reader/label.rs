@@ -346,4 +346,18 @@ mod tests {
         assert_eq!(found[1..], expected[1..]);
         assert_eq!(found[0], (None, None, None));
     }
+
+    /// Each slice of a log that is read side by side has labels of its own: not their tables.
+    #[test]
+    fn a_history_is_shared_by_its_clones() {
+        let (mut labels, mut room) = (Labels::with_history(), LABEL_MEMORY_MAX);
+        assert!(labels.intern(1, b"one", &mut room) && labels.set(5, 2, 1, &mut room));
+        labels.finish();
+        let clone = labels.clone();
+        assert!(Arc::ptr_eq(&labels.strings, &clone.strings));
+        assert!(Arc::ptr_eq(&labels.text, &clone.text));
+        assert!(Arc::ptr_eq(&labels.buckets, &clone.buckets));
+        assert!(labels.history.iter().zip(&clone.history).all(|(a, b)| Arc::ptr_eq(a, b)));
+        assert!(clone.history.is_some() && clone.now.capacity() == 0);
+    }
 }

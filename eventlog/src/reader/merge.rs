@@ -50,7 +50,7 @@ pub struct Events<'l> {
     free: Vec<u32>,
     heap: BinaryHeap<Waiting>,
     pub(super) current: u32,
-    /// The current segment is read while its next event comes before this.
+    /// The current segment is read while its next event does not come after this.
     pub(super) bound: Key,
     cache: Cache,
     sorter: Sorter,
@@ -121,7 +121,8 @@ impl<'l> Events<'l> {
             heap: BinaryHeap::new(),
             current: u32::MAX,
             bound: Key::LAST,
-            cache: Cache::default(),
+            // An MPS log has a buffer for each stream, and no accounts.
+            cache: Cache::new(log.accounts().len().max(log.streams().len())),
             sorter: Sorter::default(),
             labels,
             no_labels: Labels::default(),
@@ -186,7 +187,8 @@ impl<'l> Events<'l> {
             {
                 let number = open.decoded.first.wrapping_add(place as u64);
                 let key = Key { time: open.time(located.ticks), buffer: open.buffer, number };
-                if key < self.bound {
+                // Where two events claim to be one, keys are equal: neither waits for the other.
+                if key <= self.bound {
                     open.position += 1;
                     let is_timely = open.from <= located.ticks && located.ticks <= open.to;
                     let is_given = match &open.actions {

@@ -15,8 +15,16 @@ use super::segment::{Decoded, KIND_MIXED, Located};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Memory of the decoded segments that are kept, in bytes, but for the one being read.
+/// Memory of the decoded segments that are kept, in bytes, but for the one being read, and for
+/// what each buffer adds to it.
 pub const CACHE_SIZE_MAX: usize = 24 << 20;
+
+/// And for each buffer of the log as much again: one of the smallest blocks, as two readings may go
+/// on side by side. Events that take turns among thousands of buffers are decoded for each window:
+/// the longer that is, the less often.
+const BUFFER_SIZE_MAX: usize = 4 << 10;
+/// The part of the cache that windows may take, in eighths.
+const WINDOW_EIGHTHS: usize = 7;
 
 /// Buffers that are kept for use again, and the most memory that one of them may hold.
 const SPARE_COUNT_MAX: usize = 8;
@@ -141,8 +149,9 @@ pub(crate) fn event<'a>(
 }
 
 /// The decoded segments that are kept.
-#[derive(Default)]
 pub(crate) struct Cache {
+    /// Memory that they may take, in bytes.
+    size_max: usize,
     /// What is decoded whole, in the order of looking: slot and [`Open::stamp`].
     whole: VecDeque<(u32, u64)>,
     /// That of which a few events are kept.
@@ -155,6 +164,18 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
+    /// The cache of a log with so many buffers.
+    pub(crate) fn new(buffer_count: usize) -> Cache {
+        Cache {
+            size_max: CACHE_SIZE_MAX.saturating_add(buffer_count.saturating_mul(BUFFER_SIZE_MAX)),
+            whole: VecDeque::new(),
+            windows: VecDeque::new(),
+            memory: 0,
+            spare: Vec::new(),
+            stamp: 0,
+        }
+    }
+
     /// Empty buffers to decode into.
     pub(crate) fn take(&mut self) -> Decoded {
         self.spare.pop().unwrap_or_default()
@@ -191,10 +212,10 @@ impl Cache {
             self.whole.retain(|entry| is_current(open, entry));
             self.windows.retain(|entry| is_current(open, entry));
         }
-        let window = CACHE_SIZE_MAX / 2 / open.len().max(1);
+        let window = self.size_max / 8 * WINDOW_EIGHTHS / open.len().max(1);
         // Each is looked at twice at most: the first time it may have been used.
         let mut looks = self.whole.len().saturating_mul(2);
-        while self.memory > CACHE_SIZE_MAX && looks > 0 {
+        while self.memory > self.size_max && looks > 0 {
             looks -= 1;
             let Some((victim, stamp)) = self.whole.pop_front() else { break };
             let Some(out) = open.get_mut(victim as usize) else { continue };
@@ -213,7 +234,7 @@ impl Cache {
             self.windows.push_back((victim, stamp));
         }
         // Windows that were made when fewer segments were open are too large by now.
-        while self.memory > CACHE_SIZE_MAX
+        while self.memory > self.size_max
             && let Some((victim, stamp)) = self.windows.pop_front()
         {
             if let Some(out) = open.get_mut(victim as usize).filter(|out| out.stamp == stamp) {

@@ -41,8 +41,10 @@ pub struct Written {
     pub event_count: u64,
     /// Bytes.
     pub size: u64,
-    /// Events that the other log had lost.
+    /// Events that the other log had lost, those that are left out for being short included.
     pub lost_count: u64,
+    /// Events that are left out because they lack parameters (`.cut.short`).
+    pub short_count: u64,
 }
 
 /// A log that is being made of another.
@@ -68,7 +70,7 @@ struct Current {
     packer: Packer,
     /// The number that its first event has in an MPS log, and how often it was begun.
     first: u64,
-    /// Events of each buffer that the index promised, and that were not there.
+    /// Events of each buffer that the index promised, and that were not there, or not whole.
     missing: HashMap<u32, u64>,
 }
 
@@ -236,6 +238,13 @@ impl<'l, 'o> Writer<'l, 'o> {
     /// Writes an event of the current stream.
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
+        let size_min = event.event_type.map_or(0, |event_type| event_type.size_min as usize);
+        if event.bytes.len() < size_min {
+            // `.cut.short`
+            self.written.short_count += 1;
+            *current.missing.entry(event.buffer).or_default() += 1;
+            return Ok(());
+        }
         self.written.event_count += 1;
         if self.log.format() == Format::Mps {
             convert::event(event, &mut self.bytes);

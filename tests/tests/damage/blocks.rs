@@ -42,6 +42,23 @@ fn a_wrong_count_is_reported_and_the_events_are_given() {
     assert_eq!(kinds(&faults), [&FaultKind::EventCount { stated: 5, found: 2 }]);
 }
 
+/// `.block.count`: what stands in two blocks as one event, at one time, is given by both.
+#[test]
+fn events_that_claim_one_number_and_one_time_are_read_to_the_end() {
+    let payload = [1, 2, 3].map(|number| WORDS.event(2, &words(number))).concat();
+    let mut writer = sealed(&payload, 2, 0);
+    writer.blocks.extend(sealed(&payload, 3, 2).blocks);
+    let log = Log::from_source(writer.bytes()).unwrap();
+    for order in [Order::Time, Order::File] {
+        let mut events = log.events(order, &Filter::default());
+        let mut numbers = Vec::new();
+        while let Some(event) = events.next() {
+            numbers.push(event.number);
+        }
+        assert_eq!(numbers, [0, 1, 2, 2, 3, 4], "{order:?}");
+    }
+}
+
 /// `.event.short`, `.event.unknown`, `.event.code`
 #[test]
 fn short_and_unknown_events_are_given_as_far_as_they_go() {

@@ -38,7 +38,7 @@ impl fmt::Display for ToRead {
         if is_decoded_by(version, eventdef::mps::REGISTRY.version) {
             return f.write_str("leave --eventdef out: that version is known");
         }
-        write!(f, "hand over eventdef.h of version {version} (eventcnv --eventdef): ")?;
+        write!(f, "hand over eventdef.h of version {version} with --eventdef: ")?;
         if let Some((_, tag)) = RELEASES.iter().find(|(known, _)| *known == version) {
             return write!(f, "code/eventdef.h at tag {tag} of github.com/Ravenbrook/mps");
         }
@@ -61,7 +61,7 @@ mod tests {
         let of = |major, median, minor| ToRead(version(major, median, minor)).to_string();
         assert_eq!(
             of(1, 6, 1),
-            "hand over eventdef.h of version 1.6.1 (eventcnv --eventdef): \
+            "hand over eventdef.h of version 1.6.1 with --eventdef: \
              code/eventdef.h at tag release-1.117.0 of github.com/Ravenbrook/mps"
         );
         assert!(of(3, 0, 7).ends_with("_MAJOR, _MEDIAN and _MINOR are 3, 0 and 7"));

@@ -1,0 +1,231 @@
+//! Logs that are made to be exported: several threads that do the same at once, and more of
+//! everything than the tables of a timeline hold.
+//!
+//! ```text
+//!  thread 1  ┤ Work ┤ Part ├ ├     ticks 0 12 24 36, 60 …
+//!  thread 2   ┤ Work ┤ Part ├ ├    a tick later: each has the same item
+//! ```
+//!
+//! Design: `.cnv.timeline` in `design/eventcnv.md`.
+
+use crate::chrome::entries;
+use crate::exported;
+use crate::naive::{Buffer, EventType, Platform, Value, Writer};
+use crate::perfetto::trace;
+use crate::ring::Ring;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+const PLATFORM: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
+const ITEM: &[(char, &str)] = &[('P', "item")];
+const SIZED: &[(char, &str)] = &[('P', "pool"), ('W', "size")];
+const TYPES: &[EventType] = &[
+    EventType { code: 1, kind: 0, name: "WorkBegin", params: ITEM },
+    EventType { code: 2, kind: 0, name: "WorkEnd", params: ITEM },
+    EventType { code: 3, kind: 0, name: "PartBegin", params: ITEM },
+    EventType { code: 4, kind: 0, name: "PartEnd", params: ITEM },
+    EventType { code: 5, kind: 0, name: "TaskCreate", params: ITEM },
+    EventType { code: 6, kind: 0, name: "TaskDestroy", params: ITEM },
+    EventType { code: 7, kind: 0, name: "MailSend", params: ITEM },
+    EventType { code: 8, kind: 0, name: "MailReceive", params: ITEM },
+    EventType { code: 9, kind: 0, name: "PoolAlloc", params: SIZED },
+    EventType { code: 10, kind: 0, name: "PoolFree", params: SIZED },
+];
+
+/// A log whose threads record events, of ascending times: thread, ticks, code, parameters.
+fn write(path: &Path, events: impl Iterator<Item = (u32, u64, u16, Vec<Value>)>) {
+    let mut writer = Writer::new(PLATFORM, *b"log for exports!", [9; 16]);
+    writer.registry(1, &["Work"], TYPES, 4000);
+    let mut rings: BTreeMap<u32, Ring> = BTreeMap::new();
+    for (thread, ticks, code, values) in events {
+        let buffer = Buffer { buffer: thread, registry: 1, kind: 0, thread };
+        let ring = rings.entry(thread).or_insert_with(|| Ring::new(&PLATFORM, buffer, 1000));
+        while !ring.record(&PLATFORM, ticks, code, &values) {
+            ring.write(&mut writer, true);
+            ring.advance(&PLATFORM, ticks);
+        }
+    }
+    rings.values().for_each(|ring| ring.write(&mut writer, true));
+    writer.end();
+    fs::write(path, writer.bytes()).unwrap();
+}
+
+const THREADS: u32 = 3;
+const ROUNDS: u64 = 50;
+
+/// Each thread works at an item, and at a part of it; the first sends one to the last, which ends
+/// the task that the first began.
+fn threads(path: &Path) {
+    let rounds = (0..ROUNDS).flat_map(|round| {
+        let step = move |step: u64, code| {
+            (1..=THREADS).map(move |thread| {
+                let ticks = 1000 + round * 60 + step * 12 + u64::from(thread);
+                (thread, ticks, code, vec![Value::P(round)])
+            })
+        };
+        let begun = step(0, 1).chain(step(1, 3));
+        let ended = step(2, 4).chain(step(3, 2));
+        let at = 1000 + round * 60 + 12 * 3 + 5;
+        let one = move |thread, after: u64, code| (thread, at + after, code, vec![Value::P(round)]);
+        let between = [one(1, 0, 5), one(1, 1, 7), one(THREADS, 2, 8), one(THREADS, 3, 6)];
+        begun.chain(ended).chain(between)
+    });
+    write(path, rounds);
+}
+
+/// A log in a directory of its own.
+fn log(make: fn(&Path)) -> (TempDir, String) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("made.log");
+    make(&path);
+    (directory, path.to_str().unwrap().to_owned())
+}
+
+/// `.cnv.timeline`, `.cnv.chrome`: what a thread begins, it ends, whatever others do meanwhile.
+#[test]
+fn slices_of_several_threads_nest_in_each_and_spans_and_flows_go_from_one_to_another() {
+    let (_directory, log) = log(threads);
+    let entries = entries(&[&log]);
+    let mut stacks: HashMap<u64, Vec<(&str, f64)>> = HashMap::new();
+    let mut times: BTreeMap<(u64, &str), Vec<f64>> = BTreeMap::new();
+    let mut linked: HashMap<(&str, String), u64> = HashMap::new();
+    let mut link_count = 0;
+    for entry in &entries {
+        let name = entry["name"].as_str().unwrap();
+        let (phase, ts) = (entry["ph"].as_str().unwrap(), entry["ts"].as_f64().unwrap());
+        let tid = || entry["tid"].as_u64().unwrap();
+        let id = || entry.get("id").unwrap_or(&entry["id2"]).to_string();
+        match phase {
+            "B" => stacks.entry(tid()).or_default().push((name, ts)),
+            "E" => {
+                let (begun, from) = stacks.get_mut(&tid()).unwrap().pop().unwrap();
+                assert_eq!(begun, name, "{entry}");
+                times.entry((tid(), name)).or_default().push((1000.0 * (ts - from)).round());
+            }
+            "s" | "b" => assert!(linked.insert((name, id()), tid()).is_none(), "{entry}"),
+            "f" | "e" => {
+                assert_ne!(linked.remove(&(name, id())), Some(tid()), "of another thread");
+                link_count += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(stacks.values().all(Vec::is_empty) && linked.is_empty());
+    assert_eq!(link_count, 2 * ROUNDS);
+    assert_eq!(times.len(), 2 * THREADS as usize);
+    for ((_, name), times) in times {
+        let expected = if name == "Work" { 36.0 } else { 12.0 };
+        assert_eq!(times, [expected; ROUNDS as usize], "{name}");
+    }
+}
+
+/// `.cnv.perfetto`: each thread has a track of its own.
+#[test]
+fn each_thread_has_a_track_with_its_slices_alone() {
+    let (_directory, log) = log(threads);
+    let trace = trace(&[&log]);
+    let mut stacks: HashMap<u64, Vec<u64>> = HashMap::new();
+    let mut times: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for event in &trace.events {
+        let open = stacks.entry(event.track).or_default();
+        match event.of {
+            1 => open.push(event.ns),
+            2 => {
+                let from = open.pop().unwrap();
+                let track = &trace.tracks[&event.track].1;
+                times.entry(track).or_default().push(event.ns - from);
+            }
+            _ => {}
+        }
+    }
+    let names: Vec<&str> = times.keys().copied().collect();
+    assert_eq!(names, ["Task", "thread 1", "thread 2", "thread 3"]);
+    assert_eq!(times["Task"], [3; ROUNDS as usize]);
+    for thread in &names[1..] {
+        assert_eq!(times[thread], [12, 36].repeat(ROUNDS as usize), "{thread}");
+    }
+    let flows = trace.events.iter().flat_map(|event| {
+        let track = &*trace.tracks[&event.track].1;
+        [0, 1]
+            .into_iter()
+            .flat_map(move |side| event.flows[side].iter().map(move |id| (*id, (side, track))))
+    });
+    let mut ends: BTreeMap<u64, Vec<(usize, &str)>> = BTreeMap::new();
+    flows.for_each(|(id, end)| ends.entry(id).or_default().push(end));
+    assert_eq!(ends.len() as u64, ROUNDS);
+    assert!(ends.values().all(|ends| *ends == [(0, "thread 1"), (1, "thread 3")]), "{ends:?}");
+}
+
+/// `.cnv.folded`
+#[test]
+fn slices_of_several_threads_are_folded_apart() {
+    let (_directory, log) = log(threads);
+    let (bytes, _) = exported("stacks.folded", &[&log]);
+    let mut expected = String::new();
+    for thread in 1..=THREADS {
+        for (stack, ns) in [("Work", 24), ("Work;Part", 12)] {
+            expected += &format!("program;thread {thread};{stack} {}\n", ns * ROUNDS);
+        }
+    }
+    let sorted = |text: &str| text.lines().map(str::to_owned).collect::<HashSet<_>>();
+    assert_eq!(sorted(&String::from_utf8(bytes).unwrap()), sorted(&expected));
+}
+
+/// What may be open at a time, and how many counters there may be.
+const OPEN_COUNT: u64 = 1 << 16;
+const COUNTER_COUNT: u64 = 1 << 12;
+
+/// Slices, spans and flows that never end, and counters: of each more than there is room for.
+fn full(path: &Path) {
+    let all = [(1, OPEN_COUNT + 70), (5, OPEN_COUNT + 30), (7, OPEN_COUNT + 5)];
+    let items = all
+        .into_iter()
+        .flat_map(|(code, count)| (0..count).map(move |item| (code, vec![Value::P(item)])));
+    let counted = (0..COUNTER_COUNT + 9).map(|pool| (9, vec![Value::P(pool), Value::W(1)]));
+    // What had room has its end.
+    let ended =
+        [(2, OPEN_COUNT - 1), (6, 0), (8, 0)].map(|(code, item)| (code, vec![Value::P(item)]));
+    let events = items.chain(counted).chain(ended).zip(1000..);
+    write(path, events.map(|((code, values), ticks)| (1, ticks, code, values)));
+}
+
+/// That what had no room is told on standard error.
+fn assert_told(errors: &str) {
+    for note in [
+        "100 slices and spans are instants: they began when 65536 were open",
+        "5 flows are left out: they began when 65536 others had not ended",
+        "9 values are not counted: they are of counters beyond the first 4096",
+    ] {
+        assert!(errors.contains(&format!("note: {note}\n")), "{errors}");
+    }
+}
+
+/// `.cnv.timeline`
+#[test]
+fn what_a_timeline_has_no_room_for_is_an_instant_and_told() {
+    let (_directory, log) = log(full);
+    let (bytes, errors) = exported("trace.json", &[&log]);
+    assert_told(&errors);
+    let text = String::from_utf8(bytes).unwrap();
+    let count = |phase: &str| text.matches(&format!("\"ph\":\"{phase}\"")).count() as u64;
+    let found = ["B", "b", "s", "E", "e", "f", "C"].map(count);
+    // What begins a flow is an instant with a duration.
+    let open = OPEN_COUNT;
+    assert_eq!(found, [open, open, open, 1, 1, 1, COUNTER_COUNT]);
+    assert_eq!(count("i") + count("X"), 70 + 30 + (open + 5) + 1 + (COUNTER_COUNT + 9));
+    let (_, errors) = exported("trace.pftrace", &[&log]);
+    assert_told(&errors);
+}
+
+/// `.cnv.folded`
+#[test]
+fn of_slices_nested_too_deep_the_outermost_are_folded_and_that_is_told() {
+    let (_directory, log) = log(full);
+    let (bytes, errors) = exported("stacks.folded", &[&log]);
+    let text = String::from_utf8(bytes).unwrap();
+    let deepest = text.lines().map(|line| line.matches(";Work").count()).max();
+    assert_eq!(deepest, Some(256));
+    assert!(errors.contains(" weights are of slices nested deeper than 256"), "{errors}");
+}

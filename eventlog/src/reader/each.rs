@@ -86,7 +86,8 @@ impl Events<'_> {
             let Some((number, located)) = self.find_timely() else { return };
             let located = std::slice::from_ref(&located);
             if let Some(open) = self.open.get(self.current as usize) {
-                let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
+                let labels =
+                    self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
                 take(&Run { open, labels, located, number });
             }
         }
@@ -145,7 +146,7 @@ impl Events<'_> {
             Order::File => 0,
         };
         let is_all = bound == u64::MAX && self.order == Order::File;
-        let stream = usize::from(open.stream);
+        let own = usize::from(open.stream).wrapping_sub(self.labels_from.into());
         let first = open.position;
         for n in first..open.count {
             let Some((place, located)) = open.decoded.get(n as usize) else { break };
@@ -153,7 +154,7 @@ impl Events<'_> {
                 break;
             }
             open.position = n + 1;
-            let labels = match self.labels.get_mut(stream) {
+            let labels = match self.labels.get_mut(own) {
                 Some(labels) => {
                     // Of effect in a history alone.
                     labels.set_time(located.ticks);

@@ -54,10 +54,12 @@ pub struct Events<'l> {
     pub(super) bound: Key,
     cache: Cache,
     sorter: Sorter,
+    /// Those of streams that follow one another, and of which stream the first are.
     pub(super) labels: Vec<Labels>,
+    pub(super) labels_from: u16,
     pub(super) no_labels: Labels,
     /// What of the segments is read, if not all.
-    stretch: Option<Stretch>,
+    pub(super) stretch: Option<Stretch>,
     /// Memory that is left for labels.
     label_room: usize,
     /// Whether `labels` holds all that ever was, and is to be asked for the time of the event.
@@ -86,22 +88,6 @@ impl<'l> Events<'l> {
         events
     }
 
-    /// A stretch of a log, with labels of all times.
-    pub(crate) fn of_stretch(
-        log: &'l Log,
-        order: Order,
-        plans: Arc<[Plan]>,
-        labels: Vec<Labels>,
-        stretch: Stretch,
-    ) -> Events<'l> {
-        let queue = stretch.queue.clone();
-        let is_history = !labels.is_empty();
-        let mut events = Events::with_queue(log, order, plans, labels, queue);
-        events.is_history = is_history;
-        events.stretch = Some(stretch);
-        events
-    }
-
     pub(crate) fn with_queue(
         log: &'l Log,
         order: Order,
@@ -125,12 +111,19 @@ impl<'l> Events<'l> {
             cache: Cache::new(log.accounts().len().max(log.streams().len())),
             sorter: Sorter::default(),
             labels,
+            labels_from: 0,
             no_labels: Labels::default(),
             stretch: None,
             label_room: LABEL_MEMORY_MAX,
             is_history: false,
             faults: Faults::default(),
         }
+    }
+
+    /// Where in `labels` those of a stream are.
+    #[inline(always)]
+    pub(super) fn labels_place(&self, stream: u16) -> usize {
+        usize::from(stream).wrapping_sub(self.labels_from.into())
     }
 
     /// The labels that were fed.
@@ -157,11 +150,12 @@ impl<'l> Events<'l> {
         loop {
             let (number, located) = self.find_timely()?;
             let open = self.open.get(self.current as usize)?;
-            let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
+            let labels = self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
             if is_it(&event(open, number, &located, labels)) {
                 // As above, for it cannot be borrowed beyond a turn of the loop.
                 let open = self.open.get(self.current as usize)?;
-                let labels = self.labels.get(usize::from(open.stream)).unwrap_or(&self.no_labels);
+                let labels =
+                    self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
                 return Some(event(open, number, &located, labels));
             }
         }
@@ -173,7 +167,8 @@ impl<'l> Events<'l> {
         let (number, located) = self.find()?;
         if self.is_history {
             let stream = self.open.get(self.current as usize)?.stream;
-            self.labels.get_mut(usize::from(stream))?.set_time(located.ticks);
+            let place = self.labels_place(stream);
+            self.labels.get_mut(place)?.set_time(located.ticks);
         }
         Some((number, located))
     }
@@ -221,6 +216,7 @@ impl<'l> Events<'l> {
     #[cold]
     fn act(&mut self, action: Option<Action>, number: u64, located: &Located) -> bool {
         let Some(open) = self.open.get(self.current as usize) else { return false };
+        let place = self.labels_place(open.stream);
         let event = event(open, number, located, &self.no_labels);
         let Some(action) = action else {
             let plan =
@@ -228,7 +224,7 @@ impl<'l> Events<'l> {
             return plan.is_some_and(|plan| plan.unknown(open.kind, event.code()));
         };
         if let Some(role) = action.role
-            && let Some(labels) = self.labels.get_mut(usize::from(open.stream))
+            && let Some(labels) = self.labels.get_mut(place)
             && !labels.feed(role, &event, &mut self.label_room)
         {
             self.faults.push_once(event.offset, FaultKind::LabelLimit);

@@ -82,13 +82,35 @@ impl<'l> Slices<'l> {
             return Events::new(self.log, self.order, filter);
         }
         let stretch = self.stretches.get(index).cloned().unwrap_or_default();
-        let (plans, labels) = (self.plans.clone(), self.labels.clone());
-        Events::of_stretch(self.log, self.order, plans, labels, stretch)
+        Events::of_stretch(self.log, self.order, self.plans.clone(), &self.labels, stretch)
     }
 
     /// What was found wrong while the labels were read.
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+}
+
+impl<'l> Events<'l> {
+    /// A stretch of a log, with labels of all times of all its streams.
+    fn of_stretch(
+        log: &'l Log,
+        order: Order,
+        plans: Arc<[Plan]>,
+        labels: &[Labels],
+        stretch: Stretch,
+    ) -> Events<'l> {
+        let queue = stretch.queue.clone();
+        let is_history = !labels.is_empty();
+        let streams = || queue.iter().filter_map(|&place| log.segment(place)).map(|at| at.stream);
+        let (first, last) = (streams().min().unwrap_or(0), streams().max().unwrap_or(0));
+        // A file of the MPS may have a stream for each run of a program: most are not met.
+        let labels = labels.get(first.into()..=last.into()).unwrap_or_default().to_vec();
+        let mut events = Events::with_queue(log, order, plans, labels, queue);
+        events.labels_from = first;
+        events.is_history = is_history;
+        events.stretch = Some(stretch);
+        events
     }
 }
 

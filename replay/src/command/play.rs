@@ -45,6 +45,10 @@ Touch: memory that nobody writes to is never resident, and what a program wrote 
 less memory than `pages` says, and less time: bringing the pages costs. What it took is between
 `none` and `pages`.
 
+Threads are there from the beginning of a run to its end. Of a program that had thousands, one after
+the other, heaps that keep memory for each thread take more than they would have; `--threads one`
+is the other bound.
+
 Memory is what is resident over what was before the first operation. Its peak is that which the
 kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some time.
 

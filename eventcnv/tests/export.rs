@@ -14,36 +14,10 @@ mod chrome;
 mod folded;
 #[path = "export/made.rs"]
 mod made;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    unfulfilled_lint_expectations,
-    reason = "another crate uses all of it"
-)]
-#[path = "../../tests/src/naive.rs"]
-mod naive;
 #[path = "export/perfetto.rs"]
 mod perfetto;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    unfulfilled_lint_expectations,
-    reason = "another crate uses all of it"
-)]
-#[path = "../../tests/src/recipe.rs"]
-mod recipe;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    unfulfilled_lint_expectations,
-    reason = "another crate uses all of it"
-)]
-#[path = "../../tests/src/ring.rs"]
-mod ring;
 mod support;
+mod synthetic;
 
 use serde_json::Value;
 use std::collections::HashMap;

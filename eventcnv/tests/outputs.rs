@@ -7,50 +7,12 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    unfulfilled_lint_expectations,
-    reason = "another crate uses all of it"
-)]
-#[path = "../../tests/src/cores.rs"]
-mod cores;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    unfulfilled_lint_expectations,
-    reason = "another crate uses all of it"
-)]
-#[path = "../../tests/src/naive.rs"]
-mod naive;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    unfulfilled_lint_expectations,
-    reason = "another crate uses all of it"
-)]
-#[path = "../../tests/src/recipe.rs"]
-mod recipe;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    unfulfilled_lint_expectations,
-    reason = "another crate uses all of it"
-)]
-#[path = "../../tests/src/ring.rs"]
-mod ring;
 #[allow(dead_code, reason = "not every test file uses all of it")]
 mod support;
+mod synthetic;
 
-use cores::{Extent, Process};
-use naive::{Buffer, EventType, Platform, Value, Writer};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring::Ring;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -59,6 +21,9 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::eventcnv;
+use synthetic::cores::{self, Extent, Process};
+use synthetic::naive::{self, Buffer, EventType, Platform, Value, Writer};
+use synthetic::ring::Ring;
 use tempfile::TempDir;
 
 /// A command, and what its output is called.

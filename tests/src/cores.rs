@@ -7,7 +7,7 @@
 //!
 //! Section 9 of `design/format.md` and the ELF specification, with nothing of `eventlog`.
 
-use crate::naive::{Platform, Writer, put, seal_stream_header};
+use super::naive::{Platform, Writer, put, seal_stream_header};
 
 /// The magic of a root (`.root.magic`).
 pub const MAGIC: [u8; 16] = [

@@ -8,8 +8,8 @@
 //! It writes any word size, byte order and block size; blocks whole, open and in parts; base
 //! records. What it gets wrong, the reader must disagree with: so it is as plain as can be.
 
-pub use crate::recipe::{KINDS, Random, Recipe, TYPES, write};
-pub use crate::ring::Ring;
+pub use super::recipe::{KINDS, Random, Recipe, TYPES, write};
+pub use super::ring::Ring;
 
 /// The value of a parameter; a double by its bits, so that it can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //!  Recipe { seed, … } ── write ──▶ Writer (the bytes) + [Recorded] (what a reader is to give)
 //! ```
 
-use crate::naive::{Buffer, EventType, Platform, Recorded, Ring, Value, Writer, put};
+use super::naive::{Buffer, EventType, Platform, Recorded, Ring, Value, Writer, put};
 
 /// A small generator of numbers (xorshift), so that a seed gives the same stream everywhere.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //!  record ──▶ payload: newest … oldest ── flush ──▶ a part; write ──▶ the whole block
 //! ```
 
-use crate::naive::{BlockFields, Buffer, Platform, Value, Writer};
+use super::naive::{BlockFields, Buffer, Platform, Value, Writer};
 
 /// The block of a buffer that is being filled.
 #[derive(Clone, Debug)]

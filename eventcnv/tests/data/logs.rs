@@ -1,9 +1,9 @@
 //! Logs to try things on, and what the numeric dump says of them.
 
-use crate::naive::{BlockFields, Buffer, EventType, Platform, Value, Writer};
-use crate::recipe::{self, Recipe};
-use crate::ring::Ring;
 use crate::support::{mps, run};
+use crate::synthetic::naive::{BlockFields, Buffer, EventType, Platform, Value, Writer};
+use crate::synthetic::recipe::{self, Recipe};
+use crate::synthetic::ring::Ring;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -10,9 +10,9 @@
 
 use crate::chrome::entries;
 use crate::exported;
-use crate::naive::{Buffer, EventType, Platform, Value, Writer};
 use crate::perfetto::trace;
-use crate::ring::Ring;
+use crate::synthetic::naive::{Buffer, EventType, Platform, Value, Writer};
+use crate::synthetic::ring::Ring;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::Path;

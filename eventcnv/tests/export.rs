@@ -26,6 +26,19 @@ use std::path::Path;
 use support::{golden_path, mps, run};
 use tempfile::TempDir;
 
+/// What links events of logs of ours to one another.
+pub(crate) const FLOWS: [&str; 2] =
+    ["--flow=PoolInit=PoolFinish:pool", "--flow=FileBegin=FileEnd:file"];
+
+/// A log of two processes, and the log of each alone.
+pub(crate) fn of_two_processes(directory: &TempDir) -> (String, [String; 2]) {
+    let [a, b, ..] = logs();
+    let both = directory.path().join("both.log").to_str().unwrap().to_owned();
+    let (_, code, errors) = run(&["merge", &a, &b, "-o", &both]);
+    assert_eq!((code, &*errors), (0, ""));
+    (both, [a, b])
+}
+
 /// Ours, and one of the MPS with slices that nest.
 pub(crate) fn logs() -> [String; 4] {
     let ours = ["log/heap.log", "log/heap-2.log"];

@@ -8,9 +8,10 @@
 //!
 //! Design: `.cnv.chrome` in `design/eventcnv.md`.
 
-use crate::{dumped, exported, is_double, is_number, live, logs};
+use crate::{FLOWS, dumped, exported, is_double, is_number, live, logs, of_two_processes};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use tempfile::TempDir;
 
 pub(crate) fn entries(args: &[&str]) -> Vec<Value> {
     let (bytes, _) = exported("trace.json", args);
@@ -169,17 +170,12 @@ fn of_process(entries: &[Value], pid: &Value) -> Vec<Value> {
 /// are in the log of each alone.
 #[test]
 fn what_is_of_one_process_is_paired_and_counted_within_it() {
-    let [a, b, ..] = logs();
-    let directory = tempfile::TempDir::new().unwrap();
-    let both = directory.path().join("both.log");
-    let both = both.to_str().unwrap();
-    let (_, code, errors) = crate::support::run(&["merge", &a, &b, "-o", both]);
-    assert_eq!((code, &*errors), (0, ""));
-    let marks = ["--flow=PoolInit=PoolFinish:pool", "--flow=FileBegin=FileEnd:file"];
-    let of = |log| entries(&[&[log], &marks[..]].concat());
-    let merged = of(both);
+    let directory = TempDir::new().unwrap();
+    let (both, alone) = of_two_processes(&directory);
+    let of = |log| entries(&[&[log], &FLOWS[..]].concat());
+    let merged = of(&both);
     let mut pids = HashSet::new();
-    for log in [&*a, &*b] {
+    for log in &alone {
         let alone = of(log);
         let pid = alone.iter().map(|entry| &entry["pid"]).find(|pid| **pid != 0).unwrap();
         assert!(pids.insert(pid.as_u64()), "two processes");

@@ -6,9 +6,10 @@
 //!
 //! Design: `.cnv.perfetto` in `design/eventcnv.md`.
 
-use crate::{dumped, exported, is_double, is_number, live, logs};
+use crate::{FLOWS, dumped, exported, is_double, is_number, live, logs, of_two_processes};
 use serde_json::Value;
 use std::collections::HashMap;
+use tempfile::TempDir;
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
@@ -309,18 +310,13 @@ fn of_process(trace: &Trace, pid: u64) -> Vec<String> {
 /// are in the log of each alone, and on tracks of their own.
 #[test]
 fn what_is_of_one_process_is_on_its_own_tracks_as_if_it_were_alone() {
-    let [a, b, ..] = logs();
-    let directory = tempfile::TempDir::new().unwrap();
-    let both = directory.path().join("both.log");
-    let both = both.to_str().unwrap();
-    let (_, code, errors) = crate::support::run(&["merge", &a, &b, "-o", both]);
-    assert_eq!((code, &*errors), (0, ""));
-    let marks = ["--flow=PoolInit=PoolFinish:pool", "--flow=FileBegin=FileEnd:file"];
-    let of = |log| trace(&[&[log], &marks[..]].concat());
-    let merged = of(both);
+    let directory = TempDir::new().unwrap();
+    let (both, alone) = of_two_processes(&directory);
+    let of = |log| trace(&[&[log], &FLOWS[..]].concat());
+    let merged = of(&both);
     assert_eq!(merged.pids.len(), 2);
     let mut count = 0;
-    for log in [&*a, &*b] {
+    for log in &alone {
         let alone = of(log);
         let [pid] = *alone.pids.values().copied().collect::<Vec<u64>>() else { panic!("one pid") };
         let (found, expected) = (of_process(&merged, pid), of_process(&alone, pid));

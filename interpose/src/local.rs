@@ -50,6 +50,7 @@ thread_local! {
 #[inline(always)]
 pub(crate) fn with<T>(work: impl FnOnce(&Local) -> T) -> T {
     // Found first: work that is done within `LocalKey::with` is outlined, with a frame of its own.
+    const { assert!(!core::mem::needs_drop::<Local>()) };
     let local = LOCAL.with(core::ptr::from_ref);
     // SAFETY: it is this thread's, and has no destructor: it is there as long as the thread runs.
     work(unsafe { &*local })

@@ -8,9 +8,9 @@
 //! Design: `.sol.fork` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use crate::{memory, sys};
+use crate::sys;
 use core::ffi::{CStr, c_int};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 
 /// The calls that take files of more than 2 GiB on machines of 32 bits as well.
 mod files {
@@ -32,7 +32,7 @@ pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     {
         const PAGE: usize = 4096;
-        let page = memory::map_bytes(PAGE)?.as_mut_ptr();
+        let page = crate::memory::map_bytes(PAGE)?.as_mut_ptr();
         // SAFETY: the page was mapped just now, private and of no file, for ever, and is aligned;
         // the call changes what becomes of it in a child, to zero, which is a value of what is put
         // there.
@@ -41,7 +41,7 @@ pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
                 return None;
             }
             let mark = AtomicU32::from_ptr(page.cast());
-            mark.store(1, Ordering::Relaxed);
+            mark.store(1, core::sync::atomic::Ordering::Relaxed);
             Some(mark)
         }
     }

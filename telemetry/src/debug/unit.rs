@@ -14,22 +14,25 @@
 //!
 //! What is data is hidden: else, where two libraries of a process carry the runtime, the second one
 //! would use the root and the mask of the first. Design: `.debug` in `design/telemetry.md`.
-#![expect(unsafe_code, reason = "assembly that has data alone, and a symbol in it")]
+#![cfg_attr(
+    all(target_os = "linux", target_pointer_width = "64", not(miri)),
+    expect(unsafe_code, reason = "assembly that has data alone, and a symbol in it")
+)]
 
 /// Has the linker keep the unit: without a symbol that is asked for it takes nothing.
 pub(super) fn keep() {
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
     core::hint::black_box(&raw const telemetry_debug_unit);
 }
 
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 unsafe extern "C" {
     /// A byte beside the unit.
     static telemetry_debug_unit: u8;
 }
 
 // Abbreviations: code, tag, whether it has children, then pairs of attribute and form.
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 core::arch::global_asm!(
     ".pushsection .rodata.telemetry_debug_unit,\"a\",@progbits",
     ".globl telemetry_debug_unit",

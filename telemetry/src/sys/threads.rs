@@ -7,7 +7,6 @@
 //! Design: `.sol.thread`, `.sol.writer` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use super::errno;
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,19 +26,19 @@ pub(crate) fn is_thread(number: usize) -> bool {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     // SAFETY: signal 0 is none: the call touches nothing.
     return unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) == 0 }
-        || errno() != libc::ESRCH;
+        || super::errno() != libc::ESRCH;
     #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
     return number != 0;
 }
 
 /// The name of this thread.
 pub(crate) fn thread_name(name: &mut [u8; 64]) -> &[u8] {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     // SAFETY: at most 16 bytes are written, a NUL at their end.
     unsafe {
         libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr())
     };
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
     // SAFETY: at most `len` bytes are written, a NUL at their end.
     unsafe {
         libc::pthread_getname_np(libc::pthread_self(), name.as_mut_ptr().cast(), name.len())

@@ -105,7 +105,13 @@ def _string(data, begin, end):
 def events(path):
     """Gives the events of a log of this platform, each once, as named tuples, in the order of the
     file: of time, within a block. Damage is passed over without a word: eventcnv tells of it."""
-    return iter(Log(path))
+    return _read(path, [0])
+
+
+def _read(path, place, is_wanted=lambda registry: True):
+    """The events of the registries that are wanted; `place` has the number of their stream."""
+    with open(path, "rb") as file:
+        yield from _mps_events(file) if IS_MPS else _stream_events(file, place, is_wanted)
 
 
 class Log:
@@ -116,20 +122,17 @@ class Log:
     stream whose event was given last."""
 
     def __init__(self, path):
-        self.path, self._names, self._stream, self._time = path, None, 0, None
+        self.path, self._names, self._place, self._last = path, None, [0], None
 
     def __iter__(self):
-        with open(self.path, "rb") as file:
-            read = _mps_events(file) if IS_MPS else _stream_events(file, lambda registry: True)
-            for self._stream, event in read:
-                self._time = event.time
-                yield event
+        for self._last in _read(self.path, self._place):
+            yield self._last
 
     def label(self, address, time=None):
         """What a pointer or address was called at a time, or else at that of the event that was
         given last. None, if it had no name."""
         labels = self._of_stream().labels.get(address, ())
-        time = self._time if time is None else time
+        time = self._last.time if time is None and self._last else time
         at = len(labels) if time is None else bisect.bisect(labels, (time, float("inf")))
         return self.string(labels[at - 1][1]) if at else None
 
@@ -145,25 +148,23 @@ class Log:
     def _of_stream(self):
         if self._names is None:
             self._names = self._read_names()
-        return self._names.get(self._stream) or _Names({}, {}, {})
+        return self._names.get(self._place[0]) or _Names({}, {}, {})
 
     def _read_names(self):
-        found, count = {}, 0
-        with open(self.path, "rb") as file:
-            read = _mps_events(file) if IS_MPS else _stream_events(file, lambda registry: not registry)
-            for stream, event in read:
-                desc = getattr(type(event), "desc", None)
-                is_name = desc and desc.name in ("Intern", "Label", "LabelPointer", "Thread")
-                if not is_name or count >= NAME_COUNT_MAX or None in event:
-                    continue
-                count += 1
-                names = found.setdefault(stream, _Names({}, {}, {}))
-                if desc.name == "Intern":
-                    names.strings[event[2]] = event[3]
-                elif desc.name == "Thread":
-                    names.threads[event[2]] = event[-1]
-                else:
-                    names.labels.setdefault(event[2], []).append((event.time, event[3]))
+        found, count, place = {}, 0, [0]
+        for event in _read(self.path, place, lambda registry: not registry):
+            desc = getattr(type(event), "desc", None)
+            is_name = desc and desc.name in ("Intern", "Label", "LabelPointer", "Thread")
+            if not is_name or count >= NAME_COUNT_MAX or None in event:
+                continue
+            count += 1
+            names = found.setdefault(place[0], _Names({}, {}, {}))
+            if desc.name == "Intern":
+                names.strings[event[2]] = event[3]
+            elif desc.name == "Thread":
+                names.threads[event[2]] = event[-1]
+            else:
+                names.labels.setdefault(event[2], []).append((event.time, event[3]))
         for names in found.values():
             for labels in names.labels.values():
                 labels.sort()
@@ -194,8 +195,10 @@ def _mps_events(file):
             if at + size > len(data):
                 break
             maker = makers.get(code)
-            yield 0, maker(clock, 0, data, at, at + size) if maker else Unknown(
-                clock, 0, index, code, data[at : at + size])
+            if maker:
+                yield maker(clock, 0, data, at, at + size)
+            else:
+                yield Unknown(clock, 0, index, code, data[at : at + size])
             at += size
         if begin < _PIECE_SIZE:
             return
@@ -211,10 +214,8 @@ _Block = namedtuple(
 _HEAD_SIZE = 512
 
 
-def _stream_events(file, is_wanted):
-    """The events of the registries that are wanted, each with the number of its stream."""
-    size, stream, given = 0, -1, {}
-    streams = {}
+def _stream_events(file, place, is_wanted):
+    size, given, streams = 0, {}, {}
     while True:
         at = file.tell()
         head = file.read(_HEAD_SIZE)
@@ -231,10 +232,9 @@ def _stream_events(file, is_wanted):
             name = head[32:40]
             if size not in [1 << n for n in range(12, 21)]:
                 raise ValueError("the head of the stream is damaged")
-            stream = streams.setdefault(name, len(streams))
+            place[0] = streams.setdefault(name, len(streams))
             data = head + file.read(size - _HEAD_SIZE)
-            for event in _parts(data, header, name, given, is_wanted):
-                yield stream, event
+            yield from _parts(data, header, name, given, is_wanted)
         elif not size:
             raise ValueError("no stream begins the file")
         else:
@@ -242,11 +242,9 @@ def _stream_events(file, is_wanted):
             if block and (block.type == 2 or block.type == 1 and is_wanted(block.registry)):
                 data = head + file.read(size - _HEAD_SIZE)
                 if block.type == 1:
-                    read = _chain(data, block.last, block, given)
+                    yield from _chain(data, block.last, block, given)
                 else:
-                    read = _parts(data, 8 * block.words, name, given, is_wanted)
-                for event in read:
-                    yield stream, event
+                    yield from _parts(data, 8 * block.words, name, given, is_wanted)
         file.seek(at + size)
 
 

@@ -79,6 +79,21 @@ pub(crate) struct Table {
     cut: Option<usize>,
 }
 
+/// The tables that a database has, and their views: by registry, event type and parameters.
+struct Old(HashMap<[String; 3], (String, String)>);
+
+impl Old {
+    /// Reads them all at once: to look for each in the table would take n² steps.
+    fn of(connection: &Connection) -> Result<Old, Refusal> {
+        let sql = "SELECT registry, type, parameters, name, event_view FROM event_tables";
+        let mut find = connection.prepare(sql)?;
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok(([row.get(0)?, row.get(1)?, row.get(2)?], (row.get(3)?, row.get(4)?)))
+        };
+        Ok(Old(find.query_map([], row)?.collect::<Result<_, _>>()?))
+    }
+}
+
 /// Where the events of a log go.
 pub(crate) struct Tables {
     pub(crate) all: Vec<Table>,
@@ -104,6 +119,7 @@ impl Tables {
         let mut taken = Taken::new(names.collect::<Result<Vec<_>, _>>()?);
         let all = vec![Table::unknown(), Table::labels()];
         let mut tables = Tables { all, codes: Vec::new(), is_whole };
+        let old = Old::of(connection)?;
         let mut known = HashMap::new();
         for registry in log.registries() {
             let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
@@ -114,7 +130,7 @@ impl Tables {
                 let index = match known.get(&key) {
                     Some(&index) => index,
                     None => {
-                        let table = Table::of(connection, registry, event_type, &mut taken)?;
+                        let table = Table::of(connection, registry, event_type, &old, &mut taken)?;
                         tables.all.push(table);
                         let index = tables.all.len() - 1;
                         known.insert(key, index);
@@ -235,6 +251,7 @@ impl Table {
         connection: &Connection,
         registry: &Registry,
         event_type: &EventType,
+        old: &Old,
         taken: &mut Taken,
     ) -> Result<Table, Refusal> {
         let mut columns = Taken::new(COLUMNS.iter().chain([&NUMBER_COLUMN]));
@@ -246,18 +263,12 @@ impl Table {
                 *label = Some(take(&mut columns, &format!("{name}_label")));
             }
         }
-        let mut find = connection.prepare_cached(
-            "SELECT name, event_view FROM event_tables
-             WHERE registry = ? AND type = ? AND parameters = ?",
-        )?;
         let (is_chosen, is_label) = (true, labels::is_label(&event_type.name));
         let (columns, written) = (params, &COLUMNS);
         let cut = Some(event_type.params.len()).filter(|&count| count > PARAM_COUNT_MAX);
         let key = (clipped(&registry.name), &*event_type.name, parameters(event_type));
-        let mut found = find.query(params![key.0, key.1, key.2])?;
-        if let Some(row) = found.next()? {
-            let name: String = row.get(0)?;
-            let view = row.get(1)?;
+        let found = [key.0, key.1, &key.2].map(str::to_owned);
+        if let Some((name, view)) = old.0.get(&found).cloned() {
             return Ok(Table { name, is_chosen, is_label, view, written, columns, cut });
         }
         let long = format!("{}_{}", key.0, key.1);

@@ -31,14 +31,14 @@ In the module:
     .thread_name(event)     what its thread is called
     .string(id)             an interned string
   events(path)       the events alone
-A string is str; bytes that are not UTF-8 are surrogates, as in os.fsdecode. A block of the file is in
-memory at a time.
+A string is str; bytes that are not UTF-8 are surrogates, as in os.fsdecode. A block of the file
+is in memory at a time.
 
 Examples:
   eventcnv py mpsio.log -o telemetry_log.py
   eventcnv py old.log -o - | head -20
   python3 -c 'import telemetry_log as t; print(sum(1 for e in t.events(\"mpsio.log\")))'
-  python3 -c 'import telemetry_log as t; log = t.Log(\"mpsio.log\"); print({log.thread_name(e) for e in log})'
+  python3 -c 'import telemetry_log as t; print(t.Log(\"mpsio.log\").thread_name(1))'
   python3 -c 'import telemetry_log as t; print(t.Event.PoolInit.params[0].doc)'
 
 Exit status:

@@ -53,8 +53,8 @@ parameter by its name. The view EVENT_NAME has NAME_label beside: what it was ca
 What else there is: eventcnv sql --help.
 
 Beside the functions of SQLite there are those of mathematics (ceil, floor, trunc, sqrt, exp, ln,
-log, log2, log10, pow, mod, sin, …), median(x), percentile(x, 99), quantile(x, 0.99), which is one of
-the values, and x REGEXP 'pattern' (with the syntax of the Rust crate regex).
+log, log2, log10, pow, mod, sin, …), median(x), percentile(x, 99), quantile(x, 0.99), which is one
+of the values, and x REGEXP 'pattern' (with the syntax of the Rust crate regex).
 A query reads, and does nothing else: it can make no file. In CSV, a text that a spreadsheet would
 take for a formula has an apostrophe before it.
 

@@ -92,7 +92,7 @@ def _short(desc, time, thread, data, at, end):
 
 
 def _string(data, begin, end):
-    """The string at the end of an event. Bytes that are not UTF-8 are surrogates, as in os.fsdecode:
+    """The string at the end of an event. Bytes that are not UTF-8 are surrogates (os.fsdecode):
     text.encode("utf-8", "surrogateescape") are all bytes as they were."""
     padding = data[end - 1]
     if not IS_MPS and padding < 8 and end - 1 - padding >= begin:

@@ -33,7 +33,7 @@ pub(crate) struct Csv<'l> {
 }
 
 impl<'l> Csv<'l> {
-    /// Columns for the event types that a filter lets through. An error says that they are too many.
+    /// Columns for the event types that a filter lets through. An error: they are too many.
     pub(crate) fn new(
         clock: Clock<'l>,
         registries: &'l [Registry],

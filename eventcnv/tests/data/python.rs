@@ -21,7 +21,8 @@ for event in t.events(sys.argv[1]):
         if param.sort == "S":
             assert type(value) is str
             bits = lambda m: m[0].encode("utf8", "surrogateescape")
-            escape = lambda m: "\\" + m[0] if m[0] in '"\\' else "\\x%02X" * len(bits(m)) % (*bits(m),)
+            codes = lambda m: "".join("\\x%02X" % byte for byte in bits(m))
+            escape = lambda m: "\\" + m[0] if m[0] in '"\\' else codes(m)
             value = re.sub('["\\\\\0-\x1f\x7f-\x9f\udc80-\udc9f]', escape, value)
             words.append('"%s"' % value.encode("utf8", "surrogateescape").decode("utf8", "replace"))
         else:

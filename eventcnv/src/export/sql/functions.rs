@@ -13,8 +13,13 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
 use std::cmp::Ordering;
 
+/// A function of one number, with its name.
+type OfOne = (&'static str, fn(f64) -> f64);
+/// A function of two.
+type OfTwo = (&'static str, fn(f64, f64) -> f64);
+
 /// Functions of one number; what is no number, or has no result, gives NULL.
-const OF_ONE: [(&str, fn(f64) -> f64); 23] = [
+const OF_ONE: [OfOne; 23] = [
     ("acos", f64::acos),
     ("acosh", f64::acosh),
     ("asin", f64::asin),
@@ -41,10 +46,10 @@ const OF_ONE: [(&str, fn(f64) -> f64); 23] = [
 ];
 
 /// Functions that leave an integer as it is.
-const ROUNDING: [(&str, fn(f64) -> f64); 4] =
+const ROUNDING: [OfOne; 4] =
     [("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
 
-const OF_TWO: [(&str, fn(f64, f64) -> f64); 5] = [
+const OF_TWO: [OfTwo; 5] = [
     ("atan2", f64::atan2),
     ("log", |base, x| x.log(base)),
     ("mod", |x, y| x % y),

@@ -16,7 +16,7 @@ Block = namedtuple("Block", "magic type flags log_size header_size crc registry 
 Event = namedtuple("Event", "group ticks stream buffer number registry code flags at size")
 events, registries = {}, {}     # (stream, buffer, number) -> Event; (stream, index) -> {code: sorts}
 uuids, groups, highest, accounted, reports, lowest, volumes, whole = {}, {}, Counter(), Counter(), set(), {}, {}, set()
-
+KEEP, STEERING = ("utf8", "surrogateescape"), '["\\\\\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udc9f]'
 TABLE = range(256)
 for _ in range(8): TABLE = [n >> 1 ^ (0x82F63B78 if n & 1 else 0) for n in TABLE]
 def crc32c(*pieces):                                                      # .crc
@@ -161,7 +161,6 @@ def parse_registry(encoded):                                              # 5.1
         return types, True
     except struct.error:
         return types, False
-
 def parameters(e):
     sorts = registries.get((e.stream, e.registry), {}).get(e.code)
     if sorts is None:                                                     # .event.unknown
@@ -179,8 +178,9 @@ def parameters(e):
         if sort == "S":                                                   # .event.string
             end = e.size - 1 - raw[-1]
             value = raw[at:end] if raw[-1] < 8 and end >= at else raw[at:].split(b"\0")[0]
-            escape = lambda m: b"\\" + m[0] if m[0] in b'"\\' else b"\\x%02X" % m[0][0]
-            value = re.sub(rb'["\\\0-\x1f\x7f]', escape, value)
+            codes = lambda text: "".join("\\x%02X" % byte for byte in text.encode(*KEEP))
+            escape = lambda m: "\\" + m[0] if m[0] in '"\\' else codes(m[0])
+            value = re.sub(STEERING, escape, value.decode(*KEEP)).encode(*KEEP)
         yield {"S": b'"%s"', "D": b"%.10G"}.get(sort, b"%X") % value
         at += size
 

@@ -77,6 +77,8 @@ fn file_of(destination: &str) -> Option<&str> {
 pub(crate) struct Opened {
     /// For messages: the name of all, or of the one that cannot be opened.
     pub(crate) name: String,
+    /// Where each of them begins, and its name.
+    pub(crate) starts: Vec<(u64, String)>,
     pub(crate) source: Result<AnySource, OpenError>,
     /// The cores among them.
     pub(crate) cores: Vec<core::Opened>,
@@ -86,20 +88,26 @@ pub(crate) struct Opened {
 pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     let (mut cores, mut heads) = (Vec::new(), Vec::new());
     let mut joined = Joined::default();
-    let mut names = Vec::new();
+    let mut starts = Vec::new();
     for path in paths {
         let (name, source) = open_one(path, options);
         match source.and_then(|source| rescue(source, &name, &mut cores, &mut heads)) {
-            Ok(source) if paths.len() == 1 => return Opened { name, source: Ok(source), cores },
-            Ok(source) => joined.push(source),
-            Err(error) => return Opened { name, source: Err(error), cores },
+            Ok(source) if paths.len() == 1 => {
+                let starts = vec![(0, name.clone())];
+                return Opened { name, starts, source: Ok(source), cores };
+            }
+            Ok(source) => {
+                starts.push((joined.size(), name));
+                joined.push(source);
+            }
+            Err(error) => return Opened { name, starts, source: Err(error), cores },
         }
-        names.push(name);
     }
     for core in &mut cores {
         core.has_ring = heads.iter().any(|head| core.core.is_of(head));
     }
-    Opened { name: names.join(" + "), source: Ok(Box::new(joined)), cores }
+    let names: Vec<&str> = starts.iter().map(|(_, name)| &**name).collect();
+    Opened { name: names.join(" + "), starts, source: Ok(Box::new(joined)), cores }
 }
 
 /// Whether this is a file that begins as cores do.

@@ -77,7 +77,8 @@ impl Pending {
             self.file.persist_noclobber(&self.path)
         };
         forget(&temporary);
-        named.map(drop).map_err(|error| unwritten(&self.path, error.error))
+        named.map_err(|error| unwritten(&self.path, error.error))?;
+        sync(directory(&self.path)).map_err(failed)
     }
 }
 
@@ -110,12 +111,13 @@ impl PendingDirectory {
         self.directory.path()
     }
 
-    /// Gives it its name.
+    /// Puts it on the disk and gives it its name.
     pub(crate) fn finish(self) -> Result<(), Stop> {
         let failed = |error| unwritten(&self.path, error);
         let temporary = self.directory.path().to_owned();
         let old = self.path.symlink_metadata().is_ok();
         let aside = temporary.with_extension("old");
+        sync_all(&temporary).map_err(failed)?;
         // Not to be interrupted while neither has the name.
         let mut unfinished = unfinished();
         if old && (self.force || is_empty_directory(&self.path)) {
@@ -131,10 +133,31 @@ impl PendingDirectory {
         unfinished.retain(|noted| *noted != temporary);
         drop(unfinished);
         let _ = self.directory.keep();
+        sync(directory(&self.path)).map_err(failed)?;
         if old {
             remove(&aside);
         }
         Ok(())
+    }
+}
+
+/// Puts all of a directory on the disk: what is in it before its own entries.
+fn sync_all(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() { sync_all(&entry.path())? } else { sync(&entry.path())? }
+    }
+    sync(path)
+}
+
+/// Puts a file, or the names in a directory, on the disk.
+fn sync(path: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    tests::SYNCED.with_borrow_mut(|synced| synced.push(path.to_owned()));
+    match File::open(path)?.sync_all() {
+        // There are file systems whose directories cannot be synced, and that do not need it.
+        Err(error) if error.kind() == ErrorKind::InvalidInput && path.is_dir() => Ok(()),
+        result => result,
     }
 }
 
@@ -222,6 +245,29 @@ fn begin_to_watch() -> io::Result<()> {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    std::thread_local! {
+        /// What was put on the disk, in this order.
+        pub(super) static SYNCED: std::cell::RefCell<Vec<PathBuf>> = Default::default();
+    }
+
+    /// Else a power cut leaves names of files that are not there.
+    #[test]
+    fn what_gets_its_name_is_on_the_disk_before_and_the_name_after() {
+        let parent = TempDir::new().unwrap();
+        let path = parent.path().join("out");
+        let pending = PendingDirectory::new(&path, false).unwrap();
+        let temporary = pending.path().to_owned();
+        fs::create_dir_all(temporary.join("a/b")).unwrap();
+        fs::write(temporary.join("a/b/file"), "text").unwrap();
+        pending.finish().unwrap();
+        let within = |name: &str| temporary.join(name);
+        let expected = [within("a/b/file"), within("a/b"), within("a"), temporary.clone()];
+        let expected = [&expected[..], &[parent.path().to_owned()]].concat();
+        assert_eq!(SYNCED.take(), expected);
+        Pending::file(&parent.path().join("file"), false).unwrap().finish().unwrap();
+        assert_eq!(SYNCED.take(), [parent.path()]);
+    }
 
     fn message(stop: Result<Pending, Stop>) -> String {
         match stop {

@@ -10,7 +10,7 @@
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::stop::{Stop, complain};
 use crate::{core, select};
-use eventlog::reader::{Account, Faults, Log, OpenError, Options, Order};
+use eventlog::reader::{Account, Faults, Log, OpenError, Options, Order, Stream};
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -50,6 +50,8 @@ pub(crate) struct Reading {
     /// What it is called in messages.
     pub(crate) name: String,
     pub(crate) log: Log,
+    /// Where in it each file begins, and the name of that file.
+    starts: Vec<(u64, String)>,
     progress: Progress,
     /// Whether the log is read stretch by stretch.
     by_stretch: bool,
@@ -97,7 +99,7 @@ impl Reading {
         let paths = paths.map_err(Stop::Message)?;
         let mps_registry = eventdef.map(input::mps_registry).transpose();
         let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
-        let input::Opened { name, source, cores } = input::open(&paths, &options);
+        let input::Opened { name, starts, source, cores } = input::open(&paths, &options);
         let unread = |error| Stop::Message(format!("{name}: {error}"));
         let source = source.map_err(|error| match error {
             OpenError::Io(error) if named.is_empty() => Stop::Message(format!(
@@ -117,7 +119,13 @@ impl Reading {
         }
         let core_loss_count = core::report_all(&cores, &log);
         let (finder, by_stretch) = (RefCell::default(), stretches.is_some());
-        Ok(Reading { name, log, progress, by_stretch, core_loss_count, finder })
+        Ok(Reading { name, log, starts, progress, by_stretch, core_loss_count, finder })
+    }
+
+    /// The name of the file that a stream is in.
+    pub(crate) fn file_of(&self, stream: &Stream) -> &str {
+        let at = self.starts.partition_point(|(start, _)| *start <= stream.offset);
+        self.starts.get(at.saturating_sub(1)).map_or(&self.name, |(_, name)| name)
     }
 
     /// Goes on to the next stretch of the log, whose events are then those of [`Reading::log`].
@@ -161,6 +169,11 @@ impl Reading {
     pub(crate) fn end_unread(&self) -> bool {
         self.finder.take();
         self.end(&Faults::default())
+    }
+
+    /// Says what is to be noted, if anything is.
+    pub(crate) fn note(&self, note: Option<String>) {
+        note.iter().for_each(|note| complain(&format!("eventcnv: {}: {note}\n", self.name)));
     }
 
     /// Says how many events were requested and are not in the log, by the program's own account:

@@ -6,6 +6,7 @@
 //!
 //! Exit codes: `.dumper` in `design/telemetry.md`.
 
+use eventlog::format::text::OneLine;
 use std::io::{self, Write};
 
 /// Why nothing more can be done.
@@ -26,7 +27,12 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Writes to standard error, if anybody listens.
+/// Writes lines to standard error, if anybody listens. What they repeat, of a path or a log, steers
+/// no terminal.
 pub(crate) fn complain(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    let lines = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
+        Some(line) => format!("{}\n", OneLine(line.as_bytes())),
+        None => OneLine(line.as_bytes()).to_string(),
+    });
+    let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
 }

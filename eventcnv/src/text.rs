@@ -8,6 +8,7 @@
 //!
 //! By hand, because a dump is as fast as this file. Forms: `.dumper` in `design/telemetry.md`.
 
+use eventlog::format::text::is_steering;
 use std::io::Write;
 
 pub(crate) mod hex;
@@ -77,25 +78,36 @@ pub(crate) fn decimal(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a string in quotation marks, with a backslash before each quotation mark and backslash.
 ///
-/// The MPS writes all other bytes as they are. Here a control character is written as `\xHH`, so
-/// that an event stays on its line and a terminal does not obey the log.
+/// The MPS writes all other bytes as they are. Here the bytes of what steers a terminal are written
+/// as `\xHH`, so that an event stays on its line and a terminal does not obey the log
+/// (`.dumper.quoted`).
 pub(crate) fn quoted(out: &mut Vec<u8>, string: &[u8]) {
     out.push(b'"');
-    if string.iter().all(|&byte| byte >= b' ' && !matches!(byte, b'"' | b'\\' | 0x7F)) {
+    if string.iter().all(|&byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
         out.extend_from_slice(string);
     } else {
-        for &byte in string {
-            match byte {
-                b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-                0..b' ' | 0x7F => {
-                    out.extend_from_slice(b"\\x");
-                    hex_zeros(out, byte.into(), 2);
+        for piece in string.utf8_chunks() {
+            for c in piece.valid().chars() {
+                let mut bytes = [0; 4];
+                let bytes = c.encode_utf8(&mut bytes).bytes();
+                match c {
+                    '"' | '\\' => out.extend_from_slice(&[b'\\', c as u8]),
+                    c if is_steering(c) => bytes.for_each(|byte| escaped(out, byte)),
+                    _ => out.extend(bytes),
                 }
-                _ => out.push(byte),
+            }
+            for &byte in piece.invalid() {
+                // A terminal may take it for a control character of Latin-1.
+                if matches!(byte, 0x80..=0x9F) { escaped(out, byte) } else { out.push(byte) }
             }
         }
     }
     out.push(b'"');
+}
+
+fn escaped(out: &mut Vec<u8>, byte: u8) {
+    out.extend_from_slice(b"\\x");
+    hex_zeros(out, byte.into(), 2);
 }
 
 /// Appends a double as C's `%.10G` does.
@@ -333,6 +345,11 @@ mod tests {
         assert_eq!(text(|out| quoted(out, b"")), "\"\"");
         assert_eq!(text(|out| quoted(out, "a \"b\" \\c é".as_bytes())), r#""a \"b\" \\c é""#);
         assert_eq!(text(|out| quoted(out, b"a\nb\x1b[2J\x7f")), r#""a\x0Ab\x1B[2J\x7F""#);
+        let (string, expected) = ("\u{9b}é\u{202e}", r#""\xC2\x9Bé\xE2\x80\xAE""#);
+        assert_eq!(text(|out| quoted(out, string.as_bytes())), expected);
+        let mut latin = Vec::new();
+        quoted(&mut latin, b"\x9b\xe9");
+        assert_eq!(latin, b"\"\\x9B\xe9\"");
     }
 
     #[test]

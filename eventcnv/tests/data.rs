@@ -1,6 +1,8 @@
 //! What becomes of a log in a database, in answers to queries, in data sets and in Python: every
 //! event, with the values that the dump prints.
 
+#[path = "data/hostile.rs"]
+mod hostile;
 #[path = "data/logs.rs"]
 mod logs;
 #[path = "data/parquet.rs"]

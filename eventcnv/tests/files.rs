@@ -6,6 +6,7 @@
 
 mod support;
 
+use eventlog::format::{STREAM_HEADER_SIZE, StreamHeader};
 use std::fs;
 use std::path::Path;
 use support::{golden_path, mps, run};
@@ -56,6 +57,29 @@ fn what_is_recovered_of_a_damaged_log_is_verified_as_sound() {
     let (found, _) = expect(1, &["verify", &sound, &damaged]);
     assert!(found.contains(": sound\n") && found.ends_with(" faults\n"), "{found}");
     expect(2, &["verify", &within(&directory, "none.log")]);
+}
+
+/// `.header.word`: a word size that no platform has is read as 8, and is not written again.
+#[test]
+fn a_merged_log_has_the_platform_that_was_read() {
+    let directory = TempDir::new().unwrap();
+    let [odd, merged] = ["odd.log", "merged.log"].map(|name| within(&directory, name));
+    let mut bytes = fs::read(heap()).unwrap();
+    let (head, _) = bytes.split_at_mut(STREAM_HEADER_SIZE);
+    let mut header: StreamHeader = bytemuck::pod_read_unaligned(head);
+    header.word_size = 255;
+    header.seal();
+    head.copy_from_slice(bytemuck::bytes_of(&header));
+    fs::write(&odd, &bytes).unwrap();
+    let (_, errors) = expect(1, &["verify", &odd]);
+    assert!(errors.contains("word size is 255"), "{errors}");
+    for words in [&["merge", &odd][..], &["cut", &odd], &["recover", &odd]] {
+        let (_, code, errors) = run(&[words, &["-o", &merged, "--force"]].concat());
+        assert!(code < 2, "{errors}");
+        let (found, errors) = expect(0, &["verify", &merged]);
+        assert!(found.ends_with(": sound\n") && errors.is_empty(), "{words:?}: {found}{errors}");
+        assert_eq!(dump(&merged), dump(&odd));
+    }
 }
 
 /// `.cnv.cut`, `.cnv.merge`

@@ -11,7 +11,7 @@ from collections import namedtuple
 
 # Controls, ends of lines, changes of direction.
 TELEMETRY_STEERING = re.compile(
-    "[\0-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+    "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 TelemetryKind = namedtuple("TelemetryKind", "index name doc")
 TelemetryType = namedtuple("TelemetryType", "code name kind always retired doc params")

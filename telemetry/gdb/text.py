@@ -133,9 +133,11 @@ def telemetry_value(stream, event, param, value, labels):
 def telemetry_quoted(string):
     """A string in quotation marks, which stays on its line."""
     def escape(found):
-        byte = found[0]
-        return b"\\" + byte if byte in b'"\\' else b"\\x%02X" % byte[0]
-    return '"%s"' % re.sub(rb'["\\\0-\x1f\x7f]', escape, string).decode("utf-8", "replace")
+        bytes_of = found[0].encode("utf-8", "surrogateescape")
+        return "".join("\\x%02X" % byte for byte in bytes_of)
+    text = re.sub(r'(["\\])', r"\\\1", string.decode("utf-8", "surrogateescape"))
+    text = re.sub("[\udc80-\udc9f]|" + TELEMETRY_STEERING.pattern, escape, text)
+    return '"%s"' % text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def telemetry_double(value):

@@ -9,6 +9,7 @@
 use crate::plinth::{BOUND_TEXT, FIND_TEXT, Operation, Plinth, PlinthError};
 use crate::{memory, sys};
 use core::fmt::{Arguments, Write};
+pub(crate) use eventlog::format::text::OneLine as Text;
 
 /// The longest line, in bytes; what is beyond is cut.
 const LINE_SIZE_MAX: usize = 512;
@@ -75,21 +76,6 @@ impl core::fmt::Display for Name<'_> {
             Some(plinth) => plinth.describe(f),
             None => f.write_str("the log"),
         }
-    }
-}
-
-/// Bytes as text, for a report: what is not UTF-8 is replaced.
-pub(crate) struct Text<'a>(pub(crate) &'a [u8]);
-
-impl core::fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        for piece in self.0.utf8_chunks() {
-            f.write_str(piece.valid())?;
-            if !piece.invalid().is_empty() {
-                f.write_char(char::REPLACEMENT_CHARACTER)?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{account, clock, identity, intern, memory, stream, sys, volume, write
 use core::fmt::{self, Write};
 use core::sync::atomic::Ordering;
 use eventdef::Registry;
-use eventlog::format::control::{OneLine, OneLineWriter};
+use eventlog::format::text::{OneLine, OneLineWriter};
 
 pub use crate::stream::Standing;
 pub use eventlog::format::ClockSource;

@@ -15,6 +15,7 @@ use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 use eventdef::layout::param_offset;
 use eventdef::{Event, EventType, Sort, store};
+use eventlog::format::text::is_steering;
 
 /// Bytes of an event that are shown, at most: all parameters but a long string.
 pub(crate) const EVENT_SIZE_SHOWN: usize = 4096;
@@ -251,7 +252,12 @@ fn write_quoted(out: &mut dyn fmt::Write, string: &[u8]) -> fmt::Result {
         for c in piece.valid().chars() {
             match c {
                 '"' | '\\' => write!(out, "\\{c}")?,
-                c if c.is_control() => write!(out, "\\x{:02X}", c as u32)?,
+                c if is_steering(c) => {
+                    let mut bytes = [0; 4];
+                    c.encode_utf8(&mut bytes)
+                        .bytes()
+                        .try_for_each(|b| write!(out, "\\x{b:02X}"))?;
+                }
                 c => out.write_char(c)?,
             }
         }

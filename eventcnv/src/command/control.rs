@@ -11,9 +11,8 @@
 use crate::stop::{Stop, complain};
 pub(crate) use args::{ABOUT, Control, EXAMPLES};
 use args::{ControlRequest, Process, SOCKET_VARIABLE};
-use eventlog::format::control::{
-    AnswerLine, Mask, OneLine, REQUEST_SIZE_MAX, Request, SocketName, Verb,
-};
+use eventlog::format::control::{AnswerLine, Mask, REQUEST_SIZE_MAX, Request, SocketName, Verb};
+use eventlog::format::text::OneLine;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -298,7 +297,7 @@ mod tests {
     #[test]
     fn what_a_program_says_cannot_forge_a_line_or_control_a_terminal() {
         let lines = read(b"pid: \x1b[2J\rx\xff\nok\n").ok().expect("a whole answer");
-        assert_eq!(lines[0].1, "\u{fffd}[2J\u{fffd}x\u{fffd}");
+        assert_eq!(lines[0].1, "\u{fffd}[2J x\u{fffd}");
         let Err(Failure::Refused(why)) = read(b"error: \x07\n") else { panic!("refused") };
         assert_eq!(why, "\u{fffd}");
         assert!(matches!(read(b"HTTP/1.1 400 Bad Request\r\n"), Err(Failure::Strange)));

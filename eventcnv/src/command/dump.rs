@@ -46,7 +46,8 @@ Forms, one event a line:
           pointers, addresses and words in hexadecimal, with what they were called just then.
             000003DEDE6E4BC0 0022 Label      address:0000000000002000[\"Inst\"] stringId:3
   -vvv    the same, and after the clock the thread that recorded it.
-  A control character in a string is printed as \\xHH, so that an event stays on its line.
+  What steers a terminal in a string is printed as \\xHH, so that an event stays on its line.
+  In CSV, text that a spreadsheet would take for a formula has an apostrophe before it.
   --style json, csv, lisp: for other programs; numbers but pointers and addresses in decimal.
 
 Conditions (--where), of parameters by name; of every event: @event, @kind, @registry, @code,
@@ -246,6 +247,7 @@ fn write(
         (Style::Json, _) => out.write(&view::json::Json::new(clock, args.time, registries)),
         (Style::Csv, _) => {
             let csv = view::csv::Csv::new(clock, registries, selection.filter());
+            let csv = csv.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
             out.out.write_all(&csv.head())?;
             out.write(&csv)
         }

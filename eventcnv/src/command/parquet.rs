@@ -13,7 +13,8 @@ use crate::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected};
 use crate::stop::Stop;
-use eventlog::reader::{Filter, Log, Order, Pick};
+use eventlog::format::text::OneLine;
+use eventlog::reader::{Filter, Log, Order, Pick, Stream};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -24,11 +25,15 @@ DataFusion, Spark, pandas and Polars.";
 
 pub(crate) const EXAMPLES: &str = "\
 The files are DIR/EVENT/host=HOST/process=PROGRAM-PID/kind=KIND/part-N.parquet, in order of time.
+A log of the MPS names no process: there it is process=FILE, or FILE-0, FILE-1 if a file has several
+runs.
 Columns:
   time        in ticks, unsigned
-  timestamp   ns since 1970, UTC; NULL where the log does not tell
+  timestamp   a time of day in µs, UTC; NULL where the log does not tell
+  wall        the same as an integer: ns since 1970, UTC
   stream      which stream of the log it is of, from 0
-  thread, buffer, number    who recorded it; stream, buffer and number are of one event alone
+  thread, thread_name       which thread recorded it
+  buffer, number            with stream, they are of one event alone
   and each parameter by its name: pointers, addresses, words and integers unsigned, doubles,
   Booleans, strings. Where the log has labels, NAME_label is what a pointer or address was called
   at that time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.
@@ -79,7 +84,8 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     };
     let path = args.output.display();
     let refused = |failure: Failure| Stop::Message(format!("{path}: {failure}"));
-    let sets = Sets::of(&reading.log, with_labels).map_err(refused)?;
+    let file_of = |stream: &Stream| reading.file_of(stream);
+    let sets = Sets::of(&reading.log, with_labels, file_of).map_err(refused)?;
     let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
         let mut sheet = Sheet::new(&reading.log, &sets);
         events.each_while(|event| {
@@ -97,7 +103,9 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     let faults = written.result?;
     pending.finish()?;
     let is_whole = reading.end(&faults);
+    reading.note(sets.note());
     let (count, file_count) = (written.event_count, written.file_count);
+    let path = OneLine(args.output.as_os_str().as_encoded_bytes());
     writeln!(io::stdout(), "{path}: {count} events in {file_count} files")?;
     Ok(is_whole)
 }

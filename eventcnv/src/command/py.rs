@@ -24,13 +24,21 @@ In the module:
   KIND, Kind         its kinds
   REGISTRY           all registries by their index, each with .kinds and .events
   HEADER_FORMAT, HEADER_SIZE    of the header of an event
-  events(path)       the events of a log, one after the other, as named tuples: time, thread, and
-                     each parameter by its name; type(event).desc is the event type
+  Log(path)          a log: it gives its events one after the other, as named tuples: time, thread,
+                     and each parameter by its name; type(event).desc is the event type
+    .label(address)         what a pointer or address was called at the time of the event that was
+                            given last, or at a time: .label(address, time)
+    .thread_name(event)     what its thread is called
+    .string(id)             an interned string
+  events(path)       the events alone
+A string is str; bytes that are not UTF-8 are surrogates, as in os.fsdecode. A block of the file
+is in memory at a time.
 
 Examples:
   eventcnv py mpsio.log -o telemetry_log.py
   eventcnv py old.log -o - | head -20
   python3 -c 'import telemetry_log as t; print(sum(1 for e in t.events(\"mpsio.log\")))'
+  python3 -c 'import telemetry_log as t; print(t.Log(\"mpsio.log\").thread_name(1))'
   python3 -c 'import telemetry_log as t; print(t.Event.PoolInit.params[0].doc)'
 
 Exit status:

@@ -7,7 +7,7 @@
 //! The database is in memory as far as it fits, else in a file without a name. Design: `.cnv.query`
 //! in `design/eventcnv.md`.
 
-use crate::export::sql::{Import, Refusal, begin_new};
+use crate::export::sql::{Import, Refusal, begin_new, functions};
 use crate::reading::Reading;
 use crate::select::{self, Select};
 use crate::stop::Stop;
@@ -25,6 +25,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 const CACHE_KIB: i32 = 16 << 10;
 /// Names that are offered for one that is not known, at most.
 const NEAR_COUNT_MAX: usize = 5;
+/// The pragmas that tell something and change nothing.
+const PRAGMAS: [&str; 12] = [
+    "collation_list",
+    "compile_options",
+    "database_list",
+    "foreign_key_list",
+    "function_list",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "module_list",
+    "pragma_list",
+    "table_info",
+    "table_xinfo",
+];
 
 pub(crate) const ABOUT: &str = "\
 Answers a question to a log, in SQL: the tables and views are those of `eventcnv sql`, and of no \
@@ -37,9 +52,16 @@ A table for each event type has a row for each event: event, log, thread, time, 
 parameter by its name. The view EVENT_NAME has NAME_label beside: what it was called at that time.
 What else there is: eventcnv sql --help.
 
+Beside the functions of SQLite there are those of mathematics (ceil, floor, trunc, sqrt, exp, ln,
+log, log2, log10, pow, mod, sin, …), median(x), percentile(x, 99), quantile(x, 0.99), which is one
+of the values, and x REGEXP 'pattern' (with the syntax of the Rust crate regex).
+A query reads, and does nothing else: it can make no file. In CSV, a text that a spreadsheet would
+take for a formula has an apostrophe before it.
+
 Examples:
   eventcnv query mpsio.log \"SELECT count(*), sum(size) FROM PoolAlloc\"
   eventcnv query mpsio.log \"SELECT pool_label, sum(size) FROM EVENT_PoolAlloc GROUP BY 1\"
+  eventcnv query mpsio.log \"SELECT median(size), quantile(size, 0.99) FROM PoolAlloc\"
   eventcnv query mpsio.log \"SELECT name, event_table, doc FROM types\"
   eventcnv query run.log \"SELECT string, since, until FROM labels\" --csv
   eventcnv query run.log --events PoolInit --first 3 --json \"SELECT * FROM PoolInit\"
@@ -99,6 +121,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     let broken = |error: Error| refused(error.into());
     // No name: SQLite makes a file when memory does not suffice, and it goes with the connection.
     let mut connection = Connection::open("").map_err(broken)?;
+    functions::add(&connection).map_err(broken)?;
     begin_new(&connection).map_err(refused)?;
     let import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB, true);
     let mut import = import.map_err(refused)?;
@@ -110,48 +133,77 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     if has_any {
         connection = import.add(connection, &mut events, false).map_err(refused)?.0;
     }
+    let note = import.note();
     import.finish(&connection).map_err(refused)?;
     reading.finish();
+    reading.note(note);
     let form = match (args.csv, args.json) {
         (true, _) => Form::Csv,
         (_, true) => Form::Json,
         _ => Form::Columns,
     };
-    answer(&connection, sql, form)?;
+    answer(&mut connection, sql, form)?;
     Ok(if has_any { reading.end(events.faults()) } else { reading.end_unread() })
+}
+
+/// What SQLite says while it prepares a query.
+#[derive(Default)]
+struct Asked {
+    /// The tables that are read, directly or by a view.
+    tables: HashSet<String>,
+    /// Whether the query would do anything else.
+    is_more: bool,
+}
+
+/// Lets queries of a connection read, and nothing else: some statements take effect while they are
+/// prepared, and ATTACH makes files.
+fn guard(connection: &mut Connection) -> Result<Arc<Mutex<Asked>>, Error> {
+    let asked = Arc::new(Mutex::new(Asked::default()));
+    let noted = asked.clone();
+    let judge = move |context: AuthContext<'_>| {
+        let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+        match context.action {
+            AuthAction::Read { table_name, .. } => {
+                noted.tables.insert(table_name.to_owned());
+            }
+            AuthAction::Select | AuthAction::Recursive | AuthAction::Function { .. } => {}
+            AuthAction::Pragma { pragma_name, .. }
+                if PRAGMAS.iter().any(|known| pragma_name.eq_ignore_ascii_case(known)) => {}
+            _ => {
+                noted.is_more = true;
+                return Authorization::Deny;
+            }
+        }
+        Authorization::Allow
+    };
+    connection.authorizer(Some(judge))?;
+    Ok(asked)
 }
 
 /// The tables that a query reads, directly or by a view. Else what is wrong with it.
 fn tables_read(connection: &mut Connection, sql: &str) -> Result<HashSet<String>, Stop> {
-    let read = Arc::new(Mutex::new(HashSet::new()));
-    let noted = read.clone();
-    let note = move |context: AuthContext<'_>| {
-        if let AuthAction::Read { table_name, .. } = context.action {
-            let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
-            noted.insert(table_name.to_owned());
-        }
-        Authorization::Allow
-    };
     let broken = |error| Stop::Message(format!("query: {error}"));
-    connection.authorizer(Some(note)).map_err(broken)?;
+    let asked = guard(connection).map_err(broken)?;
     let is_reading = connection.prepare(sql).map(|query| query.readonly());
     let nothing = None::<fn(AuthContext<'_>) -> Authorization>;
     connection.authorizer(nothing).map_err(broken)?;
+    let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
     match is_reading {
-        Ok(true) => {}
-        Ok(false) => {
-            let what =
-                "query: that is no question: it would change the database, which has no file";
-            return Err(Stop::Message(format!("{what} (eventcnv sql makes one)")));
-        }
-        Err(error) => return Err(Stop::Message(explain(connection, sql, &error))),
+        Ok(true) if !asked.is_more => Ok(std::mem::take(&mut asked.tables)),
+        Err(error) if !asked.is_more => Err(Stop::Message(explain(connection, sql, &error))),
+        _ => Err(Stop::Message(
+            "query: that is no question: a query reads tables, and does nothing else (eventcnv \
+             sql makes a database)"
+                .to_owned(),
+        )),
     }
-    let read = read.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(read.clone())
 }
 
 /// Runs the query and prints its rows.
-fn answer(connection: &Connection, sql: &str, form: Form) -> Result<(), Stop> {
+fn answer(connection: &mut Connection, sql: &str, form: Form) -> Result<(), Stop> {
+    if let Err(error) = guard(connection) {
+        return Err(Stop::Message(format!("query: {error}")));
+    }
     let broken = |error: Error| Stop::Message(explain(connection, sql, &error));
     let mut query = connection.prepare(sql).map_err(broken)?;
     let names: Vec<String> = query.column_names().map(str::to_owned).collect();

@@ -12,6 +12,7 @@ use crate::output::Pending;
 use crate::reading::{Input, Reading};
 use crate::select::Select;
 use crate::stop::Stop;
+use eventlog::format::text::OneLine;
 use eventlog::reader::Order;
 use rusqlite::Connection;
 use std::io::{self, Write};
@@ -117,11 +118,13 @@ fn add(
         .map_err(refused)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
+    let note = import.note();
     import.finish(&connection).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
+    reading.note(note);
     let Counts { read, added } = counts;
-    let path = path.display();
+    let path = OneLine(path.as_os_str().as_encoded_bytes());
     writeln!(io::stdout(), "{path}: {added} events added, {} were there already", read - added)?;
     Ok(is_whole)
 }

@@ -32,6 +32,11 @@ const UNKNOWN: u32 = 1 << 16;
 /// shows the string of an earlier event of the type instead: of this one, none has any.
 const EMPTY: u32 = 1 << 17;
 
+/// Bytes that are made up for the parameters that an event lacks, at most. An event that lacks more
+/// is written as its bytes, like one of unknown type: else a short log would become a trace without
+/// end.
+const MADE_UP_SIZE_MAX: usize = 1 << 10;
+
 /// Files of a directory, by name.
 pub(crate) trait Files {
     /// Appends to a file, which begins empty.
@@ -64,7 +69,8 @@ pub(crate) fn write(
     }
     ctf.end(files)?;
     let note = format!(
-        "{} events lack parameters that their event types have: in the packets they are 0",
+        "{} events lack parameters that their event types have: in the packets they are 0, or the \
+         event is its bytes",
         ctf.short_count
     );
     Ok(Some(note).filter(|_| ctf.short_count > 0))
@@ -119,17 +125,17 @@ impl Ctf {
             self.packets.insert(key, packet);
         }
         let Some(packet) = self.packets.get_mut(&key) else { return Ok(()) };
-        let begin = packet.begin(id(event), ns, event.ticks);
-        let is_whole = match event.event_type {
-            Some(event_type) => fields(event, event_type.params.len(), packet),
-            None => {
-                packet.u32(event.code().into());
-                packet.u32(event.bytes.len() as u32);
-                packet.bytes(event.bytes);
-                true
-            }
-        };
-        self.short_count += u64::from(!is_whole);
+        let missing = missing(event);
+        let is_known = event.event_type.is_some() && missing.is_some();
+        let begin = packet.begin(if is_known { id(event) } else { UNKNOWN }, ns, event.ticks);
+        if is_known {
+            fields(event, missing.unwrap_or(0), packet);
+        } else {
+            packet.u32(event.code().into());
+            packet.u32(event.bytes.len() as u32);
+            packet.bytes(event.bytes);
+        }
+        self.short_count += u64::from(missing != Some(0));
         packet.end(begin, ns, size, files)
     }
 
@@ -148,17 +154,26 @@ impl Ctf {
 /// The number of an event's type.
 fn id(event: &Event<'_>) -> u32 {
     let Some(event_type) = event.event_type else { return UNKNOWN };
-    let string = event_type.params.iter().position(|param| param.sort == Sort::S);
-    let value = string.and_then(|index| event.param_at(index));
-    let is_empty = string.is_some() && !matches!(value, Some(Value::S([_, ..])));
+    let last = event_type.params.len().saturating_sub(1);
+    let has_string = event_type.params.last().is_some_and(|param| param.sort == Sort::S);
+    let is_empty = has_string && !matches!(event.param_at(last), Some(Value::S([_, ..])));
     u32::from(event_type.code) + if is_empty { EMPTY } else { 0 }
 }
 
-/// Appends the parameters of an event. Whether it had them all.
-fn fields(event: &Event<'_>, count: usize, packet: &mut Packet) -> bool {
-    let mut found = 0;
+/// The size of the parameters that an event lacks; none, if that is too much.
+fn missing(event: &Event<'_>) -> Option<usize> {
+    let params = event.event_type.map_or(&[][..], |event_type| &event_type.params);
+    let mut size = 0;
+    // Each takes a byte at least.
+    for param in params.iter().skip(event.params().count()).take(MADE_UP_SIZE_MAX + 1) {
+        size += if param.sort == Sort::S { 1 } else { param.sort.size(8) };
+    }
+    (size <= MADE_UP_SIZE_MAX).then_some(size)
+}
+
+/// Appends the parameters of an event, and so many bytes for those that it lacks.
+fn fields(event: &Event<'_>, missing: usize, packet: &mut Packet) {
     for (_, value) in event.params() {
-        found += 1;
         match value {
             Value::P(value) | Value::A(value) | Value::W(value) => packet.u64(value),
             Value::U(value) => packet.u32(value),
@@ -171,10 +186,5 @@ fn fields(event: &Event<'_>, count: usize, packet: &mut Packet) -> bool {
             }
         }
     }
-    let params = event.event_type.map_or(&[][..], |event_type| &event_type.params);
-    for param in params.get(found..).unwrap_or_default() {
-        let size = if param.sort == Sort::S { 1 } else { param.sort.size(8) };
-        packet.bytes([0; 8].get(..size).unwrap_or_default());
-    }
-    found == count
+    packet.bytes([0; MADE_UP_SIZE_MAX].get(..missing).unwrap_or_default());
 }

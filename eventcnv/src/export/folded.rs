@@ -13,6 +13,7 @@ use super::who::Who;
 use crate::select::Selected;
 use crate::text;
 use eventdef::Sort;
+use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, Log, Value};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -99,7 +100,7 @@ fn weigh(event: &Event<'_>, weight: Option<&str>) -> u64 {
 
 /// A stack on one line, as its last space is before the weight.
 fn line(stack: &str) -> String {
-    stack.trim().replace(|c: char| c.is_control(), " ")
+    stack.trim().replace(is_steering, " ")
 }
 
 /// A frame, of any text.

@@ -10,6 +10,7 @@
 
 use super::{csv, json};
 use crate::text;
+use eventlog::format::text::OneLine;
 use rusqlite::types::ValueRef;
 use std::io::{self, Write};
 
@@ -88,7 +89,8 @@ impl<'o> Answer<'o> {
             (width.max(name.chars().count()), cells().all(|(_, is_number)| *is_number))
         };
         let columns: Vec<_> = self.names.iter().enumerate().map(column).collect();
-        let names: Vec<_> = self.names.iter().map(|name| (clean(name), true)).collect();
+        let names: Vec<_> =
+            self.names.iter().map(|name| (OneLine(name.as_bytes()).to_string(), true)).collect();
         aligned(self.out, &names, &columns, &mut self.line)?;
         for row in &rows {
             aligned(self.out, row, &columns, &mut self.line)?;
@@ -140,19 +142,13 @@ fn cell(value: ValueRef<'_>) -> (String, bool) {
         ValueRef::Null => ("NULL".to_owned(), true),
         ValueRef::Integer(value) => (value.to_string(), true),
         ValueRef::Real(value) => (format!("{value:?}"), true),
-        ValueRef::Text(text) => (clean(&String::from_utf8_lossy(text)), false),
+        ValueRef::Text(text) => (OneLine(text).to_string(), false),
         ValueRef::Blob(bytes) => {
             let mut hex = Vec::with_capacity(bytes.len() * 2);
             bytes.iter().for_each(|byte| text::hex_zeros(&mut hex, (*byte).into(), 2));
             (String::from_utf8_lossy(&hex).into_owned(), false)
         }
     }
-}
-
-/// Text in which nothing steers a terminal.
-fn clean(text: &str) -> String {
-    let clean = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    text.chars().map(clean).collect()
 }
 
 fn aligned(

@@ -15,6 +15,7 @@ use super::recipe::{Form, Own, Recipe, Recipes};
 use crate::page::{Page, Pen};
 use crate::text;
 use eventdef::Sort;
+use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, EventType, Registry, Value};
 use std::io::Write;
 
@@ -211,7 +212,7 @@ pub(crate) fn string(out: &mut Vec<u8>, bytes: &[u8]) {
                 '\\' => out.extend_from_slice(b"\\\\"),
                 '\n' => out.extend_from_slice(b"\\n"),
                 '\t' => out.extend_from_slice(b"\\t"),
-                c if c.is_control() => {
+                c if is_steering(c) => {
                     let _ = write!(out, "\\u{:04x}", c as u32);
                 }
                 c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),

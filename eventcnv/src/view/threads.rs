@@ -8,6 +8,7 @@
 //! Design: `.debug.core` in `design/telemetry.md`; `.store.thread` in `design/format.md`.
 
 use crate::text;
+use eventlog::format::text::OneLine;
 use eventlog::reader::{Event, Filter, Log, Order, Pick, Registry, Value};
 use std::collections::BTreeMap;
 
@@ -38,24 +39,13 @@ pub(crate) fn of(log: &Log) -> Vec<Thread> {
             (event.registry.index, number("thread"), number("osThread"))
         {
             let name = match event.param("name") {
-                Some(Value::S(name)) => clean(name),
+                Some(Value::S(name)) => OneLine(name).to_string(),
                 _ => String::new(),
             };
             found.push(Thread { stream: event.stream, index, os_thread, name });
         }
     }
     found
-}
-
-/// Text in which nothing steers a terminal.
-fn clean(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let clean = |c: char| match c {
-        '\t' | '\n' | '\r' => ' ',
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
-        c => c,
-    };
-    text.chars().map(clean).collect()
 }
 
 /// A column that says which thread recorded an event.

@@ -36,7 +36,7 @@ pub(crate) fn all(directory: &Path) -> Vec<PathBuf> {
     logs
 }
 
-const TYPES: &[EventType] = &[
+pub(crate) const TYPES: &[EventType] = &[
     EventType {
         code: 1,
         kind: 0,
@@ -52,9 +52,15 @@ const TYPES: &[EventType] = &[
 ];
 
 /// The store, which is registry 0.
-const STORE: &[EventType] = &[
+pub(crate) const STORE: &[EventType] = &[
     EventType { code: 2, kind: 0, name: "Intern", params: &[('W', "stringId"), ('S', "string")] },
     EventType { code: 3, kind: 0, name: "Label", params: &[('A', "address"), ('W', "stringId")] },
+    EventType {
+        code: 4,
+        kind: 0,
+        name: "Thread",
+        params: &[('W', "thread"), ('W', "osThread"), ('S', "name")],
+    },
 ];
 
 /// A log of ours in which a pool is made, called "symbols" and later "old", and made again; and in
@@ -125,18 +131,34 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// Whether a letter moves a cursor, clears a screen, ends a line, or turns text round.
+pub(crate) fn is_steering(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2066}'..='\u{2069}')
+}
+
 /// A string as the numeric dump prints it.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let mut text = "\"".to_owned();
-    let mut plain = Vec::new();
-    for &byte in bytes {
-        match byte {
-            b'"' | b'\\' => plain.extend([b'\\', byte]),
-            0..0x20 | 0x7F => plain.extend(format!("\\x{byte:02X}").bytes()),
-            _ => plain.push(byte),
+    for piece in bytes.utf8_chunks() {
+        for letter in piece.valid().chars() {
+            match letter {
+                '"' | '\\' => text.extend(['\\', letter]),
+                _ if is_steering(letter) => {
+                    letter.to_string().bytes().for_each(|byte| text += &format!("\\x{byte:02X}"));
+                }
+                _ => text.push(letter),
+            }
+        }
+        let is_lone = |byte: &u8| (0x80..0xA0).contains(byte);
+        for bytes in piece.invalid().chunk_by(|a, b| !is_lone(a) && !is_lone(b)) {
+            match bytes {
+                [byte] if is_lone(byte) => text += &format!("\\x{byte:02X}"),
+                _ => text += &String::from_utf8_lossy(bytes),
+            }
         }
     }
-    text += &String::from_utf8_lossy(&plain);
     text + "\""
 }
 

@@ -2,12 +2,16 @@
 
 use crate::logs;
 use crate::support::{mps, run};
+use ::parquet::basic::{LogicalType, TimeUnit};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+
+/// Columns before the parameters.
+const FIRST_COUNT: usize = 8;
 
 /// The files below a directory.
 fn files(directory: &Path) -> BTreeSet<PathBuf> {
@@ -37,7 +41,7 @@ fn rows(path: &Path) -> Vec<Vec<(String, Field)>> {
 fn line(code: &str, row: &[(String, Field)]) -> (Vec<String>, Vec<usize>) {
     let Field::ULong(time) = row[0].1 else { panic!("{row:?}") };
     let (mut line, mut doubles) = (vec![format!("{time:016X}"), code.to_owned()], Vec::new());
-    for (name, field) in &row[6..] {
+    for (name, field) in &row[FIRST_COUNT..] {
         line.push(match field {
             Field::ULong(value) => format!("{value:X}"),
             Field::UInt(value) => format!("{value:X}"),
@@ -125,6 +129,94 @@ fn labels_wall_times_and_awkward_strings_have_their_columns() {
     assert!(code == 2 && errors.contains("--force"), "{errors}");
     let (_, code, _) = run(&[&words[..], &["--force", "--events", "PoolInit"]].concat());
     assert_eq!((code, files(&output).len()), (0, 1));
+}
+
+/// `.cnv.parquet`: Spark refuses a file with a timestamp in ns.
+#[test]
+fn times_of_day_are_in_us_with_the_ns_beside_them() {
+    let directory = TempDir::new().unwrap();
+    let (log, output) = (directory.path().join("a.log"), directory.path().join("out"));
+    fs::write(&log, logs::pools(9)).unwrap();
+    run(&["parquet", log.to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    let place = "PoolInit/host=unknown/process=program-4711/kind=Pool/part-0.parquet";
+    let reader = SerializedFileReader::new(File::open(output.join(place)).unwrap()).unwrap();
+    let schema = reader.metadata().file_metadata().schema();
+    let of = |name: &str| schema.get_fields().iter().find(|field| field.name() == name).unwrap();
+    let unit = of("timestamp").get_basic_info().logical_type_ref().cloned();
+    assert_eq!(unit, Some(LogicalType::timestamp(true, TimeUnit::MICROS)));
+    let rows = rows(&output.join(place));
+    let column = |name: &str| {
+        let of =
+            |row: &Vec<(String, Field)>| row.iter().find(|(n, _)| n == name).unwrap().1.clone();
+        rows.iter().map(of).collect::<Vec<_>>()
+    };
+    let sql = "SELECT wall FROM PoolInit ORDER BY time";
+    let (text, ..) = run(&["query", log.to_str().unwrap(), sql, "--csv"]);
+    let text = String::from_utf8(text).unwrap();
+    let walls: Vec<i64> = text.lines().skip(1).map(|line| line.parse().unwrap()).collect();
+    assert!(walls[0] > 0 && walls[0] < walls[1], "{walls:?}");
+    assert_eq!(column("wall"), [walls[0], walls[1]].map(Field::Long));
+    assert_eq!(
+        column("timestamp"),
+        [walls[0], walls[1]].map(|ns| Field::TimestampMicros(ns / 1000))
+    );
+}
+
+/// `.cnv.parquet`
+#[test]
+fn rows_have_the_names_of_the_threads_that_recorded_them() {
+    let directory = TempDir::new().unwrap();
+    let heap = crate::support::golden_path("log/heap.log");
+    let (heap, output) = (heap.to_str().unwrap(), directory.path().join("out"));
+    run(&["parquet", heap, "-o", output.to_str().unwrap()]);
+    let (text, ..) = run(&["query", heap, "SELECT thread, name FROM threads", "--csv"]);
+    let text = String::from_utf8(text).unwrap();
+    let names: BTreeMap<u32, &str> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split_once(',').unwrap())
+        .map(|(thread, name)| (thread.parse().unwrap(), name))
+        .collect();
+    assert!(names.values().any(|name| !name.is_empty()), "{text}");
+    let mut count = 0;
+    for row in files(&output).iter().flat_map(|file| rows(file)) {
+        let of = |name: &str| row.iter().find(|(found, _)| found == name).unwrap().1.clone();
+        let Field::UInt(thread) = of("thread") else { panic!("{row:?}") };
+        let expected = match names.get(&thread).filter(|name| !name.is_empty()) {
+            Some(name) => Field::Str((*name).to_owned()),
+            None => Field::Null,
+        };
+        assert_eq!(of("thread_name"), expected, "{row:?}");
+        count += 1;
+    }
+    assert!(count > 1000, "{count}");
+}
+
+/// `.cnv.parquet`: no such log says which process it is of.
+#[test]
+fn each_run_of_the_mps_has_a_partition_of_its_own() {
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let [one, two] = ["labels.log", "amcss-arena-pool-trace.log"].map(mps);
+    let joined = path("joined.log");
+    fs::write(&joined, [fs::read(&one).unwrap(), fs::read(&two).unwrap()].concat()).unwrap();
+    for (index, (logs, expected)) in [
+        (vec![&*one], vec!["process=labels.log"]),
+        (vec![&*one, &two], vec!["process=amcss-arena-pool-trace.log", "process=labels.log"]),
+        (vec![&*joined], vec!["process=joined.log-0", "process=joined.log-1"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let output = directory.path().join(index.to_string());
+        run(&[&["parquet", "-o", output.to_str().unwrap()], &*logs].concat());
+        let processes: BTreeSet<String> = files(&output)
+            .iter()
+            .map(|file| file.strip_prefix(&output).unwrap().iter().nth(2).unwrap())
+            .map(|name| name.to_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(processes.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! A module of Python that reads a log: what it gives is what the dump prints. `.cnv.py`
 
 use crate::logs;
-use crate::support::run;
+use crate::support::{mps, run};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
@@ -18,9 +19,12 @@ for event in t.events(sys.argv[1]):
         if value is None:
             continue
         if param.sort == "S":
-            escape = lambda m: b"\\" + m[0] if m[0] in b'"\\' else b"\\x%02X" % m[0][0]
-            value = re.sub(rb'["\\\0-\x1f\x7f]', escape, value)
-            words.append('"%s"' % value.decode("utf8", "replace"))
+            assert type(value) is str
+            bits = lambda m: m[0].encode("utf8", "surrogateescape")
+            codes = lambda m: "".join("\\x%02X" % byte for byte in bits(m))
+            escape = lambda m: "\\" + m[0] if m[0] in '"\\' else codes(m)
+            value = re.sub('["\\\\\0-\x1f\x7f-\x9f\udc80-\udc9f]', escape, value)
+            words.append('"%s"' % value.encode("utf8", "surrogateescape").decode("utf8", "replace"))
         else:
             words.append("\x03%r" % value if param.sort == "D" else "%X" % value)
     print("\x01".join(words) + "\x02", end="")
@@ -82,7 +86,7 @@ fn names_that_are_awkward_in_python_are_made_fit() {
         if type(e).desc.code == 4][0]; print(type(e).__name__, e._fields, e.number)";
     let expected = "Poll___DROP_TABLE_logs____ \
         ('time', 'thread', 'time_', 'Log', 'a__b', 'number') \
-        b'it\\'s \"so\"'\n";
+        it's \"so\"\n";
     assert_eq!(python(directory.path(), script, &log), expected);
     let script = "import telemetry_log as t; print(t.Event.PoolInit.params[0], t.__version__,
         t.REGISTRY[0].events[3].name, t.Kind.Pool.code, t.HEADER_SIZE, t.Event.PoolInit.format)";
@@ -90,6 +94,85 @@ fn names_that_are_awkward_in_python_are_made_fit() {
     assert_eq!(python(directory.path(), script, &log), expected);
     let (_, code, errors) = run(&words);
     assert!(code == 2 && errors.contains("--force"), "{errors}");
+}
+
+#[test]
+fn labels_and_threads_have_their_names() {
+    let directory = TempDir::new().unwrap();
+    let (log, module) = (directory.path().join("a.log"), directory.path().join("telemetry_log.py"));
+    fs::write(&log, logs::pools(9)).unwrap();
+    run(&["py", log.to_str().unwrap(), "-o", module.to_str().unwrap()]);
+    let script = r#"
+import sys, telemetry_log as t
+log = t.Log(sys.argv[1])
+for e in log:
+    if isinstance(e, t.Event.PoolInit.record):
+        print(e.time, log.label(e.pool), log.label(e.arena), log.label(e.pool, 1110), log.thread_name(e))
+print(log.string(7), log.string(99))
+"#;
+    let expected = "1200 symbols None symbols None\n1700 old None symbols None\nsymbols None\n";
+    assert_eq!(python(directory.path(), script, &log), expected);
+    // As the tool tells of them, in logs of both formats.
+    for log in [crate::support::golden_path("log/heap.log"), mps("labels.log").into()] {
+        let name = log.to_str().unwrap();
+        run(&["py", name, "-o", module.to_str().unwrap(), "--force"]);
+        let script = r#"
+import sys, telemetry_log as t
+log = t.Log(sys.argv[1])
+for e in log:
+    for param, value in zip(type(e).desc.params, e[2:]):
+        label = log.label(value) if param.sort in "PA" and value is not None else None
+        if label is not None:
+            print(e.time, param.name, label)
+    if log.thread_name(e):
+        print(e.time, e.thread, log.thread_name(e))
+"#;
+        let mut found: Vec<String> =
+            python(directory.path(), script, &log).lines().map(str::to_owned).collect();
+        found.sort();
+        let (threads, ..) = run(&["query", name, "SELECT thread, name FROM threads", "--json"]);
+        let threads: Vec<serde_json::Value> = String::from_utf8(threads)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let (events, ..) = run(&[name, "--style", "json"]);
+        let mut expected = Vec::new();
+        for line in String::from_utf8(events).unwrap().lines() {
+            let event: serde_json::Value = serde_json::from_str(line).unwrap();
+            for (param, label) in event["labels"].as_object().into_iter().flatten() {
+                expected.push(format!("{} {param} {}", event["ticks"], label.as_str().unwrap()));
+            }
+            let thread = threads.iter().find(|thread| thread["thread"] == event["thread"]);
+            let thread = thread.map_or("", |thread| thread["name"].as_str().unwrap());
+            if !thread.is_empty() {
+                expected.push(format!("{} {} {thread}", event["ticks"], event["thread"]));
+            }
+        }
+        expected.sort();
+        assert!(!expected.is_empty());
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+/// `.cnv.py`: of a log there is a block in memory, not the file.
+#[test]
+fn a_log_is_read_in_bounded_memory() {
+    let directory = TempDir::new().unwrap();
+    let (log, module) = (directory.path().join("a.log"), directory.path().join("telemetry_log.py"));
+    fs::write(&log, logs::pools(9)).unwrap();
+    run(&["py", log.to_str().unwrap(), "-o", module.to_str().unwrap()]);
+    // Blocks that nothing was written to follow, and another log.
+    let file = fs::OpenOptions::new().append(true).open(&log).unwrap();
+    file.set_len(128 << 20).unwrap();
+    (&file).write_all(&logs::pools(9)).unwrap();
+    let script = r#"
+import resource, sys, telemetry_log as t
+size = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+before = size()
+print(sum(1 for e in t.events(sys.argv[1])), size() - before < 32)
+"#;
+    assert_eq!(python(directory.path(), script, &log), "8 True\n");
 }
 
 #[test]

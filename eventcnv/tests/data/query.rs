@@ -94,6 +94,76 @@ fn a_damaged_log_is_asked_as_far_as_it_goes() {
     assert!(errors.contains("offset"), "{errors}");
 }
 
+#[test]
+fn a_query_has_mathematics_quantiles_and_regular_expressions() {
+    let log = mps("labels.log");
+    for (sql, expected) in [
+        ("log2(1024), sqrt(2.25), ceil(1.2), floor(-1.2), trunc(-1.7)", "10.0,1.5,2.0,-2.0,-1.0"),
+        ("ceil(3), ln(exp(2)), log10(1000), log(100), log(2, 8)", "3,2.0,3.0,2.0,3.0"),
+        ("pow(2, 10), power(2, 0.5) > 1.41, mod(7, 4), round(pi(), 4)", "1024.0,1,3.0,3.1416"),
+        ("sqrt(-1), log2(0), log2('many'), sqrt(NULL)", ",,,"),
+        ("round(degrees(atan2(1, 1)), 6), round(sin(radians(30)), 6)", "45.0,0.5"),
+        ("'PoolInit' REGEXP '^Pool.*t$', 'PoolInit' REGEXP 'finish', NULL REGEXP 'a'", "1,0,"),
+        ("regexp('(?i)POOL', 'a pool'), regexp('^\\d+$', 42), x'FF41' REGEXP 'A$'", "1,1,1"),
+    ] {
+        let text = ask(&log, &format!("SELECT {sql}, 0"), &["--csv"]);
+        let found = text.lines().nth(1).unwrap();
+        assert_eq!(found, format!("{expected},0"), "{sql}");
+    }
+    let of = |what: &str| {
+        let from = "FROM (SELECT value AS v FROM json_each('[4, 1, 3, 2, null]'))";
+        let text = ask(&log, &format!("SELECT {what} {from}"), &["--csv"]);
+        text.lines().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(
+        of("median(v), percentile(v, 50), percentile(v, 0), percentile(v, 100)"),
+        "2.5,2.5,1.0,4.0"
+    );
+    assert_eq!(
+        of("quantile(v, 0.5), quantile(v, 0), quantile(v, 1), quantile(v, 0.51)"),
+        "2,1,4,3"
+    );
+    assert_eq!(ask(&log, "SELECT median(1) AS m WHERE 0", &["--csv"]), "m\n\n");
+    for (sql, expected) in [
+        ("SELECT 'a' REGEXP '('", "regexp: "),
+        ("SELECT quantile(1, 1.5)", "between 0 and 1"),
+        ("SELECT percentile(1, 101)", "between 0 and 100"),
+        ("SELECT median(v, 1, 2) FROM (SELECT 1 AS v)", "wrong number of arguments"),
+    ] {
+        let (_, code, errors) = run(&["query", &log, sql]);
+        assert!(code == 2 && errors.contains(expected), "{sql}: {errors}");
+    }
+}
+
+/// `.cnv.query`
+#[test]
+fn a_query_makes_no_file_and_changes_none() {
+    let directory = TempDir::new().unwrap();
+    let log = mps("labels.log");
+    let path = directory.path().join("made.db");
+    let name = path.display();
+    for sql in [
+        format!("ATTACH '{name}' AS x"),
+        format!("VACUUM INTO '{name}'"),
+        "DETACH main".to_owned(),
+        "BEGIN".to_owned(),
+        "PRAGMA writable_schema = ON".to_owned(),
+        format!("PRAGMA temp_store_directory = '{name}'"),
+        "PRAGMA user_version = 7".to_owned(),
+        format!("SELECT load_extension('{name}')"),
+    ] {
+        let (text, code, errors) = run(&["query", &log, &sql]);
+        assert_eq!((code, &*text), (2, &b""[..]), "{sql}: {errors}");
+        assert!(!path.exists(), "{sql}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    // What asks about tables is a question.
+    assert!(ask(&log, "PRAGMA table_info(PoolInit)", &["--csv"]).contains(",pool,INTEGER,"));
+    let sql = "SELECT name FROM pragma_table_info('PoolInit') WHERE cid = 5";
+    assert_eq!(ask(&log, sql, &["--csv"]), "name\npool\n");
+    assert!(ask(&log, "EXPLAIN QUERY PLAN SELECT * FROM PoolInit", &[]).contains("SCAN"));
+}
+
 /// A pool is named after it was created: its name is joined from what was said later.
 #[test]
 fn the_query_of_the_readme_gives_pool_names_and_creation_times() {

@@ -144,6 +144,31 @@ fn a_log_that_is_added_again_adds_what_is_new_of_it() {
     }
 }
 
+/// `.cnv.sql.again`
+#[test]
+fn a_log_that_is_added_again_leaves_the_size_of_the_database() {
+    let directory = TempDir::new().unwrap();
+    let database = directory.path().join("a.db");
+    let size = |path: &Path| fs::metadata(path).unwrap().len();
+    for log in [mps("amcss-arena-pool-trace.log"), mps("labels.log")] {
+        add(log.as_ref(), &database);
+        let before = (size(&database), rows(&database, "SELECT * FROM sqlite_schema"));
+        let text = add(log.as_ref(), &database);
+        assert!(text.contains(": 0 events added, "), "{text}");
+        let after = (size(&database), rows(&database, "SELECT * FROM sqlite_schema"));
+        assert_eq!(after, before, "{log}");
+    }
+    // One that has grown takes as much as if it had been added at once.
+    let [log, grown, anew] = ["a.log", "grown.db", "anew.db"].map(|n| directory.path().join(n));
+    let whole = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
+    fs::write(&log, &whole[..40_000]).unwrap();
+    run(&["sql", log.to_str().unwrap(), "-o", grown.to_str().unwrap()]);
+    fs::write(&log, &whole).unwrap();
+    add(&log, &grown);
+    add(&log, &anew);
+    assert!(size(&grown) <= size(&anew) * 105 / 100, "{} {}", size(&grown), size(&anew));
+}
+
 /// `.cnv.sql.again`: the numbers of the third begin far beyond a beginning.
 #[test]
 fn copies_of_a_stream_without_a_name_are_one_log_wherever_they_begin() {

@@ -9,6 +9,7 @@
 //! that says how it went: without it the answer was cut. Pure: knows no socket. Design:
 //! `.control.tool` in `design/telemetry.md`.
 
+use super::text::{OneLine, OneLineWriter};
 use core::fmt;
 
 /// The most that a request may have, its newline included, in bytes (`.control.tool.request`).
@@ -238,48 +239,6 @@ impl fmt::Display for Word<'_> {
     }
 }
 
-/// Bytes as text of one line: what is no text, or controls a terminal, is replaced.
-#[derive(Clone, Copy, Debug)]
-pub struct OneLine<'a>(
-    /// The bytes.
-    pub &'a [u8],
-);
-
-impl fmt::Display for OneLine<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for piece in self.0.utf8_chunks() {
-            OneLineWriter(f).write_str_into(piece.valid())?;
-            if !piece.invalid().is_empty() {
-                fmt::Write::write_char(f, char::REPLACEMENT_CHARACTER)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Passes text on as one line: what controls a terminal is replaced.
-pub struct OneLineWriter<'a, W: fmt::Write + ?Sized>(
-    /// Where it goes.
-    pub &'a mut W,
-);
-
-impl<W: fmt::Write + ?Sized> OneLineWriter<'_, W> {
-    fn write_str_into(&mut self, text: &str) -> fmt::Result {
-        let mut pieces = text.split(char::is_control);
-        pieces.next().map_or(Ok(()), |piece| self.0.write_str(piece))?;
-        pieces.try_for_each(|piece| {
-            self.0.write_char(char::REPLACEMENT_CHARACTER)?;
-            self.0.write_str(piece)
-        })
-    }
-}
-
-impl<W: fmt::Write + ?Sized> fmt::Write for OneLineWriter<'_, W> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.write_str_into(text)
-    }
-}
-
 /// A line of an answer, without its newline (`.control.tool.answer`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerLine<'a> {
@@ -421,7 +380,7 @@ mod tests {
         write_answer_end(&mut text, Ok(())).unwrap();
         write_answer_end(&mut text, Err(&"no\nkind\u{7} `x`")).unwrap();
         let lines: Vec<_> = text.lines().map(AnswerLine::parse).collect();
-        let why = "no\u{fffd}kind\u{fffd} `x`";
+        let why = "no kind\u{fffd} `x`";
         assert_eq!(lines, [Some(AnswerLine::Done), Some(AnswerLine::Failed(why))]);
         let data = AnswerLine::parse("registry.1.output: Pool Arena: x");
         assert_eq!(data, Some(AnswerLine::Data("registry.1.output", "Pool Arena: x")));

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! And the root by which a stream is found in memory: `root.rs`; the lines by which a running
-//! program is controlled: `control.rs`.
+//! program is controlled: `control.rs`; text as a terminal may have it: `text.rs`.
 
 mod block;
 mod checksum;
@@ -16,6 +16,7 @@ mod header;
 mod le;
 mod root;
 mod schema;
+pub mod text;
 
 pub use block::*;
 pub use checksum::checksum;

@@ -9,6 +9,7 @@
 use super::fault::FaultKind;
 use super::faults::Faults;
 use super::registry::{EventType, Kind, Param, Platform, ROW_SIZE, Registry};
+use crate::format::text::{OneLine, is_steering};
 use crate::format::{BlockHeader, EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED};
 use eventdef::{Sort, Version};
 use std::collections::HashSet;
@@ -293,26 +294,11 @@ impl Rest<'_> {
     }
 }
 
-/// Text from the log: what is not UTF-8 is replaced, and so is what would steer a terminal, so that
-/// no name can forge a line.
+/// Text from the log as one line in which nothing steers a terminal, so that no name can forge a
+/// line.
 pub(crate) fn clean(bytes: &[u8]) -> Box<str> {
-    let text = String::from_utf8_lossy(bytes);
-    if !text.contains(is_steering) {
-        return text.into();
+    match str::from_utf8(bytes) {
+        Ok(text) if !text.contains(is_steering) => text.into(),
+        _ => OneLine(bytes).to_string().into(),
     }
-    let harmless = |letter| match letter {
-        '\t' | '\n' | '\r' => ' ',
-        letter if is_steering(letter) => char::REPLACEMENT_CHARACTER,
-        letter => letter,
-    };
-    text.chars().map(harmless).collect::<String>().into()
-}
-
-/// Whether a character is for the terminal: controls, ends of lines, and changes of direction.
-fn is_steering(letter: char) -> bool {
-    let is_format = matches!(
-        letter,
-        '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
-    );
-    letter.is_control() || is_format
 }

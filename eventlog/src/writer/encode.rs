@@ -13,7 +13,7 @@ use crate::format::{
 };
 use crate::reader::block;
 use crate::reader::segment::Segment;
-use crate::reader::{Format, Log, Registry, Stream};
+use crate::reader::{Format, Log, Platform, Registry, Stream};
 use bytemuck::Zeroable;
 use std::collections::HashMap;
 
@@ -54,6 +54,7 @@ pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> St
         && old.checksum() == old.crc.get()
         && old.uuid == stream.uuid;
     let mut header = if is_right { old } else { described(uuid, stream) };
+    set_platform(&mut header, stream.platform);
     header.version = FORMAT_VERSION.map(U16le::new);
     header.header_size = (STREAM_HEADER_SIZE as u16).into();
     header.block_size = (1u32 << log2).into();
@@ -68,15 +69,22 @@ pub(super) fn set_cut(header: &mut StreamHeader) {
     header.flags = (header.flags.get() | STREAM_CUT).into();
 }
 
-/// A header of what is known of the stream.
-fn described(uuid: [u8; 16], stream: &Stream) -> StreamHeader {
-    let mut header = StreamHeader::native(BLOCK_SIZE_LOG2_MIN);
-    let platform = stream.platform;
+/// Says by which platform events are read: a header may say what no platform has (`.header.word`).
+fn set_platform(header: &mut StreamHeader, platform: Platform) {
     let mark = BYTE_ORDER_MARK;
     header.byte_order_mark =
         if platform.big_endian { mark.to_be_bytes() } else { mark.to_le_bytes() };
-    header.word_size = platform.word_size;
-    header.address_size = platform.word_size;
+    if header.word_size != platform.word_size {
+        header.word_size = platform.word_size;
+        header.address_size = platform.word_size;
+    }
+}
+
+/// A header of what is known of the stream.
+fn described(uuid: [u8; 16], stream: &Stream) -> StreamHeader {
+    let mut header = StreamHeader::native(BLOCK_SIZE_LOG2_MIN);
+    header.word_size = 0;
+    set_platform(&mut header, stream.platform);
     header.architecture = stream.architecture.into();
     header.uuid = uuid;
     header.boot_id = stream.boot_id;

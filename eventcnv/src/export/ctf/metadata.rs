@@ -11,9 +11,9 @@
 
 use super::super::clock::{Base, Clock};
 use super::{EMPTY, UNKNOWN};
+use crate::export::sql::names::Taken;
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
-use std::collections::HashSet;
 use std::fmt::Write;
 
 const TYPES: &str = "\
@@ -127,7 +127,7 @@ fn fields(out: &mut String, event_type: &EventType) {
         return;
     }
     out.push_str(" fields := struct {");
-    let mut taken = HashSet::new();
+    let mut taken = Taken::default();
     for param in &event_type.params {
         let sort = match param.sort {
             Sort::P | Sort::A => "pointer",
@@ -142,17 +142,11 @@ fn fields(out: &mut String, event_type: &EventType) {
     out.push_str(" };");
 }
 
-/// The name of a field: an underscore, and what C takes; none twice.
-fn field(name: &str, taken: &mut HashSet<String>) -> String {
+/// The name of a field: an underscore, and what C takes; none twice, whatever the case.
+fn field(name: &str, taken: &mut Taken) -> String {
     let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let own: String = ['_'].into_iter().chain(name.chars().map(clean)).collect();
-    let mut name = own.clone();
-    let mut number = 2;
-    while !taken.insert(name.clone()) {
-        name = format!("{own}_{number}");
-        number += 1;
-    }
-    name
+    taken.take([&own])
 }
 
 /// Text within a comment, on one line.
@@ -195,7 +189,7 @@ mod tests {
     /// `.cnv.ctf`
     #[test]
     fn names_and_texts_are_tsdl() {
-        let mut taken = HashSet::new();
+        let mut taken = Taken::default();
         let names = ["size", "größe", "gr__e", "a b", "a_b"].map(|name| field(name, &mut taken));
         assert_eq!(names, ["_size", "_gr__e", "_gr__e_2", "_a_b", "_a_b_2"]);
         assert_eq!(quoted("a\"b\\\n"), "\"a\\\"b\\\\\u{FFFD}\"");

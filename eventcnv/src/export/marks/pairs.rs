@@ -10,6 +10,7 @@
 use super::{Form, Half, KEY_COUNT_MAX, Marks};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Param, Registry};
+use std::collections::HashMap;
 
 /// What the names of pairs end with.
 const ENDINGS: [(Form, &str, &str); 12] = [
@@ -32,11 +33,13 @@ const SIZES: [&str; 3] = ["size", "bytes", "count"];
 
 /// Marks the pairs of a registry that its names tell.
 pub(super) fn by_names(registry: &Registry, marks: &mut Marks) {
+    // Of two event types of one name the first counts.
+    let rows = registry.event_types.iter().rev();
+    let named: HashMap<&str, &EventType> = rows.map(|row| (&*row.name, row)).collect();
     for (form, begin, end) in ENDINGS {
         for from in &registry.event_types {
             let Some(name) = from.name.strip_suffix(begin) else { continue };
-            let is_it = |to: &&EventType| to.name.strip_suffix(end) == Some(name);
-            let Some(to) = registry.event_types.iter().find(is_it) else { continue };
+            let Some(&to) = named.get(&*format!("{name}{end}")) else { continue };
             let called = if name.is_empty() { &*from.name } else { name };
             if form == Form::Counter {
                 count(registry, called, from, to, marks);

@@ -10,9 +10,11 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use super::Failure;
+use crate::export::sql::names::PARAM_COUNT_MAX;
 use eventlog::reader::{Event, Value};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedRowGroupWriter;
+use std::collections::HashMap;
 use std::fs::File;
 
 /// What a column has, by the type that it has in the file.
@@ -20,29 +22,34 @@ use std::fs::File;
 pub(crate) enum Form {
     /// Unsigned, of 64 bits.
     Long,
-    /// ns since 1970 UTC.
+    /// µs since 1970 UTC.
     Timestamp,
+    /// ns since 1970 UTC: Spark takes no timestamp of them.
+    Signed,
     /// Unsigned, of 32 bits.
     Int,
     Double,
     Bool,
     Text,
+    /// The name of the thread.
+    Thread,
     Bytes,
 }
 
-/// Columns that every data set has, and whether they may be NULL: the second only where the log
-/// knows it.
-pub(crate) const FIRST: [(&str, Form, bool); 6] = [
+/// Columns that every data set has, and whether they may be NULL: where the log does not know them.
+pub(crate) const FIRST: [(&str, Form, bool); 8] = [
     ("time", Form::Long, false),
     ("timestamp", Form::Timestamp, true),
+    ("wall", Form::Signed, true),
     ("stream", Form::Int, false),
     ("thread", Form::Int, false),
+    ("thread_name", Form::Thread, true),
     ("buffer", Form::Int, false),
     ("number", Form::Long, false),
 ];
 /// Where these columns are in a row: in which word, from which bit on.
 const FIRST_PLACES: [(usize, u32); FIRST.len()] =
-    [(0, 0), (1, 0), (HEAD, 32), (2, 0), (2, 32), (3, 0)];
+    [(0, 0), (1, 0), (1, 0), (HEAD, 32), (2, 0), (2, 0), (2, 32), (3, 0)];
 /// The word that says what of a row is there: [`HAS_WALL`], and how many columns after the first.
 const HEAD: usize = 4;
 const HAS_WALL: u64 = 1;
@@ -118,7 +125,7 @@ impl Rows {
 
     #[inline]
     fn push_params(&mut self, event: &Event<'_>, with_labels: bool) {
-        for (_, value) in event.params() {
+        for (_, value) in event.params().take(PARAM_COUNT_MAX) {
             match value {
                 Value::P(word) | Value::A(word) => {
                     self.words.push(word);
@@ -180,10 +187,11 @@ impl Group {
         self.parts.push(rows);
     }
 
-    /// Writes it as a row group of these columns.
+    /// Writes it as a row group of these columns, with the names of threads.
     pub(crate) fn write(
         self,
         forms: &[(Form, bool)],
+        threads: &HashMap<(u32, u32), String>,
         mut to: SerializedRowGroupWriter<'_, File>,
     ) -> Result<(), Failure> {
         let make = |(index, &(form, is_optional))| Column::new(index, form, is_optional);
@@ -191,9 +199,10 @@ impl Group {
         columns.iter_mut().for_each(|column| column.reserve(self.row_count));
         let size = row_size(forms.len());
         let mut bytes = Vec::with_capacity(self.parts.iter().map(|part| part.bytes.len()).sum());
+        let names = self.names(size, threads, &mut bytes);
         for part in self.parts {
             for tile in part.words.chunks(size * TILE_ROW_COUNT) {
-                columns.iter_mut().for_each(|column| column.take(tile, size, bytes.len()));
+                columns.iter_mut().for_each(|column| column.take(tile, size, bytes.len(), &names));
             }
             bytes.extend_from_slice(&part.bytes);
         }
@@ -202,6 +211,37 @@ impl Group {
         to.close()?;
         Ok(())
     }
+
+    /// Puts the names of its threads into `bytes`; where they are.
+    fn names(
+        &self,
+        size: usize,
+        threads: &HashMap<(u32, u32), String>,
+        bytes: &mut Vec<u8>,
+    ) -> HashMap<(u32, u32), u64> {
+        let mut names = HashMap::new();
+        if threads.is_empty() {
+            return names;
+        }
+        let mut last = None;
+        for thread in self.parts.iter().flat_map(|part| part.words.chunks_exact(size)).map(thread) {
+            if last.replace(thread) != Some(thread)
+                && let Some(name) = threads.get(&thread)
+            {
+                names.entry(thread).or_insert_with(|| {
+                    bytes.extend_from_slice(name.as_bytes());
+                    ((bytes.len() - name.len()) as u64) << 32 | name.len() as u64
+                });
+            }
+        }
+        names
+    }
+}
+
+/// The thread of a row, by stream and index.
+fn thread(row: &[u64]) -> (u32, u32) {
+    let word = |at: usize| row.get(at).copied().unwrap_or(0);
+    ((word(HEAD) >> 32) as u32, word(2) as u32)
 }
 
 /// Words of a row with so many columns.
@@ -224,6 +264,7 @@ enum Values {
 #[derive(Debug)]
 struct Column {
     index: usize,
+    form: Form,
     values: Values,
     /// Of each row whether it has a value; none, where all must.
     levels: Option<Vec<i16>>,
@@ -232,13 +273,13 @@ struct Column {
 impl Column {
     fn new(index: usize, form: Form, is_optional: bool) -> Column {
         let values = match form {
-            Form::Long | Form::Timestamp => Values::Long(Vec::new()),
+            Form::Long | Form::Timestamp | Form::Signed => Values::Long(Vec::new()),
             Form::Int => Values::Int(Vec::new()),
             Form::Double => Values::Double(Vec::new()),
             Form::Bool => Values::Bool(Vec::new()),
-            Form::Text | Form::Bytes => Values::Bytes(Vec::new()),
+            Form::Text | Form::Thread | Form::Bytes => Values::Bytes(Vec::new()),
         };
-        Column { index, values, levels: is_optional.then(Vec::new) }
+        Column { index, form, values, levels: is_optional.then(Vec::new) }
     }
 
     fn reserve(&mut self, row_count: usize) {
@@ -251,23 +292,39 @@ impl Column {
         }
     }
 
-    /// Takes its words from some rows of so many, whose strings come after so many bytes.
-    fn take(&mut self, rows: &[u64], size: usize, byte_count: usize) {
+    /// Takes its words from some rows of so many, whose strings come after so many bytes, and whose
+    /// threads have their names there.
+    fn take(
+        &mut self,
+        rows: &[u64],
+        size: usize,
+        byte_count: usize,
+        names: &HashMap<(u32, u32), u64>,
+    ) {
         let after = self.index.checked_sub(FIRST.len());
         let (at, shift) = match after {
             Some(after) => (FIRST_SIZE + after, 0),
             None => FIRST_PLACES.get(self.index).copied().unwrap_or_default(),
         };
         let is_text = matches!(self.values, Values::Bytes(_));
-        let begin = if is_text { (byte_count as u64) << 32 } else { 0 };
+        let is_thread = self.form == Form::Thread;
+        let begin = if is_text && !is_thread { (byte_count as u64) << 32 } else { 0 };
         let is_there = |row: &[u64]| {
             let head = row.get(HEAD).copied().unwrap_or(0);
             match after {
                 Some(after) => head >> THERE_SHIFT & THERE_MASK > after as u64,
-                None => head & HAS_WALL != 0,
+                None => is_thread || head & HAS_WALL != 0,
             }
         };
-        let word = |row: &[u64]| row.get(at).map_or(0, |word| word >> shift);
+        let form = self.form;
+        let word = |row: &[u64]| {
+            let word = row.get(at).map_or(0, |word| word >> shift);
+            match form {
+                Form::Timestamp => word / 1000,
+                Form::Thread => names.get(&thread(row)).copied().unwrap_or(NO_TEXT),
+                _ => word,
+            }
+        };
         let rows = rows.chunks_exact(size);
         let Some(levels) = &mut self.levels else {
             let words = rows.map(word);

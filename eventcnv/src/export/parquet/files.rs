@@ -70,7 +70,7 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
         if let Some((file, last)) = self.open.get_mut(&key) {
             *last = self.group_count;
             let forms = self.sets.all.get(group.set).map_or(&[][..], |set| &set.columns);
-            group.write(forms, file.next_row_group()?)?;
+            group.write(forms, &self.sets.threads, file.next_row_group()?)?;
         }
         Ok(())
     }

@@ -8,9 +8,10 @@
 
 use super::Failure;
 use super::columns::{FIRST, Form};
-use crate::export::sql::names::Taken;
+use crate::export::sql::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
+use crate::view::threads;
 use eventdef::Sort;
-use eventlog::reader::{EventType, Log, Registry};
+use eventlog::reader::{EventType, Log, Registry, Stream};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::schema::types::{Type, TypePtr};
 use std::collections::HashMap;
@@ -30,6 +31,8 @@ pub(crate) struct Set {
     pub(crate) name: String,
     pub(crate) schema: TypePtr,
     pub(crate) columns: Vec<(Form, bool)>,
+    /// How many parameters there are, if not all have columns.
+    cut: Option<usize>,
 }
 
 /// The data sets of a log.
@@ -43,18 +46,35 @@ pub(crate) struct Sets {
     pub(crate) processes: Vec<[String; 2]>,
     pub(crate) streams: Vec<usize>,
     pub(crate) kinds: Vec<String>,
+    /// What threads are called, by stream and index.
+    pub(crate) threads: HashMap<(u32, u32), String>,
 }
 
 impl Sets {
-    pub(crate) fn of(log: &Log, with_labels: bool) -> Result<Sets, Failure> {
+    /// The data sets of a log; `file` says in which file a stream is.
+    pub(crate) fn of<'l>(
+        log: &'l Log,
+        with_labels: bool,
+        file: impl Fn(&Stream) -> &'l str,
+    ) -> Result<Sets, Failure> {
         let mut taken = Taken::new(["unknown_events"]);
         let unknown = FIRST.into_iter().chain(UNKNOWN);
         let unknown = unknown.map(|(name, form, optional)| (name.to_owned(), form, optional));
         let all = vec![Set::new("unknown_events".to_owned(), unknown.collect())?];
         let mut processes: Vec<[String; 2]> = Vec::new();
         let mut known = HashMap::new();
-        let place = |stream| {
-            let process = partitions(stream);
+        // Streams of which nobody says whose they are, in each file.
+        let nameless = log.streams().iter().filter(|stream| process_of(stream).is_empty());
+        let mut runs: HashMap<&str, (usize, usize)> = HashMap::new();
+        nameless.for_each(|stream| runs.entry(file(stream)).or_default().0 += 1);
+        let place = |stream: &Stream| {
+            let process = [
+                partition(&stream.host),
+                match &*process_of(stream) {
+                    "" => run_of(file(stream), &mut runs),
+                    process => partition(process),
+                },
+            ];
             *known.entry(process.clone()).or_insert_with(|| {
                 processes.push(process);
                 processes.len() - 1
@@ -68,14 +88,21 @@ impl Sets {
             processes,
             streams,
             kinds: vec![partition("")],
+            threads: HashMap::new(),
         };
+        for thread in threads::of(log).into_iter().filter(|thread| !thread.name.is_empty()) {
+            if let Ok(index) = u32::try_from(thread.index) {
+                sets.threads.insert((thread.stream.into(), index), thread.name);
+            }
+        }
         let mut known = HashMap::new();
         for registry in log.registries() {
             let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
             let mut codes = vec![0; highest];
             for row in &registry.event_types {
                 let params: Vec<_> = row.params.iter().map(|p| (p.sort, &*p.name)).collect();
-                let key = (&*registry.name, &*row.name, registry.kind(row.kind).map(|k| &*k.name));
+                let kind = registry.kind(row.kind).map(|kind| clipped(&kind.name));
+                let key = (clipped(&registry.name), &*row.name, kind);
                 let index = match known.get(&(key, params.clone())) {
                     Some(index) => *index,
                     None => sets.add(registry, row, &mut taken)?,
@@ -95,22 +122,37 @@ impl Sets {
         row: &EventType,
         taken: &mut Taken,
     ) -> Result<u32, Failure> {
-        let long = format!("{}_{}", registry.name, row.name);
-        let name = taken.take(&[escaped(&row.name), escaped(&long)]);
-        self.all.push(Set::new(name, columns(row, self.with_labels))?);
+        let long = escaped(&format!("{}_{}", clipped(&registry.name), clipped(&row.name)));
+        let name = taken.take([&*escaped(&row.name), &long]);
+        let set = Set::new(name, columns(row, self.with_labels))?;
+        let cut = Some(row.params.len()).filter(|&count| count > PARAM_COUNT_MAX);
+        self.all.push(Set { cut, ..set });
         self.kinds.push(partition(registry.kind(row.kind).map_or("", |kind| &kind.name)));
         Ok(self.all.len() as u32 - 1)
     }
+
+    /// What is to be said of the sets that have not a column for each parameter.
+    pub(crate) fn note(&self) -> Option<String> {
+        note_of_cut(self.all.iter().filter_map(|set| Some((&*set.name, set.cut?))))
+    }
 }
 
-/// Host and process of a stream, as parts of a path.
-fn partitions(stream: &eventlog::reader::Stream) -> [String; 2] {
-    let process = match (&*stream.program, stream.pid) {
+/// The program and the number of the process that wrote a stream, as far as it says.
+fn process_of(stream: &Stream) -> String {
+    match (&*stream.program, stream.pid) {
         ("", 0) => String::new(),
         ("", pid) => pid.to_string(),
         (program, pid) => format!("{program}-{pid}"),
-    };
-    [partition(&stream.host), partition(&process)]
+    }
+}
+
+/// What the run is called of which a stream without a process is: its file; and if the file has
+/// several, the number of the run in it.
+fn run_of<'l>(file: &'l str, runs: &mut HashMap<&'l str, (usize, usize)>) -> String {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let (count, next) = runs.entry(file).or_default();
+    *next += 1;
+    if *count > 1 { partition(&format!("{name}-{}", *next - 1)) } else { partition(name) }
 }
 
 /// A value in the name of a directory, as Hive and its kin read it. Hive has a word for NULL, but
@@ -122,7 +164,7 @@ fn partition(value: &str) -> String {
 /// A name for a directory: what is not plain is escaped, and so is what would hide it.
 fn escaped(name: &str) -> String {
     let mut text = String::new();
-    for (index, byte) in name.bytes().enumerate() {
+    for (index, byte) in clipped(name).bytes().enumerate() {
         match byte {
             b'.' | b'_' if index == 0 => text += &format!("%{byte:02X}"),
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => text.push(byte as char),
@@ -136,10 +178,11 @@ fn escaped(name: &str) -> String {
 /// The columns of an event type.
 fn columns(row: &EventType, with_labels: bool) -> Vec<(String, Form, bool)> {
     let mut taken = Taken::new(FIRST.map(|(name, ..)| name));
-    let mut take = |name: &str| taken.take(&[name.to_owned(), format!("{name}_")]);
+    let mut take = |name: &str| taken.take([name, &format!("{name}_")]);
     let mut columns =
         FIRST.map(|(name, form, optional)| (name.to_owned(), form, optional)).to_vec();
-    let names: Vec<String> = row.params.iter().map(|param| take(&param.name)).collect();
+    let params = row.params.iter().take(PARAM_COUNT_MAX);
+    let names: Vec<String> = params.map(|param| take(&param.name)).collect();
     for (param, name) in row.params.iter().zip(names) {
         let form = match param.sort {
             Sort::P | Sort::A | Sort::W => Form::Long,
@@ -170,15 +213,16 @@ impl Set {
                 }
                 Form::Timestamp => (
                     Physical::INT64,
-                    Some(LogicalType::timestamp(true, TimeUnit::NANOS)),
-                    ConvertedType::NONE,
+                    Some(LogicalType::timestamp(true, TimeUnit::MICROS)),
+                    ConvertedType::TIMESTAMP_MICROS,
                 ),
+                Form::Signed => (Physical::INT64, None, ConvertedType::NONE),
                 Form::Int => {
                     (Physical::INT32, Some(LogicalType::integer(32, false)), ConvertedType::UINT_32)
                 }
                 Form::Double => (Physical::DOUBLE, None, ConvertedType::NONE),
                 Form::Bool => (Physical::BOOLEAN, None, ConvertedType::NONE),
-                Form::Text => {
+                Form::Text | Form::Thread => {
                     (Physical::BYTE_ARRAY, Some(LogicalType::String), ConvertedType::UTF8)
                 }
                 Form::Bytes => (Physical::BYTE_ARRAY, None, ConvertedType::NONE),
@@ -193,6 +237,6 @@ impl Set {
         }
         let schema = Type::group_type_builder("event").with_fields(fields).build()?;
         let columns = columns.iter().map(|&(_, form, optional)| (form, optional)).collect();
-        Ok(Set { name, schema: Arc::new(schema), columns })
+        Ok(Set { name, schema: Arc::new(schema), columns, cut: None })
     }
 }

@@ -10,6 +10,7 @@
 //! All of it is one transaction. Names are unique whatever their case, and quoted: `names.rs`.
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
+pub(crate) mod functions;
 mod insert;
 mod keys;
 mod labels;
@@ -20,6 +21,7 @@ mod tables;
 
 use crate::select::Selected;
 use eventlog::reader::Log;
+use rows::To;
 use rusqlite::{Connection, Error};
 use tables::Tables;
 
@@ -97,6 +99,8 @@ pub(crate) struct Import<'l> {
     /// The streams of the log, as they are numbered in the database.
     streams: Vec<i64>,
     tables: Tables,
+    /// Whether events of the log may be there already.
+    is_again: bool,
     /// Whether what was added had the labels.
     has_labels: bool,
 }
@@ -117,13 +121,18 @@ impl<'l> Import<'l> {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         recognise(connection)?;
         let (streams, is_again) = logs::add(connection, log, name)?;
-        let tables = Tables::of(connection, log, &streams, is_again, is_whole)?;
-        Ok(Import { log, streams, tables, has_labels: false })
+        let tables = Tables::of(connection, log, &streams, is_whole)?;
+        Ok(Import { log, streams, tables, is_again, has_labels: false })
     }
 
     /// Only events of the tables of which this is true are to be added. Whether there are any.
     pub(crate) fn choose(&mut self, is_chosen: impl Fn(&str) -> bool) -> bool {
         self.tables.choose(is_chosen)
+    }
+
+    /// What is to be said of the tables that are chosen.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.tables.note()
     }
 
     /// Adds events; those that are there already stay as they are. Whether they are all that there
@@ -136,7 +145,9 @@ impl<'l> Import<'l> {
         has_labels: bool,
     ) -> Result<(Connection, Counts), Refusal> {
         self.has_labels = has_labels;
-        rows::add(connection, self.log, &self.streams, &self.tables, events, has_labels)
+        let known = self.is_again.then(|| self.tables.known(&connection, &self.streams));
+        let to = To { log: self.log, streams: &self.streams, tables: &self.tables, has_labels };
+        rows::add(connection, to, known.transpose()?, events)
     }
 
     /// Adds labels, and ends the transaction.

@@ -6,31 +6,83 @@
 //!
 //! Design: `.cnv.sql.names` in `design/eventcnv.md`.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-/// Names that are taken. SQLite tells no case apart, of ASCII letters.
+/// Bytes that are used of a name, at most: a stream may declare longer ones. The laws of a registry
+/// allow 31.
+const NAME_SIZE_MAX: usize = 200;
+
+/// Names that are taken, each with the number that was tried last after it: so all names are found
+/// in as many steps as there are names. SQLite tells no case apart, of ASCII letters.
 #[derive(Default)]
-pub(crate) struct Taken(HashSet<String>);
+pub(crate) struct Taken(HashMap<String, u64>);
 
 impl Taken {
     /// Takes these.
     pub(crate) fn new<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Taken {
-        Taken(names.into_iter().map(|name| name.as_ref().to_ascii_lowercase()).collect())
+        Taken(names.into_iter().map(|name| (name.as_ref().to_ascii_lowercase(), 1)).collect())
     }
 
-    /// Takes the first of these names that is free, or the last of them with a number.
-    pub(crate) fn take(&mut self, names: &[String]) -> String {
-        let numbered = |n: u64| names.last().map(|name| format!("{name}_{n}"));
-        let mut all = names.iter().cloned().chain((2..).filter_map(numbered));
-        let free = all.find(|name| self.is_free(name)).unwrap_or_default();
-        self.0.insert(free.to_ascii_lowercase());
-        free
+    /// Takes the first of these names that is free, or the last of them with a number. One that
+    /// SQLite reserves has an x before it.
+    pub(crate) fn take<const N: usize>(&mut self, names: [&str; N]) -> String {
+        let names = names.map(allowed);
+        if let Some(free) = names.iter().find(|name| self.is_new(name)) {
+            return free.clone();
+        }
+        let last = names.last().map_or("_", |name| name);
+        let key = last.to_ascii_lowercase();
+        loop {
+            let tried = self.0.entry(key.clone()).or_insert(1);
+            *tried += 1;
+            let numbered = format!("{last}_{tried}");
+            if self.is_new(&numbered) {
+                return numbered;
+            }
+        }
     }
 
-    fn is_free(&self, name: &str) -> bool {
+    /// Takes a name. Whether it was free.
+    fn is_new(&mut self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
-        !name.is_empty() && !name.starts_with("sqlite_") && !self.0.contains(&name)
+        let is_new = !self.0.contains_key(&name);
+        self.0.entry(name).or_insert(1);
+        is_new
     }
+}
+
+/// As much of a name as is used.
+pub(crate) fn clipped(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(NAME_SIZE_MAX)).unwrap_or_default()
+}
+
+/// A name that SQLite takes for a table and that is not too long.
+fn allowed(name: &str) -> String {
+    let is_reserved = name.get(..7).is_some_and(|head| head.eq_ignore_ascii_case("sqlite_"));
+    let name = clipped(name);
+    match is_reserved {
+        true => format!("x_{name}"),
+        false if name.is_empty() => "unnamed".to_owned(),
+        false => name.to_owned(),
+    }
+}
+
+/// Parameters that have columns, at most, of each event type: the view of its table has twice as
+/// many columns, and SQLite takes 2000.
+pub(crate) const PARAM_COUNT_MAX: usize = 900;
+
+/// Says which event types have more parameters than their tables have columns: their names and
+/// numbers of parameters.
+pub(crate) fn note_of_cut<'a>(mut cut: impl Iterator<Item = (&'a str, usize)>) -> Option<String> {
+    let (name, count) = cut.next()?;
+    let others = match cut.count() {
+        0 => String::new(),
+        others => format!("; {others} more event types have too many"),
+    };
+    Some(format!(
+        "note: {name} has {count} parameters, and a table takes {PARAM_COUNT_MAX}: the others are \
+         left out, and --style json prints them{others}"
+    ))
 }
 
 /// A name in quotation marks.
@@ -45,14 +97,22 @@ mod tests {
     #[test]
     fn no_name_is_given_twice_in_any_case_nor_is_one_that_is_reserved() {
         let mut taken = Taken::new(["Logs"]);
-        let mut take = |names: &[&str]| {
-            taken.take(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(take(&["logs", "mps_logs"]), "mps_logs");
-        assert_eq!(take(&["LOGS", "MPS_LOGS"]), "MPS_LOGS_2");
-        assert_eq!(take(&["logs", "mps_logs"]), "mps_logs_3");
-        assert_eq!(take(&["sqlite_stat", "mps_sqlite_stat"]), "mps_sqlite_stat");
-        assert_eq!(take(&["", "_"]), "_");
+        assert_eq!(taken.take(["logs", "mps_logs"]), "mps_logs");
+        assert_eq!(taken.take(["LOGS", "MPS_LOGS"]), "MPS_LOGS_2");
+        assert_eq!(taken.take(["logs", "mps_logs"]), "mps_logs_3");
+        assert_eq!(taken.take(["sqlite_stat", "sqlite_mps"]), "x_sqlite_stat");
+        assert_eq!(taken.take(["SQLite_Stat"]), "x_SQLite_Stat_2");
+        assert_eq!(taken.take(["", "_"]), "unnamed");
+        assert_eq!(taken.take(["", "_"]), "_");
+        assert_eq!(taken.take(["é".repeat(300).as_str()]), "é".repeat(100));
+    }
+
+    /// `.cnv.sql.names`: one after the other they would take 5,000,000,000 steps.
+    #[test]
+    fn names_are_found_in_a_bounded_number_of_steps() {
+        let mut taken = Taken::new((2..100_000).step_by(2).map(|n| format!("a_{n}")));
+        let names: Vec<String> = (0..100_000).map(|_| taken.take(["a", "A"])).collect();
+        assert_eq!(names.last().map(|name| &**name), Some("A_149999"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::{Counts, Refusal, labels};
 use crate::export::places::Places;
 use crate::select::Selected;
 use eventlog::reader::{Event, Log, Value};
+use roaring::RoaringTreemap;
 use rusqlite::Connection;
 use std::sync::mpsc;
 
@@ -105,15 +106,24 @@ impl Batch {
     }
 }
 
-/// Adds events; the connection comes back when they are in.
+/// Where the events of a log go.
+#[derive(Clone, Copy)]
+pub(crate) struct To<'l> {
+    pub(crate) log: &'l Log,
+    pub(crate) streams: &'l [i64],
+    pub(crate) tables: &'l Tables,
+    /// Whether labels are told too.
+    pub(crate) has_labels: bool,
+}
+
+/// Adds events, except those whose keys are known; the connection comes back when they are in.
 pub(crate) fn add(
     connection: Connection,
-    log: &Log,
-    streams: &[i64],
-    tables: &Tables,
+    to: To<'_>,
+    known: Option<RoaringTreemap>,
     events: &mut Selected<'_>,
-    has_labels: bool,
 ) -> Result<(Connection, Counts), Refusal> {
+    let To { log, streams, tables, .. } = to;
     let mut keys = Keys::of(&connection, streams)?;
     let (full, to_insert) = mpsc::sync_channel::<Batch>(BATCH_COUNT);
     let (empty, to_fill) = mpsc::channel();
@@ -124,7 +134,7 @@ pub(crate) fn add(
         });
         let (places, batch) = (Places::new(log), Batch::default());
         let near = vec![0; log.streams().len()];
-        let mut filler = Filler { log, streams, tables, has_labels, places, near, batch };
+        let mut filler = Filler { to, known, places, near, batch };
         let mut read = 0;
         while let Some(event) = events.next() {
             read += 1;
@@ -152,11 +162,9 @@ pub(crate) fn add(
 
 /// Puts events into batches.
 struct Filler<'l> {
-    log: &'l Log,
-    streams: &'l [i64],
-    tables: &'l Tables,
-    /// Whether labels are told too.
-    has_labels: bool,
+    to: To<'l>,
+    /// The keys of the events that are there, if any may be.
+    known: Option<RoaringTreemap>,
     places: Places<'l>,
     /// For each stream where its last event was among its syncs.
     near: Vec<usize>,
@@ -166,17 +174,21 @@ struct Filler<'l> {
 impl Filler<'_> {
     #[inline]
     fn fill(&mut self, event: &Event<'_>, keys: &mut Keys) {
-        let log = self.streams.get(usize::from(event.stream)).copied().unwrap_or(-1);
+        let To { log: of, streams, tables, has_labels } = self.to;
+        let log = streams.get(usize::from(event.stream)).copied().unwrap_or(-1);
         let table = self.table(event);
-        let Some(described) = self.tables.all.get(table).filter(|table| table.is_chosen) else {
+        let Some(described) = tables.all.get(table).filter(|table| table.is_chosen) else {
             return;
         };
         let stream = usize::from(event.stream);
-        let wall = self.log.streams().get(stream).zip(self.near.get_mut(stream));
+        let key = keys.key(log, event);
+        if self.known.as_mut().is_some_and(|known| !known.insert(key as u64)) {
+            return;
+        }
+        let wall = of.streams().get(stream).zip(self.near.get_mut(stream));
         let wall = wall.and_then(|(stream, near)| stream.wall_time_near(event.ticks, near));
         let wall = wall.map_or(Cell::Null, |wall| Cell::Integer(wall.realtime as i64));
-        let key = keys.key(log, event);
-        if described.is_label && self.has_labels {
+        if described.is_label && has_labels {
             self.batch.push_label(key, log, event);
         }
         let batch = &mut self.batch;
@@ -202,7 +214,7 @@ impl Filler<'_> {
     #[inline]
     fn table(&mut self, event: &Event<'_>) -> usize {
         match event.event_type {
-            Some(event_type) => self.tables.index(self.places.of(event), event_type.code),
+            Some(event_type) => self.to.tables.index(self.places.of(event), event_type.code),
             None => UNKNOWN,
         }
     }

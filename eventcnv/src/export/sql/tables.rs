@@ -10,12 +10,13 @@
 
 use super::Refusal;
 use super::keys::NUMBER_BITS;
-use super::names::{Taken, quoted};
+use super::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut, quoted};
 use super::{labels, logs};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
+use roaring::RoaringTreemap;
 use rusqlite::{Connection, params};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What every database has.
 pub(crate) const FIXED: &str = "
@@ -56,9 +57,6 @@ CREATE TABLE unknown_events(
 /// Columns of an event beside its parameters: those that are written, then the one that follows.
 pub(crate) const COLUMNS: [&str; 5] = ["event", "log", "thread", "time", "wall"];
 const NUMBER_COLUMN: &str = "number";
-/// Columns that a table has for parameters, at most: its view has twice as many, and SQLite takes
-/// 2000.
-const PARAM_COUNT_MAX: usize = 900;
 /// Tables that are made whether there are events for them or not.
 const EMPTY_TABLE_COUNT_MAX: usize = 2000;
 /// The index of the table of events that no registry knows, and of that of labels.
@@ -77,13 +75,28 @@ pub(crate) struct Table {
     written: &'static [&'static str],
     /// Of each parameter the sort, the column, and in the view that of the label.
     columns: Vec<(Sort, String, Option<String>)>,
+    /// How many parameters there are, if not all have columns.
+    cut: Option<usize>,
+}
+
+/// The tables that a database has, and their views: by registry, event type and parameters.
+struct Old(HashMap<[String; 3], (String, String)>);
+
+impl Old {
+    /// Reads them all at once: to look for each in the table would take n² steps.
+    fn of(connection: &Connection) -> Result<Old, Refusal> {
+        let sql = "SELECT registry, type, parameters, name, event_view FROM event_tables";
+        let mut find = connection.prepare(sql)?;
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok(([row.get(0)?, row.get(1)?, row.get(2)?], (row.get(3)?, row.get(4)?)))
+        };
+        Ok(Old(find.query_map([], row)?.collect::<Result<_, _>>()?))
+    }
 }
 
 /// Where the events of a log go.
 pub(crate) struct Tables {
     pub(crate) all: Vec<Table>,
-    /// Whether events of the log may be there already.
-    pub(crate) is_again: bool,
     /// Whether new tables have their last column at once.
     is_whole: bool,
     /// For each registry of the log the index of the table of each code.
@@ -96,7 +109,6 @@ impl Tables {
         connection: &Connection,
         log: &Log,
         streams: &[i64],
-        is_again: bool,
         is_whole: bool,
     ) -> Result<Tables, Refusal> {
         let mut names = connection.prepare(
@@ -106,18 +118,19 @@ impl Tables {
         let names = names.query_map([], |row| row.get::<_, String>(0))?;
         let mut taken = Taken::new(names.collect::<Result<Vec<_>, _>>()?);
         let all = vec![Table::unknown(), Table::labels()];
-        let mut tables = Tables { all, codes: Vec::new(), is_again, is_whole };
+        let mut tables = Tables { all, codes: Vec::new(), is_whole };
+        let old = Old::of(connection)?;
         let mut known = HashMap::new();
         for registry in log.registries() {
             let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
             let mut codes = vec![UNKNOWN as u32; highest];
             let users = logs::users(log, streams, registry);
             for event_type in &registry.event_types {
-                let key = (&*registry.name, &*event_type.name, parameters(event_type));
+                let key = (clipped(&registry.name), &*event_type.name, parameters(event_type));
                 let index = match known.get(&key) {
                     Some(&index) => index,
                     None => {
-                        let table = Table::of(connection, registry, event_type, &mut taken)?;
+                        let table = Table::of(connection, registry, event_type, &old, &mut taken)?;
                         tables.all.push(table);
                         let index = tables.all.len() - 1;
                         known.insert(key, index);
@@ -137,12 +150,37 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Makes the table of this index ready for rows. Of a log that is new in the database no event
-    /// can be there, and an index that sees to it would cost more than all else.
+    /// Makes the table of this index ready for rows.
     pub(crate) fn make(&self, connection: &Connection, index: usize) -> Result<(), Refusal> {
-        let Some(table) = self.all.get(index) else { return Ok(()) };
-        table.make(connection, self.is_whole)?;
-        if self.is_again && index != LABELS { table.guard(connection) } else { Ok(()) }
+        self.all.get(index).map_or(Ok(()), |table| table.make(connection, self.is_whole))
+    }
+
+    /// The keys of the events of these logs that the tables have.
+    pub(crate) fn known(
+        &self,
+        connection: &Connection,
+        logs: &[i64],
+    ) -> Result<RoaringTreemap, Refusal> {
+        let mut tables =
+            connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
+        let tables = tables.query_map([], |row| row.get(0))?;
+        let tables = tables.collect::<Result<HashSet<String>, _>>()?;
+        let logs: BTreeSet<String> = logs.iter().map(i64::to_string).collect();
+        let logs = logs.into_iter().collect::<Vec<_>>().join(", ");
+        let mut known = RoaringTreemap::new();
+        let of_events = |(index, table): &(usize, &Table)| {
+            *index != LABELS && table.is_chosen && tables.contains(&table.name)
+        };
+        for (_, table) in self.all.iter().enumerate().filter(of_events) {
+            let name = quoted(&table.name);
+            let sql = format!("SELECT event FROM {name} WHERE log IN ({logs})");
+            let mut find = connection.prepare(&sql)?;
+            let mut rows = find.query([])?;
+            while let Some(row) = rows.next()? {
+                known.insert(row.get::<_, i64>(0)? as u64);
+            }
+        }
+        Ok(known)
     }
 
     /// Gives the tables that were made without it their last column. It takes no place in the rows,
@@ -171,6 +209,12 @@ impl Tables {
         self.all.iter().any(|table| table.is_chosen)
     }
 
+    /// What is to be said of the chosen tables that have not a column for each parameter.
+    pub(crate) fn note(&self) -> Option<String> {
+        let cut = self.all.iter().filter(|table| table.is_chosen);
+        note_of_cut(cut.filter_map(|table| Some((&*table.name, table.cut?))))
+    }
+
     /// The table of a code of a registry, by its index in the log.
     #[inline]
     pub(crate) fn index(&self, registry: usize, code: u16) -> usize {
@@ -192,14 +236,14 @@ impl Table {
         let columns = [(Sort::U, "registry"), (Sort::U, "code"), (Sort::S, "bytes")];
         let columns = columns.map(|(sort, name)| (sort, name.to_owned(), None)).into();
         let (view, written) = (String::new(), &COLUMNS);
-        Table { name, is_chosen: true, is_label: false, view, written, columns }
+        Table { name, is_chosen: true, is_label: false, view, written, columns, cut: None }
     }
 
     /// Of what is called what.
     fn labels() -> Table {
         let (view, written) = (String::new(), &labels::COLUMNS);
         let (name, columns) = ("labels".to_owned(), Vec::new());
-        Table { name, is_chosen: true, is_label: false, view, written, columns }
+        Table { name, is_chosen: true, is_label: false, view, written, columns, cut: None }
     }
 
     /// The table of an event type: that which is in the database already, or a new one.
@@ -207,39 +251,33 @@ impl Table {
         connection: &Connection,
         registry: &Registry,
         event_type: &EventType,
+        old: &Old,
         taken: &mut Taken,
     ) -> Result<Table, Refusal> {
         let mut columns = Taken::new(COLUMNS.iter().chain([&NUMBER_COLUMN]));
         let params = event_type.params.iter().take(PARAM_COUNT_MAX);
-        let mut params: Vec<_> = params
-            .map(|param| (param.sort, columns.take(&alternatives(&param.name)), None))
-            .collect();
+        let mut params: Vec<_> =
+            params.map(|param| (param.sort, take(&mut columns, &param.name), None)).collect();
         for (sort, name, label) in &mut params {
             if matches!(sort, Sort::P | Sort::A) {
-                *label = Some(columns.take(&alternatives(&format!("{name}_label"))));
+                *label = Some(take(&mut columns, &format!("{name}_label")));
             }
         }
-        let mut find = connection.prepare_cached(
-            "SELECT name, event_view FROM event_tables
-             WHERE registry = ? AND type = ? AND parameters = ?",
-        )?;
         let (is_chosen, is_label) = (true, labels::is_label(&event_type.name));
         let (columns, written) = (params, &COLUMNS);
-        let found = (&*registry.name, &*event_type.name, parameters(event_type));
-        let mut found = find.query(found)?;
-        if let Some(row) = found.next()? {
-            let name: String = row.get(0)?;
-            let view = row.get(1)?;
-            return Ok(Table { name, is_chosen, is_label, view, written, columns });
+        let cut = Some(event_type.params.len()).filter(|&count| count > PARAM_COUNT_MAX);
+        let key = (clipped(&registry.name), &*event_type.name, parameters(event_type));
+        let found = [key.0, key.1, &key.2].map(str::to_owned);
+        if let Some((name, view)) = old.0.get(&found).cloned() {
+            return Ok(Table { name, is_chosen, is_label, view, written, columns, cut });
         }
-        let long = format!("{}_{}", registry.name, event_type.name);
-        let view_names = [format!("EVENT_{}", event_type.name), format!("EVENT_{long}")];
-        let name = taken.take(&[event_type.name.to_string(), long]);
-        let view = taken.take(&view_names);
+        let long = format!("{}_{}", key.0, key.1);
+        let name = taken.take([key.1, &long]);
+        let view = taken.take([&*format!("EVENT_{}", key.1), &format!("EVENT_{long}")]);
         connection
             .prepare_cached("INSERT INTO event_tables VALUES(?, ?, ?, ?, ?)")?
-            .execute(params![name, view, registry.name, event_type.name, parameters(event_type)])?;
-        Ok(Table { name, is_chosen, is_label, view, written, columns })
+            .execute(params![name, view, key.0, key.1, key.2])?;
+        Ok(Table { name, is_chosen, is_label, view, written, columns, cut })
     }
 
     /// Says in the database what the event type is.
@@ -317,19 +355,12 @@ impl Table {
         Ok(())
     }
 
-    /// Sees to it that no event is added to it twice.
-    fn guard(&self, connection: &Connection) -> Result<(), Refusal> {
-        let (index, name) = (quoted(&format!("event of {}", self.name)), quoted(&self.name));
-        let sql = format!("CREATE UNIQUE INDEX IF NOT EXISTS {index} ON {name}(event)");
-        Ok(connection.execute_batch(&sql)?)
-    }
-
     /// How many columns are written.
     pub(crate) fn column_count(&self) -> usize {
         self.written.len() + self.columns.len()
     }
 
-    /// What inserts so many rows at once.
+    /// What inserts so many rows at once. A label that is there stays as it is.
     pub(crate) fn insertion(&self, row_count: usize) -> String {
         let params = self.columns.iter().map(|(_, column, _)| quoted(column));
         let columns = self.written.iter().map(|column| (*column).to_owned()).chain(params);
@@ -350,7 +381,7 @@ fn number_column() -> String {
     format!("{NUMBER_COLUMN} INTEGER GENERATED ALWAYS AS (event & {number}) VIRTUAL")
 }
 
-/// A name, and what to call it if that is taken.
-fn alternatives(name: &str) -> [String; 2] {
-    [name.to_owned(), format!("{name}_")]
+/// Takes a name for a column; if it is taken, with an underscore after it.
+fn take(taken: &mut Taken, name: &str) -> String {
+    taken.take([name, &format!("{name}_")])
 }

@@ -62,7 +62,7 @@ pub fn record<E: Event>(event: E) {
         && let Some(delta) = ring.delta(ticks)
     {
         claim.put_header(E::CODE, delta);
-        event.encode(&mut claim);
+        encode_within(&event, &mut claim, slot, ring);
         claim.publish();
         return thread::put(slot, ring);
     }
@@ -119,7 +119,7 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring)
         && let Some(delta) = ring.delta_by_system()
     {
         claim.put_header(E::CODE, delta);
-        event.encode(&mut claim);
+        encode_within(event, &mut claim, slot, ring);
         claim.publish();
         return thread::put(slot, ring);
     }
@@ -129,7 +129,7 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring)
     record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
 }
 
-/// A ring that is out of its slot, on the slow path: back when dropped, for a plinth may panic.
+/// A ring that is out of its slot: back when dropped, for an event or a plinth may panic.
 struct Taken {
     slot: usize,
     ring: &'static Ring,
@@ -144,6 +144,15 @@ impl Drop for Taken {
         }
         thread::put(self.slot, self.ring);
     }
+}
+
+/// Lays the parameters of an event out, by code that may be the program's own: where it panics the
+/// ring is put back, and the event counted.
+#[inline(always)]
+fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: usize, ring: &'static Ring) {
+    let taken = Taken { slot, ring, settled: false };
+    event.encode(claim);
+    core::mem::forget(taken);
 }
 
 fn find_ring_and_record(request: &Request, encode: Encode<'_>) {

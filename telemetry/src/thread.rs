@@ -197,6 +197,12 @@ pub(crate) fn equip() {
     }
 }
 
+/// Whether a stack that begins there is what this thread has for its signal handlers from us.
+pub(crate) fn has_stack(start: *mut c_void) -> bool {
+    let thread = LOCAL.with(|local| local.thread.get());
+    thread.is_some_and(|thread| thread.stack.begins_at(start))
+}
+
 /// Makes this thread known.
 fn enrol(entry: &Entry) -> Option<&'static Thread> {
     let thread = reuse().or_else(|| succeed(entry)).or_else(make_thread)?;

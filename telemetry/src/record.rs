@@ -15,7 +15,7 @@ use crate::losses::{self, Cause};
 use crate::memory::{Claim, block_size};
 use crate::ring::Ring;
 use crate::sync::Entry;
-use crate::{clock, debug, intern, registration, service, thread};
+use crate::{clock, debug, intern, later, registration, thread};
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
 use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
@@ -30,17 +30,20 @@ pub fn is_recorded<E: Event>() -> bool {
 /// Does now, for the process and the calling thread, what the first event would do, but for the
 /// registry and its buffers.
 ///
-/// For a program that records inside its allocator. Nothing of the runtime allocates, but the C
-/// library may where it is asked for something the first time: thread-local storage of a library
-/// that was loaded with `dlopen`, `atexit` beyond 32 functions, the value of a POSIX key beyond the
-/// 32nd, `pthread_create` (a [writer thread](crate::Config::writer_thread)). Called from outside of
-/// the allocator, at the start of the program and of each thread, this makes the first event free
-/// of it; [`control::of`](crate::control::of) with the `CONTROL` of a registry also begins the
-/// stream and starts the writer thread, if the environment says so.
+/// Only ordinary code calls it: no signal handler, and nothing inside the memory manager of the
+/// program, which therefore call it beforehand, at the start of the program and of each thread.
+/// Nothing of the runtime allocates, but the C library may where it is asked for a thread, to look
+/// up a host, or to call a function at an exit. Events leave all of this to the next event that
+/// surely comes from ordinary code, and there is none where the memory manager is the program's own
+/// or every event comes in a handler: so there it is this function alone that starts the writer
+/// thread ([`Config`](crate::Config::writer_thread)) and the control from outside. The thread-local
+/// storage of a library that was loaded with `dlopen` is allocated here, too.
 pub fn prepare() {
-    let entry = Entry::new();
+    let entry = Entry::promised();
     if registration::prepare_only(&entry) {
         thread::make_known(&entry);
+        later::expect();
+        later::catch_up(&entry);
     }
 }
 
@@ -125,7 +128,7 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring)
     }
     let entry = Entry::new();
     debug::notice(&entry);
-    service::start(&entry);
+    later::catch_up(&entry);
     record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
 }
 

@@ -1,7 +1,7 @@
 //! The beginning and the ends of a program: all that the runtime is not told of by itself.
 //!
 //! ```text
-//!  loaded ─▶ start         exit ─▶ the runtime's own        _exit, quick_exit, exec* ─▶ flush
+//!  loaded ─▶ start      exit, quick_exit ─▶ the runtime's own      _exit, exec* ─▶ flush
 //! ```
 //!
 //! Design: `.rep.record.ends` in `design/replay.md`.
@@ -13,7 +13,7 @@
 use crate::note::while_recording;
 use crate::real::Function;
 use crate::stack;
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicI32, Ordering};
 
 type Strings = *const *const c_char;
@@ -39,10 +39,6 @@ static EXIT: Function<Exit> = Function::new(c"_exit");
 /// The process. One that was made by vfork has its parent's memory, and another number.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-unsafe extern "C" {
-    fn __cxa_at_quick_exit(call: extern "C" fn(*mut c_void), library: *mut c_void) -> c_int;
-}
-
 #[used]
 // SAFETY: the section holds addresses of functions that are called when the library is loaded.
 #[unsafe(link_section = ".init_array")]
@@ -50,11 +46,8 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     note_process();
-    // SAFETY: functions that stay.
-    unsafe {
-        libc::pthread_atfork(None, None, Some(note_process_in_child));
-        __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
-    }
+    // SAFETY: a function that stays.
+    unsafe { libc::pthread_atfork(None, None, Some(note_process_in_child)) };
     while_recording(telemetry::prepare);
 }
 
@@ -66,10 +59,6 @@ fn note_process() {
 unsafe extern "C" fn note_process_in_child() {
     note_process();
     stack::begin_anew();
-}
-
-extern "C" fn at_quick_exit(_: *mut c_void) {
-    flush();
 }
 
 /// Brings out what was recorded, before the process ends or becomes another program. Not in a child

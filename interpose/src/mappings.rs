@@ -7,11 +7,10 @@
 //! Design: `.rep.stack` in `design/replay.md`.
 
 use crate::events::Mapping;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::fs::File;
 use std::io::Read;
-use std::sync::Mutex;
-use telemetry::alloc::before;
+use telemetry::alloc::{before, uncancelled};
 
 /// Mappings that are told, at most.
 const COUNT_MAX: usize = 2048;
@@ -29,8 +28,9 @@ static KNOWN: [Range; COUNT_MAX] =
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// That of this library.
 static OWN: Range = Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
-/// What is read, by one thread at a time: nobody waits for it.
-static TEXT: Mutex<[u8; LINE_SIZE_MAX]> = Mutex::new([0; LINE_SIZE_MAX]);
+/// Whether a thread reads. Nobody waits for that. In a forked child, which may not have that
+/// thread, nobody reads.
+static IS_READING: AtomicBool = AtomicBool::new(false);
 
 impl Range {
     fn has(&self, address: usize) -> bool {
@@ -62,7 +62,14 @@ pub(crate) fn note(address: usize) {
 
 /// Tells the mappings that are new. Where another thread is just doing that it is left to that one.
 fn read() {
-    let Ok(mut text) = TEXT.try_lock() else { return };
+    if !IS_READING.swap(true, Ordering::Acquire) {
+        uncancelled(tell_new);
+        IS_READING.store(false, Ordering::Release);
+    }
+}
+
+fn tell_new() {
+    let mut text = [0; LINE_SIZE_MAX];
     let Ok(mut file) = File::open("/proc/self/maps") else { return };
     let (mut size, mut is_long) = (0, false);
     while let Some(room) = text.get_mut(size..) {
@@ -114,4 +121,5 @@ fn parse(line: &[u8]) -> Option<(usize, usize, usize, &[u8])> {
 /// Forgets all, in a forked child.
 pub(crate) fn clear() {
     COUNT.store(0, Ordering::Release);
+    IS_READING.store(false, Ordering::Release);
 }

@@ -11,7 +11,7 @@
 #![expect(unsafe_code, reason = "a global allocator is an unsafe trait")]
 
 use crate::sync::without_unwinding;
-use crate::{clock, crash, is_recorded, record};
+use crate::{clock, crash, is_recorded, record, sys};
 use eventdef::Event;
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -143,6 +143,14 @@ pub fn after<E: Event>(event: impl FnOnce() -> E) {
         clock::wait_for_loads();
         before(event);
     }
+}
+
+/// Does work of a recorder's own whose calls of the system would else end a thread that somebody
+/// cancels. Public for `interpose`.
+#[doc(hidden)]
+pub fn uncancelled<T>(work: impl FnOnce() -> T) -> T {
+    let _uncancelled = sys::Uncancelled::begin();
+    work()
 }
 
 // SAFETY: all is left to the allocator within, which keeps the promises of the trait; recording

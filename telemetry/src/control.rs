@@ -17,7 +17,7 @@ use crate::policy::{self, Policy};
 use crate::registration::{self, REGISTRY_COUNT_MAX, Registered};
 use crate::report::{self, Text};
 use crate::sync::{Entry, Locked};
-use crate::{debug, flush, intern, stream, sys};
+use crate::{debug, flush, intern, later, stream, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::Ordering;
@@ -284,6 +284,7 @@ fn settle(entry: &Entry, registered: &Registered) {
     intern::record_control(entry, registered);
     if output != 0 {
         stream::ensure(entry);
+        later::catch_up(entry);
     }
 }
 

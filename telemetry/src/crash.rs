@@ -18,13 +18,13 @@ use crate::memory::Block;
 use crate::parts::{self, PartsBlock};
 use crate::plinth::Plinth;
 use crate::registration::Registered;
-use crate::signal;
+use crate::signal::{self, Deferred};
 use crate::stack::{self, SpareStack};
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{self, SLOT_COUNT};
 use crate::{chain, clock, identity, intern, memory, pending, pieces, registration, report};
 use crate::{region, stream, sys, volume};
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
 use eventlog::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, SEALED};
 
 mod called;
@@ -170,7 +170,10 @@ pub(crate) fn way_out() -> bool {
 }
 
 /// Does something as the one thread that is on the way out.
-fn leave(bring: extern "C" fn()) -> bool {
+fn leave(bring: extern "C" fn(*mut c_void)) -> bool {
+    // No handler of the program comes in between, and no wish to end the thread.
+    let _uncancelled = sys::Uncancelled::begin();
+    let _deferred = Deferred::begin();
     let me = sys::thread_number();
     let mut waited = 0;
     while let Err(other) = LEAVING.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst) {
@@ -205,7 +208,7 @@ pub(crate) fn tell_failure() {
     }
 }
 
-extern "C" fn bring_all() {
+extern "C" fn bring_all(_: *mut c_void) {
     let Some(plinth) = stream::plinth_in_signal() else { return };
     // What was recorded into a mapped file is where it is to be.
     if region::is_there() {

@@ -135,6 +135,7 @@ fn kind_of(address: usize) -> Option<u8> {
 
 /// Leaves the error number as it was, and makes a result one of C.
 fn guarded(call: impl FnOnce() -> Result<usize, sys::Errno>) -> c_long {
+    let _uncancelled = sys::Uncancelled::begin();
     let errno = sys::errno();
     let result = call();
     sys::set_errno(errno);

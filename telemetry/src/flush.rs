@@ -14,7 +14,7 @@ use crate::losses::{self, Losses};
 use crate::registration::{self, Registered};
 use crate::sync::{Entry, without_unwinding};
 use crate::thread::{self, SLOT_COUNT};
-use crate::{debug, intern, service, stream, sys};
+use crate::{debug, intern, later, service, stream, sys};
 use eventdef::Control;
 
 /// The [`thread::place`] of the thread that exits the program; 0: none does so far. From then on it
@@ -22,6 +22,8 @@ use eventdef::Control;
 static EXITING: AtomicUsize = AtomicUsize::new(0);
 /// Whether `at_exit` will be called, or called once more.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
+/// Whether it will be called by `quick_exit`.
+static QUICK_EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread,
 /// at any time; in a signal handler that interrupted the runtime at other work than recording into
@@ -31,8 +33,8 @@ pub fn flush() {
     if entry.is_nested() {
         return;
     }
-    service::start(&entry);
     debug::notice(&entry);
+    later::catch_up(&entry);
     flush_rings(&entry);
     write_parts(&entry);
 }
@@ -84,26 +86,41 @@ pub(crate) fn is_something_output() -> bool {
     registration::all().any(|each| each.control.output().load(Ordering::Relaxed) != 0)
 }
 
-/// Asks for the normal exit of the program.
-pub(crate) fn expect_exit() {
-    if !EXPECTED.swap(true, Ordering::Relaxed) {
+/// Asks for the normal exit of the program. Where this may be no ordinary code the linker has asked
+/// for it: that call comes last of all.
+pub(crate) fn expect_exit(entry: &Entry) {
+    if !EXPECTED.swap(true, Ordering::Relaxed)
+        && (!sys::IS_EXIT_LINKED || later::is_ordinary(entry))
+    {
         sys::at_exit(at_exit);
     }
 }
 
-/// The same where the program is not exiting, for a stream that begins.
-pub(crate) fn expect_exit_of_stream() {
-    if EXITING.load(Ordering::Relaxed) == 0 {
-        expect_exit();
+/// Asks for `quick_exit`, once, in ordinary code.
+pub(crate) fn expect_quick_exit() {
+    if !QUICK_EXPECTED.swap(true, Ordering::Relaxed) {
+        sys::at_quick_exit(at_exit);
     }
+}
+
+/// The same where the program is not exiting, for a stream that begins.
+pub(crate) fn expect_exit_of_stream(entry: &Entry) {
+    if !is_exiting() {
+        expect_exit(entry);
+    }
+}
+
+/// Whether the program exits.
+pub(crate) fn is_exiting() -> bool {
+    EXITING.load(Ordering::Relaxed) != 0
 }
 
 /// The same once the program is exiting, for what a function of the program's own records that is
 /// called at exit after ours. For the slow path, where such an event comes, as `at_exit` has left
 /// the thread without rings.
-pub(crate) fn expect_exit_again() {
-    if EXITING.load(Ordering::Relaxed) != 0 && !is_exit_elsewhere() {
-        expect_exit();
+pub(crate) fn expect_exit_again(entry: &Entry) {
+    if is_exiting() && !is_exit_elsewhere() {
+        expect_exit(entry);
     }
 }
 
@@ -135,7 +152,7 @@ pub(crate) fn is_exit_here() -> bool {
 }
 
 /// The normal exit of the program: everything goes out, and the stream ends (`.part.end`).
-extern "C" fn at_exit() {
+pub(crate) extern "C" fn at_exit() {
     // Arranged twice, by a thread that a fork left half-way: once is enough.
     if EXPECTED.swap(false, Ordering::Relaxed) {
         EXITING.store(thread::place(), Ordering::Relaxed);
@@ -145,7 +162,7 @@ extern "C" fn at_exit() {
 
 fn end_stream() {
     service::end();
-    let entry = Entry::new();
+    let entry = Entry::promised();
     debug::notice(&entry);
     thread::leave(&entry);
     flush_rings(&entry);

@@ -15,11 +15,13 @@ use crate::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::link::Link;
 use crate::sync::{self, Entry};
 use crate::{
-    crash, flush, identity, intern, losses, process, registration, root, service, stream, sys,
-    thread, writer,
+    crash, flush, identity, intern, later, losses, process, registration, root, service, stream,
+    sys, thread, writer,
 };
 
 /// Whether the system calls `in_child`.
+static TOLD: AtomicBool = AtomicBool::new(false);
+/// Whether forks are known of.
 static ARRANGED: AtomicBool = AtomicBool::new(false);
 /// 1; in a child of which it is not known yet, 0, whatever call made the child.
 static MARK: Link<core::sync::atomic::AtomicU32> = Link::none();
@@ -41,10 +43,21 @@ pub(crate) fn arrange(entry: &Entry) -> bool {
     }
     PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
     MARK.set(process::map_fork_mark());
-    // Two threads may do this at once: being told twice does no harm.
-    sys::at_fork_in_child(in_child);
+    // The C library has a lock: a handler that may have interrupted its holder leaves it at the
+    // mark, where there is one. A memory manager does not: what a child records before it looks at
+    // the mark would be lost.
+    if MARK.get().is_none() || !sys::may_be_handler() {
+        tell();
+    }
     ARRANGED.store(true, Ordering::Release);
     true
+}
+
+/// Has the system call `in_child`.
+pub(crate) fn tell() {
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        sys::at_fork_in_child(in_child);
+    }
 }
 
 /// Forks that this process comes of, since its program began: 0 for one that is no forked child, or
@@ -111,6 +124,7 @@ fn restart() {
     thread::restart();
     intern::restart(thread::index());
     root::restart();
+    later::expect();
     // Last: from here on there may be a stream again.
     stream::restart();
 }

@@ -11,7 +11,7 @@ use crate::control::{FILENAME_DEFAULT, FILENAME_VARIABLE};
 use crate::destination::{self, Destination, TEE_COUNT_MAX};
 use crate::plinth::{FilePlinth, MappedPlinth, PATH_SIZE_MAX, Plinth, SocketPlinth, TeePlinth};
 use crate::report::{self, Text};
-use crate::{memory, sys};
+use crate::{memory, sockets, sys};
 use core::ffi::CStr;
 
 /// What the environment says is no destination; this was said.
@@ -62,6 +62,23 @@ pub(crate) fn begins_with_a_file() -> bool {
         let value = value.filter(|value| !value.is_empty());
         let place = value.map(destination::parse);
         place.is_none_or(|place| matches!(place, Ok(Destination::File { .. })))
+    })
+}
+
+/// Whether the environment names a host that the system's resolver must be asked for, which may
+/// allocate, and wait.
+pub(crate) fn asks_resolver() -> bool {
+    fn asks(place: Destination<'_>) -> bool {
+        match place {
+            Destination::Tcp { host, .. } => !sockets::is_known(host),
+            Destination::Tee { list } => {
+                destination::each(list).any(|text| destination::parse(text).is_ok_and(asks))
+            }
+            _ => false,
+        }
+    }
+    sys::with_environment(FILENAME_VARIABLE, |value| {
+        value.is_some_and(|value| destination::parse(value).is_ok_and(asks))
     })
 }
 

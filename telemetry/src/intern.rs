@@ -172,7 +172,7 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
         return false;
     };
     let encode = |claim: &mut Claim| event.encode(claim);
-    expect_exit_again();
+    expect_exit_again(entry);
     NEWS.store(true, Ordering::Relaxed);
     store.tell_inherited(entry);
     if region::is_open() {

@@ -41,6 +41,7 @@ mod inheritance;
 mod intern;
 #[cfg(test)]
 mod interruptions;
+mod later;
 mod link;
 mod local;
 mod losses;

@@ -15,7 +15,7 @@ use crate::losses::{self, Cause};
 use crate::memory::{Claim, block_size};
 use crate::ring::Ring;
 use crate::sync::Entry;
-use crate::{clock, debug, intern, registration, service, thread};
+use crate::{clock, debug, intern, later, registration, thread};
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
 use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
@@ -30,17 +30,20 @@ pub fn is_recorded<E: Event>() -> bool {
 /// Does now, for the process and the calling thread, what the first event would do, but for the
 /// registry and its buffers.
 ///
-/// For a program that records inside its allocator. Nothing of the runtime allocates, but the C
-/// library may where it is asked for something the first time: thread-local storage of a library
-/// that was loaded with `dlopen`, `atexit` beyond 32 functions, the value of a POSIX key beyond the
-/// 32nd, `pthread_create` (a [writer thread](crate::Config::writer_thread)). Called from outside of
-/// the allocator, at the start of the program and of each thread, this makes the first event free
-/// of it; [`control::of`](crate::control::of) with the `CONTROL` of a registry also begins the
-/// stream and starts the writer thread, if the environment says so.
+/// Only ordinary code calls it: no signal handler, and nothing inside the memory manager of the
+/// program, which therefore call it beforehand, at the start of the program and of each thread.
+/// Nothing of the runtime allocates, but the C library may where it is asked for a thread, to look
+/// up a host, or to call a function at an exit. Events leave all of this to the next event that
+/// surely comes from ordinary code, and there is none where the memory manager is the program's own
+/// or every event comes in a handler: so there it is this function alone that starts the writer
+/// thread ([`Config`](crate::Config::writer_thread)) and the control from outside. The thread-local
+/// storage of a library that was loaded with `dlopen` is allocated here, too.
 pub fn prepare() {
-    let entry = Entry::new();
+    let entry = Entry::promised();
     if registration::prepare_only(&entry) {
         thread::make_known(&entry);
+        later::expect();
+        later::catch_up(&entry);
     }
 }
 
@@ -62,7 +65,7 @@ pub fn record<E: Event>(event: E) {
         && let Some(delta) = ring.delta(ticks)
     {
         claim.put_header(E::CODE, delta);
-        event.encode(&mut claim);
+        encode_within(&event, &mut claim, slot, ring);
         claim.publish();
         return thread::put(slot, ring);
     }
@@ -119,17 +122,17 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring)
         && let Some(delta) = ring.delta_by_system()
     {
         claim.put_header(E::CODE, delta);
-        event.encode(&mut claim);
+        encode_within(event, &mut claim, slot, ring);
         claim.publish();
         return thread::put(slot, ring);
     }
     let entry = Entry::new();
     debug::notice(&entry);
-    service::start(&entry);
+    later::catch_up(&entry);
     record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
 }
 
-/// A ring that is out of its slot, on the slow path: back when dropped, for a plinth may panic.
+/// A ring that is out of its slot: back when dropped, for an event or a plinth may panic.
 struct Taken {
     slot: usize,
     ring: &'static Ring,
@@ -144,6 +147,15 @@ impl Drop for Taken {
         }
         thread::put(self.slot, self.ring);
     }
+}
+
+/// Lays the parameters of an event out, by code that may be the program's own: where it panics the
+/// ring is put back, and the event counted.
+#[inline(always)]
+fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: usize, ring: &'static Ring) {
+    let taken = Taken { slot, ring, settled: false };
+    event.encode(claim);
+    core::mem::forget(taken);
 }
 
 fn find_ring_and_record(request: &Request, encode: Encode<'_>) {

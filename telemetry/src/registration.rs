@@ -16,7 +16,7 @@ use crate::stream;
 use crate::sync::{Entry, Guard, Locked};
 use crate::thread::{SLOT_COUNT, SLOT_FIRST};
 use crate::{clock, config, control, crash, debug, flush, fork, identity, memory, policy, report};
-use crate::{root, service, thread, traceback};
+use crate::{later, root, thread, traceback};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 
 /// Registries in a process, registry 0 included, at most.
@@ -157,8 +157,7 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     if let Some(has_room) = has_room() {
         return has_room;
     }
-    prepare(&mut state);
-    traceback::hook();
+    prepare(entry, &mut state);
     let slot = find_place(&mut state, control);
     control::apply_environment(control);
     policy::apply_environment(control, slot);
@@ -168,7 +167,9 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     drop(state);
     debug::put(entry);
     debug::notice(entry);
-    service::start(entry);
+    // A hook that waits for a thread that panics is looked at with each registry.
+    later::expect();
+    later::catch_up(entry);
     slot < SLOT_COUNT
 }
 
@@ -198,7 +199,7 @@ fn find_place(state: &mut Registrations, control: &'static Control) -> usize {
 }
 
 /// Once in the process, before anything else.
-fn prepare(state: &mut Guard<'_, Registrations>) {
+fn prepare(entry: &Entry, state: &mut Guard<'_, Registrations>) {
     if state.prepared {
         return;
     }
@@ -209,7 +210,7 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
         memory::fix_block_size();
     }
     thread::prepare();
-    flush::expect_exit();
+    flush::expect_exit(entry);
     crash::apply_environment();
     traceback::prepare();
     // Registry 0 is recorded by the store alone: it needs no slots.
@@ -217,6 +218,7 @@ fn prepare(state: &mut Guard<'_, Registrations>) {
         add(&eventdef::store::CONTROL, 0, 0);
     }
     root::bring_registries();
+    later::expect();
     // Last: where a fork comes before, by another thread, the child does it all again.
     state.prepared = true;
 }
@@ -228,7 +230,7 @@ pub(crate) fn prepare_only(entry: &Entry) -> bool {
     }
     match STATE.lock(entry) {
         Some(mut state) => {
-            prepare(&mut state);
+            prepare(entry, &mut state);
             true
         }
         None => false,
@@ -269,7 +271,7 @@ fn add_refused(control: &'static Control) -> Option<usize> {
 
 /// The registries go into the stream, which begins now if something is output.
 fn bring_out(entry: &Entry) {
-    if all().any(|registered| registered.control.output().load(Ordering::Relaxed) != 0) {
+    if flush::is_something_output() {
         stream::ensure(entry);
     }
     if let Some(mut parts) = stream::parts(entry) {

@@ -13,7 +13,6 @@ use crate::connection::{Connection, Stage};
 use crate::local::{self, Address, Awaited};
 use crate::report::{self, Text};
 use crate::request::Piece;
-use crate::sync::Entry;
 use crate::sys::{self, Errno};
 use crate::{clock, writer};
 use core::ffi::{CStr, c_int, c_void};
@@ -54,17 +53,9 @@ static LISTENER_IDENTITY: AtomicU64 = AtomicU64::new(0);
 /// The process whose socket it is.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 
-/// Starts the service if the environment asks for one and there is none. Called on the cold path,
-/// with no lock held.
-#[inline]
-pub(crate) fn start(entry: &Entry) {
-    if STATE.load(Ordering::Relaxed) == UNASKED && !entry.is_nested() {
-        start_once();
-    }
-}
-
-#[cold]
-fn start_once() {
+/// Starts the service if the environment asks for one and there is none: in ordinary code, with no
+/// lock held.
+pub(crate) fn start() {
     let ask = STATE.compare_exchange(UNASKED, ASKING, Ordering::Acquire, Ordering::Relaxed);
     if ask.is_err() {
         return;
@@ -110,7 +101,7 @@ fn start_in(directory: &[u8]) -> bool {
     PROCESS.store(process, Ordering::Relaxed);
     LISTENER_IDENTITY.store(local::identity(listener), Ordering::Relaxed);
     LISTENER.store(listener, Ordering::Release);
-    writer::start();
+    writer::start_to_serve();
     if !writer::is_running() && !sys::start_thread(run, c"telemetry-ctl") {
         refuse(&"there can be no thread to serve it");
         end();

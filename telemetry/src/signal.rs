@@ -9,7 +9,7 @@
 //! Design: `.sol.exit` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "signal handlers, and what they interrupted")]
 
-use crate::crash;
+use crate::{crash, stack};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
@@ -100,8 +100,12 @@ fn set_ours(signal: c_int, previous: &libc::sigaction) {
     unsafe {
         let mut new: libc::sigaction = core::mem::zeroed();
         new.sa_sigaction = handle as Action as libc::sighandler_t;
-        // What the previous one lets be begun again is so still.
-        new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | previous.sa_flags & libc::SA_RESTART;
+        // What the previous one lets be begun again is so still, and it runs on the stack that it
+        // asked for; but an overflow of the stack is seen from another one alone.
+        let is_elsewhere = previous.sa_sigaction == libc::SIG_DFL || is_of_library(signal);
+        let stack = if is_elsewhere { libc::SA_ONSTACK } else { previous.sa_flags };
+        let kept = previous.sa_flags & libc::SA_RESTART | stack & libc::SA_ONSTACK;
+        new.sa_flags = libc::SA_SIGINFO | kept;
         libc::sigemptyset(&mut new.sa_mask);
         libc::sigaction(signal, &new, null_mut());
     }
@@ -120,17 +124,10 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     unsafe {
         let errno = errno_place();
         let errno_before = errno.map(|errno| *errno);
-        // No other of these signals comes in between.
-        let mut fatal: libc::sigset_t = core::mem::zeroed();
-        let mut before: libc::sigset_t = core::mem::zeroed();
-        libc::sigemptyset(&mut fatal);
-        signals().for_each(|(_, each)| _ = libc::sigaddset(&mut fatal, each));
-        libc::pthread_sigmask(libc::SIG_BLOCK, &fatal, &mut before);
         let is_survived = SURVIVED.load(Ordering::Relaxed) & 1 << index_of(signal) != 0;
         if !is_survived {
             crash::way_out();
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, null_mut());
         pass_on(signal, info, context, is_survived);
         if let (Some(errno), Some(before)) = (errno, errno_before) {
             *errno = before;
@@ -175,13 +172,8 @@ unsafe fn pass_on(
         if previous.sa_flags & libc::SA_RESETHAND != 0 {
             set_default(signal);
         }
-        if previous.sa_flags & libc::SA_SIGINFO != 0 {
-            let call: Action = core::mem::transmute(previous.sa_sigaction);
-            call(signal, info, context);
-        } else {
-            let call: extern "C" fn(c_int) = core::mem::transmute(previous.sa_sigaction);
-            call(signal);
-        }
+        let mut called = Called { previous, signal, info, context };
+        stack::where_interrupted(context, call, (&raw mut called).cast());
     }
     if !is_fault || signal == libc::SIGABRT {
         return; // `abort` ends the program whatever its handler says.
@@ -196,6 +188,29 @@ unsafe fn pass_on(
     } else if is_survived {
         // It gave up: the fault comes once more, and ends the program.
         crash::way_out();
+    }
+}
+
+/// A handler of the program that is to be called.
+struct Called {
+    previous: &'static libc::sigaction,
+    signal: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+}
+
+/// Calls it.
+extern "C" fn call(called: *mut c_void) {
+    // SAFETY: what `pass_on` gave; whoever installed it said that it is such a handler.
+    unsafe {
+        let Called { previous, signal, info, context } = *called.cast::<Called>();
+        if previous.sa_flags & libc::SA_SIGINFO != 0 {
+            let call: Action = core::mem::transmute(previous.sa_sigaction);
+            call(signal, info, context);
+        } else {
+            let call: extern "C" fn(c_int) = core::mem::transmute(previous.sa_sigaction);
+            call(signal);
+        }
     }
 }
 

@@ -82,6 +82,12 @@ impl Peer {
     }
 }
 
+/// Whether [`resolve`] asks nobody for this host.
+pub(crate) fn is_known(host: &[u8]) -> bool {
+    host.eq_ignore_ascii_case(b"localhost")
+        || core::str::from_utf8(host).is_ok_and(|host| host.parse::<IpAddr>().is_ok())
+}
+
 /// Puts the addresses of a host into `peers`, and says how many there are: what is a number, and
 /// `localhost`, is understood without asking anybody.
 pub(crate) fn resolve(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {

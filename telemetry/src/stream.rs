@@ -18,8 +18,8 @@ use crate::state::{
     State, bring_registries, is_registry_written, make_room, put, put_end, write_parts,
 };
 use crate::sync::{Entry, Guard, Locked};
-use crate::{account, crash, flush, fork, host, identity, memory, pending, region, report};
-use crate::{signal, volume, waiting, writer};
+use crate::{account, crash, flush, fork, host, identity, later, memory, pending, report};
+use crate::{signal, volume, waiting};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
 mod anew;
@@ -70,6 +70,10 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
         return None;
     }
     if standing() == Standing::None {
+        if plinth().is_none() && host::asks_resolver() && !later::is_ordinary(entry) {
+            later::expect();
+            return None;
+        }
         let mut state = STATE.lock(entry)?;
         if standing() == Standing::None {
             let standing = create(&mut state);
@@ -77,14 +81,19 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
             let (old, new) = (Standing::None as u8, standing as u8);
             let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
             if standing == Standing::Open {
-                flush::expect_exit_of_stream();
-            }
-            if standing == Standing::Open && !region::is_there() {
-                writer::start();
+                flush::expect_exit_of_stream(entry);
+                later::expect();
             }
         }
     }
     Some(standing())
+}
+
+/// The same, if it had to wait for the system's resolver.
+pub(crate) fn ensure_resolved(entry: &Entry) {
+    if plinth().is_none() && flush::is_something_output() && host::asks_resolver() {
+        ensure(entry);
+    }
 }
 
 fn create(state: &mut State) -> Standing {
@@ -169,7 +178,8 @@ pub(crate) fn plinth_in_signal() -> Option<&'static dyn Plinth> {
     if standing() == Standing::None && is_begun {
         return plinth();
     }
-    if standing() == Standing::None && flush::is_something_output() {
+    let can_begin = plinth().is_some() || !host::asks_resolver();
+    if standing() == Standing::None && flush::is_something_output() && can_begin {
         // What holds the lock may be what the signal interrupted: it is not waited for long.
         let mut state = STATE.lock_waiting()?;
         if standing() == Standing::None {

@@ -55,9 +55,13 @@ pub(crate) fn free_all_locks() {
 /// A stay of this thread in the cold path.
 pub(crate) struct Entry {
     nested: bool,
+    /// Whether the program promises that this is ordinary code (`.sol.ordinary`).
+    promised: bool,
     /// What the program, which may have been interrupted between a call and its look at the error
     /// number, finds there again.
     errno: sys::Errno,
+    /// No call of the system made here ends the thread (`.sol.cancel`).
+    _uncancelled: sys::Uncancelled,
     // Not Send: it counts the depth of its thread.
     here: PhantomData<*const ()>,
 }
@@ -65,8 +69,22 @@ pub(crate) struct Entry {
 impl Entry {
     /// Enters.
     pub(crate) fn new() -> Entry {
+        let _uncancelled = sys::Uncancelled::begin();
         fork::notice();
-        Entry { nested: thread::deepen(), errno: sys::errno(), here: PhantomData }
+        let (nested, errno) = (thread::deepen(), sys::errno());
+        Entry { nested, promised: false, errno, _uncancelled, here: PhantomData }
+    }
+
+    /// Enters from what is surely ordinary code.
+    pub(crate) fn promised() -> Entry {
+        let mut entry = Entry::new();
+        entry.promised = true;
+        entry
+    }
+
+    /// Whether the program promises that this is ordinary code.
+    pub(crate) fn is_promised(&self) -> bool {
+        self.promised && !self.nested
     }
 
     /// Whether a signal has put it in the middle of another one of the same thread.

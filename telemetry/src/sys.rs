@@ -8,10 +8,14 @@
 //! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
+mod errors;
+mod library;
 mod mapping;
 mod names;
 mod threads;
 
+pub(crate) use errors::error_text;
+pub(crate) use library::*;
 pub(crate) use mapping::*;
 pub(crate) use names::{identify_file, identify_name, link_file, rename_file, unlink_file};
 pub(crate) use threads::*;
@@ -84,13 +88,6 @@ pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) 
 /// Writes to standard error, as much as it takes.
 pub(crate) fn write_error(text: &[u8]) {
     let _ = write_all(libc::STDERR_FILENO, text);
-}
-
-/// The text of an error number, without its allocating.
-pub(crate) fn error_text(errno: Errno, text: &mut [u8; 128]) -> &[u8] {
-    // SAFETY: at most `len` bytes are written, a NUL at their end.
-    unsafe { libc::strerror_r(errno, text.as_mut_ptr().cast(), text.len()) };
-    CStr::from_bytes_until_nul(text).map_or(b"unknown error", CStr::to_bytes)
 }
 
 /// Opens a file to write, created if there is none. What it holds stays.
@@ -317,8 +314,8 @@ pub(crate) fn read_file<'a>(path: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]>
 /// Random bytes from the operating system; false if it has none.
 pub(crate) fn random(bytes: &mut [u8; 16]) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: at most `len` bytes are written.
-    return unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) } == 16;
+    // SAFETY: at most `len` bytes are written. The C library's own function may keep a state.
+    return unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) } == 16;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     return read_file(c"/dev/urandom", bytes).is_some_and(|bytes| bytes.len() == 16);
 }
@@ -360,15 +357,6 @@ pub(crate) fn program_name(name: &mut [u8; 128]) {
     name[..size].copy_from_slice(&file[..size]);
 }
 
-/// Has a function called when the program exits normally.
-pub(crate) fn at_exit(call: extern "C" fn()) {
-    if IS_MIRI {
-        return;
-    }
-    // SAFETY: a function that stays.
-    unsafe { libc::atexit(call) };
-}
-
 /// Has a function called in every forked child, before `fork` returns there.
 pub(crate) fn at_fork_in_child(call: extern "C" fn()) {
     if IS_MIRI {
@@ -408,5 +396,6 @@ mod tests {
     fn an_error_number_has_its_text() {
         let mut text = [0; 128];
         assert_eq!(error_text(libc::ENOSPC, &mut text), b"No space left on device");
+        assert_eq!(error_text(4711, &mut text), b"error 4711");
     }
 }

@@ -17,7 +17,7 @@ use crate::ring::{Identity, Ring};
 use crate::stack::SpareStack;
 use crate::sync::{Entry, without_unwinding};
 use crate::sys::{self, ThreadEnd};
-use crate::{clock, config, crash, flush, intern, memory, region, registration, writer};
+use crate::{clock, config, crash, flush, intern, later, memory, region, registration, writer};
 use core::ffi::c_void;
 
 mod fork;
@@ -166,6 +166,10 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> 
         ring.discard(Cause::Nested);
         return None;
     }
+    // It may have had to wait.
+    if END.may_allocate() {
+        expect_end(entry);
+    }
     if entry.is_nested() {
         losses::discard_unhoused(slot, Cause::Nested, 1);
         return None;
@@ -197,6 +201,21 @@ pub(crate) fn equip() {
     }
 }
 
+/// Whether a stack that begins there is what this thread has for its signal handlers from us.
+pub(crate) fn has_stack(start: *mut c_void) -> bool {
+    let thread = LOCAL.with(|local| local.thread.get());
+    thread.is_some_and(|thread| thread.stack.begins_at(start))
+}
+
+/// Asks for this thread's end, where that may be done now. A thread that did not ask is one that is
+/// gone without a word (`.sol.thread`).
+pub(crate) fn expect_end(entry: &Entry) {
+    let is_known = LOCAL.with(|local| local.thread.get().is_some());
+    if is_known && (!END.may_allocate() || later::is_ordinary(entry)) {
+        END.expect();
+    }
+}
+
 /// Makes this thread known.
 fn enrol(entry: &Entry) -> Option<&'static Thread> {
     let thread = reuse().or_else(|| succeed(entry)).or_else(make_thread)?;
@@ -208,9 +227,9 @@ fn enrol(entry: &Entry) -> Option<&'static Thread> {
         }
         new
     });
-    END.expect();
+    expect_end(entry);
     crash::equip(&thread.stack);
-    flush::expect_exit_again();
+    flush::expect_exit_again(entry);
     if new {
         let mut name = [0; 64];
         let name = sys::thread_name(&mut name);

@@ -52,11 +52,10 @@ pub(crate) fn prepare() {
         count
     });
     COUNT.store(count.unwrap_or(0).min(TRACEBACK_COUNT_MAX), Ordering::Relaxed);
-    hook();
 }
 
 /// Has panics show the last events, once they have shown what they show; at a later registration,
-/// where the thread is panicking just now.
+/// where the thread is panicking just now. In ordinary code: the standard library has a lock.
 pub(crate) fn hook() {
     let is_wanted = COUNT.load(Ordering::Relaxed) != 0 && !std::thread::panicking();
     if !is_wanted || IS_HOOKED.swap(true, Ordering::Relaxed) {

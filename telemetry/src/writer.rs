@@ -13,7 +13,7 @@ use crate::service::Service;
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, without_unwinding};
 use crate::thread::{self, SLOT_COUNT};
-use crate::{registration, sys};
+use crate::{fork, later, region, registration, sys, volume};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -25,6 +25,9 @@ const NAP_MIN: u64 = 20_000;
 const NAP_MAX: u64 = 200_000;
 /// The same while no stream takes blocks, and all that may come is a request from outside.
 const NAP_WITHOUT_STREAM: u64 = 10_000_000;
+/// A forked child has it once its log has so many blocks: a system may take seconds to take a
+/// process away that had two threads, which is long for a child that ends soon.
+const CHILD_BLOCK_COUNT: u64 = 32;
 /// While there is work, requests from outside are looked for once in so many rounds.
 const ROUNDS_PER_TURN: u64 = 64;
 
@@ -52,8 +55,26 @@ pub(crate) fn forget() {
     STATE.store(0, Ordering::Relaxed);
 }
 
-/// Starts it, if it is wanted and not there.
-pub(crate) fn start() {
+/// Starts it, if it is wanted, has something to do, and is not there: in ordinary code.
+pub(crate) fn start(entry: &Entry) {
+    let has_work = match stream::standing() {
+        Standing::Open => !region::is_there(),
+        // There may be no ordinary code later on.
+        Standing::None => entry.is_promised(),
+        _ => false,
+    };
+    if !has_work {
+        return;
+    }
+    let is_short = fork::count() != 0 && volume::block_count() < CHILD_BLOCK_COUNT;
+    if is_short && !entry.is_promised() {
+        return later::expect();
+    }
+    start_to_serve();
+}
+
+/// The same, be there blocks to write or not.
+pub(crate) fn start_to_serve() {
     if WANTED.load(Ordering::Relaxed) && STATE.load(Ordering::Relaxed) == 0 {
         // Set first: the new thread looks at it.
         STATE.store(1, Ordering::Relaxed);
@@ -82,7 +103,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
             sys::give_way();
         } else {
             service.turn(Some(nap));
-            let has_stream = stream::standing() == Standing::Open;
+            let has_stream = stream::standing() == Standing::Open && !region::is_there();
             nap = (nap * 2).min(if has_stream { NAP_MAX } else { NAP_WITHOUT_STREAM });
         }
     }

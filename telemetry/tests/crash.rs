@@ -279,3 +279,77 @@ fn a_value_that_is_neither_yes_nor_no_is_said_once() {
     assert_eq!(ran.said(), [format!("telemetry: MPS_TELEMETRY_CRASH: {said}")]);
     assert!(Path::new(ran.folder.path()).join("mpsio.log").exists());
 }
+
+/// A file that another process signals this thread while it takes a block on the way out.
+struct Signalled(FilePlinth);
+
+static WAY_OUT: AtomicUsize = AtomicUsize::new(0);
+static SEEN: AtomicUsize = AtomicUsize::new(0);
+
+impl Plinth for Signalled {
+    fn create(&self, block_size: usize) -> Result<(), PlinthError> {
+        self.0.create(block_size)
+    }
+
+    fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
+        if WAY_OUT.load(Ordering::Relaxed) == 1 {
+            raise(libc::SIGUSR1);
+        }
+        self.0.write_block(offset, bytes)
+    }
+
+    fn can_rewrite(&self) -> bool {
+        self.0.can_rewrite()
+    }
+
+    fn is_signal_safe(&self) -> bool {
+        true
+    }
+}
+
+extern "C" fn note_end(_: i32) {
+    SEEN.store(SEEN.load(Ordering::Relaxed) * 10 + 1, Ordering::Relaxed);
+}
+
+extern "C" fn note_other(_: i32) {
+    let stack = std::hint::black_box([0xEE_u8; 2048]);
+    SEEN.store(
+        SEEN.load(Ordering::Relaxed) * 10 + 2 + usize::from(stack[7] & 1),
+        Ordering::Relaxed,
+    );
+}
+
+/// A handler of another signal would run at the top of the stack that the first one is on: it waits
+/// until that is done.
+#[test]
+fn a_handler_of_another_signal_waits_for_the_way_out() {
+    let test = "a_handler_of_another_signal_waits_for_the_way_out";
+    let Some(ran) = common::ran(test, &[ALL, SMALL], || {
+        telemetry::set_plinth(Signalled(FilePlinth::new("mpsio.log").unwrap()));
+        for (signal, handler) in
+            [(libc::SIGTERM, note_end as extern "C" fn(i32)), (libc::SIGUSR1, note_other)]
+        {
+            // SAFETY: handlers that stay; all fields that are not set may be zero.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler as libc::sighandler_t;
+                action.sa_flags = libc::SA_ONSTACK;
+                assert_eq!(libc::sigaction(signal, &action, std::ptr::null_mut()), 0);
+            }
+        }
+        let stack = vec![0_u8; 1 << 16].leak().as_mut_ptr();
+        let stack = libc::stack_t { ss_sp: stack.cast(), ss_flags: 0, ss_size: 1 << 16 };
+        // SAFETY: a stack that stays.
+        unsafe { assert_eq!(libc::sigaltstack(&stack, std::ptr::null_mut()), 0) };
+        telemetry::on_fatal_signals();
+        record(100);
+        WAY_OUT.store(1, Ordering::Relaxed);
+        raise(libc::SIGTERM);
+        WAY_OUT.store(2, Ordering::Relaxed);
+        // The mask that is put back lets the other one in, then the handler is called.
+        assert_eq!(SEEN.load(Ordering::Relaxed), 21, "both came, one after the other");
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().of(1).len(), 100);
+}

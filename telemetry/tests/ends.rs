@@ -12,7 +12,7 @@ mod common;
 
 use common::{Pooled, Stream, Three, ThreeSeg};
 use std::ffi::{c_int, c_void};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -258,6 +258,18 @@ fn what_was_recorded_is_in_the_log_when_the_program_ends_by_itself() {
         match end.as_str() {
             "return" => return,
             "exit" => std::process::exit(17),
+            // SAFETY: the call ends the process.
+            "quick_exit" => unsafe { quick_exit(18) },
+            "flush and _exit" => {
+                telemetry::flush();
+                // SAFETY: the call ends the process.
+                unsafe { libc::_exit(19) }
+            }
+            "flush and exec" => {
+                telemetry::flush();
+                let error = std::process::Command::new("false").exec();
+                unreachable!("{error}")
+            }
             "panic" => panic!("it unwinds"),
             "panic in a thread" => {
                 let thread = std::thread::spawn(|| panic!("it unwinds"));
@@ -267,14 +279,26 @@ fn what_was_recorded_is_in_the_log_when_the_program_ends_by_itself() {
             other => unreachable!("{other}"),
         }
     }
-    let ends = [("return", 0), ("exit", 17), ("panic", 101), ("panic in a thread", 0)];
+    let ends = [
+        ("return", 0),
+        ("exit", 17),
+        ("quick_exit", 18),
+        ("flush and _exit", 19),
+        ("flush and exec", 1),
+        ("panic", 101),
+        ("panic in a thread", 0),
+    ];
     for (how, code) in ends {
         for environment in [&[ALL, SMALL][..], &[ALL, SMALL, CRASH]] {
             let left = end(test, how, environment);
             assert_eq!(left.status.code(), Some(code), "{how}: {}", left.stderr);
-            assert!(left.checked(how).ended, "{how}");
+            assert_eq!(left.checked(how).ended, !how.starts_with("flush"), "{how}");
         }
     }
+}
+
+unsafe extern "C" {
+    fn quick_exit(status: c_int) -> !;
 }
 
 /// At any moment, wherever the threads are: also in the middle of the runtime's own work, which the
@@ -486,4 +510,73 @@ fn the_handler_needs_no_more_than_a_small_stack() {
     let left = end(test, "yes", &[ALL, SMALL]);
     assert!(left.status.success(), "{}", left.stderr);
     left.checked("a small stack");
+}
+
+/// Takes so much of a stack.
+#[inline(never)]
+fn take_stack(kilobytes: usize) -> u8 {
+    let page = std::hint::black_box([kilobytes as u8; 1024]);
+    if kilobytes > 1 {
+        take_stack(kilobytes - 1).wrapping_add(page[kilobytes % 1024])
+    } else {
+        page[0]
+    }
+}
+
+extern "C" fn take_60_and_end(_: c_int) {
+    std::hint::black_box(take_stack(60));
+    // SAFETY: the call ends the process.
+    unsafe { libc::_exit(7) }
+}
+
+extern "C" fn take_300_and_end(_: c_int) {
+    std::hint::black_box(take_stack(300));
+    // SAFETY: the call ends the process.
+    unsafe { libc::_exit(7) }
+}
+
+extern "C" fn in_raw_thread(how: *mut c_void) -> *mut c_void {
+    record(0, 0, 3000, &published()[0]);
+    note_end(published());
+    fault(how.addr() as c_int);
+    how
+}
+
+/// A thread that has no stack for its handlers gets one, where the way out may run; its own
+/// handlers run where they would have run, and none writes over what is below its stack.
+#[test]
+fn a_handler_has_the_stack_that_it_would_have_had() {
+    let test = "a_handler_has_the_stack_that_it_would_have_had";
+    let (small, large) =
+        (take_60_and_end as extern "C" fn(c_int), take_300_and_end as extern "C" fn(c_int));
+    // Signal, handler, its flags; then its exit code, or by what signal it ends, if it ends so.
+    let cases = [
+        (libc::SIGSEGV, large, 0, Some(7)),
+        (libc::SIGSEGV, large, libc::SA_ONSTACK, Some(7)),
+        (libc::SIGTERM, large, 0, Some(7)),
+        (libc::SIGUSR1, small, libc::SA_ONSTACK, Some(7)),
+        // One of which we are not told runs on the stack from us, which has an end.
+        (libc::SIGUSR1, large, libc::SA_ONSTACK, None),
+    ];
+    if let Some(end) = ending() {
+        let (signal, handler, flags, _) = cases[end.parse::<usize>().unwrap()];
+        before::install(signal, handler as usize, flags);
+        // SAFETY: a thread of its own.
+        unsafe {
+            let mut thread = std::mem::zeroed();
+            let how = std::ptr::without_provenance_mut(signal as usize);
+            assert_eq!(libc::pthread_create(&mut thread, std::ptr::null(), in_raw_thread, how), 0);
+            libc::pthread_join(thread, std::ptr::null_mut());
+        }
+        unreachable!("the handler ends the program");
+    }
+    for (index, (.., code)) in cases.into_iter().enumerate() {
+        let left = end(test, &index.to_string(), &[ALL, SMALL, CRASH]);
+        assert_eq!(left.status.code(), code, "{index}: {} {}", left.status, left.stderr);
+        if code.is_none() {
+            assert_eq!(left.status.signal(), Some(libc::SIGSEGV), "{index}");
+        } else if index < 3 {
+            left.checked(&index.to_string());
+        }
+    }
 }

@@ -141,3 +141,58 @@ fn a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks() {
     assert_eq!((labels, stream.store(0xFF03).len()), (vec![1, 2, 3], 1));
     assert_eq!(stream.event_parts, 3, "the store has something new three times, for four blocks");
 }
+
+#[expect(unsafe_code, reason = "threads that are cancelled")]
+mod cancelled {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    static IS_ASKED: AtomicBool = AtomicBool::new(false);
+
+    unsafe extern "C-unwind" {
+        fn pthread_cancel(thread: libc::pthread_t) -> i32;
+        fn pthread_testcancel();
+    }
+
+    extern "C-unwind" fn record_once_cancelled(_: *mut std::ffi::c_void) -> *mut std::ffi::c_void {
+        while !IS_ASKED.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+        (0..3000usize).for_each(|index| event!(Three, 0usize, index, index));
+        // SAFETY: nothing here minds that the thread ends now.
+        unsafe { pthread_testcancel() };
+        unreachable!("it is cancelled")
+    }
+
+    /// To record is no cancellation point: what the system is asked for there neither ends the
+    /// thread in the middle, nor leaves a hole.
+    #[test]
+    fn a_thread_that_is_cancelled_ends_where_it_would_have() {
+        type Run = extern "C" fn(*mut std::ffi::c_void) -> *mut std::ffi::c_void;
+        let test = "cancelled::a_thread_that_is_cancelled_ends_where_it_would_have";
+        let environment =
+            [("MPS_TELEMETRY_CONTROL", "Object"), ("MPS_TELEMETRY_BLOCK_SIZE", "4096")];
+        let Some(ran) = ran(test, &environment, || {
+            for _ in 0..10 {
+                IS_ASKED.store(false, Ordering::Relaxed);
+                // SAFETY: a thread of its own, that is waited for; the function is called as one
+                // that may unwind, as the C library has it.
+                unsafe {
+                    let run: Run = std::mem::transmute(record_once_cancelled as *const ());
+                    let (mut thread, none) = (std::mem::zeroed(), std::ptr::null_mut());
+                    assert_eq!(libc::pthread_create(&mut thread, std::ptr::null(), run, none), 0);
+                    assert_eq!(pthread_cancel(thread), 0);
+                    IS_ASKED.store(true, Ordering::Relaxed);
+                    let mut result = std::ptr::null_mut();
+                    assert_eq!(libc::pthread_join(thread, &mut result), 0);
+                    assert_eq!(result.addr(), usize::MAX, "PTHREAD_CANCELED");
+                }
+            }
+        }) else {
+            return;
+        };
+        let stream = ran.stream();
+        assert_eq!((stream.holes, stream.ended), (0, true));
+        assert_eq!(stream.of(1).len(), 10 * 3000);
+    }
+}

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{CONTROL, Kinds, Three, ran};
-use telemetry::{Config, ConfigError, control, event};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use telemetry::{Config, ConfigError, Writer, control, event};
 
 /// What a first event may take of a handler's stack: with the 3.3 KiB that the kernel takes where
 /// there are registers of 512 bits, SIGSTKSZ. Code that is not optimized needs more.
@@ -115,5 +117,90 @@ fn a_configuration_says_why_it_is_refused() {
         }
         event!(Three, 0usize, 0usize, 0usize);
         assert_eq!(telemetry::configure(config), Err(ConfigError::TooLate));
+    });
+}
+
+#[expect(unsafe_code, reason = "a signal handler")]
+fn install(signal: i32, handler: extern "C" fn(i32), flags: i32) {
+    // SAFETY: a handler that stays; all fields that are not set may be zero.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = flags;
+        assert_eq!(libc::sigaction(signal, &action, std::ptr::null_mut()), 0);
+    }
+}
+
+/// The first events of a process come in a handler that interrupts `malloc`, and a thread is
+/// wanted, which `malloc` would be asked for.
+#[test]
+#[expect(unsafe_code, reason = "signals, and memory of the C library")]
+fn a_first_event_in_a_handler_never_waits_for_malloc() {
+    let test = "a_first_event_in_a_handler_never_waits_for_malloc";
+    for wanted in [("MPS_TELEMETRY_WRITER", "thread"), ("MPS_TELEMETRY_SOCKET", ".")] {
+        for _ in 0..4 {
+            let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "Object"), wanted], || {
+                static IS_DONE: AtomicBool = AtomicBool::new(false);
+                install(libc::SIGUSR1, record_first, libc::SA_RESTART);
+                // SAFETY: this thread waits for the other one, and the program ends where it hangs.
+                let me = unsafe { libc::pthread_self() } as usize;
+                let other = std::thread::spawn(move || {
+                    let begin = Instant::now();
+                    while !IS_DONE.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_micros(700));
+                        // SAFETY: as above.
+                        unsafe {
+                            libc::pthread_kill(me as libc::pthread_t, libc::SIGUSR1);
+                            if begin.elapsed() > Duration::from_secs(20) {
+                                libc::_exit(9);
+                            }
+                        }
+                    }
+                });
+                let begin = Instant::now();
+                let mut held = [std::ptr::null_mut(); 64];
+                for size in (2000usize..).step_by(7919) {
+                    let place = &mut held[size % 64];
+                    // SAFETY: null, or what was given and is not used again.
+                    unsafe {
+                        libc::free(*place);
+                        *place = libc::malloc(2000 + size % 9000);
+                    }
+                    if size % 128 == 0 && begin.elapsed() > Duration::from_millis(15) {
+                        break;
+                    }
+                }
+                IS_DONE.store(true, Ordering::Relaxed);
+                other.join().unwrap();
+            }) else {
+                return;
+            };
+            assert!(!ran.stream().of(1).is_empty());
+        }
+    }
+}
+
+/// Where it is sure that an entry is ordinary, and only there, the writer thread is started.
+#[test]
+#[expect(unsafe_code, reason = "signals")]
+fn the_writer_thread_is_started_by_the_next_ordinary_event() {
+    let test = "the_writer_thread_is_started_by_the_next_ordinary_event";
+    let environment = [("MPS_TELEMETRY_CONTROL", "Object"), ("MPS_TELEMETRY_WRITER", "thread")];
+    ran(test, &environment, || {
+        let writer = || telemetry::status().writer;
+        install(libc::SIGUSR1, record_first, 0);
+        let raise = || {
+            // SAFETY: the handler only records.
+            unsafe { libc::raise(libc::SIGUSR1) };
+        };
+        raise();
+        assert_eq!(writer(), Writer::None, "the signal is blocked in its handler");
+        install(libc::SIGUSR1, record_first, libc::SA_NODEFER);
+        raise();
+        telemetry::flush();
+        assert_eq!(writer(), Writer::None, "it may be in the handler of such a signal");
+        install(libc::SIGUSR1, record_first, 0);
+        telemetry::flush();
+        assert_eq!(writer(), Writer::Thread);
     });
 }

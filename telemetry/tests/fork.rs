@@ -9,7 +9,7 @@ use common::{Kinds, Pooled, Stream, Three, ran};
 use std::io::Read;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use telemetry::{Losses, Plinth, PlinthError, control, event};
+use telemetry::{Losses, Plinth, PlinthError, Writer, control, event};
 
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
@@ -471,4 +471,42 @@ fn percent_p_of_a_socket_is_the_childs_number_in_a_child() {
         forked(receive);
     });
     assert!(ran.is_none_or(|ran| ran.said().is_empty()));
+}
+
+extern "C" fn expect_one_thread() {
+    let is_child = std::fs::read_to_string("parent").unwrap() != std::process::id().to_string();
+    let count = std::fs::read_dir("/proc/self/task").unwrap().count();
+    if is_child && count != 1 {
+        // SAFETY: the call ends the process.
+        unsafe { libc::_exit(3) };
+    }
+}
+
+/// The system may take seconds to take away a process that had two threads: neither what it records
+/// nor its end gives a child that ends soon a second one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_that_ends_soon_starts_no_writer_thread() {
+    let test = "a_child_that_ends_soon_starts_no_writer_thread";
+    let Some(ran) = ran(test, &[ALL, SMALL, ("MPS_TELEMETRY_WRITER", "thread")], || {
+        std::fs::write("parent", std::process::id().to_string()).unwrap();
+        // Called after ours.
+        // SAFETY: a function that stays.
+        unsafe { libc::atexit(expect_one_thread) };
+        record(10);
+        (0..3).for_each(|_| _ = forked(|| record(1000)));
+        let writer = || telemetry::status().writer;
+        assert_eq!(writer(), Writer::Thread);
+        forked(|| {
+            record(1000);
+            assert_eq!(writer(), Writer::None);
+            record(20_000);
+            assert_eq!(writer(), Writer::Thread, "of a child that goes on");
+            // SAFETY: the call ends the process.
+            unsafe { libc::_exit(0) };
+        });
+    }) else {
+        return;
+    };
+    assert_eq!(logs(ran.folder.path()).len(), 5);
 }

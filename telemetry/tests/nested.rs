@@ -161,3 +161,45 @@ fn a_storm_of_signals_with_a_writer_thread_is_accounted_for_as_well() {
     let test = "a_storm_of_signals_with_a_writer_thread_is_accounted_for_as_well";
     judge(test, &[("MPS_TELEMETRY_WRITER", "thread")]);
 }
+
+/// An event of the program's own, which panics while it is laid out.
+#[derive(Clone, Copy)]
+struct Panicking;
+
+impl telemetry::Event for Panicking {
+    const TYPE: &'static telemetry::__eventdef::EventType = Three::TYPE;
+    const KINDS: &'static [telemetry::__eventdef::Kind] = Three::KINDS;
+    const FIXED_SIZE: usize = Three::FIXED_SIZE;
+
+    fn control() -> &'static telemetry::Control {
+        Three::control()
+    }
+
+    fn size(&self) -> usize {
+        Self::FIXED_SIZE
+    }
+
+    fn encode(&self, _: &mut impl telemetry::__eventdef::ParamSink) {
+        panic!("on purpose")
+    }
+}
+
+#[test]
+fn an_event_that_panics_is_counted_and_the_next_is_recorded() {
+    let test = "an_event_that_panics_is_counted_and_the_next_is_recorded";
+    let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
+        let panics = || {
+            assert!(std::panic::catch_unwind(|| telemetry::record(Panicking)).is_err());
+        };
+        // Without a ring, then with one.
+        panics();
+        event!(Three, 0usize, 0usize, 0usize);
+        panics();
+        event!(Three, 0usize, 1usize, 0usize);
+        let losses = telemetry::losses_of(&CONTROL, u64::MAX);
+        assert_eq!((losses.recorded, losses.full, losses.nested), (2, 2, 0));
+    }) else {
+        return;
+    };
+    assert_eq!(ran.stream().words(1, 1), [0, 1]);
+}

@@ -10,7 +10,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
-use tests::programs::{eventcnv, recording, run, system};
+use tests::programs::{eventcnv, plugin, recording, run, system};
 
 /// Four threads, two kinds, 2500 events each.
 const EVENT_COUNT: usize = 4 * 2 * 2500;
@@ -49,5 +49,48 @@ fn a_program_that_dies_leaves_a_log_without_a_fault() {
         let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
         assert!(stats.contains("nothing is known to be lost"), "{how} {signal:?}: {stats}");
         assert!(stats.contains("not closed"), "{how} {signal:?}: {stats}");
+    }
+}
+
+/// What a program does that loads a library, has it record, and closes it.
+const CLOSING: &str = "
+import _ctypes, ctypes, os, signal, sys, threading, time
+def work():
+    library = ctypes.CDLL(sys.argv[1])
+    library.plugin_record(1, 5000)
+    _ctypes.dlclose(library._handle)
+if sys.argv[2] == 'thread':
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+else:
+    work()
+time.sleep(0.05)
+if sys.argv[2] == 'signal':
+    os.kill(os.getpid(), signal.SIGTERM)
+print('alive')
+";
+
+/// A library that carries the runtime stays when it is closed: of its threads, signal handlers,
+/// functions at the exit and at the ends of threads none runs where nothing is any more.
+#[test]
+fn a_library_that_is_closed_does_not_take_the_program_down() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let log = directory.path().join("mpsio.log");
+    for (how, variable, value, signal) in [
+        ("plain", "MPS_TELEMETRY_WRITER", "thread", None),
+        ("plain", "MPS_TELEMETRY_SOCKET", ".", None),
+        ("signal", "MPS_TELEMETRY_CRASH", "1", Some(15)),
+        ("plain", "MPS_TELEMETRY_CRASH", "0", None),
+        ("thread", "MPS_TELEMETRY_CRASH", "0", None),
+    ] {
+        let mut program = recording(system("python3"), "all", &log);
+        program.args(["-c", CLOSING]).arg(plugin()).arg(how).env(variable, value);
+        let output = program.current_dir(directory.path()).output().expect("it runs");
+        assert_eq!(output.status.signal(), signal, "{how} {variable}: {output:?}");
+        assert!(signal.is_some() || output.stdout == b"alive\n", "{how} {variable}: {output:?}");
+        let dump = run(eventcnv().args(["--kinds", "Object"]).arg(&log));
+        let count = dump.stdout.iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(count, 5000, "{how} {variable}");
     }
 }

@@ -96,11 +96,11 @@ pub(crate) fn bring_out() -> Result<usize, Errno> {
     }
 }
 
-extern "C" fn bring_and_come_back() {
+extern "C" fn bring_and_come_back(_: *mut core::ffi::c_void) {
     CALLED.store(true, Ordering::Relaxed);
     WRITTEN.store(0, Ordering::Relaxed);
     // Unless it comes to its end.
     OUTCOME.store(libc::EAGAIN, Ordering::Relaxed);
-    bring_all();
+    bring_all(core::ptr::null_mut());
     CALLED.store(false, Ordering::Relaxed);
 }

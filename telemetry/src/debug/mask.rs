@@ -15,7 +15,7 @@ use super::EventKindControl;
 use crate::registration::{self, Registered};
 use crate::sync::{Entry, Guard, Locked};
 use crate::sys::Errno;
-use crate::{control, stream, writer};
+use crate::{control, later, stream};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// What we put into `EventKindControl` last.
@@ -67,8 +67,8 @@ fn follow(entry: &Entry) {
     }
     control::follow_masks(entry);
     // A stream that a debugger began has no writer yet.
-    if stream::standing() == stream::Standing::Open && !crate::region::is_there() {
-        writer::start();
+    if stream::standing() == stream::Standing::Open {
+        later::expect();
     }
 }
 

@@ -1,14 +1,29 @@
 //! Threads: what the runtime asks of the operating system about them.
 //!
 //! ```text
-//!  number · name · is it there · sleep · the end of one · a thread of our own
+//!  number · name · is it there · sleep · the end of one · cancellation · a thread of our own
 //! ```
 //!
-//! Design: `.sol.thread`, `.sol.writer` in `design/telemetry.md`.
+//! Design: `.sol.thread`, `.sol.cancel`, `.sol.ordinary` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_int, c_void};
+use core::marker::PhantomData;
+use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering};
+
+/// The greatest number of a signal.
+const SIGNAL_MAX: c_int =
+    if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
+/// The C library keeps the values of so many keys in the thread itself: for a key beyond these it
+/// allocates memory.
+const OWN_KEY_COUNT: u32 = match cfg!(all(target_os = "linux", target_env = "gnu")) {
+    true => 32,
+    false if cfg!(any(target_env = "musl", target_os = "android", target_vendor = "apple")) => {
+        u32::MAX
+    }
+    false => 0,
+};
 
 /// The operating system's number of this thread.
 pub(crate) fn thread_number() -> usize {
@@ -59,7 +74,7 @@ pub(crate) fn nap(nanoseconds: u64) {
         tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
     };
     // SAFETY: `time` lives through the call, which may be told of no rest.
-    unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
+    unsafe { libc::nanosleep(&time, null_mut()) };
 }
 
 /// A value of each thread, of which a function is told when the thread ends.
@@ -82,6 +97,11 @@ impl ThreadEnd {
         }
     }
 
+    /// Whether [`expect`](ThreadEnd::expect) may allocate memory.
+    pub(crate) fn may_allocate(&self) -> bool {
+        self.key.load(Ordering::Acquire) > OWN_KEY_COUNT
+    }
+
     /// Asks for this thread's end. The function is called with a pointer that means nothing.
     pub(crate) fn expect(&self) {
         if let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) {
@@ -89,6 +109,97 @@ impl ThreadEnd {
             // SAFETY: the key was created; the value is not looked at, only that it is not null.
             unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, something) };
         }
+    }
+}
+
+/// Whether this is surely ordinary code of the program, which may allocate memory and wait for the
+/// locks of the C library: neither a signal handler nor a memory manager of the program's own.
+pub(crate) fn is_ordinary() -> bool {
+    is_allocator_of_library() && !may_be_handler()
+}
+
+/// Whether the C library's own functions allocate its memory: so that the program records nothing
+/// inside of them.
+fn is_allocator_of_library() -> bool {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    {
+        unsafe extern "C" {
+            /// The name of `calloc` that no other library or program takes.
+            fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+        }
+        libc::calloc as *const () == __libc_calloc as *const ()
+    }
+    // The others map the memory of a thread.
+    #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
+    true
+}
+
+/// Whether this may be a signal handler. While one runs its signal is blocked, or was to stay
+/// unblocked by SA_NODEFER. A handler that unblocks its own signal says that it is none.
+pub(crate) fn may_be_handler() -> bool {
+    if cfg!(miri) {
+        return false;
+    }
+    let is_blocked = |blocked: &libc::sigset_t, signal| {
+        // SAFETY: reads a set.
+        unsafe { libc::sigismember(blocked, signal) == 1 }
+    };
+    let is_unblocked_in_handler = |signal| {
+        // SAFETY: a structure of plain integers and pointers, which the call fills.
+        unsafe {
+            let mut action: libc::sigaction = core::mem::zeroed();
+            libc::sigaction(signal, null(), &mut action) == 0
+                && action.sa_flags & libc::SA_NODEFER != 0
+        }
+    };
+    // SAFETY: a set of plain integers, which the call fills.
+    let blocked = unsafe {
+        let mut blocked: libc::sigset_t = core::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, null(), &mut blocked);
+        blocked
+    };
+    (1..=SIGNAL_MAX).any(|signal| is_blocked(&blocked, signal))
+        || (1..=SIGNAL_MAX).any(is_unblocked_in_handler)
+}
+
+/// While it is there this thread cannot be cancelled: whoever does that waits.
+pub(crate) struct Uncancelled {
+    before: c_int,
+    // Not Send: the state is the thread's.
+    here: PhantomData<*const ()>,
+}
+
+#[cfg(not(any(miri, target_os = "android")))]
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+/// PTHREAD_CANCEL_DISABLE, which the crate `libc` does not have everywhere.
+#[cfg(not(any(miri, target_os = "android")))]
+const CANCEL_DISABLE: c_int = if cfg!(target_vendor = "apple") { 0 } else { 1 };
+
+impl Uncancelled {
+    pub(crate) fn begin() -> Uncancelled {
+        #[allow(unused_mut, reason = "where threads cannot be cancelled")]
+        let mut before = 0;
+        #[cfg(not(any(miri, target_os = "android")))]
+        // SAFETY: fills an integer that lives through the call.
+        unsafe {
+            pthread_setcancelstate(CANCEL_DISABLE, &mut before);
+        }
+        Uncancelled { before, here: PhantomData }
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        #[cfg(not(any(miri, target_os = "android")))]
+        // SAFETY: a state that the call gave.
+        unsafe {
+            pthread_setcancelstate(self.before, null_mut());
+        }
+        #[cfg(any(miri, target_os = "android"))]
+        let _ = self.before;
     }
 }
 
@@ -102,8 +213,7 @@ pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name:
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         let mut thread: libc::pthread_t = core::mem::zeroed();
-        let result =
-            libc::pthread_create(&mut thread, core::ptr::null(), run, core::ptr::null_mut());
+        let result = libc::pthread_create(&mut thread, null(), run, null_mut());
         if result == 0 {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             libc::pthread_setname_np(thread, name.as_ptr());
@@ -111,7 +221,7 @@ pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name:
             let _ = name; // Elsewhere a thread is named by itself, or not at all.
             libc::pthread_detach(thread);
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, null_mut());
         result == 0
     }
 }

@@ -189,6 +189,15 @@ pub(crate) mod sys {
         super::ERRNO.set(errno);
     }
 
+    /// No thread is cancelled.
+    pub(crate) struct Uncancelled;
+
+    impl Uncancelled {
+        pub(crate) fn begin() -> Uncancelled {
+            Uncancelled
+        }
+    }
+
     pub(crate) fn give_way() {
         crate::atomic::spin_loop();
     }

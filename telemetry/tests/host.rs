@@ -3,6 +3,10 @@
 mod common;
 
 use common::{Three, ran};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use telemetry::{Operation, Plinth, PlinthError, event};
 
@@ -239,4 +243,76 @@ fn a_reader_that_goes_away_does_not_end_the_program() {
     let said = ran.said();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].contains("cannot write to mpsio.log: Broken pipe"), "{said:?}");
+}
+
+const NAME: &str = "MPS_TELEMETRY_FILENAME";
+/// Another user than the one who runs the tests, who may be root.
+const STRANGER: u32 = 65534;
+
+/// Whether this user may give files away, as root may; says so if not.
+fn may_give_away() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let may = chown(folder.path(), Some(STRANGER), None).is_ok();
+    if !may {
+        println!("not root: there is no other user to try it with");
+    }
+    may
+}
+
+/// One that runs with other rights than those of the user who started it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_with_more_rights_than_its_user_reads_no_variable() {
+    let test = "a_program_with_more_rights_than_its_user_reads_no_variable";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        record(1000);
+        assert_eq!(telemetry::control::of(&common::CONTROL).output(), 0);
+        return;
+    }
+    if !may_give_away() {
+        return;
+    }
+    for how in ["setuid", "capability"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+        let (program, victim) = (folder.path().join("program"), folder.path().join("victim"));
+        // By another process: a child that another test forks would have the copy open to write.
+        let mut copy = std::process::Command::new("cp");
+        let copied = copy.arg(std::env::current_exe().unwrap()).arg(&program).status();
+        assert!(copied.unwrap().success());
+        let mode = if how == "setuid" { 0o4755 } else { 0o755 };
+        fs::set_permissions(&program, Permissions::from_mode(mode)).unwrap();
+        if how == "capability" {
+            give_capability(&program);
+        }
+        fs::write(&victim, "precious").unwrap();
+        let socket = ("MPS_TELEMETRY_SOCKET", folder.path().to_str().unwrap());
+        let with = [OBJECT, SMALL, (NAME, victim.to_str().unwrap()), socket];
+        let inner = common::command(test, &with);
+        let mut command = std::process::Command::new(&program);
+        command.args(inner.get_args()).uid(STRANGER).gid(STRANGER).current_dir(&folder);
+        for (name, value) in inner.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+            command.env(name, value);
+        }
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{how}: {said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{how}");
+        assert_eq!(fs::read(&victim).unwrap(), b"precious", "{how}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "{how}: program, victim");
+    }
+}
+
+/// CAP_NET_RAW, permitted and effective, as the kernel has it (`vfs_cap_data`, revision 2).
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "an attribute of a file")]
+fn give_capability(program: &Path) {
+    let path = std::ffi::CString::new(program.to_str().unwrap()).unwrap();
+    let words: [u32; 5] = [0x0200_0001, 1 << 13, 0, 0, 0];
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let name = c"security.capability".as_ptr();
+    // SAFETY: names that end with a NUL; reads so many bytes.
+    let result =
+        unsafe { libc::setxattr(path.as_ptr(), name, bytes.as_ptr().cast(), bytes.len(), 0) };
+    assert_eq!(result, 0);
 }

@@ -226,8 +226,8 @@ impl FilePlinth {
     /// Whether it is a log that was written since this process began, or by one that this one comes
     /// of. What cannot be known counts as such; what is no log is not kept.
     fn is_recent(&self, file: i32) -> bool {
-        let Some((size, time)) = process::size_and_time(file) else { return true };
-        if size == 0 {
+        let Some(written) = process::Written::of(file) else { return true };
+        if sys::identify_file(file).is_ok_and(|found| found.size == 0) {
             return false;
         }
         let mut bytes = [0; STREAM_HEADER_SIZE];
@@ -239,11 +239,10 @@ impl FilePlinth {
         if header.magic != STREAM_MAGIC {
             return false;
         }
-        let start = process::start();
         let is_of_boot = header.boot_id == identity::boot_id();
         is_of_boot && process::is_descendant_of(header.pid.get())
             || super::is_own_before(&header)
-            || start.is_none_or(|start| start <= time)
+            || written.is_since_start()
     }
 
     /// Whether nobody need be told why the log has another name: one with `%p` is no name that
@@ -256,9 +255,7 @@ impl FilePlinth {
     /// processes' log.
     fn is_shared(&self) -> bool {
         let is_other = |path: &CStr| process::is_other_than_file(path);
-        fork::count() != 0
-            && !self.name.has_pid()
-            && self.name.with_path_of(0, is_other).unwrap_or(true)
+        self.name.is_parents() && self.name.with_path_of(0, is_other).unwrap_or(true)
     }
 }
 

@@ -155,7 +155,8 @@ pub(crate) struct Block {
     /// B2: the words of the header are accessed as atomics, but under `Custody` when the block is
     ///     full.
     /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish`
-    ///     store it.
+    ///     store it. So also in a page of a file, which was made by this process, has mode 0600,
+    ///     and had no name until then: no other user has it open.
     /// B4: bytes below *last* are written by the one thread that records here; those above are
     ///     written no more until `begin`, which a ring does only where the block was given up
     ///     (under `Custody`), and the owner of a mapped file's block only where the block is his.
@@ -246,9 +247,15 @@ impl Block {
         words::put(self.words(), header);
     }
 
-    /// The header as it is now. What its owner is about to change may be old or new.
+    /// The header as it is now. What its owner is about to change may be old or new. Whatever a page
+    /// of a file says, *last* and *top* are within the block.
     pub(crate) fn header(self) -> BlockHeader {
-        words::get(self.words())
+        let mut header = words::get(self.words());
+        let (least, size) = (BLOCK_HEADER_SIZE as u32, block_size() as u32);
+        let last = header.last.get().clamp(least, size);
+        header.last = last.into();
+        header.top = header.top.get().clamp(last, size).into();
+        header
     }
 
     /// Stores the clock sync of a block that nothing more is recorded into (`.block.sync`).
@@ -263,9 +270,11 @@ impl Block {
         self.start.addr()
     }
 
-    /// *last* and *count* (`.block.last`, `.block.count`).
+    /// *last* and *count* (`.block.last`, `.block.count`). Whatever a page of a file says, *last* is
+    /// within the block.
     pub(crate) fn state(self) -> (u32, u32) {
-        words::state(self.words())
+        let (last, count) = words::state(self.words());
+        (last.clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32), count)
     }
 
     /// Takes `size` bytes below *last*, a multiple of 8, if there are so many.

@@ -34,6 +34,16 @@ impl Blocks {
         Some(Blocks { first: Block { start: start.cast() }, count })
     }
 
+    /// Maps the same file again, at the same place, now that it has a name: whoever looks into the
+    /// memory, or a core, finds it by that. Before there is an event in it.
+    pub(crate) fn map_file_again(&self, file: libc::c_int) {
+        let size = self.count * block_size();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: B1: the same bytes of the same file, to which nobody has a reference.
+        unsafe { libc::mmap(self.first.start.cast(), size, access, flags, file, 0) };
+    }
+
     /// Whether a block is one of these.
     pub(crate) fn has(&self, block: Block) -> bool {
         let offset = block.start.addr().wrapping_sub(self.first.start.addr());

@@ -247,8 +247,8 @@ impl Block {
         words::put(self.words(), header);
     }
 
-    /// The header as it is now. What its owner is about to change may be old or new. Whatever a page
-    /// of a file says, *last* and *top* are within the block.
+    /// The header as it is now. What its owner is about to change may be old or new. *last* and
+    /// *top* are within the block, whatever a page of a file says.
     pub(crate) fn header(self) -> BlockHeader {
         let mut header = words::get(self.words());
         let (least, size) = (BLOCK_HEADER_SIZE as u32, block_size() as u32);
@@ -270,8 +270,8 @@ impl Block {
         self.start.addr()
     }
 
-    /// *last* and *count* (`.block.last`, `.block.count`). Whatever a page of a file says, *last* is
-    /// within the block.
+    /// *last* and *count* (`.block.last`, `.block.count`). *last* is within the block, whatever a
+    /// page of a file says.
     pub(crate) fn state(self) -> (u32, u32) {
         let (last, count) = words::state(self.words());
         (last.clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32), count)

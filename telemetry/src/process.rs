@@ -77,7 +77,7 @@ pub(crate) fn start() -> Option<u64> {
     None
 }
 
-/// A field of `/proc/self/stat`, counted from the one after the name of the program, which stands in
+/// A field of `/proc/self/stat`, counted from the one after the name of the program. That stands in
 /// parentheses and may hold anything.
 #[cfg(any(target_os = "linux", target_os = "android", test))]
 fn stat_field(stat: &[u8], field: usize) -> Option<u64> {
@@ -177,7 +177,7 @@ impl Written {
         let ages = START_ERROR_MAX - TICK..START_ERROR_MAX + DATE_UNIT + 10 * TICK;
         let is_dated_back = self.modified % (1 << DATED_BACK_BITS) == DATED_BACK
             && ages.contains(&self.changed.checked_sub(self.modified)?);
-        is_dated_back.then_some(self.modified % DATE_UNIT >> DATED_BACK_BITS)
+        is_dated_back.then_some((self.modified % DATE_UNIT) >> DATED_BACK_BITS)
     }
 }
 

@@ -8,12 +8,14 @@
 //! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
+mod environment;
 mod held;
 mod mapping;
 mod names;
 mod own;
 mod threads;
 
+pub(crate) use environment::with_environment;
 pub(crate) use held::{File, Held};
 pub(crate) use mapping::*;
 pub(crate) use names::{
@@ -72,55 +74,6 @@ pub(crate) fn errno() -> Errno {
 pub(crate) fn set_errno(errno: Errno) {
     // SAFETY: as above.
     unsafe { errno_place().write(errno) };
-}
-
-/// Whether this process has rights that the user who started it has not: by a set-user-id or
-/// set-group-id bit, or by capabilities of its file.
-fn has_more_rights() -> bool {
-    if IS_MIRI {
-        return false;
-    }
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: the call cannot fail and touches no memory.
-    return unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
-    #[cfg(any(
-        target_vendor = "apple",
-        target_os = "freebsd",
-        target_os = "dragonfly",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    ))]
-    // SAFETY: as above.
-    return unsafe { libc::issetugid() } != 0;
-    #[cfg(not(any(
-        target_os = "linux",
-        target_os = "android",
-        target_vendor = "apple",
-        target_os = "freebsd",
-        target_os = "dragonfly",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    )))]
-    // SAFETY: these calls cannot fail and touch no memory.
-    unsafe {
-        libc::getuid() != libc::geteuid() || libc::getgid() != libc::getegid()
-    }
-}
-
-/// Gives the text of an environment variable, where it lies; `None` if it is not set, or if its
-/// user may not say what this process does (`.control.env.rights`). `read` may call nothing that
-/// changes the environment.
-pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
-    if has_more_rights() {
-        return read(None);
-    }
-    // SAFETY: `name` ends with a NUL. The text stays while nobody changes the environment, which is
-    // forbidden beside whatever may read it: `set_var` is unsafe, and says so.
-    let value = unsafe {
-        let value = libc::getenv(name.as_ptr());
-        if value.is_null() { None } else { Some(CStr::from_ptr(value).to_bytes()) }
-    };
-    read(value)
 }
 
 /// Writes to standard error, as much as it takes.
@@ -413,16 +366,6 @@ pub(crate) fn at_fork_in_child(call: extern "C" fn()) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_variable_that_is_not_set_is_none() {
-        let size = |value: Option<&[u8]>| value.map(<[u8]>::len);
-        assert_eq!(with_environment(c"TELEMETRY_NO_SUCH_VARIABLE", size), None);
-        assert_eq!(
-            with_environment(c"PATH", size),
-            std::env::var_os("PATH").map(|path| path.len())
-        );
-    }
 
     #[test]
     fn a_place_that_no_file_has_is_refused() {

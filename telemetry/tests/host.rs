@@ -387,13 +387,11 @@ fn a_program_may_use_every_number_for_its_own_files() {
 
 /// A log that this process may not write: what it is, and what is done there instead.
 fn others_file_is_left_alone(test: &str, plant: impl Fn(&Path), why: &str) -> Option<Ran> {
-    let Some(ran) = ran(test, &[OBJECT, SMALL], || {
+    let ran = ran(test, &[OBJECT, SMALL], || {
         plant(Path::new("mpsio.log"));
         fs::write("process", std::process::id().to_string()).unwrap();
         record(1000);
-    }) else {
-        return None;
-    };
+    })?;
     let process = String::from_utf8(ran.file("process")).unwrap();
     let name = format!("mpsio.log-{process}");
     let expected = format!("telemetry: mpsio.log {why}; the log of this one is {name}");

@@ -4,9 +4,9 @@
 //!  no name ─ claim ─ allocate ─ map ─ header, registries ─▶ PATH       what was PATH ─▶ PATH.1
 //! ```
 //!
-//! The file has a name only once it is a log, and nobody else ever has it open to write. Events do not come by here: threads record them
-//! where they lie (`region.rs`). Design: `.sol.mapped` in `design/telemetry.md`; `.ring` in
-//! `design/format.md`.
+//! The file has a name only once it is a log, and nobody else ever has it open to write. Events do
+//! not come by here: threads record them where they lie (`region.rs`). Design: `.sol.mapped`,
+//! `.sol.own` in `design/telemetry.md`; `.ring` in `design/format.md`.
 
 use super::name::LogName;
 use super::{Operation, PATH_SIZE_MAX, Plinth, PlinthError};

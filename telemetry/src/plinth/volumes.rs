@@ -6,8 +6,9 @@
 //! ```
 //!
 //! A volume becomes PATH once its header is in it. Until then it has no name, and the one before
-//! has that one, so that at every instant PATH is a log, and claimed. What goes first is the oldest, so that there is
-//! room on a full disk. Design: `.sol.volume` in `design/telemetry.md`.
+//! has that one, so that at every instant PATH is a log, and claimed. What goes first is the
+//! oldest, so that there is room on a full disk. Design: `.sol.volume`, `.sol.own` in
+//! `design/telemetry.md`.
 
 use crate::sync::Locked;
 use crate::sys::{self, Errno, Unnamed};
@@ -56,8 +57,8 @@ fn name<'a>(path: &CStr, mut number: u32, out: &'a mut [u8]) -> Result<&'a CStr,
 }
 
 impl Volumes {
-    /// Makes the file of the next volume, claimed, without a name. If there are as many as there may
-    /// be the oldest goes, and makes room.
+    /// Makes the file of the next volume, claimed, without a name. If there are as many as may be,
+    /// the oldest goes, and makes room.
     pub(crate) fn open_next(self, path: &CStr) -> Result<Unnamed, Errno> {
         let mut names = NAMES.lock_waiting().ok_or(libc::EAGAIN)?;
         let name_of = &mut names[0];

@@ -58,6 +58,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "telemetry/src/stack.rs",
     "telemetry/src/sync.rs",
     "telemetry/src/sys.rs",
+    "telemetry/src/sys/environment.rs",
     "telemetry/src/sys/held.rs",
     "telemetry/src/sys/mapping.rs",
     "telemetry/src/sys/names.rs",

@@ -155,8 +155,7 @@ pub(crate) struct Block {
     /// B2: the words of the header are accessed as atomics, but under `Custody` when the block is
     ///     full.
     /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish`
-    ///     store it. So also in a page of a file, which was made by this process, has mode 0600,
-    ///     and had no name until then: no other user has it open.
+    ///     store it. A file whose pages are blocks is of this process and mode 0600 (`.sol.own`).
     /// B4: bytes below *last* are written by the one thread that records here; those above are
     ///     written no more until `begin`, which a ring does only where the block was given up
     ///     (under `Custody`), and the owner of a mapped file's block only where the block is his.
@@ -251,10 +250,8 @@ impl Block {
     /// *top* are within the block, whatever a page of a file says.
     pub(crate) fn header(self) -> BlockHeader {
         let mut header = words::get(self.words());
-        let (least, size) = (BLOCK_HEADER_SIZE as u32, block_size() as u32);
-        let last = header.last.get().clamp(least, size);
-        header.last = last.into();
-        header.top = header.top.get().clamp(last, size).into();
+        header.last = header.last.get().clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32).into();
+        header.top = header.top.get().clamp(header.last.get(), block_size() as u32).into();
         header
     }
 
@@ -270,8 +267,7 @@ impl Block {
         self.start.addr()
     }
 
-    /// *last* and *count* (`.block.last`, `.block.count`). *last* is within the block, whatever a
-    /// page of a file says.
+    /// *last*, brought within the block, and *count* (`.block.last`, `.block.count`).
     pub(crate) fn state(self) -> (u32, u32) {
         let (last, count) = words::state(self.words());
         (last.clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32), count)

@@ -147,3 +147,27 @@ impl Block {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{BUFFER_WORD, block_size_log2};
+    use crate::words::STATE_WORD;
+    use eventlog::format::BlockType;
+
+    /// `.sol.own`: whatever somebody stores in a page of the file.
+    #[test]
+    fn what_a_page_says_of_last_is_brought_within_the_block() {
+        let block = Blocks::map(1).expect("memory").get(0);
+        block.begin(&BlockHeader::native(BlockType::Events, block_size_log2()));
+        let (least, size) = (BLOCK_HEADER_SIZE as u32, block_size() as u32);
+        for last in [0, 1, least - 8, size + 8, 1 << 31, u32::MAX] {
+            block.words()[STATE_WORD].store(u64::from(last).to_le(), Ordering::Relaxed);
+            block.words()[BUFFER_WORD].store(u64::from(last).to_le(), Ordering::Relaxed);
+            let header = block.header();
+            let (last, top) = (header.last.get(), header.top.get());
+            assert!(least <= last && last <= top && top <= size, "{last} {top}");
+            assert_eq!(block.state(), (last, 0));
+        }
+    }
+}

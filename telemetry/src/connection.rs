@@ -9,10 +9,9 @@
 //! `design/telemetry.md`.
 
 use crate::request::{self, PIECE_SIZE_MAX, Piece};
-use crate::service::NONE;
-use crate::{clock, local, memory, sys};
+use crate::sys::{File, Held, own_user};
+use crate::{clock, local, memory};
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, Ordering};
 use eventlog::format::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
 
 /// How long somebody may take to ask, and to take the answer, in ns.
@@ -53,6 +52,11 @@ fn is_allowed(peer: Option<libc::uid_t>, own: libc::uid_t) -> bool {
     peer.is_some_and(|peer| peer == own || peer == 0)
 }
 
+/// The number of a connection; one that nothing has, where the program has taken its number.
+pub(crate) fn number_of(file: &Held) -> c_int {
+    file.number().unwrap_or(-1)
+}
+
 impl Connection {
     pub(crate) const NONE: Connection = Connection {
         stage: Stage::Free,
@@ -65,8 +69,8 @@ impl Connection {
     };
 
     /// Somebody has connected.
-    pub(crate) fn begin(&mut self, file: &AtomicI32, accepted: c_int) {
-        file.store(accepted, Ordering::Relaxed);
+    pub(crate) fn begin(&mut self, file: &Held, accepted: File) {
+        file.set(Some(accepted));
         if self.bytes.is_none() {
             self.bytes = memory::map_bytes(size_of::<Bytes>());
         }
@@ -75,7 +79,7 @@ impl Connection {
         if self.bytes.is_none() {
             return self.close(file);
         }
-        if !is_allowed(local::peer_user(accepted), local::own_user()) {
+        if !is_allowed(local::peer_user(number_of(file)), own_user()) {
             return self.fail(file, &"the process is another user's");
         }
         // Most have asked already.
@@ -88,8 +92,8 @@ impl Connection {
     }
 
     /// Goes on as far as the other side lets it.
-    pub(crate) fn progress(&mut self, file: &AtomicI32) {
-        let number = file.load(Ordering::Relaxed);
+    pub(crate) fn progress(&mut self, file: &Held) {
+        let number = number_of(file);
         match self.stage {
             Stage::Free => {}
             Stage::Reading => self.read(file, number),
@@ -103,7 +107,7 @@ impl Connection {
         }
     }
 
-    fn read(&mut self, file: &AtomicI32, number: c_int) {
+    fn read(&mut self, file: &Held, number: c_int) {
         let Some(bytes) = self.bytes.as_deref_mut() else { return };
         let (request, piece) = bytes.split_at_mut(REQUEST_SIZE_MAX);
         let size = match local::receive(number, &mut request[self.request_size..]) {
@@ -131,7 +135,7 @@ impl Connection {
     }
 
     /// Sends the answer, as much as there is room for.
-    fn answer(&mut self, file: &AtomicI32, number: c_int) {
+    fn answer(&mut self, file: &Held, number: c_int) {
         let Some(bytes) = self.bytes.as_deref_mut() else { return };
         let (request, piece) = bytes.split_at_mut(REQUEST_SIZE_MAX);
         loop {
@@ -152,19 +156,19 @@ impl Connection {
     }
 
     /// Answers that nothing was done, and why.
-    pub(crate) fn fail(&mut self, file: &AtomicI32, why: &dyn core::fmt::Display) {
+    pub(crate) fn fail(&mut self, file: &Held, why: &dyn core::fmt::Display) {
         let Some(bytes) = self.bytes.as_deref_mut() else { return };
         let mut piece = Piece { bytes: &mut bytes[REQUEST_SIZE_MAX..], size: 0 };
         // These texts fit.
         let _ = write_answer_end(&mut piece, Err(why));
         (self.piece_size, self.sent_size, self.next) = (piece.size, 0, None);
         self.enter(Stage::Answering);
-        self.answer(file, file.load(Ordering::Relaxed));
+        self.answer(file, number_of(file));
     }
 
     /// Nothing more is done for it.
-    pub(crate) fn close(&mut self, file: &AtomicI32) {
-        sys::close(file.swap(NONE, Ordering::Relaxed));
+    pub(crate) fn close(&mut self, file: &Held) {
+        file.close();
         self.stage = Stage::Free;
     }
 }

@@ -312,7 +312,8 @@ fn stop() {
 static NOTHING: core::sync::atomic::AtomicI32 = core::sync::atomic::AtomicI32::new(-1);
 
 fn begin_in_a_file(folder: &std::path::Path) -> std::path::PathBuf {
-    NOTHING.store(crate::sys::open_file(c"/dev/null").unwrap(), Ordering::Relaxed);
+    let nothing = crate::sys::open_log(c"/dev/null").unwrap().unwrap();
+    NOTHING.store(nothing.number().unwrap(), Ordering::Relaxed);
     crate::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
     let path = folder.join("log");
     let plinth = crate::FilePlinth::new(path.to_str().unwrap()).unwrap();

@@ -9,7 +9,7 @@
 //! `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use crate::sys::{Errno, close, errno, retry};
+use crate::sys::{Errno, File, close, errno, retry};
 use core::ffi::{CStr, c_int};
 use core::mem::{offset_of, zeroed};
 
@@ -74,19 +74,27 @@ fn set_flags(file: c_int) {
 
 /// Listens at an address. A socket that a process has left there is replaced
 /// (`.control.tool.stale`); one that somebody listens at, or something that is no socket, is not.
-pub(crate) fn listen(address: &Address) -> Result<c_int, Errno> {
+pub(crate) fn listen(address: &Address) -> Result<File, Errno> {
     let file = socket()?;
     listen_with(file, address).inspect_err(|_| close(file))?;
-    Ok(file)
+    File::new(file)
 }
 
 fn listen_with(file: c_int, address: &Address) -> Result<(), Errno> {
     // SAFETY: the path ends with a NUL, and the address is as long as it says.
     unsafe {
-        // On Linux the socket in the file system gets the mode of this one: at no moment can
-        // others open it. Elsewhere it does not matter that this fails.
+        // On Linux the socket in the file system gets the mode of this one; elsewhere the mode is
+        // what the umask leaves, for as long as the call takes. At no moment can others open it.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
         libc::fchmod(file, MODE);
-        let bind = || retry(|| libc::bind(file, address.pointer(), address.size) as isize);
+        let bind = || {
+            #[cfg(not(any(target_os = "linux", target_os = "android")))]
+            let before = libc::umask(0o777 & !MODE);
+            let result = retry(|| libc::bind(file, address.pointer(), address.size) as isize);
+            #[cfg(not(any(target_os = "linux", target_os = "android")))]
+            libc::umask(before);
+            result
+        };
         match bind() {
             Err(libc::EADDRINUSE) if is_left(address)? => {
                 libc::unlink(address.path());
@@ -94,7 +102,6 @@ fn listen_with(file: c_int, address: &Address) -> Result<(), Errno> {
             }
             result => drop(result?),
         }
-        libc::chmod(address.path(), MODE);
         retry(|| libc::listen(file, BACKLOG) as isize).map(drop)
     }
 }
@@ -118,10 +125,11 @@ fn is_left(address: &Address) -> Result<bool, Errno> {
 }
 
 /// Opens a directory, to remove something from it later.
-pub(crate) fn open_directory(path: &CStr) -> Result<c_int, Errno> {
+pub(crate) fn open_directory(path: &CStr) -> Result<File, Errno> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a NUL.
-    retry(|| unsafe { libc::open(path.as_ptr(), flags) } as isize).map(|file| file as c_int)
+    let file = retry(|| unsafe { libc::open(path.as_ptr(), flags) } as isize)?;
+    File::new(file as c_int)
 }
 
 /// Removes a file from a directory.
@@ -131,7 +139,7 @@ pub(crate) fn remove(directory: c_int, name: &CStr) {
 }
 
 /// The next connection; EAGAIN if there is none.
-pub(crate) fn accept(listener: c_int) -> Result<c_int, Errno> {
+pub(crate) fn accept(listener: c_int) -> Result<File, Errno> {
     let (address, size) = (core::ptr::null_mut(), core::ptr::null_mut());
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let call = || {
@@ -144,17 +152,7 @@ pub(crate) fn accept(listener: c_int) -> Result<c_int, Errno> {
     let call = || unsafe { libc::accept(listener, address, size) as isize };
     let file = retry(call)? as c_int;
     set_flags(file);
-    Ok(file)
-}
-
-/// What tells a file from any other that the number may come to stand for; 0 if it is closed.
-pub(crate) fn identity(file: c_int) -> u64 {
-    // SAFETY: a stat is plain integers; the call fills one that lives through it.
-    unsafe {
-        let mut stat: libc::stat = zeroed();
-        let result = libc::fstat(file, &mut stat);
-        if result == 0 { stat.st_ino as u64 } else { 0 }
-    }
+    File::new(file)
 }
 
 /// The user who has connected (`.control.tool.owner`).
@@ -174,12 +172,6 @@ pub(crate) fn peer_user(file: c_int) -> Option<libc::uid_t> {
         let (mut user, mut group) = (0, 0);
         (libc::getpeereid(file, &mut user, &mut group) == 0).then_some(user)
     }
-}
-
-/// The user whose rights this process has.
-pub(crate) fn own_user() -> libc::uid_t {
-    // SAFETY: the call cannot fail and touches no memory.
-    unsafe { libc::geteuid() }
 }
 
 /// What is waited for of a file, and whether it has come.
@@ -260,6 +252,7 @@ pub(crate) fn end_sending(file: c_int) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::own_user;
     use std::ffi::CString;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -272,15 +265,16 @@ mod tests {
     fn a_socket_is_its_owners_alone_and_knows_who_connects() {
         let folder = tempfile::tempdir().unwrap();
         let path = path_in(&folder, "1.sock");
-        let listener = listen(&Address::new(&path).unwrap()).unwrap();
+        let held = listen(&Address::new(&path).unwrap()).unwrap();
+        let listener = held.number().unwrap();
         let about = std::fs::metadata(path.to_str().unwrap()).unwrap();
         assert_eq!((about.permissions().mode() & 0o777, about.uid()), (0o600, own_user()));
-        assert_eq!(accept(listener), Err(libc::EAGAIN));
+        assert_eq!(accept(listener).err(), Some(libc::EAGAIN));
         let _client = std::os::unix::net::UnixStream::connect(path.to_str().unwrap()).unwrap();
         let file = accept(listener).unwrap();
-        assert_eq!(peer_user(file), Some(own_user()));
-        close(file);
-        close(listener);
+        assert_eq!(peer_user(file.number().unwrap()), Some(own_user()));
+        file.close();
+        held.close();
     }
 
     /// `.control.tool.stale`
@@ -289,13 +283,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let address = Address::new(&path_in(&folder, "1.sock")).unwrap();
         let first = listen(&address).unwrap();
-        assert_eq!(listen(&address), Err(libc::EADDRINUSE), "somebody listens");
-        close(first);
+        assert_eq!(listen(&address).err(), Some(libc::EADDRINUSE), "somebody listens");
+        first.close();
         let second = listen(&address).unwrap();
-        close(second);
+        second.close();
         std::fs::write(folder.path().join("2.sock"), "mine").unwrap();
         let other = Address::new(&path_in(&folder, "2.sock")).unwrap();
-        assert_eq!(listen(&other), Err(libc::EADDRINUSE), "no socket");
+        assert_eq!(listen(&other).err(), Some(libc::EADDRINUSE), "no socket");
         assert_eq!(std::fs::read(folder.path().join("2.sock")).unwrap(), b"mine");
     }
 

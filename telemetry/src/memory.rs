@@ -155,7 +155,7 @@ pub(crate) struct Block {
     /// B2: the words of the header are accessed as atomics, but under `Custody` when the block is
     ///     full.
     /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish`
-    ///     store it.
+    ///     store it. A file whose pages are blocks is of this process and mode 0600 (`.sol.own`).
     /// B4: bytes below *last* are written by the one thread that records here; those above are
     ///     written no more until `begin`, which a ring does only where the block was given up
     ///     (under `Custody`), and the owner of a mapped file's block only where the block is his.
@@ -246,9 +246,13 @@ impl Block {
         words::put(self.words(), header);
     }
 
-    /// The header as it is now. What its owner is about to change may be old or new.
+    /// The header as it is now. What its owner is about to change may be old or new. *last* and
+    /// *top* are within the block, whatever a page of a file says.
     pub(crate) fn header(self) -> BlockHeader {
-        words::get(self.words())
+        let mut header = words::get(self.words());
+        header.last = header.last.get().clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32).into();
+        header.top = header.top.get().clamp(header.last.get(), block_size() as u32).into();
+        header
     }
 
     /// Stores the clock sync of a block that nothing more is recorded into (`.block.sync`).
@@ -263,9 +267,10 @@ impl Block {
         self.start.addr()
     }
 
-    /// *last* and *count* (`.block.last`, `.block.count`).
+    /// *last*, brought within the block, and *count* (`.block.last`, `.block.count`).
     pub(crate) fn state(self) -> (u32, u32) {
-        words::state(self.words())
+        let (last, count) = words::state(self.words());
+        (last.clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32), count)
     }
 
     /// Takes `size` bytes below *last*, a multiple of 8, if there are so many.

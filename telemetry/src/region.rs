@@ -111,6 +111,13 @@ pub(crate) fn map(file: c_int, block_count: usize, parts_count: usize) -> Option
     Some(())
 }
 
+/// Maps it again, now that it has a name.
+pub(crate) fn map_again(file: c_int) {
+    if let Some(region) = REGION.get() {
+        region.blocks.map_file_again(file);
+    }
+}
+
 /// From now on rings take its blocks.
 pub(crate) fn open() {
     if let Some(region) = REGION.get() {

@@ -9,15 +9,15 @@
 //! poll. Nobody who is connected is waited for: each has a second to ask, and one to take the
 //! answer. Allocates nothing but pages. Design: `.control.tool` in `design/telemetry.md`.
 
-use crate::connection::{Connection, Stage};
+use crate::connection::{Connection, Stage, number_of};
 use crate::local::{self, Address, Awaited};
 use crate::report::{self, Text};
 use crate::request::Piece;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Held};
 use crate::{clock, writer};
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_void};
 use core::fmt::Write;
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use eventlog::format::control::SocketName;
 
 /// The environment variable with the directory of the socket.
@@ -28,8 +28,6 @@ const CONNECTION_COUNT_MAX: usize = 64;
 const RELIEF: u64 = 100_000_000;
 /// The longest path of a socket that is put together; systems take no longer ones.
 const PATH_SIZE_MAX: usize = 512;
-/// No file.
-pub(crate) const NONE: c_int = -1;
 
 /// Nobody asked so far whether there is to be a service.
 const UNASKED: u8 = 0;
@@ -43,13 +41,9 @@ const ON: u8 = 3;
 static STATE: AtomicU8 = AtomicU8::new(UNASKED);
 /// What it has open: where it listens, the directory, connections. Here, and not in the thread that
 /// serves, for a forked child has these and not the thread.
-static LISTENER: AtomicI32 = AtomicI32::new(NONE);
-static DIRECTORY: AtomicI32 = AtomicI32::new(NONE);
-static CONNECTIONS: [AtomicI32; CONNECTION_COUNT_MAX] =
-    [const { AtomicI32::new(NONE) }; CONNECTION_COUNT_MAX];
-/// What the listener is, by which it is known again: a program may close all files that it does not
-/// know, and open others of the same numbers.
-static LISTENER_IDENTITY: AtomicU64 = AtomicU64::new(0);
+static LISTENER: Held = Held::none();
+static DIRECTORY: Held = Held::none();
+static CONNECTIONS: [Held; CONNECTION_COUNT_MAX] = [const { Held::none() }; CONNECTION_COUNT_MAX];
 /// The process whose socket it is.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 
@@ -82,7 +76,7 @@ fn start_in(directory: &[u8]) -> bool {
         return false;
     };
     let opened = local::open_directory(folder).and_then(|folder| {
-        let listener = local::listen(&address).inspect_err(|_| sys::close(folder))?;
+        let listener = local::listen(&address).inspect_err(|_| folder.close())?;
         Ok((folder, listener))
     });
     let (folder, listener) = match opened {
@@ -97,10 +91,9 @@ fn start_in(directory: &[u8]) -> bool {
             return false;
         }
     };
-    DIRECTORY.store(folder, Ordering::Relaxed);
+    DIRECTORY.set(Some(folder));
     PROCESS.store(process, Ordering::Relaxed);
-    LISTENER_IDENTITY.store(local::identity(listener), Ordering::Relaxed);
-    LISTENER.store(listener, Ordering::Release);
+    LISTENER.set(Some(listener));
     writer::start_to_serve();
     if !writer::is_running() && !sys::start_thread(run, c"telemetry-ctl") {
         refuse(&"there can be no thread to serve it");
@@ -127,31 +120,25 @@ fn address_in<'a>(
 
 /// Removes the socket: the program ends.
 pub(crate) fn end() {
-    let directory = DIRECTORY.swap(NONE, Ordering::Relaxed);
+    let directory = DIRECTORY.take();
     let process = PROCESS.load(Ordering::Relaxed);
-    if directory == NONE || process != sys::process_ids().0 {
-        return;
-    }
+    let Some(directory) = directory.filter(|_| process == sys::process_ids().0) else { return };
     let mut name = [0; 32];
     let mut piece = Piece { bytes: &mut name, size: 0 };
     let is_whole = write!(piece, "{}\0", SocketName(process)).is_ok();
     if let Ok(name) = CStr::from_bytes_until_nul(&name)
+        && let Ok(directory) = directory.number()
         && is_whole
     {
         local::remove(directory, name);
     }
-    sys::close(directory);
+    directory.close();
 }
 
 /// Gives up what is the parent's: in a forked child, before `fork` returns there. The next time
 /// that the child comes to the cold path it has a socket of its own.
 pub(crate) fn restart_in_child() {
-    for file in CONNECTIONS.iter().chain([&LISTENER, &DIRECTORY]) {
-        let file = file.swap(NONE, Ordering::Relaxed);
-        if file != NONE {
-            sys::close(file);
-        }
-    }
+    CONNECTIONS.iter().chain([&LISTENER, &DIRECTORY]).for_each(Held::close);
     if STATE.load(Ordering::Relaxed) != OFF {
         STATE.store(UNASKED, Ordering::Relaxed);
     }
@@ -179,7 +166,7 @@ impl Service {
 
     fn is_needed(&self) -> bool {
         let is_used = |connection: &Connection| connection.stage != Stage::Free;
-        LISTENER.load(Ordering::Acquire) != NONE || self.connections.iter().any(is_used)
+        LISTENER.is_some() || self.connections.iter().any(is_used)
     }
 
     /// Waits for so many ns at most (`None`: for ever) and serves whoever comes meanwhile.
@@ -218,15 +205,18 @@ impl Service {
         };
         let mut has_free = false;
         for (place, connection) in self.connections.iter().enumerate() {
-            let file = CONNECTIONS[place].load(Ordering::Relaxed);
+            let file = number_of(&CONNECTIONS[place]);
             match connection.stage {
                 Stage::Free => has_free = true,
                 Stage::Answering => put(Awaited::room(file), place),
                 Stage::Reading | Stage::Draining => put(Awaited::input(file), place),
             }
         }
-        if has_free && self.relief == 0 {
-            put(Awaited::input(LISTENER.load(Ordering::Acquire)), CONNECTION_COUNT_MAX);
+        if has_free
+            && self.relief == 0
+            && let Ok(listener) = LISTENER.number()
+        {
+            put(Awaited::input(listener), CONNECTION_COUNT_MAX);
         }
         count
     }
@@ -242,10 +232,8 @@ impl Service {
     }
 
     fn accept(&mut self) {
-        let listener = LISTENER.load(Ordering::Acquire);
-        if local::identity(listener) != LISTENER_IDENTITY.load(Ordering::Relaxed) {
-            return LISTENER.store(NONE, Ordering::Release);
-        }
+        // The program may close all files that it does not know, and open others of these numbers.
+        let Ok(listener) = LISTENER.number() else { return LISTENER.set(None) };
         let places = self.connections.iter_mut().zip(&CONNECTIONS);
         for (connection, file) in places.filter(|(connection, _)| connection.stage == Stage::Free) {
             match local::accept(listener) {
@@ -256,7 +244,7 @@ impl Service {
                     self.relief = clock::monotonic() + RELIEF;
                     return;
                 }
-                Err(_) => return LISTENER.store(NONE, Ordering::Release),
+                Err(_) => return LISTENER.set(None),
             }
         }
     }

@@ -9,7 +9,7 @@
 //! address nor `localhost`. Design: `.sol.msg`, `.req.external` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use crate::sys::{Errno, close, errno, retry};
+use crate::sys::{Errno, File, close, errno, retry};
 use core::ffi::{CStr, c_int};
 use core::mem::{offset_of, size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -149,7 +149,7 @@ fn ask_resolver(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {
 }
 
 /// Begins to connect. Gives a file, and whether it is connected already.
-pub(crate) fn connect(peer: &Peer) -> Result<(c_int, bool), Errno> {
+pub(crate) fn connect(peer: &Peer) -> Result<(File, bool), Errno> {
     let family = c_int::from(peer.address.ss_family);
     let file = open(family)?;
     // SAFETY: P1; the address lives through the call.
@@ -165,7 +165,7 @@ pub(crate) fn connect(peer: &Peer) -> Result<(c_int, bool), Errno> {
         },
     };
     enlarge(file);
-    Ok((file, is_connected))
+    Ok((File::new(file)?, is_connected))
 }
 
 /// A socket that does not wait, does not outlive `exec`, and raises no SIGPIPE.
@@ -289,6 +289,8 @@ mod tests {
         let peer = Peer::unix(path.as_os_str().as_encoded_bytes()).expect("a path");
         let (file, is_connected) = connect(&peer).expect("a listener");
         assert!(is_connected);
+        let held = file;
+        let file = held.number().expect("it is open");
         let mut sent = 0;
         while let Ok(size @ 1..) = send(file, &[7; 65536]) {
             sent += size;
@@ -297,11 +299,11 @@ mod tests {
         assert!(!wait(file, 0));
         drop(listener.accept());
         assert!(at_last(|| send(file, &[7]) == Err(libc::EPIPE)));
-        close(file);
+        held.close();
         drop(listener);
         assert!(at_last(|| match connect(&peer) {
             Ok((file, _)) => {
-                close(file);
+                file.close();
                 false
             }
             Err(errno) => errno == libc::ECONNREFUSED,

@@ -8,16 +8,24 @@
 //! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
+mod environment;
 mod errors;
+mod held;
 mod library;
 mod mapping;
 mod names;
+mod own;
 mod threads;
 
+pub(crate) use environment::with_environment;
 pub(crate) use errors::error_text;
+pub(crate) use held::{File, Held};
 pub(crate) use library::*;
 pub(crate) use mapping::*;
-pub(crate) use names::{identify_file, identify_name, link_file, rename_file, unlink_file};
+pub(crate) use names::{
+    FileIdentity, identify_file, identify_name, link_file, rename_file, unlink_file,
+};
+pub(crate) use own::{NotOwn, Unnamed, open_log, own_user};
 pub(crate) use threads::*;
 
 use crate::sync::Locked;
@@ -36,12 +44,11 @@ mod files {
         RLIM64_INFINITY as RLIM_INFINITY, fstat64 as fstat, ftruncate64 as ftruncate,
         getrlimit64 as getrlimit, lstat64 as lstat, off64_t as off_t, open64 as open,
         posix_fallocate64 as posix_fallocate, pread64 as pread, pwrite64 as pwrite,
-        rlimit64 as rlimit, stat64 as stat, stat64 as stat_of,
+        rlimit64 as rlimit, stat64 as stat,
     };
 }
 #[cfg(not(target_os = "linux"))]
 mod files {
-    pub(super) use libc::stat as stat_of;
     pub(super) use libc::*;
 }
 
@@ -73,29 +80,9 @@ pub(crate) fn set_errno(errno: Errno) {
     unsafe { errno_place().write(errno) };
 }
 
-/// Gives the text of an environment variable, where it lies; `None` if it is not set. `read` may
-/// call nothing that changes the environment.
-pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
-    // SAFETY: `name` ends with a NUL. The text stays while nobody changes the environment, which is
-    // forbidden beside whatever may read it: `set_var` is unsafe, and says so.
-    let value = unsafe {
-        let value = libc::getenv(name.as_ptr());
-        if value.is_null() { None } else { Some(CStr::from_ptr(value).to_bytes()) }
-    };
-    read(value)
-}
-
 /// Writes to standard error, as much as it takes.
 pub(crate) fn write_error(text: &[u8]) {
     let _ = write_all(libc::STDERR_FILENO, text);
-}
-
-/// Opens a file to write, created if there is none. What it holds stays.
-pub(crate) fn open_file(path: &CStr) -> Result<c_int, Errno> {
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;
-    let mode: libc::c_uint = 0o666;
-    // SAFETY: `path` ends with a NUL.
-    retry(|| unsafe { files::open(path.as_ptr(), flags, mode) } as isize).map(|file| file as c_int)
 }
 
 /// Claims a file for this process until it ends or leaves the file; false if another one has it. A
@@ -114,7 +101,7 @@ pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
 
 /// Leaves a file to the process that it is shared with. Its number stays in use, for nothing, so
 /// that what was interrupted in a write cannot hit another file. False where there is no number for
-/// nothing: then the file is closed.
+/// nothing, or a limit of numbers is below: then the file is closed.
 pub(crate) fn leave_file(file: c_int) -> bool {
     let flags = libc::O_WRONLY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a NUL; the numbers are this process's own.
@@ -124,23 +111,13 @@ pub(crate) fn leave_file(file: c_int) -> bool {
             libc::close(file);
             return false;
         }
-        // The kernel copies a process's files before its memory: where another thread opened this
-        // one in between, the child knows a number that nothing has, and that it gets here.
-        if nothing != file {
-            libc::dup2(nothing, file);
-            libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
-            libc::close(nothing);
+        let is_left = libc::dup2(nothing, file) == file;
+        libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
+        libc::close(nothing);
+        if !is_left {
+            libc::close(file);
         }
-        true
-    }
-}
-
-/// Whether it is a regular file, which can be written at any place.
-pub(crate) fn is_regular(file: c_int) -> bool {
-    // SAFETY: a stat is plain integers; the call fills one that lives through it.
-    unsafe {
-        let mut stat: files::stat = core::mem::zeroed();
-        files::fstat(file, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
+        is_left
     }
 }
 
@@ -296,6 +273,14 @@ pub(crate) fn close(file: c_int) {
     unsafe { libc::close(file) };
 }
 
+/// The beginning of an open file, as much as fits.
+pub(crate) fn read_open_file(file: c_int, bytes: &mut [u8]) -> Option<&[u8]> {
+    let (start, size) = (bytes.as_mut_ptr().cast(), bytes.len());
+    // SAFETY: at most so many bytes of a slice are written.
+    let size = retry(|| unsafe { files::pread(file, start, size, 0) }).ok()?;
+    bytes.get(..size as usize)
+}
+
 /// The beginning of a file, as much as fits.
 pub(crate) fn read_file<'a>(path: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]> {
     // SAFETY: `path` ends with a NUL; at most `len` bytes are written.
@@ -371,18 +356,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_is_not_set_is_none() {
-        let size = |value: Option<&[u8]>| value.map(<[u8]>::len);
-        assert_eq!(with_environment(c"TELEMETRY_NO_SUCH_VARIABLE", size), None);
-        assert_eq!(
-            with_environment(c"PATH", size),
-            std::env::var_os("PATH").map(|path| path.len())
-        );
-    }
-
-    #[test]
     fn a_place_that_no_file_has_is_refused() {
-        let nothing = open_file(c"/dev/null").expect("there is one");
+        let nothing = open_log(c"/dev/null").expect("there is one").expect("it is nobody's");
+        let nothing = nothing.number().expect("it is open");
         for offset in [u64::MAX, i64::MAX as u64, files::off_t::MAX as u64 + 1] {
             assert_eq!(write_all_at(nothing, b"x", offset), Err((0, libc::EFBIG)), "{offset}");
         }

@@ -101,6 +101,9 @@ fn the_handler_writes_and_makes_no_other_call() {
         "getpid",
         "tgkill",
         "pwrite64",
+        // Whether the number of the log still stands for it.
+        "newfstatat",
+        "fstat",
     ];
     let others: Vec<_> = calls.iter().filter(|call| !allowed.contains(call)).collect();
     assert!(others.is_empty(), "{others:?} of {calls:?}");

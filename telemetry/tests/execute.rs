@@ -174,6 +174,37 @@ fn five_runs_in_a_row_have_one_log() {
     assert_log_of(&log, process, 200);
 }
 
+/// The one ends, in good order, before the first event of the other, which began before that.
+#[test]
+#[cfg(target_os = "linux")]
+fn programs_that_run_at_the_same_time_each_have_a_log() {
+    let test = "programs_that_run_at_the_same_time_each_have_a_log";
+    match &*role() {
+        "" => {}
+        "first" => {
+            wait_until("the second begins", || Path::new("ready").exists());
+            return record(200);
+        }
+        _ => {
+            let first = std::fs::read_to_string("first").unwrap().parse().unwrap();
+            std::fs::write("ready", "").unwrap();
+            wait_until("the first ends", || is_gone(first));
+            return record(300);
+        }
+    }
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut first = of_role(test, "first").current_dir(&folder).spawn().unwrap();
+        std::fs::write(folder.path().join("first"), first.id().to_string()).unwrap();
+        let mut second = of_role(test, "second").current_dir(&folder).spawn().unwrap();
+        assert!(first.wait().unwrap().success() && second.wait().unwrap().success());
+        let log = folder.path().join("mpsio.log");
+        assert_log_of(&log, first.id().into(), 200);
+        let log = log.with_file_name(format!("mpsio.log-{}", second.id()));
+        assert_log_of(&log, second.id().into(), 300);
+    }
+}
+
 /// A program that executes another one, by `posix_spawn`, and ends at once, be its end normal or
 /// not; and one that waited for a child before.
 #[test]
@@ -294,7 +325,9 @@ fn a_child_that_cannot_make_its_log_says_so_once_and_goes_on() {
         let child = String::from_utf8(ran.file("child")).unwrap();
         let expected = expected.replace("PID", &child).replace("FOLDER", inner.to_str().unwrap());
         let said = ran.said();
-        assert!(said.len() == 1 && said[0].contains(&expected), "{said:?}, not {expected}");
+        assert!(said[0].contains(&expected), "{said:?}, not {expected}");
+        // Without its directory the parent has no log any more, either.
+        assert_eq!(said.len(), 1 + usize::from(what == "directory"), "{said:?}");
         if what != "directory" {
             let stream = ran.stream();
             assert_eq!((stream.of(1).len(), stream.ended), (600, true));
@@ -308,9 +341,9 @@ fn a_child_that_cannot_make_its_log_says_so_once_and_goes_on() {
 fn a_child_of_a_process_without_free_file_numbers_has_a_log() {
     let test = "a_child_of_a_process_without_free_file_numbers_has_a_log";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
+        limit(libc::RLIMIT_NOFILE, 64);
         record(500);
         let mut held = Vec::new();
-        limit(libc::RLIMIT_NOFILE, 64);
         while let Ok(file) = std::fs::File::open("/dev/null") {
             held.push(file);
         }

@@ -163,6 +163,44 @@ fn percent_p_is_the_childs_number_in_a_child() {
     assert_eq!(logs(ran.folder.path()).len(), 2);
 }
 
+/// Half of them are gone before the parent's first event, half record at the same time.
+#[test]
+#[cfg(target_os = "linux")]
+fn children_forked_before_the_first_event_each_have_a_log() {
+    let test = "children_forked_before_the_first_event_each_have_a_log";
+    const COUNT: usize = 100;
+    let Some(ran) = ran(test, &[ALL, SMALL], || {
+        let begin_child = || {
+            // SAFETY: the child has this thread alone, which goes on in it.
+            let pid = unsafe { libc::fork() };
+            if pid == 0 {
+                record(20);
+                // SAFETY: ends the child.
+                unsafe { libc::exit(0) };
+            }
+            pid
+        };
+        let early: Vec<_> = (0..COUNT / 2).map(|_| begin_child()).collect();
+        early.iter().for_each(|child| wait_for(*child));
+        let late: Vec<_> = (0..COUNT / 2).map(|_| begin_child()).collect();
+        record(500);
+        late.iter().for_each(|child| wait_for(*child));
+        std::fs::write("parent", pid().to_string()).unwrap();
+        let children: Vec<_> = early.iter().chain(&late).map(i32::to_string).collect();
+        std::fs::write("children", children.join(" ")).unwrap();
+    }) else {
+        return;
+    };
+    assert_eq!(ran.said(), Vec::<&str>::new());
+    let text = |name: &str| String::from_utf8(ran.file(name)).unwrap();
+    assert_eq!(logs(ran.folder.path()).len(), 1 + COUNT);
+    assert_eq!(indexes(&ran.stream(), text("parent").parse().unwrap()), numbers(500));
+    for child in text("children").split(' ') {
+        let stream = common::read(&ran.file(&format!("mpsio.log-{child}")));
+        assert_eq!(indexes(&stream, child.parse().unwrap()), numbers(20));
+    }
+}
+
 /// A plinth that counts what it is asked for, and says whether a child can begin.
 struct Counting {
     can_begin: bool,

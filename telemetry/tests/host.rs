@@ -2,7 +2,12 @@
 
 mod common;
 
-use common::{Three, ran};
+use common::{Ran, Three, ran};
+use std::fs::{self, File, Permissions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use telemetry::{Operation, Plinth, PlinthError, event};
 
@@ -239,4 +244,318 @@ fn a_reader_that_goes_away_does_not_end_the_program() {
     let said = ran.said();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].contains("cannot write to mpsio.log: Broken pipe"), "{said:?}");
+}
+
+const NAME: &str = "MPS_TELEMETRY_FILENAME";
+/// A file, in volumes, a ring.
+const PLACES: [&str; 3] = ["mpsio.log", "file:mpsio.log?size=1M&count=3", "ring:mpsio.log?size=1M"];
+/// Another user than the one who runs the tests, who may be root.
+const STRANGER: u32 = 65534;
+
+/// Where the log of this process goes.
+fn its_place() -> String {
+    std::env::var(NAME).unwrap()
+}
+
+/// The numbers of the files that this process has open.
+fn numbers() -> Vec<i32> {
+    let entries = fs::read_dir("/proc/self/fd").unwrap().map(Result::unwrap);
+    let numbers = entries.map(|entry| entry.file_name().to_str().unwrap().parse().unwrap());
+    let mut numbers: Vec<i32> = numbers.collect();
+    // Not that of the folder itself.
+    numbers.retain(|number| fs::metadata(format!("/proc/self/fd/{number}")).is_ok());
+    numbers
+}
+
+/// Which file a number stands for.
+fn file_of(number: i32) -> (u64, u64) {
+    let about = fs::metadata(format!("/proc/self/fd/{number}")).expect("it is open");
+    (about.dev(), about.ino())
+}
+
+/// Runs `child` in a forked child, which must succeed.
+#[expect(unsafe_code, reason = "fork")]
+fn in_child(child: impl FnOnce()) {
+    // SAFETY: the child has this thread alone; `status` lives through the call.
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok();
+            libc::_exit(i32::from(!done));
+        }
+        let mut status = 1;
+        assert_eq!((libc::waitpid(pid, &mut status, 0), status), (pid, 0));
+    }
+}
+
+#[expect(unsafe_code, reason = "a file at a chosen number")]
+fn put_at(number: i32, file: &File) {
+    // SAFETY: the call touches no memory.
+    assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), number) }, number);
+}
+
+#[expect(unsafe_code, reason = "a write to a number")]
+fn write_to(number: i32, text: &str) {
+    // SAFETY: reads the bytes of a text.
+    let size = unsafe { libc::write(number, text.as_ptr().cast(), text.len()) };
+    assert_eq!(size, text.len() as isize);
+}
+
+/// As `exec 3>results.txt` of a shell does it, were the log's number 3.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_at_the_number_of_the_log_is_left_alone() {
+    let test = "a_file_at_the_number_of_the_log_is_left_alone";
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000);
+    for (place, lost) in PLACES.into_iter().zip([1000, 1000, 0]) {
+        let Some(ran) = ran(test, &[OBJECT, SMALL, (NAME, place)], || {
+            record(1000);
+            telemetry::flush();
+            let about = fs::metadata("mpsio.log").unwrap();
+            let log = (about.dev(), about.ino());
+            let numbers: Vec<_> = numbers().into_iter().filter(|n| file_of(*n) == log).collect();
+            assert_eq!(numbers.len(), 1, "{numbers:?}");
+            assert!(numbers[0] >= 256, "{numbers:?}: programs choose low numbers");
+            let results = File::create("results.txt").unwrap();
+            put_at(numbers[0], &results);
+            write_to(numbers[0], "own ");
+            record(1000);
+            telemetry::flush();
+            let losses = telemetry::losses();
+            // Events of a ring are in the file without a call.
+            let lost = if its_place().starts_with("ring:") { 0 } else { 1000 };
+            assert_eq!((losses.recorded, losses.io), (2000, lost), "{losses:?}");
+            in_child(|| write_to(numbers[0], "child "));
+            results.set_modified(long_ago).unwrap();
+            in_child(|| record(100));
+            assert_eq!(file_of(numbers[0]), file_of(results.as_raw_fd()));
+        }) else {
+            return;
+        };
+        assert_eq!(ran.file("results.txt"), b"own child ", "{place}");
+        let about = fs::metadata(ran.folder.path().join("results.txt")).unwrap();
+        assert_eq!(about.modified().unwrap(), long_ago, "{place}");
+        let said = ran.said();
+        assert_eq!(said.len(), usize::from(lost != 0), "{said:?}");
+        assert!(said.iter().all(|line| line.contains("Bad file descriptor")), "{said:?}");
+        let count = ran.stream().of(1).len();
+        assert_eq!(count, 2000 - lost as usize, "{place}");
+    }
+}
+
+/// A daemon that closes all files it does not know, and opens its own: logs, sockets, the socket of
+/// the service, in a forked child too.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_may_use_every_number_for_its_own_files() {
+    let test = "a_program_may_use_every_number_for_its_own_files";
+    let sockets = ["tcp", "unix:receiver"];
+    for place in PLACES.into_iter().chain(sockets) {
+        let environment = [OBJECT, SMALL, (NAME, place), ("MPS_TELEMETRY_SOCKET", ".")];
+        let Some(ran) = ran(test, &environment, || {
+            let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let unix = std::os::unix::net::UnixListener::bind("receiver").unwrap();
+            if its_place() == "tcp" {
+                let address = format!("tcp://{}", tcp.local_addr().unwrap());
+                assert!(telemetry::set_plinth(telemetry::SocketPlinth::new(address).unwrap()));
+            }
+            let own = File::create("own").unwrap();
+            let before = numbers();
+            std::mem::forget((tcp, unix));
+            record(1000);
+            telemetry::flush();
+            let opened = numbers().into_iter().filter(|number| !before.contains(number));
+            let opened: Vec<_> = opened.collect();
+            assert!(opened.len() >= 3, "log, socket, directory: {opened:?}");
+            assert!(opened.iter().all(|number| *number >= 256), "{opened:?}");
+            opened.iter().for_each(|number| put_at(*number, &own));
+            let check = || {
+                record(1000);
+                telemetry::flush();
+                let is_own = |number: &i32| file_of(*number) == file_of(own.as_raw_fd());
+                assert!(opened.iter().all(is_own), "closed, or another one: {opened:?}");
+            };
+            check();
+            in_child(check);
+            check();
+        }) else {
+            return;
+        };
+        assert_eq!(ran.file("own"), b"", "{place}");
+    }
+}
+
+/// A log that this process may not write: what it is, and what is done there instead.
+fn others_file_is_left_alone(test: &str, plant: impl Fn(&Path), why: &str) -> Option<Ran> {
+    let ran = ran(test, &[OBJECT, SMALL], || {
+        plant(Path::new("mpsio.log"));
+        fs::write("process", std::process::id().to_string()).unwrap();
+        record(1000);
+    })?;
+    let process = String::from_utf8(ran.file("process")).unwrap();
+    let name = format!("mpsio.log-{process}");
+    let expected = format!("telemetry: mpsio.log {why}; the log of this one is {name}");
+    assert_eq!(ran.said(), [expected]);
+    assert_eq!(common::read(&ran.file(&name)).of(1).len(), 1000);
+    Some(ran)
+}
+
+#[test]
+fn a_symbolic_link_at_the_logs_name_is_not_followed() {
+    let test = "a_symbolic_link_at_the_logs_name_is_not_followed";
+    let plant = |path: &Path| {
+        fs::write("victim", "precious").unwrap();
+        symlink("victim", path).unwrap();
+    };
+    let why = "is a symbolic link, which is not followed";
+    let Some(ran) = others_file_is_left_alone(test, plant, why) else { return };
+    assert_eq!(ran.file("victim"), b"precious");
+}
+
+#[test]
+fn a_log_that_has_another_name_is_left_alone() {
+    let test = "a_log_that_has_another_name_is_left_alone";
+    let plant = |path: &Path| {
+        fs::write("victim", "precious").unwrap();
+        fs::hard_link("victim", path).unwrap();
+    };
+    let Some(ran) = others_file_is_left_alone(test, plant, "has another name, too") else { return };
+    assert_eq!(ran.file("victim"), b"precious");
+}
+
+/// Whether this user may give files away, as root may; says so if not.
+fn may_give_away() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let may = chown(folder.path(), Some(STRANGER), None).is_ok();
+    if !may {
+        println!("not root: there is no other user to try it with");
+    }
+    may
+}
+
+#[test]
+fn a_file_of_another_user_is_left_alone() {
+    let test = "a_file_of_another_user_is_left_alone";
+    if !may_give_away() {
+        return;
+    }
+    let plant = |path: &Path| {
+        fs::write(path, "precious").unwrap();
+        chown(path, Some(STRANGER), None).unwrap();
+    };
+    let Some(ran) = others_file_is_left_alone(test, plant, "belongs to another user") else {
+        return;
+    };
+    assert_eq!(ran.file("mpsio.log"), b"precious");
+}
+
+/// What somebody made beforehand under names that are easy to guess is nobody's log; and a log is
+/// its owner's alone, whatever the umask lets through.
+#[test]
+#[expect(unsafe_code, reason = "umask")]
+fn nothing_that_was_planted_becomes_a_log() {
+    let test = "nothing_that_was_planted_becomes_a_log";
+    for place in PLACES {
+        let Some(ran) = ran(test, &[OBJECT, SMALL, (NAME, place)], || {
+            // SAFETY: the call touches no memory.
+            unsafe { libc::umask(0) };
+            fs::write("victim", "precious").unwrap();
+            symlink("victim", "mpsio.log.1").unwrap();
+            fs::write("mpsio.log.new", [0xFF; 1 << 20]).unwrap();
+            record(1000);
+        }) else {
+            return;
+        };
+        assert_eq!(ran.file("victim"), b"precious", "{place}");
+        assert_eq!(ran.file("mpsio.log.new"), [0xFF; 1 << 20], "{place}");
+        if place == PLACES[2] {
+            // A ring moves what was there to that name, and does not where that is no log.
+            assert!(ran.said()[0].contains("mpsio.log.1"), "{:?}", ran.said());
+            continue;
+        }
+        assert_eq!(ran.stream().of(1).len(), 1000, "{place}");
+        let about = fs::metadata(ran.folder.path().join("mpsio.log")).unwrap();
+        assert_eq!(about.mode() & 0o777, 0o600, "{place}");
+    }
+}
+
+/// The names under `/dev` are links to what the program has open.
+#[test]
+fn a_log_may_go_to_standard_output() {
+    let test = "a_log_may_go_to_standard_output";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        return record(1000);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let command = || common::command(test, &[OBJECT, SMALL, (NAME, "/dev/stdout")]);
+    let output = command().output().unwrap();
+    let outputs =
+        [output.stderr, command().stdout(File::create(&path).unwrap()).output().unwrap().stderr];
+    assert_eq!(outputs, [b"", b""], "nothing is said");
+    for bytes in [output.stdout, fs::read(path).unwrap()] {
+        // The harness writes there, too.
+        assert!(bytes.len() > 1000 * 32, "{}", bytes.len());
+        assert!(bytes.windows(4).any(|bytes| bytes == [0xF7, 0x45, 0x4C, 0x8A]), "blocks");
+    }
+    let names = fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_str().unwrap().starts_with("stdout-")).count(), 0);
+}
+
+/// One that runs with other rights than those of the user who started it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_with_more_rights_than_its_user_reads_no_variable() {
+    let test = "a_program_with_more_rights_than_its_user_reads_no_variable";
+    if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
+        record(1000);
+        assert_eq!(telemetry::control::of(&common::CONTROL).output(), 0);
+        return;
+    }
+    if !may_give_away() {
+        return;
+    }
+    for how in ["setuid", "capability"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+        let (program, victim) = (folder.path().join("program"), folder.path().join("victim"));
+        // By another process: a child that another test forks would have the copy open to write.
+        let mut copy = std::process::Command::new("cp");
+        let copied = copy.arg(std::env::current_exe().unwrap()).arg(&program).status();
+        assert!(copied.unwrap().success());
+        let mode = if how == "setuid" { 0o4755 } else { 0o755 };
+        fs::set_permissions(&program, Permissions::from_mode(mode)).unwrap();
+        if how == "capability" {
+            give_capability(&program);
+        }
+        fs::write(&victim, "precious").unwrap();
+        let socket = ("MPS_TELEMETRY_SOCKET", folder.path().to_str().unwrap());
+        let with = [OBJECT, SMALL, (NAME, victim.to_str().unwrap()), socket];
+        let inner = common::command(test, &with);
+        let mut command = std::process::Command::new(&program);
+        command.args(inner.get_args()).uid(STRANGER).gid(STRANGER).current_dir(&folder);
+        for (name, value) in inner.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+            command.env(name, value);
+        }
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{how}: {said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{how}");
+        assert_eq!(fs::read(&victim).unwrap(), b"precious", "{how}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "{how}: program, victim");
+    }
+}
+
+/// CAP_NET_RAW, permitted and effective, as the kernel has it (`vfs_cap_data`, revision 2).
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "an attribute of a file")]
+fn give_capability(program: &Path) {
+    let path = std::ffi::CString::new(program.to_str().unwrap()).unwrap();
+    let words: [u32; 5] = [0x0200_0001, 1 << 13, 0, 0, 0];
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let name = c"security.capability".as_ptr();
+    // SAFETY: names that end with a NUL; reads so many bytes.
+    let result =
+        unsafe { libc::setxattr(path.as_ptr(), name, bytes.as_ptr().cast(), bytes.len(), 0) };
+    assert_eq!(result, 0);
 }

@@ -106,7 +106,7 @@ fn calls_between_marks(test: &str, environment: &[(&str, &str)]) -> Vec<String> 
 }
 
 /// The same with a receiver that reads nothing: it is sent to, without waiting, and nothing else is
-/// asked of the system but to say so, once.
+/// asked of the system but whether the socket is still there, and to say so, once.
 #[test]
 fn sending_to_a_receiver_that_reads_nothing_never_waits() {
     let test = "sending_to_a_receiver_that_reads_nothing_never_waits";
@@ -121,7 +121,8 @@ fn sending_to_a_receiver_that_reads_nothing_never_waits() {
     let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("tcp://{}", receiver.local_addr().unwrap());
     let environment = [("MPS_TELEMETRY_CONTROL", "Object"), ("MPS_TELEMETRY_FILENAME", &*address)];
-    let calls = calls_between_marks(test, &environment);
+    let mut calls = calls_between_marks(test, &environment);
+    calls.retain(|line| !(line.contains("fstat") && line.contains("S_IFSOCK")));
     let (sent, others): (Vec<_>, Vec<_>) = calls.iter().partition(|line| line.contains("sendto("));
     assert!(sent.iter().all(|line| line.contains("MSG_DONTWAIT|MSG_NOSIGNAL")), "{sent:?}");
     assert!(sent.iter().any(|line| line.contains("EAGAIN")), "{sent:?}");

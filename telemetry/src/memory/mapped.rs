@@ -34,6 +34,16 @@ impl Blocks {
         Some(Blocks { first: Block { start: start.cast() }, count })
     }
 
+    /// Maps the same file again, at the same place, now that it has a name: whoever looks into the
+    /// memory, or a core, finds it by that. Before there is an event in it.
+    pub(crate) fn map_file_again(&self, file: libc::c_int) {
+        let size = self.count * block_size();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: B1: the same bytes of the same file, to which nobody has a reference.
+        unsafe { libc::mmap(self.first.start.cast(), size, access, flags, file, 0) };
+    }
+
     /// Whether a block is one of these.
     pub(crate) fn has(&self, block: Block) -> bool {
         let offset = block.start.addr().wrapping_sub(self.first.start.addr());
@@ -134,6 +144,30 @@ impl Block {
             core::ptr::copy_nonoverlapping(rest.as_ptr(), to, rest.len());
             let to = AtomicU64::from_ptr(self.start.add(offset).cast());
             to.store(u64::from_ne_bytes(*first), Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{BUFFER_WORD, block_size_log2};
+    use crate::words::STATE_WORD;
+    use eventlog::format::BlockType;
+
+    /// `.sol.own`: whatever somebody stores in a page of the file.
+    #[test]
+    fn what_a_page_says_of_last_is_brought_within_the_block() {
+        let block = Blocks::map(1).expect("memory").get(0);
+        block.begin(&BlockHeader::native(BlockType::Events, block_size_log2()));
+        let (least, size) = (BLOCK_HEADER_SIZE as u32, block_size() as u32);
+        for last in [0, 1, least - 8, size + 8, 1 << 31, u32::MAX] {
+            block.words()[STATE_WORD].store(u64::from(last).to_le(), Ordering::Relaxed);
+            block.words()[BUFFER_WORD].store(u64::from(last).to_le(), Ordering::Relaxed);
+            let header = block.header();
+            let (last, top) = (header.last.get(), header.top.get());
+            assert!(least <= last && last <= top && top <= size, "{last} {top}");
+            assert_eq!(block.state(), (last, 0));
         }
     }
 }

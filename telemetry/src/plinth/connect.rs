@@ -13,8 +13,7 @@ use super::{Operation, PlinthError};
 use crate::clock;
 use crate::destination::{self, Destination};
 use crate::sockets::{self, Peer};
-use crate::sys::{self, Errno};
-use core::sync::atomic::Ordering;
+use crate::sys::Errno;
 
 /// Addresses of one host that are tried, at most.
 const PEER_COUNT_MAX: usize = 4;
@@ -22,8 +21,6 @@ const PEER_COUNT_MAX: usize = 4;
 const CONNECT_TIME_MAX: u64 = 3_000_000_000;
 /// The least time between two attempts to connect, in ns.
 const RETRY_TIME: u64 = 1_000_000_000;
-/// What the file of a plinth is while there is no connection.
-pub(super) const NO_FILE: i32 = -1;
 
 /// How the connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +105,7 @@ impl SocketPlinth {
             link.peer_next += 1;
             match sockets::connect(peer) {
                 Ok((file, is_connected)) => {
-                    self.file.store(file, Ordering::Release);
+                    self.file.set(Some(file));
                     link.stand(match (is_again, is_connected) {
                         (false, false) => Standing::Connecting,
                         (false, true) => Standing::Up,
@@ -173,9 +170,6 @@ impl SocketPlinth {
     }
 
     pub(super) fn close(&self) {
-        let file = self.file.swap(NO_FILE, Ordering::AcqRel);
-        if file != NO_FILE {
-            sys::close(file);
-        }
+        self.file.close();
     }
 }

@@ -6,44 +6,46 @@
 //!  bounded           PATH, and the volumes before it as PATH.1, PATH.2 … (volumes.rs)
 //! ```
 //!
-//! A log that another process writes, or that was written since this one began, is not emptied:
-//! this one's gets another name. Design: `.sol.plinth`, `.sol.fork`, `.sol.volume` in
-//! `design/telemetry.md`; `.stream.grow`, `.write.torn` in `design/format.md`.
+//! A log that another process writes, or that was written since this one began, is not emptied, nor
+//! is what is not this user's alone: this one's gets another name. Design: `.sol.plinth`,
+//! `.sol.fork`, `.sol.own`, `.sol.held`, `.sol.volume` in `design/telemetry.md`; `.stream.grow`,
+//! `.write.torn` in `design/format.md`.
 
 use super::name::LogName;
 use super::volumes::{self, Volumes};
 use super::{Operation, Plinth, PlinthError};
 use crate::sync::Locked;
+use crate::sys::{File, Held, NotOwn, Unnamed};
 use crate::{crash, fork, identity, process, report, sys};
-use core::ffi::CStr;
+use core::ffi::{CStr, c_int};
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use eventlog::format::{STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader};
 use std::borrow::Cow;
 use std::ffi::CString;
 
 /// How long a signal handler waits for a reader, in ms.
 const CRASH_TIME_MAX: i32 = 1000;
-/// What [`FilePlinth::file`] is before there is a file.
-const NO_FILE: i32 = -1;
 /// How often a file is opened anew that another process renames meanwhile.
 const OPEN_COUNT_MAX: u32 = 100;
-/// How often it is looked whether the file still has a name: a system call for so many bytes.
-const LOOK_SIZE: u64 = 1 << 17;
 
 /// A stream in a file of the operating system, or in several of bounded size.
 pub struct FilePlinth {
     name: LogName,
     volumes: Option<Volumes>,
-    file: AtomicI32,
+    file: Held,
     /// The file that has the name while `file`, a volume that begins, does not have it yet; kept
     /// for the claim.
-    before: AtomicI32,
+    before: Held,
+    /// The name that `file` has until then ([`Unnamed::hidden`]).
+    hidden: AtomicU64,
     /// Whether `file` was the parent's, of this forked child.
     left: AtomicBool,
     /// A file that is being opened, and not claimed yet.
-    opening: AtomicI32,
+    opening: Held,
     regular: AtomicBool,
+    /// Whether somebody took its name away, when it was written last.
+    removed: AtomicBool,
     /// The size that the process may give it: a write beyond would end the program by a signal.
     size_max: AtomicU64,
     /// Held while a block is appended. True: one was torn, and what would follow could not be read.
@@ -82,11 +84,13 @@ impl FilePlinth {
         FilePlinth {
             name: LogName::new(path, is_pattern),
             volumes: None,
-            file: AtomicI32::new(NO_FILE),
-            before: AtomicI32::new(NO_FILE),
+            file: Held::none(),
+            before: Held::none(),
+            hidden: AtomicU64::new(0),
             left: AtomicBool::new(false),
-            opening: AtomicI32::new(NO_FILE),
+            opening: Held::none(),
             regular: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
             size_max: AtomicU64::new(u64::MAX),
             torn: Locked::new(false),
         }
@@ -127,6 +131,8 @@ enum Taken {
     Recent,
     /// Another process has just given the name to another file.
     Renamed,
+    /// It is not this user's alone.
+    NotOwn(NotOwn),
 }
 
 impl fmt::Display for Taken {
@@ -134,6 +140,7 @@ impl fmt::Display for Taken {
         f.write_str(match self {
             Taken::InUse | Taken::Renamed => "is in use by another process",
             Taken::Recent => "was written since this process began, or just before",
+            Taken::NotOwn(why) => return why.fmt(f),
         })
     }
 }
@@ -145,17 +152,21 @@ impl FilePlinth {
         let mut taken = Taken::Renamed;
         for _ in 0..OPEN_COUNT_MAX {
             let fork_count = fork::count();
-            let file = self.name.with_path(sys::open_file).ok_or(libc::EAGAIN)??;
+            let file = match self.name.with_path(sys::open_log).ok_or(libc::EAGAIN)?? {
+                Ok(file) => file,
+                Err(NotOwn::Exchanged) => continue,
+                Err(why) => return Ok(Err(Taken::NotOwn(why))),
+            };
             // From here on a fork, in a signal handler, has the child leave the file, whose number
             // then stands for nothing.
-            self.opening.store(file, Ordering::SeqCst);
+            self.opening.set(Some(file));
             let result = match fork_count == fork::count() {
                 true => self.claim(file),
                 false => Err(libc::ECHILD),
             };
-            self.opening.store(NO_FILE, Ordering::SeqCst);
+            self.opening.set(None);
             if !matches!(result, Ok(Ok(()))) {
-                sys::close(file);
+                file.close();
             }
             match result {
                 Ok(Err(Taken::Renamed)) => taken = Taken::Renamed,
@@ -165,85 +176,96 @@ impl FilePlinth {
         Ok(Err(taken))
     }
 
-    fn claim(&self, file: i32) -> Result<Result<(), Taken>, i32> {
-        if !sys::is_regular(file) {
-            return self.begin(file, false).map(Ok);
+    fn claim(&self, file: File) -> Result<Result<(), Taken>, i32> {
+        let found = file.look()?;
+        if !found.is_regular() {
+            return self.begin(file).map(Ok);
         }
-        if !sys::claim_file(file) {
+        if !sys::claim_file(file.number()?) {
             return Ok(Err(Taken::InUse));
         }
         let name = self.name.with_path(sys::identify_name);
-        if let (Ok(found), Some(Ok(name))) = (sys::identify_file(file), name)
+        let is_link = |name: &sys::FileIdentity| name.sort == libc::S_IFLNK;
+        if let Some(Ok(name)) = name
             && !found.is(&name)
+            && !is_link(&name)
         {
             return Ok(Err(Taken::Renamed));
         }
-        if self.is_recent(file) {
+        if found.link_count > 1 && self.volumes.is_none() {
+            return Ok(Err(Taken::NotOwn(NotOwn::Linked)));
+        }
+        if self.is_recent(file.number()?, found.size) {
             return Ok(Err(Taken::Recent));
         }
-        self.begin(file, true).map(Ok)
+        self.begin(file).map(Ok)
     }
 
     /// Begins the stream in a file that was opened: empties it, or, in volumes, leaves it as it is
     /// and begins another one.
-    fn begin(&self, file: i32, regular: bool) -> Result<(), i32> {
-        self.regular.store(regular, Ordering::Relaxed);
+    fn begin(&self, file: File) -> Result<(), i32> {
+        let found = file.look()?;
+        self.regular.store(found.is_regular(), Ordering::Relaxed);
         self.size_max.store(sys::file_size_max(), Ordering::Relaxed);
-        let is_empty = || sys::identify_file(file).is_ok_and(|found| found.size == 0);
+        let is_new = found.size == 0 && found.link_count == 1;
         match self.volumes {
-            Some(volumes) if regular && !is_empty() => return self.create_next(volumes, file),
-            _ if regular => sys::empty_file(file)?,
+            Some(volumes) if found.is_regular() && !is_new => {
+                return self.create_next(volumes, file);
+            }
+            _ if found.is_regular() => sys::empty_file(file.number()?)?,
             _ => {}
         }
-        self.file.store(file, Ordering::SeqCst);
+        self.removed.store(false, Ordering::Relaxed);
+        self.file.set(Some(file));
         Ok(())
     }
 
     /// Goes on in another file than this one, which keeps its name, and the claim, until that has
     /// its header.
-    fn create_next(&self, volumes: Volumes, before: i32) -> Result<(), i32> {
-        let file = self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)??;
-        if self.before.load(Ordering::Relaxed) == NO_FILE {
-            self.before.store(before, Ordering::Relaxed);
-        } else {
+    fn create_next(&self, volumes: Volumes, before: File) -> Result<(), i32> {
+        let next = self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)??;
+        if self.before.is_some() {
             // It never got the name.
-            sys::close(before);
+            let before = Unnamed { file: before, hidden: self.hidden.load(Ordering::Relaxed) };
+            self.name.with_path(|path| before.discard(path));
+        } else {
+            self.before.set(Some(before));
         }
-        self.file.store(file, Ordering::SeqCst);
+        self.hidden.store(next.hidden, Ordering::Relaxed);
+        self.removed.store(false, Ordering::Relaxed);
+        self.file.set(Some(next.file));
         Ok(())
     }
 
     /// Gives the volume that begins the name of the stream.
     fn publish(&self) -> Result<(), i32> {
-        let before = self.before.load(Ordering::Relaxed);
-        let Some(volumes) = self.volumes.filter(|_| before != NO_FILE) else { return Ok(()) };
-        self.name.with_path(|path| volumes.publish(path)).ok_or(libc::EAGAIN)??;
-        self.before.store(NO_FILE, Ordering::Relaxed);
-        sys::close(before);
+        let Some(volumes) = self.volumes.filter(|_| self.before.is_some()) else { return Ok(()) };
+        let file = self.file.get().ok_or(libc::EBADF)?;
+        let next = Unnamed { file, hidden: self.hidden.load(Ordering::Relaxed) };
+        self.name.with_path(|path| volumes.publish(path, next)).ok_or(libc::EAGAIN)??;
+        self.before.close();
         Ok(())
     }
 
     /// Whether it is a log that was written since this process began, or by one that this one comes
     /// of. What cannot be known counts as such; what is no log is not kept.
-    fn is_recent(&self, file: i32) -> bool {
-        let Some((size, time)) = process::size_and_time(file) else { return true };
+    fn is_recent(&self, file: c_int, size: u64) -> bool {
+        let Some(written) = process::Written::of(file) else { return true };
         if size == 0 {
             return false;
         }
         let mut bytes = [0; STREAM_HEADER_SIZE];
-        let header = self.name.with_path(|path| Some(sys::read_file(path, &mut bytes)?.len()));
-        if header.flatten().is_none() {
+        if sys::read_open_file(file, &mut bytes).is_none() {
             return true;
         }
         let header: StreamHeader = bytemuck::cast(bytes);
         if header.magic != STREAM_MAGIC {
             return false;
         }
-        let start = process::start();
         let is_of_boot = header.boot_id == identity::boot_id();
         is_of_boot && process::is_descendant_of(header.pid.get())
             || super::is_own_before(&header)
-            || start.is_none_or(|start| start <= time)
+            || written.is_since_start()
     }
 
     /// Whether nobody need be told why the log has another name: one with `%p` is no name that
@@ -256,9 +278,7 @@ impl FilePlinth {
     /// processes' log.
     fn is_shared(&self) -> bool {
         let is_other = |path: &CStr| process::is_other_than_file(path);
-        fork::count() != 0
-            && !self.name.has_pid()
-            && self.name.with_path_of(0, is_other).unwrap_or(true)
+        self.name.is_parents() && self.name.with_path_of(0, is_other).unwrap_or(true)
     }
 }
 
@@ -269,8 +289,8 @@ impl Plinth for FilePlinth {
         if block_count.is_some_and(|count| count < volumes::BLOCK_COUNT_MIN) {
             return Err(failed(Operation::Bound, libc::EINVAL));
         }
-        let (old, is_left) = (self.file.load(Ordering::Acquire), self.left.load(Ordering::Relaxed));
-        if let Some(volumes) = self.volumes.filter(|_| old != NO_FILE && !is_left) {
+        let (old, is_left) = (self.file.get(), self.left.load(Ordering::Relaxed));
+        if let (Some(volumes), Some(old), false) = (self.volumes, old, is_left) {
             return self
                 .create_next(volumes, old)
                 .map_err(|errno| failed(Operation::Create, errno));
@@ -283,9 +303,7 @@ impl Plinth for FilePlinth {
             match self.open().map_err(|errno| failed(Operation::Create, errno))? {
                 Err(taken) => first = first.or(Some((at, taken))),
                 Ok(()) => {
-                    if old != NO_FILE {
-                        sys::close(old);
-                    }
+                    old.into_iter().for_each(File::close);
                     self.left.store(false, Ordering::Relaxed);
                     if let Some((at, why)) = first.filter(|(_, why)| !self.is_expected(*why)) {
                         let (said, name) = (self.name.said(at), &self.name);
@@ -299,13 +317,18 @@ impl Plinth for FilePlinth {
     }
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
-        let file = self.file.load(Ordering::Acquire);
-        let result = if self.can_rewrite() {
-            let written = self.write_at(file, bytes, offset);
-            if offset == 0 { written.and_then(|()| self.publish()) } else { written }
-        } else {
-            self.append(file, bytes)
-        };
+        let file = self.file.get().ok_or(libc::EBADF);
+        let looked = file.and_then(|file| Ok((file, file.look()?)));
+        let written = looked.and_then(|(file, found)| match self.can_rewrite() {
+            true => {
+                // One that begins has no name yet.
+                let is_removed = found.link_count == 0 && !self.before.is_some();
+                self.removed.store(is_removed, Ordering::Relaxed);
+                self.write_at(file.seen(), bytes, offset)
+            }
+            false => self.append(file.seen(), bytes),
+        });
+        let result = if offset == 0 { written.and_then(|()| self.publish()) } else { written };
         result.map_err(|errno| PlinthError { operation: Operation::Write, errno })
     }
 
@@ -314,12 +337,8 @@ impl Plinth for FilePlinth {
     fn wants_volume(&self, size: u64) -> bool {
         let size_max = self.size_max.load(Ordering::Relaxed);
         let is_full = || self.volumes.is_some_and(|volumes| size > volumes.size.min(size_max));
-        let file = self.file.load(Ordering::Acquire);
-        let is_removed = || {
-            size.is_multiple_of(LOOK_SIZE)
-                && sys::identify_file(file).is_ok_and(|found| !found.has_name)
-        };
-        self.can_rewrite() && (is_full() || is_removed())
+        let is_removed = self.removed.load(Ordering::Relaxed);
+        self.can_rewrite() && (is_full() || is_removed)
     }
 
     fn can_rewrite(&self) -> bool {
@@ -333,9 +352,11 @@ impl Plinth for FilePlinth {
     /// Notes at the log that it is older than what begins from now on, where nothing that there is
     /// can have been executed by this process: so the next run begins it anew, however soon.
     fn finish(&self) {
-        let file = self.file.load(Ordering::Acquire);
-        let is_own = file != NO_FILE && !self.left.load(Ordering::Relaxed);
-        if is_own && self.can_rewrite() && process::never_had_children() {
+        if self.can_rewrite()
+            && !self.left.load(Ordering::Relaxed)
+            && let Ok(file) = self.file.number()
+            && process::never_had_children()
+        {
             process::date_back(file);
         }
     }
@@ -343,26 +364,20 @@ impl Plinth for FilePlinth {
     /// Notes at the parent's log that it is younger than this process: so it is safe from what this
     /// one may execute, also where the parent is gone by then.
     fn leave(&self) -> bool {
-        let opening = self.opening.swap(NO_FILE, Ordering::SeqCst);
-        if opening != NO_FILE {
-            sys::leave_file(opening);
-        }
+        self.opening.leave();
         // The child's own has no volume before it.
-        let before = self.before.swap(NO_FILE, Ordering::AcqRel);
-        if before != NO_FILE && before != opening {
-            sys::leave_file(before);
-        }
-        let file = self.file.load(Ordering::Acquire);
-        if file == NO_FILE {
+        self.before.close();
+        self.hidden.store(0, Ordering::Relaxed);
+        if !self.file.is_some() {
             return true;
         }
         self.left.store(true, Ordering::Relaxed);
-        if self.can_rewrite() {
+        if self.can_rewrite()
+            && let Ok(file) = self.file.number()
+        {
             process::touch(file);
         }
-        if file != opening && !sys::leave_file(file) {
-            self.file.store(NO_FILE, Ordering::Release);
-        }
+        self.file.leave();
         // Two processes cannot share a pipe.
         self.can_rewrite() || self.name.has_pid()
     }
@@ -374,10 +389,7 @@ impl Plinth for FilePlinth {
 
 impl Drop for FilePlinth {
     fn drop(&mut self) {
-        for file in [*self.file.get_mut(), *self.before.get_mut()] {
-            if file != NO_FILE {
-                sys::close(file);
-            }
-        }
+        self.file.close();
+        self.before.close();
     }
 }

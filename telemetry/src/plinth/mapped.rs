@@ -1,40 +1,36 @@
 //! The plinth that is a mapped file: a bounded ring, which a killed process leaves behind whole.
 //!
 //! ```text
-//!  PATH.new ─ claim ─ allocate ─ map ─ header, registries ─▶ PATH       what was PATH ─▶ PATH.1
+//!  no name ─ claim ─ allocate ─ map ─ header, registries ─▶ PATH       what was PATH ─▶ PATH.1
 //! ```
 //!
-//! The file has its name only once it is a log. Events do not come by here: threads record them
-//! where they lie (`region.rs`). Design: `.sol.mapped` in `design/telemetry.md`; `.ring` in
-//! `design/format.md`.
+//! The file has a name only once it is a log, and nobody else ever has it open to write. Events do
+//! not come by here: threads record them where they lie (`region.rs`). Design: `.sol.mapped`,
+//! `.sol.own` in `design/telemetry.md`; `.ring` in `design/format.md`.
 
 use super::name::LogName;
 use super::{Operation, PATH_SIZE_MAX, Plinth, PlinthError};
 use crate::sync::Locked;
+use crate::sys::{File, Held, NotOwn, Unnamed};
 use crate::{region, registration, report, sys};
 use core::ffi::CStr;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
 };
 use std::borrow::Cow;
 use std::ffi::CString;
 
-/// Tries at a file that others claim, give up and claim again.
-const CLAIM_COUNT_MAX: usize = 8;
 /// The longest name of a file, with what is put behind it and a NUL, in bytes.
 const NAME_SIZE_MAX: usize = PATH_SIZE_MAX + 64;
-/// What [`MappedPlinth::file`] is before there is a file.
-const NO_FILE: i32 = -1;
 
-/// The file that is mapped.
-static FILE: AtomicI32 = AtomicI32::new(NO_FILE);
+/// The file that is mapped, once it has its name.
+static FILE: Held = Held::none();
 
 /// Whether the mapped file has no name any more: nobody finds what is in it.
 pub(crate) fn is_removed() -> bool {
-    let file = FILE.load(Ordering::Relaxed);
-    file != NO_FILE && sys::identify_file(file).is_ok_and(|found| !found.has_name)
+    FILE.get().is_some_and(|file| file.look().is_ok_and(|found| found.link_count == 0))
 }
 
 /// Where two names are put together, since a stack may be small.
@@ -44,14 +40,22 @@ static NAMES: Locked<[[u8; NAME_SIZE_MAX]; 2]> = Locked::new([[0; NAME_SIZE_MAX]
 pub struct MappedPlinth {
     name: LogName,
     size: u64,
-    file: AtomicI32,
-    /// Whether the file still has the name that it has before it is a log.
+    file: Held,
+    /// Whether the file has no name yet.
     is_unnamed: AtomicBool,
+    /// What it has instead ([`Unnamed::hidden`]).
+    hidden: AtomicU64,
 }
 
 fn failed(operation: Operation, errno: i32) -> PlinthError {
     PlinthError { operation, errno }
 }
+
+/// Why a name is not to be had: another process has it; it is another user's; it is that of what
+/// this process was before an `exec`, which nobody need be told.
+const IN_USE: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EWOULDBLOCK };
+const NOT_OWN: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EPERM };
+const OWN_BEFORE: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EEXIST };
 
 impl MappedPlinth {
     /// A ring of at most so many bytes in the file of this name; `None` if that holds a NUL.
@@ -65,8 +69,9 @@ impl MappedPlinth {
         MappedPlinth {
             name: LogName::new(path, is_pattern),
             size,
-            file: AtomicI32::new(NO_FILE),
+            file: Held::none(),
             is_unnamed: AtomicBool::new(true),
+            hidden: AtomicU64::new(0),
         }
     }
 
@@ -128,134 +133,164 @@ impl MappedPlinth {
         Ok((count.ok_or(failed(Operation::Create, libc::EFBIG))?, parts_count))
     }
 
-    /// Opens and claims the file that is to become the log. It is this process's own until it has
-    /// its name, and whoever else is to make one of that name waits for nobody: he is refused.
-    fn open_new(&self) -> Result<i32, PlinthError> {
-        for _ in 0..CLAIM_COUNT_MAX {
-            let file = self
-                .with_name(".new", sys::open_to_map)?
-                .map_err(|errno| failed(Operation::Create, errno))?;
-            if !sys::is_regular(file) {
-                sys::close(file);
-                return Err(failed(Operation::Create, libc::EEXIST));
-            }
-            if !sys::claim_file(file) {
-                sys::close(file);
-                return Err(failed(Operation::Claim, libc::EWOULDBLOCK));
-            }
-            // Whoever had it may have given it its name since it was opened, and died.
-            if self.with_name(".new", |path| sys::is_named(file, path))? {
-                return Ok(file);
-            }
-            sys::close(file);
-        }
-        Err(failed(Operation::Claim, libc::EWOULDBLOCK))
-    }
-
     /// Judges what is there under a name that is to be given to another file: a log that nobody
     /// writes may go (to another name), as may an empty file. The file, claimed; `None` if there is
     /// none.
-    fn claim_old(&self, after: &str) -> Result<Option<i32>, PlinthError> {
-        let file = match self.with_name(after, sys::open_to_read)? {
-            Ok(file) => file,
+    fn claim_old(&self, after: &str) -> Result<Option<File>, PlinthError> {
+        let create = |errno| failed(Operation::Create, errno);
+        let found = match self.with_name(after, sys::identify_name)? {
+            Ok(found) if found.is_regular() && found.owner != sys::own_user() => {
+                return Err(NOT_OWN);
+            }
+            Ok(found) => found,
             Err(libc::ENOENT) => return Ok(None),
-            Err(errno) => return Err(failed(Operation::Create, errno)),
+            Err(errno) => return Err(create(errno)),
         };
-        let is_log = || sys::first_bytes(file) == Some(STREAM_MAGIC);
-        let refused = if !sys::is_regular(file) || sys::file_size(file) != Some(0) && !is_log() {
+        let opened = match found.is_regular() {
+            true => self.with_name(after, sys::open_to_read)?.and_then(File::new).map(Some),
+            false => Ok(None),
+        };
+        let file = match opened {
+            Err(libc::ENOENT) => return Ok(None),
+            opened => opened.map_err(create)?,
+        };
+        let is_found = |file: File| file.look().is_ok_and(|now| now.is(&found));
+        if let Some(file) = file.filter(|file| !is_found(*file)) {
+            file.close();
+            return Err(IN_USE);
+        }
+        let judged = self.judge_old(after, file, found.size);
+        if judged.is_err() {
+            file.into_iter().for_each(File::close);
+        }
+        judged.map(|()| file)
+    }
+
+    fn judge_old(&self, after: &str, file: Option<File>, size: u64) -> Result<(), PlinthError> {
+        let number = file.map(|file| file.number()).transpose();
+        let number = number.map_err(|errno| failed(Operation::Create, errno))?;
+        let mut bytes = [0; STREAM_HEADER_SIZE];
+        let mut read = |number| sys::read_open_file(number, &mut bytes).map(<[u8]>::len);
+        let read_size = number.and_then(&mut read);
+        let is_log = size == 0 || bytes.starts_with(&STREAM_MAGIC);
+        let Some(number) = number.filter(|_| is_log) else {
             let path = &self.name;
             report::say(format_args!(
                 "cannot create {path}: {path}{after} is there, and is no log; it is left alone, \
                  nothing is output, the program goes on"
             ));
-            Some(Operation::Refuse)
-        } else if !sys::claim_file(file) || after.is_empty() && self.is_own_before() {
-            Some(Operation::Claim)
-        } else {
-            None
+            return Err(failed(Operation::Refuse, libc::EEXIST));
         };
-        match refused {
-            None => Ok(Some(file)),
-            Some(operation) => {
-                sys::close(file);
-                Err(failed(operation, libc::EEXIST))
+        let is_own = self.name.has_pid() && after.is_empty();
+        if !sys::claim_file(number) {
+            return Err(IN_USE);
+        }
+        // The log of what the process was before an `exec` is left alone.
+        match is_own && read_size == Some(bytes.len()) {
+            true if super::is_own_before(&bytemuck::cast(bytes)) => Err(OWN_BEFORE),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tries the names until one is to be had, each once; gives which of them were not, and why.
+    fn try_names(
+        &self,
+        mut attempt: impl FnMut() -> Result<(), PlinthError>,
+    ) -> Result<Option<(u32, PlinthError)>, PlinthError> {
+        let mut first = None;
+        for at in self.name.tries() {
+            match attempt() {
+                Ok(()) => return Ok(first),
+                Err(OWN_BEFORE) => {}
+                Err(why @ (IN_USE | NOT_OWN)) => first = first.or(Some((at, why))),
+                Err(error) => return Err(error),
             }
         }
+        Err(IN_USE)
     }
 
-    /// Whether what has the name, which is the process's own, is the log of what it was before an
-    /// `exec`: that is left alone.
-    fn is_own_before(&self) -> bool {
-        let mut bytes = [0; STREAM_HEADER_SIZE];
-        let mut read = |path: &CStr| sys::read_file(path, &mut bytes).map(<[u8]>::len);
-        let size = self.with_name("", &mut read).ok().flatten();
-        let is_read = self.name.has_pid() && size == Some(STREAM_HEADER_SIZE);
-        is_read && super::is_own_before(&bytemuck::cast(bytes))
-    }
-
-    fn try_create(&self, block_size: usize) -> Result<(), PlinthError> {
+    /// Makes the file, and maps it.
+    fn make(&self, block_size: usize) -> Result<Unnamed, PlinthError> {
         let (count, parts_count) = self.counts(block_size)?;
-        let file = self.open_new()?;
-        let created = self.claim_old("").and_then(|old| {
-            old.inspect(|file| sys::close(*file));
-            self.claim_old(".1")?.inspect(|file| sys::close(*file));
-            let create = |errno| failed(Operation::Create, errno);
-            sys::empty_file(file).map_err(create)?;
-            sys::allocate_file(file, (count * block_size) as u64).map_err(create)?;
-            region::map(file, count, parts_count).ok_or(create(libc::ENOMEM))
+        // Before room is allocated: it may not be needed.
+        self.try_names(|| {
+            self.claim_old("")?.into_iter().for_each(File::close);
+            self.claim_old(".1")?.into_iter().for_each(File::close);
+            Ok(())
+        })?;
+        let create = |errno| failed(Operation::Create, errno);
+        let new = self.with_name("", Unnamed::create)?.map_err(create)?;
+        let made = new.file.number().map_err(create).and_then(|number| {
+            sys::claim_file(number);
+            sys::allocate_file(number, (count * block_size) as u64).map_err(create)?;
+            region::map(number, count, parts_count).ok_or(create(libc::ENOMEM))
         });
-        if let Err(error) = created {
-            self.with_name(".new", sys::remove)?;
-            sys::close(file);
+        if let Err(error) = made {
+            self.with_name("", |path| new.discard(path))?;
             return Err(error);
         }
-        self.is_unnamed.store(true, Ordering::Relaxed);
-        // What a child had of its parent's.
-        let before = self.file.swap(file, Ordering::Relaxed);
-        if before != NO_FILE {
-            sys::close(before);
-        }
-        Ok(())
+        Ok(new)
     }
 
-    /// Gives the file its name, now that it is a log, and the log before it another.
-    fn give_name(&self) -> Result<(), PlinthError> {
-        let rename = |from: &str, to: &str| {
-            let renamed = self.with_names([from, to], sys::rename)?;
-            renamed.map_err(|errno| failed(Operation::Create, errno))
-        };
+    /// Gives the file the name that it is to have now, and the log before it another.
+    fn take_name(&self, new: Unnamed) -> Result<(), PlinthError> {
+        let create = |errno| failed(Operation::Create, errno);
         if let Some(old) = self.claim_old("")? {
-            let is_empty = sys::file_size(old) == Some(0);
-            let moved = if is_empty { Ok(()) } else { rename("", ".1") };
-            sys::close(old);
-            moved?;
+            let is_empty = old.look().is_ok_and(|found| found.size == 0);
+            let moved = match is_empty {
+                true => self.with_name("", sys::unlink_file)?,
+                false => self.with_names(["", ".1"], sys::rename_file)?,
+            };
+            old.close();
+            moved.map_err(create)?;
         }
-        rename(".new", "")
+        match self.with_name("", |path| new.link(path))? {
+            // Somebody was quicker.
+            Err(libc::EEXIST) => Err(IN_USE),
+            linked => linked.map_err(create),
+        }
+    }
+
+    /// Maps the file again, by its name: a core of this process says which file it is.
+    fn map_by_name(&self) {
+        let Ok(Ok(Ok(named))) = self.with_name("", sys::open_log) else { return };
+        let same = self.file.get().and_then(|file| file.look().ok());
+        if let (Some(same), Ok(number)) = (same, named.number())
+            && named.look().is_ok_and(|found| found.is(&same))
+        {
+            region::map_again(number);
+        }
+        named.close();
+    }
+
+    /// Gives the file its name, now that it is a log; says so where it is not the first.
+    fn give_name(&self) -> Result<(), PlinthError> {
+        let file = self.file.get().ok_or(failed(Operation::Create, libc::EBADF))?;
+        let new = Unnamed { file, hidden: self.hidden.load(Ordering::Relaxed) };
+        let named = self.try_names(|| self.take_name(new));
+        if named.is_err() {
+            self.file.set(None);
+            self.with_name("", |path| new.discard(path))?;
+        }
+        if let Some((at, why)) = named? {
+            let (said, name) = (self.name.said(at), &self.name);
+            let why = if why == NOT_OWN { NotOwn::Owner } else { NotOwn::Exchanged };
+            report::say(format_args!("{said} {why}; the log of this one is {name}"));
+        }
+        Ok(())
     }
 }
 
 impl Plinth for MappedPlinth {
     /// Makes the file, which has its name from the first write on.
     fn create(&self, block_size: usize) -> Result<(), PlinthError> {
-        let mut first = None;
-        for at in self.name.tries() {
-            match self.try_create(block_size) {
-                // What the process was before an `exec` had the same number: nobody need be told.
-                Err(PlinthError { operation: Operation::Claim, .. }) if self.is_own_before() => {}
-                Err(PlinthError { operation: Operation::Claim, .. }) => first = first.or(Some(at)),
-                Err(error) => return Err(error),
-                Ok(()) => {
-                    if let Some(at) = first {
-                        let (said, name) = (self.name.said(at), &self.name);
-                        report::say(format_args!(
-                            "{said} is in use by another process; the log of this one is {name}"
-                        ));
-                    }
-                    return Ok(());
-                }
-            }
-        }
-        Err(failed(Operation::Claim, libc::EWOULDBLOCK))
+        let new = self.make(block_size)?;
+        self.is_unnamed.store(true, Ordering::Relaxed);
+        self.hidden.store(new.hidden, Ordering::Relaxed);
+        // What a child had of its parent's.
+        self.file.close();
+        self.file.set(Some(new.file));
+        Ok(())
     }
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
@@ -263,13 +298,10 @@ impl Plinth for MappedPlinth {
             return Err(failed(Operation::Write, libc::ENOSPC));
         }
         if offset == 0 && self.is_unnamed.load(Ordering::Relaxed) {
-            if let Err(error) = self.give_name() {
-                region::forget();
-                let _ = self.with_name(".new", sys::remove);
-                return Err(error);
-            }
+            self.give_name().inspect_err(|_| region::forget())?;
             self.is_unnamed.store(false, Ordering::Relaxed);
-            FILE.store(self.file.load(Ordering::Relaxed), Ordering::Relaxed);
+            FILE.set(self.file.get());
+            self.map_by_name();
             region::open();
         }
         Ok(())
@@ -280,12 +312,9 @@ impl Plinth for MappedPlinth {
     }
 
     fn leave(&self) -> bool {
-        FILE.store(NO_FILE, Ordering::Relaxed);
+        FILE.set(None);
         region::leave();
-        let file = self.file.load(Ordering::Relaxed);
-        if file != NO_FILE {
-            sys::leave_file(file);
-        }
+        self.file.leave();
         true
     }
 

@@ -12,7 +12,7 @@
 
 use crate::report::Text;
 use crate::sync::Locked;
-use crate::{fork, names, sys};
+use crate::{fork, names, process, sys};
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -58,9 +58,15 @@ impl LogName {
     /// Before all of them, of a forked child, comes the name that its parent may have had.
     pub(crate) fn tries(&self) -> impl Iterator<Item = u32> {
         self.process.store(sys::process_ids().0, Ordering::Relaxed);
-        let first = u32::from(fork::count() != 0 && !self.has_pid());
+        let first = u32::from(self.is_parents());
         let tries = first..first + TRY_COUNT_MAX;
         tries.inspect(|at| self.at.store(*at, Ordering::Relaxed))
+    }
+
+    /// Whether the name without anything added is that of a parent process: this is a forked child,
+    /// be it that of a process which had recorded nothing.
+    pub(crate) fn is_parents(&self) -> bool {
+        !self.has_pid() && (fork::count() != 0 || process::is_forked())
     }
 
     /// Whether the name without anything added is the process's own.

@@ -10,19 +10,19 @@
 //! lost is connected to again with another volume of the stream (`.header.volume`), complete in
 //! itself. Design: `.sol.msg` in `design/telemetry.md`.
 
-use super::connect::{Link, NO_FILE, Standing};
+use super::connect::{Link, Standing};
 use super::name::LogName;
 use super::queue::Queue;
 use super::{Operation, Plinth, PlinthError};
 use crate::destination::{self, Destination};
 use crate::sockets;
 use crate::sync::Locked;
-use crate::sys::Errno;
-use crate::{clock, crash, flush, memory, report, sys};
+use crate::sys::{Errno, Held};
+use crate::{clock, crash, flush, memory, report};
 use core::ffi::CStr;
 use core::fmt;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use eventlog::format::{BlockHeader, BlockType};
 use std::borrow::Cow;
 use std::ffi::CString;
@@ -73,7 +73,7 @@ pub struct SocketPlinth {
     /// The address, in which a `%p` may be.
     pub(super) name: LogName,
     /// The connection. Changed under the lock of `link`, but by a forked child.
-    pub(super) file: AtomicI32,
+    pub(super) file: Held,
     /// Whether `link` was in use, perhaps by a thread that is not there, when this forked child
     /// left its parent's connection.
     is_left: AtomicBool,
@@ -98,7 +98,7 @@ impl SocketPlinth {
     pub(crate) fn named(address: Cow<'static, CStr>, is_pattern: bool) -> SocketPlinth {
         SocketPlinth {
             name: LogName::new(address, is_pattern),
-            file: AtomicI32::new(NO_FILE),
+            file: Held::none(),
             is_left: AtomicBool::new(false),
             link: Locked::new(Link::new()),
         }
@@ -129,8 +129,10 @@ impl SocketPlinth {
         result.map_err(|errno| self.fail(link, errno))
     }
 
+    /// The number of the connection; one that nothing has, where there is none, or the program has
+    /// taken its number.
     pub(super) fn file(&self) -> i32 {
-        self.file.load(Ordering::Acquire)
+        self.file.number().unwrap_or(-1)
     }
 
     /// Sends a block, or keeps it to be sent. An error: it did neither.
@@ -271,10 +273,7 @@ impl Plinth for SocketPlinth {
             Some(mut link) => self.forget(&mut link),
             // Whoever has it may be this very thread, below, which must not hit another file.
             None => {
-                let file = self.file();
-                if file != NO_FILE && !sys::leave_file(file) {
-                    self.file.store(NO_FILE, Ordering::Release);
-                }
+                self.file.leave();
                 self.is_left.store(true, Ordering::Release);
             }
         }

@@ -1,16 +1,17 @@
 //! The files of a stream in volumes: their names, and how they move on.
 //!
 //! ```text
-//!  PATH.new ─▶ PATH ─▶ PATH.1 ─▶ PATH.2 ─▶ … PATH.(count-1) ─▶ gone
-//!  begins      newest                        oldest
+//!  no name ─▶ PATH ─▶ PATH.1 ─▶ PATH.2 ─▶ … PATH.(count-1) ─▶ gone
+//!  begins     newest                        oldest
 //! ```
 //!
-//! A volume becomes PATH once its header is in it. Until then the one before has that name, so that
-//! at every instant PATH is a log, and claimed. What goes first is the oldest, so that there is
-//! room on a full disk. Design: `.sol.volume` in `design/telemetry.md`.
+//! A volume becomes PATH once its header is in it. Until then it has no name, and the one before
+//! has that one, so that at every instant PATH is a log, and claimed. What goes first is the
+//! oldest, so that there is room on a full disk. Design: `.sol.volume`, `.sol.own` in
+//! `design/telemetry.md`.
 
 use crate::sync::Locked;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Unnamed};
 use core::ffi::CStr;
 
 /// Blocks of a volume, at least: header and registries, strings, the end, and events.
@@ -34,32 +35,19 @@ pub(crate) struct Volumes {
 /// Where two names are put together, since a stack may be small.
 static NAMES: Locked<[[u8; NAME_SIZE_MAX]; 2]> = Locked::new([[0; NAME_SIZE_MAX]; 2]);
 
-/// Of the files of a stream, the one that begins, or the one that is so many volumes old.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    New,
-    Old(u32),
-}
-
-/// The name of a file: that of the newest, and what says which.
-fn name<'a>(path: &CStr, which: Which, out: &'a mut [u8]) -> Result<&'a CStr, Errno> {
+/// The name of the file that is so many volumes old.
+fn name<'a>(path: &CStr, mut number: u32, out: &'a mut [u8]) -> Result<&'a CStr, Errno> {
     let path = path.to_bytes();
     let mut digits = [0u8; 10];
     let mut at = digits.len();
-    let suffix = match which {
-        Which::New => &b".new"[..],
-        Which::Old(0) => b"",
-        Which::Old(mut number) => {
-            while number > 0 {
-                at -= 1;
-                digits[at] = b'0' + (number % 10) as u8;
-                number /= 10;
-            }
-            at -= 1;
-            digits[at] = b'.';
-            &digits[at..]
-        }
-    };
+    while number > 0 {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    at -= 1;
+    digits[at] = b'.';
+    let suffix = &digits[at..];
     let size = path.len() + suffix.len();
     let all = out.get_mut(..=size).ok_or(libc::ENAMETOOLONG)?;
     all[..path.len()].copy_from_slice(path);
@@ -69,45 +57,45 @@ fn name<'a>(path: &CStr, which: Which, out: &'a mut [u8]) -> Result<&'a CStr, Er
 }
 
 impl Volumes {
-    /// Opens the file of the next volume, claimed and empty, under a name of its own. If there are
-    /// as many as there may be the oldest goes, and makes room.
-    pub(crate) fn open_next(self, path: &CStr) -> Result<i32, Errno> {
+    /// Makes the file of the next volume, claimed, without a name. If there are as many as may be,
+    /// the oldest goes, and makes room.
+    pub(crate) fn open_next(self, path: &CStr) -> Result<Unnamed, Errno> {
         let mut names = NAMES.lock_waiting().ok_or(libc::EAGAIN)?;
         let name_of = &mut names[0];
         if self.first_free(path, name_of).is_none() && !is_moved(path, name_of)? {
-            sys::unlink_file(name(path, Which::Old(self.count - 1), name_of)?)?;
+            sys::unlink_file(name(path, self.count - 1, name_of)?)?;
         }
-        let file = sys::open_file(name(path, Which::New, name_of)?)?;
-        let ready =
-            if sys::claim_file(file) { sys::empty_file(file) } else { Err(libc::EWOULDBLOCK) };
-        ready.map(|()| file).inspect_err(|_| sys::close(file))
+        let next = Unnamed::create(path)?;
+        // Nobody else has it open.
+        next.file.number().map(sys::claim_file)?;
+        Ok(next)
     }
 
     /// Moves the older files on by one, up to the first name that is free, and gives the file that
-    /// was opened its name. What was done stays done: it can be called again after an error.
-    pub(crate) fn publish(self, path: &CStr) -> Result<(), Errno> {
+    /// was made its name. What was done stays done: it can be called again after an error.
+    pub(crate) fn publish(self, path: &CStr, next: Unnamed) -> Result<(), Errno> {
         let mut names = NAMES.lock_waiting().ok_or(libc::EAGAIN)?;
         let [first, second] = &mut *names;
         if !is_moved(path, first)? {
             let free = self.first_free(path, first).unwrap_or(self.count - 1);
             for number in (1..free).rev() {
-                let from = name(path, Which::Old(number), first)?;
-                sys::rename_file(from, name(path, Which::Old(number + 1), second)?)?;
+                let from = name(path, number, first)?;
+                sys::rename_file(from, name(path, number + 1, second)?)?;
             }
-            let to = name(path, Which::Old(1), first)?;
+            let to = name(path, 1, first)?;
             match sys::link_file(path, to) {
                 Ok(()) | Err(libc::ENOENT) => {}
                 // A host without a second name for a file: PATH is missing for an instant.
                 Err(_) => sys::rename_file(path, to)?,
             }
         }
-        sys::rename_file(name(path, Which::New, first)?, path)
+        next.replace(path)
     }
 
     /// The first of the older files that there is not.
     fn first_free(self, path: &CStr, out: &mut [u8]) -> Option<u32> {
         (1..self.count).find(|number| {
-            let found = name(path, Which::Old(*number), out).and_then(sys::identify_name);
+            let found = name(path, *number, out).and_then(sys::identify_name);
             matches!(found, Err(libc::ENOENT))
         })
     }
@@ -116,7 +104,7 @@ impl Volumes {
 /// Whether the newest file has the name of the one before already: a process was stopped, or the
 /// host failed, in between.
 fn is_moved(path: &CStr, out: &mut [u8]) -> Result<bool, Errno> {
-    let older = sys::identify_name(name(path, Which::Old(1), out)?);
+    let older = sys::identify_name(name(path, 1, out)?);
     match (sys::identify_name(path), older) {
         (Ok(newest), Ok(older)) => Ok(newest.is(&older)),
         (Err(libc::ENOENT), _) => Ok(true),
@@ -149,10 +137,12 @@ mod tests {
     }
 
     fn next(volumes: Volumes, path: &CStr, text: &str) -> Result<(), Errno> {
-        let file = volumes.open_next(path)?;
+        let next = volumes.open_next(path)?;
+        let file = next.file.number()?;
         sys::write_all_at(file, text.as_bytes(), 0).map_err(|(_, errno)| errno)?;
-        sys::close(file);
-        volumes.publish(path)
+        let published = volumes.publish(path, next);
+        next.file.close();
+        published
     }
 
     #[test]
@@ -172,6 +162,20 @@ mod tests {
         assert_eq!(files(folder.path()), ["a.log 6", "a.log.1 4", "a.log.2 2"]);
     }
 
+    /// So nothing is left of it, empty or in part, where its process dies or the disk is full.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_volume_has_no_name_until_it_has_its_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 3 });
+        let first = volumes.open_next(&path).unwrap();
+        assert_eq!(files(folder.path()), Vec::<String>::new());
+        volumes.publish(&path, first).unwrap();
+        let second = volumes.open_next(&path).unwrap();
+        assert_eq!(files(folder.path()), ["a.log "]);
+        [first, second].into_iter().for_each(|each| each.file.close());
+    }
+
     #[test]
     fn what_a_process_left_half_done_is_gone_on_with() {
         let folder = tempfile::tempdir().unwrap();
@@ -181,7 +185,6 @@ mod tests {
         let [old, middle, new] = ["a.log.2", "a.log.1", "a.log"].map(|at| folder.path().join(at));
         std::fs::rename(&middle, &old).unwrap();
         std::fs::hard_link(&new, &middle).unwrap();
-        std::fs::write(folder.path().join("a.log.new"), "garbage").unwrap();
         next(volumes, &path, "3").unwrap();
         assert_eq!(files(folder.path()), ["a.log 3", "a.log.1 2", "a.log.2 1"]);
     }

@@ -1,7 +1,7 @@
 //! Names of files: what a stream in several files asks of the operating system.
 //!
 //! ```text
-//!  PATH ── link ──▶ PATH.1      PATH.new ── rename ──▶ PATH: at no instant is there no PATH
+//!  PATH ── link ──▶ PATH.1      next ── rename ──▶ PATH: at no instant is there no PATH
 //! ```
 //!
 //! Design: `.sol.volume` in `design/telemetry.md`.
@@ -28,26 +28,46 @@ pub(crate) fn unlink_file(path: &CStr) -> Result<(), Errno> {
     retry(|| unsafe { libc::unlink(path.as_ptr()) } as isize).map(drop)
 }
 
-/// Which file it is on its host, its size in bytes, and whether it has a name.
+/// Which file it is on its host, and what it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileIdentity {
-    device: libc::dev_t,
+    device: u64,
     inode: u64,
+    /// In bytes.
     pub(crate) size: u64,
-    pub(crate) has_name: bool,
+    /// How many names it has.
+    pub(crate) link_count: u64,
+    pub(crate) owner: libc::uid_t,
+    /// Of which sort, as `S_IFMT` says.
+    pub(crate) sort: libc::mode_t,
 }
 
 impl FileIdentity {
     /// Whether it is the same file.
     pub(crate) fn is(&self, other: &FileIdentity) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
+        self.key() == other.key()
+    }
+
+    /// What tells it from all other files that there are.
+    pub(crate) fn key(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    /// The file with this key, of which nothing else is known.
+    pub(crate) fn of_key((device, inode): (u64, u64)) -> FileIdentity {
+        FileIdentity { device, inode, size: 0, link_count: 0, owner: 0, sort: 0 }
+    }
+
+    /// Whether it is a regular file.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.sort == libc::S_IFREG
     }
 }
 
-/// The file that has a name.
+/// The file that has a name; a symbolic link is one by itself.
 pub(crate) fn identify_name(path: &CStr) -> Result<FileIdentity, Errno> {
     // SAFETY: `path` ends with a NUL; the call fills the structure.
-    identify(|stat| unsafe { files::stat_of(path.as_ptr(), stat) })
+    identify(|stat| unsafe { files::lstat(path.as_ptr(), stat) })
 }
 
 /// A file that is open.
@@ -62,8 +82,13 @@ fn identify(call: impl Fn(*mut files::stat) -> c_int) -> Result<FileIdentity, Er
     let pointer = &raw mut stat;
     retry(|| call(pointer) as isize)?;
     #[allow(clippy::unnecessary_cast, reason = "not everywhere of 64 bits")]
-    let inode = stat.st_ino as u64;
-    let size = u64::try_from(stat.st_size).unwrap_or(0);
-    let has_name = stat.st_nlink > 0;
-    Ok(FileIdentity { device: stat.st_dev, inode, size, has_name })
+    let identity = FileIdentity {
+        device: stat.st_dev as u64,
+        inode: stat.st_ino as u64,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        link_count: stat.st_nlink as u64,
+        owner: stat.st_uid,
+        sort: stat.st_mode & libc::S_IFMT,
+    };
+    Ok(identity)
 }

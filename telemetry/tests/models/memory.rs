@@ -129,6 +129,8 @@ impl Blocks {
         Blocks::map(count)
     }
 
+    pub(crate) fn map_file_again(&self, _: core::ffi::c_int) {}
+
     pub(crate) fn has(&self, block: Block) -> bool {
         self.0.iter().any(|own| core::ptr::eq(own.0, block.0))
     }

@@ -1,0 +1,76 @@
+//! The variables of the environment, where whoever set them may say what this process does.
+//!
+//! ```text
+//!  has the process more rights than its user? ─ yes ─▶ no variable is set
+//!                                             └ no ──▶ getenv
+//! ```
+//!
+//! Design: `.control.env.rights` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "calls of the C library")]
+
+use super::IS_MIRI;
+use core::ffi::CStr;
+
+/// Whether this process has rights that the user who started it has not: by a set-user-id or
+/// set-group-id bit, or by capabilities of its file.
+fn has_more_rights() -> bool {
+    if IS_MIRI {
+        return false;
+    }
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the call cannot fail and touches no memory.
+    return unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    #[cfg(any(
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    ))]
+    // SAFETY: as above.
+    return unsafe { libc::issetugid() } != 0;
+    #[cfg(not(any(
+        target_os = "linux",
+        target_os = "android",
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "netbsd",
+        target_os = "openbsd"
+    )))]
+    // SAFETY: these calls cannot fail and touch no memory.
+    unsafe {
+        libc::getuid() != libc::geteuid() || libc::getgid() != libc::getegid()
+    }
+}
+
+/// Gives the text of an environment variable, where it lies; `None` if it is not set, or if its
+/// user may not say what this process does (`.control.env.rights`). `read` may call nothing that
+/// changes the environment.
+pub(crate) fn with_environment<T>(name: &CStr, read: impl FnOnce(Option<&[u8]>) -> T) -> T {
+    if has_more_rights() {
+        return read(None);
+    }
+    // SAFETY: `name` ends with a NUL. The text stays while nobody changes the environment, which is
+    // forbidden beside whatever may read it: `set_var` is unsafe, and says so.
+    let value = unsafe {
+        let value = libc::getenv(name.as_ptr());
+        if value.is_null() { None } else { Some(CStr::from_ptr(value).to_bytes()) }
+    };
+    read(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_not_set_is_none() {
+        let size = |value: Option<&[u8]>| value.map(<[u8]>::len);
+        assert_eq!(with_environment(c"TELEMETRY_NO_SUCH_VARIABLE", size), None);
+        assert_eq!(
+            with_environment(c"PATH", size),
+            std::env::var_os("PATH").map(|path| path.len())
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! Files that stay open: the number of each, and which file that number stood for.
+//!
+//! ```text
+//!  open ─▶ File: a high number, device, inode ─▶ Held ─ number, if it still is that file ─▶ a call
+//! ```
+//!
+//! A program may close any number and open a file of its own there. So before each write, close or
+//! the like the system is asked which file the number stands for; another one is left alone.
+//! Design: `.sol.held` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "calls of the C library")]
+
+use super::{Errno, FileIdentity, close, files, identify_file, leave_file};
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+/// Numbers below half of this many are left to the program, where it may have so many.
+const NUMBER_COUNT: u64 = 1024;
+/// What [`Held::number`] is where nothing is held.
+const NONE: c_int = -1;
+
+/// An open file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct File {
+    number: c_int,
+    identity: FileIdentity,
+}
+
+impl File {
+    /// The file that was opened just now. It gets a number above those that programs choose.
+    pub(crate) fn new(number: c_int) -> Result<File, Errno> {
+        let number = raise(number);
+        match identify_file(number) {
+            Ok(identity) => Ok(File { number, identity }),
+            Err(errno) => {
+                close(number);
+                Err(errno)
+            }
+        }
+    }
+
+    /// What is known of the file now; EBADF where its number stands for another one, or none.
+    pub(crate) fn look(&self) -> Result<FileIdentity, Errno> {
+        identify_file(self.number).ok().filter(|now| now.is(&self.identity)).ok_or(libc::EBADF)
+    }
+
+    /// Its number, for whoever has just [looked](File::look).
+    pub(crate) fn seen(&self) -> c_int {
+        self.number
+    }
+
+    /// Its number; EBADF as above.
+    pub(crate) fn number(&self) -> Result<c_int, Errno> {
+        self.look().map(|_| self.number)
+    }
+
+    /// Closes it.
+    pub(crate) fn close(self) {
+        if self.number().is_ok() {
+            close(self.number);
+        }
+    }
+
+    /// Leaves it to the process that it is shared with. What has its number now, for nothing.
+    pub(crate) fn leave(self) -> Option<File> {
+        let is_left = self.number().is_ok_and(leave_file);
+        let identity = identify_file(self.number).ok().filter(|_| is_left)?;
+        Some(File { number: self.number, identity })
+    }
+}
+
+/// The same file at a high number; or at its own, where there is none.
+fn raise(file: c_int) -> c_int {
+    let mut limit = files::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: fills a structure that lives through the call; the other touches no memory.
+    unsafe {
+        files::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        let count = u64::try_from(limit.rlim_cur as i128).unwrap_or(NUMBER_COUNT);
+        let least = (count.min(NUMBER_COUNT) / 2) as c_int;
+        if file >= least {
+            return file;
+        }
+        let high = libc::fcntl(file, libc::F_DUPFD_CLOEXEC, least);
+        if high < 0 {
+            return file;
+        }
+        close(file);
+        high
+    }
+}
+
+/// Where an open file is kept.
+pub(crate) struct Held {
+    number: AtomicI32,
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+impl Held {
+    pub(crate) const fn none() -> Held {
+        let (device, inode) = (AtomicU64::new(0), AtomicU64::new(0));
+        Held { number: AtomicI32::new(NONE), device, inode }
+    }
+
+    /// Keeps this one from now on. By one thread at a time; whoever looks meanwhile finds none.
+    pub(crate) fn set(&self, file: Option<File>) {
+        self.number.store(NONE, Ordering::SeqCst);
+        if let Some(file) = file {
+            let (device, inode) = file.identity.key();
+            self.device.store(device, Ordering::Relaxed);
+            self.inode.store(inode, Ordering::Relaxed);
+            self.number.store(file.number, Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<File> {
+        let number = self.number.load(Ordering::SeqCst);
+        let key = (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed));
+        (number != NONE).then_some(File { number, identity: FileIdentity::of_key(key) })
+    }
+
+    /// Whether one is kept, be its number whose it may.
+    pub(crate) fn is_some(&self) -> bool {
+        self.number.load(Ordering::SeqCst) != NONE
+    }
+
+    /// Its number; EBADF where there is none, or it stands for another file.
+    pub(crate) fn number(&self) -> Result<c_int, Errno> {
+        self.get().ok_or(libc::EBADF)?.number()
+    }
+
+    /// Gives it, and keeps none.
+    pub(crate) fn take(&self) -> Option<File> {
+        let file = self.get();
+        self.set(None);
+        file
+    }
+
+    /// Closes it, if there is one.
+    pub(crate) fn close(&self) {
+        self.take().into_iter().for_each(File::close);
+    }
+
+    /// Leaves it, if there is one, to the process that it is shared with.
+    pub(crate) fn leave(&self) {
+        self.set(self.get().and_then(File::leave));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsRawFd, IntoRawFd};
+
+    #[test]
+    fn a_number_that_stands_for_another_file_is_left_alone() {
+        let temporary = || tempfile::tempfile().expect("a file");
+        let held = Held::none();
+        assert_eq!((held.number(), held.is_some()), (Err(libc::EBADF), false));
+        held.set(File::new(temporary().into_raw_fd()).ok());
+        let number = held.number().expect("it is open");
+        assert!(number >= 8, "{number}: above those that programs choose");
+        let own = temporary();
+        // SAFETY: the call touches no memory; the number is this test's.
+        assert_eq!(unsafe { libc::dup2(own.as_raw_fd(), number) }, number);
+        assert_eq!((held.number(), held.is_some()), (Err(libc::EBADF), true));
+        let identity = || identify_file(number).map(|found| found.key());
+        let before = identity();
+        held.leave();
+        assert!(!held.is_some());
+        held.set(File::new(temporary().into_raw_fd()).ok());
+        let other = held.take().expect("it is open");
+        close(other.number);
+        other.close();
+        assert_eq!(identity(), before);
+        close(number);
+    }
+}

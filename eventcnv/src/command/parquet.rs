@@ -97,6 +97,7 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     let faults = written.result?;
     pending.finish()?;
     let is_whole = reading.end(&faults);
+    reading.note_losses(&reading.log.losses());
     let (count, file_count) = (written.event_count, written.file_count);
     writeln!(io::stdout(), "{path}: {count} events in {file_count} files")?;
     Ok(is_whole)

@@ -120,6 +120,7 @@ fn add(
     import.finish(&connection).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
+    reading.note_losses(&reading.log.losses());
     let Counts { read, added } = counts;
     let path = path.display();
     writeln!(io::stdout(), "{path}: {added} events added, {} were there already", read - added)?;

@@ -11,7 +11,7 @@
 //! `design/telemetry.md`; `.stream.grow`, `.write.torn` in `design/format.md`.
 
 use super::name::LogName;
-use super::volumes::{self, Volumes};
+use super::volumes::{self, Room, Volumes};
 use super::{Operation, Plinth, PlinthError};
 use crate::sync::Locked;
 use crate::{crash, fork, identity, process, report, sys};
@@ -48,6 +48,7 @@ pub struct FilePlinth {
     size_max: AtomicU64,
     /// Held while a block is appended. True: one was torn, and what would follow could not be read.
     torn: Locked<bool>,
+    room: Room,
 }
 
 impl FilePlinth {
@@ -89,6 +90,7 @@ impl FilePlinth {
             regular: AtomicBool::new(false),
             size_max: AtomicU64::new(u64::MAX),
             torn: Locked::new(false),
+            room: Room::new(),
         }
     }
 
@@ -98,6 +100,12 @@ impl FilePlinth {
             return Err(libc::EFBIG);
         }
         sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
+    }
+
+    /// Does what takes room on the disk, for which older volumes give way.
+    fn with_room<T>(&self, offset: u64, write: impl FnMut() -> Result<T, i32>) -> Result<T, i32> {
+        let before = self.before.load(Ordering::Relaxed);
+        self.room.with(self.volumes, &self.name, before, offset, write)
     }
 
     /// Writes at the end. What is torn there cannot be repaired: nothing more is written then.
@@ -202,7 +210,8 @@ impl FilePlinth {
     /// Goes on in another file than this one, which keeps its name, and the claim, until that has
     /// its header.
     fn create_next(&self, volumes: Volumes, before: i32) -> Result<(), i32> {
-        let file = self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)??;
+        let open = || self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)?;
+        let file = self.with_room(u64::MAX, open)?;
         if self.before.load(Ordering::Relaxed) == NO_FILE {
             self.before.store(before, Ordering::Relaxed);
         } else {
@@ -301,7 +310,7 @@ impl Plinth for FilePlinth {
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
         let file = self.file.load(Ordering::Acquire);
         let result = if self.can_rewrite() {
-            let written = self.write_at(file, bytes, offset);
+            let written = self.with_room(offset, || self.write_at(file, bytes, offset));
             if offset == 0 { written.and_then(|()| self.publish()) } else { written }
         } else {
             self.append(file, bytes)
@@ -312,7 +321,7 @@ impl Plinth for FilePlinth {
     /// Also where somebody took the name away, bounded or not: what would be written could never be
     /// read.
     fn wants_volume(&self, size: u64) -> bool {
-        let size_max = self.size_max.load(Ordering::Relaxed);
+        let size_max = self.size_max.load(Ordering::Relaxed).min(self.room.size_max());
         let is_full = || self.volumes.is_some_and(|volumes| size > volumes.size.min(size_max));
         let file = self.file.load(Ordering::Acquire);
         let is_removed = || {

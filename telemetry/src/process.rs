@@ -8,9 +8,9 @@
 //! Design: `.sol.fork` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use crate::{memory, sys};
+use crate::sys;
 use core::ffi::{CStr, c_int};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 
 /// The calls that take files of more than 2 GiB on machines of 32 bits as well.
 mod files {
@@ -21,9 +21,11 @@ mod files {
 }
 
 /// How much older than the writing of a file its time may be: a tick of the slowest kernel's clock.
+#[cfg(any(target_os = "linux", target_os = "android"))]
 const TICK: u64 = 10_000_000;
 /// How much earlier than it did a process may seem to begin: what [`start`] rounds off, what it
 /// takes off, and a little, for it is the difference of two clocks.
+#[cfg(any(target_os = "linux", target_os = "android"))]
 const START_ERROR_MAX: u64 = 2 * TICK + 1_000_000;
 
 /// A mark that is 1, and in a child that is forked, by whatever call, 0; `None` where the system
@@ -32,7 +34,7 @@ pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     {
         const PAGE: usize = 4096;
-        let page = memory::map_bytes(PAGE)?.as_mut_ptr();
+        let page = crate::memory::map_bytes(PAGE)?.as_mut_ptr();
         // SAFETY: the page was mapped just now, private and of no file, for ever, and is aligned;
         // the call changes what becomes of it in a child, to zero, which is a value of what is put
         // there.
@@ -41,7 +43,7 @@ pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
                 return None;
             }
             let mark = AtomicU32::from_ptr(page.cast());
-            mark.store(1, Ordering::Relaxed);
+            mark.store(1, core::sync::atomic::Ordering::Relaxed);
             Some(mark)
         }
     }

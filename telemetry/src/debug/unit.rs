@@ -14,7 +14,10 @@
 //!
 //! What is data is hidden: else, where two libraries of a process carry the runtime, the second one
 //! would use the root and the mask of the first. Design: `.debug` in `design/telemetry.md`.
-#![expect(unsafe_code, reason = "assembly that has data alone, and a symbol in it")]
+#![cfg_attr(
+    all(target_os = "linux", target_pointer_width = "64"),
+    expect(unsafe_code, reason = "assembly that has data alone, and a symbol in it")
+)]
 
 /// Has the linker keep the unit: without a symbol that is asked for it takes nothing.
 pub(super) fn keep() {

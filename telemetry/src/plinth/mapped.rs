@@ -11,7 +11,7 @@
 use super::name::LogName;
 use super::{Operation, PATH_SIZE_MAX, Plinth, PlinthError};
 use crate::sync::Locked;
-use crate::{region, registration, report, sys};
+use crate::{memory, region, registration, report, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -31,10 +31,15 @@ const NO_FILE: i32 = -1;
 /// The file that is mapped.
 static FILE: AtomicI32 = AtomicI32::new(NO_FILE);
 
-/// Whether the mapped file has no name any more: nobody finds what is in it.
-pub(crate) fn is_removed() -> bool {
+/// Why what is in the mapped file is found by nobody: it has no name any more, or was truncated.
+pub(crate) fn loss() -> Option<PlinthError> {
     let file = FILE.load(Ordering::Relaxed);
-    file != NO_FILE && sys::identify_file(file).is_ok_and(|found| !found.has_name)
+    let found = sys::identify_file(file).ok().filter(|_| file != NO_FILE)?;
+    if !found.has_name {
+        return Some(failed(Operation::Write, libc::ENOENT));
+    }
+    let is_cut = memory::is_cut() || found.size < region::size();
+    is_cut.then_some(failed(Operation::Keep, libc::EIO))
 }
 
 /// Where two names are put together, since a stack may be small.

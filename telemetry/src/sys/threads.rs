@@ -7,7 +7,6 @@
 //! Design: `.sol.thread`, `.sol.writer` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use super::errno;
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,7 +26,7 @@ pub(crate) fn is_thread(number: usize) -> bool {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     // SAFETY: signal 0 is none: the call touches nothing.
     return unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) == 0 }
-        || errno() != libc::ESRCH;
+        || super::errno() != libc::ESRCH;
     #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
     return number != 0;
 }
@@ -101,6 +100,8 @@ pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name:
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
         libc::sigfillset(&mut all);
+        // A mapped file that is cut is mended by its handler.
+        libc::sigdelset(&mut all, libc::SIGBUS);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         let mut thread: libc::pthread_t = core::mem::zeroed();
         let result =

@@ -31,6 +31,9 @@ const HEADER_SIZE_MAX: u64 = 1 << 20;
 /// Bytes by which cores and logs of one stream are known.
 const HEAD_SIZE: usize = 512;
 
+/// Of logs that are read as one, so many are named in a message; of more the first and the last.
+const NAME_COUNT_MAX: usize = 3;
+
 /// Bytes of any kind.
 pub(crate) type AnySource = Box<dyn Source + Send + Sync>;
 
@@ -106,8 +109,18 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     for core in &mut cores {
         core.has_ring = heads.iter().any(|head| core.core.is_of(head));
     }
-    let names: Vec<&str> = starts.iter().map(|(_, name)| &**name).collect();
-    Opened { name: names.join(" + "), starts, source: Ok(Box::new(joined)), cores }
+    let name = name_of_all(&starts);
+    Opened { name, starts, source: Ok(Box::new(joined)), cores }
+}
+
+/// What several logs that are read as one are called in messages.
+fn name_of_all(starts: &[(u64, String)]) -> String {
+    match starts {
+        [(_, first), .., (_, last)] if starts.len() > NAME_COUNT_MAX => {
+            format!("{first} + {} more + {last}", starts.len() - 2)
+        }
+        _ => starts.iter().map(|(_, name)| &**name).collect::<Vec<_>>().join(" + "),
+    }
 }
 
 /// Whether this is a file that begins as cores do.
@@ -238,6 +251,17 @@ fn spool(mut from: impl Read, memory_max: u64, options: &Options) -> Result<AnyS
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_names_at_most_three_of_the_logs_that_it_is_about() {
+        let name = |count: usize| {
+            let names: Vec<String> = (0..count).rev().map(|at| format!("a.log.{at}")).collect();
+            name_of_all(&names)
+        };
+        assert_eq!(name(1), "a.log.0");
+        assert_eq!(name(3), "a.log.2 + a.log.1 + a.log.0");
+        assert_eq!(name(100), "a.log.99 + 98 more + a.log.0");
+    }
 
     #[test]
     fn the_command_line_goes_before_the_environment_and_that_before_the_default() {

@@ -31,9 +31,9 @@ fn main() -> ExitCode {
     ExitCode::from(match args::Args::parse_from(args::words(std::env::args_os())).run() {
         Ok(true) | Err(Stop::Closed) => WHOLE,
         Ok(false) => FAULTS,
+        Err(Stop::Lost) => stop::LOSSES,
         Err(Stop::Message(message)) => {
-            output::yield_to_interruption();
-            stop::complain(&format!("eventcnv: {message}\n"));
+            stop::explain(&message);
             UNREAD
         }
     })

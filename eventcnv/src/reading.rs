@@ -10,7 +10,7 @@
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::stop::{Stop, complain};
 use crate::{core, select};
-use eventlog::reader::{Account, Faults, Log, OpenError, Options, Order, Stream};
+use eventlog::reader::{Faults, Log, Losses, OpenError, Options, Order, Stream};
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -176,11 +176,20 @@ impl Reading {
         note.iter().for_each(|note| complain(&format!("eventcnv: {}: {note}\n", self.name)));
     }
 
-    /// Says how many events were requested and are not in the log, by the program's own account:
-    /// that is no fault of the log.
-    pub(crate) fn note_discarded(&self) {
-        note_discarded(&self.name, &self.log);
+    /// Says how many events were requested and are not in the log.
+    pub(crate) fn note_losses(&self, losses: &Losses) {
+        self.note((losses.total() > 0).then(|| format!("note: {}", told(losses))));
     }
+}
+
+/// How many events were requested and are not in a log, and why: in words.
+pub(crate) fn told(losses: &Losses) -> String {
+    let Losses { full, nested, large, io, lost, .. } = losses;
+    let total = losses.total();
+    format!(
+        "{total} events were requested and are not in the log: {full} for lack of room, {nested} \
+         nested, {large} too large, {io} refused by the host, {lost} missing"
+    )
 }
 
 /// Tells what was found wrong, a line each.
@@ -197,25 +206,4 @@ pub(crate) fn report(name: &str, faults: &[&Faults]) {
         }
     }
     complain(&text);
-}
-
-/// Says how many events were requested and are not in the log, by the program's own account: that
-/// is no fault of the log.
-fn note_discarded(name: &str, log: &Log) {
-    let sum = |count: fn(&Account) -> u32| log.accounts().iter().map(|a| u64::from(count(a))).sum();
-    let counts: [u64; 4] = [
-        sum(|account| account.discarded_full),
-        sum(|account| account.discarded_nested),
-        sum(|account| account.discarded_large),
-        sum(|account| account.discarded_io),
-    ];
-    let [full, nested, large, io] = counts;
-    let total = full + nested + large + io;
-    if total > 0 {
-        complain(&format!(
-            "eventcnv: {name}: note: {total} events were requested and not written: \
-             {full} for lack of room, {nested} nested, {large} too large, {io} refused by \
-             the host\n"
-        ));
-    }
 }

@@ -9,7 +9,26 @@
 //! `.control.buffer`, `.control.output` in `design/telemetry.md`.
 
 use crate::Registry;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(target_has_atomic = "64")]
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// A mask that stays as it is, where there are no such atomics, and so no runtime.
+#[cfg(not(target_has_atomic = "64"))]
+#[derive(Debug)]
+pub struct AtomicU64(u64);
+
+#[cfg(not(target_has_atomic = "64"))]
+impl AtomicU64 {
+    const fn new(value: u64) -> AtomicU64 {
+        AtomicU64(value)
+    }
+
+    /// The mask.
+    pub fn load(&self, _: Ordering) -> u64 {
+        self.0
+    }
+}
 
 /// The two masks of a registry, and the place that the runtime gave it. Bit k is kind k.
 #[derive(Debug)]

@@ -199,21 +199,39 @@ telemetry registry"""
 
 
 class TelemetrySave(TelemetryCommand):
-    """Write what is in memory to a file, as a log that eventcnv reads.
-telemetry save FILE"""
+    """Write what is in memory to a new file, as a log that eventcnv reads.
+--force: also over a file that exists.
+telemetry save [--force] FILE"""
     NAME, COMPLETION = "save", gdb.COMPLETE_FILENAME
 
     def run(self, streams, argument):
         words = gdb.string_to_argv(argument)
-        if len(words) != 1:
+        is_forced = words[:1] == ["--force"]
+        if len(words) != 1 + is_forced or words[-1].startswith("--"):
             raise self.usage()
+        path = words[-1]
         try:
-            with open(words[0], "wb") as out:
-                counts = [telemetry_save(stream, out) for stream in streams]
+            with open(path, "wb" if is_forced else "xb") as out:
+                counts = self.save(streams, out, path, is_forced)
+        except FileExistsError:
+            raise TelemetryError("%s: already exists; choose another name, or replace it by"
+                                 " telemetry save --force %s" % (path, path)) from None
         except OSError as error:
-            raise TelemetryError("cannot write %s: %s" % (words[0], error.strerror)) from None
+            raise TelemetryError("%s: cannot write (%s)" % (path, error.strerror)) from None
         blocks, events = map(sum, zip(*counts))
-        telemetry_write("%d blocks with %d events are in %s\n" % (blocks, events, words[0]))
+        telemetry_write("%d blocks with %d events are in %s\n" % (blocks, events, path))
+
+    @staticmethod
+    def save(streams, out, path, is_forced):
+        """Writes the streams; of a new file that cannot be written whole nothing is left."""
+        try:
+            counts = [telemetry_save(stream, out) for stream in streams]
+            out.flush()
+            return counts
+        except BaseException:
+            if not is_forced:
+                os.unlink(path)
+            raise
 
 
 class TelemetryGet(TelemetryCommand):

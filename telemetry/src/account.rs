@@ -47,7 +47,7 @@ pub(crate) fn written() -> (u64, u64) {
 pub(crate) fn errors() -> (u64, PlinthError, u64) {
     let count = ERROR_COUNT.load(Ordering::Acquire);
     let error = ERROR.load(Ordering::Relaxed);
-    let operations = [Operation::Create, Operation::Claim, Operation::Write];
+    let operations = [Operation::Create, Operation::Claim, Operation::Write, Operation::Keep];
     let is_it = |operation: &Operation| *operation as u64 == error >> 32;
     let operation = operations.into_iter().find(is_it).unwrap_or(Operation::Write);
     let errno = (error as u32).cast_signed();

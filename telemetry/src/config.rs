@@ -9,11 +9,11 @@
 //! run beside those.
 //! Design: `.sol.block`, `.sol.writer` in `design/telemetry.md`.
 
-use crate::memory::{self, BLOCK_SIZE_LOG2_DEFAULT, choose_block_size};
+use crate::memory::{self, choose_block_size};
+use crate::offered::{Config, ConfigError};
 use crate::ring::BLOCK_COUNT_MAX;
 use crate::{names, report, sys, writer};
 use core::ffi::CStr;
-use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventlog::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN};
 
@@ -28,48 +28,6 @@ const BLOCK_COUNT_WITH_WRITER: usize = 8;
 
 /// Blocks of a ring that were chosen; 0: none were.
 static BLOCK_COUNT: AtomicUsize = AtomicUsize::new(0);
-
-/// What a program may choose before its first event.
-#[derive(Clone, Copy, Debug)]
-pub struct Config {
-    /// log2 of the block size, from 12 (4 KiB) to 20 (1 MiB).
-    pub block_size_log2: u8,
-    /// Blocks of each ring, from 2 to 64; more hold more history. `None`: as many as are needed, 2,
-    /// or 8 with a writer thread.
-    pub block_count: Option<usize>,
-    /// Whether a thread writes the full blocks, so that the threads that record need not.
-    pub writer_thread: bool,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { block_size_log2: BLOCK_SIZE_LOG2_DEFAULT, block_count: None, writer_thread: false }
-    }
-}
-
-/// Why nothing was chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// There was an event, an interned string or the like already.
-    TooLate,
-    /// There are no blocks of this size.
-    BlockSize,
-    /// There are no rings of so many blocks.
-    BlockCount,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ConfigError::TooLate => "the first event was recorded already",
-            ConfigError::BlockSize => "block_size_log2 is not from 12 to 20",
-            ConfigError::BlockCount => "block_count is not from 2 to 64",
-        })
-    }
-}
-
-impl core::error::Error for ConfigError {}
 
 const _: () = assert!(BLOCK_SIZE_LOG2_MIN == 12 && BLOCK_SIZE_LOG2_MAX == 20);
 const _: () = assert!(BLOCK_COUNT_MAX == 64);

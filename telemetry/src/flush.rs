@@ -10,7 +10,8 @@
 //! `design/format.md`.
 
 use crate::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::losses::{self, Losses};
+use crate::losses::{self};
+use crate::offered::Losses;
 use crate::registration::{self, Registered};
 use crate::sync::{Entry, without_unwinding};
 use crate::thread::{self, SLOT_COUNT};
@@ -174,7 +175,22 @@ fn end_stream() {
         });
     }
     if let Some(mut parts) = stream::parts(&entry) {
+        if parts.may_be_lost() {
+            put_accounts(&mut parts);
+        }
         parts.finish();
+    }
+}
+
+/// Puts what each buffer counted, for a receiver that may not have its events.
+fn put_accounts(parts: &mut stream::Parts<'_>) {
+    for slot in 0..SLOT_COUNT {
+        thread::each_ring(slot, |ring| {
+            if let Some(header) = ring.account() {
+                parts.push_events(header, |_, _| {});
+            }
+            false
+        });
     }
 }
 

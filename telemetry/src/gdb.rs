@@ -5,7 +5,10 @@
 //! ```
 //!
 //! Design: `.debug.commands` in `design/telemetry.md`.
-#![expect(unsafe_code, reason = "a section that gdb knows by its name")]
+#![cfg_attr(
+    target_os = "linux",
+    expect(unsafe_code, reason = "a section that gdb knows by its name")
+)]
 
 /// What gdb is to run: 4 stands for text in Python, whose first line is its name.
 const TEXT: &str = concat!(

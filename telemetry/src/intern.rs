@@ -11,8 +11,9 @@
 use crate::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::flush::expect_exit_again;
 use crate::inheritance::Inherited;
-use crate::losses::{self, Cause, Counts, Losses};
+use crate::losses::{self, Cause, Counts};
 use crate::memory::{Block, BlockLink, Blocks, Claim, Custody};
+use crate::offered::{Losses, StringId};
 use crate::outlet::{Outlet, Progress, Sent};
 use crate::registration::{self, Registered};
 use crate::stream::{self, Standing};
@@ -34,20 +35,6 @@ pub(crate) use look::{block_of, held, kept};
 
 /// Blocks of the store, at most: 64 MiB of the usual size.
 pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
-
-/// The number of an interned string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StringId(usize);
-
-impl StringId {
-    /// No string: what is labelled so has no label.
-    pub const NONE: StringId = StringId(0);
-
-    /// The number.
-    pub fn get(self) -> usize {
-        self.0
-    }
-}
 
 struct Store {
     custody: Custody,

@@ -15,11 +15,28 @@
 //! changes its environment (`std::env::set_var`, which is unsafe for such reasons) does so before,
 //! or while no other thread can come to a first event.
 //!
+//! Recording takes a Unix with 64-bit atomics. Elsewhere (Windows, WebAssembly) annotations are
+//! type-checked and compile to nothing, which one line says when this crate is built: so a library
+//! that is annotated builds everywhere. There, too, is what a library calls; what only a host needs
+//! (plinths, `status`, `postmortem`) is not.
+//!
 //! Design: `design/telemetry.md`; the bytes: `design/format.md`.
 
-mod account;
+/// Either of two lists of items, by what the platform has. By this name rustfmt finds the modules.
+macro_rules! cfg_if {
+    (if #[cfg($is:meta)] { $($there:item)* } else { $($absent:item)* }) => {
+        $(#[cfg($is)] $there)*
+        $(#[cfg(not($is))] $absent)*
+    };
+}
+
 pub mod alloc;
 mod annotation;
+mod offered;
+mod variety;
+
+cfg_if! { if #[cfg(recording)] {
+mod account;
 mod atomic;
 mod chain;
 mod clock;
@@ -75,26 +92,18 @@ mod sys;
 mod text;
 mod thread;
 mod traceback;
-mod variety;
 mod volume;
 mod waiting;
 mod words;
 mod writer;
 
-#[doc(hidden)]
-pub use eventdef as __eventdef;
-
-pub use config::{Config, ConfigError, configure};
+pub use config::configure;
 pub use crash::on_fatal_signals;
-pub use eventdef::{Control, Event, Kinds, events};
 pub use flush::{flush, losses, losses_of, store_losses};
-pub use intern::{STORE_BLOCK_COUNT_MAX, StringId, intern, label, label_address};
-pub use losses::Losses;
-pub use memory::BLOCK_SIZE_LOG2_DEFAULT;
+pub use intern::{STORE_BLOCK_COUNT_MAX, intern, label, label_address};
 pub use plinth::{
     FilePlinth, MappedPlinth, MemoryPlinth, Operation, Plinth, PlinthError, SocketPlinth, TeePlinth,
 };
-pub use policy::Policy;
 pub use postmortem::postmortem;
 pub use record::{is_recorded, prepare, record};
 pub use registration::REGISTRY_COUNT_MAX;
@@ -103,4 +112,19 @@ pub use status::{ClockSource, LastError, RegistryStatus, Rings, Standing, Status
 pub use stream::set_plinth;
 pub use thread::SLOT_COUNT;
 pub use traceback::{TRACEBACK_COUNT_MAX, traceback};
+} else {
+mod absent;
+
+pub use absent::{
+    configure, control, flush, intern, is_recorded, label, label_address, losses, losses_of,
+    on_fatal_signals, prepare, record, store_losses, traceback,
+};
+use absent::{clock, crash, sync};
+} }
+
+#[doc(hidden)]
+pub use eventdef as __eventdef;
+
+pub use eventdef::{Control, Event, Kinds, events};
+pub use offered::{BLOCK_SIZE_LOG2_DEFAULT, Config, ConfigError, Losses, Policy, StringId};
 pub use variety::{VARIETY, Variety};

@@ -9,9 +9,9 @@
 //! could count go to the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`,
 //! `.store.discarded` in `design/format.md`.
 
+use crate::offered::Losses;
 use crate::thread::SLOT_COUNT;
 use crate::{registration, root};
-use core::ops::AddAssign;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use eventlog::format::{BlockHeader, EXTENT_COUNTS};
 
@@ -92,43 +92,11 @@ impl Counts {
     }
 }
 
-/// Counts of events, as the program may ask for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Annotations that were passed with their kind recorded.
-    pub requested: u64,
-    /// Events recorded in memory.
-    pub recorded: u64,
-    /// Recorded events that were overwritten, because their kind was not output.
-    pub overwritten: u64,
-    /// Discarded: no room, and no way to make any.
-    pub full: u64,
-    /// Discarded: requested by a signal handler in the middle of recording another of the kind.
-    pub nested: u64,
-    /// Discarded: larger than a block holds.
-    pub large: u64,
-    /// Recorded events that the host failed to write. Some it may still take, when it is tried
-    /// again: those are counted as long as it has not.
-    pub io: u64,
-}
-
 impl Losses {
     pub(crate) fn of(recorded: u64, counts: &Counts) -> Losses {
         let [full, nested, large, io] = CAUSES.map(|cause| counts.discarded(cause));
         let requested = recorded + full + nested + large;
         Losses { requested, recorded, overwritten: counts.overwritten(), full, nested, large, io }
-    }
-}
-
-impl AddAssign for Losses {
-    fn add_assign(&mut self, other: Losses) {
-        self.requested += other.requested;
-        self.recorded += other.recorded;
-        self.overwritten += other.overwritten;
-        self.full += other.full;
-        self.nested += other.nested;
-        self.large += other.large;
-        self.io += other.io;
     }
 }
 

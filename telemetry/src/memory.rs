@@ -14,14 +14,17 @@
 #![expect(unsafe_code, reason = "memory from the operating system, and events laid out in it")]
 
 mod claim;
+mod hole;
 mod lent;
 mod mapped;
 mod parts;
 
 pub(crate) use claim::Claim;
+pub(crate) use hole::{is_cut, mend};
 pub(crate) use lent::Lent;
 
 use crate::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::offered::BLOCK_SIZE_LOG2_DEFAULT;
 use crate::words::{self, Words};
 use bytemuck::Zeroable;
 use core::mem::{align_of, offset_of, size_of};
@@ -31,8 +34,6 @@ use eventlog::format::{
     ClockSync,
 };
 
-/// log2 of the block size, unless another was chosen: 64 KiB.
-pub const BLOCK_SIZE_LOG2_DEFAULT: u8 = 16;
 /// The words of a block header with *sequence* and *buffer* (and *top*, which never changes): these
 /// tell a block from the one before at its place.
 const SEQUENCE_WORD: usize = offset_of!(BlockHeader, sequence) / 8;

@@ -20,6 +20,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use eventdef::Control;
 
+pub(crate) use crate::offered::Policy;
+
 /// The environment variable with policies.
 const POLICY_VARIABLE: &CStr = c"MPS_TELEMETRY_POLICY";
 /// The longest that a thread waits for a block.
@@ -29,25 +31,6 @@ const WRONG_TEXT: &str =
 /// Words of the variable that are looked at.
 const WORD_COUNT_MAX: usize = 64;
 const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
-
-/// What a thread does that needs a block of its ring, of a kind that is output, when all wait to be
-/// written. In a mapped ring there is nothing to wait for, and no policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Policy {
-    /// It writes the oldest itself. Nothing is lost, and the thread waits for the host.
-    #[default]
-    Write,
-    /// It gives up the oldest, counted as overwritten: what is newest is kept. With no writer
-    /// thread nothing of the kind goes out until a flush, and at the end of the program. The block
-    /// that is just being written cannot be given up: meanwhile it is as with [`Policy::Discard`].
-    Overwrite,
-    /// It discards what it was to record, counted as full: what is oldest is kept.
-    Discard,
-    /// It waits for the writer thread, or a flush, at most so long (and a minute); then it
-    /// discards.
-    Wait(Duration),
-}
 
 /// The policy of each kind, by slot: what it is, and from the third bit on for how many ns.
 static POLICIES: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];

@@ -215,7 +215,7 @@ fn put_event(ring: &Ring, code: u16, size: usize, encode: Encode<'_>) -> bool {
     let ticks = clock::ticks();
     let mut delta = ticks.wrapping_sub(ring.base());
     if u32::try_from(delta).is_err() {
-        if block.state().0 as usize - BLOCK_HEADER_SIZE < size + BASE_RECORD_SIZE {
+        if (block.state().0 as usize) < BLOCK_HEADER_SIZE + size + BASE_RECORD_SIZE {
             return false;
         }
         let Some(claim) = block.claim(BASE_RECORD_SIZE) else { return false };

@@ -81,6 +81,11 @@ pub(crate) fn block_count_or(other: u64) -> u64 {
     REGION.get().map_or(other, |region| region.blocks.count() as u64)
 }
 
+/// The size of the file, in bytes; 0: there is none.
+pub(crate) fn size() -> u64 {
+    block_count_or(0) * memory::block_size() as u64
+}
+
 /// Blocks that are not for events: the header, the store, and registries in this many blocks of
 /// parts.
 fn permanent_count(block_count: usize, parts_count: usize) -> usize {

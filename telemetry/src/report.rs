@@ -6,7 +6,7 @@
 //!
 //! Design: `.sol.quiet` in `design/telemetry.md`: each thing is said once.
 
-use crate::plinth::{BOUND_TEXT, FIND_TEXT, Operation, Plinth, PlinthError};
+use crate::plinth::{BOUND_TEXT, FIND_TEXT, KEEP_TEXT, Operation, Plinth, PlinthError};
 use crate::{memory, sys};
 use core::fmt::{Arguments, Write};
 pub(crate) use eventlog::format::text::OneLine as Text;
@@ -55,6 +55,10 @@ pub(crate) fn say_failure(error: &PlinthError, plinth: Option<&dyn Plinth>) {
         Operation::Claim => say(format_args!(
             "{name} is in use by another process; nothing is output, the program goes on (%p in \
              MPS_TELEMETRY_FILENAME gives each process a log of its own)"
+        )),
+        Operation::Keep => say(format_args!(
+            "{name}: {KEEP_TEXT}; what is recorded from now on is counted as lost, the program \
+             goes on"
         )),
         Operation::Bound => say(format_args!(
             "cannot create {name}: {BOUND_TEXT}, which have {} bytes each; nothing is output, the \

@@ -122,6 +122,9 @@ fn previous(signal: c_int) -> Option<&'static libc::sigaction> {
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel gives what it must; `pass_on` is called with just that.
     unsafe {
+        if crate::memory::mend(signal, info) {
+            return;
+        }
         let errno = errno_place();
         let errno_before = errno.map(|errno| *errno);
         let is_survived = SURVIVED.load(Ordering::Relaxed) & 1 << index_of(signal) != 0;

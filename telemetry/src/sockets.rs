@@ -19,6 +19,11 @@ const SEND_BUFFER_SIZE: c_int = 4 << 20;
 /// A system that gives this much unasked is left alone: it may give more by itself, which it does
 /// no longer once it was asked.
 const SEND_BUFFER_ENOUGH: c_int = 1 << 20;
+/// What TCP may hold that its window does not let go, in bytes: it would hold more, which is kept
+/// for the end.
+const UNSENT_MAX: c_int = 1 << 20;
+/// What the system needs beside the bytes that it holds.
+const ROOM_SPARE: c_int = 16 << 10;
 /// The longest path of a socket, in bytes.
 pub(crate) const SOCKET_PATH_SIZE_MAX: usize =
     size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - 1;
@@ -165,6 +170,7 @@ pub(crate) fn connect(peer: &Peer) -> Result<(File, bool), Errno> {
         },
     };
     enlarge(file);
+    keep_room(file);
     Ok((File::new(file)?, is_connected))
 }
 
@@ -194,10 +200,47 @@ fn enlarge(file: c_int) {
     }
 }
 
+/// Keeps some of what the system would hold for the end, when [`use_room`] has it.
+fn keep_room(file: c_int) {
+    // A block that was begun, and the last one; and what the system takes for itself.
+    let room = 2 * crate::memory::block_size() as c_int + ROOM_SPARE;
+    if !set_unsent_max(file, UNSENT_MAX.max(room))
+        && let Ok(given) = option(file, libc::SO_SNDBUF)
+    {
+        // Linux doubles what it is asked for.
+        let doubled = if cfg!(any(target_os = "linux", target_os = "android")) { 2 } else { 1 };
+        set_option(file, libc::SO_SNDBUF, (given - room.min(given / 2)) / doubled);
+    }
+}
+
+/// Has the system hold as much as it would.
+pub(crate) fn use_room(file: c_int) {
+    let is_small = || option(file, libc::SO_SNDBUF).is_ok_and(|size| size < SEND_BUFFER_ENOUGH);
+    if !set_unsent_max(file, c_int::MAX) || is_small() {
+        set_option(file, libc::SO_SNDBUF, SEND_BUFFER_SIZE);
+    }
+}
+
+/// Bounds what TCP holds and has not sent yet; false where that cannot be, as elsewhere.
+fn set_unsent_max(file: c_int, size: c_int) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    return set_option_of(file, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size);
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    {
+        let _ = (file, size);
+        false
+    }
+}
+
 fn set_option(file: c_int, name: c_int, value: c_int) {
+    set_option_of(file, libc::SOL_SOCKET, name, value);
+}
+
+/// False: the system does not do it, and all is left as it is.
+fn set_option_of(file: c_int, level: c_int, name: c_int, value: c_int) -> bool {
     let size = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: reads one integer. What the system does not do is left as it is.
-    unsafe { libc::setsockopt(file, libc::SOL_SOCKET, name, (&raw const value).cast(), size) };
+    // SAFETY: reads one integer.
+    unsafe { libc::setsockopt(file, level, name, (&raw const value).cast(), size) == 0 }
 }
 
 fn option(file: c_int, name: c_int) -> Result<c_int, Errno> {

@@ -8,7 +8,7 @@
 //! Waits for nobody, so that it answers also while the host takes nothing; and allocates nothing.
 //! Design: `.control.status` in `design/telemetry.md`.
 
-use crate::losses::Losses;
+use crate::offered::Losses;
 use crate::plinth::PlinthError;
 use crate::registration::{self, Registered};
 use crate::thread::{self, SLOT_COUNT};

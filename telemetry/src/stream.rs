@@ -315,6 +315,12 @@ impl Parts<'_> {
         self.plinth.flush();
     }
 
+    /// Whether what was written may not come to a host that only appends: it did not take something
+    /// before, or holds it back.
+    pub(crate) fn may_be_lost(&self) -> bool {
+        !self.plinth.can_rewrite() && (account::errors().0 > 0 || self.plinth.is_behind())
+    }
+
     /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block.
     pub(crate) fn finish(&mut self) {
         self.renew();
@@ -336,13 +342,9 @@ pub(crate) fn note_whole(entry: &Entry, header: &BlockHeader) {
     }
 }
 
-/// Whether the mapped file was taken away, which is said.
+/// Whether the mapped file was taken away or cut, which is said.
 pub(crate) fn is_file_lost() -> bool {
-    let is_lost = crate::plinth::is_removed();
-    if is_lost {
-        tell(&PlinthError { operation: Operation::Write, errno: libc::ENOENT });
-    }
-    is_lost
+    crate::plinth::loss().inspect(tell).is_some()
 }
 
 /// Notes what failed, and says it once for the process: its own stream, not one that a fork has it

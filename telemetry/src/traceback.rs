@@ -49,6 +49,13 @@ pub(crate) fn prepare() {
                 "MPS_TELEMETRY_TRACEBACK: `{value}` is no number of events; a panic shows none"
             ));
         }
+        if count.is_some_and(|count| count > TRACEBACK_COUNT_MAX) {
+            let value = report::Text(value);
+            report::say(format_args!(
+                "MPS_TELEMETRY_TRACEBACK: `{value}` is more than the limit; a panic shows the last \
+                 {TRACEBACK_COUNT_MAX} events"
+            ));
+        }
         count
     });
     COUNT.store(count.unwrap_or(0).min(TRACEBACK_COUNT_MAX), Ordering::Relaxed);

@@ -88,6 +88,108 @@ fn a_ring_that_is_removed_is_said_once_and_counted() {
     assert!(said[0].contains("folder/ring: No such file or directory"), "{said:?}");
 }
 
+/// `.sol.mapped.cut`: to nothing and to half of it, again and again, while four threads record.
+#[test]
+fn a_ring_that_is_truncated_is_counted_and_the_program_goes_on() {
+    let test = "a_ring_that_is_truncated_is_counted_and_the_program_goes_on";
+    for size in ["0", "524288", "5000"] {
+        let environment = [ALL, SMALL, RING, ("TELEMETRY_TEST_SIZE", size)];
+        let Some(ran) = ran(test, &environment, truncate_and_record) else { return };
+        let said = ran.said();
+        assert_eq!(said.len(), 1, "{size}: {said:?}");
+        assert!(said[0].contains("ring: another process has truncated it"), "{size}: {said:?}");
+    }
+}
+
+fn truncate_and_record() {
+    const EVENT_COUNT: usize = 100_000;
+    let size = std::env::var("TELEMETRY_TEST_SIZE").unwrap().parse().unwrap();
+    (0..1000usize).for_each(|index| event!(Three, 0usize, index, 0usize));
+    let file = std::fs::File::options().write(true).open("ring").unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let threads = [1usize, 2, 3, 4].map(|thread| {
+            scope.spawn(move || {
+                for index in 0..EVENT_COUNT {
+                    event!(Three, thread, index, 0usize);
+                    if index.is_multiple_of(100) {
+                        event!(Pooled, index);
+                        telemetry::label_address(index, telemetry::intern("somewhere"));
+                    }
+                }
+            })
+        });
+        let is_over = &is_over;
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                file.set_len(size).unwrap();
+                telemetry::flush();
+                let _ = telemetry::traceback(20, &mut String::new());
+                // It may come back as zeros, which is no better.
+                file.set_len(1 << 20).unwrap();
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            }
+            file.set_len(size).unwrap();
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let before = telemetry::losses();
+    (0..EVENT_COUNT).for_each(|index| event!(Three, 0usize, index, 0usize));
+    let losses = telemetry::losses();
+    // All but the block that was being filled then, and the one that is now.
+    let recorded = losses.recorded - before.recorded;
+    assert!((EVENT_COUNT as u64 - 248..=EVENT_COUNT as u64).contains(&recorded), "{losses:?}");
+    assert!(losses.io - before.io >= EVENT_COUNT as u64 - 372, "{before:?} {losses:?}");
+    let error = telemetry::status().last_error.unwrap().error;
+    assert_eq!(error.operation, telemetry::Operation::Keep);
+}
+
+static OWN_PAGE: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn map_own_page(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED;
+    // SAFETY: the page is the test's own.
+    unsafe {
+        if (*info).si_addr().addr() == OWN_PAGE.load(Ordering::Relaxed) {
+            libc::mmap((*info).si_addr(), 4096, access, flags, -1, 0);
+        }
+    }
+}
+
+/// A program that maps files may have its own handler of that signal.
+#[test]
+fn the_programs_own_handler_of_sigbus_gets_its_own_faults() {
+    let test = "the_programs_own_handler_of_sigbus_gets_its_own_faults";
+    let _ = ran(test, &[ALL, SMALL, RING], || {
+        let options = || std::fs::File::options().read(true).write(true).clone();
+        let own = options().create_new(true).open("own").unwrap();
+        own.set_len(4096).unwrap();
+        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&own);
+        // SAFETY: a new mapping; the structure is filled before it is used.
+        let page = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let handler: extern "C" fn(_, _, _) = map_own_page;
+            action.sa_sigaction = handler as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO;
+            libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED;
+            libc::mmap(std::ptr::null_mut(), 4096, access, flags, descriptor, 0)
+        };
+        OWN_PAGE.store(page.addr(), Ordering::Relaxed);
+        event!(Three, 0usize, 0usize, 0usize);
+        own.set_len(0).unwrap();
+        // SAFETY: mapped; its handler sees to it that it can be written.
+        unsafe { page.cast::<u64>().write_volatile(7) };
+        // SAFETY: as before.
+        assert_eq!(unsafe { page.cast::<u64>().read_volatile() }, 7);
+        event!(Three, 0usize, 1usize, 0usize);
+        assert_eq!(telemetry::losses().recorded, 2);
+    });
+}
+
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
 /// Handlers that are at work, and whether they have no more to do: the signal comes to the other
 /// thread of the test as well.

@@ -132,15 +132,26 @@ fn a_traceback_while_threads_record_shows_whole_events() {
 #[test]
 fn a_value_that_is_no_number_is_said_once() {
     let test = "a_value_that_is_no_number_is_said_once";
-    let Some(ran) = ran(test, &twenty("many"), || {
+    said_once(test, "many", "`many` is no number of events; a panic shows none");
+}
+
+#[test]
+fn a_value_beyond_the_limit_is_said_once() {
+    let test = "a_value_beyond_the_limit_is_said_once";
+    said_once(test, "2000", "`2000` is more than the limit; a panic shows the last 1024 events");
+}
+
+fn said_once(test: &str, value: &str, said: &str) {
+    let Some(ran) = ran(test, &twenty(value), || {
         event!(Rare, 1usize);
         event!(Pooled, 1usize);
         assert!(std::panic::catch_unwind(|| panic!("on purpose")).is_err());
     }) else {
         return;
     };
-    let said = "`many` is no number of events; a panic shows none";
-    assert_eq!(ran.said(), [format!("telemetry: MPS_TELEMETRY_TRACEBACK: {said}")]);
+    let lines = ran.said();
+    let said = format!("telemetry: MPS_TELEMETRY_TRACEBACK: {said}");
+    assert_eq!(lines.iter().filter(|line| line.contains("TRACEBACK")).collect::<Vec<_>>(), [&said]);
 }
 
 /// The runtime as the tests of this package were linked with it: the newest.

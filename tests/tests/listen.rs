@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -368,6 +368,64 @@ fn the_statistics_of_what_a_slow_receiver_got_add_up() {
     let said = String::from_utf8_lossy(&stats.stderr);
     assert!(said.contains(&format!("{told} refused by the host")), "{said}");
     assert!(!String::from_utf8_lossy(&stats.stdout).contains("not closed"));
+}
+
+/// `.sol.msg`, `.part.account`: what a receiver that reads nothing to the end of the program did
+/// not get is known on both sides, to the event.
+#[test]
+fn a_receiver_stopped_to_the_end_learns_what_it_lacks() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let at = |name: String| directory.path().join(name);
+    let receive = |round: usize, is_tcp: bool, count: u64| {
+        let log = at(format!("{round}.log"));
+        let path = at(format!("{round}.socket"));
+        let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let unix = UnixListener::bind(&path).expect("a socket");
+        let address = match is_tcp {
+            true => format!("tcp://{}", tcp.local_addr().expect("an address")),
+            false => format!("unix:{}", path.display()),
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recorder"));
+        command.args(["threads", "2", &(count / 2).to_string()]);
+        command.env("MPS_TELEMETRY_CONTROL", "all").env("MPS_TELEMETRY_FILENAME", &address);
+        // It has ended before anything is read.
+        let output = run(&mut command);
+        let mut bytes = Vec::new();
+        let read = match is_tcp {
+            true => tcp.accept().expect("a recorder").0.read_to_end(&mut bytes),
+            false => unix.accept().expect("a recorder").0.read_to_end(&mut bytes),
+        };
+        read.expect("what was sent");
+        fs::write(&log, bytes).expect("a log");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let line = said.lines().find(|line| line.contains(" events were not sent when"));
+        let line = line.unwrap_or_else(|| panic!("{address}, {count}: {said}"));
+        let number =
+            line.split(" events were not sent").next().and_then(|it| it.split(' ').next_back());
+        let lost: u64 = number.expect("a number").parse().expect("a number");
+        assert!(lost > 0 && !line.contains("at least"), "{line}");
+        let json = eventcnv().args(["stats", "--json"]).arg(&log).output().expect("it runs");
+        let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+        assert_eq!(json["lost"].as_u64(), Some(lost), "{address}, {count}: {said}");
+        assert_eq!(work_of(&log) + lost, count, "{address}, {count}: {said}");
+        let verified = eventcnv().arg("verify").arg(&log).output().expect("it runs");
+        let told = format!(": {lost} events were requested and are not in the log");
+        assert!(String::from_utf8_lossy(&verified.stdout).contains(&told));
+        assert_ne!(verified.status.code(), Some(0));
+    };
+    let receive = &receive;
+    thread::scope(|scope| {
+        let cases = [(true, 400_000), (true, 1_000_000), (false, 400_000), (false, 1_000_000)];
+        for (round, (is_tcp, count)) in cases.into_iter().enumerate() {
+            scope.spawn(move || receive(round, is_tcp, count));
+        }
+    });
+}
+
+/// How many events of `recorder threads` are in a log, whatever else is wrong with it.
+fn work_of(log: &Path) -> u64 {
+    let dump = eventcnv().args(["--kinds", "Begin,Middle,End"]).arg(log).output();
+    String::from_utf8_lossy(&dump.expect("it runs").stdout).lines().count() as u64
 }
 
 /// The program goes on, and what was received is readable.

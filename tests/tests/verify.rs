@@ -2,11 +2,15 @@
 //!
 //! ```text
 //!  a small log ── byte by byte ──▶ read: faults ⊆ verify: faults
+//!  storm ── log ──▶ dump, stats, verify, report: one number of events lost
 //! ```
 
 use eventlog::reader::{Fault, FaultKind, Faults, Filter, Log, Order, What};
 use std::num::NonZero;
+use std::path::Path;
+use std::process::Command;
 use tests::naive::{self, Buffer, KINDS, Platform, Recipe, Ring, TYPES, Value, Writer};
+use tests::programs::{eventcnv, lines, recording};
 
 const WORDS: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
 
@@ -146,4 +150,70 @@ fn sound_logs_of_every_platform_are_found_sound_whatever_is_in_them() {
         let (count, _) = verified.pieces[&(What::Stream, false)];
         assert_eq!(count, 1);
     }
+}
+
+/// What a tool says of a log: its exit status, standard output, standard error.
+fn told(words: &[&str], log: &Path) -> (Option<i32>, String, String) {
+    let output = eventcnv().args(words).arg(log).output().expect("eventcnv runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// How many events a tool says to be lost, in words.
+fn lost(text: &str) -> u64 {
+    let before = text.split(" events were requested and are not in the log: ").next();
+    let line = before.filter(|before| before.len() < text.len());
+    let number = line.and_then(|line| line.split_ascii_whitespace().next_back());
+    number.map_or(0, |number| number.parse().expect("a number"))
+}
+
+/// The sum of the table of `stats`, but for what was overwritten.
+fn lost_in_table(text: &str) -> u64 {
+    let rows = text.lines().skip_while(|line| !line.starts_with("not in the log")).skip(1);
+    let cells = |row: &str| -> u64 {
+        let cells: Vec<&str> = row.split_ascii_whitespace().collect();
+        cells[1..6].iter().map(|cell| cell.parse::<u64>().expect("a count")).sum()
+    };
+    rows.take_while(|row| !row.is_empty() && !row.starts_with("eventcnv")).map(cells).sum()
+}
+
+/// `.req.loss`, `.cnv.losses`
+#[test]
+fn all_tools_tell_the_same_losses_of_20_storms() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let mut lossy_count = 0;
+    for round in 0..20 {
+        let log = folder.path().join(format!("{round}.log"));
+        // In every fourth storm the host refuses what is beyond 100 KB.
+        let limit = if round % 4 == 3 { "200" } else { "unlimited" };
+        let script = format!("ulimit -f {limit}; exec \"$0\" 3");
+        let mut storm = recording(Command::new("sh"), "all", &log);
+        storm.args(["-c", &script, env!("CARGO_BIN_EXE_storm")]);
+        storm.env("MPS_TELEMETRY_BLOCK_SIZE", if round % 2 == 0 { "4096" } else { "8192" });
+        if round % 3 == 0 {
+            storm.env("MPS_TELEMETRY_POLICY", "Object=discard");
+        }
+        let counted: u64 = lines(&mut storm)[0].parse().expect("a count");
+
+        let (dump_status, _, dump) = told(&["dump"], &log);
+        let (_, table, note) = told(&["stats"], &log);
+        let (_, json, _) = told(&["stats", "--json"], &log);
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let (status, verdict, _) = told(&["verify"], &log);
+        let numbers = [lost(&dump), lost(&note), lost_in_table(&table), lost(&verdict)];
+        let json = json["lost"].as_u64().expect("a number");
+        assert_eq!(numbers, [json; 4], "{round}: {dump}\n{note}\n{table}\n{verdict}");
+        if limit == "unlimited" {
+            assert_eq!(json, counted, "{round}");
+        }
+        // Damage is one thing, losses are another.
+        let expected = match (dump_status, json) {
+            (Some(0), 0) => 0,
+            (Some(0), _) => 3,
+            _ => 1,
+        };
+        assert_eq!(status, Some(expected), "{round}: {verdict}");
+        lossy_count += u64::from(json > 0);
+    }
+    assert!(lossy_count >= 15, "only {lossy_count} storms lost something");
 }

@@ -192,7 +192,7 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
     let written = write_stretches(args, labels, &mut reading, out);
     reading.finish();
     let is_whole = reading.end(&written?);
-    reading.note_discarded();
+    reading.note_losses(&reading.log.losses());
     Ok(is_whole)
 }
 

@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     for note in notes {
         complain(&format!("eventcnv: {}: note: {note}\n", reading.name));
     }
-    reading.note_discarded();
+    reading.note_losses(&reading.log.losses());
     Ok(is_whole)
 }
 

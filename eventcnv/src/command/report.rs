@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     }
     reading.finish();
     let is_whole = reading.end(&faults);
-    reading.note_discarded();
+    reading.note_losses(&overview.all_losses());
     Ok(is_whole)
 }
 

@@ -123,6 +123,7 @@ fn add(
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
     reading.note(note);
+    reading.note_losses(&reading.log.losses());
     let Counts { read, added } = counts;
     let path = OneLine(path.as_os_str().as_encoded_bytes());
     writeln!(io::stdout(), "{path}: {added} events added, {} were there already", read - added)?;

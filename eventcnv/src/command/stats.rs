@@ -100,7 +100,7 @@ pub(crate) fn write(
     out.write_all(&text)?;
     let is_whole = reading.end(&faults);
     if !form.json {
-        reading.note_discarded();
+        reading.note_losses(&overview.all_losses());
     }
     Ok(is_whole)
 }

@@ -6,9 +6,9 @@
 //!
 //! Design: `.cnv.verify` in `design/eventcnv.md`.
 
-use crate::reading::{Input, Reading};
+use crate::reading::{Input, Reading, told};
 use crate::stop::Stop;
-use eventlog::reader::{Faults, Format, Verified, What};
+use eventlog::reader::{Faults, Format, Losses, Verified, What};
 use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\
@@ -27,9 +27,10 @@ Examples:
   eventcnv verify -q run.log && echo sound
 
 Exit status:
-  0  sound: nothing is wrong, and nothing was lost
-  1  faults were found
-  2  a log could not be read";
+  0  sound: nothing is damaged, and no event is known to be lost
+  1  faults were found: the log is damaged, or events are missing that nothing accounts for
+  2  a log could not be read
+  3  undamaged, but the log states that events were lost: how many, and why, is told";
 
 /// Which logs are checked.
 #[derive(Debug, clap::Args)]
@@ -46,27 +47,48 @@ pub(crate) struct Verify {
     together: bool,
 }
 
-/// Checks logs. Whether all are sound.
+/// Checks logs. Whether all are undamaged; [`Stop::Lost`] if they are, but state losses.
 pub(crate) fn run(args: &Verify) -> Result<bool, Stop> {
+    let mut worst = Verdict::Sound;
     if args.together || args.input.logs().len() < 2 {
-        return one(&Reading::open(&args.input)?, args.quiet);
+        worst = one(&Reading::open(&args.input)?, args.quiet)?;
+    } else {
+        for reading in Reading::each(&args.input) {
+            worst = worst.max(one(&reading?, args.quiet)?);
+        }
     }
-    let mut is_sound = true;
-    for reading in Reading::each(&args.input) {
-        is_sound &= one(&reading?, args.quiet)?;
+    match worst {
+        Verdict::Sound => Ok(true),
+        Verdict::Lossy => Err(Stop::Lost),
+        Verdict::Damaged => Ok(false),
     }
-    Ok(is_sound)
 }
 
-fn one(reading: &Reading, is_quiet: bool) -> Result<bool, Stop> {
+/// What is to be said of a log: damage is one thing, losses that it states are another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Sound,
+    Lossy,
+    Damaged,
+}
+
+fn one(reading: &Reading, is_quiet: bool) -> Result<Verdict, Stop> {
     let log = &reading.log;
     let verified = log.verify(None);
-    if is_quiet {
-        return Ok(log.faults().loss_count() + verified.faults.loss_count() == 0);
+    let losses = log.losses();
+    let is_whole = match is_quiet {
+        true => log.faults().loss_count() + verified.faults.loss_count() == 0,
+        false => reading.end(&verified.faults),
+    };
+    let verdict = match is_whole {
+        false => Verdict::Damaged,
+        true if losses.total() > 0 => Verdict::Lossy,
+        true => Verdict::Sound,
+    };
+    if !is_quiet {
+        write(reading, &verified, verdict, &losses, &mut io::stdout().lock())?;
     }
-    let is_sound = reading.end(&verified.faults);
-    write(reading, &verified, is_sound, &mut io::stdout().lock())?;
-    Ok(is_sound)
+    Ok(verdict)
 }
 
 /// What a kind of piece is called: as a block, as a part.
@@ -86,7 +108,8 @@ fn names(what: What) -> (&'static str, &'static str) {
 fn write(
     reading: &Reading,
     verified: &Verified,
-    is_sound: bool,
+    verdict: Verdict,
+    losses: &Losses,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let log = &reading.log;
@@ -112,8 +135,20 @@ fn write(
         0 => String::new(),
         count => format!(", {count} warnings"),
     };
-    match a + c {
-        _ if is_sound => writeln!(out, "{name}: sound{warnings}"),
-        count => writeln!(out, "{name}: {count} faults{warnings}"),
+    if losses.overwritten > 0 {
+        writeln!(
+            out,
+            "  {:>10} older events had given way, as they were meant to",
+            losses.overwritten
+        )?;
     }
+    if losses.total() > 0 {
+        writeln!(out, "{name}: {}", told(losses))?;
+    }
+    let verdict = match verdict {
+        Verdict::Sound => "sound".to_owned(),
+        Verdict::Lossy => "undamaged, but events were lost".to_owned(),
+        Verdict::Damaged => format!("{} faults", a + c),
+    };
+    writeln!(out, "{name}: {verdict}{warnings}")
 }

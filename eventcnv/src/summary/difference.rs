@@ -11,10 +11,10 @@
 //! `design/eventcnv.md`.
 
 use super::Count;
-use super::overview::{CAUSES, Overview, ParamOverview};
+use super::overview::{Overview, ParamOverview};
 use super::params::TopOf;
 use eventdef::Sort;
-use eventlog::reader::{Registry, compare};
+use eventlog::reader::{CAUSES, Losses, Registry, compare};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,9 +74,9 @@ impl Difference {
             both
         };
         let losses = |side: &Side<'_>| {
-            let causes = |(kind, counts): &(String, [u64; 6])| {
-                let name = |(&cause, &count): (&&str, &u64)| (format!("{kind} {cause}"), count);
-                CAUSES.iter().zip(counts).map(name).collect::<Vec<_>>()
+            let causes = |(kind, losses): &(String, Losses)| {
+                let name = |(&cause, count): (&&str, u64)| (format!("{kind} {cause}"), count);
+                CAUSES.iter().zip(losses.causes()).map(name).collect::<Vec<_>>()
             };
             side.overview.losses.iter().flat_map(causes).collect::<Vec<_>>()
         };

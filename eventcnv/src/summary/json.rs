@@ -8,9 +8,10 @@
 //! `design/eventcnv.md`.
 
 use super::Count;
-use super::overview::{CAUSES, Overview, ParamOverview, TypeOverview};
+use super::overview::{Overview, ParamOverview, TypeOverview};
 use super::params::TopOf;
 use eventdef::Sort;
+use eventlog::reader::CAUSES;
 use serde_json::{Value, json};
 
 /// Values of a parameter that are told.
@@ -35,9 +36,9 @@ pub(crate) fn overview(overview: &Overview<'_>) -> Value {
             "count": hole.to - hole.from,
         })
     });
-    let losses = overview.losses.iter().map(|(kind, counts)| {
+    let losses = overview.losses.iter().map(|(kind, losses)| {
         let mut row = json!({ "kind": kind });
-        for (cause, count) in CAUSES.iter().zip(counts) {
+        for (cause, count) in CAUSES.iter().zip(losses.causes()) {
             row[cause] = json!(count);
         }
         row
@@ -55,6 +56,7 @@ pub(crate) fn overview(overview: &Overview<'_>) -> Value {
         "gaps": gaps.collect::<Value>(),
         "holes": holes.collect::<Value>(),
         "losses": losses.collect::<Value>(),
+        "lost": overview.all_losses().total(),
         "faults": overview.fault_count,
     })
 }

@@ -6,8 +6,7 @@
 //!  Overview ──▶ view/stats.rs, json.rs, difference.rs, the report
 //! ```
 //!
-//! Design: `.cnv.stats` in `design/eventcnv.md`; counts: `.block.discarded`, `.store.discarded` in
-//! `design/format.md`.
+//! Design: `.cnv.stats` in `design/eventcnv.md`.
 
 pub(crate) mod difference;
 pub(crate) mod gather;
@@ -115,9 +114,6 @@ pub(crate) struct Summary {
     far: BTreeMap<u16, (u64, u64)>,
     params: Params,
     thread_names: BTreeMap<(u16, u32), String>,
-    /// The last that was said of events that no buffer could count: by stream, registry, kind,
-    /// cause.
-    discarded: BTreeMap<[u64; 4], u64>,
 }
 
 impl Summary {
@@ -139,7 +135,6 @@ impl Summary {
             far: BTreeMap::new(),
             params: Params::default(),
             thread_names: BTreeMap::new(),
-            discarded: BTreeMap::new(),
         }
     }
 
@@ -274,25 +269,14 @@ impl Summary {
     fn add_own(&mut self, event: &Event<'_>) {
         let number = |name| event.param(name).and_then(|value| value.as_u64());
         let stream = event.stream;
-        match event.name() {
-            "Thread" if self.thread_names.len() < NAME_COUNT_MAX => {
-                let thread = number("thread").and_then(|thread| u32::try_from(thread).ok());
-                let name = event.param("name");
-                if let (Some(thread), Some(Value::S(name))) = (thread, name) {
-                    let name = name.get(..NAME_SIZE_MAX).unwrap_or(name);
-                    let name = String::from_utf8_lossy(name).into_owned();
-                    self.thread_names.insert((stream, thread), name);
-                }
+        if event.name() == "Thread" && self.thread_names.len() < NAME_COUNT_MAX {
+            let thread = number("thread").and_then(|thread| u32::try_from(thread).ok());
+            let name = event.param("name");
+            if let (Some(thread), Some(Value::S(name))) = (thread, name) {
+                let name = name.get(..NAME_SIZE_MAX).unwrap_or(name);
+                let name = String::from_utf8_lossy(name).into_owned();
+                self.thread_names.insert((stream, thread), name);
             }
-            "Discarded" => {
-                let of = [number("registry"), number("kind"), number("cause")];
-                if let ([Some(registry), Some(kind), Some(cause)], Some(count)) =
-                    (of, number("count"))
-                {
-                    self.discarded.insert([stream.into(), registry, kind, cause], count);
-                }
-            }
-            _ => {}
         }
     }
 
@@ -338,7 +322,6 @@ impl Summary {
         }
         self.params.merge(other.params);
         self.thread_names.extend(other.thread_names);
-        self.discarded.extend(other.discarded);
     }
 
     /// The account of a buffer all of whose events were asked for: what the headers promised and

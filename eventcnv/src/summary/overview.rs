@@ -11,12 +11,9 @@ use super::timeline::{Gap, Timeline};
 use super::{Count, OTHERS, Summary, widen};
 use crate::select::Selection;
 use eventdef::{Sort, Version};
-use eventlog::reader::{Account, Filter, Log, Pick, Registry, Stream};
+use eventlog::reader::{Account, Filter, Log, Losses, Pick, Registry, Stream, Unhoused};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-
-/// Why events are not in a log.
-pub(crate) const CAUSES: [&str; 6] = ["full", "nested", "large", "io", "lost", "overwritten"];
 
 /// Gaps of all threads of a stream that are told.
 const GAP_COUNT: usize = 3;
@@ -45,7 +42,7 @@ pub(crate) struct Overview<'l> {
     /// Holes that there is no room to tell of.
     pub(crate) untold_hole_count: usize,
     /// By kind, what is not here, by cause.
-    pub(crate) losses: Vec<(String, [u64; 6])>,
+    pub(crate) losses: Vec<(String, Losses)>,
     pub(crate) fault_count: u64,
     /// Whether parameters were looked at, and whether there were too many.
     pub(crate) has_params: bool,
@@ -108,7 +105,8 @@ impl<'l> Overview<'l> {
         };
         let settle = |account| if is_asked(account) { summary.settled(account) } else { *account };
         let accounts: Vec<Account> = log.accounts().iter().map(settle).collect();
-        Overview::of(summary, log.streams(), log.registries(), &accounts, fault_count)
+        let unhoused = log.unhoused();
+        Overview::of(summary, log.streams(), log.registries(), &accounts, &unhoused, fault_count)
     }
 
     /// The same, of the parts of a log.
@@ -117,6 +115,7 @@ impl<'l> Overview<'l> {
         streams: &'l [Stream],
         registries: &[Registry],
         accounts: &[Account],
+        unhoused: &[Unhoused],
         fault_count: u64,
     ) -> Overview<'l> {
         let prefixes = prefixes(registries);
@@ -137,7 +136,7 @@ impl<'l> Overview<'l> {
             gaps: gaps(&summary, streams, &times),
             holes: Vec::new(),
             untold_hole_count: 0,
-            losses: losses(&summary, registries, &prefixes, accounts),
+            losses: losses(registries, &prefixes, accounts, unhoused),
             fault_count,
             has_params: summary.wanted.params,
             is_params_cut: summary.params.is_cut,
@@ -208,6 +207,13 @@ impl<'l> Overview<'l> {
         self.holes.sort_by_key(|hole| Reverse(hole.to - hole.from));
         self.untold_hole_count = self.holes.len().saturating_sub(HOLE_COUNT_MAX);
         self.holes.truncate(HOLE_COUNT_MAX);
+    }
+
+    /// What is not here, of all kinds.
+    pub(crate) fn all_losses(&self) -> Losses {
+        let mut sum = Losses::default();
+        self.losses.iter().for_each(|(_, losses)| sum.add(losses));
+        sum
     }
 
     /// So much a second, if it is known how long it lasted.
@@ -298,46 +304,31 @@ fn gaps(
     gaps
 }
 
-/// What was requested and is not here, by kind and cause.
+/// What was requested and is not here, by kind.
 fn losses(
-    summary: &Summary,
     registries: &[Registry],
     prefixes: &HashMap<Identity, String>,
     accounts: &[Account],
-) -> Vec<(String, [u64; 6])> {
+    unhoused: &[Unhoused],
+) -> Vec<(String, Losses)> {
     let name = |registry: &Registry, kind: u8| {
         let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
         (registry.index, format!("{prefix}{}", kind_name(registry, kind)))
     };
-    let mut lost: BTreeMap<(u16, String), [u64; 6]> = BTreeMap::new();
+    let mut lost: BTreeMap<(u16, String), Losses> = BTreeMap::new();
     for account in accounts {
         let Some(registry) = registries.get(account.registry as usize) else { continue };
-        let counts = [
-            account.discarded_full.into(),
-            account.discarded_nested.into(),
-            account.discarded_large.into(),
-            account.discarded_io.into(),
-            account.lost,
-            account.overwritten,
-        ];
-        let sums = lost.entry(name(registry, account.kind)).or_default();
-        let sums = sums.iter_mut().zip(counts);
-        sums.for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        lost.entry(name(registry, account.kind)).or_default().add(&Losses::of(account));
     }
-    for (&[stream, registry, kind, cause], &count) in &summary.discarded {
-        let found = registries
-            .iter()
-            .find(|found| u64::from(found.stream) == stream && u64::from(found.index) == registry);
-        let kind = u8::try_from(kind).unwrap_or(u8::MAX);
+    for &Unhoused { stream, registry, kind, losses } in unhoused {
+        let is_it = |found: &&Registry| (found.stream, found.index) == (stream, registry);
         let unknown = || (u16::MAX, format!("{registry}:{kind}"));
-        let sums = lost.entry(found.map_or_else(unknown, |found| name(found, kind)));
-        let cause = usize::try_from(cause).unwrap_or(usize::MAX);
-        if let Some(sum) = sums.or_default().get_mut(cause) {
-            *sum = sum.saturating_add(count);
-        }
+        let found = registries.iter().find(is_it);
+        let key = found.map_or_else(unknown, |found| name(found, kind));
+        lost.entry(key).or_default().add(&losses);
     }
-    lost.retain(|_, counts| counts.iter().any(|&count| count > 0));
-    lost.into_iter().map(|((_, kind), counts)| (kind, counts)).collect()
+    lost.retain(|_, losses| *losses != Losses::default());
+    lost.into_iter().map(|((_, kind), losses)| (kind, losses)).collect()
 }
 
 /// How long it is from one time to another, if the stream says it: by its clock syncs, else by the

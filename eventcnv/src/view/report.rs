@@ -7,12 +7,12 @@
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
-use crate::summary::overview::{CAUSES, Identity, Overview, identity, kind_name, prefixes};
+use crate::summary::overview::{Identity, Overview, identity, kind_name, prefixes};
 use crate::summary::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
 use crate::text;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use eventlog::reader::{Event, Registry, Value as Param};
+use eventlog::reader::{CAUSES, Event, Registry, Value as Param};
 use serde_json::{Value, json};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
@@ -138,7 +138,6 @@ impl Report<'_> {
             })
         });
         let threads = overview.threads.iter().take(ROW_COUNT_MAX);
-        let lost = overview.losses.iter().flat_map(|(_, counts)| counts.iter().take(5));
         let (sample, names, thread_names) = self.sample();
         json!({
             "name": self.name,
@@ -157,10 +156,11 @@ impl Report<'_> {
                 .collect::<Value>(),
             "gaps": self.gaps(),
             "causes": CAUSES,
-            "losses": overview.losses.iter().map(|(kind, counts)| {
-                [json!(kind)].into_iter().chain(counts.iter().map(|n| json!(n))).collect::<Value>()
+            "losses": overview.losses.iter().map(|(kind, losses)| {
+                let counts = losses.causes().into_iter().map(|count| json!(count));
+                [json!(kind)].into_iter().chain(counts).collect::<Value>()
             }).collect::<Value>(),
-            "lost": lost.sum::<u64>(),
+            "lost": overview.all_losses().total(),
             "faults": overview.fault_count,
             "streams": self.streams(),
             "sample": sample,

@@ -9,9 +9,9 @@
 use super::table::Table;
 use crate::summary::Count;
 use crate::summary::json::{PERCENTILES, top};
-use crate::summary::overview::{CAUSES, GapOverview, Overview, TypeOverview, seconds};
+use crate::summary::overview::{GapOverview, Overview, TypeOverview, seconds};
 use crate::text;
-use eventlog::reader::Stream;
+use eventlog::reader::{CAUSES, Stream};
 use std::io::{self, Write};
 
 /// Values of a parameter that are told.
@@ -205,9 +205,9 @@ fn write_losses(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> 
         };
     }
     let mut table = Table::new(1, &[&["not in the log"], CAUSES.as_slice()].concat());
-    for (kind, counts) in &overview.losses {
+    for (kind, losses) in &overview.losses {
         let mut row = vec![kind.clone()];
-        row.extend(counts.map(|count| count.to_string()));
+        row.extend(losses.causes().map(|count| count.to_string()));
         table.row(row);
     }
     write!(out, "\n{table}")

@@ -272,7 +272,7 @@ fn counted(registries: &[Registry], accounts: &[Account], fault_count: u64) -> S
     }
     let accounts: Vec<Account> = accounts.iter().map(|account| summary.settled(account)).collect();
     let mut out = Vec::new();
-    let overview = Overview::of(summary, &[], registries, &accounts, fault_count);
+    let overview = Overview::of(summary, &[], registries, &accounts, &[], fault_count);
     stats::write(&overview, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }

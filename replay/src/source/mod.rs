@@ -22,7 +22,7 @@ mod track;
 use crate::mark::Mark;
 use crate::operation::Operation;
 use clock::Clock;
-use eventlog::reader::{Events, Faults, Filter, Format, Log, Order, Registry};
+use eventlog::reader::{Events, Faults, Filter, Format, Log, Losses, Order, Registry};
 use rows::{Rows, Spec, Verb};
 use std::fmt;
 use track::{At, Tracker};
@@ -206,21 +206,20 @@ impl Source {
     /// Events of what is read that were requested and are not in the log.
     pub fn lost(&self) -> u64 {
         let registries = self.log.registries();
-        let accounts = self.log.accounts().iter().filter(|account| {
-            let registry = registries.get(account.registry as usize);
-            registry.and_then(Kind::of) == Some(self.kind)
-        });
-        let lost = accounts.map(|account| {
-            let discarded = [
-                account.discarded_full,
-                account.discarded_nested,
-                account.discarded_large,
-                account.discarded_io,
-            ];
-            let discarded: u64 = discarded.into_iter().map(u64::from).sum();
-            discarded + account.lost + account.overwritten
-        });
-        lost.sum()
+        let is_it = |registry: Option<&Registry>| registry.and_then(Kind::of) == Some(self.kind);
+        let mut sum = Losses::default();
+        for account in self.log.accounts() {
+            if is_it(registries.get(account.registry as usize)) {
+                sum.add(&Losses::of(account));
+            }
+        }
+        for unhoused in self.log.unhoused() {
+            let key = (unhoused.stream, unhoused.registry);
+            if is_it(registries.iter().find(|found| (found.stream, found.index) == key)) {
+                sum.add(&unhoused.losses);
+            }
+        }
+        sum.total() + sum.overwritten
     }
 
     fn clocks(&self) -> Vec<Clock> {

@@ -8,7 +8,7 @@
 //! `.sol.mapped` in `design/telemetry.md`; `.write`, `.ring` in `design/format.md`.
 #![expect(unsafe_code, reason = "a file as memory")]
 
-use super::{Block, Blocks, Custody, block_size};
+use super::{Block, Blocks, Custody, block_size, hole};
 use crate::losses::Counts;
 use crate::words::HEADER_WORD_COUNT;
 use core::mem::offset_of;
@@ -31,6 +31,7 @@ impl Blocks {
         if start == libc::MAP_FAILED {
             return None;
         }
+        hole::watch(start.cast(), size);
         Some(Blocks { first: Block { start: start.cast() }, count })
     }
 
@@ -59,6 +60,7 @@ impl Blocks {
         // SAFETY: B1: the pages stay mapped, with bytes that nobody has a reference to but as
         // atomics.
         unsafe { libc::mmap(self.first.start.cast(), size, access, flags, -1, 0) };
+        hole::forget();
     }
 }
 

@@ -47,6 +47,10 @@ pub(super) struct Link {
     pub(super) errno: Errno,
     pub(super) queue: Option<Queue>,
     pub(super) block_size: usize,
+    /// Events that were taken, and given up at the end of the program for its last word.
+    pub(super) given_up: u64,
+    /// Whether a block was refused.
+    pub(super) has_refused: bool,
     pub(super) peers: [Option<Peer>; PEER_COUNT_MAX],
     /// The one to try after this one.
     pub(super) peer_next: usize,
@@ -60,9 +64,19 @@ impl Link {
             errno: libc::ENOTCONN,
             queue: None,
             block_size: 0,
+            given_up: 0,
+            has_refused: false,
             peers: [None; PEER_COUNT_MAX],
             peer_next: 0,
         }
+    }
+
+    /// Gives up the blocks that wait, but the newest `kept`; false if there are none.
+    pub(super) fn give_up(&mut self, kept: usize) -> bool {
+        let Some(queue) = &mut self.queue else { return false };
+        let before = queue.size();
+        self.given_up += queue.drop_blocks(self.block_size, kept);
+        queue.size() < before
     }
 
     pub(super) fn stand(&mut self, standing: Standing) {

@@ -12,7 +12,7 @@
 //! `.write.torn` in `design/format.md`.
 
 use super::name::LogName;
-use super::volumes::{self, Volumes};
+use super::volumes::{self, Room, Volumes};
 use super::{Operation, Plinth, PlinthError};
 use crate::sync::Locked;
 use crate::sys::{File, Held, NotOwn, Unnamed};
@@ -50,6 +50,7 @@ pub struct FilePlinth {
     size_max: AtomicU64,
     /// Held while a block is appended. True: one was torn, and what would follow could not be read.
     torn: Locked<bool>,
+    room: Room,
 }
 
 impl FilePlinth {
@@ -93,6 +94,7 @@ impl FilePlinth {
             removed: AtomicBool::new(false),
             size_max: AtomicU64::new(u64::MAX),
             torn: Locked::new(false),
+            room: Room::new(),
         }
     }
 
@@ -102,6 +104,11 @@ impl FilePlinth {
             return Err(libc::EFBIG);
         }
         sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
+    }
+
+    /// Does what takes room on the disk, for which older volumes give way.
+    fn with_room<T>(&self, offset: u64, write: impl FnMut() -> Result<T, i32>) -> Result<T, i32> {
+        self.room.with(self.volumes, &self.name, &self.before, offset, write)
     }
 
     /// Writes at the end. What is torn there cannot be repaired: nothing more is written then.
@@ -223,7 +230,8 @@ impl FilePlinth {
     /// Goes on in another file than this one, which keeps its name, and the claim, until that has
     /// its header.
     fn create_next(&self, volumes: Volumes, before: File) -> Result<(), i32> {
-        let next = self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)??;
+        let open = || self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)?;
+        let next = self.with_room(u64::MAX, open)?;
         if self.before.is_some() {
             // It never got the name.
             let before = Unnamed { file: before, hidden: self.hidden.load(Ordering::Relaxed) };
@@ -324,7 +332,7 @@ impl Plinth for FilePlinth {
                 // One that begins has no name yet.
                 let is_removed = found.link_count == 0 && !self.before.is_some();
                 self.removed.store(is_removed, Ordering::Relaxed);
-                self.write_at(file.seen(), bytes, offset)
+                self.with_room(offset, || self.write_at(file.seen(), bytes, offset))
             }
             false => self.append(file.seen(), bytes),
         });
@@ -335,7 +343,7 @@ impl Plinth for FilePlinth {
     /// Also where somebody took the name away, bounded or not: what would be written could never be
     /// read.
     fn wants_volume(&self, size: u64) -> bool {
-        let size_max = self.size_max.load(Ordering::Relaxed);
+        let size_max = self.size_max.load(Ordering::Relaxed).min(self.room.size_max());
         let is_full = || self.volumes.is_some_and(|volumes| size > volumes.size.min(size_max));
         let is_removed = self.removed.load(Ordering::Relaxed);
         self.can_rewrite() && (is_full() || is_removed)

@@ -12,7 +12,7 @@ use super::name::LogName;
 use super::{Operation, PATH_SIZE_MAX, Plinth, PlinthError};
 use crate::sync::Locked;
 use crate::sys::{File, Held, NotOwn, Unnamed};
-use crate::{region, registration, report, sys};
+use crate::{memory, region, registration, report, sys};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,9 +28,14 @@ const NAME_SIZE_MAX: usize = PATH_SIZE_MAX + 64;
 /// The file that is mapped, once it has its name.
 static FILE: Held = Held::none();
 
-/// Whether the mapped file has no name any more: nobody finds what is in it.
-pub(crate) fn is_removed() -> bool {
-    FILE.get().is_some_and(|file| file.look().is_ok_and(|found| found.link_count == 0))
+/// Why what is in the mapped file is found by nobody: it has no name any more, or was truncated.
+pub(crate) fn loss() -> Option<PlinthError> {
+    let found = FILE.get()?.look().ok()?;
+    if found.link_count == 0 {
+        return Some(failed(Operation::Write, libc::ENOENT));
+    }
+    let is_cut = memory::is_cut() || found.size < region::size();
+    is_cut.then_some(failed(Operation::Keep, libc::EIO))
 }
 
 /// Where two names are put together, since a stack may be small.

@@ -20,7 +20,7 @@ mod volumes;
 
 pub use file::FilePlinth;
 pub use mapped::MappedPlinth;
-pub(crate) use mapped::is_removed;
+pub(crate) use mapped::loss;
 pub use memory::MemoryPlinth;
 pub(crate) use name::PATH_SIZE_MAX;
 pub use socket::SocketPlinth;
@@ -77,6 +77,13 @@ pub trait Plinth: Send + Sync {
     /// The program ends in good order: all was written. Writes may follow nonetheless.
     fn finish(&self) {}
 
+    /// Whether its host has not taken all that it was given, so that some may never come there.
+    /// Then what the buffers counted goes out at the end of the program. Asked then, where the
+    /// plinth only appends.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
     /// This is a forked child, which leaves the stream to its parent. Called in the child, before
     /// `fork` returns there: to give up what the two share. It may call only what a signal handler
     /// may. True: a stream of the child's own can go here, to another place than the parent's;
@@ -111,6 +118,8 @@ pub enum Operation {
     Claim,
     /// Writing to it.
     Write,
+    /// Keeping a mapped file: somebody truncated it.
+    Keep,
     /// Beginning a stream in volumes that have room for hardly anything.
     Bound,
     /// Beginning the stream: it was said already on standard error why there is none.
@@ -128,6 +137,8 @@ pub struct PlinthError {
 
 /// What is wrong with a host that cannot be found.
 pub(crate) const FIND_TEXT: &str = "the system knows no address of this host";
+/// What is wrong with a mapped file that is not as large as it was.
+pub(crate) const KEEP_TEXT: &str = "another process has truncated it";
 /// What is wrong with the size of volumes.
 pub(crate) const BOUND_TEXT: &str = "a volume must have room for at least 8 blocks";
 
@@ -140,6 +151,7 @@ impl fmt::Display for PlinthError {
             Operation::Find => f.write_str(FIND_TEXT),
             Operation::Claim => f.write_str("in use by another process"),
             Operation::Write => write!(f, "cannot write: {text}"),
+            Operation::Keep => f.write_str(KEEP_TEXT),
             Operation::Bound => f.write_str(BOUND_TEXT),
             Operation::Refuse => f.write_str("refused"),
         }

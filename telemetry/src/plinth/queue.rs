@@ -7,6 +7,8 @@
 //!
 //! Design: `.sol.msg` in `design/telemetry.md`.
 
+use eventlog::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};
+
 /// A queue of bytes of a fixed capacity.
 pub(super) struct Queue {
     bytes: &'static mut [u8],
@@ -31,6 +33,55 @@ impl Queue {
     pub(super) fn front(&self) -> &[u8] {
         let end = (self.start + self.size).min(self.bytes.len());
         &self.bytes[self.start..end]
+    }
+
+    /// Copies the bytes from `at` on to `out`; false if there are not so many.
+    fn copy(&self, at: usize, out: &mut [u8]) -> bool {
+        let is_there = at.checked_add(out.len()).is_some_and(|end| end <= self.size);
+        for (index, byte) in out.iter_mut().enumerate().filter(|_| is_there) {
+            *byte = self.bytes[(self.start + at + index) % self.bytes.len()];
+        }
+        is_there
+    }
+
+    /// Takes away all whole blocks but the newest `kept`: what is left of a block that was begun
+    /// stays first. Gives how many events were in them.
+    pub(super) fn drop_blocks(&mut self, block_size: usize, kept: usize) -> u64 {
+        let rest = self.size % block_size;
+        let count = (self.size / block_size).saturating_sub(kept);
+        let from = rest + count * block_size;
+        let events =
+            (0..count).map(|block| self.event_count(rest + block * block_size, block_size));
+        let events = events.sum();
+        let capacity = self.bytes.len();
+        for at in (0..self.size - from).filter(|_| count > 0) {
+            self.bytes[(self.start + rest + at) % capacity] =
+                self.bytes[(self.start + from + at) % capacity];
+        }
+        self.size -= from - rest;
+        events
+    }
+
+    /// How many events there are in the block at `at`: its own, or those of its parts.
+    fn event_count(&self, at: usize, block_size: usize) -> u64 {
+        let header = |at: usize| {
+            let mut bytes = [0; BLOCK_HEADER_SIZE];
+            let header: Option<BlockHeader> =
+                self.copy(at, &mut bytes).then(|| bytemuck::cast(bytes));
+            header.filter(|header| header.magic == BLOCK_MAGIC)
+        };
+        let Some(first) = header(at) else { return 0 };
+        if first.block_type != BlockType::Parts as u8 {
+            return first.count.get().into();
+        }
+        let (mut part, mut count) = (at + BLOCK_HEADER_SIZE, 0);
+        while let Some(header) = header(part).filter(|_| part < at + block_size) {
+            if header.block_type == BlockType::Events as u8 {
+                count += u64::from(header.count.get());
+            }
+            part += BLOCK_HEADER_SIZE + header.payload_size().next_multiple_of(8);
+        }
+        count
     }
 
     /// Takes away so many of the oldest.
@@ -81,6 +132,43 @@ mod tests {
             assert_eq!(queue.front()[..size], out);
             queue.advance(size);
             assert_eq!((queue.size(), queue.room()), (twin.len(), 100 - twin.len()));
+        }
+    }
+
+    /// Blocks with so many events, in one or in two parts.
+    fn block(count: u32, is_parts: bool) -> Vec<u8> {
+        let mut header = BlockHeader::native(BlockType::Events, 12);
+        header.count = count.into();
+        let mut bytes = bytemuck::bytes_of(&header).to_vec();
+        if is_parts {
+            let parts = BlockHeader::native(BlockType::Parts, 12);
+            let mut rest = header;
+            (header.count, rest.count) = (1.into(), (count - 1).into());
+            let all = [parts, header, BlockHeader::native(BlockType::End, 12), rest];
+            bytes = all.iter().flat_map(|header| bytemuck::bytes_of(header).to_vec()).collect();
+        }
+        bytes.resize(4096, 0);
+        bytes
+    }
+
+    #[test]
+    fn blocks_are_dropped_but_for_the_one_begun_and_the_newest() {
+        for begun in [0, 1, 4000] {
+            let mut queue = Queue::new(vec![0; 5 * 4096].leak());
+            // So that it goes around.
+            assert!(queue.push(&[7; 10_000]));
+            queue.advance(9_990);
+            queue.push(&vec![9; begun]);
+            queue.advance(10);
+            for (count, is_parts) in [(3, false), (5, true), (70, false)] {
+                assert!(queue.push(&block(count, is_parts)));
+            }
+            assert_eq!(queue.drop_blocks(4096, 1), 8, "{begun}");
+            assert_eq!(queue.size(), begun + 4096);
+            let mut bytes = vec![0; begun + 4096];
+            assert!(queue.copy(0, &mut bytes) && bytes[begun..] == block(70, false));
+            assert!(bytes[..begun].iter().all(|byte| *byte == 9));
+            assert_eq!((queue.drop_blocks(4096, 1), queue.drop_blocks(4096, 0)), (0, 70));
         }
     }
 

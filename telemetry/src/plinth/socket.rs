@@ -6,7 +6,9 @@
 //!                                            └ full ──▶ refused: counted as io
 //! ```
 //!
-//! The program never waits for the receiver, but at its end: one second, in all. A host that was
+//! The program never waits for the receiver, but at its end: one second, in all. Where the receiver
+//! has not read all by then, what waits is given up for the last word: the block with what every
+//! buffer counted, for which the system keeps room. So the receiver knows. A host that was
 //! lost is connected to again with another volume of the stream (`.header.volume`), complete in
 //! itself. Design: `.sol.msg` in `design/telemetry.md`.
 
@@ -23,7 +25,7 @@ use core::ffi::CStr;
 use core::fmt;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use eventlog::format::{BlockHeader, BlockType};
+use eventlog::format::{BLOCK_MAGIC, BlockHeader, BlockType};
 use std::borrow::Cow;
 use std::ffi::CString;
 
@@ -155,10 +157,23 @@ impl SocketPlinth {
             if taken {
                 return Ok(());
             }
-            if !(flush::is_exit_here() && self.wait()) {
-                return Err(libc::ENOBUFS);
+            if flush::is_exit_here() && self.wait() {
+                continue;
             }
+            if flush::is_exit_here() && is_parts(bytes) && link.give_up(0) {
+                continue;
+            }
+            link.has_refused = true;
+            return Err(libc::ENOBUFS);
         }
+    }
+
+    /// Sends the last block, with what the buffers counted, in the place of what waits. True: the
+    /// system has it.
+    fn send_last_word(&self, link: &mut Link) -> bool {
+        link.give_up(1);
+        sockets::use_room(self.file());
+        self.send_waiting(link) == Ok(true)
     }
 
     /// The same as `leave`, by a forked child that could not do it at once.
@@ -193,6 +208,12 @@ fn is_needed(block: &[u8]) -> bool {
     let registry = offset_of!(BlockHeader, registry);
     byte(offset_of!(BlockHeader, block_type)) != Some(BlockType::Events as u8)
         || (byte(registry), byte(registry + 1)) == (Some(0), Some(0))
+}
+
+/// Whether it is a block of parts.
+fn is_parts(block: &[u8]) -> bool {
+    let block_type = block.get(offset_of!(BlockHeader, block_type)).copied();
+    block.starts_with(&BLOCK_MAGIC) && block_type == Some(BlockType::Parts as u8)
 }
 
 impl Plinth for SocketPlinth {
@@ -257,14 +278,25 @@ impl Plinth for SocketPlinth {
     fn finish(&self) {
         let Some(mut link) = self.link.lock_waiting() else { return };
         while self.send_waiting(&mut link) == Ok(false) && self.wait() {}
-        let size = link.queue.as_ref().map_or(0, Queue::size);
-        if size > 0 {
-            report::say(format_args!(
-                "{}: {size} bytes were still to be sent when the program ended: the receiver is \
-                 slow",
-                self.name
-            ));
+        if link.queue.as_ref().map_or(0, Queue::size) == 0 && link.given_up == 0 {
+            return;
         }
+        let is_told = self.send_last_word(&mut link);
+        link.give_up(0);
+        let refused = flush::losses().io;
+        let count = refused + link.given_up;
+        // In a tee others took what this one refused; and of a block that was begun nobody counts.
+        let least = if is_told && (refused > 0 || !link.has_refused) { "" } else { "at least " };
+        report::say(format_args!(
+            "{}: {least}{count} events were not sent when the program ended: the receiver is slow",
+            self.name
+        ));
+    }
+
+    /// Whether a receiver is slow.
+    fn is_behind(&self) -> bool {
+        let is_behind = |link: &mut Link| self.send_waiting(link) == Ok(false);
+        self.link.try_lock().is_some_and(|mut link| is_behind(&mut link))
     }
 
     /// The connection is the parent's. A child has one of its own.

@@ -230,6 +230,10 @@ impl Plinth for TeePlinth {
         self.open().for_each(|host| host.plinth.finish());
     }
 
+    fn is_behind(&self) -> bool {
+        self.open().any(|host| host.plinth.is_behind())
+    }
+
     fn is_signal_safe(&self) -> bool {
         self.open().all(|host| host.plinth.is_signal_safe())
     }

@@ -10,9 +10,12 @@
 //! oldest, so that there is room on a full disk. Design: `.sol.volume`, `.sol.own` in
 //! `design/telemetry.md`.
 
+use super::name::LogName;
+use crate::memory;
 use crate::sync::Locked;
-use crate::sys::{self, Errno, Unnamed};
+use crate::sys::{self, Errno, Held, Unnamed};
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Blocks of a volume, at least: header and registries, strings, the end, and events.
 pub(crate) const BLOCK_COUNT_MIN: u64 = 8;
@@ -20,6 +23,8 @@ pub(crate) const BLOCK_COUNT_MIN: u64 = 8;
 pub(crate) const COUNT_MIN: u32 = 2;
 /// Files of a stream, at most.
 pub(crate) const COUNT_MAX: u32 = 1000;
+/// Of what a disk has room for, a volume takes at most one part in so many.
+const ROOM_FRACTION: u64 = 4;
 /// The longest name of a file, with what is put behind it and a NUL, in bytes.
 const NAME_SIZE_MAX: usize = super::PATH_SIZE_MAX + 8;
 
@@ -30,6 +35,62 @@ pub(crate) struct Volumes {
     pub(crate) size: u64,
     /// How many.
     pub(crate) count: u32,
+}
+
+/// What a full disk leaves a stream in volumes.
+pub(super) struct Room {
+    /// The size of a volume, once the disk was full with no volume but the newest: so small that
+    /// several have room, of which the oldest can go.
+    size_max: AtomicU64,
+}
+
+impl Room {
+    pub(super) const fn new() -> Room {
+        Room { size_max: AtomicU64::new(u64::MAX) }
+    }
+
+    pub(super) fn size_max(&self) -> u64 {
+        self.size_max.load(Ordering::Relaxed)
+    }
+
+    /// Does what takes room on the disk, at this place of a volume. While that is full the oldest
+    /// volume goes, and the next one; for the beginning of a volume at last the one `before` it.
+    pub(super) fn with<T>(
+        &self,
+        volumes: Option<Volumes>,
+        name: &LogName,
+        before: &Held,
+        offset: u64,
+        mut write: impl FnMut() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        loop {
+            let seen = room_count();
+            let result = write();
+            let is_full = matches!(result, Err(libc::ENOSPC | libc::EDQUOT));
+            let Some(volumes) = volumes.filter(|_| is_full) else { return result };
+            let make_room = |path: &CStr| volumes.make_room(path, seen) || give_up(path, before);
+            if name.with_path(make_room) != Some(true) {
+                let least = BLOCK_COUNT_MIN * memory::block_size() as u64;
+                self.size_max.fetch_min((offset / ROOM_FRACTION).max(least), Ordering::Relaxed);
+                return result;
+            }
+        }
+    }
+}
+
+/// Empties the file that has the name while the next one begins, and takes the name away.
+fn give_up(path: &CStr, before: &Held) -> bool {
+    let (Ok(named), Some(before)) = (sys::identify_name(path), before.get()) else { return false };
+    before.look().is_ok_and(|file| file.is(&named))
+        && sys::unlink_file(path).and_then(|()| sys::empty_file(before.seen())).is_ok()
+}
+
+/// How often a full disk was given room, by all threads.
+static ROOM_COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// The same; to be asked before a write that may find the disk full.
+fn room_count() -> u32 {
+    ROOM_COUNT.load(Ordering::Acquire)
 }
 
 /// Where two names are put together, since a stack may be small.
@@ -90,6 +151,25 @@ impl Volumes {
             }
         }
         next.replace(path)
+    }
+
+    /// Deletes the oldest file, unless a thread has made room since the count was as it was `seen`.
+    /// False: there is none but the newest.
+    pub(crate) fn make_room(self, path: &CStr, seen: u32) -> bool {
+        let Some(mut names) = NAMES.lock_waiting() else { return false };
+        if room_count() != seen {
+            return true;
+        }
+        let name_of = &mut names[0];
+        let before = name(path, 1, name_of).and_then(sys::identify_name);
+        // The newest may have both names.
+        let is_both = matches!((sys::identify_name(path), before), (Ok(a), Ok(b)) if a.is(&b));
+        let older = if is_both { 2..self.count } else { 1..self.count };
+        let is_gone = older.rev().any(|number| {
+            name(path, number, name_of).and_then(sys::unlink_file).is_ok()
+        });
+        ROOM_COUNT.fetch_add(u32::from(is_gone), Ordering::Release);
+        is_gone
     }
 
     /// The first of the older files that there is not.
@@ -174,6 +254,24 @@ mod tests {
         let second = volumes.open_next(&path).unwrap();
         assert_eq!(files(folder.path()), ["a.log "]);
         [first, second].into_iter().for_each(|each| each.file.close());
+    }
+
+    #[test]
+    fn the_oldest_file_goes_for_room_and_never_the_newest() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, volumes) = (path(folder.path()), Volumes { size: 1, count: 9 });
+        ["0", "1", "2"].iter().for_each(|text| next(volumes, &path, text).unwrap());
+        assert!(volumes.make_room(&path, room_count()));
+        assert_eq!(files(folder.path()), ["a.log 2", "a.log.1 1"]);
+        // Another thread has made room meanwhile.
+        assert!(volumes.make_room(&path, room_count().wrapping_sub(1)));
+        assert_eq!(files(folder.path()), ["a.log 2", "a.log.1 1"]);
+        // The newest has both names for an instant.
+        let [one, new] = ["a.log.1", "a.log"].map(|at| folder.path().join(at));
+        std::fs::remove_file(&one).unwrap();
+        std::fs::hard_link(&new, &one).unwrap();
+        assert!(!volumes.make_room(&path, room_count()));
+        assert_eq!(files(folder.path()), ["a.log 2", "a.log.1 2"]);
     }
 
     #[test]

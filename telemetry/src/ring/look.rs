@@ -8,8 +8,10 @@
 
 use super::Ring;
 use crate::atomic::Ordering;
-use crate::losses::Losses;
 use crate::memory::Block;
+use crate::offered::Losses;
+use crate::{clock, identity};
+use eventlog::format::{BlockHeader, SEALED};
 
 impl Ring {
     /// The blocks that were not given up, newest first: sequence and place. For whoever looks at
@@ -56,6 +58,22 @@ impl Ring {
         let is_held = sequence >= self.done.load(Ordering::Relaxed);
         let block = self.blocks.get(sequence);
         is_held && told && hand_over.progress(self, sequence).missing_of(block) == 0
+    }
+
+    /// A part without events that says how many there were, and what was lost (`.part.account`), if
+    /// the kind is output.
+    pub(crate) fn account(&self) -> Option<BlockHeader> {
+        let recorded = self.losses().recorded;
+        let mut header = self.block().header();
+        header.flags &= !SEALED;
+        header.stream = identity::id();
+        header.first = recorded.into();
+        header.count = 0.into();
+        header.last = header.top;
+        header.base = header.base_last;
+        header.set_sync(clock::sync());
+        self.counts.put(&mut header);
+        (self.is_output() && recorded > 0).then_some(header)
     }
 
     /// Its counts.

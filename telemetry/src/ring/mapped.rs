@@ -35,6 +35,9 @@ pub(super) struct Place {
     place: AtomicU32,
     /// Events recorded so far, where it is `GONE`.
     recorded: AtomicU64,
+    /// M2: the number of the first event of its newest block in the file, for where the header that
+    ///     says it is zero: somebody has cut the file.
+    first: AtomicU64,
     /// The same as it was when the file was last told that the buffer goes.
     told: AtomicU64,
 }
@@ -44,6 +47,7 @@ impl Place {
         Place {
             place: AtomicU32::new(PRIVATE),
             recorded: AtomicU64::new(0),
+            first: AtomicU64::new(0),
             told: AtomicU64::new(0),
         }
     }
@@ -59,6 +63,12 @@ impl Place {
 
     fn set(&self, place: u32) {
         self.place.store(place, Ordering::Release);
+    }
+
+    /// The same, with the number of the first event of the block there.
+    fn set_with(&self, place: u32, first: u64) {
+        self.set(place);
+        self.first.store(first, Ordering::Relaxed);
     }
 }
 
@@ -154,8 +164,8 @@ impl Ring {
                 return Some(state);
             };
             let mut header = state.block(place).header();
-            let recorded = recorded_of(state.block(place));
-            if ring.place.told.load(Ordering::Relaxed) == recorded {
+            let recorded = ring.recorded_in(state.block(place));
+            if header.top.get() == 0 || ring.place.told.load(Ordering::Relaxed) == recorded {
                 return Some(state);
             }
             drop(state);
@@ -189,7 +199,7 @@ impl Ring {
         let Some(taken) = state.take(self, old.filter(|_| is_filled)) else { return false };
         let head = self.head.load(Ordering::Relaxed);
         self.begin_at(taken.block, head + 1, first, ticks, thread);
-        self.place.set(taken.place);
+        self.place.set_with(taken.place, first);
         let Some(old) = old.filter(|old| is_filled && *old != taken.place) else { return true };
         if entry.is_nested() {
             // The lock, now had, may be had by another thread later.
@@ -223,7 +233,7 @@ impl Ring {
         let sequence = self.head.load(Ordering::Relaxed) + u64::from(is_used);
         self.begin_at(taken.block, sequence, first, ticks, thread);
         self.done.store(sequence, Ordering::Release);
-        self.place.set(taken.place);
+        self.place.set_with(taken.place, first);
         true
     }
 
@@ -312,7 +322,7 @@ impl Ring {
     /// one says so before (`.ring.overwritten`).
     pub(crate) fn give_up_block(&self, state: &State, place: u32) {
         let block = state.block(place);
-        let recorded = recorded_of(block);
+        let recorded = self.recorded_in(block);
         if !stream::is_file_lost() {
             self.counts.overwrite(u64::from(block.state().1));
         }
@@ -327,11 +337,20 @@ impl Ring {
         }
     }
 
+    /// Events recorded so far, where that is its newest block in the file (M2).
+    fn recorded_in(&self, block: Block) -> u64 {
+        match block.header().top.get() {
+            0 => self.place.first.load(Ordering::Relaxed) + u64::from(block.state().1),
+            _ => recorded_of(block),
+        }
+    }
+
     /// Events recorded so far, with the lock of the region held, or where no other thread is.
     fn recorded_with_lock(&self) -> u64 {
         match self.place.get() {
             GONE => self.place.recorded.load(Ordering::Relaxed),
-            _ => recorded_of(self.block()),
+            PRIVATE => recorded_of(self.block()),
+            _ => self.recorded_in(self.block()),
         }
     }
 

@@ -211,6 +211,8 @@ pub(crate) fn start_thread(run: extern "C" fn(*mut c_void) -> *mut c_void, name:
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
         libc::sigfillset(&mut all);
+        // A mapped file that is cut is mended by its handler.
+        libc::sigdelset(&mut all, libc::SIGBUS);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         let mut thread: libc::pthread_t = core::mem::zeroed();
         let result = libc::pthread_create(&mut thread, null(), run, null_mut());

@@ -25,6 +25,7 @@ mod source {
     pub(crate) mod gate;
     pub(crate) mod link;
     pub(crate) mod losses;
+    pub(crate) mod offered;
     pub(crate) mod outlet;
     pub(crate) mod pools;
     pub(crate) mod region;
@@ -33,7 +34,7 @@ mod source {
     pub(crate) mod words;
 }
 
-use source::{chain, gate, link, losses, outlet, pools, region, ring, sync, words};
+use source::{chain, gate, link, losses, offered, outlet, pools, region, ring, sync, words};
 #[allow(unused_imports, reason = "each is used by one of the files above")]
 use surroundings::{
     clock, crash, fork, identity, intern, parts, plinth, policy, registration, report, root,

@@ -96,15 +96,7 @@ pub(crate) mod plinth {
 }
 
 pub(crate) mod policy {
-    use core::time::Duration;
-
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Policy {
-        Write,
-        Overwrite,
-        Discard,
-        Wait(Duration),
-    }
+    pub(crate) use crate::offered::Policy;
 
     pub(crate) fn set(policy: Policy) {
         super::POLICY.set(policy);

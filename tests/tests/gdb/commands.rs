@@ -69,6 +69,30 @@ fn the_dump_is_what_eventcnv_prints_of_the_saved_log() {
     assert!(said[2].contains("pool:00007F4960004000[\"the \\\"word\\\" pool\"]"));
 }
 
+/// `.debug.commands`
+#[test]
+fn save_replaces_a_file_only_if_it_is_forced_to() {
+    let session = Session::of("threads 1 10");
+    let notes = session.path("notes.txt");
+    std::fs::write(&notes, "of somebody's").expect("a file can be written");
+    let said = session.run(&[
+        "telemetry save notes.txt",
+        "shell cp notes.txt kept.txt",
+        "telemetry save --force notes.txt",
+        "telemetry save nowhere/x.log",
+        "telemetry save --force",
+    ]);
+    let refused = "notes.txt: already exists; choose another name, or replace it by telemetry save \
+                   --force notes.txt";
+    assert!(said[0].contains(refused), "{}", said[0]);
+    let kept = std::fs::read_to_string(session.path("kept.txt")).expect("it is there");
+    assert_eq!(kept, "of somebody's");
+    assert!(said[2].ends_with(" are in notes.txt\n"), "{}", said[2]);
+    assert!(!converted(&["-v"], &notes).is_empty());
+    assert!(said[3].contains("nowhere/x.log: cannot write (No such file"), "{}", said[3]);
+    assert!(said[4].contains("usage: telemetry save [--force] FILE"), "{}", said[4]);
+}
+
 /// Of the root's *unhoused*, here of two causes.
 #[test]
 fn events_that_no_buffer_could_count_are_told_of_a_saved_log_as_of_a_core() {
@@ -277,10 +301,13 @@ fn whatever_is_typed_wrong_is_one_clear_line() {
         ("telemetry dump -x", "usage: telemetry dump [KIND…] [-n COUNT] [-v|-vv|-vvv]".to_owned()),
         ("telemetry last", "usage: telemetry last KIND".to_owned()),
         ("telemetry describe", "usage: telemetry describe ADDRESS".to_owned()),
-        ("telemetry save", "usage: telemetry save FILE".to_owned()),
+        ("telemetry save", "usage: telemetry save [--force] FILE".to_owned()),
         ("telemetry set", "usage: telemetry set KIND…".to_owned()),
         ("telemetry reset", "usage: telemetry reset KIND…".to_owned()),
-        ("telemetry save no/where", "cannot write no/where: No such file or directory".to_owned()),
+        (
+            "telemetry save no/where",
+            "no/where: cannot write (No such file or directory)".to_owned(),
+        ),
     ];
     let said = session.run(&cases.each_ref().map(|case| case.0));
     for ((command, expected), said) in cases.iter().zip(said) {

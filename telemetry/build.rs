@@ -1,0 +1,22 @@
+//! Whether this platform can record, which one line says where it cannot: then annotations compile
+//! to nothing. Design: `.req.port` in `design/telemetry.md`.
+
+use std::env::var;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(recording)");
+    let has_word =
+        |name: &str, word: &str| var(name).is_ok_and(|list| list.split(',').any(|it| it == word));
+    let is_unix = has_word("CARGO_CFG_TARGET_FAMILY", "unix");
+    let is_wasm = has_word("CARGO_CFG_TARGET_FAMILY", "wasm");
+    if is_unix && !is_wasm && has_word("CARGO_CFG_TARGET_HAS_ATOMIC", "64") {
+        println!("cargo::rustc-cfg=recording");
+    } else {
+        let target = var("TARGET").unwrap_or_default();
+        println!(
+            "cargo::warning=telemetry: {target}: recording is not supported (it takes a Unix with \
+             64-bit atomics); annotations compile to nothing"
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! A library that is annotated, as any may be: it builds on every platform, whether that can record
+//! or not.
+//!
+//! ```text
+//!  .ci/cross ─▶ cargo check --target Windows, WebAssembly, macOS, FreeBSD, 32-bit Arm, …
+//! ```
+//!
+//! Design: `.req.port` in `design/telemetry.md`.
+#![forbid(unsafe_code)]
+
+use telemetry::alloc::Recorder;
+use telemetry::{Policy, event};
+
+mod events {
+    telemetry::events! {
+        /// What a cache does.
+        registry "cache" version(1, 0, 0);
+        kinds standard;
+
+        /// Something was looked up.
+        Lookup(0x0001, always, Object) {
+            /// the cache
+            cache: P,
+            /// the key
+            key: W,
+            /// whether it was there
+            is_hit: B,
+            /// what for
+            purpose: S,
+        }
+        /// The cache has grown.
+        Growth(0x0002, sometimes, Pool) {
+            /// how full it was
+            fraction: D,
+        }
+    }
+}
+
+/// What a program may make its global allocator.
+pub const RECORDER: Recorder = Recorder::new();
+
+/// A cache of keys.
+#[derive(Debug, Default)]
+pub struct Cache {
+    keys: Vec<usize>,
+}
+
+impl Cache {
+    /// An empty cache, which is called so in the log.
+    pub fn new(name: &str) -> Box<Cache> {
+        telemetry::prepare();
+        let cache = Box::new(Cache::default());
+        telemetry::label(&raw const *cache, telemetry::intern(name));
+        let control = telemetry::control::of(&events::CONTROL);
+        control.set_policy(events::Kinds::Object, Policy::Discard);
+        control.set_output(events::Kinds::Object);
+        cache
+    }
+
+    /// Whether a key is there; from now on it is.
+    pub fn look_up(&mut self, key: usize, purpose: &str) -> bool {
+        let is_hit = self.keys.contains(&key);
+        event!(events::Lookup, self, key, is_hit, purpose);
+        if !is_hit {
+            event!(events::Growth { fraction: self.keys.len() as f64 / 64.0 });
+            self.keys.push(key);
+        }
+        is_hit
+    }
+}
+
+/// Brings out what was recorded, and tells how many events were lost.
+pub fn lost_count() -> u64 {
+    telemetry::flush();
+    let losses = telemetry::losses_of(&events::CONTROL, events::Kinds::Object);
+    losses.full + losses.nested + losses.large + losses.io
+}

@@ -1,0 +1,83 @@
+//! A program in a storm of signals, for the tests to run: much of what it requests is lost.
+//!
+//! ```text
+//!  storm ROUNDS     of each round two threads begin, record, and end, while a signal comes every
+//!                   30 µs whose handler records the same kinds
+//! ```
+//!
+//! Prints how many events were requested and not recorded. Design: `.req.loss`, `.sol.nested` in
+//! `design/telemetry.md`.
+#![expect(unsafe_code, reason = "a signal handler and its timer")]
+
+use std::env;
+use std::thread;
+use telemetry::event;
+
+mod events {
+    telemetry::events! {
+        /// What happens in a storm.
+        registry "storm" version(1, 0, 0);
+        kinds standard;
+
+        /// By a thread, or by the handler.
+        Gust(0x0001, always, Object) {
+            /// which
+            index: W,
+        }
+        /// Of another kind.
+        Lightning(0x0002, always, Pool) {
+            /// which
+            index: W,
+        }
+        /// Too large for some blocks.
+        Thunder(0x0003, always, Pool) {
+            /// how it sounds
+            text: S,
+        }
+    }
+}
+
+/// Events that a thread records.
+const EVENT_COUNT: usize = 3000;
+const SIGNAL_INTERVAL_US: libc::suseconds_t = 30;
+/// A string that fits into no block of the least size.
+static LONG: [u8; 5000] = [b'r'; 5000];
+
+extern "C" fn on_signal(_: libc::c_int) {
+    event!(events::Gust, 0usize);
+    event!(events::Lightning, 0usize);
+}
+
+fn set_timer(interval: libc::suseconds_t) {
+    let time = libc::timeval { tv_sec: 0, tv_usec: interval };
+    let timer = libc::itimerval { it_interval: time, it_value: time };
+    // SAFETY: reads a structure that lives through the call.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) };
+}
+
+fn record() {
+    for index in 0..EVENT_COUNT {
+        event!(events::Gust, index);
+        if index.is_multiple_of(8) {
+            event!(events::Lightning, index);
+        }
+    }
+    event!(events::Thunder, LONG.as_slice());
+}
+
+fn main() {
+    let rounds: usize = env::args().nth(1).and_then(|rounds| rounds.parse().ok()).expect("rounds");
+    telemetry::prepare();
+    let handler: extern "C" fn(libc::c_int) = on_signal;
+    // SAFETY: the handler only records, which may be done at any point.
+    unsafe { libc::signal(libc::SIGALRM, handler as libc::sighandler_t) };
+    set_timer(SIGNAL_INTERVAL_US);
+    for _ in 0..rounds {
+        thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(record)));
+    }
+    set_timer(0);
+    // What comes late is over: the lines below are the last.
+    thread::sleep(std::time::Duration::from_millis(1));
+    let losses = telemetry::losses();
+    println!("{}", losses.full + losses.nested + losses.large);
+}

@@ -238,7 +238,6 @@ impl Indexer {
             platform: of_version(platform, self.known.version),
             alternatives: Vec::new(),
             version,
-            are_clocks_near: true,
             is_registry_right: is_right == Some(true),
             offset: 0,
         };

@@ -32,7 +32,7 @@ pub(crate) struct Overview<'l> {
     pub(crate) total: Count,
     /// Ticks of the first and last event, by stream.
     pub(crate) times: BTreeMap<u16, (u64, u64)>,
-    /// How long the longest stream lasted, if any says it.
+    /// How long there was any stream, if all say it.
     pub(crate) seconds: Option<f64>,
     pub(crate) kinds: Vec<(String, Count)>,
     /// The most frequent first.
@@ -60,6 +60,16 @@ pub(crate) struct TypeOverview {
     pub(crate) is_own: bool,
     pub(crate) count: Count,
     pub(crate) params: Vec<ParamOverview>,
+}
+
+impl TypeOverview {
+    /// Adds what was counted of it in another stream.
+    fn add(&mut self, count: Count, params: Vec<ParamOverview>) {
+        self.count.add(count);
+        for (own, other) in self.params.iter_mut().zip(params) {
+            own.values.merge(other.values);
+        }
+    }
 }
 
 /// A parameter of an event type.
@@ -122,10 +132,7 @@ impl<'l> Overview<'l> {
         let prefixes = prefixes(registries);
         let times = times(&summary);
         let threads = threads(&summary, streams.len() > 1);
-        let of_stream = |(&stream, &(first, last)): (&u16, &(u64, u64))| {
-            seconds(streams.get(usize::from(stream))?, first, last)
-        };
-        let seconds = times.iter().filter_map(of_stream).reduce(f64::max);
+        let seconds = all_seconds(streams, &times);
         let mut overview = Overview {
             streams,
             total: Count::default(),
@@ -156,12 +163,12 @@ impl<'l> Overview<'l> {
     ) {
         let mut kinds: BTreeMap<(u16, String), Count> = BTreeMap::new();
         let mut places: HashMap<String, usize> = HashMap::new();
-        let mut add = |name: String, kind: (u16, String), count: Count, params| {
+        let mut add = |name: String, kind: (u16, String), count: Count, params: Vec<_>| {
             self.total.add(count);
             kinds.entry(kind.clone()).or_default().add(count);
             let place = *places.entry(name.clone()).or_insert(self.types.len());
             match self.types.get_mut(place) {
-                Some(row) => row.count.add(count),
+                Some(row) => row.add(count, params),
                 None => {
                     let (is_own, kind) = (kind.0 == 0, kind.1);
                     self.types.push(TypeOverview { name, kind, is_own, count, params });
@@ -348,6 +355,33 @@ pub(crate) fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
     }
     let ticks = last.checked_sub(first)?;
     (stream.clock_rate > 0).then(|| ticks as f64 / stream.clock_rate as f64)
+}
+
+/// How long there was any of these streams: those that have times of day may have run side by side,
+/// others came one after the other.
+fn all_seconds(streams: &[Stream], times: &BTreeMap<u16, (u64, u64)>) -> Option<f64> {
+    let (mut alone, mut walls) = (None, Vec::new());
+    for (&index, &(first, last)) in times {
+        let stream = streams.get(usize::from(index))?;
+        match (stream.wall_time(first), stream.wall_time(last)) {
+            (Some(from), Some(to)) if from.realtime > 0 && from.realtime <= to.realtime => {
+                walls.push((from.realtime, to.realtime));
+            }
+            _ => *alone.get_or_insert(0.0) += seconds(stream, first, last)?,
+        }
+    }
+    walls.sort_unstable();
+    let mut side_by_side = (!walls.is_empty()).then_some(0);
+    let mut end = 0;
+    for (from, to) in walls {
+        let length = to.saturating_sub(from.max(end));
+        side_by_side = side_by_side.map(|sum: u64| sum.saturating_add(length));
+        end = end.max(to);
+    }
+    match (alone, side_by_side.map(|ns| ns as f64 / 1e9)) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
 }
 
 pub(crate) fn identity(registry: &Registry) -> Identity {

@@ -276,6 +276,7 @@ pub(super) fn mps_stream(offset: u64, platform: Platform, version: Version) -> S
         start: 0,
         clock_source: 0,
         clock_rate: 0,
+        is_rate_approximate: false,
         producer: "Memory Pool System".into(),
         host: Box::default(),
         program: Box::default(),

@@ -160,7 +160,7 @@ fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
             }
         }
         let size = bytes.len() as u64;
-        let options = Options { mps_registry: Some(old()) };
+        let options = Options { mps_registry: Some(old()), ..Options::default() };
         let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
         let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
         for order in [Order::Time, Order::File] {
@@ -264,7 +264,9 @@ fn a_log_that_changes_its_version_all_the_time_takes_little_memory() {
 fn a_header_of_another_version_does_not_decode() {
     let on = platforms()[0];
     let bytes = encoded(on, &[init(on, [1, 5, 1])].into_iter().chain(rows()).collect::<Vec<_>>());
-    let index = index(&bytes.as_slice(), &Options { mps_registry: Some(old()) }).unwrap();
+    let index =
+        index(&bytes.as_slice(), &Options { mps_registry: Some(old()), ..Options::default() })
+            .unwrap();
     let found = Some(Version { median: 5, ..OLD });
     assert_eq!(kinds(&index), [FaultKind::MpsVersion { found, known: OLD }]);
 }

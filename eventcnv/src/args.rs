@@ -22,7 +22,7 @@ use std::path::Path;
 #[derive(Debug, Parser)]
 #[command(name = "eventcnv", version, long_about = dump::ABOUT, after_long_help = dump::FORMS)]
 #[command(after_help = "More, with examples: eventcnv --help")]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,

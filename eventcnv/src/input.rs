@@ -11,7 +11,7 @@
 
 use crate::core;
 use eventlog::reader::core::{Core, is_elf};
-use eventlog::reader::{FileSource, Joined, Log, OpenError, Options, Registry, Source};
+use eventlog::reader::{FileSource, Format, Joined, Log, OpenError, Options, Registry, Source};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -27,6 +27,9 @@ const SPOOL_MEMORY_MAX: u64 = 4 << 20;
 
 /// No `eventdef.h` is larger; what is read of one that is.
 const HEADER_SIZE_MAX: u64 = 1 << 20;
+
+/// Bytes by which the format of a log is known.
+const FORMAT_SIZE: usize = 1 << 18;
 
 /// Bytes by which cores and logs of one stream are known.
 const HEAD_SIZE: usize = 512;
@@ -84,14 +87,18 @@ pub(crate) struct Opened {
 
 /// Opens logs, to be read as one.
 pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
-    let (mut cores, mut heads) = (Vec::new(), Vec::new());
+    let (mut cores, mut heads, mut formats) = (Vec::new(), Vec::new(), Vec::new());
     let mut joined = Joined::default();
     let mut names = Vec::new();
     for path in paths {
         let (name, source) = open_one(path, options);
+        let source = source.and_then(|source| refuse_compressed(source, path));
         match source.and_then(|source| rescue(source, &name, &mut cores, &mut heads)) {
             Ok(source) if paths.len() == 1 => return Opened { name, source: Ok(source), cores },
-            Ok(source) => joined.push(source),
+            Ok(source) => {
+                formats.push(format_of(&source, options));
+                joined.push(source);
+            }
             Err(error) => return Opened { name, source: Err(error), cores },
         }
         names.push(name);
@@ -99,7 +106,52 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     for core in &mut cores {
         core.has_ring = heads.iter().any(|head| core.core.is_of(head));
     }
+    // What is of neither format may be a piece of either.
+    let place = |format| formats.iter().position(|&found| found == Some(format));
+    if let (Some(mps), Some(ours)) = (place(Format::Mps), place(Format::Stream))
+        && let (Some(mps), Some(ours)) = (names.get(mps), names.get(ours))
+    {
+        let what = format!(
+            "is a raw log of the MPS, and {ours} is not: make a log of ours of it first, with \
+             eventcnv cut {mps} -o NEW"
+        );
+        return Opened { name: mps.clone(), source: Err(io::Error::other(what).into()), cores };
+    }
     Opened { name: names.join(" + "), source: Ok(Box::new(joined)), cores }
+}
+
+/// Of which format a source is, if of any.
+fn format_of(source: &AnySource, options: &Options) -> Option<Format> {
+    let mut head = vec![0; FORMAT_SIZE];
+    let size = source.read_at(0, &mut head).ok()?;
+    Log::format_of(head.get(..size)?, options)
+}
+
+/// What compressed files begin with, and what decompresses them.
+const COMPRESSED: [(&[u8], &str); 4] = [
+    (b"\x1F\x8B", "gzip"),
+    (b"\xFD7zXZ\0", "xz"),
+    (b"\x28\xB5\x2F\xFD", "zstd"),
+    (b"BZh", "bzip2"),
+];
+
+/// A source as it is, unless it is compressed: then what reads it is said.
+fn refuse_compressed(source: AnySource, path: &Path) -> Result<AnySource, OpenError> {
+    let mut head = [0; 6];
+    let size = source.read_at(0, &mut head)?;
+    match compressed(head.get(..size).unwrap_or_default(), path) {
+        Some(error) => Err(error),
+        None => Ok(source),
+    }
+}
+
+/// What is said of what begins with these bytes, if it is compressed.
+fn compressed(head: &[u8], path: &Path) -> Option<OpenError> {
+    let (_, tool) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic))?;
+    let input =
+        if path.as_os_str() == "-" { String::new() } else { format!(" {}", path.display()) };
+    let what = format!("is compressed: {tool} -dc{input} | eventcnv -");
+    Some(io::Error::other(what).into())
 }
 
 /// Whether this is a file that begins as cores do.
@@ -214,6 +266,9 @@ fn spool(mut from: impl Read, memory_max: u64, options: &Options) -> Result<AnyS
     from.by_ref().take(memory_max).read_to_end(&mut memory)?;
     if (memory.len() as u64) < memory_max {
         return Ok(Box::new(memory));
+    }
+    if let Some(error) = compressed(&memory, Path::new("-")) {
+        return Err(error);
     }
     // Of a core, what is looked for may stand anywhere.
     if !is_elf(&memory) {

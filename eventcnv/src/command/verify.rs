@@ -8,7 +8,9 @@
 
 use crate::reading::{Input, Reading};
 use crate::stop::Stop;
-use eventlog::reader::{Faults, Format, Verified, What};
+use crate::text;
+use eventlog::reader::{Faults, Format, Log, Verified, What};
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\
@@ -25,6 +27,7 @@ Examples:
   eventcnv verify                     mpsio.log: what there is, and whether it is sound
   eventcnv verify run.log old.log     several logs, each by itself
   eventcnv verify -q run.log && echo sound
+  eventcnv verify --json run.log      for another program
 
 Exit status:
   0  sound: nothing is wrong, and nothing was lost
@@ -44,28 +47,49 @@ pub(crate) struct Verify {
     /// Check several logs as one: the volumes of a stream
     #[arg(long)]
     together: bool,
+
+    /// Print JSON, an object a line for each log
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+}
+
+/// What is told of a log on standard output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Json,
+    Nothing,
 }
 
 /// Checks logs. Whether all are sound.
 pub(crate) fn run(args: &Verify) -> Result<bool, Stop> {
+    let form = match (args.quiet, args.json) {
+        (true, _) => Form::Nothing,
+        (_, true) => Form::Json,
+        _ => Form::Text,
+    };
     if args.together || args.input.logs().len() < 2 {
-        return one(&Reading::open(&args.input)?, args.quiet);
+        return one(&Reading::open(&args.input)?, form);
     }
     let mut is_sound = true;
     for reading in Reading::each(&args.input) {
-        is_sound &= one(&reading?, args.quiet)?;
+        is_sound &= one(&reading?, form)?;
     }
     Ok(is_sound)
 }
 
-fn one(reading: &Reading, is_quiet: bool) -> Result<bool, Stop> {
+fn one(reading: &Reading, form: Form) -> Result<bool, Stop> {
     let log = &reading.log;
     let verified = log.verify(None);
-    if is_quiet {
+    if form == Form::Nothing {
         return Ok(log.faults().loss_count() + verified.faults.loss_count() == 0);
     }
     let is_sound = reading.end(&verified.faults);
-    write(reading, &verified, is_sound, &mut io::stdout().lock())?;
+    let out = &mut io::stdout().lock();
+    match form {
+        Form::Json => writeln!(out, "{}", json(reading, &verified, is_sound))?,
+        _ => write(reading, &verified, is_sound, out)?,
+    }
     Ok(is_sound)
 }
 
@@ -83,6 +107,28 @@ fn names(what: What) -> (&'static str, &'static str) {
     }
 }
 
+/// How many faults were found that may have cost events, and how many others.
+fn counts(log: &Log, verified: &Verified) -> (u64, u64) {
+    let count = |faults: &Faults| (faults.loss_count(), faults.count() - faults.loss_count());
+    let ((a, b), (c, d)) = (count(log.faults()), count(&verified.faults));
+    (a + c, b + d)
+}
+
+fn json(reading: &Reading, verified: &Verified, is_sound: bool) -> Value {
+    let log = &reading.log;
+    let pieces = verified.pieces.iter().map(|((what, is_part), (count, size))| {
+        let what = what.name();
+        json!({ "what": what, "isPart": is_part, "count": count, "bytes": size })
+    });
+    let (fault_count, warning_count) = counts(log, verified);
+    json!({
+        "log": reading.name, "bytes": log.size(), "streams": log.streams().len(),
+        "pieces": pieces.collect::<Value>(), "events": verified.event_count,
+        "closed": log.is_closed(), "sound": is_sound,
+        "faults": fault_count, "warnings": warning_count,
+    })
+}
+
 fn write(
     reading: &Reading,
     verified: &Verified,
@@ -91,7 +137,8 @@ fn write(
 ) -> io::Result<()> {
     let log = &reading.log;
     let name = &reading.name;
-    writeln!(out, "{name}: {} bytes, {} streams", log.size(), log.streams().len())?;
+    let streams = text::counted(log.streams().len() as u64, "stream");
+    writeln!(out, "{name}: {} bytes, {streams}", log.size())?;
     for ((what, is_part), (count, size)) in &verified.pieces {
         let (block, part) = names(*what);
         let what = match (log.format(), is_part) {
@@ -106,14 +153,13 @@ fn write(
     if !log.is_closed() {
         writeln!(out, "  not closed: the program was stopped, or runs on; that is no fault")?;
     }
-    let count = |faults: &Faults| (faults.loss_count(), faults.count() - faults.loss_count());
-    let ((a, b), (c, d)) = (count(log.faults()), count(&verified.faults));
-    let warnings = match b + d {
+    let (fault_count, warning_count) = counts(log, verified);
+    let warnings = match warning_count {
         0 => String::new(),
-        count => format!(", {count} warnings"),
+        count => format!(", {}", text::counted(count, "warning")),
     };
-    match a + c {
+    match fault_count {
         _ if is_sound => writeln!(out, "{name}: sound{warnings}"),
-        count => writeln!(out, "{name}: {count} faults{warnings}"),
+        count => writeln!(out, "{name}: {}{warnings}", text::counted(count, "fault")),
     }
 }

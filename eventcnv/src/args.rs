@@ -149,8 +149,9 @@ impl Args {
         let (Stop::Message(what), Some(first)) = (&stop, self.dump.input.logs().first()) else {
             return stop;
         };
-        let names: Vec<String> =
+        let mut names: Vec<String> =
             Args::command().get_subcommands().map(|it| it.get_name().to_owned()).collect();
+        names.push("help".to_owned());
         let near = near(&first.to_string_lossy(), names.iter().map(String::as_str));
         if near.is_empty() || first.exists() {
             return stop;

@@ -112,8 +112,8 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
         && let (Some(mps), Some(ours)) = (names.get(mps), names.get(ours))
     {
         let what = format!(
-            "is a raw log of the MPS, and {ours} is not: make a log of ours of it first, with \
-             eventcnv cut {mps} -o NEW"
+            "is a raw log of the MPS, which cannot be read together with {ours}; convert it \
+             first: eventcnv cut {mps} -o NEW"
         );
         return Opened { name: mps.clone(), source: Err(io::Error::other(what).into()), cores };
     }

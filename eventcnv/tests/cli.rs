@@ -187,6 +187,7 @@ fn a_shell_completes_the_names_that_are_in_the_log() {
 
 #[test]
 fn help_is_a_command() {
+    assert!(run(&["hlep"]).2.contains("is it the command help?"));
     for (words, same) in
         [(["help"].as_slice(), ["--help"].as_slice()), (&["help", "stats"], &["stats", "--help"])]
     {
@@ -203,8 +204,9 @@ fn logs_of_two_formats_are_refused_together() {
         for command in ["dump", "stats"] {
             let (found, code, errors) = run(&[&[command], &logs[..]].concat());
             assert_eq!((found.len(), code, errors.lines().count()), (0, 2, 1), "{errors}");
-            let what = format!("{raw}: is a raw log of the MPS, and {ours} is not: make a log");
-            assert!(errors.contains(&what) && errors.contains("eventcnv cut"), "{errors}");
+            let why = format!("{raw}: is a raw log of the MPS, which cannot be read together with");
+            let what = format!(" {ours}; convert it first: eventcnv cut {raw} -o NEW\n");
+            assert!(errors.contains(&(why + &what)), "{errors}");
         }
     }
 }

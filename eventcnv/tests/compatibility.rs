@@ -193,6 +193,15 @@ fn a_clock_of_32_bits_is_inferred_in_both_byte_orders() {
     for (big_endian, align) in [(false, 8), (true, 8), (false, 4), (true, 4)] {
         let made: Vec<_> =
             events.iter().map(|event| with_short_clock(event, big_endian, align)).collect();
+        // Streams of other clocks before and after it.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let [other, one] = [fs::read(mps("labels.log")).unwrap(), made.concat()];
+        fs::write(file.path(), [&*other, &one, &other].concat()).unwrap();
+        let (found, code, errors) = run(&["--order", "file", file.path().to_str().unwrap()]);
+        let label_lines = fs::read_to_string(mps("labels.cnv")).unwrap();
+        let all = [label_lines.clone(), expected.join("\n") + "\n", label_lines].concat();
+        assert_eq!((code, errors.as_str()), (0, ""));
+        assert!(String::from_utf8(found).unwrap() == all, "big-endian: {big_endian}, {align}");
         for skip in [0, 1, 50] {
             let file = tempfile::NamedTempFile::new().unwrap();
             fs::write(file.path(), made[skip..].concat()).unwrap();

@@ -251,7 +251,7 @@ pub(super) fn unknown_labels(asked: &[Vec<u8>], log: &Log) -> String {
     for asked in asked.iter().map(|asked| OneLine(asked).to_string()) {
         if !labels.is_empty() && !labels.contains(&asked) {
             hints += "; ";
-            hints += &unknown("thing", &asked, labels.iter().map(String::as_str));
+            hints += &unknown("label", &asked, labels.iter().map(String::as_str));
         }
     }
     hints

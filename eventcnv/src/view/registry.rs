@@ -51,7 +51,7 @@ pub(crate) fn write_json<'a>(
             .map(|kind| json!({ "index": kind.index, "name": kind.name, "doc": kind.doc }));
         let rows = registry.event_types.iter().filter(|row| is_shown(registry, row)).map(|row| {
             let params = row.params.iter().map(|param| {
-                let sort = char::from(param.sort.letter()).to_string();
+                let sort = param.sort.letter().to_string();
                 json!({ "sort": sort, "name": param.name, "doc": param.doc })
             });
             json!({

@@ -24,6 +24,8 @@ pub(super) const PREFIX_SIZE: usize = 1 << 17;
 const EVENT_COUNT_MAX: usize = 1024;
 /// How many events in a row must fit where something else came before them.
 const CHAIN_COUNT_MIN: usize = 8;
+/// Where nothing but sizes tells, so many must be right for each that is wrong.
+const EXACT_PER_WRONG: usize = 16;
 /// Places next to one another of which the best is taken: as many as words have bytes, and one.
 const PLACE_COUNT: usize = 9;
 
@@ -42,9 +44,10 @@ pub(super) struct Recognised {
     pub(super) offset: usize,
 }
 
-/// How good a reading is: whether it says its version, whether its clocks agree, how many events
-/// fit, and how far clocks of 32 bits are apart.
-type Score = (bool, bool, usize, Reverse<u64>);
+/// How good a reading is: whether it begins with its version, whether it says it later (which may be
+/// that of a stream that follows), whether its clocks agree, how many events fit, and how far clocks
+/// of 32 bits are apart.
+type Score = (bool, bool, bool, usize, Reverse<u64>);
 
 /// What a walk on one platform found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +56,7 @@ struct Walk {
     unknown: usize,
     wrong: usize,
     version: Option<Version>,
+    begins_with_version: bool,
     /// Whether it came to the end of the bytes (or of what is walked), and not upon what cannot be
     /// an event.
     is_whole: bool,
@@ -76,13 +80,17 @@ impl Walk {
     fn score(&self) -> Score {
         let fit = (2 * self.exact + self.unknown).saturating_sub(2 * self.wrong);
         let span = if self.is_short { self.clocks.span() } else { 0 };
-        (self.version.is_some(), self.are_clocks_near(), fit, Reverse(span))
+        let is_near = self.are_clocks_near();
+        (self.begins_with_version, self.version.is_some(), is_near, fit, Reverse(span))
     }
 
     /// Whether its clocks are evidence for it. Of 32 bits any clocks are near: of these the sizes of
     /// the events must tell.
     fn are_clocks_near(&self) -> bool {
-        if self.is_short { self.is_of_registry() } else { self.clocks.are_near() }
+        match self.is_short {
+            true => self.is_of_registry() && self.exact >= EXACT_PER_WRONG * self.wrong,
+            false => self.clocks.are_near(),
+        }
     }
 
     /// Whether this can be a stream of the registry's version.
@@ -112,7 +120,7 @@ pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Opti
         Shapes::new(&laid_out)
     });
     let first = at(bytes, is_all, registry, &shapes);
-    if let Some((first, (has_version, is_near, ..))) = &first
+    if let Some((first, (_, has_version, is_near, ..))) = &first
         && (*has_version || *is_near && !is_short_clock(first.platform))
     {
         return Some(first.clone());
@@ -121,7 +129,7 @@ pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Opti
     let later = later(bytes, is_all, registry, &shapes);
     let found = match (first, later) {
         (Some(first), Some(later)) => {
-            let ((_, was_near, before, _), (_, is_near, fit, _)) = (first.1, later.1);
+            let ((.., was_near, before, _), (.., is_near, fit, _)) = (first.1, later.1);
             // One event more or less is no evidence.
             if is_near && (!was_near || fit > before + before / 8) { later } else { first }
         }
@@ -223,6 +231,7 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
             Fit::Impossible => return walk,
         }
         walk.version = walk.version.or_else(|| version_of(shapes.platform, head, rest));
+        walk.begins_with_version |= walk.count() == 1 && walk.version.is_some();
         walk.clocks.add(head.clock);
         walk.is_varied |= *code_first.get_or_insert(head.code) != head.code;
         rest = rest.get(head.size..).unwrap_or_default();

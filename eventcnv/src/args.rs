@@ -15,6 +15,7 @@ use crate::input;
 use crate::select::near;
 use crate::stop::Stop;
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -160,9 +161,15 @@ impl Args {
     }
 }
 
+/// What the words of the command line say; or, if a shell asks how they go on, the answer.
+pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Args {
+    CompleteEnv::with_factory(Args::command).var(dump::COMPLETE_VARIABLE).complete();
+    Args::parse_from(words(all))
+}
+
 /// The words of the command line. Cores are called `core` by default: where the first word is that
 /// file, and what follows is not what the command `core` takes, it stands for the file.
-pub(crate) fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let is_command = match words.get(2) {
         Some(next) if next == "-" => true,

@@ -21,17 +21,13 @@ mod summary;
 mod text;
 mod view;
 
-use clap::{CommandFactory, Parser};
-use clap_complete::CompleteEnv;
 use std::process::ExitCode;
 use stop::Stop;
 const WHOLE: u8 = 0;
 const FAULTS: u8 = 1;
 const UNREAD: u8 = 2;
 fn main() -> ExitCode {
-    let completions = CompleteEnv::with_factory(args::Args::command);
-    completions.var(command::dump::COMPLETE_VARIABLE).complete();
-    ExitCode::from(match args::Args::parse_from(args::words(std::env::args_os())).run() {
+    ExitCode::from(match args::parse(std::env::args_os()).run() {
         Ok(true) | Err(Stop::Closed) => WHOLE,
         Ok(false) => FAULTS,
         Err(Stop::Message(message)) => {

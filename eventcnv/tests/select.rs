@@ -144,7 +144,7 @@ fn times_select_what_is_between_them() {
     assert_eq!(found, wall[same..], "{time}");
 }
 
-/// Ticks a second of a raw log of the MPS, by the first clock sync and the last that its dump shows.
+/// Ticks a second of a raw log of the MPS, by the first clock sync and the last in its dump.
 fn rate_by_syncs(log: &str) -> f64 {
     let syncs = lines(log, &["-vv", "--events", "EventInit,EventClockSync"]);
     let hex = |line: &String, name| u64::from_str_radix(param(line, name).unwrap(), 16).unwrap();

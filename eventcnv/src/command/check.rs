@@ -157,7 +157,10 @@ fn only(registry: &Registry, name: &str, is_json: bool) -> String {
 
 /// What changed in a registry, and whether the new one may claim its version, as JSON.
 fn as_json(old: &Registry, new: &Registry, differences: &[Difference], least: Version) -> Value {
-    let row = |Difference { change, code, name, what }: &Difference| json!({ "change": word(*change), "code": code, "name": name, "what": what });
+    let row = |Difference { change, code, name, what }: &Difference| {
+        let change = word(*change);
+        json!({ "change": change, "code": code, "name": name, "what": what })
+    };
     json!({
         "registry": new.name, "from": old.version.to_string(), "to": new.version.to_string(),
         "differences": differences.iter().map(row).collect::<Value>(),

@@ -57,7 +57,8 @@ pub(crate) fn write_json<'a>(
             json!({
                 "code": row.code, "name": row.name, "doc": row.doc,
                 "kind": registry.kind(row.kind).map(|kind| &kind.name),
-                "always": row.always, "retired": row.retired, "parameters": params.collect::<Value>(),
+                "always": row.always, "retired": row.retired,
+                "parameters": params.collect::<Value>(),
             })
         });
         let registry = json!({

@@ -44,9 +44,9 @@ pub(super) struct Recognised {
     pub(super) offset: usize,
 }
 
-/// How good a reading is: whether it begins with its version, whether it says it later (which may be
-/// that of a stream that follows), whether its clocks agree, how many events fit, and how far clocks
-/// of 32 bits are apart.
+/// How good a reading is: whether it begins with its version, whether it says it later (which may
+/// be that of a stream that follows), whether its clocks agree, how many events fit, and how far
+/// clocks of 32 bits are apart.
 type Score = (bool, bool, bool, usize, Reverse<u64>);
 
 /// What a walk on one platform found.
@@ -75,8 +75,8 @@ impl Walk {
 
     /// What is compared: a stream that says its version, then one whose clocks agree, then how many
     /// events fit. Codes and sizes of one byte order, read from one byte earlier, are those of the
-    /// other; but then the lowest byte of the clocks is the highest, and clocks of 32 bits, which are
-    /// all near, are farther apart.
+    /// other; but then the lowest byte of the clocks is the highest, and clocks of 32 bits, which
+    /// are all near, are farther apart.
     fn score(&self) -> Score {
         let fit = (2 * self.exact + self.unknown).saturating_sub(2 * self.wrong);
         let span = if self.is_short { self.clocks.span() } else { 0 };
@@ -84,8 +84,8 @@ impl Walk {
         (self.begins_with_version, self.version.is_some(), is_near, fit, Reverse(span))
     }
 
-    /// Whether its clocks are evidence for it. Of 32 bits any clocks are near: of these the sizes of
-    /// the events must tell.
+    /// Whether its clocks are evidence for it. Of 32 bits any clocks are near: of these the sizes
+    /// of the events must tell.
     fn are_clocks_near(&self) -> bool {
         match self.is_short {
             true => self.is_of_registry() && self.exact >= EXACT_PER_WRONG * self.wrong,

@@ -168,7 +168,7 @@ fn a_shell_completes_the_names_that_are_in_the_log() {
         let index = words.iter().position(|word| word.ends_with('\t')).unwrap() + 1;
         let words: Vec<&str> = words.iter().map(|word| word.trim_end()).collect();
         let mut command = eventcnv(&[&["--", "eventcnv"], &words[..]].concat());
-        command.env("COMPLETE", "bash").env("_CLAP_IFS", "\n");
+        command.env("EVENTCNV_COMPLETE", "bash").env("_CLAP_IFS", "\n");
         command.env("_CLAP_COMPLETE_INDEX", index.to_string());
         let directory = TempDir::new().unwrap();
         let (found, code, errors) = told(command.current_dir(directory.path()).output().unwrap());

@@ -93,7 +93,7 @@ Exit status:
   2  the log could not be read, or the command line is wrong";
 
 /// The environment variable by which a shell asks how a word goes on.
-pub(crate) const COMPLETE_VARIABLE: &str = "COMPLETE";
+pub(crate) const COMPLETE_VARIABLE: &str = "EVENTCNV_COMPLETE";
 
 /// Which events of which log are printed, and how.
 #[derive(Debug, clap::Args)]

@@ -15,6 +15,7 @@ use crate::input;
 use crate::select::near;
 use crate::stop::Stop;
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ use std::path::Path;
 #[derive(Debug, Parser)]
 #[command(name = "eventcnv", version, long_about = dump::ABOUT, after_long_help = dump::FORMS)]
 #[command(after_help = "More, with examples: eventcnv --help")]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -149,8 +150,9 @@ impl Args {
         let (Stop::Message(what), Some(first)) = (&stop, self.dump.input.logs().first()) else {
             return stop;
         };
-        let names: Vec<String> =
+        let mut names: Vec<String> =
             Args::command().get_subcommands().map(|it| it.get_name().to_owned()).collect();
+        names.push("help".to_owned());
         let near = near(&first.to_string_lossy(), names.iter().map(String::as_str));
         if near.is_empty() || first.exists() {
             return stop;
@@ -159,9 +161,15 @@ impl Args {
     }
 }
 
+/// What the words of the command line say; or, if a shell asks how they go on, the answer.
+pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Args {
+    CompleteEnv::with_factory(Args::command).var(dump::COMPLETE_VARIABLE).complete();
+    Args::parse_from(words(all))
+}
+
 /// The words of the command line. Cores are called `core` by default: where the first word is that
 /// file, and what follows is not what the command `core` takes, it stands for the file.
-pub(crate) fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let is_command = match words.get(2) {
         Some(next) if next == "-" => true,

@@ -11,7 +11,7 @@
 
 use crate::core;
 use eventlog::reader::core::{Core, is_elf};
-use eventlog::reader::{FileSource, Joined, Log, OpenError, Options, Registry, Source};
+use eventlog::reader::{FileSource, Format, Joined, Log, OpenError, Options, Registry, Source};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -27,6 +27,9 @@ const SPOOL_MEMORY_MAX: u64 = 4 << 20;
 
 /// No `eventdef.h` is larger; what is read of one that is.
 const HEADER_SIZE_MAX: u64 = 1 << 20;
+
+/// Bytes by which the format of a log is known.
+const FORMAT_SIZE: usize = 1 << 18;
 
 /// Bytes by which cores and logs of one stream are known.
 const HEAD_SIZE: usize = 512;
@@ -89,17 +92,19 @@ pub(crate) struct Opened {
 
 /// Opens logs, to be read as one.
 pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
-    let (mut cores, mut heads) = (Vec::new(), Vec::new());
+    let (mut cores, mut heads, mut formats) = (Vec::new(), Vec::new(), Vec::new());
     let mut joined = Joined::default();
     let mut starts = Vec::new();
     for path in paths {
         let (name, source) = open_one(path, options);
+        let source = source.and_then(|source| refuse_compressed(source, path));
         match source.and_then(|source| rescue(source, &name, &mut cores, &mut heads)) {
             Ok(source) if paths.len() == 1 => {
                 let starts = vec![(0, name.clone())];
                 return Opened { name, starts, source: Ok(source), cores };
             }
             Ok(source) => {
+                formats.push(format_of(&source, options));
                 starts.push((joined.size(), name));
                 joined.push(source);
             }
@@ -108,6 +113,18 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     }
     for core in &mut cores {
         core.has_ring = heads.iter().any(|head| core.core.is_of(head));
+    }
+    // What is of neither format may be a piece of either.
+    let place = |format| formats.iter().position(|&found| found == Some(format));
+    if let (Some(mps), Some(ours)) = (place(Format::Mps), place(Format::Stream))
+        && let (Some((_, mps)), Some((_, ours))) = (starts.get(mps), starts.get(ours))
+    {
+        let what = format!(
+            "is a raw log of the MPS, which cannot be read together with {ours}; convert it \
+             first: eventcnv cut {mps} -o NEW"
+        );
+        let (name, source) = (mps.clone(), Err(io::Error::other(what).into()));
+        return Opened { name, starts, source, cores };
     }
     let name = name_of_all(&starts);
     Opened { name, starts, source: Ok(Box::new(joined)), cores }
@@ -121,6 +138,40 @@ fn name_of_all(starts: &[(u64, String)]) -> String {
         }
         _ => starts.iter().map(|(_, name)| &**name).collect::<Vec<_>>().join(" + "),
     }
+}
+
+/// Of which format a source is, if of any.
+fn format_of(source: &AnySource, options: &Options) -> Option<Format> {
+    let mut head = vec![0; FORMAT_SIZE];
+    let size = source.read_at(0, &mut head).ok()?;
+    Log::format_of(head.get(..size)?, options)
+}
+
+/// What compressed files begin with, and what decompresses them.
+const COMPRESSED: [(&[u8], &str); 4] = [
+    (b"\x1F\x8B", "gzip"),
+    (b"\xFD7zXZ\0", "xz"),
+    (b"\x28\xB5\x2F\xFD", "zstd"),
+    (b"BZh", "bzip2"),
+];
+
+/// A source as it is, unless it is compressed: then what reads it is said.
+fn refuse_compressed(source: AnySource, path: &Path) -> Result<AnySource, OpenError> {
+    let mut head = [0; 6];
+    let size = source.read_at(0, &mut head)?;
+    match compressed(head.get(..size).unwrap_or_default(), path) {
+        Some(error) => Err(error),
+        None => Ok(source),
+    }
+}
+
+/// What is said of what begins with these bytes, if it is compressed.
+fn compressed(head: &[u8], path: &Path) -> Option<OpenError> {
+    let (_, tool) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic))?;
+    let input =
+        if path.as_os_str() == "-" { String::new() } else { format!(" {}", path.display()) };
+    let what = format!("is compressed: {tool} -dc{input} | eventcnv -");
+    Some(io::Error::other(what).into())
 }
 
 /// Whether this is a file that begins as cores do.
@@ -236,6 +287,9 @@ fn spool(mut from: impl Read, memory_max: u64, options: &Options) -> Result<AnyS
     if (memory.len() as u64) < memory_max {
         return Ok(Box::new(memory));
     }
+    if let Some(error) = compressed(&memory, Path::new("-")) {
+        return Err(error);
+    }
     // Of a core, what is looked for may stand anywhere.
     if !is_elf(&memory) {
         Log::with_source(Box::new(memory.clone()), options)?;
@@ -255,8 +309,8 @@ mod tests {
     #[test]
     fn a_message_names_at_most_three_of_the_logs_that_it_is_about() {
         let name = |count: usize| {
-            let names: Vec<String> = (0..count).rev().map(|at| format!("a.log.{at}")).collect();
-            name_of_all(&names)
+            let starts: Vec<_> = (0..count).rev().map(|at| (0, format!("a.log.{at}"))).collect();
+            name_of_all(&starts)
         };
         assert_eq!(name(1), "a.log.0");
         assert_eq!(name(3), "a.log.2 + a.log.1 + a.log.0");

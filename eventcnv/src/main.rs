@@ -21,14 +21,13 @@ mod summary;
 mod text;
 mod view;
 
-use clap::Parser;
 use std::process::ExitCode;
 use stop::Stop;
 const WHOLE: u8 = 0;
 const FAULTS: u8 = 1;
 const UNREAD: u8 = 2;
 fn main() -> ExitCode {
-    ExitCode::from(match args::Args::parse_from(args::words(std::env::args_os())).run() {
+    ExitCode::from(match args::parse(std::env::args_os()).run() {
         Ok(true) | Err(Stop::Closed) => WHOLE,
         Ok(false) => FAULTS,
         Err(Stop::Lost) => stop::LOSSES,

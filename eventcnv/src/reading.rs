@@ -9,14 +9,19 @@
 
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::stop::{Stop, complain};
+use crate::text::counted;
 use crate::{core, select};
 use eventlog::reader::{Faults, Log, Losses, OpenError, Options, Order, Stream};
-use std::cell::RefCell;
-use std::path::PathBuf;
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
 
 mod progress;
 
 use progress::Progress;
+
+/// What is said of seconds that the clock syncs of the MPS give.
+const APPROXIMATE: &str = "seconds are approximate: the MPS relates its clock to processor time \
+                           alone; --clock-rate states how fast it ticks";
 
 /// Which log is read.
 #[derive(Debug, clap::Args)]
@@ -30,9 +35,34 @@ pub(crate) struct Input {
     #[arg(short = 'f', long = "file", value_name = "LOG", conflicts_with = "logs")]
     file: Option<PathBuf>,
 
+    #[command(flatten)]
+    known: Known,
+}
+
+/// What is known of a log that it does not say.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Known {
     /// The eventdef.h of the MPS that wrote the log, if it is not of telemetry version 2.0.0
     #[arg(long, value_name = "FILE")]
     eventdef: Option<PathBuf>,
+
+    /// How fast the clock of the log ticks, whatever the log says: 2.1GHz, 1000000Hz
+    #[arg(long, value_name = "RATE", value_parser = select::times::clock_rate)]
+    clock_rate: Option<u64>,
+}
+
+/// Whether a command prints while it reads: then a bar would disturb a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stdout {
+    Used,
+    Free,
+}
+
+impl Stdout {
+    /// Free, unless what is written goes there.
+    pub(crate) fn unless(output: &Path) -> Stdout {
+        if output.as_os_str() == "-" { Stdout::Used } else { Stdout::Free }
+    }
 }
 
 impl Input {
@@ -55,6 +85,8 @@ pub(crate) struct Reading {
     progress: Progress,
     /// Whether the log is read stretch by stretch.
     by_stretch: bool,
+    /// Whether seconds were asked for.
+    has_seconds: Cell<bool>,
     /// Lines that told of what its cores lack.
     core_loss_count: u64,
     finder: RefCell<select::Finder>,
@@ -63,7 +95,12 @@ pub(crate) struct Reading {
 impl Reading {
     /// Opens what is named; of cores, says what they are.
     pub(crate) fn open(input: &Input) -> Result<Reading, Stop> {
-        Reading::of(input.logs(), input.eventdef.as_deref())
+        Reading::open_with(input, Stdout::Free)
+    }
+
+    /// The same for a command that may print while it reads.
+    pub(crate) fn open_with(input: &Input, stdout: Stdout) -> Result<Reading, Stop> {
+        Reading::with(input.logs(), &input.known, stdout, None)
     }
 
     /// The same, but of a log of which that can be had, no more is looked at than what comes first
@@ -73,32 +110,33 @@ impl Reading {
         order: Order,
         labels: bool,
     ) -> Result<Reading, Stop> {
-        Reading::with(input.logs(), input.eventdef.as_deref(), Some((order, labels)))
+        Reading::with(input.logs(), &input.known, Stdout::Used, Some((order, labels)))
     }
 
     /// Opens each of the logs that are named by itself.
     pub(crate) fn each(input: &Input) -> impl Iterator<Item = Result<Reading, Stop>> {
-        let one = |log| Reading::of(std::slice::from_ref(log), input.eventdef.as_deref());
+        let one = |log| Reading::of(std::slice::from_ref(log), &input.known);
         input.logs().iter().map(one)
     }
 
     /// Opens these logs, to be read as one; none: what the environment names.
-    pub(crate) fn of(
-        named: &[PathBuf],
-        eventdef: Option<&std::path::Path>,
-    ) -> Result<Reading, Stop> {
-        Reading::with(named, eventdef, None)
+    pub(crate) fn of(named: &[PathBuf], known: &Known) -> Result<Reading, Stop> {
+        Reading::with(named, known, Stdout::Used, None)
     }
 
     fn with(
         named: &[PathBuf],
-        eventdef: Option<&std::path::Path>,
+        known: &Known,
+        stdout: Stdout,
         stretches: Option<(Order, bool)>,
     ) -> Result<Reading, Stop> {
         let paths = input::choose(named, std::env::var_os(FILENAME_VARIABLE));
         let paths = paths.map_err(Stop::Message)?;
-        let mps_registry = eventdef.map(input::mps_registry).transpose();
-        let options = Options { mps_registry: mps_registry.map_err(Stop::Message)? };
+        let mps_registry = known.eventdef.as_deref().map(input::mps_registry).transpose();
+        let options = Options {
+            mps_registry: mps_registry.map_err(Stop::Message)?,
+            clock_rate: known.clock_rate,
+        };
         let input::Opened { name, starts, source, cores } = input::open(&paths, &options);
         let unread = |error| Stop::Message(format!("{name}: {error}"));
         let source = source.map_err(|error| match error {
@@ -108,7 +146,7 @@ impl Reading {
             error => unread(error),
         })?;
         let progress = Progress::default();
-        let source = progress.watch(source);
+        let source = progress.watch(source, stdout);
         let log = match stretches.filter(|_| cores.is_empty()) {
             Some((order, labels)) => Log::with_source_by_stretch(source, &options, order, labels),
             None => Log::with_source(source, &options),
@@ -119,7 +157,8 @@ impl Reading {
         }
         let core_loss_count = core::report_all(&cores, &log);
         let (finder, by_stretch) = (RefCell::default(), stretches.is_some());
-        Ok(Reading { name, log, starts, progress, by_stretch, core_loss_count, finder })
+        let has_seconds = Cell::new(false);
+        Ok(Reading { name, log, starts, progress, by_stretch, has_seconds, core_loss_count, finder })
     }
 
     /// The name of the file that a stream is in.
@@ -142,11 +181,19 @@ impl Reading {
         let selection = select.resolve(&self.log, labels);
         let selection =
             selection.map_err(|what| Stop::Message(format!("{}: {what}", self.name)))?;
+        if select.is_relative() {
+            self.use_seconds();
+        }
         if !self.by_stretch {
             self.progress.begin_events(self.log.size());
         }
         self.finder.replace(selection.finder());
         Ok(selection)
+    }
+
+    /// Seconds are asked for: if they are approximate, that is told at the end.
+    pub(crate) fn use_seconds(&self) {
+        self.has_seconds.set(true);
     }
 
     /// Takes the progress bar away: what follows goes to the terminal.
@@ -159,7 +206,12 @@ impl Reading {
     pub(crate) fn end(&self, faults: &Faults) -> bool {
         self.progress.finish();
         if self.finder.borrow().is_empty_handed() {
-            complain(&format!("eventcnv: {}: no event is selected\n", self.name));
+            let hint = self.finder.borrow().hint(&self.log);
+            complain(&format!("eventcnv: {}: no event is selected{hint}\n", self.name));
+        }
+        let is_approximate = self.log.streams().iter().any(|stream| stream.is_rate_approximate);
+        if self.has_seconds.get() && is_approximate {
+            complain(&format!("eventcnv: {}: note: {APPROXIMATE}\n", self.name));
         }
         report(&self.name, &[self.log.faults(), faults]);
         self.log.faults().loss_count() + faults.loss_count() + self.core_loss_count == 0
@@ -202,7 +254,8 @@ pub(crate) fn report(name: &str, faults: &[&Faults]) {
         }
         let untold = faults.count() - faults.iter().count() as u64;
         if untold > 0 {
-            text += &format!("eventcnv: {name}: and {untold} faults more\n");
+            let untold = counted(untold, "more fault");
+            text += &format!("eventcnv: {name}: and {untold}\n");
         }
     }
     complain(&text);

@@ -86,7 +86,7 @@ fn a_log_that_is_called_like_a_command_is_named_by_its_path() {
             assert_eq!(run_in(directory.path(), None, args).0, numeric(), "{args:?}");
         }
     }
-    assert_eq!(run_in(directory.path(), None, &["help"]).0, numeric(), "it is no command");
+    assert_eq!(run_in(directory.path(), None, &["help"]).0, run(&["--help"]).0, "it is a command");
 }
 
 /// `.control.tool`: what cannot be done is said in a line, which names what can.
@@ -156,8 +156,105 @@ fn completions_are_there_for_each_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let (found, code, _) = run(&["--completions", shell]);
         assert_eq!(code, 0);
-        assert!(String::from_utf8(found).unwrap().contains("registry"), "{shell}");
+        assert!(String::from_utf8(found).unwrap().contains("eventcnv"), "{shell}");
     }
+}
+
+/// `.cnv.complete`
+#[test]
+fn a_shell_completes_the_names_that_are_in_the_log() {
+    // The word that is completed ends with a tab.
+    let complete = |words: &[&str]| {
+        let index = words.iter().position(|word| word.ends_with('\t')).unwrap() + 1;
+        let words: Vec<&str> = words.iter().map(|word| word.trim_end()).collect();
+        let mut command = eventcnv(&[&["--", "eventcnv"], &words[..]].concat());
+        command.env("EVENTCNV_COMPLETE", "bash").env("_CLAP_IFS", "\n");
+        command.env("_CLAP_COMPLETE_INDEX", index.to_string());
+        let directory = TempDir::new().unwrap();
+        let (found, code, errors) = told(command.current_dir(directory.path()).output().unwrap());
+        assert_eq!((code, &*errors), (0, ""));
+        let found = String::from_utf8(found).unwrap();
+        found.lines().map(str::to_owned).collect::<Vec<String>>()
+    };
+    let heap = golden_path("log/heap.log").to_str().unwrap().to_owned();
+    assert_eq!(complete(&["--events", "poolf\t", &heap]), ["PoolFinish", "PoolFree"]);
+    let found = complete(&["stats", "--kinds", "Ar\t", &heap]);
+    assert_eq!(found, ["Arena"]);
+    // Without a log: what the MPS has; several names have commas between them.
+    assert_eq!(complete(&["--kinds", "Pool,Tr\t"]), ["Pool,Trace"]);
+    assert!(complete(&["sta\t"]).contains(&"stats".to_owned()));
+}
+
+#[test]
+fn help_is_a_command() {
+    assert!(run(&["hlep"]).2.contains("is it the command help?"));
+    for (words, same) in
+        [(["help"].as_slice(), ["--help"].as_slice()), (&["help", "stats"], &["stats", "--help"])]
+    {
+        let (found, code, errors) = run(words);
+        assert_eq!((code, &*errors), (0, ""), "{words:?}");
+        assert_eq!(found, run(same).0);
+    }
+}
+
+#[test]
+fn logs_of_two_formats_are_refused_together() {
+    let [ours, raw] = [golden_path("log/heap.log").to_str().unwrap().to_owned(), mps("labels.log")];
+    for logs in [[&*raw, &*ours], [&*ours, &*raw]] {
+        for command in ["dump", "stats"] {
+            let (found, code, errors) = run(&[&[command], &logs[..]].concat());
+            assert_eq!((found.len(), code, errors.lines().count()), (0, 2, 1), "{errors}");
+            let why = format!("{raw}: is a raw log of the MPS, which cannot be read together with");
+            let what = format!(" {ours}; convert it first: eventcnv cut {raw} -o NEW\n");
+            assert!(errors.contains(&(why + &what)), "{errors}");
+        }
+    }
+}
+
+#[test]
+fn a_compressed_log_is_answered_with_what_reads_it() {
+    for (magic, tool) in [
+        (b"\x1F\x8B\x08\0\0\0".as_slice(), "gzip"),
+        (b"\xFD7zXZ\0", "xz"),
+        (b"\x28\xB5\x2F\xFD", "zstd"),
+        (b"BZh9", "bzip2"),
+    ] {
+        let bytes = [magic, &[0x5A; 1000]].concat();
+        let (_directory, name) = file_with(&bytes);
+        let (_, code, errors) = run(&[&name]);
+        let expected = format!("eventcnv: {name}: is compressed: {tool} -dc {name} | eventcnv -\n");
+        assert_eq!((code, errors), (2, expected));
+        let long = [magic, &vec![0x5A; 5 << 20]].concat();
+        let mut child = eventcnv(&["-"]);
+        let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(&long);
+        let (_, code, errors) = told(child.wait_with_output().unwrap());
+        assert!(code == 2 && errors.contains(&format!("{tool} -dc | eventcnv -")), "{errors}");
+    }
+}
+
+/// `.cnv.json`
+#[test]
+fn what_is_printed_as_a_table_is_json_where_it_is_asked() {
+    let heap = golden_path("log/heap.log").to_str().unwrap().to_owned();
+    let lines = |args: &[&str]| -> Vec<serde_json::Value> {
+        let (found, code, errors) = run(args);
+        assert_eq!((code, &*errors), (0, ""), "{args:?}");
+        String::from_utf8(found)
+            .unwrap()
+            .lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect()
+    };
+    let verified = lines(&["verify", "--json", &heap, &mps("labels.log")]);
+    assert_eq!((verified.len(), &verified[1]["events"]), (2, &151.into()), "{verified:?}");
+    assert_eq!((&verified[0]["sound"], &verified[0]["faults"]), (&true.into(), &0.into()));
+    let checked = lines(&["check", "--json", &heap, &heap]);
+    assert!(checked.iter().all(|row| row["allowed"] == true), "{checked:?}");
+    let listed = lines(&["--registry", "--style", "json", "--events", "PoolAlloc", &heap]);
+    let rows = listed.iter().flat_map(|registry| registry["eventTypes"].as_array().unwrap());
+    assert_eq!(rows.map(|row| row["name"].as_str().unwrap()).collect::<Vec<_>>(), ["PoolAlloc"]);
 }
 
 #[test]
@@ -398,7 +495,6 @@ fn an_unknown_name_is_answered_with_the_names_there_are() {
         (["--where", "sise > 1"], "--where: no parameter is called \"sise\"", "; is it size?"),
         (["--where", "Pool.size > 1"], "no event type is called \"Pool\"", " more (eventcnv"),
         (["--where", "size >"], "expected a parameter, a number", "\n        ^"),
-        (["--from", "+1h"], "how its clock relates to seconds", ""),
         (["--from", "#1000000"], "there is no event #1000000: the log has 15", ""),
     ] {
         let (found, code, errors) = run(&[args.as_slice(), &[&labels]].concat());

@@ -3,6 +3,8 @@
 
 mod support;
 
+use eventdef::Sort;
+use eventdef::mps::REGISTRY as MPS;
 use std::fmt::Write;
 use std::fs;
 use support::{mps, run};
@@ -128,6 +130,91 @@ fn a_log_without_event_init_is_read_the_same() {
         let cnv = fs::read_to_string(mps(&format!("{log}.cnv"))).unwrap();
         let expected = &cnv[cnv.find('\n').unwrap() + 1..];
         assert_eq!(String::from_utf8(found).unwrap(), expected, "{log}");
+    }
+}
+
+/// An event of a 32-bit x86, taken apart and written as a C compiler lays it out where the clock is
+/// an `unsigned long` of 32 bits, and a double is aligned to `align`.
+fn with_short_clock(event: &[u8], big_endian: bool, align: usize) -> Vec<u8> {
+    let code = u16::from_le_bytes([event[0], event[1]]);
+    let mut made = Vec::new();
+    let put = |made: &mut Vec<u8>, bytes: &[u8]| {
+        while !made.len().is_multiple_of(bytes.len().min(align)) {
+            made.push(0xEE);
+        }
+        let mut bytes = bytes.to_vec();
+        if big_endian {
+            bytes.reverse();
+        }
+        made.extend(bytes);
+    };
+    put(&mut made, &event[..2]);
+    put(&mut made, &[0; 2]);
+    put(&mut made, &event[4..8]);
+    let row = MPS.event_types.iter().find(|row| row.code == code).unwrap();
+    let (mut at, mut struct_align) = (12, 4);
+    for param in row.params {
+        let size = match param.sort {
+            Sort::D => 8,
+            Sort::B => 1,
+            Sort::S => {
+                made.extend(&event[at..]);
+                continue;
+            }
+            _ => 4,
+        };
+        at = usize::next_multiple_of(at, size.min(4));
+        put(&mut made, &event[at..at + size]);
+        at += size;
+        struct_align = struct_align.max(size.min(align));
+    }
+    made.resize(made.len().next_multiple_of(struct_align), 0);
+    let mut size = (made.len() as u16).to_le_bytes();
+    if big_endian {
+        size.reverse();
+    }
+    made[2..4].copy_from_slice(&size);
+    made
+}
+
+/// `.mps.event`
+#[test]
+fn a_clock_of_32_bits_is_inferred_in_both_byte_orders() {
+    let bytes = fs::read(mps("mpmss-32bit-cut.log")).unwrap();
+    let (mut events, mut rest) = (Vec::new(), bytes.as_slice());
+    while !rest.is_empty() {
+        let size = usize::from(u16::from_le_bytes([rest[2], rest[3]]));
+        events.push(&rest[..size]);
+        rest = &rest[size..];
+    }
+    let cnv = fs::read_to_string(mps("mpmss-32bit-cut.cnv")).unwrap();
+    // Of the clock the lower half is left.
+    let expected: Vec<String> = cnv.lines().map(|line| format!("00000000{}", &line[8..])).collect();
+    for (big_endian, align) in [(false, 8), (true, 8), (false, 4), (true, 4)] {
+        let made: Vec<_> =
+            events.iter().map(|event| with_short_clock(event, big_endian, align)).collect();
+        // Streams of other clocks before and after it.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let [other, one] = [fs::read(mps("labels.log")).unwrap(), made.concat()];
+        fs::write(file.path(), [&*other, &one, &other].concat()).unwrap();
+        let (found, code, errors) = run(&["--order", "file", file.path().to_str().unwrap()]);
+        let label_lines = fs::read_to_string(mps("labels.cnv")).unwrap();
+        let all = [label_lines.clone(), expected.join("\n") + "\n", label_lines].concat();
+        assert_eq!((code, errors.as_str()), (0, ""));
+        assert!(String::from_utf8(found).unwrap() == all, "big-endian: {big_endian}, {align}");
+        for skip in [0, 1, 50] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            fs::write(file.path(), made[skip..].concat()).unwrap();
+            let name = file.path().to_str().unwrap();
+            let (found, code, errors) = run(&["--order", "file", name]);
+            let what = format!("big-endian: {big_endian}, doubles at {align}, from {skip}");
+            assert_eq!((code, errors.as_str()), (0, ""), "{what}");
+            let found = String::from_utf8(found).unwrap();
+            assert_eq!(found.lines().collect::<Vec<_>>(), expected[skip..], "{what}");
+            // The same once it is a log of ours.
+            let (_, code, errors) = run(&["cut", name, "-o", "-"]);
+            assert_eq!((code, errors.as_str()), (0, ""), "{what}");
+        }
     }
 }
 

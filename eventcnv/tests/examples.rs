@@ -90,7 +90,7 @@ fn every_example_in_the_help_does_what_it_says() {
     );
     let path = path.unwrap();
     let mut count = 0;
-    for command in commands() {
+    for command in commands().iter().filter(|command| *command != "help") {
         let args: Vec<&str> =
             [command.as_str(), "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let (help, _, _) = run(&args);

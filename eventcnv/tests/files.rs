@@ -190,3 +190,23 @@ fn of_a_block_that_is_cut_the_index_says_so() {
     let fault = "offset 0xE000: the log ends within this block: 3840 bytes are missing\n";
     assert_eq!(errors, format!("eventcnv: {cut}: {fault}"));
 }
+
+#[test]
+fn streams_without_a_name_are_called_by_their_place() {
+    let directory = TempDir::new().unwrap();
+    let both = within(&directory, "both.log");
+    let (_, errors) = expect(0, &["merge", &mps("labels.log"), &mps("mpmss-cut.log"), "-o", &both]);
+    let of = |index| format!("stream {index} (Memory Pool System)");
+    assert!(errors.contains(&format!("{} and {} have clocks", of(0), of(1))), "{errors}");
+}
+
+#[test]
+fn one_fault_is_told_in_the_singular() {
+    let directory = TempDir::new().unwrap();
+    let damaged = within(&directory, "damaged.log");
+    let mut bytes = fs::read(heap()).unwrap();
+    bytes[0x4800] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    let (found, _) = expect(1, &["verify", &damaged]);
+    assert!(found.ends_with(": 1 fault\n") && found.contains(", 1 stream\n"), "{found}");
+}

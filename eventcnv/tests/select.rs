@@ -144,6 +144,112 @@ fn times_select_what_is_between_them() {
     assert_eq!(found, wall[same..], "{time}");
 }
 
+/// Ticks a second of a raw log of the MPS, by the first clock sync and the last in its dump.
+fn rate_by_syncs(log: &str) -> f64 {
+    let syncs = lines(log, &["-vv", "--events", "EventInit,EventClockSync"]);
+    let hex = |line: &String, name| u64::from_str_radix(param(line, name).unwrap(), 16).unwrap();
+    let per_second = hex(&syncs[0], "clocksPerSec");
+    let (first, last) = (&syncs[1], &syncs[syncs.len() - 1]);
+    let clocks = (hex(last, "clock") - hex(first, "clock")) as f64;
+    (ticks(last) - ticks(first)) as f64 * per_second as f64 / clocks
+}
+
+/// `.cnv.time`, `.mps.rate`
+#[test]
+fn seconds_of_a_raw_log_are_those_of_its_clock_syncs() {
+    for name in ["mpmss-cut.log", "labels.log", "mpmss-32bit-cut.log"] {
+        let log = mps(name);
+        let rate = rate_by_syncs(&log);
+        let all: Vec<u64> = lines(&log, &["-vv"]).iter().map(|line| ticks(line)).collect();
+        let seconds = |at: u64| (at - all[0]) as f64 / rate;
+        let (found, code, errors) = run(&["-vv", "--time", "seconds", &log]);
+        let found = String::from_utf8(found).unwrap();
+        assert!(code == 0 && errors.contains("seconds are approximate"), "{errors}");
+        for (line, &at) in found.lines().zip(&all) {
+            let shown: f64 = line.split_whitespace().next().unwrap().parse().unwrap();
+            assert!((shown - seconds(at)).abs() < 1e-6 * (1.0 + shown), "{name}: {line}");
+        }
+        // A time that is a third of the way.
+        let third = seconds(all[all.len() - 1]) / 3.0;
+        let expected = all.iter().filter(|&&at| seconds(at) >= third).count();
+        let args = ["--from", &format!("+{third:.9}s"), &log];
+        let (found, _, errors) = run(&args);
+        assert!(errors.contains("seconds are approximate"), "{errors}");
+        let found = String::from_utf8(found).unwrap().lines().count();
+        assert!(found.abs_diff(expected) <= 1, "{name}: {found}, not {expected}");
+        let (stats, _, _) = run(&["stats", &log]);
+        let stats = String::from_utf8(stats).unwrap();
+        assert!(stats.contains(" (about ") && stats.contains("events/s"), "{stats}");
+    }
+}
+
+/// `.cnv.time`: of several streams, each from its own start.
+#[test]
+fn a_time_after_the_start_holds_for_every_raw_stream() {
+    let log = mps("mpmss-cut.log");
+    let of = |logs: &[&str]| {
+        let (found, code, _) =
+            run(&[&["--clock-rate", "1GHz", "--from", "+200us", "--order", "file"], logs].concat());
+        assert_eq!(code, 0);
+        String::from_utf8(found).unwrap()
+    };
+    let other = mps("labels.log");
+    let expected = of(&[&log]) + &of(&[&other]);
+    assert!(expected.lines().count() > 100);
+    assert_eq!(of(&[&log, &other]), expected);
+}
+
+/// `.cnv.time`
+#[test]
+fn a_stated_clock_rate_goes_before_what_the_log_says() {
+    for log in [mps("mpmss-cut.log"), heap()] {
+        let all: Vec<u64> = lines(&log, &["-vv"]).iter().map(|line| ticks(line)).collect();
+        let (found, code, errors) = run(&["--time", "seconds", "--clock-rate", "2.1GHz", &log]);
+        assert_eq!((code, &*errors), (0, ""), "nothing is approximate");
+        let found = String::from_utf8(found).unwrap();
+        let shown = |line: &str| line.split_whitespace().next().unwrap().parse::<f64>().unwrap();
+        // The log may begin before its first event.
+        let first = shown(found.lines().next().unwrap());
+        for (line, at) in found.lines().zip(&all) {
+            let expected = (at - all[0]) as f64 / 2.1e9;
+            assert!((shown(line) - first - expected).abs() < 3e-9, "{line}: {expected}");
+        }
+    }
+    for rate in ["fast", "2.1", "0Hz", "-1GHz", "1e9Hz"] {
+        let (_, code, errors) = run(&[&format!("--clock-rate={rate}"), &heap()]);
+        assert!(code == 2 && errors.contains("it is no rate"), "{rate}: {errors}");
+    }
+}
+
+/// `.cnv.select`
+#[test]
+fn a_pattern_selects_what_matches_it() {
+    let log = mps("labels.log");
+    let all = lines(&log, &["-vv"]);
+    let name = |line: &String| line.split_whitespace().nth(2).unwrap().to_owned();
+    let expected: Vec<String> =
+        all.iter().filter(|line| name(line).starts_with("Pool")).cloned().collect();
+    assert!(!expected.is_empty() && expected.len() < all.len());
+    assert_eq!(lines(&log, &["-vv", "--events", "pool*"]), expected);
+    assert_eq!(lines(&log, &["-vv", "--events", "P??l*"]), expected);
+    assert_eq!(lines(&log, &["--kinds", "*"]).len(), all.len());
+    let (_, code, errors) = run(&["--events", "Pol*", &log]);
+    assert!(code == 2 && errors.contains("no event type is called \"Pol*\""), "{errors}");
+}
+
+/// `.cnv.where`
+#[test]
+fn a_label_that_nothing_has_is_answered_with_those_near() {
+    for (log, asked, near) in
+        [(heap(), "lettrs", "is it letters?"), (mps("labels.log"), "Isnt", "is it Inst?")]
+    {
+        let names = if log == heap() { "pool" } else { "address" };
+        let (found, code, errors) = run(&["--where", &format!("{names} == '{asked}'"), &log]);
+        assert_eq!((found.len(), code), (0, 0));
+        assert!(errors.contains("no event is selected") && errors.contains(near), "{errors}");
+    }
+}
+
 #[test]
 fn the_first_and_the_last_are_counted_among_what_else_is_asked_for() {
     let asked = ["-v", "--where", "size >= 16"];

@@ -11,6 +11,7 @@ mod support;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs;
 use support::{golden_path, mps, run};
 
 fn ours(name: &str) -> String {
@@ -58,6 +59,76 @@ fn counts_are_those_of_the_dump() {
             assert!(!expected.is_empty());
         }
     }
+}
+
+/// The number before a word of a text.
+fn number_before(text: &str, word: &str) -> u64 {
+    text.split(word).next().unwrap().split_whitespace().last().unwrap().parse().unwrap()
+}
+
+/// `.cnv.stats`
+#[test]
+fn several_raw_streams_are_counted_alike_by_every_command() {
+    let logs = ["labels.log", "mpmss-32bit-cut.log", "mpmss-cut.log", "labels.log"].map(mps);
+    let directory = tempfile::TempDir::new().unwrap();
+    let within = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let whole = within("whole.log");
+    fs::write(&whole, logs.iter().flat_map(|log| fs::read(log).unwrap()).collect::<Vec<_>>())
+        .unwrap();
+    let several: Vec<&str> = logs.iter().map(String::as_str).collect();
+    let one: &[&str] = &[&whole];
+    for (round, logs) in [one, &several].into_iter().enumerate() {
+        let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, name, _) in dumped(logs) {
+            *expected.entry(name).or_default() += 1;
+        }
+        let sum: u64 = expected.values().sum();
+        let found = stats(logs);
+        let row = |row: &Value| {
+            (row["name"].as_str().unwrap().to_owned(), row["events"].as_u64().unwrap())
+        };
+        let rows = found["eventTypes"].as_array().unwrap().iter().map(row);
+        assert_eq!((found["events"].as_u64(), rows.collect()), (Some(sum), expected));
+        let threads = found["threads"].as_array().unwrap().iter();
+        assert_eq!(threads.map(|row| row["events"].as_u64().unwrap()).sum::<u64>(), sum);
+        let of = |command: &str, output: &str| {
+            let output = within(&format!("{round}{output}"));
+            let (said, code, errors) = run(&[&[command, "-o", &output], logs].concat());
+            assert_eq!(code, 0, "{command}: {errors}");
+            String::from_utf8(said).unwrap()
+        };
+        assert_eq!(number_before(&of("sql", ".db"), " events"), sum);
+        assert_eq!(number_before(&of("parquet", ".parquet"), " events"), sum);
+        of("report", ".html");
+        let page = fs::read_to_string(within(&format!("{round}.html"))).unwrap();
+        assert!(page.contains(&format!("\"events\":{sum},")), "the page of {sum}");
+        // What values parameters have, too.
+        let (values, _, _) =
+            run(&[&["stats", "--params", "--json", "--events", "Intern"], logs].concat());
+        let values: Value = serde_json::from_slice(&values).unwrap();
+        let most = &values["eventTypes"][0]["parameters"][1]["top"][0]["count"];
+        assert!(most.as_u64() >= Some(2), "a string of the log that is there twice: {values}");
+    }
+    let (same, code, errors) = run(&["diff", "--json", &whole, &whole]);
+    let same: Value = serde_json::from_slice(&same).unwrap();
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(same["a"]["events"], stats(one)["events"], "{same}");
+}
+
+/// `.cnv.stats`
+#[test]
+fn runs_that_follow_one_another_last_as_long_as_all() {
+    let log = mps("mpmss-cut.log");
+    let once = stats(&["--clock-rate", "1GHz", &log]);
+    let thrice = stats(&["--clock-rate", "1GHz", &log, &log, &log]);
+    let seconds = |found: &Value| found["seconds"].as_f64().unwrap();
+    assert!((seconds(&thrice) - 3.0 * seconds(&once)).abs() < 1e-9, "{thrice}");
+    let rate = |found: &Value| found["eventsPerSecond"].as_f64().unwrap();
+    assert!((rate(&thrice) / rate(&once) - 1.0).abs() < 1e-9);
+    // Two processes that ran side by side.
+    let [a, b] = [ours("heap.log"), ours("heap-2.log")];
+    let [alone, other, both] = [&[&*a][..], &[&b], &[&a, &b]].map(|logs| seconds(&stats(logs)));
+    assert!(both >= alone.max(other) && both <= alone + other + 1e-9, "{alone} {other} {both}");
 }
 
 /// `.cnv.gaps`

@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     for (a, b) in [(&registry, &known), (&known, &registry)] {
         assert!(version_min(a.version, &compare(a, b)) >= a.version);
     }
-    let options = Options { mps_registry: Some(registry) };
+    let options = Options { mps_registry: Some(registry), ..Options::default() };
     let log = log.get(1..).unwrap_or_default().to_vec();
     let Ok(log) = Log::with_source(Box::new(log), &options) else { return };
     let mut events = log.events(Order::Time, &Filter { labels: true, ..Filter::default() });

@@ -11,9 +11,11 @@
 use crate::input;
 use crate::reading::report;
 use crate::stop::Stop;
+use eventdef::Version;
 use eventlog::reader::{
     Change, Difference, FaultKind, Format, Log, Options, Registry, compare, version_min,
 };
+use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -51,6 +53,10 @@ pub(crate) struct Check {
     /// The log or eventdef.h whose version is checked
     #[arg(value_name = "B")]
     b: PathBuf,
+
+    /// Print JSON, an object a line for each registry
+    #[arg(long)]
+    json: bool,
 }
 
 /// Registries of one file.
@@ -70,14 +76,14 @@ pub(crate) fn run(args: &Check) -> Result<bool, Stop> {
         match a.registries.iter().find(|old| old.name == new.name) {
             Some(old) => {
                 is_common = true;
-                is_allowed &= pair(&mut text, old, new);
+                is_allowed &= pair(&mut text, old, new, args.json);
             }
-            None => text += &format!("{} {}: is only in {}\n", new.name, new.version, b.name),
+            None => text += &only(new, &b.name, args.json),
         }
     }
     for old in &a.registries {
         if !b.registries.iter().any(|new| new.name == old.name) {
-            text += &format!("{} {}: is only in {}\n", old.name, old.version, a.name);
+            text += &only(old, &a.name, args.json);
         }
     }
     if !is_common {
@@ -137,9 +143,39 @@ fn read(path: &Path) -> Result<Side, Stop> {
     Ok(Side { name, registries })
 }
 
+/// Tells that one file alone has a registry.
+fn only(registry: &Registry, name: &str, is_json: bool) -> String {
+    let version = registry.version.to_string();
+    match is_json {
+        true => {
+            let row = json!({ "registry": registry.name, "version": version, "onlyIn": name });
+            format!("{row}\n")
+        }
+        false => format!("{} {version}: is only in {name}\n", registry.name),
+    }
+}
+
+/// What changed in a registry, and whether the new one may claim its version, as JSON.
+fn as_json(old: &Registry, new: &Registry, differences: &[Difference], least: Version) -> Value {
+    let row = |Difference { change, code, name, what }: &Difference| {
+        let change = word(*change);
+        json!({ "change": change, "code": code, "name": name, "what": what })
+    };
+    json!({
+        "registry": new.name, "from": old.version.to_string(), "to": new.version.to_string(),
+        "differences": differences.iter().map(row).collect::<Value>(),
+        "least": least.to_string(), "allowed": new.version >= least,
+    })
+}
+
 /// Tells what changed in a registry. Whether the new one may claim its version.
-fn pair(text: &mut String, old: &Registry, new: &Registry) -> bool {
+fn pair(text: &mut String, old: &Registry, new: &Registry, is_json: bool) -> bool {
     let mut differences = compare(old, new);
+    if is_json {
+        let least = version_min(old.version, &differences);
+        *text += &format!("{}\n", as_json(old, new, &differences, least));
+        return new.version >= least;
+    }
     if differences.is_empty() && old.version == new.version {
         *text += &format!("{} {}: the same\n", new.name, new.version);
         return true;

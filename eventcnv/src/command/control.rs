@@ -13,6 +13,7 @@ pub(crate) use args::{ABOUT, Control, EXAMPLES};
 use args::{ControlRequest, Process, SOCKET_VARIABLE};
 use eventlog::format::control::{AnswerLine, Mask, REQUEST_SIZE_MAX, Request, SocketName, Verb};
 use eventlog::format::text::OneLine;
+use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -39,13 +40,13 @@ pub(crate) fn run(args: &Control) -> Result<bool, Stop> {
             let there = there(&directory).map_err(Stop::Message)?;
             Err(Stop::Message(format!("which process? {}", name_all(&directory, &there))))
         }
-        (None | Some(Process::All), None) => list(&directory, out),
-        (Some(Process::All), Some(_)) => ask_all(&directory, &request, out),
+        (None | Some(Process::All), None) => list(&directory, args.json, out),
+        (Some(Process::All), Some(_)) => ask_all(&directory, &request, args.json, out),
         (Some(Process::One(process)), _) => {
             let lines = ask(&directory, process, &request, ANSWER_TIME_MAX).map_err(|why| {
                 Stop::Message(format!("process {process}: {}", explain(&directory, process, why)))
             })?;
-            print(&lines, out)?;
+            print(process, &lines, args.json, out)?;
             Ok(true)
         }
     }
@@ -171,8 +172,20 @@ fn read(answer: &[u8]) -> Result<Vec<(String, String)>, Failure> {
     Err(Failure::Cut)
 }
 
-fn print(lines: &[(String, String)], out: &mut dyn Write) -> io::Result<()> {
-    let text: String = lines.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+fn print(
+    process: u64,
+    lines: &[(String, String)],
+    is_json: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let text: String = if is_json {
+        // A key may come several times.
+        let line = |(key, value): &(String, String)| json!({ "key": key, "value": value });
+        let lines: Value = lines.iter().map(line).collect();
+        format!("{}\n", json!({ "process": process, "lines": lines }))
+    } else {
+        lines.iter().map(|(key, value)| format!("{key}: {value}\n")).collect()
+    };
     out.write_all(text.as_bytes())?;
     out.flush()
 }
@@ -225,7 +238,7 @@ fn name_all(directory: &Path, processes: &[u64]) -> String {
 }
 
 /// Lists the programs that listen.
-fn list(directory: &Path, out: &mut dyn Write) -> Result<bool, Stop> {
+fn list(directory: &Path, is_json: bool, out: &mut dyn Write) -> Result<bool, Stop> {
     let all = there(directory).map_err(Stop::Message)?;
     if all.is_empty() {
         complain(&format!("eventcnv: {}\n", name_all(directory, &all)));
@@ -233,17 +246,29 @@ fn list(directory: &Path, out: &mut dyn Write) -> Result<bool, Stop> {
     }
     let mut request = String::new();
     let _ = Request::write(&mut request, Verb::Status, None, Mask::Output, "");
-    let mut text = format!("{:>8} {:16} {:8} LOG\n", "PID", "PROGRAM", "STANDING");
+    let heading = format!("{:>8} {:16} {:8} LOG\n", "PID", "PROGRAM", "STANDING");
+    let mut text = if is_json { String::new() } else { heading };
     for process in all {
         text += &match ask(directory, process, &request, LIST_TIME_MAX) {
             Ok(lines) => {
                 let found = |key: &str| lines.iter().find(|(other, _)| other == key);
                 let value = |key| found(key).map_or("-", |(_, value)| value.as_str());
-                let (program, standing) = (value("program"), value("standing"));
-                format!("{process:>8} {program:16} {standing:8} {}\n", value("log"))
+                let [program, standing, log] = ["program", "standing", "log"].map(value);
+                if is_json {
+                    let row = json!({
+                        "process": process, "program": program, "standing": standing, "log": log,
+                    });
+                    text += &format!("{row}\n");
+                    continue;
+                }
+                format!("{process:>8} {program:16} {standing:8} {log}\n")
             }
             Err(failure) => {
-                format!("{process:>8} - {}\n", explain(directory, process, failure))
+                let why = explain(directory, process, failure);
+                match is_json {
+                    true => format!("{}\n", json!({ "process": process, "error": why })),
+                    false => format!("{process:>8} - {why}\n"),
+                }
             }
         };
     }
@@ -253,14 +278,21 @@ fn list(directory: &Path, out: &mut dyn Write) -> Result<bool, Stop> {
 }
 
 /// Asks every program that listens the same.
-fn ask_all(directory: &Path, request: &str, out: &mut dyn Write) -> Result<bool, Stop> {
+fn ask_all(
+    directory: &Path,
+    request: &str,
+    is_json: bool,
+    out: &mut dyn Write,
+) -> Result<bool, Stop> {
     let all = there(directory).map_err(Stop::Message)?;
     let mut failed_count = 0;
     for &process in &all {
         match ask(directory, process, request, ANSWER_TIME_MAX) {
             Ok(lines) => {
-                writeln!(out, "process: {process}")?;
-                print(&lines, out)?;
+                if !is_json {
+                    writeln!(out, "process: {process}")?;
+                }
+                print(process, &lines, is_json, out)?;
             }
             Err(failure) => {
                 failed_count += 1;

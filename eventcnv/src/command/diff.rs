@@ -8,7 +8,7 @@
 //! Design: `.cnv.diff` in `design/eventcnv.md`.
 
 use super::stats;
-use crate::reading::Reading;
+use crate::reading::{Known, Reading};
 use crate::select::Select;
 use crate::stop::Stop;
 use crate::summary::difference::{Difference, Side};
@@ -63,9 +63,8 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percent)]
     tolerance: f64,
 
-    /// The eventdef.h of the MPS that wrote the logs, if it is not of telemetry version 2.0.0
-    #[arg(long, value_name = "FILE")]
-    eventdef: Option<PathBuf>,
+    #[command(flatten)]
+    known: Known,
 
     /// Print JSON, for other programs
     #[arg(long)]
@@ -80,7 +79,7 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Tells what is otherwise. Whether nothing is, and both logs were read whole.
 pub(crate) fn run(args: &Diff) -> Result<bool, Stop> {
-    let open = |path: &PathBuf| Reading::of(std::slice::from_ref(path), args.eventdef.as_deref());
+    let open = |path: &PathBuf| Reading::of(std::slice::from_ref(path), &args.known);
     let readings = [open(&args.a)?, open(&args.b)?];
     let [a, b] = &readings;
     let selections = [a.select(&args.select, false)?, b.select(&args.select, false)?];

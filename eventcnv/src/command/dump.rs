@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::command::stats;
 use crate::page::Page;
 use crate::parallel::{self, Emit};
-use crate::reading::{Input, Reading};
+use crate::reading::{Input, Reading, Stdout};
 use crate::select::{Select, Selected, Selection};
 use crate::stop::Stop;
 use crate::summary::overview;
@@ -19,6 +19,7 @@ use crate::view::clock::{Clock, Form};
 use crate::view::{self, View};
 use clap::{ArgAction, CommandFactory, ValueEnum};
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 use eventlog::reader::{self, Faults, Filter, Log};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -66,10 +67,12 @@ Examples:
   eventcnv -v --from +1ms --to -1ms run.log   all but the first and the last millisecond
   eventcnv -vvv --threads heap --last 20   the last events of a thread
   eventcnv --time seconds -v run.log  times in seconds from the start
+  eventcnv --time seconds --clock-rate 2.1GHz -v run.log   where the log does not say the rate
   eventcnv --style json run.log | head -n 3   an object for each event
   eventcnv --style csv --events PoolAlloc run.log > run.csv   a table
   eventcnv --stats run.log            how much there is of what, and what was lost
   eventcnv --registry run.log         what types of event the log declares; what they mean
+  eventcnv --registry --style json run.log | head -n 1   the same for another program
   eventcnv run.log.2 run.log.1 run.log   the volumes of one stream, each event once
   eventcnv -vvv core.4711             the last events of a program that died: of its core
   eventcnv -vvv core.4711 run.log     and those that it had written, each event once
@@ -89,6 +92,9 @@ Exit status:
   0  the log was read whole
   1  faults were found and reported on standard error; what could be read was printed
   2  the log could not be read, or the command line is wrong";
+
+/// The environment variable by which a shell asks how a word goes on.
+pub(crate) const COMPLETE_VARIABLE: &str = "EVENTCNV_COMPLETE";
 
 /// Which events of which log are printed, and how.
 #[derive(Debug, clap::Args)]
@@ -127,7 +133,7 @@ pub(crate) struct Dump {
     #[arg(long)]
     man: bool,
 
-    /// Print completions for a shell
+    /// Print completions for a shell: of kinds and event types too, as the named log has them
     #[arg(long, value_name = "SHELL")]
     completions: Option<Shell>,
 }
@@ -179,15 +185,18 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
     let mut reading = if args.is_by_stretch() {
         Reading::open_by_stretch(&args.input, args.order.into(), labels)?
     } else {
-        Reading::open(&args.input)?
+        Reading::open_with(&args.input, Stdout::Used)?
     };
     if args.stats {
         return stats::write(&reading, &args.select, stats::Form::default(), out);
     }
     if args.registry {
         let selection = reading.select(&args.select, labels)?;
-        write_registries(&reading.log, selection.filter(), out)?;
+        write_registries(&reading.log, selection.filter(), args.style, out)?;
         return Ok(reading.end(&Faults::default()));
+    }
+    if args.time == Form::Seconds {
+        reading.use_seconds();
     }
     let written = write_stretches(args, labels, &mut reading, out);
     reading.finish();
@@ -290,20 +299,33 @@ impl Lines<'_> {
     }
 }
 
-fn write_registries(log: &Log, filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
+fn write_registries(
+    log: &Log,
+    filter: &Filter,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut text = Vec::new();
     let is_shown = |registry: &reader::Registry, row: &reader::EventType| {
         let is_it = |pick: &reader::Pick| pick.matches(registry.index, &row.name, row.code);
         overview::is_of_kinds(filter, registry, row.kind)
             && (filter.event_types.is_empty() || filter.event_types.iter().any(is_it))
     };
-    view::registry::write(log.registries(), is_shown, &mut text)?;
+    match style {
+        Style::Json => view::registry::write_json(log.registries(), is_shown, &mut text)?,
+        _ => view::registry::write(log.registries(), is_shown, &mut text)?,
+    }
     out.write_all(&text)
 }
 
-fn write_completions(shell: clap_complete::Shell, out: &mut dyn Write) -> Result<bool, Stop> {
+/// Writes what has a shell ask this tool how a word goes on: it knows the names in the log.
+fn write_completions(shell: Shell, out: &mut dyn Write) -> Result<bool, Stop> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "eventcnv", &mut text);
+    let shells = Shells::builtins();
+    let name = "eventcnv";
+    if let Some(completer) = shells.completer(&shell.to_string()) {
+        completer.write_registration(COMPLETE_VARIABLE, name, name, name, &mut text)?;
+    }
     out.write_all(&text)?;
     Ok(true)
 }

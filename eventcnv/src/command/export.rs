@@ -6,13 +6,13 @@
 //!
 //! Design: `.cnv.export` in `design/eventcnv.md`.
 
-use crate::export::clock::Clock;
+use crate::export::clock::{Base, Clock};
 use crate::export::ctf::Files;
 use crate::export::marks::{Given, Marks};
 use crate::export::timeline::Timeline;
 use crate::export::{chrome, ctf, folded, perfetto};
 use crate::output::{Pending, PendingDirectory};
-use crate::reading::{Input, Reading};
+use crate::reading::{Input, Reading, Stdout};
 use crate::select::{self, Select, Selected};
 use crate::stop::{Stop, complain};
 use clap::ValueEnum;
@@ -118,13 +118,16 @@ impl Format {
 /// Does what the arguments say. Whether the log was read whole.
 pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let format = args.format.map_or_else(|| Format::of(&args.output), Ok)?;
-    let reading = Reading::open(&args.input)?;
+    let reading = Reading::open_with(&args.input, Stdout::unless(&args.output))?;
     let wrong = |what| Stop::Message(format!("{}: {what}", reading.name));
     check_folded(args, format, reading.log.registries()).map_err(wrong)?;
     let marks = Marks::new(&args.given, reading.log.registries()).map_err(wrong)?;
     let selection = reading.select(&args.select, true)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let clock = Clock::new(&reading.log);
+    if clock.base == Base::Start {
+        reading.use_seconds();
+    }
     let notes = match format {
         Format::Ctf => {
             let mut notes: Vec<String> = clock.note().map(str::to_owned).into_iter().collect();

@@ -10,7 +10,7 @@
 //! `design/eventcnv.md`.
 
 use crate::input::{self, FILENAME_VARIABLE};
-use crate::reading::Reading;
+use crate::reading::{Known, Reading};
 use crate::select::Select;
 use crate::stop::{Stop, complain};
 use crate::view::clock::{self, Clock};
@@ -71,9 +71,8 @@ pub(crate) struct Follow {
     #[arg(long, value_enum, default_value_t)]
     time: clock::Form,
 
-    /// The eventdef.h of the MPS that writes the log, if it is not of telemetry version 2.0.0
-    #[arg(long, value_name = "FILE")]
-    eventdef: Option<PathBuf>,
+    #[command(flatten)]
+    known: Known,
 }
 
 /// By what it is seen that a file changed: device, number, size, time in ns.
@@ -142,8 +141,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 
 /// Opens a log, with the volumes that came between it and the last one seen.
 fn open(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
-    let eventdef = args.eventdef.as_deref();
-    let reading = Reading::of(&[path.to_owned()], eventdef)?;
+    let reading = Reading::of(&[path.to_owned()], &args.known)?;
     let (stream, volume) = first(&reading.log);
     if seen.stream != Some(stream) || volume <= seen.volume {
         return Ok(reading);
@@ -157,7 +155,7 @@ fn open(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
     };
     let older = (1..=count).rev().map(older).filter(|path| path.is_file());
     let paths: Vec<PathBuf> = older.chain([path.to_owned()]).collect();
-    Reading::of(&paths, eventdef)
+    Reading::of(&paths, &args.known)
 }
 
 /// The UUID of the first stream, and the highest number of its volumes.

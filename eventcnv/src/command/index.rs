@@ -6,7 +6,7 @@
 //!
 //! Design: `.cnv.index` in `design/eventcnv.md`.
 
-use crate::reading::{Input, Reading};
+use crate::reading::{Input, Reading, Stdout};
 use crate::stop::{Stop, complain};
 use crate::view;
 use eventlog::reader::{Fault, FaultKind, Faults, Format, Log, Piece, What};
@@ -46,7 +46,7 @@ pub(crate) struct Index {
 
 /// Lists what is where in a log. Whether it has no faults.
 pub(crate) fn run(args: &Index) -> Result<bool, Stop> {
-    let reading = Reading::open(&args.input)?;
+    let reading = Reading::open_with(&args.input, Stdout::Used)?;
     let log = &reading.log;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut written = Ok(());
@@ -96,19 +96,6 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn what(&self) -> &'static str {
-        match self.piece.what {
-            What::Stream => "stream",
-            What::Events => "events",
-            What::Parts => "parts",
-            What::Registry => "registry",
-            What::End => "end",
-            What::Unknown => "unknown",
-            What::Hole => "hole",
-            What::Damage => "damage",
-        }
-    }
-
     /// The name of its kind, if it has one and the log says it.
     fn kind(&self) -> String {
         let header = &self.piece.header;
@@ -145,7 +132,7 @@ impl Row<'_> {
         let piece = self.piece;
         let header = &piece.header;
         let indent = if piece.is_part { "  " } else { "" };
-        let what = format!("{indent}{}", self.what());
+        let what = format!("{indent}{}", self.piece.what.name());
         write!(out, "{:>12X} {:>8X} {what:<10}", piece.offset, piece.size)?;
         if !self.has_events() {
             let registry = match piece.what {
@@ -179,7 +166,7 @@ impl Row<'_> {
             "{{\"offset\":{},\"size\":{},\"what\":\"{}\",\"part\":{},\"stream\":{}",
             piece.offset,
             piece.size,
-            self.what(),
+            self.piece.what.name(),
             piece.is_part,
             piece.stream
         )?;

@@ -8,9 +8,9 @@
 
 use super::recover::write_all;
 use crate::output::log::Output;
-use crate::reading::Reading;
+use crate::reading::{Known, Reading};
 use crate::stop::{Stop, complain};
-use eventlog::reader::{Format, Log, Stream};
+use eventlog::reader::{Log, Stream};
 use std::path::PathBuf;
 
 pub(crate) const ABOUT: &str = "\
@@ -39,47 +39,19 @@ pub(crate) struct Merge {
     #[command(flatten)]
     output: Output,
 
-    /// The eventdef.h of the MPS that wrote the logs, if it is not of telemetry version 2.0.0
-    #[arg(long, value_name = "FILE")]
-    eventdef: Option<PathBuf>,
+    #[command(flatten)]
+    known: Known,
 }
 
 /// Writes logs as one. Whether all were read whole.
 pub(crate) fn run(args: &Merge) -> Result<bool, Stop> {
-    let eventdef = args.eventdef.as_deref();
-    let reading = match args.logs.as_slice() {
-        [one] => Reading::of(std::slice::from_ref(one), eventdef)?,
-        several => {
-            check_formats(several, eventdef)?;
-            Reading::of(several, eventdef)?
-        }
-    };
+    if args.logs.len() > 1 && args.logs.iter().any(|log| log.as_os_str() == "-") {
+        return Err(Stop::Message("standard input cannot be merged: name a file".into()));
+    }
+    let reading = Reading::of(&args.logs, &args.known)?;
     let is_whole = write_all(&reading, &args.output, &args.logs)?;
     tell_clocks(&args.output, &reading.log)?;
     Ok(is_whole)
-}
-
-/// Raw MPS logs and ours cannot be read as one.
-fn check_formats(logs: &[PathBuf], eventdef: Option<&std::path::Path>) -> Result<(), Stop> {
-    let mut first = None;
-    for log in logs {
-        if log.as_os_str() == "-" {
-            return Err(Stop::Message("standard input cannot be merged: name a file".into()));
-        }
-        let reading = Reading::of(std::slice::from_ref(log), eventdef)?;
-        let format = reading.log.format();
-        if *first.get_or_insert(format) != format {
-            let (name, what) = match format {
-                Format::Mps => (log, "is a raw log of the MPS, and the others are not"),
-                Format::Stream => (&logs[0], "is a raw log of the MPS, and others are not"),
-            };
-            return Err(Stop::Message(format!(
-                "{0}: {what}: make a log of ours of it first, with eventcnv cut {0} -o NEW",
-                name.display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Tells how the clocks of the streams of a log are to each other: that they are one on standard
@@ -88,8 +60,7 @@ fn tell_clocks(output: &Output, log: &Log) -> Result<(), Stop> {
     let streams = log.streams();
     let Some(first) = streams.first() else { return Ok(()) };
     for (index, stream) in streams.iter().enumerate().skip(1) {
-        let who = |stream: &Stream| format!("{} {} on {}", stream.program, stream.pid, stream.host);
-        let pair = format!("{} and {}", who(first), who(stream));
+        let pair = format!("{} and {}", who(first, 0), who(stream, index));
         if log.is_comparable(0, index as u16) {
             output.tell(&format!("{pair} have one clock: their events are in order of time"))?;
             continue;
@@ -109,6 +80,21 @@ fn tell_clocks(output: &Output, log: &Log) -> Result<(), Stop> {
         complain(&format!("eventcnv: {pair} have clocks of their own: {order}; {agreement}\n"));
     }
     Ok(())
+}
+
+/// What a stream is called: program, process and host, as far as they are known.
+fn who(stream: &Stream, index: usize) -> String {
+    let mut name = match &*stream.program {
+        "" => format!("stream {index} ({})", stream.producer),
+        program => program.to_owned(),
+    };
+    if stream.pid > 0 {
+        name += &format!(" {}", stream.pid);
+    }
+    if !stream.host.is_empty() {
+        name += &format!(" on {}", stream.host);
+    }
+    name
 }
 
 /// How far off the wall times of a stream may be, in ns, by what its syncs say.

@@ -8,7 +8,7 @@
 //! in `design/eventcnv.md`.
 
 use crate::export::sql::{Import, Refusal, begin_new, functions};
-use crate::reading::Reading;
+use crate::reading::{Known, Reading};
 use crate::select::{self, Select};
 use crate::stop::Stop;
 use crate::view::answer::{Answer, Form};
@@ -79,9 +79,8 @@ pub(crate) struct Query {
     #[arg(value_name = "SQL", num_args = 1.., required = true)]
     words: Vec<OsString>,
 
-    /// The eventdef.h of the MPS that wrote the log, if it is not of telemetry version 2.0.0
-    #[arg(long, value_name = "FILE")]
-    eventdef: Option<PathBuf>,
+    #[command(flatten)]
+    known: Known,
 
     #[command(flatten)]
     select: Select,
@@ -115,7 +114,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         return Err(Stop::Message(format!("{what}: eventcnv query LOG \"SELECT …\"")));
     }
     let logs: Vec<PathBuf> = logs.iter().map(PathBuf::from).collect();
-    let reading = Reading::of(&logs, args.eventdef.as_deref())?;
+    let reading = Reading::of(&logs, &args.known)?;
     let selection = reading.select(&args.select, false)?;
     let refused = |refusal: Refusal| Stop::Message(format!("query: {refusal}"));
     let broken = |error: Error| refused(error.into());

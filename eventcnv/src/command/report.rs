@@ -7,7 +7,7 @@
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
 use crate::output::Pending;
-use crate::reading::{Input, Reading};
+use crate::reading::{Input, Reading, Stdout};
 use crate::select::{Select, Selection};
 use crate::stop::Stop;
 use crate::summary::gather::gather;
@@ -69,7 +69,7 @@ pub(crate) struct Report {
 pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let is_stdout = args.output.as_os_str() == "-";
     let pending = if is_stdout { None } else { Some(Pending::file(&args.output, args.force)?) };
-    let reading = Reading::open(&args.input)?;
+    let reading = Reading::open_with(&args.input, Stdout::unless(&args.output))?;
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
     let (axis, (summary, sample), faults) = take_in(log, &selection);

@@ -8,7 +8,9 @@
 
 use crate::reading::{Input, Reading, told};
 use crate::stop::Stop;
-use eventlog::reader::{Faults, Format, Losses, Verified, What};
+use crate::text;
+use eventlog::reader::{Faults, Format, Log, Losses, Verified, What};
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\
@@ -25,6 +27,7 @@ Examples:
   eventcnv verify                     mpsio.log: what there is, and whether it is sound
   eventcnv verify run.log old.log     several logs, each by itself
   eventcnv verify -q run.log && echo sound
+  eventcnv verify --json run.log      for another program
 
 Exit status:
   0  sound: nothing is damaged, and no event is known to be lost
@@ -45,16 +48,33 @@ pub(crate) struct Verify {
     /// Check several logs as one: the volumes of a stream
     #[arg(long)]
     together: bool,
+
+    /// Print JSON, an object a line for each log
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+}
+
+/// What is told of a log on standard output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Json,
+    Nothing,
 }
 
 /// Checks logs. Whether all are undamaged; [`Stop::Lost`] if they are, but state losses.
 pub(crate) fn run(args: &Verify) -> Result<bool, Stop> {
+    let form = match (args.quiet, args.json) {
+        (true, _) => Form::Nothing,
+        (_, true) => Form::Json,
+        _ => Form::Text,
+    };
     let mut worst = Verdict::Sound;
     if args.together || args.input.logs().len() < 2 {
-        worst = one(&Reading::open(&args.input)?, args.quiet)?;
+        worst = one(&Reading::open(&args.input)?, form)?;
     } else {
         for reading in Reading::each(&args.input) {
-            worst = worst.max(one(&reading?, args.quiet)?);
+            worst = worst.max(one(&reading?, form)?);
         }
     }
     match worst {
@@ -72,21 +92,24 @@ enum Verdict {
     Damaged,
 }
 
-fn one(reading: &Reading, is_quiet: bool) -> Result<Verdict, Stop> {
+fn one(reading: &Reading, form: Form) -> Result<Verdict, Stop> {
     let log = &reading.log;
     let verified = log.verify(None);
     let losses = log.losses();
-    let is_whole = match is_quiet {
-        true => log.faults().loss_count() + verified.faults.loss_count() == 0,
-        false => reading.end(&verified.faults),
+    let is_whole = match form {
+        Form::Nothing => log.faults().loss_count() + verified.faults.loss_count() == 0,
+        _ => reading.end(&verified.faults),
     };
     let verdict = match is_whole {
         false => Verdict::Damaged,
         true if losses.total() > 0 => Verdict::Lossy,
         true => Verdict::Sound,
     };
-    if !is_quiet {
-        write(reading, &verified, verdict, &losses, &mut io::stdout().lock())?;
+    let out = &mut io::stdout().lock();
+    match form {
+        Form::Nothing => {}
+        Form::Json => writeln!(out, "{}", json(reading, &verified, verdict, &losses))?,
+        Form::Text => write(reading, &verified, verdict, &losses, out)?,
     }
     Ok(verdict)
 }
@@ -105,6 +128,28 @@ fn names(what: What) -> (&'static str, &'static str) {
     }
 }
 
+/// How many faults were found that may have cost events, and how many others.
+fn counts(log: &Log, verified: &Verified) -> (u64, u64) {
+    let count = |faults: &Faults| (faults.loss_count(), faults.count() - faults.loss_count());
+    let ((a, b), (c, d)) = (count(log.faults()), count(&verified.faults));
+    (a + c, b + d)
+}
+
+fn json(reading: &Reading, verified: &Verified, verdict: Verdict, losses: &Losses) -> Value {
+    let log = &reading.log;
+    let pieces = verified.pieces.iter().map(|((what, is_part), (count, size))| {
+        let what = what.name();
+        json!({ "what": what, "isPart": is_part, "count": count, "bytes": size })
+    });
+    let (fault_count, warning_count) = counts(log, verified);
+    json!({
+        "log": reading.name, "bytes": log.size(), "streams": log.streams().len(),
+        "pieces": pieces.collect::<Value>(), "events": verified.event_count,
+        "closed": log.is_closed(), "sound": verdict == Verdict::Sound, "lost": losses.total(),
+        "faults": fault_count, "warnings": warning_count,
+    })
+}
+
 fn write(
     reading: &Reading,
     verified: &Verified,
@@ -114,7 +159,8 @@ fn write(
 ) -> io::Result<()> {
     let log = &reading.log;
     let name = &reading.name;
-    writeln!(out, "{name}: {} bytes, {} streams", log.size(), log.streams().len())?;
+    let streams = text::counted(log.streams().len() as u64, "stream");
+    writeln!(out, "{name}: {} bytes, {streams}", log.size())?;
     for ((what, is_part), (count, size)) in &verified.pieces {
         let (block, part) = names(*what);
         let what = match (log.format(), is_part) {
@@ -129,11 +175,10 @@ fn write(
     if !log.is_closed() {
         writeln!(out, "  not closed: the program was stopped, or runs on; that is no fault")?;
     }
-    let count = |faults: &Faults| (faults.loss_count(), faults.count() - faults.loss_count());
-    let ((a, b), (c, d)) = (count(log.faults()), count(&verified.faults));
-    let warnings = match b + d {
+    let (fault_count, warning_count) = counts(log, verified);
+    let warnings = match warning_count {
         0 => String::new(),
-        count => format!(", {count} warnings"),
+        count => format!(", {}", text::counted(count, "warning")),
     };
     if losses.overwritten > 0 {
         writeln!(
@@ -148,7 +193,7 @@ fn write(
     let verdict = match verdict {
         Verdict::Sound => "sound".to_owned(),
         Verdict::Lossy => "undamaged, but events were lost".to_owned(),
-        Verdict::Damaged => format!("{} faults", a + c),
+        Verdict::Damaged => text::counted(fault_count, "fault"),
     };
     writeln!(out, "{name}: {verdict}{warnings}")
 }

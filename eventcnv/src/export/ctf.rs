@@ -106,7 +106,7 @@ impl Ctf {
         size: usize,
         files: &mut dyn Files,
     ) -> io::Result<()> {
-        let registry = (event.stream, event.registry.index);
+        let registry = (event.registry.stream, event.registry.index);
         let key = (event.stream, event.registry.index, event.buffer);
         if !self.packets.contains_key(&key) {
             let place = Place {

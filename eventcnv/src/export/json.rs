@@ -21,9 +21,14 @@ pub(super) fn micros(out: &mut Vec<u8>, ns: u64) {
     }
 }
 
-/// Appends the value of a parameter: 64 bits as a string, since numbers of JSON have 53.
+/// The numbers that readers of JSON keep as they are.
+const WHOLE_MAX: u64 = 1 << 53;
+
+/// Appends the value of a parameter: pointers and addresses as strings, and words of more bits than
+/// numbers of JSON have.
 pub(super) fn value(out: &mut Vec<u8>, event: &Event<'_>, value: Value<'_>) {
     match value {
+        Value::W(word) if word <= WHOLE_MAX => text::decimal(out, word),
         Value::P(word) | Value::A(word) | Value::W(word) => {
             let mut text = b"0x".to_vec();
             text::hex(&mut text, word);

@@ -23,6 +23,7 @@ pub(crate) fn write(log: &Log, name: &str, out: &mut dyn Write) -> io::Result<()
     let order = if big_endian { ">" } else { "<" };
     let header = match (is_mps, event_header_size) {
         (false, _) => "HHL",
+        (true, 8) => "HHL",
         (true, 12) => "HHQ",
         (true, _) => "HH4xQ",
     };

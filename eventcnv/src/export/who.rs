@@ -82,7 +82,7 @@ impl Who {
         let pid = self.pid(event.stream);
         match event.thread {
             0 if self.tids.get(usize::from(event.stream)).is_some_and(HashSet::is_empty) => {
-                self.add(event.stream, 0, pid.into(), String::new());
+                self.add(event.stream, 0, pid.into(), "unknown thread".to_owned());
             }
             0 => self.add(event.stream, 0, 0, "of no thread".to_owned()),
             index => self.add(event.stream, index, 0, format!("thread {index}")),

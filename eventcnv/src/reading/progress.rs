@@ -7,6 +7,7 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+use super::Stdout;
 use crate::input::AnySource;
 use eventlog::reader::Source;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -34,9 +35,10 @@ struct State {
 
 impl Progress {
     /// The same source, which shows how far it was read: unless standard error is no terminal, or
-    /// would be disturbed because standard output is one.
-    pub(crate) fn watch(&self, source: AnySource) -> AnySource {
-        if !io::stderr().is_terminal() || io::stdout().is_terminal() {
+    /// what is printed meanwhile goes to one.
+    pub(crate) fn watch(&self, source: AnySource, stdout: Stdout) -> AnySource {
+        let is_disturbing = stdout == Stdout::Used && io::stdout().is_terminal();
+        if !io::stderr().is_terminal() || is_disturbing {
             return source;
         }
         Box::new(self.watched(source))

@@ -212,6 +212,20 @@ impl Expression {
         self.can_be(event_type).0
     }
 
+    /// Adds the strings to which parameters are to be equal.
+    pub(crate) fn labels(&self, to: &mut Vec<Vec<u8>>) {
+        match self {
+            Expression::And(terms) | Expression::Or(terms) => {
+                terms.iter().for_each(|term| term.labels(to));
+            }
+            Expression::Compare(Operand::Param { .. }, Operator::Equal, Operand::Text(text))
+            | Expression::Compare(Operand::Text(text), Operator::Equal, Operand::Param { .. }) => {
+                to.push(text.clone());
+            }
+            Expression::Not(_) | Expression::Is(_) | Expression::Compare(..) => {}
+        }
+    }
+
     /// Calls `each` for each operand.
     pub(crate) fn operands<'a>(&'a self, each: &mut dyn FnMut(&'a Operand)) {
         match self {

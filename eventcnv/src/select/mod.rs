@@ -9,6 +9,7 @@
 //!
 //! Design: `.cnv.select` in `design/eventcnv.md`.
 
+mod complete;
 mod condition;
 mod names;
 mod syntax;
@@ -30,12 +31,14 @@ const HEADING: &str = "Selection";
 /// Which events are asked for.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Select {
-    /// Only events of these kinds (names in any case)
+    /// Only events of these kinds (names in any case; 'P*' is all that begin so)
     #[arg(help_heading = HEADING, long, value_name = "KIND", value_delimiter = ',')]
+    #[arg(add = complete::kinds())]
     kinds: Vec<String>,
 
-    /// Only events of these types (names in any case, or codes in hexadecimal)
+    /// Only events of these types (names in any case, 'Pool*', or codes in hexadecimal)
     #[arg(help_heading = HEADING, long, value_name = "EVENT", value_delimiter = ',')]
+    #[arg(add = complete::events())]
     events: Vec<String>,
 
     /// Only events that these threads recorded (index in the log, name, or tid:NUMBER)
@@ -77,6 +80,12 @@ impl Select {
             || self.to.is_some()
             || self.first.is_some()
             || self.last.is_some()
+    }
+
+    /// Whether a time is asked for that counts seconds.
+    pub(crate) fn is_relative(&self) -> bool {
+        let is_it = |time: Time| matches!(time, Time::AfterStart(_) | Time::BeforeEnd(_));
+        self.from.is_some_and(is_it) || self.to.is_some_and(is_it)
     }
 
     /// What is asked for, of this log; with labels if they are wanted. Else what is wrong with it.
@@ -163,7 +172,11 @@ impl Selection {
 
     /// Tells whether less than all was asked for, and nothing was found.
     pub(crate) fn finder(&self) -> Finder {
-        Finder { is_given: self.is_given, found: self.found.clone() }
+        let mut labels = Vec::new();
+        if let Some(condition) = &self.condition {
+            condition.labels(&mut labels);
+        }
+        Finder { is_given: self.is_given, found: self.found.clone(), labels }
     }
 
     /// Whether the first or the last so many are asked for.
@@ -217,9 +230,16 @@ struct Found {
 pub(crate) struct Finder {
     is_given: bool,
     found: Arc<Found>,
+    /// What something was to be called.
+    labels: Vec<Vec<u8>>,
 }
 
 impl Finder {
+    /// What may have been meant: labels that are near to those that nothing has.
+    pub(crate) fn hint(&self, log: &Log) -> String {
+        names::unknown_labels(&self.labels, log)
+    }
+
     /// Whether less than all was asked for, it was looked for, and nothing was found.
     pub(crate) fn is_empty_handed(&self) -> bool {
         let Found { is_read, has_any } = &*self.found;

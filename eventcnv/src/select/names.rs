@@ -9,11 +9,14 @@
 
 use super::condition::{Expression, Operand};
 use crate::view::threads;
-use eventlog::reader::{EventType, Filter, Log, Pick, Registry};
-use std::collections::HashSet;
+use eventlog::format::text::OneLine;
+use eventlog::reader::{EventType, Filter, Log, Order, Pick, Registry, Value};
+use std::collections::{BTreeSet, HashSet};
 
 /// Names that are listed where one is unknown, at most; of more, those that are near.
 const NAME_COUNT_MAX: usize = 24;
+/// Labels that are looked at where one is unknown.
+const LABEL_COUNT_MAX: usize = 1 << 16;
 /// How near is near: letters that are added, left out, changed or swapped.
 const DISTANCE_MAX: usize = 2;
 
@@ -24,27 +27,72 @@ pub(crate) fn filter(
     registries: &[Registry],
     labels: bool,
 ) -> Result<Filter, String> {
-    let kinds = kinds.iter().map(|kind| pick_kind(kind, registries)).collect::<Result<_, _>>()?;
-    let event_types =
-        events.iter().map(|event| pick_event_type(event, registries)).collect::<Result<_, _>>()?;
+    let kinds = picked(kinds, |kind| pick_kind(kind, registries))?;
+    let event_types = picked(events, |event| pick_event_type(event, registries))?;
     Ok(Filter { kinds, event_types, labels, ..Filter::default() })
 }
 
-fn pick_kind(asked: &str, registries: &[Registry]) -> Result<Pick, String> {
+fn picked(
+    asked: &[String],
+    pick: impl Fn(&str) -> Result<Vec<Pick>, String>,
+) -> Result<Vec<Pick>, String> {
+    let picked = asked.iter().map(|asked| pick(asked)).collect::<Result<Vec<_>, _>>()?;
+    Ok(picked.into_iter().flatten().collect())
+}
+
+/// What has this name, in any case, or matches it as a pattern.
+fn named<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<Pick> {
+    let asked = asked.to_ascii_lowercase();
+    let is_it = |name: &&str| matches(asked.as_bytes(), name.to_ascii_lowercase().as_bytes());
+    let found: BTreeSet<&str> = known.filter(is_it).collect();
+    found.into_iter().map(|name| Pick::Name(name.to_owned())).collect()
+}
+
+/// Whether a pattern describes a name: `*` stands for any bytes, `?` for one.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    // Where a star lets go on: what follows it, and from where in the name.
+    let (mut at, mut in_name, mut star) = (0, 0, None);
+    while in_name < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at + 1, in_name));
+                at += 1;
+            }
+            Some(&byte) if byte == b'?' || Some(&byte) == name.get(in_name) => {
+                at += 1;
+                in_name += 1;
+            }
+            _ => match &mut star {
+                Some((after, from)) => {
+                    *from += 1;
+                    (at, in_name) = (*after, *from);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(at..).unwrap_or_default().iter().all(|&byte| byte == b'*')
+}
+
+fn pick_kind(asked: &str, registries: &[Registry]) -> Result<Vec<Pick>, String> {
     let kinds = || registries.iter().flat_map(|registry| &registry.kinds);
-    if kinds().any(|kind| kind.name.eq_ignore_ascii_case(asked)) {
-        return Ok(Pick::Name(asked.to_owned()));
+    let found = named(asked, kinds().map(|kind| &*kind.name));
+    if !found.is_empty() {
+        return Ok(found);
     }
     match asked.parse() {
-        Ok(index) if kinds().any(|kind| u16::from(kind.index) == index) => Ok(Pick::Number(index)),
+        Ok(index) if kinds().any(|kind| u16::from(kind.index) == index) => {
+            Ok(vec![Pick::Number(index)])
+        }
         _ => Err(unknown("kind", asked, kinds().map(|kind| &*kind.name))),
     }
 }
 
-fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Pick, String> {
+fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Vec<Pick>, String> {
     let types = || registries.iter().flat_map(|registry| &registry.event_types);
-    if types().any(|row| row.name.eq_ignore_ascii_case(asked)) {
-        return Ok(Pick::Name(asked.to_owned()));
+    let found = named(asked, types().map(|row| &*row.name));
+    if !found.is_empty() {
+        return Ok(found);
     }
     let is_known = |registry: Option<u16>, code: u16| {
         let is_in = |found: &&Registry| registry.is_none_or(|index| found.index == index);
@@ -57,10 +105,14 @@ fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Pick, String>
     };
     let prefixed = code.strip_prefix("0x").or_else(|| code.strip_prefix("0X"));
     match (index, u16::from_str_radix(prefixed.unwrap_or(code), 16)) {
-        (Some(index), Ok(code)) if is_known(Some(index), code) => Ok(Pick::NumberIn(index, code)),
+        (Some(index), Ok(code)) if is_known(Some(index), code) => {
+            Ok(vec![Pick::NumberIn(index, code)])
+        }
         // With the prefix it can be nothing else: events of unknown type are found by their code
         // alone.
-        (None, Ok(code)) if prefixed.is_some() || is_known(None, code) => Ok(Pick::Number(code)),
+        (None, Ok(code)) if prefixed.is_some() || is_known(None, code) => {
+            Ok(vec![Pick::Number(code)])
+        }
         _ => Err(unknown("event type", asked, types().map(|row| &*row.name))),
     }
 }
@@ -178,6 +230,31 @@ pub(crate) fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &
     };
     known.truncate(NAME_COUNT_MAX);
     format!("no {what} is called {asked:?}; there are {}{more}", known.join(", "))
+}
+
+/// What is said where something was to be called so and nothing is: labels that are near, or all.
+pub(super) fn unknown_labels(asked: &[Vec<u8>], log: &Log) -> String {
+    if asked.is_empty() {
+        return String::new();
+    }
+    let filter = Filter { event_types: vec![Pick::Name("Intern".into())], ..Filter::default() };
+    let mut events = log.events(Order::File, &filter);
+    let mut labels = BTreeSet::new();
+    while let Some(event) = events.next()
+        && labels.len() < LABEL_COUNT_MAX
+    {
+        if let Some(Value::S(label)) = event.param_at(1) {
+            labels.insert(OneLine(label).to_string());
+        }
+    }
+    let mut hints = String::new();
+    for asked in asked.iter().map(|asked| OneLine(asked).to_string()) {
+        if !labels.is_empty() && !labels.contains(&asked) {
+            hints += "; ";
+            hints += &unknown("label", &asked, labels.iter().map(String::as_str));
+        }
+    }
+    hints
 }
 
 /// Those of some names that are near to one that is not known, the nearest first.

@@ -12,6 +12,9 @@
 use eventlog::reader::{Filter, Log, Order, Stream};
 use std::time::{Duration, SystemTime};
 
+/// No clock ticks more often in a second.
+const CLOCK_RATE_MAX: f64 = 1e12;
+
 /// A time, as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
@@ -69,6 +72,24 @@ fn duration(text: &str) -> Option<u64> {
     let number: f64 = number.parse().ok()?;
     let ns = number * scale;
     (ns.is_finite() && ns < u64::MAX as f64).then_some(ns.round() as u64)
+}
+
+/// Reads how fast a clock ticks: 2.1GHz, 1000000Hz; in ticks a second.
+pub(crate) fn clock_rate(text: &str) -> Result<u64, String> {
+    let rate = || {
+        let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, unit) = text.split_at_checked(unit_at)?;
+        let scale = match unit.to_ascii_lowercase().as_str() {
+            "hz" => 1.0,
+            "khz" => 1e3,
+            "mhz" => 1e6,
+            "ghz" => 1e9,
+            _ => return None,
+        };
+        let rate = number.parse::<f64>().ok()? * scale;
+        (1.0..=CLOCK_RATE_MAX).contains(&rate).then_some(rate.round() as u64)
+    };
+    rate().ok_or_else(|| "it is no rate from 1Hz to 1000GHz: 2.1GHz, 1000000Hz".to_owned())
 }
 
 fn wall(text: &str) -> Option<u64> {
@@ -159,7 +180,10 @@ impl<'l> Clocks<'l> {
 
     /// What is said where times cannot be had.
     pub(crate) fn unknown(what: &str) -> String {
-        format!("the log does not say how its clock relates to {what}; times are clock values")
+        let rate = if what == "seconds" { ": --clock-rate 2.1GHz states it" } else { "" };
+        format!(
+            "the log does not say how its clock relates to {what}{rate}; times are clock values"
+        )
     }
 
     fn ticks_of_event(&self, number: u64) -> Result<u64, String> {
@@ -195,6 +219,19 @@ mod tests {
     use super::*;
 
     /// `.cnv.time`
+    #[test]
+    fn a_clock_rate_has_a_unit_and_is_possible() {
+        for (text, rate) in
+            [("2.1GHz", 2_100_000_000), ("24mhz", 24_000_000), ("32.768kHz", 32768), ("1Hz", 1)]
+        {
+            assert_eq!(clock_rate(text), Ok(rate), "{text}");
+        }
+        for text in ["", "2.1", "GHz", "0Hz", "0.4Hz", "-1GHz", "1e9Hz", "2..1GHz", "1001GHz", "1s"]
+        {
+            assert!(clock_rate(text).unwrap_err().starts_with("it is no rate"), "{text}");
+        }
+    }
+
     #[test]
     fn times_are_ticks_or_relative_or_of_day() {
         for (text, expected) in [

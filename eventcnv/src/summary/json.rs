@@ -69,6 +69,8 @@ fn streams(overview: &Overview<'_>) -> Value {
             "process": stream.pid, "format": stream.version.to_string(),
             "wordSize": stream.platform.word_size, "bigEndian": stream.platform.big_endian,
             "closed": stream.closed,
+            "clockRate": (stream.clock_rate > 0).then_some(stream.clock_rate),
+            "clockRateIsApproximate": stream.is_rate_approximate,
             "first": times.map(|times| times.0), "last": times.map(|times| times.1),
         })
     };

@@ -12,6 +12,7 @@ pub(crate) mod difference;
 pub(crate) mod gather;
 pub(crate) mod histogram;
 pub(crate) mod json;
+mod length;
 pub(crate) mod overview;
 pub(crate) mod params;
 pub(crate) mod runs;
@@ -103,7 +104,7 @@ pub(crate) struct Summary {
     at_buffer: usize,
     at_timeline: usize,
     rows: Vec<Rows>,
-    /// By stream and index of the registry, where in `rows`.
+    /// By the registry's own stream and index, where in `rows`: raw streams of the MPS share one.
     places_of_rows: BTreeMap<(u16, u16), usize>,
     buffers: Vec<(Count, Runs)>,
     /// By stream, buffer and thread: a thread may have the buffer of one that ended.
@@ -232,7 +233,8 @@ impl Summary {
         self.place = Some(place);
         let Place { stream, registry, buffer, thread } = place;
         let rows = &mut self.rows;
-        self.at_rows = *self.places_of_rows.entry((stream, registry)).or_insert_with(|| {
+        let key = (event.registry.stream, registry);
+        self.at_rows = *self.places_of_rows.entry(key).or_insert_with(|| {
             rows.push(Rows::default());
             rows.len() - 1
         });

@@ -6,6 +6,7 @@
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
 
+use super::length::all_seconds;
 use super::params::Distribution;
 use super::timeline::{Gap, Timeline};
 use super::{Count, OTHERS, Summary, widen};
@@ -29,7 +30,7 @@ pub(crate) struct Overview<'l> {
     pub(crate) total: Count,
     /// Ticks of the first and last event, by stream.
     pub(crate) times: BTreeMap<u16, (u64, u64)>,
-    /// How long the longest stream lasted, if any says it.
+    /// How long there was any stream, if all say it.
     pub(crate) seconds: Option<f64>,
     pub(crate) kinds: Vec<(String, Count)>,
     /// The most frequent first.
@@ -57,6 +58,16 @@ pub(crate) struct TypeOverview {
     pub(crate) is_own: bool,
     pub(crate) count: Count,
     pub(crate) params: Vec<ParamOverview>,
+}
+
+impl TypeOverview {
+    /// Adds what was counted of it in another stream.
+    fn add(&mut self, count: Count, params: Vec<ParamOverview>) {
+        self.count.add(count);
+        for (own, other) in self.params.iter_mut().zip(params) {
+            own.values.merge(other.values);
+        }
+    }
 }
 
 /// A parameter of an event type.
@@ -121,10 +132,7 @@ impl<'l> Overview<'l> {
         let prefixes = prefixes(registries);
         let times = times(&summary);
         let threads = threads(&summary, streams.len() > 1);
-        let of_stream = |(&stream, &(first, last)): (&u16, &(u64, u64))| {
-            seconds(streams.get(usize::from(stream))?, first, last)
-        };
-        let seconds = times.iter().filter_map(of_stream).reduce(f64::max);
+        let seconds = all_seconds(streams, &times);
         let mut overview = Overview {
             streams,
             total: Count::default(),
@@ -155,12 +163,12 @@ impl<'l> Overview<'l> {
     ) {
         let mut kinds: BTreeMap<(u16, String), Count> = BTreeMap::new();
         let mut places: HashMap<String, usize> = HashMap::new();
-        let mut add = |name: String, kind: (u16, String), count: Count, params| {
+        let mut add = |name: String, kind: (u16, String), count: Count, params: Vec<_>| {
             self.total.add(count);
             kinds.entry(kind.clone()).or_default().add(count);
             let place = *places.entry(name.clone()).or_insert(self.types.len());
             match self.types.get_mut(place) {
-                Some(row) => row.count.add(count),
+                Some(row) => row.add(count, params),
                 None => {
                     let (is_own, kind) = (kind.0 == 0, kind.1);
                     self.types.push(TypeOverview { name, kind, is_own, count, params });

@@ -70,7 +70,7 @@ impl Distribution {
         }
     }
 
-    fn merge(&mut self, other: Distribution) {
+    pub(super) fn merge(&mut self, other: Distribution) {
         self.numbers.merge(&other.numbers);
         match (&mut self.top, other.top) {
             (TopOf::Numbers(own), TopOf::Numbers(top)) => own.merge(top),
@@ -82,7 +82,7 @@ impl Distribution {
     }
 }
 
-/// Which parameter: stream, index of the registry, place of the event type in it.
+/// Which parameter: stream and index of the registry, place of the event type in it.
 type Key = (u16, u16, u16);
 
 /// What values the parameters of all event types have.
@@ -110,7 +110,7 @@ impl Default for Params {
 impl Params {
     /// Counts the values of an event.
     pub(super) fn add(&mut self, event: &Event<'_>, place: u16) {
-        let key = (event.stream, event.registry.index, place);
+        let key = (event.registry.stream, event.registry.index, place);
         let Params { types, param_room, page_room, is_cut } = self;
         let distributions = types.entry(key).or_insert_with(|| {
             let count = event.event_type.map_or(0, |event_type| event_type.params.len());

@@ -80,15 +80,15 @@ pub(crate) struct Sampled {
     pub(crate) time: f64,
     pub(crate) stream: u16,
     pub(crate) thread: u32,
-    pub(crate) registry: u16,
-    pub(crate) code: u16,
+    /// Its event type.
+    pub(crate) of: Key,
     pub(crate) text: Vec<u8>,
 }
 
 /// Of an event, by which it is known: its hash first.
 type Id = (u64, u16, u32, u64);
 
-/// Which series: stream, index of the registry, kind or code.
+/// Which series: stream and index of the registry, kind or code.
 pub(crate) type Key = (u16, u16, u16);
 
 /// When there was what, and a sample of the events.
@@ -119,9 +119,9 @@ impl Sample {
         let Some(time) = self.axis.time(event.stream, event.ticks) else { return };
         let part = self.axis.part(time);
         let (registry, code) = (event.registry.index, event.code());
-        let kind = (event.stream, registry, u16::from(event.kind));
+        let kind = (event.registry.stream, registry, u16::from(event.kind));
         count(&mut self.kinds, kind, KIND_COUNT_MAX, cell(part, KIND_CELL_COUNT), KIND_CELL_COUNT);
-        let of = (event.stream, registry, code);
+        let of = (event.registry.stream, registry, code);
         count(&mut self.types, of, TYPE_COUNT_MAX, cell(part, TYPE_CELL_COUNT), TYPE_CELL_COUNT);
         let id = id(event);
         let at = cell(part, SAMPLE_CELL_COUNT);
@@ -131,7 +131,7 @@ impl Sample {
         let mut text = Vec::new();
         write(event, &mut text);
         let Event { stream, thread, .. } = *event;
-        self.events.insert(id, Sampled { time, stream, thread, registry, code, text });
+        self.events.insert(id, Sampled { time, stream, thread, of, text });
     }
 
     /// Whether an event comes into the sample of its part of the time, or of all; those that must

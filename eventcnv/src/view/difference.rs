@@ -28,7 +28,9 @@ pub(crate) fn write(
     for ((letter, name), side) in ["A", "B"].into_iter().zip(names).zip(sides) {
         write!(out, "{letter}: {name}: {} events, {} bytes", side.total.events, side.total.bytes)?;
         if let (Some(seconds), Some(rate)) = (side.seconds, side.rate(side.total.events)) {
-            write!(out, " in {seconds:.6} s, {} events/s", rounded(rate))?;
+            let is_approximate = side.streams.iter().any(|stream| stream.is_rate_approximate);
+            let about = if is_approximate { "about " } else { "" };
+            write!(out, " in {about}{seconds:.6} s, {} events/s", rounded(rate))?;
         }
         writeln!(out)?;
     }

@@ -10,6 +10,7 @@
 //! Design: `.reg`, `.reg.doc` in `design/telemetry.md`.
 
 use eventlog::reader::{EventType, Registry};
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// Writes all registries.
@@ -33,6 +34,39 @@ pub(crate) fn write<'a>(
         for event_type in shown {
             row(registry, event_type, width, out)?;
         }
+    }
+    Ok(())
+}
+
+/// Writes all registries as JSON, an object a line.
+pub(crate) fn write_json<'a>(
+    registries: impl IntoIterator<Item = &'a Registry>,
+    is_shown: impl Fn(&Registry, &EventType) -> bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for registry in registries {
+        let kinds = registry
+            .kinds
+            .iter()
+            .map(|kind| json!({ "index": kind.index, "name": kind.name, "doc": kind.doc }));
+        let rows = registry.event_types.iter().filter(|row| is_shown(registry, row)).map(|row| {
+            let params = row.params.iter().map(|param| {
+                let sort = param.sort.letter().to_string();
+                json!({ "sort": sort, "name": param.name, "doc": param.doc })
+            });
+            json!({
+                "code": row.code, "name": row.name, "doc": row.doc,
+                "kind": registry.kind(row.kind).map(|kind| &kind.name),
+                "always": row.always, "retired": row.retired,
+                "parameters": params.collect::<Value>(),
+            })
+        });
+        let registry = json!({
+            "stream": registry.stream, "registry": registry.index, "name": registry.name,
+            "version": registry.version.to_string(), "doc": registry.doc,
+            "kinds": kinds.collect::<Value>(), "eventTypes": rows.collect::<Value>(),
+        });
+        writeln!(out, "{registry}")?;
     }
     Ok(())
 }

@@ -207,9 +207,8 @@ impl Report<'_> {
         thread_names.extend(self.overview.threads.iter().map(|(name, _)| name.clone()));
         let (mut of_names, mut threads, mut texts) = (Vec::new(), Vec::new(), String::new());
         for event in &events {
-            let key = (event.stream, event.registry, event.code);
-            of_names.push(*places.entry(key).or_insert_with(|| {
-                names.push(self.name_of(key, type_name, &prefixes));
+            of_names.push(*places.entry(event.of).or_insert_with(|| {
+                names.push(self.name_of(event.of, type_name, &prefixes));
                 names.len() - 1
             }));
             let thread = self.overview.thread_places.get(&(event.stream, event.thread));

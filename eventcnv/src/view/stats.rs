@@ -81,7 +81,8 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
         if let Some(&(first, last)) = times {
             write!(out, ", {} ticks", last - first)?;
             if let Some(seconds) = seconds(stream, first, last) {
-                write!(out, " ({seconds:.6} s)")?;
+                let about = if stream.is_rate_approximate { "about " } else { "" };
+                write!(out, " ({about}{seconds:.6} s)")?;
             }
         }
         write_volumes(stream, out)?;

@@ -197,3 +197,25 @@ fn what_is_of_one_process_is_paired_and_counted_within_it() {
     assert!(begun.len() > 4);
     assert!(ends("f").iter().all(|(id, pid)| begun.get(id) == Some(pid)));
 }
+
+/// `.cnv.chrome`, `.cnv.clock`
+#[test]
+fn a_raw_log_has_words_as_numbers_a_named_thread_and_ns() {
+    let log = crate::mps("labels.log");
+    let entries = entries(&[&log]);
+    let threads = entries.iter().filter(|entry| entry["name"] == "thread_name");
+    let names: Vec<&str> = threads.map(|entry| entry["args"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["unknown thread"]);
+    let init = entries.iter().find(|entry| entry["name"] == "EventInit").unwrap();
+    assert_eq!(init["args"]["clocksPerSec"], 1_000_000, "{init}");
+    // Half a millisecond by the syncs; ticks as ns would be much longer.
+    let last = entries.iter().filter_map(|entry| entry["ts"].as_f64()).fold(0.0, f64::max);
+    let (seconds, _, _) = crate::run(&["--time", "seconds", "--last", "1", &log]);
+    let seconds = String::from_utf8(seconds).unwrap();
+    let seconds: f64 = seconds.split_whitespace().next().unwrap().parse().unwrap();
+    assert!((last / 1e6 - seconds).abs() < 1e-6, "{last} us, {seconds} s");
+    let (_, errors) = exported("trace.json", &[&log]);
+    assert!(errors.contains("seconds are approximate"), "{errors}");
+    let (_, errors) = exported("trace.json", &[&log, "--clock-rate", "2.1GHz"]);
+    assert_eq!(errors, "");
+}

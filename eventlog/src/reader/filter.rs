@@ -74,8 +74,8 @@ pub(crate) struct Plan {
     all_kinds: bool,
     /// Threads whose events are given, by their index in the stream; none if all.
     threads: Option<Vec<u32>>,
-    /// The times to give, in ticks.
-    times: RangeInclusive<u64>,
+    /// The times to give, in ticks, of the streams from this one on; none if all.
+    times: Option<(u16, Box<[RangeInclusive<u64>]>)>,
     /// Events of each buffer that are known.
     known: BTreeMap<u32, u64>,
 }
@@ -129,11 +129,12 @@ impl Plan {
             || actions.iter().any(|action| action.give);
         let kinds = if has_any { kinds } else { 0 };
         let threads = filter.threads.iter().filter(|(stream, _)| *stream == registry.stream);
-        let times = match filter.times.get(usize::from(registry.stream)) {
-            Some(times) => times.clone(),
-            None if filter.times.is_empty() => ALL_TIMES,
-            None => NO_TIMES,
-        };
+        // Raw streams of the MPS share the registry of the first of them.
+        let from = usize::from(registry.stream);
+        let is_shared = registry.platform.string_end == StringEnd::Nul;
+        let end = if is_shared { filter.times.len() } else { from + 1 };
+        let times = || filter.times.get(from..end).unwrap_or_default().into();
+        let times = (!filter.times.is_empty()).then(|| (registry.stream, times()));
         Plan {
             threads: Some(threads.map(|(_, thread)| *thread).collect())
                 .filter(|_| !filter.threads.is_empty()),
@@ -162,7 +163,7 @@ impl Plan {
             codes: Some(Vec::new()),
             all_kinds: false,
             threads: None,
-            times: ALL_TIMES,
+            times: None,
             known: BTreeMap::new(),
         }
     }
@@ -192,7 +193,12 @@ impl Plan {
     /// The times of which events of a segment are given.
     pub(crate) fn times_of(&self, segment: &Segment) -> RangeInclusive<u64> {
         let is_asked = |threads: &Vec<u32>| threads.contains(&segment.thread);
-        if self.threads.as_ref().is_none_or(is_asked) { self.times.clone() } else { NO_TIMES }
+        if !self.threads.as_ref().is_none_or(is_asked) {
+            return NO_TIMES;
+        }
+        let Some((from, times)) = &self.times else { return ALL_TIMES };
+        let place = segment.stream.checked_sub(*from).map(usize::from);
+        place.and_then(|place| times.get(place)).cloned().unwrap_or(NO_TIMES)
     }
 
     /// Whether events feed the labels.

@@ -240,6 +240,7 @@ fn describe(header: &StreamHeader, offset: u64, platform: Platform, block_size: 
         start: header.start.get(),
         clock_source: header.clock_source.get(),
         clock_rate: header.clock_rate.get(),
+        is_rate_approximate: false,
         producer: name(&header.producer),
         host: name(&header.host),
         program: name(&header.program),

@@ -30,6 +30,8 @@ pub struct Options {
     /// The registry of a raw MPS stream, if it is not that of MPS 2.0.0. It is laid out for the
     /// platform that is found.
     pub mps_registry: Option<Registry>,
+    /// How fast the clocks of all streams tick, in ticks a second, whatever they say themselves.
+    pub clock_rate: Option<u64>,
 }
 
 /// What the first pass makes of a source.
@@ -92,8 +94,10 @@ pub struct Stream {
     pub start: u64,
     /// Where the ticks come from, as numbered in `.header.clock`.
     pub clock_source: u32,
-    /// Ticks per second where the platform states it; 0 unknown.
+    /// Ticks per second where the platform states it, or the syncs of the MPS tell it; 0 unknown.
     pub clock_rate: u64,
+    /// Whether the rate is approximate (`.mps.rate`).
+    pub is_rate_approximate: bool,
     /// What wrote the stream.
     pub producer: Box<str>,
     /// Name of the host.

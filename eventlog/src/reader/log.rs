@@ -113,8 +113,21 @@ impl Log {
                 return Ok(Log { unread: Some(Box::new(unread)), ..Log::of(source, index) });
             }
         }
-        let index = index(&*source, &head, options, is_moving)?;
-        Ok(Log::of(source, index))
+        let mut index = index(&*source, &head, options, is_moving)?;
+        if let Some(rate) = options.clock_rate {
+            index.streams.iter_mut().for_each(|stream| stream.set_clock_rate(rate));
+        }
+        let mut log = Log::of(source, index);
+        log.measure_clocks();
+        Ok(log)
+    }
+
+    /// The format of what begins with these bytes, the first of a log; `None` if it is no log.
+    pub fn format_of(head: &[u8], options: &Options) -> Option<Format> {
+        if stream::recognise(head) {
+            return Some(Format::Stream);
+        }
+        mps::is_stream(head, options).then_some(Format::Mps)
     }
 
     fn of(source: Box<dyn Source + Send + Sync>, index: Index) -> Log {
@@ -258,6 +271,11 @@ impl Log {
                 _ => segment.kind,
             },
         })
+    }
+
+    /// A stream, to tell more of it.
+    pub(crate) fn stream_mut(&mut self, stream: u16) -> Option<&mut Stream> {
+        self.index.streams.get_mut(usize::from(stream))
     }
 
     pub(crate) fn source(&self) -> &(dyn Source + Sync) {

@@ -65,6 +65,7 @@ mod merge;
 mod mps;
 mod open;
 mod parts;
+mod rate;
 mod registry;
 mod ring;
 mod runs;

@@ -33,8 +33,8 @@ pub struct Platform {
     pub big_endian: bool,
     /// Bytes in a word, a pointer, an address: 4 or 8.
     pub word_size: u8,
-    /// Bytes of an event before its parameters: 8 in ours; in MPS's 16, or 12 where words have 4
-    /// bytes.
+    /// Bytes of an event before its parameters: 8 in ours; in MPS's 16, 12 where 64-bit values are
+    /// aligned to 4, or 8 where its clock has 32 bits.
     pub event_header_size: u8,
     /// How a string ends.
     pub string_end: StringEnd,

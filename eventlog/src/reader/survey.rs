@@ -38,6 +38,22 @@ pub enum What {
     Damage,
 }
 
+impl What {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            What::Stream => "stream",
+            What::Events => "events",
+            What::Parts => "parts",
+            What::Registry => "registry",
+            What::End => "end",
+            What::Unknown => "unknown",
+            What::Hole => "hole",
+            What::Damage => "damage",
+        }
+    }
+}
+
 /// A stretch of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {

@@ -93,7 +93,9 @@ fn described(uuid: [u8; 16], stream: &Stream) -> StreamHeader {
     header.parent_pid = stream.parent_pid.into();
     header.start = stream.start.into();
     header.clock_source = stream.clock_source.into();
-    header.clock_rate = stream.clock_rate.into();
+    // What is approximate is not stated: the events by which it is known tell it again.
+    let rate = if stream.is_rate_approximate { 0 } else { stream.clock_rate };
+    header.clock_rate = rate.into();
     header.set_sync(stream.syncs.first().copied().unwrap_or_default());
     name(&mut header.producer, &stream.producer);
     name(&mut header.host, &stream.host);

@@ -275,7 +275,7 @@ fn is_saved_file(file: &File) -> bool {
 /// Opens logs as one.
 fn source(files: Vec<File>, how: &How, name: &str) -> Result<Source, String> {
     let eventdef = how.eventdef.as_deref().map(mps_registry).transpose()?;
-    let options = Options { mps_registry: eventdef };
+    let options = Options { mps_registry: eventdef, ..Options::default() };
     let mut joined = Joined::default();
     let is_one = files.len() == 1;
     let mut one = None;

@@ -33,6 +33,7 @@ Examples, with MPS_TELEMETRY_SOCKET=run in the environment of both:
   eventcnv control 4711 get --registry heap    the masks of one registry
   eventcnv control 4711 set Trace --recorded   the kind is recorded in memory again
   eventcnv control all flush                   the same of every program that listens
+  eventcnv control --json                      the programs that listen, for another program
 
 Output: lines of key and value; a hyphen stands for nothing.
 
@@ -53,6 +54,10 @@ pub(crate) struct Control {
     /// The directory of the sockets [default: $MPS_TELEMETRY_SOCKET]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) socket: Option<PathBuf>,
+
+    /// Print JSON, an object a line for each process
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
 
     // An identifier of its own: that of an argument which is global is shared with the dump's.
     /// Only the registry of this name or index

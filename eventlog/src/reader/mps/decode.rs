@@ -30,10 +30,12 @@ pub(super) fn decode(
     decoded.located.reserve((segment.count as usize).min(count_max));
     decoded.first = segment.first;
     let end = match (big_endian, event_header_size) {
-        (false, 16) => decode_on::<false, 8>(registry, decoded),
-        (false, _) => decode_on::<false, 4>(registry, decoded),
-        (true, 16) => decode_on::<true, 8>(registry, decoded),
-        (true, _) => decode_on::<true, 4>(registry, decoded),
+        (false, 16) => decode_on::<false, 16>(registry, decoded),
+        (false, 12) => decode_on::<false, 12>(registry, decoded),
+        (false, _) => decode_on::<false, 8>(registry, decoded),
+        (true, 16) => decode_on::<true, 16>(registry, decoded),
+        (true, 12) => decode_on::<true, 12>(registry, decoded),
+        (true, _) => decode_on::<true, 8>(registry, decoded),
     };
     if end < decoded.bytes.len() {
         let size = (decoded.bytes.len() - end) as u64;
@@ -41,9 +43,9 @@ pub(super) fn decode(
     }
 }
 
-/// Decodes as far as there are events, whose clock is `CLOCK` bytes into them. Gives where that is.
+/// Decodes as far as there are events, whose headers have `HEADER` bytes. Gives where that is.
 #[inline(always)]
-fn decode_on<const BIG: bool, const CLOCK: usize>(
+fn decode_on<const BIG: bool, const HEADER: usize>(
     registry: &Registry,
     decoded: &mut Decoded,
 ) -> usize {
@@ -52,7 +54,7 @@ fn decode_on<const BIG: bool, const CLOCK: usize>(
     let mut offset = 0;
     while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
         let event = match rest.first_chunk() {
-            Some(start) => Some(Head::read::<BIG, CLOCK>(start)),
+            Some(start) => Some(Head::read::<BIG, HEADER>(start)),
             None => head(platform, rest),
         };
         let event = event.filter(|head| is_size(platform, head.size) && head.size <= rest.len());

@@ -46,6 +46,20 @@ pub(crate) fn index(source: &(dyn Source + Sync), options: &Options) -> Result<I
     index_divided(source, options, Division::for_all_processors())
 }
 
+/// Whether a raw MPS stream begins with these bytes, the first of a source.
+pub(crate) fn is_stream(bytes: &[u8], options: &Options) -> bool {
+    let prefix = bytes.get(..PREFIX_SIZE).unwrap_or(bytes);
+    recognise(prefix, bytes.len() < PREFIX_SIZE, &known(options)).is_some()
+}
+
+/// The registry at hand.
+fn known(options: &Options) -> Registry {
+    match &options.mps_registry {
+        Some(registry) => registry.clone(),
+        None => Registry::new(&eventdef::mps::REGISTRY, PLATFORMS[0]),
+    }
+}
+
 /// The same, walked ahead in parts.
 pub(super) fn index_divided(
     source: &(dyn Source + Sync),
@@ -68,10 +82,7 @@ pub(super) fn first(
     window.need(PREFIX_SIZE);
     let prefix = window.rest();
     let prefix = prefix.get(..PREFIX_SIZE).unwrap_or(prefix);
-    let known = match &options.mps_registry {
-        Some(registry) => registry.clone(),
-        None => Registry::new(&eventdef::mps::REGISTRY, PLATFORMS[0]),
-    };
+    let known = known(options);
     let is_all = window.source_size <= prefix.len() as u64;
     let found = recognise(prefix, is_all, &known).ok_or(OpenError::NotALog)?;
     Ok((Indexer::new(known, &found), found.offset as u64))
@@ -238,7 +249,6 @@ impl Indexer {
             platform: of_version(platform, self.known.version),
             alternatives: Vec::new(),
             version,
-            are_clocks_near: true,
             is_registry_right: is_right == Some(true),
             offset: 0,
         };

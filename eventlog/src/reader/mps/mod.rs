@@ -29,6 +29,6 @@ mod walk;
 mod window;
 
 pub use header::HeaderError;
-pub(crate) use index::index;
+pub(crate) use index::{index, is_stream};
 pub(crate) use releases::ToRead;
 pub(crate) use unread::Unread;

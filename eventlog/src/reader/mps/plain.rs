@@ -89,16 +89,18 @@ impl Plain {
     pub(super) fn run(&self, bytes: &[u8], start: usize, end: usize) -> Run {
         let platform = self.shapes.platform;
         match (platform.big_endian, platform.event_header_size) {
-            (false, 16) => self.run_on::<false, 8>(bytes, start, end),
-            (false, _) => self.run_on::<false, 4>(bytes, start, end),
-            (true, 16) => self.run_on::<true, 8>(bytes, start, end),
-            (true, _) => self.run_on::<true, 4>(bytes, start, end),
+            (false, 16) => self.run_on::<false, 16>(bytes, start, end),
+            (false, 12) => self.run_on::<false, 12>(bytes, start, end),
+            (false, _) => self.run_on::<false, 8>(bytes, start, end),
+            (true, 16) => self.run_on::<true, 16>(bytes, start, end),
+            (true, 12) => self.run_on::<true, 12>(bytes, start, end),
+            (true, _) => self.run_on::<true, 8>(bytes, start, end),
         }
     }
 
-    /// The clock is `CLOCK` bytes into an event.
+    /// The header of an event has `HEADER` bytes.
     #[inline(always)]
-    fn run_on<const BIG: bool, const CLOCK: usize>(
+    fn run_on<const BIG: bool, const HEADER: usize>(
         &self,
         bytes: &[u8],
         start: usize,
@@ -111,7 +113,7 @@ impl Plain {
             let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) else {
                 break;
             };
-            let head = Head::read::<BIG, CLOCK>(head);
+            let head = Head::read::<BIG, HEADER>(head);
             let Some(rule) = rules.get(usize::from(head.code)) else { break };
             if rule.size != head.size as u32 && !self.is_text(rule, head, bytes, at) {
                 break;

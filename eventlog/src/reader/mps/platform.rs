@@ -3,6 +3,7 @@
 //! ```text
 //!  0      2      4        clock at 8 (4 where 64 bits are aligned to 4)
 //!  │ code │ size │ (gap) │ clock: u64 │ parameters at their natural alignment │ padding │
+//!  │ code │ size │ clock: u32 │ parameters …    where the MPS has no counter of the processor
 //!  └─ all in the writer's byte order; `size` is that of the whole event ────────────────┘
 //! ```
 //!
@@ -11,15 +12,20 @@
 
 use crate::reader::registry::{EventType, Platform, Registry, StringEnd};
 use eventdef::{Sort, Version};
+use std::cmp::Ordering;
 
 /// Every platform that is tried, the likelier first.
-pub(super) const PLATFORMS: [Platform; 6] = [
+pub(super) const PLATFORMS: [Platform; 10] = [
     platform(false, 8, 8),
     platform(false, 4, 4),
     platform(false, 4, 8),
     platform(true, 8, 8),
     platform(true, 4, 8),
     platform(true, 4, 4),
+    short_clock(true, 8),
+    short_clock(false, 8),
+    short_clock(true, 4),
+    short_clock(false, 4),
 ];
 
 /// A platform whose 64-bit values are aligned to `align_max`: to 8, or to 4 as on a 32-bit x86.
@@ -36,6 +42,29 @@ pub(super) const fn platform(big_endian: bool, word_size: u8, align_max: u8) -> 
     }
 }
 
+/// A 32-bit platform whose clock has 32 bits: the MPS knows no counter of its processor.
+pub(super) const fn short_clock(big_endian: bool, align_max: u8) -> Platform {
+    Platform { event_header_size: SHORT_HEADER_SIZE, ..platform(big_endian, 4, align_max) }
+}
+
+/// The size of a string that the MPS records, unless it was built otherwise, with its NUL.
+const STRING_SIZE_MAX: usize = 256;
+
+/// The size of an event's header where the clock has 32 bits.
+const SHORT_HEADER_SIZE: u8 = 8;
+
+/// Whether the clock has 32 bits.
+pub(super) fn is_short_clock(platform: Platform) -> bool {
+    platform.event_header_size == SHORT_HEADER_SIZE
+}
+
+/// The alignment of an event's structure, with a double in it or without: the greatest of its
+/// members', and a pointer's at least.
+pub(super) fn align(platform: Platform, has_double: bool) -> u8 {
+    let has_64_bits = has_double || !is_short_clock(platform);
+    if has_64_bits { platform.align_max.max(platform.word_size) } else { platform.word_size }
+}
+
 /// The platform as it lays out the events of a version: before 2.0, Booleans are bits
 /// (`.mps.bool`).
 pub(super) fn of_version(platform: Platform, version: Version) -> Platform {
@@ -44,6 +73,14 @@ pub(super) fn of_version(platform: Platform, version: Version) -> Platform {
 
 /// The platform in words.
 pub(super) fn name(platform: Platform) -> &'static str {
+    if is_short_clock(platform) {
+        return match (platform.big_endian, platform.align_max) {
+            (false, 4) => "32-bit little-endian, 32-bit clock, 64-bit values aligned to 4",
+            (false, _) => "32-bit little-endian, 32-bit clock, 64-bit values aligned to 8",
+            (true, 4) => "32-bit big-endian, 32-bit clock, 64-bit values aligned to 4",
+            (true, _) => "32-bit big-endian, 32-bit clock, 64-bit values aligned to 8",
+        };
+    }
     match (platform.word_size, platform.big_endian, platform.align_max) {
         (8, false, _) => "64-bit little-endian",
         (8, true, _) => "64-bit big-endian",
@@ -63,13 +100,18 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// What an event begins with, on a platform of this byte order on which the clock is `CLOCK`
-    /// bytes into the event: 8 or 4.
+    /// What an event begins with, on a platform of this byte order on which headers have `SIZE`
+    /// bytes: 16, 12, or 8 where the clock has 32 bits.
     #[inline(always)]
-    pub(super) fn read<const BIG: bool, const CLOCK: usize>(bytes: &[u8; 16]) -> Head {
+    pub(super) fn read<const BIG: bool, const SIZE: usize>(bytes: &[u8; 16]) -> Head {
         let (words, _) = bytes.as_chunks::<4>();
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        let ([a, b, c, d], first, second) = (word(0), word(CLOCK / 4), word(CLOCK / 4 + 1));
+        let ([a, b, c, d], last) = (word(0), word(SIZE / 4 - 1));
+        let (first, second) = match (SIZE, BIG) {
+            (8, true) => ([0; 4], last),
+            (8, false) => (last, [0; 4]),
+            _ => (word(SIZE / 4 - 2), last),
+        };
         let (clock, code, size) = if BIG {
             let [first, second] = [first, second].map(|half| u64::from(u32::from_be_bytes(half)));
             (first << 32 | second, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
@@ -86,9 +128,15 @@ impl Head {
 pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
     let code = u16_of(platform, *bytes.first_chunk()?);
     let size = u16_of(platform, *bytes.get(2..)?.first_chunk()?);
-    let clock = bytes.get(usize::from(platform.event_header_size) - 8..)?.first_chunk()?;
-    let clock =
-        if platform.big_endian { u64::from_be_bytes(*clock) } else { u64::from_le_bytes(*clock) };
+    let clock = if is_short_clock(platform) {
+        let clock = *bytes.get(4..)?.first_chunk()?;
+        let clock =
+            if platform.big_endian { u32::from_be_bytes(clock) } else { u32::from_le_bytes(clock) };
+        clock.into()
+    } else {
+        let clock = *bytes.get(usize::from(platform.event_header_size) - 8..)?.first_chunk()?;
+        if platform.big_endian { u64::from_be_bytes(clock) } else { u64::from_le_bytes(clock) }
+    };
     Some(Head { code, size: size.into(), clock })
 }
 
@@ -108,11 +156,15 @@ fn u16_of(platform: Platform, bytes: [u8; 2]) -> u16 {
 pub(super) struct Clocks {
     min: u64,
     max: u64,
+    /// The sum of the ways from each to the next.
+    way: u64,
+    last: Option<u64>,
+    count: u64,
 }
 
 impl Default for Clocks {
     fn default() -> Clocks {
-        Clocks { min: u64::MAX, max: 0 }
+        Clocks { min: u64::MAX, max: 0, way: 0, last: None, count: 0 }
     }
 }
 
@@ -120,9 +172,12 @@ impl Clocks {
     #[inline]
     pub(super) fn add(&mut self, clock: u64) {
         (self.min, self.max) = (self.min.min(clock), self.max.max(clock));
+        let way = self.last.replace(clock).map_or(0, |last| last.abs_diff(clock));
+        self.way = self.way.saturating_add(way);
+        self.count += 1;
     }
 
-    fn span(self) -> u64 {
+    pub(super) fn span(self) -> u64 {
         self.max.saturating_sub(self.min)
     }
 
@@ -136,6 +191,12 @@ impl Clocks {
     /// Whether all were set, within a few weeks.
     pub(super) fn are_weeks(self) -> bool {
         self.min != 0 && self.span() < 1 << 52
+    }
+
+    /// Whether each is near to the one before, against how far apart they all are: numbers by
+    /// chance are a third of that apart.
+    pub(super) fn are_in_order(self) -> bool {
+        self.way / self.count.max(1) <= self.span() / 8
     }
 
     /// Whether time went on.
@@ -181,6 +242,8 @@ pub(super) enum Fit {
 pub(super) struct Shapes {
     pub(super) platform: Platform,
     by_code: Vec<Shape>,
+    /// Codes of events with a double.
+    doubles: Vec<u16>,
 }
 
 impl Shapes {
@@ -193,7 +256,19 @@ impl Shapes {
                 *shape = shape_of(row, registry.platform);
             }
         }
-        Shapes { platform: registry.platform, by_code }
+        let has_double = |row: &&EventType| row.params.iter().any(|param| param.sort == Sort::D);
+        let doubles = registry.event_types.iter().filter(has_double).map(|row| row.code).collect();
+        Shapes { platform: registry.platform, by_code, doubles }
+    }
+
+    /// How many events with a double may begin anywhere in these bytes.
+    pub(super) fn double_count(&self, bytes: &[u8]) -> usize {
+        let may_begin = |start: &&[u8]| {
+            let Some(&start) = start.first_chunk() else { return false };
+            self.may_begin(start)
+                && self.doubles.contains(&u16_of(self.platform, [start[0], start[1]]))
+        };
+        bytes.windows(4).filter(may_begin).count()
     }
 
     /// The shape of the events of a code.
@@ -241,9 +316,13 @@ impl Shapes {
         }
         let Some(string) = bytes.get(offset..size) else { return Fit::Exact };
         match memchr::memchr(0, string) {
-            // A string with NULs within is longer than it looks: hence not "equal".
-            Some(nul) if (offset + nul + 4).next_multiple_of(word) <= size => Fit::Exact,
-            _ => Fit::Wrong,
+            // A string with NULs within is longer than it looks: as long as the MPS makes them.
+            Some(nul) => match (offset + nul + 4).next_multiple_of(word).cmp(&size) {
+                Ordering::Equal => Fit::Exact,
+                Ordering::Less if string.len() <= STRING_SIZE_MAX + word => Fit::Exact,
+                _ => Fit::Wrong,
+            },
+            None => Fit::Wrong,
         }
     }
 
@@ -272,8 +351,7 @@ fn shape_of(row: &EventType, platform: Platform) -> Shape {
     if let Some(string) = row.params.last().filter(|param| param.sort == Sort::S) {
         return u16::try_from(string.offset).map_or(Shape::Unknown, Shape::Text);
     }
-    // The structure is rounded up to the alignment of its clock, then to a pointer.
-    let align = u32::from(platform.align_max.max(platform.word_size));
-    let size = row.size_min.checked_next_multiple_of(align);
+    let has_double = row.params.iter().any(|param| param.sort == Sort::D);
+    let size = row.size_min.checked_next_multiple_of(align(platform, has_double).into());
     size.and_then(|size| u16::try_from(size).ok()).map_or(Shape::Unknown, Shape::Fixed)
 }

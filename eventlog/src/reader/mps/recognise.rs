@@ -3,17 +3,20 @@
 //! ```text
 //!  first bytes ─┬─ as 64-bit little-endian ── walk: how many events fit? ─┐
 //!               ├─ as 32-bit little-endian ── …                           ├─▶ the best
-//!               └─ … (six platforms)                                      ┘
+//!               └─ … (ten platforms)                                      ┘
 //!                    EventInit on the way says the version and the word width: it wins
 //! ```
 //!
 //! An MPS stream has no header. Design: `.req.port`, `.sol.head` in `design/telemetry.md`.
 
-use super::platform::{Clocks, Fit, Head, PLATFORMS, Shapes, head, of_version};
+use super::platform::{
+    Clocks, Fit, Head, PLATFORMS, Shapes, align, head, is_short_clock, of_version,
+};
 use super::releases::is_decoded_by;
 use crate::reader::index::Stream;
 use crate::reader::registry::{Platform, Registry};
 use eventdef::Version;
+use std::cmp::Reverse;
 
 /// How many bytes of a stream are looked at.
 pub(super) const PREFIX_SIZE: usize = 1 << 17;
@@ -21,6 +24,8 @@ pub(super) const PREFIX_SIZE: usize = 1 << 17;
 const EVENT_COUNT_MAX: usize = 1024;
 /// How many events in a row must fit where something else came before them.
 const CHAIN_COUNT_MIN: usize = 8;
+/// Where nothing but sizes tells, so many must be right for each that is wrong.
+const EXACT_PER_WRONG: usize = 16;
 /// Places next to one another of which the best is taken: as many as words have bytes, and one.
 const PLACE_COUNT: usize = 9;
 
@@ -33,13 +38,16 @@ pub(super) struct Recognised {
     pub(super) alternatives: Vec<Platform>,
     /// The version, if the stream says it.
     pub(super) version: Option<Version>,
-    /// Whether its events follow one another in time as well.
-    pub(super) are_clocks_near: bool,
     /// Whether the registry at hand describes its events.
     pub(super) is_registry_right: bool,
     /// Where its first event is.
     pub(super) offset: usize,
 }
+
+/// How good a reading is: whether it begins with its version, whether it says it later (which may
+/// be that of a stream that follows), whether its clocks agree, how many events fit, and how far
+/// clocks of 32 bits are apart.
+type Score = (bool, bool, bool, usize, Reverse<u64>);
 
 /// What a walk on one platform found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +56,7 @@ struct Walk {
     unknown: usize,
     wrong: usize,
     version: Option<Version>,
+    begins_with_version: bool,
     /// Whether it came to the end of the bytes (or of what is walked), and not upon what cannot be
     /// an event.
     is_whole: bool,
@@ -55,6 +64,8 @@ struct Walk {
     clocks: Clocks,
     /// Whether it came upon two codes.
     is_varied: bool,
+    /// Whether clocks have 32 bits: then any are near, which says nothing.
+    is_short: bool,
 }
 
 impl Walk {
@@ -64,10 +75,22 @@ impl Walk {
 
     /// What is compared: a stream that says its version, then one whose clocks agree, then how many
     /// events fit. Codes and sizes of one byte order, read from one byte earlier, are those of the
-    /// other; but then the lowest byte of the clocks is the highest.
-    fn score(&self) -> (bool, bool, usize) {
+    /// other; but then the lowest byte of the clocks is the highest, and clocks of 32 bits, which
+    /// are all near, are farther apart.
+    fn score(&self) -> Score {
         let fit = (2 * self.exact + self.unknown).saturating_sub(2 * self.wrong);
-        (self.version.is_some(), self.clocks.are_near(), fit)
+        let span = if self.is_short { self.clocks.span() } else { 0 };
+        let is_near = self.are_clocks_near();
+        (self.begins_with_version, self.version.is_some(), is_near, fit, Reverse(span))
+    }
+
+    /// Whether its clocks are evidence for it. Of 32 bits any clocks are near: of these the sizes
+    /// of the events must tell.
+    fn are_clocks_near(&self) -> bool {
+        match self.is_short {
+            true => self.is_of_registry() && self.exact >= EXACT_PER_WRONG * self.wrong,
+            false => self.clocks.are_near(),
+        }
     }
 
     /// Whether this can be a stream of the registry's version.
@@ -78,7 +101,9 @@ impl Walk {
 
     /// Whether this can be a stream of some version.
     fn is_stream(&self) -> bool {
-        let is_long = self.count() >= 4 * CHAIN_COUNT_MIN && self.clocks.are_weeks();
+        let is_long = self.count() >= 4 * CHAIN_COUNT_MIN
+            && self.clocks.are_weeks()
+            && (!self.is_short || self.is_varied && self.clocks.are_in_order());
         // A byte, or a few, repeated to the end are no events, though they have a code and a size.
         let is_alive = self.count() < 2 || self.is_varied || self.clocks.are_moving();
         self.version.is_some() || is_alive && (self.is_of_registry() || is_long)
@@ -95,19 +120,31 @@ pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Opti
         Shapes::new(&laid_out)
     });
     let first = at(bytes, is_all, registry, &shapes);
-    if first.as_ref().is_some_and(|first| first.version.is_some() || first.are_clocks_near) {
-        return first;
+    if let Some((first, (_, has_version, is_near, ..))) = &first
+        && (*has_version || *is_near && !is_short_clock(first.platform))
+    {
+        return Some(first.clone());
     }
     // What is no event may have what could be a size, which leads to one.
     let later = later(bytes, is_all, registry, &shapes);
-    match first {
-        Some(first) if !later.as_ref().is_some_and(|later| later.are_clocks_near) => Some(first),
-        _ => later,
-    }
+    let found = match (first, later) {
+        (Some(first), Some(later)) => {
+            let ((.., was_near, before, _), (.., is_near, fit, _)) = (first.1, later.1);
+            // One event more or less is no evidence.
+            if is_near && (!was_near || fit > before + before / 8) { later } else { first }
+        }
+        (first, later) => first.or(later)?,
+    };
+    Some(found.0)
 }
 
 /// Where the first bytes are damaged: the first place from which many events fit.
-fn later(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> Option<Recognised> {
+fn later(
+    bytes: &[u8],
+    is_all: bool,
+    registry: &Registry,
+    shapes: &[Shapes],
+) -> Option<(Recognised, Score)> {
     for (offset, rest) in (0..bytes.len()).filter_map(|offset| Some((offset, bytes.get(offset..)?)))
     {
         if shapes.iter().any(|shapes| shapes.is_chain(rest, CHAIN_COUNT_MIN, false)) {
@@ -125,12 +162,13 @@ fn near(
     is_all: bool,
     registry: &Registry,
     shapes: &[Shapes],
-) -> Option<Recognised> {
+) -> Option<(Recognised, Score)> {
     let walks = |offset: usize| walks(bytes.get(offset..).unwrap_or_default(), is_all, shapes);
     let score = |offset: usize| walks(offset).iter().map(|(_, walk)| walk.score()).max();
     // The first of equals.
     let best = (place..place + PLACE_COUNT).rev().max_by_key(|&offset| score(offset))?;
-    Some(Recognised { offset: best, ..at(bytes.get(best..)?, is_all, registry, shapes)? })
+    let (found, score) = at(bytes.get(best..)?, is_all, registry, shapes)?;
+    Some((Recognised { offset: best, ..found }, score))
 }
 
 /// How far events get on each platform on which these bytes can be a stream.
@@ -139,25 +177,40 @@ fn walks(bytes: &[u8], is_all: bool, shapes: &[Shapes]) -> Vec<(Platform, Walk)>
     walks.filter(|(_, walk)| walk.is_stream()).collect()
 }
 
-fn at(bytes: &[u8], is_all: bool, registry: &Registry, shapes: &[Shapes]) -> Option<Recognised> {
+/// What these bytes begin with, and how good a reading that is.
+fn at(
+    bytes: &[u8],
+    is_all: bool,
+    registry: &Registry,
+    shapes: &[Shapes],
+) -> Option<(Recognised, Score)> {
     let walks = walks(bytes, is_all, shapes);
     let best = walks.iter().map(|(_, walk)| walk.score()).max()?;
-    let mut equals = walks.iter().filter(|(_, walk)| walk.score() == best);
-    let &(platform, walk) = equals.next()?;
+    let equals: Vec<_> = walks.iter().filter(|(_, walk)| walk.score() == best).copied().collect();
+    let &(first, walk) = equals.first()?;
+    let is_twin = |other: Platform| Platform { align_max: first.align_max, ..other } == first;
+    // Where the clock has 32 bits, doubles alone tell how 64-bit values are aligned: one may come
+    // late. If none comes, all alignments are right.
+    let twins = shapes.iter().filter(|shapes| is_short_clock(first) && is_twin(shapes.platform));
+    let twins = twins.filter(|shapes| equals.iter().any(|(equal, _)| *equal == shapes.platform));
+    let doubles = |shapes: &&Shapes| shapes.double_count(bytes);
+    // The first of equals.
+    let platform = twins.rev().max_by_key(doubles).map_or(first, |shapes| shapes.platform);
+    let others = equals.iter().skip(1).map(|(other, _)| *other);
     let version = walk.version;
     let is_version_right = version.is_none_or(|found| is_decoded_by(found, registry.version));
-    Some(Recognised {
+    let found = Recognised {
         platform,
-        alternatives: equals.map(|&(platform, _)| platform).collect(),
+        alternatives: others.filter(|&other| !is_short_clock(first) || !is_twin(other)).collect(),
         version,
-        are_clocks_near: walk.clocks.are_near(),
         is_registry_right: is_version_right && (version.is_some() || walk.is_of_registry()),
         offset: 0,
-    })
+    };
+    Some((found, best))
 }
 
 fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
-    let mut walk = Walk::default();
+    let mut walk = Walk { is_short: is_short_clock(shapes.platform), ..Walk::default() };
     let mut rest = bytes;
     let mut code_first = None;
     while walk.count() < EVENT_COUNT_MAX {
@@ -178,6 +231,7 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
             Fit::Impossible => return walk,
         }
         walk.version = walk.version.or_else(|| version_of(shapes.platform, head, rest));
+        walk.begins_with_version |= walk.count() == 1 && walk.version.is_some();
         walk.clocks.add(head.clock);
         walk.is_varied |= *code_first.get_or_insert(head.code) != head.code;
         rest = rest.get(head.size..).unwrap_or_default();
@@ -194,7 +248,7 @@ pub(super) const INIT_SIZE_MAX: u8 = 48;
 pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option<Version> {
     let word = usize::from(platform.word_size);
     let end = usize::from(platform.event_header_size) + 6 * 4;
-    let align = usize::from(platform.align_max.max(platform.word_size));
+    let align = usize::from(align(platform, false));
     let with_clocks = (end.next_multiple_of(word) + word).next_multiple_of(align);
     if head.size != with_clocks && head.size != end.next_multiple_of(align) {
         return None;
@@ -231,6 +285,7 @@ pub(super) fn mps_stream(offset: u64, platform: Platform, version: Version) -> S
         start: 0,
         clock_source: 0,
         clock_rate: 0,
+        is_rate_approximate: false,
         producer: "Memory Pool System".into(),
         host: Box::default(),
         program: Box::default(),

@@ -46,7 +46,7 @@ fn open(bytes: &[u8]) -> Index {
 }
 
 fn open_as(bytes: &[u8], known: &Registry) -> Index {
-    index(&bytes, &Options { mps_registry: Some(known.clone()) }).unwrap()
+    index(&bytes, &Options { mps_registry: Some(known.clone()), ..Options::default() }).unwrap()
 }
 
 /// Every event of a log in file order, as it would be encoded; those of unknown type by the name
@@ -156,7 +156,7 @@ fn a_log_that_fits_several_platforms_says_so() {
         }],
         ..REGISTRY
     };
-    let options = Options { mps_registry: Some(Registry::new(&DOUBLE, on)) };
+    let options = Options { mps_registry: Some(Registry::new(&DOUBLE, on)), ..Options::default() };
     let index = index(&bytes, &options).unwrap();
     let others = vec!["32-bit little-endian, 64-bit values aligned to 8"];
     let fault = FaultKind::MpsPlatform { used: "64-bit little-endian", others };

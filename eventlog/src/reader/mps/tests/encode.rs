@@ -52,8 +52,11 @@ pub(super) fn encode_as(
     };
     put(&mut event, code.into(), 2);
     put(&mut event, 0, 2);
-    put(&mut event, clock, 8);
-    let mut align: usize = on.align_max.max(on.word_size).into();
+    let is_short = on.event_header_size == 8;
+    put(&mut event, clock, if is_short { 4 } else { 8 });
+    let is_wide = !is_short || sorts.contains(&Sort::D);
+    let mut align: usize =
+        if is_wide { on.align_max.max(on.word_size) } else { on.word_size }.into();
     for (&sort, arg) in sorts.iter().zip(args) {
         run = if sort == Sort::B { run + 1 } else { 0 };
         match (sort, arg) {

@@ -45,8 +45,14 @@ fn header(sorts: &[Sort]) -> Registry {
     Registry::from_mps_header(&text).unwrap()
 }
 
-fn platforms() -> [Platform; 6] {
+fn platforms() -> [Platform; PLATFORMS.len()] {
     PLATFORMS.map(|platform| of_version(platform, OLD))
+}
+
+/// The platform as far as any events show it: without 64-bit values it is not known how these are
+/// aligned.
+fn shown(on: Platform) -> Platform {
+    Platform { align_max: if on.event_header_size > 8 { on.align_max } else { 8 }, ..on }
 }
 
 fn sorts(letters: &str) -> Vec<Sort> {
@@ -112,7 +118,7 @@ fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
                 expected.push(("Any".to_owned(), clock, args));
             }
             let index = open_as(&bytes, &known);
-            assert_eq!(index.streams[0].platform, on);
+            assert_eq!(shown(index.streams[0].platform), shown(on));
             assert_eq!(read(&bytes, &index)[1..], expected, "{letters} on {on:?}");
         }
     }
@@ -141,7 +147,7 @@ fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
         (seed >> 33) as usize % below
     };
     for round in 0..240 {
-        let on = platforms()[round % 6];
+        let on = platforms()[round % PLATFORMS.len()];
         let mut rows = rows();
         rows.insert(0, init(on, [1, 6, 1]));
         let mut bytes = encoded(on, &rows);
@@ -154,7 +160,7 @@ fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
             }
         }
         let size = bytes.len() as u64;
-        let options = Options { mps_registry: Some(old()) };
+        let options = Options { mps_registry: Some(old()), ..Options::default() };
         let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
         let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
         for order in [Order::Time, Order::File] {
@@ -207,7 +213,7 @@ fn an_event_of_a_code_that_the_header_lacks_is_given_by_code() {
             encode_as(&mut bytes, on, code, clock, &sorts, &[N(clock), N(1)]);
         }
         let index = open_as(&bytes, &header(&sorts));
-        assert_eq!(index.streams[0].platform, on);
+        assert_eq!(shown(index.streams[0].platform), shown(on));
         let events = read(&bytes, &index);
         assert_eq!((events.len(), events[20].0.as_str(), events[20].2.len()), (40, "?", 0));
         assert_eq!(kinds(&index), [FaultKind::EventUnknown { registry: 1, code: 0x77 }]);
@@ -258,7 +264,9 @@ fn a_log_that_changes_its_version_all_the_time_takes_little_memory() {
 fn a_header_of_another_version_does_not_decode() {
     let on = platforms()[0];
     let bytes = encoded(on, &[init(on, [1, 5, 1])].into_iter().chain(rows()).collect::<Vec<_>>());
-    let index = index(&bytes.as_slice(), &Options { mps_registry: Some(old()) }).unwrap();
+    let index =
+        index(&bytes.as_slice(), &Options { mps_registry: Some(old()), ..Options::default() })
+            .unwrap();
     let found = Some(Version { median: 5, ..OLD });
     assert_eq!(kinds(&index), [FaultKind::MpsVersion { found, known: OLD }]);
 }

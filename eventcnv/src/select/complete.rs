@@ -1,0 +1,76 @@
+//! Names for a shell to complete: those of the log that the command line names.
+//!
+//! ```text
+//!  eventcnv --kinds Po⇥ run.log ──▶ words ──▶ Log ──▶ its kinds, or those of the MPS
+//! ```
+//!
+//! Design: `.cnv.complete` in `design/eventcnv.md`.
+
+use crate::input::{self, FILENAME_VARIABLE};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use eventlog::reader::{EventType, Kind, Log, Options, Order, Platform, Registry};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Completes kinds.
+pub(super) fn kinds() -> ArgValueCompleter {
+    let names = |registry: &Registry| {
+        let kind = |kind: &Kind| (kind.name.to_string(), kind.doc.to_string());
+        registry.kinds.iter().map(kind).collect()
+    };
+    ArgValueCompleter::new(move |begin: &OsStr| candidates(begin, &names))
+}
+
+/// Completes event types.
+pub(super) fn events() -> ArgValueCompleter {
+    let names = |registry: &Registry| {
+        let row = |row: &EventType| (row.name.to_string(), row.doc.to_string());
+        registry.event_types.iter().map(row).collect()
+    };
+    ArgValueCompleter::new(move |begin: &OsStr| candidates(begin, &names))
+}
+
+/// Names that begin so, in any case.
+fn candidates(
+    begin: &OsStr,
+    names: &dyn Fn(&Registry) -> Vec<(String, String)>,
+) -> Vec<CompletionCandidate> {
+    let begin = begin.to_string_lossy().to_ascii_lowercase();
+    let registries = registries();
+    let named = registries.iter().flat_map(names);
+    let mut named: Vec<(String, String)> =
+        named.filter(|(name, _)| name.to_ascii_lowercase().starts_with(&begin)).collect();
+    named.sort();
+    named.dedup_by(|a, b| a.0 == b.0);
+    let candidate = |(name, doc): (String, String)| {
+        CompletionCandidate::new(name).help((!doc.is_empty()).then(|| doc.into()))
+    };
+    named.into_iter().map(candidate).collect()
+}
+
+/// The registries of the first log among the words of the command line, or of that which is read
+/// where none is named; else that of the MPS.
+fn registries() -> Vec<Registry> {
+    let words = std::env::args_os().skip(1).map(PathBuf::from);
+    let named: Vec<PathBuf> = words.filter(|word| is_file(word)).collect();
+    let logs = if named.is_empty() {
+        input::choose(&[], std::env::var_os(FILENAME_VARIABLE)).unwrap_or_default()
+    } else {
+        named
+    };
+    let opened = logs.iter().filter(|log| is_file(log)).find_map(|log| open(log));
+    let mps = || vec![Registry::new(&eventdef::mps::REGISTRY, Platform::stream(false, 8))];
+    opened.map_or_else(mps, |log| log.registries().to_vec())
+}
+
+/// A shell waits: what is no file, as a pipe, is not read.
+fn is_file(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Opens a log, of which no more is looked at than need be.
+fn open(path: &Path) -> Option<Log> {
+    let options = Options::default();
+    let source = input::open(&[path.to_owned()], &options).source.ok()?;
+    Log::with_source_by_stretch(source, &options, Order::File, false).ok()
+}

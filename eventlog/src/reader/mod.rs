@@ -62,6 +62,7 @@ mod live;
 mod log;
 mod merge;
 mod mps;
+pub(crate) mod numbers;
 mod open;
 mod parts;
 mod registry;

@@ -9,7 +9,7 @@ from collections import Counter, namedtuple
 from struct import calcsize, unpack_from
 
 STREAM_MAGIC, BLOCK_MAGIC = b"\xd5EVL\r\n\x1a\0", b"\xf7EL\x8a"           # .header.magic .block.magic
-EVENTS, PARTS, REGISTRY, END, SEALED, BIG, WIDE = 1, 2, 3, 4, 1, 2, 4     # .block.type .block.flags
+EVENTS, PARTS, REGISTRY, END, SEALED, BIG, WIDE, NUMBERED = 1, 2, 3, 4, 1, 2, 4, 8  # .block.type .block.flags
 LAYOUT = struct.Struct("<4sBBBBIH2x8sIIIIQQQQ32xQ12xI")                   # 3.1
 Block = namedtuple("Block", "magic type flags log_size header_size crc registry stream last count top buffer"
                    " sequence first base base_last overwritten io at payload")
@@ -41,10 +41,10 @@ class Stream:                                                             # 2.2
         self.sound = header_checks(start)
         part = None if self.sound else self.block(start + 512, True)
         if not part and (magic != STREAM_MAGIC or version[0] != 1):       # .read.no-magic .read.major
-            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 2]")
+            report(f"not an event log, or one of version {version}; this reader reads [1, 0, 3]")
             sys.exit(2)
-        if self.sound and version > [1, 0, 2]:                            # .read.minor
-            report(f"format version {version}; this reader reads [1, 0, 2]")
+        if self.sound and version > [1, 0, 3]:                            # .read.minor
+            report(f"format version {version}; this reader reads [1, 0, 3]")
         self.sound or report("the stream header is damaged", start)       # .read.header-damage
         self.block_size, self.id = (1 << part.log_size, part.stream) if part else (block, uuid[:8])
         self.flags = (BIG if mark == b"\x0a\x0b\x0c\x0d" else 0) | (WIDE if word == 8 else 0)
@@ -132,13 +132,21 @@ class Stream:                                                             # 2.2
         records = [c for c in chain if c[0] == 0]                         # .event.base
         base = records[0][3] if records else b.base if at == top else b.base_last
         number = b.first + (len(chain) - len(records) if at == top else b.count)  # .event.number
+        numbers = [*range(b.first, number)]
+        if b.flags & NUMBERED and records and at == top:                  # .cut.numbers
+            words = re.findall(rb"[\x80-\xff]*[\0-\x7f]", take(b.payload + 24, records[0][1] - 24))
+            words = [sum((byte & 127) << 7 * n for n, byte in enumerate(word)) for word in words]
+            numbers, number = [], b.first
+            for count, missing in zip(words[::2], words[1::2]):
+                numbers, number = numbers + [*range(number, number + count)], number + count + missing
+            numbers += range(number, number := number + b.count - len(numbers))
         key = self.uuid, b.buffer
         highest[key], accounted[key] = max(highest[key], number), max(accounted[key], b.overwritten + b.io)
         for code, size, delta, _, before, at in chain:
             if code == 0:
                 base = before
             else:
-                number -= 1
+                number = numbers.pop() if numbers else number - 1
                 e = Event(self.group, (base + delta) % 2**64, *key, number, b.registry, code, b.flags, at, size)
                 events.setdefault((*key, number), e)                      # .event.identity
         lowest[key] = min(lowest.get(key, (number, 2**65)), (number, b.overwritten + b.io))  # .volume.loss

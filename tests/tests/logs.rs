@@ -10,7 +10,11 @@ use eventlog::reader::{FaultKind, Filter, Log, Order, Pick, Value as Read, What}
 use eventlog::writer::{Purpose, Writer};
 use std::collections::BTreeSet;
 use std::num::NonZero;
-use tests::naive::{self, Buffer, KINDS, Platform, Random, Recipe, Ring, TYPES, Value, put};
+use tests::naive::put;
+use tests::naive::{self, Buffer, KINDS, Platform, Random, Recipe, Ring, TYPES, Value};
+
+#[path = "logs/numbers.rs"]
+mod numbers;
 
 /// An event as the reader gives it, with what its pointer is called.
 type Given = (u16, u32, u64, u64, u16, u8, u32, u16, Vec<u8>, Option<Vec<u8>>);

@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
-use tests::naive::{BlockFields, Buffer, EventType, Platform, Value, Writer};
+use tests::naive::{BlockFields, Buffer, EventType, Platform, Ring, Value, Writer};
 use tests::programs::{eventcnv, lines, root, run, system};
 
 /// Until a page that is aggregates can be used, in ms: far more than on any machine.
@@ -83,6 +83,53 @@ fn the_page_draws_finds_and_zooms_in_a_browser() {
     assert_eq!(part.said("range"), "0.500000 1.000000");
     let some = part.number("found");
     assert!(0.0 < some && some < count as f64, "{some}");
+}
+
+/// `.cnv.report`: however few they are among however many; and whatever stretch is shown, its times
+/// are told apart.
+#[test]
+fn a_long_log_shows_all_rare_events_and_distinct_times() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let [log, page] = ["long.log", "page.html"].map(|name| directory.path().join(name));
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
+    let mut writer = Writer::new(platform, [3; 16], [9; 16]);
+    let rows = (1..).zip(["Often", "TraceStart", "ArenaDestroy"]);
+    let params = &[('W', "which")];
+    let rows = rows.map(|(code, name)| EventType { code, kind: 0, name, params });
+    let rows: Vec<EventType> = rows.collect();
+    writer.registry(1, &["Arena"], &rows, 300);
+    let mut ring = Ring::new(&platform, Buffer { buffer: 1, registry: 1, kind: 0, thread: 1 }, 0);
+    // Two million ticks of a log that is thirteen milliards long, and one event at its end.
+    for n in 0..60_000u64 {
+        let (ticks, code) = match n {
+            59_999 => (13_000_000_000, 3),
+            n if n % 5000 == 4321 => (35 * n, 2),
+            n => (35 * n, 1),
+        };
+        if !ring.record(&platform, ticks, code, &[Value::W(n)]) {
+            ring.write(&mut writer, true);
+            ring.advance(&platform, ticks);
+            assert!(ring.record(&platform, ticks, code, &[Value::W(n)]));
+        }
+    }
+    ring.write(&mut writer, true);
+    writer.end();
+    fs::write(&log, writer.bytes()).expect("the log can be written");
+    run(eventcnv().args(["report", "-o"]).arg(&page).arg(&log));
+    let found = Page::open(&page, "check&search=TraceStart");
+    assert_eq!(found.console, [""; 0]);
+    assert_eq!(found.said("found"), "12");
+    assert!(found.dom.contains("which:54321"), "it is listed");
+    assert_eq!(Page::open(&page, "search=ArenaDestroy").said("found"), "1");
+    assert!(found.dom.contains("all events of 2 of 3 event types"), "it says what is sampled");
+    assert_eq!(found.said("clipped"), "", "tables that are cut off");
+    let axes: Vec<Vec<&str>> =
+        found.said("axes").split(" / ").map(|axis| axis.split('|').collect()).collect();
+    assert!(axes.len() > 10 && axes.iter().all(|axis| axis.len() > 2), "{axes:?}");
+    for axis in &axes {
+        let distinct: std::collections::BTreeSet<_> = axis.iter().collect();
+        assert_eq!(distinct.len(), axis.len(), "{axis:?}");
+    }
 }
 
 /// `.cnv.report`: names and strings of a log are text, whatever they say.

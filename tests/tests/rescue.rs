@@ -463,6 +463,76 @@ fn more_segments_than_65535_are_read() {
     assert_eq!((events.len(), faults), (21, vec![]));
 }
 
+/// Changes the headers of a core's segments, beginning with that of the notes: type, offset in the
+/// file, address, size.
+fn place(core: &mut [u8], each: impl Fn(u64) -> Option<[u64; 4]>) {
+    let count = u64::from(u16::from_le_bytes(core[56..58].try_into().unwrap()));
+    for index in 0..count {
+        let Some([kind, offset, address, size]) = each(index) else { continue };
+        let at = 64 + 56 * index as usize;
+        core[at..at + 4].copy_from_slice(&(kind as u32).to_le_bytes());
+        for (field, value) in [(8, offset), (16, address), (32, size)] {
+            core[at + field..at + field + 8].copy_from_slice(&value.to_le_bytes());
+        }
+    }
+}
+
+/// Small segments, and one with these bytes.
+fn segments(count: usize, bytes: Vec<u8>) -> Vec<Segment> {
+    let one = Segment { address: 0, bytes: vec![0; 8], is_writable: true, is_dumped: true };
+    let mut all = vec![one; count];
+    all.push(Segment { address: 1 << 40, bytes, is_writable: true, is_dumped: true });
+    all
+}
+
+#[test]
+fn four_hundred_notes_of_files_take_no_more_memory_than_a_few() {
+    // A note of so many files, all of which have no name.
+    let file_count = 100_000u64;
+    let mut note = Vec::new();
+    for word in [5, 16 + 25 * file_count as u32, 0x4649_4C45] {
+        note.extend(word.to_le_bytes());
+    }
+    note.extend(b"CORE\0\0\0\0");
+    note.extend([file_count, 4096].map(u64::to_le_bytes).concat());
+    note.resize(note.len() + 25 * file_count as usize, 0);
+    let mut core = cores::elf(WORDS, 4, &note, &segments(400, vec![0; 64]));
+    let offset = number(&core, 64 + 8);
+    place(&mut core, |index| (index < 400).then_some([4, offset, 0, note.len() as u64]));
+    let path = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&path, core).unwrap();
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -d 131072 && exec \"$@\"", "sh"]);
+    limited.arg(tests::programs::eventcnv().get_program()).arg("core").arg(path.path());
+    let output = limited.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no telemetry in it"), "{said}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn segments_that_lie_over_each_other_are_read_once() {
+    let process = process();
+    let own = process.segments.len();
+    let mut all = process.segments.clone();
+    all.extend(segments(8000, vec![0x55; 1 << 20]));
+    let mut core = cores::elf(WORDS, 4, &[], &all);
+    let offset = (core.len() - (1 << 20)) as u64;
+    // All have the bytes of the last one: in one place, and in places of their own.
+    for shift in [0, 1 << 24] {
+        place(&mut core, |index| {
+            let address = (1 << 40) + index * shift;
+            (index > own as u64).then_some([1, offset, address, 1 << 20])
+        });
+        let begin = Instant::now();
+        let (events, faults) = rescue(core.clone()).unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        assert_eq!(events.len(), 21);
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].contains("place memory over other memory"), "{faults:?}");
+    }
+}
+
 /// A core may claim that there is any number of blocks, all at the same place.
 #[test]
 fn extents_that_lie_over_each_other_are_given_up_soon() {

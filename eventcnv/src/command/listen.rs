@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  program ─┐            ┌─ thread ─ receive.rs ─▶ PROGRAM-PID-UUID.log ─▶ lines, if asked for
-//!  program ─┼▶ Listener ─┼─ thread ─ …             256 at most; who comes beyond waits
+//!  program ─┼▶ Listener ─┼─ thread ─ …             256 at most; then silent ones make room
 //!  program ─┘            └─ …
 //!  signal ──▶ no more is read; each log is cut to whole blocks
 //! ```
@@ -20,7 +20,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,10 +58,25 @@ pub(crate) struct Listen {
     /// Print them with names: -v in columns, -vv with parameter names and labels
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     pub(crate) verbose: u8,
+
+    /// Seconds without a byte after which a connection may lose its place, when all 256 places
+    /// are taken and another program connects. A program that lost its place connects again when
+    /// it has more to send
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) silence: u64,
 }
 
-/// Connections at a time, each with a thread; those beyond wait until one ends.
+/// Connections at a time, each with a thread.
 const CONNECTION_COUNT_MAX: usize = 256;
+/// Without a byte for so long, a connection that sent no stream header loses its place.
+const HEADER_SILENCE_MAX: Duration = Duration::from_secs(1);
+/// How often silent connections are looked for, while another waits.
+const LOOK_TIME: Duration = Duration::from_millis(100);
+/// Memory for what programs call things, of all that are printed: one that takes more than its
+/// share is printed no longer.
+const PRINT_MEMORY_MAX: usize = 32 << 20;
+/// The stack of a connection's thread: none is deep.
+const STACK_SIZE: usize = 512 << 10;
 /// How long the end waits for logs to be finished.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
 /// How long nothing has come, once it is to end, when what programs sent that have ended is here;
@@ -83,6 +98,10 @@ pub(crate) struct Shared {
     pub(crate) received: AtomicU64,
     /// Whether a log could not be written.
     pub(crate) has_failed: AtomicBool,
+    /// How long a connection may be silent while another waits for its place.
+    silence_max: Duration,
+    /// Memory for what programs call things, of all that are printed.
+    print_memory: AtomicUsize,
     connections: Mutex<Vec<Arc<Connection>>>,
     /// One of the connections has ended.
     ended: Condvar,
@@ -97,25 +116,45 @@ enum Listener {
 }
 
 /// A program that is connected.
-pub(crate) enum Connection {
+pub(crate) struct Connection {
+    socket: Socket,
+    /// When something came of it last.
+    heard: Mutex<Instant>,
+    /// Whether it sent a stream header.
+    pub(crate) is_log: AtomicBool,
+    /// Whether it lost its place to another.
+    pub(crate) is_displaced: AtomicBool,
+}
+
+enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Connection {
+    fn new(socket: Socket) -> Connection {
+        Connection {
+            socket,
+            heard: Mutex::new(Instant::now()),
+            is_log: AtomicBool::new(false),
+            is_displaced: AtomicBool::new(false),
+        }
+    }
+
     /// Reads what has come, waiting no longer than this for the first of it.
     pub(crate) fn read(&self, bytes: &mut [u8], limit: Option<Duration>) -> io::Result<usize> {
         loop {
-            let result = match self {
-                Connection::Tcp(stream) => {
+            let result = match &self.socket {
+                Socket::Tcp(stream) => {
                     stream.set_read_timeout(limit)?;
                     (&*stream).read(bytes)
                 }
-                Connection::Unix(stream) => {
+                Socket::Unix(stream) => {
                     stream.set_read_timeout(limit)?;
                     (&*stream).read(bytes)
                 }
             };
+            *self.heard() = Instant::now();
             match result {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 result => return result,
@@ -123,12 +162,16 @@ impl Connection {
         }
     }
 
+    fn heard(&self) -> MutexGuard<'_, Instant> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// No more is received than what is here already.
     fn stop(&self) {
         // What is gone needs no stopping.
-        let _ = match self {
-            Connection::Tcp(stream) => stream.shutdown(Shutdown::Read),
-            Connection::Unix(stream) => stream.shutdown(Shutdown::Read),
+        let _ = match &self.socket {
+            Socket::Tcp(stream) => stream.shutdown(Shutdown::Read),
+            Socket::Unix(stream) => stream.shutdown(Shutdown::Read),
         };
     }
 }
@@ -150,11 +193,11 @@ impl Listener {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept()?;
-                Ok((Connection::Tcp(stream), peer.to_string()))
+                Ok((Connection::new(Socket::Tcp(stream)), peer.to_string()))
             }
             Listener::Unix(listener, path) => {
                 let (stream, _) = listener.accept()?;
-                Ok((Connection::Unix(stream), path.display().to_string()))
+                Ok((Connection::new(Socket::Unix(stream)), path.display().to_string()))
             }
         }
     }
@@ -204,6 +247,35 @@ impl Shared {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
+    /// Waits until there is room for one more connection, and takes that of the one that is silent
+    /// longest, if it is for too long.
+    fn make_room(&self) {
+        while !self.wait(CONNECTION_COUNT_MAX - 1, LOOK_TIME) {
+            let connections = self.connections();
+            let silence = |connection: &Arc<Connection>| {
+                let is_log = connection.is_log.load(Ordering::Relaxed);
+                let max = if is_log { self.silence_max } else { HEADER_SILENCE_MAX };
+                let silence = connection.heard().elapsed();
+                (silence >= max).then_some((!is_log, silence))
+            };
+            let silent = connections.iter().filter(|connection| silence(connection).is_some());
+            if let Some(silent) = silent.max_by_key(|connection| silence(connection))
+                && !silent.is_displaced.swap(true, Ordering::Relaxed)
+            {
+                silent.stop();
+            }
+        }
+    }
+
+    /// Takes note that what a program calls things takes `now` bytes, and took `before`. Whether it
+    /// takes more than its share, of too much in all.
+    pub(crate) fn is_too_large(&self, before: usize, now: usize) -> bool {
+        let sum = self.print_memory.fetch_add(now, Ordering::Relaxed) + now;
+        self.print_memory.fetch_sub(before, Ordering::Relaxed);
+        let count = self.connections().len().max(1);
+        sum - before > PRINT_MEMORY_MAX && now > PRINT_MEMORY_MAX / count
+    }
+
     /// What programs that have ended sent is on its way: the system brings it as it is read.
     fn wait_for_the_rest(&self) {
         let deadline = Instant::now() + GRACE_MAX;
@@ -238,6 +310,8 @@ pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
         is_ending: AtomicBool::new(false),
         received: AtomicU64::new(0),
         has_failed: AtomicBool::new(false),
+        silence_max: Duration::from_secs(args.silence),
+        print_memory: AtomicUsize::new(0),
         connections: Mutex::new(Vec::new()),
         ended: Condvar::new(),
         end,
@@ -274,15 +348,15 @@ fn make_directory(path: &Path) -> Result<(), String> {
 fn let_in(listener: &Listener, shared: &Arc<Shared>) {
     let mut is_told = false;
     loop {
-        while !shared.wait(CONNECTION_COUNT_MAX - 1, Duration::from_secs(3600)) {}
         let begun = listener.accept().and_then(|(connection, peer)| {
+            shared.make_room();
             let connection = Arc::new(connection);
             let mut connections = shared.connections();
             if shared.is_ending.load(Ordering::SeqCst) {
                 return Ok(());
             }
             let (mine, receiving) = (connection.clone(), shared.clone());
-            thread::Builder::new().spawn(move || {
+            thread::Builder::new().stack_size(STACK_SIZE).spawn(move || {
                 let _ended = Ended { connection: &mine, shared: &receiving };
                 receive::receive(&mine, &peer, &receiving);
             })?;

@@ -19,11 +19,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Bytes that are read at a time, at most.
-const READ_SIZE: usize = 1 << 18;
+/// Bytes that are read at a time, at most: each connection holds as many.
+const READ_SIZE: usize = 1 << 16;
 /// Bytes that are read at a time to be printed: no more than the smallest block, so that what a
 /// block declares is known when the next one is printed.
 const PRINT_SIZE: usize = 1 << 12;
+/// Bytes of lines that are written at a time, about.
+const TEXT_SIZE: usize = 1 << 16;
 /// How long a stream header may take. After it a program may be silent for as long as it likes.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long a log may go on when no more is to be received.
@@ -41,6 +43,7 @@ pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
         complain(&format!("eventcnv: {peer}: refused: {what}\n"));
         return;
     }
+    connection.is_log.store(true, Ordering::Relaxed);
     let Some(stream) = live.stream() else { return };
     let block_size = u64::from(stream.block_size);
     let (mut log, path) = match create(stream, &shared.directory) {
@@ -68,6 +71,9 @@ pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
         if size == 0 && is_gone.is_none() && fs::remove_file(&path).is_ok() {
             removed = "; not one block was received, and the file is removed";
         }
+    }
+    if connection.is_displaced.load(Ordering::Relaxed) {
+        removed = "; it was silent, and another program took its place";
     }
     let failure = failure.or(is_gone);
     shared.has_failed.fetch_or(failure.is_some(), Ordering::SeqCst);
@@ -173,6 +179,8 @@ struct Printer<'a> {
     live: Live,
     shared: &'a Shared,
     text: Vec<u8>,
+    /// Memory that is taken for what it calls things.
+    memory: usize,
     name_width: usize,
     /// Of what is known, so that a change is seen.
     registry_count: usize,
@@ -191,6 +199,7 @@ impl<'a> Printer<'a> {
             live,
             shared,
             text: Vec::new(),
+            memory: 0,
             name_width,
             registry_count: 0,
             fault_count: 0,
@@ -200,42 +209,78 @@ impl<'a> Printer<'a> {
 
     /// Prints what these bytes complete.
     fn print(&mut self, bytes: &[u8]) {
+        // The lines of a block stand together.
+        let out = &mut io::stdout().lock();
         for piece in bytes.chunks(PRINT_SIZE) {
             if !self.is_on {
                 break;
             }
             let (text, form, name_width) = (&mut self.text, self.form, self.name_width);
-            let give = &mut |event: &Event<'_>| line(form, name_width, event, text);
+            let mut written = Ok(());
+            let give = &mut |event: &Event<'_>| {
+                line(form, name_width, event, text);
+                if text.len() >= TEXT_SIZE {
+                    written =
+                        std::mem::replace(&mut written, Ok(())).and_then(|()| out.write_all(text));
+                    text.clear();
+                }
+            };
             self.is_on = self.live.feed(piece, give).is_ok();
+            if let Err(error) = written {
+                self.unwritten(&error);
+            }
+            self.charge();
             let count = self.live.registries().count();
             if count != self.registry_count {
                 self.registry_count = count;
                 self.name_width = view::name_width(self.live.registries());
             }
         }
-        self.write();
+        self.write(out);
     }
 
     /// Prints what is left.
     fn finish(&mut self) {
         let (text, form, name_width) = (&mut self.text, self.form, self.name_width);
         self.live.finish(&mut |event| line(form, name_width, event, text));
-        self.write();
+        self.write(&mut io::stdout().lock());
     }
 
-    fn write(&mut self) {
+    fn write(&mut self, out: &mut impl Write) {
         self.report();
-        let out = &mut io::stdout().lock();
         let written = out.write_all(&self.text).and_then(|()| out.flush());
         self.text.clear();
         if let Err(error) = written {
+            self.unwritten(&error);
+        }
+    }
+
+    fn unwritten(&mut self, error: &io::Error) {
+        self.is_on = false;
+        // As for a log that is dumped: whoever read it has had enough.
+        if error.kind() == ErrorKind::BrokenPipe {
+            self.shared.end();
+        } else {
+            complain(&format!("eventcnv: cannot write the output: {error}\n"));
+        }
+    }
+
+    /// Takes note of the memory for what the program calls things. Where that is too much, it is
+    /// printed no longer.
+    fn charge(&mut self) {
+        let now = self.live.memory();
+        if self.shared.is_too_large(self.memory, now) {
             self.is_on = false;
-            // As for a log that is dumped: whoever read it has had enough.
-            if error.kind() == ErrorKind::BrokenPipe {
-                self.shared.end();
-            } else {
-                complain(&format!("eventcnv: cannot write the output: {error}\n"));
-            }
+            complain(&format!(
+                "eventcnv: {}: is printed no longer (its names take {now} bytes, and there are \
+                 too many programs for that); its log goes on\n",
+                self.name
+            ));
+            self.live = Live::new();
+            self.shared.is_too_large(now, 0);
+            self.memory = 0;
+        } else {
+            self.memory = now;
         }
     }
 
@@ -258,6 +303,12 @@ fn line(form: u8, name_width: usize, event: &Event<'_>, text: &mut Vec<u8>) {
         0 => view::numeric::Numeric::new(clock, &[]).line(event, text),
         1 => view::columns::Columns::new(clock, name_width, &[]).line(event, text),
         _ => view::named::Named::new(clock, name_width, &[]).line(event, text),
+    }
+}
+
+impl Drop for Printer<'_> {
+    fn drop(&mut self) {
+        self.shared.is_too_large(self.memory, 0);
     }
 }
 

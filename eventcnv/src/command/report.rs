@@ -24,7 +24,7 @@ Writes a page that shows a log in any browser: events of each kind over time, to
 in; a table of event types; events to search in; threads, labels, gaps, losses.
 
 It is one file of at most 5 MB, however long the log, and asks the network for nothing. It holds \
-counts, and of the events a sample, spread over time; of up to 4000 events all.";
+counts, all events of the types that come rarely, and of the others a sample, spread over time.";
 
 pub(crate) const EXAMPLES: &str = "\
 A view can be sent: what is shown and searched stands in the page's address after #.
@@ -120,7 +120,7 @@ fn take_in(log: &Log, selection: &Selection) -> (Axis, Taken, eventlog::reader::
         log,
         selection,
         WORKER_COUNT_MAX,
-        || (Summary::new(wanted, &spans), Sample::new(&axis)),
+        || (Summary::new(wanted, &spans), Sample::new(log, &axis)),
         |(summary, sample), events| {
             events.each(|event| {
                 summary.add(event);

@@ -3,15 +3,16 @@
 //! ```text
 //!  event ── Axis ──▶ place in time, 0 … 1 ─┬─▶ a count of its kind, in 4096 parts of the time
 //!                                          ├─▶ a count of its type, in 512 parts
-//!                                          └─▶ its number's hash: the least of each part stay
+//!                                          └─▶ its number's hash: the least of each type stay,
+//!                                              and of each part
 //! ```
 //!
 //! A hash decides which events are in the sample, so that it is the same whoever reads which slice.
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
-use super::overview::seconds;
+use super::overview::{identity, seconds};
 use eventlog::reader::{Event, Log};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Parts of the time in which kinds are counted, types, and events sampled.
 pub(crate) const KIND_CELL_COUNT: usize = 4096;
@@ -20,8 +21,11 @@ const SAMPLE_CELL_COUNT: usize = 1024;
 /// Series of kinds and of types; more are not drawn.
 const KIND_COUNT_MAX: usize = 64;
 const TYPE_COUNT_MAX: usize = 256;
-/// Events that stay: of each part of the time, and of all.
-const SAMPLE_COUNT_IN_CELL: usize = 6;
+/// Events that stay: of all event types together, and of one, whatever comes often; of each part of
+/// the time; and of all.
+const SAMPLE_COUNT_OF_TYPES: usize = 5120;
+const SAMPLE_COUNT_OF_TYPE: std::ops::RangeInclusive<usize> = 2..=256;
+const SAMPLE_COUNT_IN_CELL: usize = 3;
 const SAMPLE_COUNT: usize = 4000;
 
 /// Where in time events are, of all streams.
@@ -95,17 +99,27 @@ pub(crate) type Key = (u16, u16, u16);
 #[derive(Debug)]
 pub(crate) struct Sample {
     axis: Axis,
+    /// Of each registry of each stream, the first one that is the same.
+    registries: BTreeMap<(u16, u16), (u16, u16)>,
     pub(crate) kinds: BTreeMap<Key, Vec<u32>>,
     pub(crate) types: BTreeMap<Key, Vec<u32>>,
+    of_types: BTreeMap<Key, BTreeSet<Id>>,
     cells: Vec<BTreeSet<Id>>,
     all: BTreeSet<Id>,
     events: BTreeMap<Id, Sampled>,
 }
 
 impl Sample {
-    pub(crate) fn new(axis: &Axis) -> Sample {
+    pub(crate) fn new(log: &Log, axis: &Axis) -> Sample {
+        let mut firsts = HashMap::new();
+        let registries = log.registries().iter().map(|registry| {
+            let place = (registry.stream, registry.index);
+            (place, *firsts.entry(identity(registry)).or_insert(place))
+        });
         Sample {
             axis: axis.clone(),
+            registries: registries.collect(),
+            of_types: BTreeMap::new(),
             kinds: BTreeMap::new(),
             types: BTreeMap::new(),
             cells: vec![BTreeSet::new(); SAMPLE_CELL_COUNT],
@@ -118,14 +132,15 @@ impl Sample {
     pub(crate) fn add(&mut self, event: &Event<'_>, write: impl Fn(&Event<'_>, &mut Vec<u8>)) {
         let Some(time) = self.axis.time(event.stream, event.ticks) else { return };
         let part = self.axis.part(time);
-        let (registry, code) = (event.registry.index, event.code());
-        let kind = (event.registry.stream, registry, u16::from(event.kind));
+        // Streams of the MPS share a registry.
+        let place = (event.registry.stream, event.registry.index);
+        let (stream, registry) = self.registries.get(&place).copied().unwrap_or(place);
+        let kind = (stream, registry, u16::from(event.kind));
         count(&mut self.kinds, kind, KIND_COUNT_MAX, cell(part, KIND_CELL_COUNT), KIND_CELL_COUNT);
-        let of = (event.registry.stream, registry, code);
+        let of = (stream, registry, event.code());
         count(&mut self.types, of, TYPE_COUNT_MAX, cell(part, TYPE_CELL_COUNT), TYPE_CELL_COUNT);
         let id = id(event);
-        let at = cell(part, SAMPLE_CELL_COUNT);
-        if !self.keep(id, at) {
+        if !self.keep(id, time, of) {
             return;
         }
         let mut text = Vec::new();
@@ -134,22 +149,47 @@ impl Sample {
         self.events.insert(id, Sampled { time, stream, thread, of, text });
     }
 
-    /// Whether an event comes into the sample of its part of the time, or of all; those that must
-    /// go for it go.
-    fn keep(&mut self, id: Id, at: usize) -> bool {
-        let Some(cell) = self.cells.get_mut(at) else { return false };
-        let (of_cell, from_cell) = insert(cell, id, SAMPLE_COUNT_IN_CELL);
-        let (of_all, from_all) = insert(&mut self.all, id, SAMPLE_COUNT);
-        for gone in [from_cell, from_all].into_iter().flatten() {
-            let is_in_cell = self.events.get(&gone).is_some_and(|event| {
-                let at = self::cell(self.axis.part(event.time), SAMPLE_CELL_COUNT);
-                self.cells.get(at).is_some_and(|cell| cell.contains(&gone))
-            });
-            if !is_in_cell && !self.all.contains(&gone) {
-                self.events.remove(&gone);
+    /// Whether an event comes into the sample of its type, of its part of the time, or of all;
+    /// those that must go for it go.
+    fn keep(&mut self, id: Id, time: f64, of: Key) -> bool {
+        let mut gone = Vec::new();
+        let is_new = !self.of_types.contains_key(&of);
+        if is_new && self.of_types.len() < SAMPLE_COUNT_OF_TYPES / SAMPLE_COUNT_OF_TYPE.start() {
+            self.of_types.insert(of, BTreeSet::new());
+            // The more types there are, the fewer stay of each.
+            let max = self.count_of_type();
+            for least in self.of_types.values_mut() {
+                gone.extend((max..least.len()).filter_map(|_| least.pop_last()));
             }
         }
-        of_cell || of_all
+        let max = self.count_of_type();
+        let at = cell(self.axis.part(time), SAMPLE_CELL_COUNT);
+        let of_type = self.of_types.get_mut(&of).map(|least| (least, max));
+        let of_cell = self.cells.get_mut(at).map(|least| (least, SAMPLE_COUNT_IN_CELL));
+        let of_all = Some((&mut self.all, SAMPLE_COUNT));
+        let mut is_kept = false;
+        for (least, max) in [of_type, of_cell, of_all].into_iter().flatten() {
+            let (is_in, out) = insert(least, id, max);
+            is_kept |= is_in;
+            gone.extend(out);
+        }
+        for id in gone {
+            let is_in = |least: Option<&BTreeSet<Id>>| least.is_some_and(|it| it.contains(&id));
+            let stays = self.events.get(&id).is_some_and(|event| {
+                let at = cell(self.axis.part(event.time), SAMPLE_CELL_COUNT);
+                is_in(self.of_types.get(&event.of)) || is_in(self.cells.get(at))
+            });
+            if !stays && !self.all.contains(&id) {
+                self.events.remove(&id);
+            }
+        }
+        is_kept
+    }
+
+    /// How many events of a type stay, at most.
+    fn count_of_type(&self) -> usize {
+        let (least, most) = (*SAMPLE_COUNT_OF_TYPE.start(), *SAMPLE_COUNT_OF_TYPE.end());
+        (SAMPLE_COUNT_OF_TYPES / self.of_types.len().max(1)).clamp(least, most)
     }
 
     /// Adds what another counted.
@@ -166,7 +206,7 @@ impl Sample {
             }
         }
         for (id, event) in other.events {
-            if self.keep(id, cell(self.axis.part(event.time), SAMPLE_CELL_COUNT)) {
+            if self.keep(id, event.time, event.of) {
                 self.events.insert(id, event);
             }
         }
@@ -221,10 +261,11 @@ mod tests {
     use eventlog::reader::Order;
 
     fn sample(parts: usize) -> (Sample, u64) {
-        let bytes = include_bytes!("../../../tests/golden/mps/mpmss-cut.log").to_vec();
+        let bytes = include_bytes!("../../../tests/golden/mps/mpmss-cut.log").repeat(20);
         let log = Log::from_source(bytes).unwrap();
-        let axis = Axis::new(&log, &[log.span(0)]);
-        let mut samples: Vec<Sample> = (0..parts).map(|_| Sample::new(&axis)).collect();
+        let spans: Vec<_> = (0..20).map(|stream| log.span(stream)).collect();
+        let axis = Axis::new(&log, &spans);
+        let mut samples: Vec<Sample> = (0..parts).map(|_| Sample::new(&log, &axis)).collect();
         let selection = Select::default().resolve(&log, false).unwrap();
         let mut events = selection.events(&log, Order::File);
         let mut index = 0;
@@ -253,7 +294,26 @@ mod tests {
         let sum: u64 = whole.types.values().flatten().map(|&count| u64::from(count)).sum();
         assert_eq!(sum, count);
         assert_eq!(whole.kinds, merged.kinds);
-        let max = SAMPLE_COUNT + SAMPLE_CELL_COUNT * SAMPLE_COUNT_IN_CELL;
+        let max = SAMPLE_COUNT + SAMPLE_COUNT_OF_TYPES + SAMPLE_CELL_COUNT * SAMPLE_COUNT_IN_CELL;
         assert!(all[0].len() >= SAMPLE_COUNT.min(count as usize) && all[0].len() <= max);
+    }
+
+    /// `.cnv.report`
+    #[test]
+    fn all_events_of_a_rare_type_are_in_the_sample() {
+        for parts in [1, 3] {
+            let (sample, count) = sample(parts);
+            assert!(count > 20_000, "{count}");
+            let mut rare_count = 0;
+            for (of, counts) in &sample.types {
+                let is_it = |event: &&Sampled| event.of == *of;
+                let found = sample.events.values().filter(is_it).count();
+                let all: u32 = counts.iter().sum();
+                let max = sample.count_of_type();
+                assert!(found >= max.min(all as usize), "{of:?}: {found} of {all}");
+                rare_count += usize::from((all as usize) < max);
+            }
+            assert!(rare_count > 3, "{rare_count}");
+        }
     }
 }

@@ -23,7 +23,7 @@ const PAGE: &str = include_str!("report/page.html");
 const STYLE: &str = include_str!("report/page.css");
 const SCRIPT: &str = include_str!("report/page.js");
 
-/// Of the parameters of an event, at most so many bytes are shown.
+/// Of the parameters of an event, at most so many bytes of the page are shown.
 const TEXT_SIZE_MAX: usize = 160;
 /// Rows of event types, and of threads.
 const ROW_COUNT_MAX: usize = 1000;
@@ -104,10 +104,22 @@ pub(crate) fn params(event: &Event<'_>, out: &mut Vec<u8>) {
             Param::S(value) => text::quoted(out, value),
         }
         if out.len() > TEXT_SIZE_MAX {
-            out.truncate(TEXT_SIZE_MAX);
-            out.extend_from_slice("…".as_bytes());
             break;
         }
+    }
+    // What counts is its size in the page.
+    let mut size = 0;
+    let is_beyond = |byte: &u8| {
+        size += match byte {
+            b'<' | 0..0x20 => "\\u0000".len(),
+            b'"' | b'\\' => 2,
+            _ => 1,
+        };
+        size > TEXT_SIZE_MAX
+    };
+    if let Some(end) = out.iter().position(is_beyond) {
+        out.truncate(end);
+        out.extend_from_slice("…".as_bytes());
     }
 }
 
@@ -241,20 +253,12 @@ impl Report<'_> {
     }
 
     fn gaps(&self) -> Value {
-        let overview = self.overview;
-        let row = |gap: &crate::summary::overview::GapOverview| match gap.seconds_before {
-            Some(before) => json!([
-                gap.of,
-                format!("{before:.6} s"),
-                format!("{:.6} s", gap.seconds.unwrap_or(0.0))
-            ]),
-            None => {
-                let first = overview.times.get(&gap.stream).map_or(0, |times| times.0);
-                let [after, long] = [gap.gap.from - first, gap.gap.ticks()];
-                json!([gap.of, format!("{after} ticks"), format!("{long} ticks")])
-            }
+        let row = |gap: &crate::summary::overview::GapOverview| {
+            let time = |ticks| self.axis.time(gap.stream, ticks).unwrap_or(0.0);
+            let (from, to) = (time(gap.gap.from), time(gap.gap.to));
+            json!([gap.of, from, to - from])
         };
-        overview.gaps.iter().map(row).collect()
+        self.overview.gaps.iter().map(row).collect()
     }
 
     fn streams(&self) -> Value {

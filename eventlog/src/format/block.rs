@@ -51,6 +51,8 @@ pub const SEALED: u8 = 1;
 pub const BIG_ENDIAN: u8 = 2;
 /// Flag: words and addresses have eight bytes.
 pub const WORD64: u8 = 4;
+/// Flag: the newest record says which numbers the events have (`.cut.numbers`).
+pub const NUMBERED: u8 = 8;
 /// The flags of this platform.
 pub const NATIVE_FLAGS: u8 = if cfg!(target_endian = "big") { BIG_ENDIAN } else { 0 }
     | if cfg!(target_pointer_width = "64") { WORD64 } else { 0 };

@@ -10,6 +10,7 @@
 
 use super::fault::FaultKind;
 use super::faults::Faults;
+use super::numbers;
 use super::registry::{Platform, Registry, Row};
 use super::segment::{Decoded, Located, Segment};
 use crate::format::{
@@ -24,6 +25,8 @@ pub(crate) const TRIMMED: u8 = 2;
 /// Flag of a [`Segment`]: several parts of one buffer, in one parts block, whose numbers follow on
 /// one another. Parts of other buffers may lie between them. (4 is taken: see `identity.rs`.)
 pub(crate) const SEVERAL: u8 = 8;
+/// Flag of a [`Segment`]: it says which numbers its events have (`.cut.numbers`).
+pub(crate) const NUMBERED: u8 = 16;
 
 /// The header at the start of a block's or part's bytes.
 pub(crate) fn header(bytes: &[u8]) -> Option<BlockHeader> {
@@ -73,6 +76,7 @@ pub(crate) fn decode(
     faults: &mut Faults,
 ) {
     decoded.located.clear();
+    decoded.numbers.clear();
     decoded.first = segment.first;
     // `.stream.tail`: what is missing counts as zero.
     let there = decoded.bytes.len();
@@ -122,7 +126,17 @@ fn one(
     };
     let located = decoded.located.get_mut(before..)?;
     located.reverse();
-    Some(walk.close(&end, &decoded.bytes, located, faults))
+    let first = walk.close(&end, &decoded.bytes, located, faults);
+    if numbers::is_numbered(&header) {
+        let count = located.len();
+        let ranges = numbers::ranges(&header, decoded.bytes.get(at..)?, is_part);
+        let beyond = ranges.last().map_or(first, |last| last.end);
+        // Where the chain is broken, the newest events are there.
+        let missing = first.saturating_sub(header.first.get()) as usize;
+        let all = ranges.into_iter().flatten().chain(beyond..);
+        decoded.numbers.extend(all.skip(missing).take(count));
+    }
+    Some(first)
 }
 
 /// Decodes the parts of one buffer in a stretch of a parts block; each was checked when it was met.
@@ -144,7 +158,8 @@ fn several(
             && header.buffer == first.buffer
             && header.stream == first.stream
             && header.first.get() == next
-            && header.count.get() > 0;
+            && header.count.get() > 0
+            && !numbers::is_numbered(&header);
         if is_next && one(segment, at, registry, decoded, there, faults).is_none() {
             return;
         }

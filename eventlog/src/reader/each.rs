@@ -104,10 +104,17 @@ impl Events<'_> {
             return;
         }
         let begin = std::mem::replace(&mut open.position, open.count);
-        let number = open.decoded.first.wrapping_add(begin.into());
-        let located = open.decoded.located.get(begin as usize..).unwrap_or_default();
-        if !located.is_empty() {
+        let mut rest = open.decoded.located.get(begin as usize..).unwrap_or_default();
+        let numbers = open.decoded.numbers.get(begin as usize..).unwrap_or_default();
+        for numbers in numbers.chunk_by(|before, number| before.wrapping_add(1) == *number) {
+            let (located, after) = rest.split_at_checked(numbers.len()).unwrap_or((rest, &[]));
+            let number = numbers.first().copied().unwrap_or_default();
             take(&Run { open, labels, located, number });
+            rest = after;
+        }
+        if !rest.is_empty() {
+            let number = open.decoded.first.wrapping_add(begin.into());
+            take(&Run { open, labels, located: rest, number });
         }
     }
 
@@ -149,7 +156,7 @@ impl Events<'_> {
         let own = usize::from(open.stream).wrapping_sub(self.labels_from.into());
         let first = open.position;
         for n in first..open.count {
-            let Some((place, located)) = open.decoded.get(n as usize) else { break };
+            let Some((number, located)) = open.decoded.get(n as usize) else { break };
             if located.ticks >= bound && !(is_all || n == first) {
                 break;
             }
@@ -162,7 +169,6 @@ impl Events<'_> {
                 }
                 None => &mut self.no_labels,
             };
-            let number = open.decoded.first.wrapping_add(place as u64);
             if !take(&event(open, number, located, labels)) {
                 return false;
             }

@@ -88,6 +88,11 @@ impl Pieces {
         }
     }
 
+    /// Memory that they take, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
     /// Reads them all: when every block was met, so that one that came too late is known too
     /// (`.part.registry-before`). What memory is left for more is taken off `left`.
     pub(crate) fn finish(

@@ -10,10 +10,11 @@ use super::block;
 use super::encoding::{self, Pieces};
 use super::fault::FaultKind;
 use super::index::Index;
+use super::numbers;
 use super::registry::{Platform, Registry};
 use super::segment::Segment;
 use super::stream::{Grid, Indexer};
-use crate::format::{BIG_ENDIAN, BLOCK_HEADER_SIZE, BlockHeader, BlockType, WORD64};
+use crate::format::{BIG_ENDIAN, BLOCK_HEADER_SIZE, BlockHeader, WORD64};
 use std::collections::BTreeMap;
 
 /// The entry of an event block or part.
@@ -38,7 +39,7 @@ pub(crate) fn segment(
         registry: registry_key(header.registry.get(), header.flags),
         stream: grid.stream,
         kind: header.kind,
-        flags,
+        flags: if numbers::is_numbered(header) { flags | block::NUMBERED } else { flags },
     }
 }
 
@@ -105,7 +106,7 @@ pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
     let mut place = |stream: u16, key: u32| {
         *places.entry((stream, key)).or_insert_with(|| {
             let registry_index = key as u16;
-            let platform = block::platform(&flags_header((key >> 16) as u8));
+            let platform = platform_of(key);
             let known = known.get(&(stream, registry_index));
             let known = known.and_then(|&place| registries.get(place as usize));
             // One that is laid out for another platform too must fit in as well.
@@ -146,8 +147,8 @@ pub(crate) fn registry_key(registry: u16, flags: u8) -> u32 {
     u32::from(registry) | u32::from(flags & (BIG_ENDIAN | WORD64)) << 16
 }
 
-fn flags_header(flags: u8) -> BlockHeader {
-    let mut header = BlockHeader::native(BlockType::Events, 12);
-    header.flags = flags;
-    header
+/// The platform that a [`registry_key`] has.
+pub(crate) fn platform_of(key: u32) -> Platform {
+    let flags = (key >> 16) as u8;
+    Platform::stream(flags & BIG_ENDIAN != 0, if flags & WORD64 != 0 { 8 } else { 4 })
 }

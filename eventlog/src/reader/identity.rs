@@ -10,16 +10,21 @@
 //! and checked: else a filter would pass over a block that says a wrong kind. So is the last one of
 //! each buffer, whose counts are the totals. Rules: `.event.identity`, `.read.sealed`, `.read.loss`
 //! in `design/format.md`.
+//!
+//! Blocks that say their numbers themselves (`.cut.numbers`) lie over one another with different
+//! events: of a buffer that has any, all are read, and numbers are given one by one.
 
 use super::block::{self, PART, TRIMMED};
 use super::fault::FaultKind;
 use super::faults::Faults;
 use super::index::{Account, Index, Stream};
+use super::numbers::{self, Given};
 use super::segment::Segment;
 use super::source::Source;
 use crate::format::BLOCK_HEADER_SIZE;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Flag of a [`Segment`] while this goes on: it was checked.
 const CHECKED: u8 = 4;
@@ -40,6 +45,7 @@ pub(crate) fn settle(
         source,
         streams: &index.streams,
         segments: &mut index.segments,
+        chosen: &mut index.chosen,
         faults: &mut index.faults,
         bytes: Vec::new(),
         account: Account::default(),
@@ -58,7 +64,11 @@ pub(crate) fn settle(
         let (group, others) = rest.split_at_mut(count.max(1));
         settler.account = accounts.remove(&key).unwrap_or_default();
         settler.is_ring = is_ring(key.0);
-        settler.buffer(group);
+        if group.iter().any(|&place| settler.is_numbered(place)) {
+            settler.numbered(group);
+        } else {
+            settler.buffer(group);
+        }
         accounts.insert(key, settler.account);
         rest = others;
     }
@@ -78,6 +88,7 @@ struct Settler<'a> {
     source: &'a dyn Source,
     streams: &'a [Stream],
     segments: &'a mut [Segment],
+    chosen: &'a mut HashMap<u64, Vec<Range<u64>>>,
     faults: &'a mut Faults,
     bytes: Vec<u8>,
     /// Of the buffer at hand.
@@ -168,15 +179,7 @@ impl Settler<'_> {
         }
         segment.flags |= CHECKED;
         let segment = *segment;
-        self.bytes.clear();
-        self.bytes.resize(segment.size as usize, 0);
-        let there = match self.source.read_at(segment.offset, &mut self.bytes) {
-            Ok(size) => size,
-            Err(error) => {
-                self.faults.push(segment.offset, FaultKind::Io { message: error.to_string() });
-                return false;
-            }
-        };
+        let Some(there) = self.read(&segment) else { return false };
         let Some(header) = block::header(&self.bytes) else { return false };
         if !header.is_sealed() {
             // Its count is what the chain has.
@@ -192,6 +195,68 @@ impl Settler<'_> {
         }
         self.account.fold(&header);
         true
+    }
+
+    /// Reads a segment, and says how much of it is there.
+    fn read(&mut self, segment: &Segment) -> Option<usize> {
+        self.bytes.clear();
+        self.bytes.resize(segment.size as usize, 0);
+        match self.source.read_at(segment.offset, &mut self.bytes) {
+            Ok(size) => Some(size),
+            Err(error) => {
+                self.faults.push(segment.offset, FaultKind::Io { message: error.to_string() });
+                None
+            }
+        }
+    }
+
+    fn is_numbered(&self, place: u32) -> bool {
+        self.get(place).is_some_and(|segment| segment.flags & block::NUMBERED != 0)
+    }
+
+    /// Settles the segments of one buffer, which are in order of their first number, number by
+    /// number: of each is given what none before it gives.
+    fn numbered(&mut self, group: &[u32]) {
+        let (mut kept, mut given) = (Vec::new(), Given::default());
+        let (mut reached, mut found) = (0, 0u64);
+        for &place in group {
+            let whole = if self.check(place) { self.ranges(place) } else { Vec::new() };
+            let mut own = Vec::new();
+            if let Some(first) = whole.first() {
+                given.forget_below(first.start);
+                reached = reached.max(whole.last().map_or(0, |last| last.end));
+            }
+            whole.iter().for_each(|range| given.add(range.clone(), &mut own));
+            let count = own.iter().fold(0, |sum, range| sum + (range.end - range.start));
+            let Some(segment) = self.segments.get_mut(place as usize) else { continue };
+            segment.count = u32::try_from(count).unwrap_or(u32::MAX);
+            let Some(first) = own.first() else { continue };
+            segment.first = first.start;
+            found = found.saturating_add(count);
+            kept.push(place);
+            if own != whole {
+                self.chosen.insert(segment.offset, own);
+            }
+        }
+        self.account.found = self.account.found.saturating_add(found);
+        let (begin, before) = self.begin(&kept);
+        let missing = reached.saturating_sub(begin).saturating_sub(found);
+        self.close(&kept, begin, before, reached, missing, None);
+    }
+
+    /// The numbers of a segment that was just checked.
+    fn ranges(&mut self, place: u32) -> Vec<Range<u64>> {
+        let Some(segment) = self.get(place) else { return Vec::new() };
+        if segment.flags & block::NUMBERED == 0 {
+            return std::iter::once(segment.first..end(&segment)).collect();
+        }
+        let is_part = segment.flags & PART != 0;
+        // Of a block the bytes are here.
+        if is_part && self.read(&segment).is_none() {
+            return Vec::new();
+        }
+        let header = block::header(&self.bytes);
+        header.map_or_else(Vec::new, |header| numbers::ranges(&header, &self.bytes, is_part))
     }
 
     /// Gives each number to one segment, and counts those that no segment has.
@@ -216,6 +281,20 @@ impl Settler<'_> {
             self.account.found = self.account.found.saturating_add(u64::from(segment.count));
             reached = reached.max(end);
         }
+        self.close(kept, begin, before, reached, missing, gap);
+    }
+
+    /// Settles the account of a buffer of which so many numbers below `reached` are missing, the
+    /// first of them before what is at `gap`.
+    fn close(
+        &mut self,
+        kept: &[u32],
+        begin: u64,
+        before: u64,
+        reached: u64,
+        mut missing: u64,
+        gap: Option<u64>,
+    ) {
         let Some(last) = kept.last().and_then(|&place| self.get(place)) else { return };
         let account = &mut self.account;
         account.buffer = last.buffer;

@@ -11,6 +11,8 @@ use super::registry::{Platform, Registry};
 use super::segment::{Decode, Segment};
 use crate::format::ClockSync;
 use eventdef::Version;
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// Clock syncs of a stream that are kept; beyond, every second one is let go.
 pub(crate) const SYNC_COUNT_MAX: usize = 1 << 16;
@@ -47,6 +49,9 @@ pub(crate) struct Index {
     pub(crate) registries: Vec<Registry>,
     /// The segments, in file order.
     pub(crate) segments: Vec<Segment>,
+    /// Of segments that give not all of their events, and not those of one range, the numbers of
+    /// those that they give, by the segment's offset.
+    pub(crate) chosen: HashMap<u64, Vec<Range<u64>>>,
     /// What each buffer counted.
     pub(crate) accounts: Vec<Account>,
     /// What was found wrong.

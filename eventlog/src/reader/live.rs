@@ -11,7 +11,7 @@
 
 use super::block;
 use super::encoding;
-use super::entry::{flags_of, is_plausible, registry_key, segment};
+use super::entry::{flags_of, is_plausible, platform_of, registry_key, segment};
 use super::event::Event;
 use super::fault::{FaultKind, OpenError};
 use super::faults::Faults;
@@ -19,13 +19,11 @@ use super::given::Given;
 use super::head::{self, Found};
 use super::index::Stream;
 use super::label::{self, LABEL_MEMORY_MAX, Labels};
-use super::registry::{Platform, Registry};
-use super::segment::{Decoded, Segment};
+use super::registry::Registry;
+use super::segment::{Decoded, SIZE_KEPT, Segment};
 use super::stream::{Grid, Indexer};
 use super::volume::Volumes;
-use crate::format::{
-    BIG_ENDIAN, BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC, WORD64,
-};
+use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC};
 use std::collections::BTreeMap;
 
 /// What an indexer of blocks that are given to it reads from.
@@ -163,6 +161,12 @@ impl Live {
         &self.indexer.faults
     }
 
+    /// Memory that names take, in bytes, about: registries, strings and labels.
+    pub fn memory(&self) -> usize {
+        let room = self.events.registry_room + self.events.label_room;
+        encoding::REGISTRY_MEMORY_MAX + LABEL_MEMORY_MAX - room + self.indexer.pieces.size()
+    }
+
     /// Whether it was closed in good order (`.read.end`).
     pub fn is_closed(&self) -> bool {
         self.stream().is_some_and(|stream| stream.closed)
@@ -197,8 +201,7 @@ impl Live {
             self.indexer.streams.clear();
             self.indexer.volumes = Volumes::default();
         }
-        let Indexer { streams, volumes, .. } = &mut self.indexer;
-        volumes.begin(0, streams, &head);
+        self.indexer.volumes.begin(0, &mut self.indexer.streams, &head);
         self.parts_at = Some(head.parts_at);
         self.grid = Some(Grid {
             stream: 0,
@@ -239,6 +242,9 @@ impl Live {
         self.is_seen = false;
         self.bytes = bytes;
         self.bytes.clear();
+        self.bytes.shrink_to(SIZE_KEPT);
+        self.events.decoded.shrink();
+        self.indexer.shrink();
     }
 
     /// Indexes a block, as `Indexer::block` does one of a source.
@@ -359,7 +365,7 @@ impl Events {
         let decoded = &mut self.decoded;
         decoded.fill(bytes);
         block::decode(segment, registry, decoded, faults);
-        for (number, located) in (decoded.first..).zip(&decoded.located) {
+        for (number, located) in (0..).map_while(|n| decoded.get(n)) {
             if !self.given.add(segment.buffer, number) {
                 continue;
             }
@@ -391,10 +397,4 @@ impl Events {
             give(&Event { labels: &self.labels, ..event });
         }
     }
-}
-
-/// The platform that a [`registry_key`] has.
-fn platform_of(key: u32) -> Platform {
-    let flags = (key >> 16) as u8;
-    Platform::stream(flags & BIG_ENDIAN != 0, if flags & WORD64 != 0 { 8 } else { 4 })
 }

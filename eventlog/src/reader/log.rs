@@ -251,7 +251,7 @@ impl Log {
         n: usize,
         labels: &'a Labels,
     ) -> Option<Event<'a>> {
-        let located = decoded.located.get(n)?;
+        let (number, located) = decoded.get(n)?;
         let event_type = registry.event_types.get(usize::from(located.row));
         Some(Event {
             ticks: located.ticks,
@@ -260,7 +260,7 @@ impl Log {
             bytes: decoded.event(located),
             labels,
             offset: segment.offset.wrapping_add(u64::from(located.offset)),
-            number: decoded.first.wrapping_add(n as u64),
+            number,
             buffer: segment.buffer,
             thread: segment.thread,
             registry_place: segment.registry,
@@ -333,6 +333,9 @@ impl Log {
             Ok(size) => {
                 decoded.bytes.truncate(size);
                 (self.index.decode)(segment, registry, decoded, faults);
+                if let Some(ranges) = self.index.chosen.get(&segment.offset) {
+                    decoded.choose(ranges);
+                }
             }
             Err(error) => {
                 decoded.bytes.clear();

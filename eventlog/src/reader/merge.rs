@@ -178,9 +178,8 @@ impl<'l> Events<'l> {
     pub(super) fn find(&mut self) -> Option<(u64, Located)> {
         loop {
             if let Some(open) = self.open.get_mut(self.current as usize)
-                && let Some((place, &located)) = open.decoded.get(open.position as usize)
+                && let Some((number, &located)) = open.decoded.get(open.position as usize)
             {
-                let number = open.decoded.first.wrapping_add(place as u64);
                 let key = Key { time: open.time(located.ticks), buffer: open.buffer, number };
                 // Where two events claim to be one, keys are equal: neither waits for the other.
                 if key <= self.bound {

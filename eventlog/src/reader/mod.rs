@@ -63,6 +63,7 @@ mod log;
 mod losses;
 mod merge;
 mod mps;
+pub(crate) mod numbers;
 mod open;
 mod parts;
 mod rate;

@@ -113,8 +113,7 @@ impl Open<'_> {
     /// The place of the next event in order of time, if it is decoded.
     #[inline(always)]
     pub(crate) fn key(&self) -> Option<Key> {
-        let (place, located) = self.decoded.get(self.position as usize)?;
-        let number = self.decoded.first.wrapping_add(place as u64);
+        let (number, located) = self.decoded.get(self.position as usize)?;
         Some(Key { time: self.time(located.ticks), buffer: self.buffer, number })
     }
 }

@@ -134,7 +134,7 @@ impl Indexer<'_> {
     /// the chains of both have what they say and the numbers follow, so that many small parts do
     /// not take an entry each.
     fn add(&mut self, part: Segment, is_count_right: bool) {
-        if !is_count_right {
+        if !is_count_right || part.flags & block::NUMBERED != 0 {
             self.growing.remove(&part.buffer);
             self.segments.push(part);
             return;

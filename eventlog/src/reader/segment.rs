@@ -13,9 +13,14 @@
 use super::faults::Faults;
 use super::registry::Registry;
 use super::runs::Sorter;
+use std::ops::Range;
 
 /// The kind of a segment whose events are of several kinds.
 pub(crate) const KIND_MIXED: u8 = u8::MAX;
+
+/// Bytes of a buffer that a stream which arrives keeps from block to block: of many streams, few
+/// arrive at a time.
+pub(crate) const SIZE_KEPT: usize = 1 << 16;
 
 /// The entry of a stretch of the source in the index: a few dozen bytes for each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +76,11 @@ pub(crate) struct Decoded {
     /// The events to give. The decoder leaves them in file order: in our streams oldest first, in
     /// an MPS log by offset; [`Decoded::sort`] puts them in order of time.
     pub(crate) located: Vec<Located>,
-    /// Number in its buffer of the first event in file order; the n-th has *first* + n.
+    /// Number in its buffer of the first event in file order; the n-th has *first* + n, unless
+    /// `numbers` says which.
     pub(crate) first: u64,
+    /// The number of each of `located`, where they do not follow on one another; else empty.
+    pub(crate) numbers: Vec<u64>,
     /// The place in file order of each of `located`; empty if it is in file order.
     places: Vec<u32>,
     /// Events before the first of `located` that are not held any more.
@@ -89,16 +97,37 @@ impl Decoded {
         self.places.clear();
         if !self.located.is_sorted_by_key(|located| located.ticks) {
             sorter.sort(&mut self.located, &mut self.places);
+            if !self.numbers.is_empty() {
+                let number = |&place: &u32| self.numbers.get(place as usize).copied();
+                self.numbers = self.places.iter().filter_map(number).collect();
+            }
         }
     }
 
-    /// The n-th event, and its place in file order.
+    /// The n-th event, and its number in its buffer.
     #[inline(always)]
-    pub(crate) fn get(&self, n: usize) -> Option<(usize, &Located)> {
+    pub(crate) fn get(&self, n: usize) -> Option<(u64, &Located)> {
         let index = n.wrapping_sub(self.skipped);
         let located = self.located.get(index)?;
-        let place = self.places.get(index).map_or(n, |&place| place as usize);
-        Some((place, located))
+        if let Some(&number) = self.numbers.get(index) {
+            return Some((number, located));
+        }
+        let place = self.places.get(index).map_or(n as u64, |&place| place.into());
+        Some((self.first.wrapping_add(place), located))
+    }
+
+    /// Leaves only the events whose numbers are in these ranges, the lowest of which comes first.
+    /// They are in file order.
+    pub(crate) fn choose(&mut self, ranges: &[Range<u64>]) {
+        let number = |n: usize| self.get(n).map_or(0, |(number, _)| number);
+        let numbers: Vec<u64> = (0..self.located.len()).map(number).collect();
+        let is_chosen = |number: u64| {
+            let after = ranges.partition_point(|range| range.end <= number);
+            ranges.get(after).is_some_and(|range| range.contains(&number))
+        };
+        let mut each = numbers.iter();
+        self.located.retain(|_| each.next().is_some_and(|&number| is_chosen(number)));
+        self.numbers = numbers.into_iter().filter(|&number| is_chosen(number)).collect();
     }
 
     /// The bytes of an event.
@@ -127,7 +156,10 @@ impl Decoded {
         let rest = self.located.get(index..).unwrap_or_default();
         let mut left = size;
         let fits = |located: &&Located| {
-            let own = size_of::<Located>() + size_of::<u32>() + size_of::<(u32, u32)>();
+            let own = size_of::<Located>()
+                + size_of::<u64>() * usize::from(!self.numbers.is_empty())
+                + size_of::<u32>()
+                + size_of::<(u32, u32)>();
             let next = left.checked_sub(usize::from(located.size) + own);
             left = next.unwrap_or(0);
             next.is_some()
@@ -136,6 +168,8 @@ impl Decoded {
         let located = rest.get(..count).unwrap_or_default().to_vec();
         let places = self.places.get(index..).unwrap_or_default();
         let places = places.get(..count).unwrap_or_default().to_vec();
+        let numbers = self.numbers.get(index..).unwrap_or_default();
+        let numbers = numbers.get(..count).unwrap_or_default().to_vec();
         let mut by_offset: Vec<&Located> = located.iter().collect();
         by_offset.sort_unstable_by_key(|located| located.offset);
         let bytes_size = located.iter().map(|located| usize::from(located.size)).sum();
@@ -148,12 +182,13 @@ impl Decoded {
             end = event.offset.checked_add(event.size.into());
             bytes.extend_from_slice(self.event(event));
         }
-        Decoded { bytes, located, first: self.first, places, skipped: n, stretches }
+        Decoded { bytes, located, first: self.first, numbers, places, skipped: n, stretches }
     }
 
     /// Empties it of events, but for its memory. Bytes stay, to be written over.
     pub(crate) fn clear(&mut self) {
         self.located.clear();
+        self.numbers.clear();
         self.places.clear();
         self.first = 0;
         self.skipped = 0;
@@ -167,10 +202,20 @@ impl Decoded {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Gives the memory of a large block back; what it holds is gone.
+    pub(crate) fn shrink(&mut self) {
+        self.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(SIZE_KEPT);
+        self.located.shrink_to(SIZE_KEPT / size_of::<Located>());
+        self.numbers.shrink_to(SIZE_KEPT / size_of::<u64>());
+    }
+
     /// Memory that it holds, in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.capacity()
             + self.located.capacity() * size_of::<Located>()
+            + self.numbers.capacity() * size_of::<u64>()
             + self.places.capacity() * size_of::<u32>()
             + self.stretches.capacity() * size_of::<(u32, u32)>()
     }
@@ -200,11 +245,11 @@ mod tests {
         }
     }
 
-    /// Ticks and place of the n-th event, if it is held; its bytes must agree.
-    fn get(decoded: &Decoded, n: usize) -> Option<(u64, usize)> {
-        let (place, located) = decoded.get(n)?;
-        assert_eq!(decoded.event(located), (place as u64).to_le_bytes());
-        Some((located.ticks, place))
+    /// Ticks and number of the n-th event, if it is held; its bytes must agree.
+    fn get(decoded: &Decoded, n: usize) -> Option<(u64, u64)> {
+        let (number, located) = decoded.get(n)?;
+        assert_eq!(decoded.event(located), number.to_le_bytes());
+        Some((located.ticks, number))
     }
 
     #[test]
@@ -212,7 +257,7 @@ mod tests {
         let ticks: Vec<u64> = (0..2000).map(|n| 5000 + n / 300 - n % 300).collect();
         let mut decoded = decoded(&ticks);
         decoded.sort(&mut Sorter::default());
-        let mut expected: Vec<(u64, usize)> = ticks.iter().copied().zip(0..).collect();
+        let mut expected: Vec<(u64, u64)> = ticks.iter().copied().zip(0..).collect();
         expected.sort();
         let found: Vec<_> = (0..ticks.len()).filter_map(|n| get(&decoded, n)).collect();
         assert_eq!(found, expected);

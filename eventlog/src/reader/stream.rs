@@ -44,6 +44,7 @@ pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Ind
         streams: indexer.streams,
         registries: Vec::new(),
         segments: indexer.segments,
+        chosen: HashMap::new(),
         accounts: Vec::new(),
         faults: indexer.faults,
     };
@@ -382,6 +383,11 @@ impl<'a> Indexer<'a> {
             segment.count = self.scratch.located.len() as u32;
         }
         Some(segment)
+    }
+
+    /// Gives the memory of a large block back.
+    pub(crate) fn shrink(&mut self) {
+        self.scratch.shrink();
     }
 
     /// Keeps bytes for [`Indexer::walked`].

@@ -109,11 +109,12 @@ fn name(to: &mut [u8], name: &str) {
     to.iter_mut().zip(name.as_bytes().iter().take(size)).for_each(|(to, from)| *to = *from);
 }
 
-/// The UUIDs of the streams of a log.
-pub(super) fn uuids(log: &Log) -> Vec<[u8; 16]> {
+/// The UUIDs of the streams of a log, of each of which `first` gives the first segment.
+pub(super) fn uuids<'l>(log: &'l Log, first: impl Fn(u16) -> Option<&'l Segment>) -> Vec<[u8; 16]> {
     let streams = log.streams().iter();
     if log.format() == Format::Stream {
-        return (0..).zip(streams).map(|(index, stream)| own_uuid(log, index, stream)).collect();
+        let own = |(index, stream)| own_uuid(log, first(index), stream);
+        return (0..).zip(streams).map(own).collect();
     }
     let mut counts: HashMap<[u8; 16], u32> = HashMap::new();
     let made = streams.map(|stream| {
@@ -129,8 +130,7 @@ pub(super) fn uuids(log: &Log) -> Vec<[u8; 16]> {
 }
 
 /// The UUID of a stream of ours.
-fn own_uuid(log: &Log, index: u16, stream: &Stream) -> [u8; 16] {
-    let segment = log.segments().iter().find(|segment| segment.stream == index);
+fn own_uuid(log: &Log, segment: Option<&Segment>, stream: &Stream) -> [u8; 16] {
     let mut uuid = stream.uuid;
     // Where the header is damaged, blocks say half of it.
     let mut head = [0; BLOCK_HEADER_SIZE];

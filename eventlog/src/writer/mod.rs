@@ -21,6 +21,7 @@ use out::Out;
 use pack::{Packer, Place};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// The largest piece of a registry in one part.
 const PIECE_SIZE_MAX: usize = 2048;
@@ -50,6 +51,8 @@ pub struct Written {
 /// A log that is being made of another.
 pub struct Writer<'l, 'o> {
     log: &'l Log,
+    /// Its segments, stream by stream, each in the order of the file.
+    places: Vec<u32>,
     purpose: Purpose,
     out: Out<'o>,
     /// The stream that is being written.
@@ -77,8 +80,11 @@ struct Current {
 impl<'l, 'o> Writer<'l, 'o> {
     /// Begins a log.
     pub fn new(log: &'l Log, purpose: Purpose, out: &'o mut dyn Write) -> Writer<'l, 'o> {
+        let mut places: Vec<u32> = (0..log.segments().len() as u32).collect();
+        places.sort_by_key(|place| log.segment(*place).map(|segment| segment.stream));
         Writer {
             log,
+            places,
             purpose,
             out: Out::new(out),
             current: None,
@@ -98,19 +104,26 @@ impl<'l, 'o> Writer<'l, 'o> {
 
     /// Writes all events that are to be had, stream by stream, each in the order of the file.
     pub fn write_all(&mut self) -> io::Result<()> {
-        let mut places: Vec<u32> = (0..self.log.segments().len() as u32).collect();
-        let stream = |place: &u32| self.log.segment(*place).map(|segment| segment.stream);
-        places.sort_by_key(stream);
-        let mut places = places.into_iter().peekable();
         for index in 0..self.log.streams().len() as u16 {
             self.begin(index)?;
-            while let Some(place) = places.next_if(|place| stream(place) == Some(index)) {
-                if let Some(segment) = self.log.segment(place) {
+            for place in self.places_of(index) {
+                if let Some(segment) = self.segment_at(place) {
                     self.segment(segment, false)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Where in `places` the segments of a stream are.
+    fn places_of(&self, index: u16) -> Range<usize> {
+        let stream = |place: &u32| self.log.segment(*place).map(|segment| segment.stream);
+        let end = |from: Option<u16>| self.places.partition_point(|place| stream(place) < from);
+        end(Some(index))..index.checked_add(1).map_or(self.places.len(), |next| end(Some(next)))
+    }
+
+    fn segment_at(&self, place: usize) -> Option<&'l Segment> {
+        self.log.segment(*self.places.get(place)?)
     }
 
     /// Writes an event of the log. Streams may take turns, but each turn costs a header. The store
@@ -142,10 +155,14 @@ impl<'l, 'o> Writer<'l, 'o> {
         let log = self.log;
         let Some(stream) = log.streams().get(usize::from(index)) else { return Ok(()) };
         let is_first = self.begun.insert(index);
-        let of_stream = log.segments().iter().filter(|segment| segment.stream == index);
+        let places = self.places_of(index);
+        let of_stream = self.places.get(places.clone()).unwrap_or_default();
+        let of_stream = of_stream.iter().filter_map(|&place| log.segment(place));
         let log2 = encode::block_size_log2(log, stream, of_stream.clone());
+        let first = of_stream.clone().map(|segment| segment.first).min().unwrap_or(0);
         if self.uuids.is_empty() {
-            self.uuids = encode::uuids(log);
+            let first = |index| self.segment_at(self.places_of(index).next()?);
+            self.uuids = encode::uuids(log, first);
         }
         let uuid = self.uuids.get(usize::from(index)).copied().unwrap_or_default();
         let mut header = encode::header(log, uuid, stream, log2);
@@ -156,7 +173,7 @@ impl<'l, 'o> Writer<'l, 'o> {
         let uuid = header.uuid;
         self.out.begin(&header, log2)?;
         let mut registries: BTreeMap<u16, &Registry> = BTreeMap::new();
-        let used: BTreeSet<u32> = of_stream.clone().map(|segment| segment.registry).collect();
+        let used: BTreeSet<u32> = of_stream.map(|segment| segment.registry).collect();
         let own = log.registries().iter().filter(|registry| registry.stream == index);
         let used = used.iter().filter_map(|&place| log.registries().get(place as usize));
         for registry in own.chain(used).filter(|registry| encode::is_known(registry)) {
@@ -165,11 +182,11 @@ impl<'l, 'o> Writer<'l, 'o> {
         for (index, registry) in registries {
             self.registry(index, &encode::registry(registry), &uuid, stream, log2)?;
         }
-        let first = of_stream.clone().map(|segment| segment.first).min().unwrap_or(0);
         let packer = Packer::new(stream, &uuid, log2);
         self.current = Some(Current { index, packer, first, missing: HashMap::new() });
         if is_first {
-            for segment in of_stream {
+            for place in places {
+                let Some(segment) = self.segment_at(place) else { continue };
                 let registry = log.registries().get(segment.registry as usize);
                 if registry.is_some_and(|registry| may_store(log, registry)) {
                     self.segment(segment, true)?;
@@ -277,7 +294,10 @@ impl<'l, 'o> Writer<'l, 'o> {
         let Some(stream) = log.streams().get(usize::from(current.index)) else { return Ok(()) };
         current.packer.flush_all(&mut self.out)?;
         current.packer.write_syncs(stream, &mut self.out)?;
-        for account in log.accounts().iter().filter(|account| account.stream == current.index) {
+        let accounts = log.accounts();
+        let begin = accounts.partition_point(|account| account.stream < current.index);
+        let accounts = accounts.get(begin..).unwrap_or_default().iter();
+        for account in accounts.take_while(|account| account.stream == current.index) {
             let registry = log.registries().get(account.registry as usize);
             let is_there = current.packer.has(account.buffer);
             if self.purpose == Purpose::Cut && !is_there {
@@ -317,5 +337,41 @@ fn is_store(log: &Log, event: &Event<'_>) -> bool {
     match log.format() {
         Format::Stream => event.registry.index == 0,
         Format::Mps => event.event_type.and_then(label::role).is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reader::{Filter, Order};
+
+    /// `.cnv.memory`
+    #[test]
+    fn runs_that_are_written_early_have_all_events() {
+        let events = |log: &Log| {
+            let mut found = Vec::new();
+            let mut events = log.events(Order::Time, &Filter::default());
+            while let Some(event) = events.next() {
+                // All but the delta, which counts from another base.
+                let params = event.bytes.get(8..).map(<[u8]>::to_vec);
+                found.push((event.ticks, event.buffer, event.number, event.code(), params));
+            }
+            found
+        };
+        let bytes = include_bytes!("../../../tests/golden/log/heap-2.log").to_vec();
+        let log = Log::from_source(bytes).unwrap();
+        let mut made = Vec::new();
+        let mut writer = Writer::new(&log, Purpose::Whole, &mut made);
+        // In order of time buffers take turns.
+        let mut in_turns = log.events(Order::Time, &Filter::default());
+        while let Some(event) = in_turns.next() {
+            writer.add(&event).unwrap();
+        }
+        drop(in_turns);
+        writer.finish().unwrap();
+        let made = Log::from_source(made).unwrap();
+        assert!(made.segments().len() > log.segments().len(), "{}", made.segments().len());
+        assert!(made.segments().iter().all(|segment| segment.size < 1 << 13));
+        assert_eq!(events(&made), events(&log));
     }
 }

@@ -17,7 +17,11 @@
     "#9c755f", "#f48a9a", "#8a8f94"];
   const kinds = data.kinds.map((kind, i) => ({ ...kind, cells: numbers(kind.cells), on: true,
     color: PALETTE[i] || `hsl(${(205 + i * 137.5) % 360} 45% 58%)` }));
-  const types = data.types.map((type) => ({ ...type, cells: type.cells && numbers(type.cells) }));
+  const listed = new Map();
+  data.sample.names.forEach((at) =>
+    listed.set(data.names[at], (listed.get(data.names[at]) || 0) + 1));
+  const types = data.types.map((type) =>
+    ({ ...type, cells: type.cells && numbers(type.cells), listed: listed.get(type.name) || 0 }));
   const cellCount = data.cellCount;
   const SHOWN_MAX = 400; // Events that are listed at once.
   const ZOOM_MAX = 2000; // The shortest range is this part of the log.
@@ -38,13 +42,21 @@
       if (n >= size) return Number((n / size).toPrecision(3)) + "\u202f" + unit;
     return n >= 100 || Number.isInteger(n) ? String(Math.round(n)) : n.toPrecision(2);
   };
+  // A time, so precise that two which are `step` apart are told apart.
+  const timeBy = (at, step) => {
+    const [unit, size] = !data.isSeconds
+      ? [["G ticks", 1e9], ["M ticks", 1e6], ["k ticks", 1e3]].find(([, size]) =>
+        data.length >= size && step >= size / 1e6) || ["ticks", 1]
+      : data.length < 1e-3 ? ["µs", 1e-6] : data.length < 1 ? ["ms", 1e-3] : ["s", 1];
+    const least = data.isSeconds ? 1e-9 : 1; // A nanosecond; a tick.
+    const places = Math.ceil(-Math.log10(Math.max(step, least) / size) - 1e-9);
+    const [whole, rest] = (at / size).toFixed(Math.max(0, Math.min(12, places))).split(".");
+    return count(whole) + (rest ? "." + rest : "") + "\u202f" + unit;
+  };
+  // A time of what is shown, with so many digits; all of them without a number.
   const time = (part, digits) => {
-    const at = part * data.length;
-    if (!data.isSeconds) return (digits > 3 ? count(at) : short(at)) + " ticks";
-    const [unit, scale] = data.length < 1e-3 ? ["µs", 1e6] : data.length < 1 ? ["ms", 1e3] : ["s", 1];
-    const width = (range[1] - range[0]) * data.length * scale;
-    const places = Math.max(0, Math.min(6, (digits || 3) - Math.ceil(Math.log10(width || 1))));
-    return (at * scale).toFixed(places) + "\u202f" + unit;
+    const width = (range[1] - range[0]) * data.length || 1;
+    return timeBy(part * data.length, digits ? width / 10 ** digits : 0);
   };
 
   // The size of a canvas in pixels of the screen; what is drawn is measured in those of the page.
@@ -116,10 +128,30 @@
       }
     });
     context.fillStyle = css("--soft");
-    for (let tick = 0; tick <= 6; tick += 1) {
-      context.textAlign = tick === 0 ? "left" : tick === 6 ? "right" : "center";
-      const part = range[0] + ((range[1] - range[0]) * tick) / 6;
-      context.fillText(time(part), MARGIN + (inner * tick) / 6, height - 6);
+    const [from, shownFor] = [range[0] * data.length, (range[1] - range[0]) * data.length || 1];
+    const labels = [];
+    for (const at of axis(context, from, shownFor, inner)) {
+      const [text, x] = [timeBy(at.at, at.step), MARGIN + ((at.at - from) / shownFor) * inner];
+      const half = context.measureText(text).width / 2;
+      context.textAlign = "center";
+      context.fillText(text, Math.min(width - half, Math.max(half, x)), height - 6);
+      context.fillRect(Math.round(x), tall, 1, 4);
+      labels.push(text);
+    }
+    document.documentElement.dataset.axis = labels.join("|");
+  };
+  // Where the axis has labels: at multiples of 1, 2, or 5 times a power of ten, so far apart that no
+  // label touches the next.
+  const axis = (context, from, shownFor, inner) => {
+    const least = data.isSeconds ? 1e-9 : 1;
+    for (let power = Math.floor(Math.log10(Math.max(least, shownFor / 10))); ; power += 1) {
+      for (const step of [1, 2, 5].map((n) => n * 10 ** power)) {
+        const room = 1.5 * context.measureText(timeBy(from + shownFor, step)).width + 16;
+        if ((shownFor / step) * room > inner && shownFor > step) continue;
+        const first = Math.ceil(from / step - 1e-9);
+        const count = Math.floor((from + shownFor) / step + 1e-9) - first + 1;
+        return Array.from({ length: Math.max(0, count) }, (_, i) => ({ at: (first + i) * step, step }));
+      }
     }
   };
 
@@ -151,7 +183,7 @@
     table.replaceChildren();
     const head = table.createTHead().insertRow();
     const titles = [["name", "Event type"], ["kind", "Kind"], ["events", "Events"], ["bytes", "Bytes"],
-      ["", "Over time"]];
+      ["listed", "Listed below"], ["", "Over time"]];
     for (const [key, title] of titles) {
       const cell = node("th", undefined, key === "name" || key === "kind" || !key ? "left" : "");
       const is = sorted.by === key;
@@ -159,7 +191,7 @@
       const button = node("button", title + (is && key ? (sorted.down ? " ↓" : " ↑") : ""));
       button.type = "button";
       button.onclick = () => {
-        sorted = { by: key, down: is ? !sorted.down : key === "events" || key === "bytes" };
+        sorted = { by: key, down: is ? !sorted.down : key !== "name" && key !== "kind" };
         drawTypes();
       };
       cell.append(key ? button : title);
@@ -174,7 +206,8 @@
       row.className = "pick" + (picked === type ? " picked" : "");
       row.tabIndex = 0;
       for (const [text, cls] of [[type.name, "left"], [type.kind, "left"], [count(type.events)],
-        [count(type.bytes)]]) row.append(node("td", text, cls));
+        [count(type.bytes)], [type.listed < type.events ? count(type.listed) : "all"]])
+        row.append(node("td", text, cls));
       const cell = node("td", undefined, "left");
       if (type.cells) {
         const canvas = node("canvas");
@@ -210,13 +243,15 @@
       found += 1;
       if (found > SHOWN_MAX) continue;
       const row = body.insertRow();
-      row.append(node("td", time(times[i] / (data.length || 1), 6)),
+      row.append(node("td", time(times[i] / (data.length || 1))),
         node("td", data.threadNames[data.sample.threads[i]], "left"), node("td", name, "left"),
         node("td", texts[i], "text"));
     }
     const whole = times.length >= data.events;
-    byId("found").textContent = `${count(found)} of ${count(times.length)}` +
-      (whole ? " events" : ` events of the sample (the log has ${count(data.events)})`) +
+    const [listed, all] = picked ? [picked.listed, picked.events] : [times.length, data.events];
+    byId("found").textContent = `${count(found)} of ${count(listed)}` +
+      (whole || listed >= all ? " events" : ` events of the sample (the log has ${count(all)})`) +
+      (picked ? ` of ${picked.name}` : "") +
       (found > SHOWN_MAX ? `; the first ${SHOWN_MAX} are shown` : "");
     document.documentElement.dataset.found = found;
   };
@@ -225,7 +260,7 @@
   const draw = () => {
     drawChart();
     drawOverview();
-    byId("range").textContent = `${time(range[0])} to ${time(range[1])}`;
+    byId("range").textContent = `${time(range[0], 3)} to ${time(range[1], 3)}`;
     document.documentElement.dataset.range = range.map((part) => part.toFixed(6)).join(" ");
     const state = new URLSearchParams();
     if (range[0] > 0 || range[1] < 1) state.set("range", range.map((n) => n.toFixed(6)).join("-"));
@@ -312,7 +347,7 @@
     const body = table.createTBody();
     for (const cells of rows) {
       const row = body.insertRow();
-      cells.forEach((text, i) => row.append(node("td", text, i ? "" : "left")));
+      cells.forEach((text, i) => row.append(node("td", text, i ? "" : "left name")));
     }
     scroll.append(table);
     section.append(node("h2", title), scroll);
@@ -323,7 +358,8 @@
     byId("title").title = data.name;
     byId("when").textContent = data.programs;
     const facts = [["events", count(data.events)], ["bytes", short(data.bytes)],
-      ["duration", data.isSeconds ? time(data.duration / data.length, 4) : time(1)],
+      ["duration", data.isSeconds ? time(data.duration / data.length, 4)
+        : short(data.length) + "\u202fticks"],
       ["events/s", data.rate ? short(data.rate) : "–"], ["event types", count(types.length)],
       ["threads", count(data.threads.length)], ["lost", count(data.lost), data.lost > 0],
       ["faults", count(data.faults), data.faults > 0]];
@@ -346,10 +382,17 @@
       };
       byId("legend").append(button);
     }
+    if (times.length < data.events) {
+      const whole = types.filter((type) => type.listed >= type.events).length;
+      byId("sampled").textContent =
+        `A sample: all events of ${count(whole)} of ${count(types.length)} event types, and of the ` +
+        "other types some, spread over time. The column “Listed below” says how many.";
+    }
     tableOf("Threads", ["Thread", "Events", "Bytes"],
       data.threads.map(([name, events, size]) => [name, count(events), short(size)]));
     tableOf("Labels", ["Label", "Of", "From"], data.labels);
-    tableOf("Longest gaps", ["No events of", "After", "For"], data.gaps);
+    tableOf("Longest gaps", ["No events of", "After", "For"], data.gaps.map(([of, after, long]) =>
+      [of, timeBy(after, long / 1e3), timeBy(long, long / 1e3)]));
     tableOf("Not in the log", ["Kind", ...data.causes],
       data.losses.map(([kind, ...counts]) => [kind, ...counts.map(count)]));
     tableOf("Streams", ["", ""], data.streams);
@@ -380,6 +423,17 @@
     said.reset = said.range;
     byId("types").querySelector("th button").click();
     said.first = byId("types").querySelector("tbody td").textContent;
+    const clipped = [...document.querySelectorAll(".scroll, .fact")]
+      .filter((box) => box.scrollWidth > box.clientWidth);
+    said.clipped = clipped.map((box) => box.parentElement.textContent.slice(0, 20)).join();
+    // The labels of the axis, ever further in.
+    const axes = [];
+    for (let width = 1; width >= 1 / ZOOM_MAX; width /= 1.7) {
+      show(0.9, 0.9 + width);
+      axes.push(said.axis);
+    }
+    said.axes = axes.join(" / ");
+    show(0, 1);
   }
   said.ready = Math.round(performance.now());
 })();

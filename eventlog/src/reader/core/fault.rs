@@ -116,6 +116,11 @@ pub enum CoreFault {
     },
     /// A second root cannot be used.
     Root(CoreError),
+    /// Its headers place memory over other memory.
+    Overlap {
+        /// Bytes that are passed over.
+        size: u64,
+    },
     /// Blocks of the stream's are not in the core, or not whole.
     Blocks {
         /// How many.
@@ -151,6 +156,11 @@ impl fmt::Display for CoreFault {
         use CoreFault::*;
         match self {
             Cut { missing } => write!(f, "the core was cut: its last {missing} bytes are missing"),
+            Overlap { size } => write!(
+                f,
+                "the headers of the core place memory over other memory: {size} bytes are passed \
+                 over"
+            ),
             Root(error) => write!(f, "a second telemetry root is not read: it {error}"),
             Blocks { missing, count, beyond } => {
                 write!(f, "{missing} of {count} blocks are not in the core")?;

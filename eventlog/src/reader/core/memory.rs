@@ -18,16 +18,18 @@ const SCAN_SIZE: usize = 1 << 18;
 /// The dumped memory of a process.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// By address; of each the size is what is there of it in the file.
+    /// By address, none over another; of each the size is what is there of it in the file.
     ranges: Vec<Load>,
     /// By address, what lay beyond the end of the file: address, size, and size of all before.
     cut: Vec<(u64, u64, u64)>,
+    /// Bytes that are passed over, as the headers place them over others.
+    pub(super) overlap: u64,
     pub(super) big_endian: bool,
 }
 
 impl Memory {
     pub(super) fn new(elf: &Elf, source: &dyn Source) -> Memory {
-        let (mut ranges, mut cut) = (Vec::new(), Vec::new());
+        let (mut ranges, mut cut): (Vec<Load>, _) = (Vec::new(), Vec::new());
         for load in &elf.loads {
             let whole = load.size.min(u64::MAX - load.address);
             let size = whole.min(source.size().saturating_sub(load.offset));
@@ -38,14 +40,17 @@ impl Memory {
                 cut.push((load.address + size, whole - size, 0));
             }
         }
-        ranges.sort_by_key(|range| range.address);
+        // No address is there twice, and no byte of the file: to read all of them takes no longer
+        // than to read the file, whatever its headers say.
+        let overlap = part(&mut ranges, |range| range.offset);
+        let overlap = overlap.saturating_add(part(&mut ranges, |range| range.address));
         cut.sort_unstable();
         let mut sum = 0u64;
         for (_, size, before) in &mut cut {
             *before = sum;
             sum = sum.saturating_add(*size);
         }
-        Memory { ranges, cut, big_endian: elf.big_endian }
+        Memory { ranges, cut, overlap, big_endian: elf.big_endian }
     }
 
     /// Bytes of a stretch that lay beyond the end of the file.
@@ -68,6 +73,12 @@ impl Memory {
     /// Stretches of memory that are in the core.
     pub(super) fn range_count(&self) -> usize {
         self.ranges.len()
+    }
+
+    /// How many stretches a block is in, at most.
+    pub(super) fn piece_count(&self, address: u64, size: u64) -> usize {
+        let before = |address: u64| self.ranges.partition_point(|range| range.address < address);
+        1 + before(address.saturating_add(size)).saturating_sub(before(address))
     }
 
     /// The range that an address is in, or else the next one after it.
@@ -170,4 +181,21 @@ impl Memory {
         found.truncate(count_max);
         Ok(found)
     }
+}
+
+/// Puts stretches in the order of where they begin, and takes each off those before it. Gives how
+/// many bytes that costs.
+fn part(ranges: &mut Vec<Load>, begin: fn(&Load) -> u64) -> u64 {
+    ranges.sort_by_key(begin);
+    let (mut end, mut overlap) = (0u64, 0u64);
+    ranges.retain_mut(|range| {
+        let over = end.saturating_sub(begin(range)).min(range.size);
+        overlap = overlap.saturating_add(over);
+        range.address = range.address.saturating_add(over);
+        range.offset = range.offset.saturating_add(over);
+        range.size -= over;
+        end = end.max(begin(range).saturating_add(range.size));
+        range.size > 0
+    });
+    overlap
 }

@@ -24,7 +24,7 @@ pub use fault::{CoreError, CoreFault};
 
 use super::fault::OpenError;
 use super::source::{Joined, Source};
-use crate::format::{ExtentEntry, RegistryEntry, STREAM_MAGIC};
+use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAGIC};
 use rescue::Rescued;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -58,6 +58,13 @@ impl Image {
 struct Stream {
     rescued: Arc<Rescued>,
     about: InMemory,
+}
+
+/// How much more of the chains of roots is read, of all roots together.
+struct Left {
+    extents: usize,
+    registries: usize,
+    looks: u64,
 }
 
 /// A stream in a core.
@@ -123,8 +130,15 @@ impl Core {
             core.faults.push(CoreFault::Cut { missing });
         }
         core.faults.extend(roots.damaged.iter().map(|error| CoreFault::Root(*error)));
+        let overlap = core.image.memory.overlap;
+        core.faults.extend((overlap > 0).then_some(CoreFault::Overlap { size: overlap }));
+        let mut left = Left {
+            extents: ROOT_ENTRY_COUNT_MAX,
+            registries: ROOT_ENTRY_COUNT_MAX,
+            looks: rescue::look_count_max(&core.image.memory),
+        };
         for root in &roots.sound {
-            core.add(root)?;
+            core.add(root, &mut left)?;
         }
         let block_count: u64 = core.streams.iter().map(|stream| stream.about.block_count).sum();
         if block_count == core.streams.len() as u64 && core.faults.contains(&CoreFault::Preamble) {
@@ -148,12 +162,15 @@ impl Core {
     }
 
     /// Adds the stream of a root.
-    fn add(&mut self, root: &root::Root) -> io::Result<()> {
+    fn add(&mut self, root: &root::Root, left: &mut Left) -> io::Result<()> {
         let image = &*self.image;
         let (source, memory) = (&*image.source, &image.memory);
-        let extents = walk::chain(source, memory, root.extents, ExtentEntry::swapped)?;
-        let registries = walk::chain(source, memory, root.registries, RegistryEntry::swapped)?;
-        let found = rescue::rescue(&self.image, root, &extents.entries)?;
+        let chain = root.extents;
+        let extents = walk::chain(source, memory, chain, ExtentEntry::swapped, &mut left.extents)?;
+        let chain = root.registries;
+        let registries =
+            walk::chain(source, memory, chain, RegistryEntry::swapped, &mut left.registries)?;
+        let found = rescue::rescue(&self.image, root, &extents.entries, &mut left.looks)?;
         let mut masks = Vec::new();
         for entry in &registries.entries {
             let mask = |address| memory.read_value(source, address, |mask: &u64| mask.swap_bytes());

@@ -21,7 +21,7 @@ const NOTE_COUNT_MAX: usize = 1 << 20;
 const THREAD_COUNT_MAX: usize = 1 << 16;
 /// Bytes of a note that are read, at most, but for the files.
 const NOTE_SIZE_MAX: u64 = 256;
-/// Bytes of the note of files that are read, at most.
+/// Bytes of the notes of files that are read, at most, of all of them together.
 const FILES_SIZE_MAX: u64 = 16 << 20;
 
 /// What the notes say.
@@ -46,7 +46,7 @@ struct MappedFile {
 /// Reads the notes, as far as they are there.
 pub(super) fn read(source: &dyn Source, elf: &Elf) -> io::Result<Notes> {
     let mut notes = Notes::default();
-    let mut left = NOTE_COUNT_MAX;
+    let (mut left, mut files_left) = (NOTE_COUNT_MAX, FILES_SIZE_MAX);
     for &(offset, size) in &elf.notes {
         let end = offset.saturating_add(size).min(source.size());
         let mut at = offset;
@@ -60,13 +60,16 @@ pub(super) fn read(source: &dyn Source, elf: &Elf) -> io::Result<Notes> {
             let start = (at + 12).saturating_add(name.next_multiple_of(4));
             at = start.saturating_add(size.next_multiple_of(4));
             let wanted = match kind {
-                kind if kind == NT_FILE.0 => FILES_SIZE_MAX,
+                kind if kind == NT_FILE.0 => files_left,
                 kind if [NT_PRSTATUS.0, NT_PRPSINFO.0, NT_SIGINFO.0].contains(&kind) => {
                     NOTE_SIZE_MAX
                 }
                 _ => continue,
             };
             let room = end.saturating_sub(start).min(size).min(wanted);
+            if kind == NT_FILE.0 {
+                files_left -= room;
+            }
             let mut bytes = vec![0; usize::try_from(room).unwrap_or(0)];
             let there = source.read_at(start, &mut bytes)?;
             bytes.truncate(there);

@@ -14,7 +14,8 @@ use super::memory::Memory;
 use super::seal;
 use super::{Image, Missing, head, root::Root};
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, EXTENT_COUNTS, ExtentEntry, ExtentType,
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MIN, BlockHeader, BlockType, EXTENT_COUNTS,
+    ExtentEntry, ExtentType,
 };
 use crate::reader::block;
 use crate::reader::source::Source;
@@ -54,17 +55,23 @@ pub(super) struct Found {
     pub(super) faults: Vec<CoreFault>,
 }
 
+/// How many blocks of all streams are looked at, with the stretches of memory that they are in: no
+/// more than memory has room for, and two more for each extent.
+pub(super) fn look_count_max(memory: &Memory) -> u64 {
+    let block_count = memory.size() >> BLOCK_SIZE_LOG2_MIN;
+    block_count + 2 * memory.range_count() as u64 + LOOK_COUNT_MIN
+}
+
 /// Looks at the extents of a root.
 pub(super) fn rescue(
     image: &Arc<Image>,
     root: &Root,
     extents: &[ExtentEntry],
+    looks_left: &mut u64,
 ) -> io::Result<Found> {
     let block_size = 1 << root.block_size_log2;
     let memory = &image.memory;
-    let looks_left = memory.size() / block_size
-        + 2 * (extents.len() + memory.range_count()) as u64
-        + LOOK_COUNT_MIN;
+    *looks_left += 2 * extents.len() as u64;
     let mut look = Look {
         image,
         root,
@@ -72,7 +79,7 @@ pub(super) fn rescue(
         places: Vec::new(),
         newest: HashMap::new(),
         missing: BTreeMap::new(),
-        mapped: Vec::new(),
+        mapped: None,
         count: 0,
         beyond: 0,
         looks_left,
@@ -137,12 +144,13 @@ struct Look<'a> {
     newest: HashMap<u32, Newest>,
     /// By registry, kind and buffer.
     missing: BTreeMap<(u16, u8, u32), u64>,
-    mapped: Vec<Box<str>>,
+    /// The file of a mapped ring that is not in the core.
+    mapped: Option<Box<str>>,
     /// Blocks that the extents have.
     count: u64,
     /// Of those that are missing, how many lay beyond the end of the core.
     beyond: u64,
-    looks_left: u64,
+    looks_left: &'a mut u64,
 }
 
 impl Look<'_> {
@@ -161,8 +169,8 @@ impl Look<'_> {
         self.count = self.count.saturating_add(count);
         let (mut missing, mut beyond) = (0, 0);
         let mut index = 0;
-        while index < count && self.looks_left > 0 {
-            self.looks_left -= 1;
+        while index < count && *self.looks_left > 0 {
+            *self.looks_left -= 1;
             let address = extent.address.checked_add(index * self.block_size);
             let next = address.and_then(|address| memory.next_address(address));
             let (Some(address), Some(next)) = (address, next) else {
@@ -178,6 +186,8 @@ impl Look<'_> {
                 continue;
             }
             index += 1;
+            let pieces = memory.piece_count(address, self.block_size) as u64;
+            *self.looks_left = self.looks_left.saturating_sub(pieces - 1);
             let mut header = BlockHeader::native(BlockType::Events, 0);
             let bytes = bytemuck::bytes_of_mut(&mut header);
             let is_whole = self.image.read(address, bytes)? == bytes.len();
@@ -196,8 +206,8 @@ impl Look<'_> {
         }
         if what == ExtentType::Mapped {
             self.count = self.count.saturating_sub(missing);
-            let path = self.image.notes.file_at(extent.address).unwrap_or("whose name is not");
-            self.mapped.push(path.into());
+            let path = || self.image.notes.file_at(extent.address).unwrap_or("whose name is not");
+            self.mapped.get_or_insert_with(|| path().into());
             return Ok(());
         }
         self.beyond = self.beyond.saturating_add(beyond);
@@ -275,7 +285,7 @@ impl Look<'_> {
 
     fn faults(&self) -> Vec<CoreFault> {
         let mut faults = Vec::new();
-        if self.looks_left == 0 {
+        if *self.looks_left == 0 {
             faults.push(CoreFault::Chain { what: "has the same memory more than once" });
         }
         let missing = self.missing.values().fold(0u64, |sum, count| sum.saturating_add(*count));
@@ -283,8 +293,7 @@ impl Look<'_> {
             let beyond = self.beyond.min(missing);
             faults.push(CoreFault::Blocks { missing, count: self.count, beyond });
         }
-        let mapped = self.mapped.iter().take(1);
-        faults.extend(mapped.map(|path| CoreFault::Mapped { path: path.clone() }));
+        faults.extend(self.mapped.clone().map(|path| CoreFault::Mapped { path }));
         faults
     }
 

@@ -8,7 +8,7 @@
 //! Rules: `.root.node` in `design/format.md`.
 
 use super::memory::Memory;
-use crate::format::{NodeHead, ROOT_ENTRY_COUNT_MAX};
+use crate::format::NodeHead;
 use crate::reader::source::Source;
 use bytemuck::Pod;
 use std::collections::HashSet;
@@ -27,12 +27,14 @@ pub(super) struct Chain<T> {
     pub(super) fault: Option<&'static str>,
 }
 
-/// Walks a chain from its first node on; `swap` gives an entry in the other byte order.
+/// Walks a chain from its first node on; `swap` gives an entry in the other byte order. Takes no
+/// more entries than are `left`.
 pub(super) fn chain<T: Pod>(
     source: &dyn Source,
     memory: &Memory,
     first: u64,
     swap: fn(&T) -> T,
+    left: &mut usize,
 ) -> io::Result<Chain<T>> {
     let mut found = Chain { entries: Vec::new(), fault: None };
     let mut seen = HashSet::new();
@@ -40,11 +42,11 @@ pub(super) fn chain<T: Pod>(
     while at != 0 && found.fault.is_none() {
         if !seen.insert(at) {
             found.fault = Some("comes back to where it was");
-        } else if seen.len() > ROOT_ENTRY_COUNT_MAX {
+        } else if *left == 0 {
             found.fault = Some("has too many nodes");
         } else if let Some(node) = memory.read_value(source, at, NodeHead::swapped)? {
             let start = at.saturating_add(size_of::<NodeHead>() as u64);
-            found.fault = entries(source, memory, start, &node, swap, &mut found.entries)?;
+            found.fault = entries(source, memory, start, &node, swap, left, &mut found.entries)?;
             at = node.next;
         } else {
             found.fault = Some(NOT_IN_CORE);
@@ -60,10 +62,11 @@ fn entries<T: Pod>(
     start: u64,
     node: &NodeHead,
     swap: fn(&T) -> T,
+    left: &mut usize,
     found: &mut Vec<T>,
 ) -> io::Result<Option<&'static str>> {
-    let left = ROOT_ENTRY_COUNT_MAX.saturating_sub(found.len());
-    let count = u64::from(node.count).min(left as u64);
+    let count = u64::from(node.count).min(*left as u64);
+    *left -= (count as usize).max(1).min(*left);
     let stride = u64::from(node.stride);
     if count > 0 && stride == 0 {
         return Ok(Some("has entries of no size"));

@@ -293,6 +293,7 @@ impl Indexer {
     /// What was found so far, with these segments.
     pub(super) fn index(&self, segments: Vec<Segment>) -> Index {
         Index {
+            chosen: Default::default(),
             format: Format::Mps,
             decode,
             streams: self.streams.clone(),

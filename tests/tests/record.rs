@@ -285,3 +285,50 @@ fn what_cannot_be_recorded_is_refused_with_the_reason() {
     let (code, _, errors) = output(record(folder.path(), &words));
     assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
 }
+
+/// Calls `malloc` again and again from code that was mapped just now, beside a thread that forks.
+#[cfg(target_arch = "x86_64")]
+const MAPPING: &str = r"
+import ctypes, mmap, os, threading, time
+MALLOC = ctypes.cast(ctypes.CDLL(None).malloc, ctypes.c_void_p).value
+KEPT = []
+def call():
+    # sub rsp, 8; mov edi, 100; movabs rax, malloc; call rax; add rsp, 8; ret
+    code = b'\x48\x83\xec\x08\xbf\x64\0\0\0\x48\xb8' + MALLOC.to_bytes(8, 'little')
+    page = mmap.mmap(-1, 4096, prot=7)
+    page.write(code + b'\xff\xd0\x48\x83\xc4\x08\xc3')
+    KEPT.append(page)
+    ctypes.CFUNCTYPE(ctypes.c_void_p)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+for index in range(600):
+    KEPT.append(mmap.mmap(-1, 4096, prot=1 + 2 * (index % 2)))
+def work():
+    while True:
+        call()
+threading.Thread(target=work, daemon=True).start()
+for _ in range(6):
+    time.sleep(0.005)
+    child = os.fork()
+    if child == 0:
+        call()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(child, flush=True)
+os._exit(0)
+";
+
+/// The thread that is just reading what is mapped is not in the child.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_forked_child_tells_what_is_mapped_whoever_was_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--stacks", "--", "python3", "-c", MAPPING];
+    let (code, children, errors) = output(record(folder.path(), &words));
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(children.lines().count(), 6);
+    for child in children.lines() {
+        let log = folder.path().join(format!("a.log-{child}"));
+        let mut dump = programs::eventcnv();
+        let lines = programs::lines(dump.args(["-v", "--events", "Mapping"]).arg(&log));
+        assert!(!lines.is_empty(), "{child}: {errors}");
+    }
+}

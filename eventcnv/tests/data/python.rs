@@ -107,7 +107,8 @@ import sys, telemetry_log as t
 log = t.Log(sys.argv[1])
 for e in log:
     if isinstance(e, t.Event.PoolInit.record):
-        print(e.time, log.label(e.pool), log.label(e.arena), log.label(e.pool, 1110), log.thread_name(e))
+        names = [log.label(e.pool), log.label(e.arena), log.label(e.pool, 1110)]
+        print(e.time, *names, log.thread_name(e))
 print(log.string(7), log.string(99))
 "#;
     let expected = "1200 symbols None symbols None\n1700 old None symbols None\nsymbols None\n";

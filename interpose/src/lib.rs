@@ -18,3 +18,5 @@ mod note;
 mod real;
 mod stack;
 mod tree;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+mod unwind;

@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long)]
     stacks: bool,
 
-    /// Frames of a stack, at most
+    /// Frames of a stack, at least: up to twice as many are recorded of a deeper one
     #[arg(long, value_name = "COUNT", default_value_t = 32)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
     depth: u8,

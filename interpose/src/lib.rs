@@ -16,6 +16,7 @@ mod local;
 mod mappings;
 mod note;
 mod real;
+mod roster;
 mod stack;
 mod tree;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]

@@ -11,9 +11,10 @@
 use crate::real::Function;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 use crate::unwind;
-use crate::{mappings, tree};
+use crate::{mappings, roster, tree};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU8, Ordering};
+use eventlog::format::Presence;
 
 /// The variable that asks for stacks: the number of frames that are recorded, at least.
 const VARIABLE: &CStr = c"TELEMETRY_STACKS";
@@ -127,6 +128,8 @@ fn depth() -> u8 {
             };
             let depth = depth.unwrap_or(0).min(DEPTH_MAX as u8);
             DEPTH.store(depth, Ordering::Relaxed);
+            // What asks for the first time has asked for memory for the first time.
+            roster::note(Presence::Recorded, 0);
             depth
         }
         depth => depth,
@@ -135,7 +138,7 @@ fn depth() -> u8 {
 
 /// In a forked child, which has a log of its own: what is in its parent's is told again.
 pub(crate) fn begin_anew() {
-    if !matches!(DEPTH.load(Ordering::Relaxed), 0 | UNKNOWN) {
+    if !matches!(DEPTH.swap(UNKNOWN, Ordering::Relaxed), 0 | UNKNOWN) {
         tree::clear();
         forget_files();
     }

@@ -137,6 +137,48 @@ fn a_heap_that_dies_or_hangs_is_told_and_the_others_go_on() {
     assert_eq!((measured.heaps[2].runs.len(), &measured.heaps[2].failure), (2, &None));
 }
 
+/// `.rep.check`
+#[test]
+fn a_wrong_heap_is_found_before_it_is_measured() {
+    let mut all = Vec::new();
+    let mut push = |action| all.push(Operation { time: 0, thread: 0, action });
+    for object in 0..600 {
+        let size = [8, 24, 32, 200, 5000][object as usize % 5];
+        let is_zeroed = object % 7 == 0;
+        push(Action::Allocate { object, size, alignment: 1, is_zeroed, pool: 0 });
+        if object % 3 == 0 {
+            push(Action::Reallocate { object, size: size * 2, is_unaligned: false });
+        }
+        if object >= 20 {
+            push(Action::Free { object: object - 20 });
+        }
+    }
+    let ops = Ops::new(all);
+    let heaps = "same,askew,dirty,forgets,within,system,jemalloc,mimalloc,snmalloc,pools,bump";
+    let heaps = ["--runs", "1", "--no-latency", "--json", "--heap", heaps];
+    for arguments in [&heaps[..], &[&heaps[..], &["--check"]].concat()] {
+        let output = ops.play(&example(), arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let measured = measured(&output);
+        let is_full = arguments.contains(&"--check");
+        for (heap, why) in measured.heaps.iter().zip([
+            Some(if is_full { ", which are in use" } else { "are in use already" }),
+            Some("not aligned to 8"),
+            Some("are not zero, at byte "),
+            Some("lost what was in them"),
+            is_full.then_some("32 bytes at "),
+        ]) {
+            let failure = heap.failure.clone().unwrap_or_default();
+            assert_eq!(heap.runs.is_empty(), why.is_some(), "{}: {failure}", heap.name);
+            let expected = why.map_or(failure.is_empty(), |why| failure.contains(why));
+            assert!(expected, "{}: {failure}", heap.name);
+        }
+        for heap in &measured.heaps[5..] {
+            assert_eq!((heap.runs.len(), &heap.failure), (1, &None), "{}", heap.name);
+        }
+    }
+}
+
 /// `.rep.process`
 #[test]
 fn who_plays_ends_with_who_started_it() {
@@ -153,10 +195,10 @@ fn who_plays_ends_with_who_started_it() {
         let list = list.unwrap_or_default();
         list.split_whitespace().map(str::to_owned).collect::<Vec<String>>()
     };
-    // That of the null heap has ended once that of the other plays.
+    // That of the null heap, and that which checks the other, have ended once the other plays.
     let is_playing = |child: &String| {
         let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        line.contains("\"heap\":\"system\"")
+        line.contains("\"heap\":\"system\"") && line.contains("\"check\":null")
     };
     let child = loop {
         match children().into_iter().find(is_playing) {

@@ -10,7 +10,7 @@
 use crate::heap::Contender;
 use crate::measured::{Measured, Subject};
 use crate::output::{Pending, unwritten};
-use crate::play::{self, Library, Mode, Opponent, Touch};
+use crate::play::{self, Check, Library, Mode, Opponent, Touch};
 use crate::report;
 use crate::script::{self, Modify};
 use crate::show::Gather;
@@ -49,6 +49,9 @@ Threads are there from the beginning of a run to its end. Of a program that had 
 the other, heaps that keep memory for each thread take more than they would have; `--threads one`
 is the other bound.
 
+Before a heap is measured it plays once and is checked: one that hands out memory that is in use, not
+aligned or not zeroed, or loses contents, is told and not measured. --check looks at every byte.
+
 Memory is what is resident over what was before the first operation. Its peak is that which the
 kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some time.
 
@@ -57,6 +60,7 @@ Examples:
   replay play --heap system,jemalloc program.log      these two
   replay play --heap system,./libmine.so program.log  and a library of one's own
   replay play --touch none program.log                what heaps need for themselves, at most speed
+  replay play --check --heap ./libmine.so program.log is it a heap at all? look at every byte
   replay play --threads one program.log               in the order of the recording, on one thread
   replay play --pace recorded --runs 1 program.log    as the program did it
   replay play -o page.html program.log                with a page of charts
@@ -94,6 +98,11 @@ pub(crate) struct Args {
     /// What is written of the memory that is handed out, used by the program or not
     #[arg(long, value_enum, default_value_t = Touch::Pages)]
     touch: Touch,
+
+    /// Look at all bytes that heaps hand out, before they are measured: overlap, alignment, zeros,
+    /// and that reallocation keeps contents. Without, at the first and the last word of each object
+    #[arg(long)]
+    check: bool,
 
     /// Without the run for latency
     #[arg(long)]
@@ -211,6 +220,7 @@ fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop>
 fn mode(args: &Args) -> Mode {
     Mode {
         touch: args.touch,
+        check: if args.check { Check::Full } else { Check::Quick },
         speed: args.pace.0,
         run_count: usize::from(args.runs),
         has_latency: !args.no_latency,

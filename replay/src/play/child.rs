@@ -11,14 +11,14 @@
 //! Design: `.rep.process` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the loop trusts the workload")]
 
-use super::Touch;
 use super::image;
 use super::latency::{self, Rate, Stopwatch};
 use super::pace::Pacer;
 use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, Watch};
 use super::shared::{PLAYED, Shared, Table};
 use super::usage::{self, Statm};
-use crate::heap::Heap;
+use super::{Check, Touch};
+use crate::heap::{Checked, Heap};
 use crate::mark;
 use crate::measured::{Latency, Run};
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,8 @@ pub(crate) struct Task {
     pub(crate) touch: Touch,
     /// How much faster than recorded; none: as fast as it goes.
     pub(crate) speed: Option<f64>,
+    /// Whether it is only looked at what the heap hands out, and how closely.
+    pub(crate) check: Option<Check>,
     /// Whether the counter is read around each call.
     pub(crate) is_timed: bool,
     /// When to look at memory after all is freed, in ms.
@@ -88,6 +90,12 @@ struct Home<W> {
 impl Session<'_> {
     /// Plays it all against a heap.
     pub(crate) fn play<H: Heap>(&self, heap: &H) -> Outcome {
+        if let Some(check) = self.task.check.filter(|_| H::HAS_MEMORY) {
+            let checked = Checked::new(heap, check == Check::Full);
+            let outcome = self.all(&checked, || ()).0;
+            let refusal = checked.wrong().map(|what| format!("is no heap: {what}"));
+            return Outcome { refusal, ..outcome };
+        }
         if !self.task.is_timed {
             return self.all(heap, || ()).0;
         }

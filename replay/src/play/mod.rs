@@ -61,10 +61,21 @@ pub enum Touch {
     All,
 }
 
+/// How closely it is looked at what heaps hand out, before they are measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Check {
+    /// At the first and the last word of each object.
+    #[default]
+    Quick,
+    /// At all bytes, and whether any overlap.
+    Full,
+}
+
 /// How a workload is played.
 #[derive(Clone, Debug)]
 pub(crate) struct Mode {
     pub(crate) touch: Touch,
+    pub(crate) check: Check,
     /// How much faster than recorded; none: as fast as it goes.
     pub(crate) speed: Option<f64>,
     pub(crate) run_count: usize,
@@ -110,12 +121,16 @@ pub(crate) fn play(
         speed: mode.speed,
         ..Task::default()
     };
-    let rounds = mode.run_count + usize::from(mode.has_latency);
+    // One more, in which they are checked.
+    let rounds = 1 + mode.run_count + usize::from(mode.has_latency);
     let progress = Progress::new(mode.run_count + rounds * opponents.len());
     let mut round = Round { course, task, mode, operation_count, progress };
     let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
     let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };
     let mut loops = named(&null);
+    for (opponent, heap) in opponents.iter().zip(&mut heaps) {
+        round.check(opponent, heap).map_err(failed)?;
+    }
     for _ in 0..mode.run_count {
         round.task.speed = None;
         round.throughput(&null, &mut loops).map_err(failed)?;
@@ -175,6 +190,17 @@ impl Round<'_> {
     fn settle(&self, opponent: &Opponent, is_first: bool) -> Vec<u64> {
         let all = self.mode.settle.iter().copied();
         all.filter(|after| opponent.heap != NULL && (is_first || *after == 0)).collect()
+    }
+
+    /// One run in which nothing is measured, and it is looked at what the heap hands out: a wrong
+    /// heap may be fast.
+    fn check(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<()> {
+        let task = self.task.clone();
+        self.task = Task { check: Some(self.mode.check), speed: None, touch: Touch::None, ..task };
+        let ran = self.run(opponent, false, Vec::new());
+        (self.task.check, self.task.speed, self.task.touch) = (None, task.speed, task.touch);
+        heap.failure = ran?.outcome.err();
+        Ok(())
     }
 
     /// One run for throughput and memory, unless an earlier one failed.

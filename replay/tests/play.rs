@@ -137,6 +137,71 @@ fn a_heap_that_dies_or_hangs_is_told_and_the_others_go_on() {
     assert_eq!((measured.heaps[2].runs.len(), &measured.heaps[2].failure), (2, &None));
 }
 
+/// `.rep.room`
+#[test]
+fn a_workload_that_no_memory_has_room_for_is_not_played() {
+    let at = |action| Operation { time: 0, thread: 0, action };
+    let (object, size) = (0, 1 << 40);
+    let allocate = Action::Allocate { object, size, alignment: 1, is_zeroed: false, pool: 0 };
+    let ops = Ops::new(vec![at(allocate), at(Action::Free { object })]);
+    let quick = ["--heap", "system", "--runs", "1", "--no-latency"];
+    let output = ops.play(&tool(), &quick);
+    let text = errors(&output);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{text}");
+    assert!(text.contains("test.ops: 1024 GiB are live at its peak, and "), "{text}");
+    let output = ops.play(&tool(), &[&quick[..], &["--touch", "none"]].concat());
+    assert_ne!(output.status.code(), Some(2), "{}", errors(&output));
+}
+
+#[test]
+fn what_leaves_nothing_to_play_or_to_wait_for_is_told() {
+    let ops = Ops::new(operations(4, 300, 2, 1));
+    for (arguments, why) in [
+        (&["play", "--scale-size", "1e30"][..], "is no number above 0, to a million"),
+        (&["play", "--stretch", "1e30"], "is no number above 0, to a million"),
+        (&["play", "--timeout", "0"], "must be above 0"),
+        (&["play", "--keep-thread", "9"], "has nothing to play once it is modified"),
+        (&["show", "--keep-thread", "9"], "test.ops: nothing is left of it: only threads 9"),
+        (&["compile", "-o", "/dev/shm/none.ops", "--keep-thread", "9"], "nothing is left of it"),
+    ] {
+        let output = Command::new(tool()).args(arguments).arg(ops.path()).output();
+        let output = output.expect("it runs");
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(errors(&output).contains(why), "{arguments:?}: {}", errors(&output));
+    }
+    let _ = std::fs::remove_file("/dev/shm/none.ops");
+}
+
+/// `.rep.heap` `.rep.report`
+#[test]
+fn a_heap_says_its_version_and_never_has_more_left_than_at_its_peak() {
+    // What is freed at the end is large.
+    let at = |object| Operation {
+        time: 0,
+        thread: 0,
+        action: Action::Allocate { object, size: 100, alignment: 1, is_zeroed: false, pool: 0 },
+    };
+    let ops = Ops::new((0..30_000).map(at).collect());
+    let mut command = Command::new(tool());
+    command.args(["play", "--settle", "0", "--runs", "1", "--no-latency", "--json"]);
+    command.arg(ops.path()).env("MIMALLOC_VERBOSE", "0").env("MALLOC_ARENA_MAX", "3");
+    let output = command.output().expect("it runs");
+    let measured = measured(&output);
+    let about = |name: &str| {
+        let heap = measured.heaps.iter().find(|heap| heap.name == name).expect("it was played");
+        heap.about.clone()
+    };
+    assert!(about("system").contains("C Library 2.") && about("jemalloc").contains(" 5."));
+    assert!(about("system").ends_with(", MALLOC_ARENA_MAX=3"), "{}", about("system"));
+    assert!(about("mimalloc").ends_with(", MIMALLOC_VERBOSE=0"), "{}", about("mimalloc"));
+    assert!(measured.machine.contains(&about("jemalloc")), "{}", measured.machine);
+    for heap in &measured.heaps {
+        for run in &heap.runs {
+            assert!(run.after.iter().all(|after| after.1 <= run.resident_peak), "{run:?}");
+        }
+    }
+}
+
 /// `.rep.check`
 #[test]
 fn a_wrong_heap_is_found_before_it_is_measured() {

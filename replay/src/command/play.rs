@@ -14,7 +14,7 @@ use crate::play::{self, Check, Library, Mode, Opponent, Touch};
 use crate::report;
 use crate::script::{self, Modify};
 use crate::show::Gather;
-use crate::show::text::number;
+use crate::show::text::{bytes, number};
 use crate::source::input::{Input, Opened};
 use crate::stop::{Stop, complain};
 use crate::workload::Workload;
@@ -118,7 +118,7 @@ pub(crate) struct Args {
     sample_interval: Duration,
 
     /// How long a heap may do nothing, in seconds, until it is given up
-    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds_above_0)]
     timeout: Duration,
 
     /// Also write a page of charts, which needs nothing else
@@ -178,6 +178,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn seconds_above_0(text: &str) -> Result<Duration, String> {
+    match seconds(text)? {
+        Duration::ZERO => Err("must be above 0: each heap would be given up at once".to_owned()),
+        time => Ok(time),
+    }
+}
+
 fn milliseconds(text: &str) -> Result<Duration, String> {
     match positive(text) {
         Ok(number) if number <= SECONDS_MAX => Ok(Duration::from_secs_f64(number / 1000.0)),
@@ -196,11 +203,31 @@ pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
         let left = if args.modify.list.is_empty() { "" } else { " once it is modified" };
         return Err(Stop::Message(format!("{}: has nothing to play{left}", opened.title)));
     }
+    has_room(args, &opened.title, &subject)?;
     let measured = play::play(workload, &opponents, &mode(args))?;
-    let (workload, mode, machine) = (subject, words(args), report::machine());
+    let about = measured.heaps.iter().map(|heap| &*heap.about).collect::<Vec<&str>>().join("; ");
+    let machine = format!("{}; {about}", report::machine());
+    let (workload, mode) = (subject, words(args));
     let measured = Measured { workload, mode, machine, ..measured };
     write(args, page, &measured)?;
     Ok(tell_failures(&measured) && is_whole)
+}
+
+/// Refuses what would need more memory than there is: the machine would have none left for others.
+fn has_room(args: &Args, title: &str, subject: &Subject) -> Result<(), Stop> {
+    let needed = match args.touch {
+        Touch::None if !args.check => return Ok(()),
+        _ => subject.live_peak,
+    };
+    match play::available() {
+        Some(available) if needed > available => Err(Stop::Message(format!(
+            "{title}: {} are live at its peak, and {} of memory are available: it was not played \
+             (--touch none writes to none of it, --scale-size and --keep-size make it smaller)",
+            bytes(needed),
+            bytes(available)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// What is played, what it is, and whether it was read whole.
@@ -301,8 +328,11 @@ fn tell_failures(measured: &Measured) -> bool {
 
 /// The heaps that were asked for: all that is wrong with them is said at once.
 fn opponents(asked: &[String], contenders: &[Contender]) -> Result<Vec<Opponent>, Stop> {
-    let named =
-        |name: &str| Opponent { name: name.to_owned(), heap: name.to_owned(), library: None };
+    let named = |name: &str| {
+        let contender = contenders.iter().find(|heap| heap.name() == name);
+        let about = contender.map_or(String::new(), |heap| format!("{name}: {}", heap.about()));
+        Opponent { name: name.to_owned(), heap: name.to_owned(), about, library: None }
+    };
     if asked.is_empty() {
         let all = contenders.iter().filter(|heap| heap.name() != play::NULL);
         return Ok(all.map(|heap| named(heap.name())).collect());
@@ -351,5 +381,6 @@ fn shorten(opponents: &mut [Opponent]) {
 
 /// What a library plays as: the system's malloc, which is its own.
 fn preloaded(word: &str, library: Library) -> Opponent {
-    Opponent { name: word.to_owned(), heap: "system".to_owned(), library: Some(library) }
+    let about = format!("{word}: {}", library.path.display());
+    Opponent { name: word.to_owned(), heap: "system".to_owned(), about, library: Some(library) }
 }

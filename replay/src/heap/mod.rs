@@ -13,6 +13,7 @@ pub mod global;
 pub mod null;
 pub mod pools;
 pub mod system;
+mod version;
 
 pub(crate) use checked::Checked;
 pub use contender::{Contender, built_in};

@@ -115,7 +115,8 @@ impl Opened {
                 Reading::Saved(Box::new(saved))
             }
         };
-        Ok(Given { opened: self, operations: modify(read, list) })
+        let modified = list.iter().map(Modification::to_string).collect::<Vec<_>>().join("; ");
+        Ok(Given { opened: self, operations: modify(read, list), modified, has_any: false })
     }
 
     /// The log, if it is one.
@@ -149,6 +150,9 @@ impl Iterator for Reading<'_> {
 pub(crate) struct Given<'a> {
     opened: &'a Opened,
     operations: Modified<Reading<'a>>,
+    /// How they are modified, in words.
+    modified: String,
+    has_any: bool,
 }
 
 impl Iterator for Given<'_> {
@@ -156,7 +160,9 @@ impl Iterator for Given<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Operation> {
-        self.operations.next()
+        let next = self.operations.next();
+        self.has_any |= next.is_some();
+        next
     }
 }
 
@@ -197,7 +203,10 @@ impl<'a> Given<'a> {
         for (what, count) in self.skipped().iter().filter(|_| !is_skipped_told) {
             text += &format!("replay: {name}: note: {count} {what}\n");
         }
-        let mut is_whole = true;
+        let mut is_whole = self.has_any || self.modified.is_empty();
+        if !is_whole {
+            text += &format!("replay: {name}: nothing is left of it: {}\n", self.modified);
+        }
         match (&self.opened.what, self.operations.inner()) {
             (What::Log(source), Reading::Log(operations)) => {
                 for faults in [source.log().faults(), operations.faults()] {

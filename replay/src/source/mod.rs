@@ -234,7 +234,10 @@ impl Source {
         let mut rows: Vec<Vec<Rows>> = Vec::new();
         let is_asked = match self.has_objects {
             true => |verb| verb != Verb::Give,
-            false => |verb| !matches!(verb, Verb::Allocate | Verb::Commit | Verb::Free),
+            false => |verb| {
+                use Verb::{Allocate, Commit, Empty, Fill, Free};
+                !matches!(verb, Allocate | Commit | Empty | Fill | Free)
+            },
         };
         for registry in self.log.registries() {
             if Kind::of(registry) != Some(self.kind) {
@@ -282,6 +285,9 @@ impl<'s> Operations<'s> {
         let mut tracker = Tracker::default();
         tracker.output.has_objects = source.has_objects;
         tracker.is_of_c = source.kind == Kind::Malloc;
+        if source.kind == Kind::Mps && source.has_objects {
+            tracker.set_logged(mps::logged(&source.log));
+        }
         Operations {
             events: source.log.events(Order::Time, &Filter::default()),
             rows: source.rows(),

@@ -132,6 +132,7 @@ impl Tracker {
         match told {
             Told::Short => return self.output.skipped.count(Cause::Short),
             Told::Miss { count } => return self.output.skipped.add(Cause::Missed, count),
+            Told::Ask => return self.output.skipped.count(Cause::Asked),
             _ => {}
         }
         at.thread = self.number(at.stream, at.thread);
@@ -139,7 +140,7 @@ impl Tracker {
             Told::Allocate { address, size, alignment, is_zeroed, pool: 0, stack } => {
                 self.allocate(at, Wanted { address, size, alignment, is_zeroed, stack });
             }
-            Told::Free { address, pool: 0 } => self.free(at, address),
+            Told::Free { address, pool: 0, .. } => self.free(at, address),
             Told::Begin { address } => self.begin(at, address),
             Told::Reallocate { old, address, size, stack } => {
                 let wanted = Wanted { address, size, alignment: 1, is_zeroed: false, stack };
@@ -157,6 +158,11 @@ impl Tracker {
             }
         }
         self.pools.end_of_log(&mut self.output);
+    }
+
+    /// What these buffers are filled with is known by their objects.
+    pub(crate) fn set_logged(&mut self, buffers: Map<(u16, u64), ()>) {
+        self.pools.logged = buffers;
     }
 
     /// How many pools there were.

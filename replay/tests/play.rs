@@ -153,6 +153,34 @@ fn a_workload_that_no_memory_has_room_for_is_not_played() {
     assert_ne!(output.status.code(), Some(2), "{}", errors(&output));
 }
 
+/// `.rep.room`
+#[test]
+fn more_threads_than_the_system_has_are_told() {
+    let at = |thread, action| Operation { time: 0, thread, action };
+    let all = (0..600).flat_map(|thread| {
+        let (object, size, alignment) = (thread, 100, 1);
+        let allocate = Action::Allocate { object, size, alignment, is_zeroed: false, pool: 0 };
+        [at(thread, allocate), at(thread, Action::Free { object })]
+    });
+    let ops = Ops::new(all.collect());
+    let play = |limit: &str, arguments: &str| {
+        let line = format!(
+            "{limit} exec {} play --settle 0 --runs 1 --heap system {arguments} {}",
+            tool().display(),
+            ops.path().display()
+        );
+        Command::new("sh").args(["-c", &line]).output().expect("sh is there")
+    };
+    let limited = play("ulimit -v 300000;", "--no-latency");
+    let text = errors(&limited);
+    assert_eq!(limited.status.code(), Some(1), "{text}");
+    assert!(text.contains("cannot start thread ") && !text.contains("panicked"), "{text}");
+    assert!(text.contains("system: the system does not let it have 600 threads"), "{text}");
+    // What each thread of a run for latency has is little.
+    let whole = play("ulimit -v 1500000;", "");
+    assert_eq!(whole.status.code(), Some(0), "{}", errors(&whole));
+}
+
 #[test]
 fn what_leaves_nothing_to_play_or_to_wait_for_is_told() {
     let ops = Ops::new(operations(4, 300, 2, 1));

@@ -12,7 +12,7 @@
 #![expect(unsafe_code, reason = "the loop trusts the workload")]
 
 use super::image;
-use super::latency::{self, Rate, Stopwatch};
+use super::latency::{self, Histograms, Rate};
 use super::pace::Pacer;
 use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, Watch};
 use super::shared::{PLAYED, Shared, Table};
@@ -21,6 +21,7 @@ use super::{Check, Touch};
 use crate::heap::{Checked, Heap};
 use crate::mark;
 use crate::measured::{Latency, Run};
+use crate::stop::complain;
 use serde::{Deserialize, Serialize};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
@@ -100,13 +101,10 @@ impl Session<'_> {
             return self.all(heap, || ()).0;
         }
         let rate = Rate::start();
-        let (mut outcome, watches) = self.all(heap, Stopwatch::new);
-        let mut watches = watches.into_iter();
-        if let Some(mut sum) = watches.next() {
-            watches.for_each(|watch| sum.add(&watch));
-            let (latency, clock_ns) = latency::latency(&sum, rate.ns_per_tick());
-            (outcome.latency, outcome.clock_ns) = (Some(latency), clock_ns);
-        }
+        let histograms = Histograms::new(self.task.thread_count);
+        let mut outcome = self.all(heap, || histograms.stopwatch()).0;
+        let (latency, clock_ns) = latency::latency(histograms, rate.ns_per_tick());
+        (outcome.latency, outcome.clock_ns) = (Some(latency), clock_ns);
         outcome
     }
 
@@ -118,7 +116,13 @@ impl Session<'_> {
             let mut others = Vec::with_capacity(count);
             for thread in 1..count {
                 let (stage, watch) = (&stage, watch());
-                others.push(scope.spawn(move || stage.other(thread, watch)));
+                let started = thread::Builder::new()
+                    .stack_size(STACK_SIZE)
+                    .spawn_scoped(scope, move || stage.other(thread, watch));
+                match started {
+                    Ok(other) => others.push(other),
+                    Err(error) => give_up(thread, count, &error),
+                }
             }
             let (outcome, home) = stage.first(watch());
             let others = others.into_iter().filter_map(|other| other.join().ok());
@@ -131,6 +135,17 @@ impl Session<'_> {
         outcome.skipped = homes.iter().map(|home| home.counts.skipped).sum();
         (outcome, homes.into_iter().map(|home| home.watch).collect())
     }
+}
+
+/// What the process ends with that cannot start its threads.
+pub(crate) const NO_THREAD: i32 = 125;
+/// Bytes of a thread's stack: there may be thousands of threads.
+const STACK_SIZE: usize = 512 << 10;
+
+/// Ends the process: the threads that there are wait for the one that there is not.
+fn give_up(thread: usize, count: usize, error: &std::io::Error) -> ! {
+    complain(&format!("replay: cannot start thread {} of {count}: {error}\n", thread + 1));
+    std::process::exit(NO_THREAD)
 }
 
 impl<H: Heap> Stage<'_, H> {

@@ -373,8 +373,8 @@ impl Rule {
         let row =
             entry.unwind_info_for_address(&section, &bases, &mut context, call as u64).ok()?;
         let returns_to = match row.register(X86_64::RA) {
-            RegisterRule::Undefined => return Some(Rule::new(OUTERMOST, 0, 0, generation)),
-            RegisterRule::Offset(offset) => offset,
+            Some(RegisterRule::Undefined) => return Some(Rule::new(OUTERMOST, 0, 0, generation)),
+            Some(RegisterRule::Offset(offset)) => offset,
             _ => return None,
         };
         let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
@@ -384,8 +384,8 @@ impl Rule {
             _ => return None,
         };
         let saved = match row.register(X86_64::RBP) {
-            RegisterRule::Undefined | RegisterRule::SameValue => 0,
-            RegisterRule::Offset(offset) => usize::try_from(-offset).ok()?,
+            None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
+            Some(RegisterRule::Offset(offset)) => usize::try_from(-offset).ok()?,
             _ => return None,
         };
         let is_plain = returns_to == -(WORD as i64) && saved.is_multiple_of(WORD);

@@ -402,3 +402,34 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
     let (_, _, errors) = output(command);
     assert!(errors.contains("has mimalloc linked in (symbol mi_malloc)"), "{errors}");
 }
+
+/// A program of which one function holds most at the peak, and another asks for more in all.
+const HOLDER: &str = "#include <stdlib.h>
+void *held;
+__attribute__((noinline)) void hold(void) { held = malloc(1000000); }
+__attribute__((noinline)) void churn(void) { for (int i = 0; i < 99; i++) free(malloc(100000)); }
+int main(void) { hold(); churn(); free(held); churn(); return 0; }
+";
+
+/// `.rep.show.stack`
+#[test]
+fn show_says_which_function_holds_the_peak_and_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("holder.c"), HOLDER).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-g", "-O1", "-fno-builtin", "-o", &at("holder"), &at("holder.c")]);
+    assert!(cc.status().expect("this test needs a C compiler, cc").success());
+    let (code, _, errors) = output(record(folder.path(), &["--stacks", &at("holder")]));
+    assert_eq!(code, Some(0), "{errors}");
+    let mut show = programs::replay();
+    show.args(["show", "--stacks", "1"]).arg(at("a.log"));
+    let lines = programs::lines(&mut show);
+    let first_of = |title: &str| {
+        let title = format!("call stacks with the most {title}");
+        let at = lines.iter().position(|line| *line == title).expect("a list");
+        lines[at + 2].trim().to_owned()
+    };
+    assert_eq!(first_of("bytes at the peak"), "hold holder.c:3 (holder)");
+    assert_eq!(first_of("bytes allocated"), "churn holder.c:4 (holder)");
+}

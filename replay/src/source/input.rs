@@ -9,7 +9,7 @@
 
 use super::{Kind, Operations, Source};
 use crate::mark::Mark;
-use crate::operation::Operation;
+use crate::operation::{Action, Operation};
 use crate::script::{Modification, Modified, Saved, is_saved, modify};
 use crate::stop::{Stop, complain};
 use eventlog::reader::{Faults, FileSource, Joined, Log, Options, Registry};
@@ -167,11 +167,22 @@ impl Iterator for Given<'_> {
 }
 
 impl<'a> Given<'a> {
-    /// The operations of a log itself: what `show` asks for stacks.
-    pub(crate) fn of_log(&self) -> Option<&Operations<'a>> {
+    /// The operations of a log itself.
+    fn of_log(&self) -> Option<&Operations<'a>> {
         match self.operations.inner() {
             Reading::Log(operations) => Some(operations),
             Reading::Saved(_) => None,
+        }
+    }
+
+    /// The stream and the stack that asked for the memory that an operation is about; 0: none, or
+    /// they are not kept.
+    pub(crate) fn stack_of(&self, operation: &Operation) -> (u16, u32) {
+        match operation.action {
+            Action::Allocate { object, .. } | Action::Reallocate { object, .. } => {
+                self.of_log().map_or((0, 0), |operations| operations.stack_of(object))
+            }
+            _ => (0, 0),
         }
     }
 

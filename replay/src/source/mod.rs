@@ -304,10 +304,10 @@ impl<'s> Operations<'s> {
         self.tracker.output.stacks = Some(Vec::new());
     }
 
-    /// Of each object so far the stream and the stack that allocated it, 0: none; empty unless they
-    /// are kept.
-    pub fn stacks(&self) -> &[(u16, u32)] {
-        self.tracker.output.stacks.as_deref().unwrap_or_default()
+    /// The stream and the stack that asked for an object last; 0: none, or they are not kept.
+    pub fn stack_of(&self, object: u32) -> (u16, u32) {
+        let stacks = self.tracker.output.stacks.as_deref().unwrap_or_default();
+        stacks.get(object as usize).copied().unwrap_or_default()
     }
 
     /// Takes the marks that came before the operation that was given last, or after all.

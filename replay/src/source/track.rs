@@ -81,7 +81,7 @@ pub(crate) struct Output {
     pub(crate) marks: Vec<Mark>,
     /// Whether the log has events of objects, and not only of what arenas give to pools.
     pub(crate) has_objects: bool,
-    /// Of each object the stream and the stack that allocated it, if that is asked for.
+    /// Of each object the stream and the stack that asked for it last, if that is asked for.
     pub(crate) stacks: Option<Vec<(u16, u32)>>,
 }
 
@@ -277,6 +277,10 @@ impl Tracker {
                 self.put(at, address, object);
                 let is_unaligned = self.aligned.remove(&object).is_some();
                 let size = wanted.size;
+                let stacks = self.output.stacks.as_mut();
+                if let Some(place) = stacks.and_then(|list| list.get_mut(object as usize)) {
+                    *place = (at.stream, wanted.stack);
+                }
                 self.output.push(at, Action::Reallocate { object, size, is_unaligned });
             }
         }

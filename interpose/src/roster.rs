@@ -132,51 +132,73 @@ fn say(process: libc::pid_t, what: Presence, number: u64, name: [u8; NAME_SIZE])
     }
 }
 
+type Strings = *const *mut c_char;
 type Spawn = unsafe extern "C" fn(
     *mut libc::pid_t,
     *const c_char,
     *const c_void,
     *const c_void,
-    *const *mut c_char,
-    *const *mut c_char,
+    Strings,
+    Strings,
 ) -> c_int;
 
 static SPAWN: Function<Spawn> = Function::new(c"posix_spawn");
 static SPAWN_BY_NAME: Function<Spawn> = Function::new(c"posix_spawnp");
 
-macro_rules! spawn {
-    ($($name:ident: $real:ident;)*) => {$(
-        /// As the function of the C library: and the process is expected.
+/// Calls the real function, and says what was started.
+///
+/// # Safety
+///
+/// P2.
+unsafe fn spawn(
+    real: &Function<Spawn>,
+    process: *mut libc::pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    (arguments, environment): (Strings, Strings),
+) -> c_int {
+    let mut child = 0;
+    let Some(spawn) = real.get() else { return libc::ENOSYS };
+    // SAFETY: P2; the number of the process is ours until it is given.
+    let error = unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) };
+    if error == 0 {
         // SAFETY: P2.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(
-            process: *mut libc::pid_t,
-            path: *const c_char,
-            actions: *const c_void,
-            attributes: *const c_void,
-            arguments: *const *mut c_char,
-            environment: *const *mut c_char,
-        ) -> c_int {
-            let mut child = 0;
-            let Some(spawn) = $real.get() else { return libc::ENOSYS };
-            // SAFETY: P2; the number of the process is ours until it is given.
-            let error =
-                unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) };
-            if error == 0 {
-                // SAFETY: P2.
-                unsafe {
-                    say(child, Presence::Spawned, 0, short_name(path));
-                    if !process.is_null() {
-                        process.write(child);
-                    }
-                }
-            }
-            error
+        say(child, Presence::Spawned, 0, unsafe { short_name(path) });
+        if !process.is_null() {
+            // SAFETY: P2.
+            unsafe { process.write(child) };
         }
-    )*};
+    }
+    error
 }
 
-spawn! {
-    posix_spawn: SPAWN;
-    posix_spawnp: SPAWN_BY_NAME;
+/// As `posix_spawn`: and the process is expected.
+// SAFETY: P2.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn posix_spawn(
+    process: *mut libc::pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    with: Strings,
+) -> c_int {
+    // SAFETY: P2.
+    unsafe { spawn(&SPAWN, process, path, actions, attributes, (arguments, with)) }
+}
+
+/// As `posix_spawnp`.
+// SAFETY: P2.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn posix_spawnp(
+    process: *mut libc::pid_t,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    with: Strings,
+) -> c_int {
+    // SAFETY: P2.
+    unsafe { spawn(&SPAWN_BY_NAME, process, file, actions, attributes, (arguments, with)) }
 }

@@ -1,7 +1,7 @@
 //! The frames of this thread's stack, without asking the unwinder twice for the same.
 //!
 //! ```text
-//!  a return address ─▶ Rule: where its function keeps what it returns to      (tree.rs keeps it)
+//!  a return address ─▶ Rule: where its function keeps what it returns to     (rule.rs, tree.rs)
 //!  the stack last time   main ─ load ─ parse ─ node ─ malloc
 //!  now                   main ─ load ─ parse ─ text ─ malloc
 //!                        └ the same words: compared ┘  └ walked ┘
@@ -11,49 +11,24 @@
 //! words that its rule reads. So where a walk comes to a frame that it came to last time, and all
 //! words that were read from there on are the same, so is the rest. Design: `.rep.stack` in
 //! `design/replay.md`.
-#![expect(unsafe_code, reason = "words of the stack, and tables for the unwinder")]
+#![expect(unsafe_code, reason = "words of the stack are read")]
 
 // U1: a word that a rule names is on this thread's stack, in a frame that has not returned: so says
 //     the table that the compiler made for the unwinder, which would read the same word. A word
 //     that was read last time is read again only above a frame that is known to be there.
 
+use crate::rule::{BY_FRAME_POINTER, BY_STACK_POINTER, OUTERMOST, Rule};
 use crate::tree::{self, Place};
 use core::cell::Cell;
-use core::ffi::c_void;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU16, Ordering};
-use gimli::{
-    BaseAddresses, CfaRule, EhFrame, NativeEndian, RegisterRule, UnwindContext,
-    UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
-};
 
 /// Frames that are looked at, at most.
 pub(crate) const STEP_COUNT_MAX: usize = 160;
-/// Registers whose rules are kept while a table is read.
-const REGISTER_COUNT_MAX: usize = 24;
-/// States that a table may put aside.
-const ASIDE_COUNT_MAX: usize = 3;
 const WORD: usize = size_of::<usize>();
 
 /// Rules of an older number are of files that may be mapped no longer.
 static GENERATION: AtomicU16 = AtomicU16::new(1);
-
-/// How the caller of a function is found at one address in it, as a word: what kind, the generation,
-/// where its frame pointer is, and where its frame ends.
-///
-/// ```text
-///  │ kind: 4 │ generation: 16 │ words below the end to the frame pointer: 12 │ offset: 32 │
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Rule(u64);
-
-/// Kinds of rules.
-const BY_STACK_POINTER: u64 = 1;
-const BY_FRAME_POINTER: u64 = 2;
-/// Nobody called it.
-const OUTERMOST: u64 = 3;
-/// The unwinder knows better.
-const STRANGE: u64 = 4;
 
 /// A frame: where it goes on, and its registers then.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -307,127 +282,5 @@ impl Walk {
             }
         }
         kept
-    }
-}
-
-impl Rule {
-    fn new(kind: u64, offset: i32, saved: usize, generation: u16) -> Rule {
-        let offset = u64::from(offset as u32);
-        Rule(kind << 60 | u64::from(generation) << 44 | (saved as u64) << 32 | offset)
-    }
-
-    #[inline(always)]
-    fn kind(self) -> u64 {
-        self.0 >> 60
-    }
-
-    #[inline(always)]
-    fn generation(self) -> u16 {
-        (self.0 >> 44) as u16
-    }
-
-    /// Words from the end of the frame down to the caller's frame pointer; 0: it is where it was.
-    #[inline(always)]
-    fn saved(self) -> usize {
-        (self.0 >> 32 & 0xfff) as usize
-    }
-
-    #[inline(always)]
-    fn offset(self) -> isize {
-        self.0 as i32 as isize
-    }
-
-    /// The rule for an address, whose place in the tree this is.
-    #[inline(always)]
-    fn at(place: Place, address: usize, generation: u16) -> Rule {
-        let rule = Rule(place.rule());
-        match rule.kind() != 0 && rule.generation() == generation {
-            true => rule,
-            false => Rule::look_up(place, address, generation),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn look_up(place: Place, address: usize, generation: u16) -> Rule {
-        let strange = Rule::new(STRANGE, 0, 0, generation);
-        let rule = Rule::of(address, generation).unwrap_or(strange);
-        place.set_rule(rule.0);
-        rule
-    }
-
-    /// Reads the unwinder's table.
-    fn of(address: usize, generation: u16) -> Option<Rule> {
-        // The call is before what it returns to, and may be the last of its function.
-        let call = address.checked_sub(1)?;
-        let Some((table, entry)) = table(call) else {
-            return Some(Rule::new(OUTERMOST, 0, 0, generation));
-        };
-        let bases = BaseAddresses::default().set_eh_frame(table.as_ptr().addr() as u64);
-        let section = EhFrame::new(table, NativeEndian);
-        let entry = section.fde_from_offset(&bases, entry.into(), EhFrame::cie_from_offset).ok()?;
-        if entry.is_signal_trampoline() {
-            return None;
-        }
-        let mut context = UnwindContext::<usize, Storage>::new_in();
-        let row =
-            entry.unwind_info_for_address(&section, &bases, &mut context, call as u64).ok()?;
-        let returns_to = match row.register(X86_64::RA) {
-            Some(RegisterRule::Undefined) => return Some(Rule::new(OUTERMOST, 0, 0, generation)),
-            Some(RegisterRule::Offset(offset)) => offset,
-            _ => return None,
-        };
-        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
-        let kind = match *register {
-            X86_64::RSP => BY_STACK_POINTER,
-            X86_64::RBP => BY_FRAME_POINTER,
-            _ => return None,
-        };
-        let saved = match row.register(X86_64::RBP) {
-            None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
-            Some(RegisterRule::Offset(offset)) => usize::try_from(-offset).ok()?,
-            _ => return None,
-        };
-        let is_plain = returns_to == -(WORD as i64) && saved.is_multiple_of(WORD);
-        let saved = Some(saved / WORD).filter(|saved| is_plain && *saved < 1 << 12)?;
-        Some(Rule::new(kind, i32::try_from(*offset).ok()?, saved, generation))
-    }
-}
-
-/// Room for a table that is being read, on the stack.
-struct Storage;
-
-impl UnwindContextStorage<usize> for Storage {
-    type Rules = [(gimli::Register, RegisterRule<usize>); REGISTER_COUNT_MAX];
-    type Stack = [UnwindTableRow<usize, Storage>; ASIDE_COUNT_MAX];
-}
-
-/// What the unwinder is told beside an entry.
-#[repr(C)]
-#[derive(Default)]
-struct Bases([usize; 3]);
-
-unsafe extern "C" {
-    fn _Unwind_Find_FDE(address: *const c_void, bases: *mut Bases) -> *const u32;
-}
-
-/// The part of the unwinder's table that is about an address, and where in it the entry is. `None`:
-/// it is in no function that the unwinder knows.
-fn table(address: usize) -> Option<(&'static [u8], usize)> {
-    let mut bases = Bases::default();
-    // SAFETY: the unwinder looks the address up, wherever that is; the bases are ours.
-    let entry = unsafe { _Unwind_Find_FDE(with_exposed_provenance(address), &mut bases) };
-    if entry.is_null() {
-        return None;
-    }
-    // SAFETY: an entry begins with its size, and with how far before it that begins which it has in
-    // common with others. Both are in one section of a file that is mapped as long as its code is,
-    // which is as long as the frame that is being looked at.
-    unsafe {
-        let (size, back) = (entry.read_unaligned(), entry.add(1).read_unaligned());
-        let size = size as usize + size_of::<u32>();
-        let before = (back as usize).checked_sub(size_of::<u32>())?;
-        let begin = entry.byte_sub(before).cast::<u8>();
-        Some((core::slice::from_raw_parts(begin, before + size), before))
     }
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#define N(x) ((unsigned long long)(uintptr_t)(x))
 #define NOT_INLINE __attribute__((noinline, noclone))
 
 static __thread uint32_t state;
@@ -39,7 +40,7 @@ static NOT_INLINE void leaf(void)
     char line[200 * 20];
     int at = snprintf(line, sizeof line, "%zu", size++);
     for (int index = 0; index < count; index++)
-        at += snprintf(line + at, sizeof line - at, " %llx", (unsigned long long)(uintptr_t)frames[index]);
+        at += snprintf(line + at, sizeof line - at, " %llx", N(frames[index]));
     strcpy(line + at, "\n");
     fputs(line, stdout);
 }

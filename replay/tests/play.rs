@@ -181,6 +181,30 @@ fn more_threads_than_the_system_has_are_told() {
     assert_eq!(whole.status.code(), Some(0), "{}", errors(&whole));
 }
 
+/// `.rep.report`
+#[test]
+fn no_name_of_a_file_steers_a_terminal() {
+    let ops = Ops::new(operations(4, 300, 2, 1));
+    let path = ops.directory.path().join("a\u{1b}[2J\u{9b}31m\u{202e}b\nreplay: c.ops");
+    std::fs::copy(ops.path(), &path).expect("copied");
+    let none = ops.directory.path().join("\u{1b}]0;x\u{7}.ops");
+    for arguments in [
+        &["play", "--settle", "0", "--heap", "system", "--runs", "1", "--no-latency"][..],
+        &["show"],
+        &["show", "--keep-thread", "9"],
+        &["compare", "--threads", "one", path.to_str().expect("UTF-8")],
+        &["compile", "--force", "-o", none.to_str().expect("UTF-8")],
+    ] {
+        let output = Command::new(tool()).args(arguments).arg(&path).output().expect("it runs");
+        for bytes in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(bytes);
+            let steers = |c: char| c != '\n' && eventlog::format::text::is_steering(c);
+            assert!(!text.contains(steers), "{arguments:?}: {text:?}");
+            assert!(!text.contains("\nreplay: c"), "{arguments:?}: {text:?}");
+        }
+    }
+}
+
 #[test]
 fn what_leaves_nothing_to_play_or_to_wait_for_is_told() {
     let ops = Ops::new(operations(4, 300, 2, 1));

@@ -315,7 +315,8 @@ int main(int count, char **words) {
     if (fork() == 0) { limit(RLIMIT_CORE, 0); ask(10); abort(); }
     wait(0);
   } else if (!strcmp(way, "alone")) {  /* a child without an environment */
-    if (fork() == 0) { char *none[] = { 0 }; char *name[] = { "true", 0 }; execve("/bin/true", name, none); }
+    char *none[] = { 0 }, *name[] = { "true", 0 };
+    if (fork() == 0) execve("/bin/true", name, none);
     wait(0);
   } else if (!strcmp(way, "daemon")) {
     if (fork() == 0) {

@@ -49,8 +49,8 @@ Threads are there from the beginning of a run to its end. Of a program that had 
 the other, heaps that keep memory for each thread take more than they would have; `--threads one`
 is the other bound.
 
-Before a heap is measured it plays once and is checked: one that hands out memory that is in use, not
-aligned or not zeroed, or loses contents, is told and not measured. --check looks at every byte.
+Before a heap is measured it plays once and is checked: one that hands out memory that is in use,
+not aligned or not zeroed, or loses contents, is told and not measured. --check looks at every byte.
 
 Memory is what is resident over what was before the first operation. Its peak is that which the
 kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some time.

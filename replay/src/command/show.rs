@@ -15,8 +15,8 @@ use std::io::{self, Write};
 pub(crate) const ABOUT: &str = "\
 Tells what a program asked of its memory manager: how many allocations, reallocations and frees, \
 how large and how long-lived, live bytes over time and at their peak, threads and pools, what was \
-left at the end, and, if the log has call stacks (`replay record --stacks`), which of them held the peak,
-allocated most, and left most: functions with their lines where the program has them (-g).
+left at the end, and, if the log has call stacks (`replay record --stacks`), which of them held \
+the peak, allocated most, and left most: functions with their lines where the program has them (-g).
 
 Threads and pools have the numbers that the modifications take.";
 

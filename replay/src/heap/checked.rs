@@ -52,7 +52,7 @@ const GIVEN_UP: u32 = 31;
 
 /// An object: so many bytes, which are the caller's.
 ///
-/// 17. There are `size` bytes at `memory`, and nobody else writes to them, unless the heap is wrong.
+/// 17. There are `size` bytes at `memory`, and nobody else writes to them unless the heap is wrong.
 #[derive(Clone, Copy)]
 struct Object {
     memory: *mut u8,
@@ -107,8 +107,8 @@ impl<'h, H: Heap> Checked<'h, H> {
         self.is_wrong.load(Ordering::Acquire)
     }
 
-    /// Whether what was handed out may be taken: then it has its pattern. `kept`: what must be in
-    /// it, of an object at another address.
+    /// Whether what was handed out may be taken: then it has its pattern. `is_new`: it was not
+    /// there before, and nothing was asked to be in it.
     fn put(&self, memory: *mut u8, request: Request, is_new: bool) -> bool {
         let (object, address) = (Object { memory, size: request.size }, memory.addr());
         let size = request.size;
@@ -140,8 +140,7 @@ impl<'h, H: Heap> Checked<'h, H> {
         true
     }
 
-    /// Whether an object that is given up is as it was left, but for its first word if that is
-    /// another one meanwhile.
+    /// Whether an object that is given up is as it was left.
     fn take(&self, memory: *mut u8, size: usize) -> bool {
         let (object, address) = (Object { memory, size }, memory.addr());
         let word = pattern(address);
@@ -178,7 +177,8 @@ impl<'h, H: Heap> Checked<'h, H> {
     }
 }
 
-// SAFETY: 1: what the heap inside hands out, or null. 2: nothing here panics but for want of memory.
+// SAFETY: 1: what the heap inside hands out, or null. 2: nothing here
+// panics but for want of memory.
 unsafe impl<H: Heap> Heap for Checked<'_, H> {
     const HAS_MEMORY: bool = H::HAS_MEMORY;
 

@@ -7,17 +7,20 @@
 //! Design: `.rep.heap` in `design/replay.md`.
 #![expect(unsafe_code, reason = "these are calls of the heaps' own libraries")]
 
+#[cfg(any(feature = "jemalloc", all(target_os = "linux", target_env = "gnu")))]
 use std::ffi::CStr;
 
-/// That of the C library, where it has a name for it.
+/// That of the C library.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) fn system() -> Option<String> {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    {
-        // SAFETY: the call returns a text that stays.
-        let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
-        return Some(format!("(GNU C Library {})", version.to_string_lossy()));
-    }
-    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    // SAFETY: the call returns a text that stays.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    Some(format!("(GNU C Library {})", version.to_string_lossy()))
+}
+
+/// Others have no name for it.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(super) fn system() -> Option<String> {
     None
 }
 
@@ -39,17 +42,15 @@ pub(super) fn jemalloc() -> Option<String> {
     }
     fn read<T: Default>(name: &CStr) -> Option<T> {
         let (mut value, mut size) = (T::default(), size_of::<T>());
-        // SAFETY: the name ends with a NUL; there is room for as many bytes as is said, and jemalloc
-        // refuses any other number of them.
+        // SAFETY: the name ends with a NUL; there is room for as many bytes as is said, and
+        // jemalloc refuses any other number of them.
         let error =
             unsafe { mallctl(name.as_ptr(), (&raw mut value).cast(), &mut size, null_mut(), 0) };
         (error == 0).then_some(value)
     }
+    let text = read::<usize>(c"version").filter(|text| *text != 0)?;
     // SAFETY: where there is a version it is a text that stays.
-    let version = match read::<usize>(c"version")? {
-        0 => return None,
-        text => unsafe { CStr::from_ptr(std::ptr::with_exposed_provenance(text)) },
-    };
+    let version = unsafe { CStr::from_ptr(std::ptr::with_exposed_provenance(text)) };
     let mut text = version.to_string_lossy().split("-g").next().unwrap_or_default().to_owned();
     if let Some(count) = read::<u32>(c"opt.narenas") {
         text += &format!(", narenas:{count}");

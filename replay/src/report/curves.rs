@@ -209,7 +209,7 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
     }
 }
 
-/// A quantile of the latency of allocations by their size, of those sizes of which there are so many.
+/// A quantile of the latency of allocations by their size, where there are so many of a size.
 pub(super) fn by_size(parts: Parts<'_>, count_min: u64, which: fn(&Quantiles) -> u64) -> Chart {
     let heaps = &parts.measured.heaps;
     let classes = parts.size_classes();

@@ -14,6 +14,7 @@ use super::tables::{Columns, Parts, trouble};
 use super::words::{bytes, count, nanoseconds};
 use crate::measured::{Measured, Subject};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use eventlog::format::text::OneLine;
 use std::io::{self, Write};
 
 /// Writes what was played, the tables, and what went wrong.
@@ -102,7 +103,7 @@ impl Subject {
 
 /// A text that comes from outside, on one line and without what a terminal would obey.
 fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    OneLine(text.as_bytes()).to_string()
 }
 
 fn columns(title: &str, columns: Columns, out: &mut dyn Write) -> io::Result<()> {

@@ -92,8 +92,8 @@ impl Stacks {
         self.peak += 1;
     }
 
-    /// The first of the stacks by what they held at the peak, by bytes, by bytes left, and by count,
-    /// with their names.
+    /// The first of the stacks by what they held at the peak, by bytes, by bytes left, and by
+    /// count, with their names.
     pub(crate) fn top(mut self, count_max: usize, log: &Log) -> Vec<StackShown> {
         if self.all.is_empty() {
             return Vec::new();

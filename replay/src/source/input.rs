@@ -11,7 +11,7 @@ use super::{Kind, Operations, Source};
 use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use crate::script::{Modification, Modified, Saved, is_saved, modify};
-use crate::stop::{Stop, complain};
+use crate::stop::{Stop, complain, said};
 use eventlog::reader::{Faults, FileSource, Joined, Log, Options, Registry};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -254,7 +254,7 @@ fn told(name: &str, faults: &Faults) -> String {
 fn name(path: &Path) -> String {
     match path.to_str() {
         Some("-") => "standard input".to_owned(),
-        _ => path.display().to_string(),
+        _ => said(path),
     }
 }
 

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! An object in a buffer is there once it is committed: what was reserved before may be reserved
-//! again elsewhere, which is counted. A buffer that does not log its objects is known by what it was
-//! filled with: each filling is one object. Design: `.rep.source`, `.rep.pieces` in `design/replay.md`.
+//! again elsewhere, which is counted. A buffer that does not log its objects is known by what it
+//! was filled with: each filling is one object. Design: `.rep.source`, `.rep.pieces`, `.rep.fill`
+//! in `design/replay.md`.
 
 use super::rows::{Spec, Verb};
 use super::track::Map;

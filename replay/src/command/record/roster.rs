@@ -191,10 +191,10 @@ impl Missing {
         };
         line(
             &self.hidden,
-            "defines malloc itself, which hides the library that records: none of its calls, or not \
-             all of them, are in the log",
-            "define malloc themselves, which hides the library that records: none of their calls, \
-             or not all of them, are in the logs",
+            "defines malloc itself, which hides the library that records: its calls, or most of \
+             them, are not in the log",
+            "define malloc themselves, which hides the library that records: their calls, or most \
+             of them, are not in the logs",
         );
         line(
             &self.unrecorded,
@@ -208,8 +208,8 @@ impl Missing {
             &self.without_log,
             "asked for memory and has no log: it was killed early, or may not write beside the \
              other logs (choose a folder for -o that it may write to)",
-            "asked for memory and have no logs: they were killed early, or may not write beside the \
-             other logs (choose a folder for -o that they may write to)",
+            "asked for memory and have no logs: they were killed early, or may not write beside \
+             the other logs (choose a folder for -o that they may write to)",
         );
         line(
             &self.running,

@@ -60,7 +60,7 @@ Examples:
   replay play --heap system,jemalloc program.log      these two
   replay play --heap system,./libmine.so program.log  and a library of one's own
   replay play --touch none program.log                what heaps need for themselves, at most speed
-  replay play --check --heap ./libmine.so program.log is it a heap at all? look at every byte
+  replay play --check --heap ./libmine.so program.log  is it a heap? look at every byte
   replay play --threads one program.log               in the order of the recording, on one thread
   replay play --pace recorded --runs 1 program.log    as the program did it
   replay play -o page.html program.log                with a page of charts

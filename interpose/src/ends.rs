@@ -12,9 +12,10 @@
 
 use crate::note::while_recording;
 use crate::real::Function;
-use crate::stack;
-use core::ffi::{c_char, c_int};
+use crate::{roster, stack};
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
+use eventlog::format::Presence;
 
 type Strings = *const *const c_char;
 type Exec = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
@@ -39,15 +40,28 @@ static EXIT: Function<Exit> = Function::new(c"_exit");
 /// The process. One that was made by vfork has its parent's memory, and another number.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
+unsafe extern "C" {
+    fn __cxa_at_quick_exit(call: extern "C" fn(*mut c_void), library: *mut c_void) -> c_int;
+}
+
 #[used]
 // SAFETY: the section holds addresses of functions that are called when the library is loaded.
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
+#[used]
+// SAFETY: the section holds addresses of functions that are called when the program ends.
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
+
 extern "C" fn start() {
     note_process();
-    // SAFETY: a function that stays.
-    unsafe { libc::pthread_atfork(None, None, Some(note_process_in_child)) };
+    roster::begin();
+    // SAFETY: functions that stay.
+    unsafe {
+        libc::pthread_atfork(None, None, Some(note_process_in_child));
+        __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
+    }
     while_recording(telemetry::prepare);
 }
 
@@ -59,13 +73,47 @@ fn note_process() {
 unsafe extern "C" fn note_process_in_child() {
     note_process();
     stack::begin_anew();
+    roster::note(Presence::Forked, 0);
 }
 
-/// Brings out what was recorded, before the process ends or becomes another program. Not in a child
-/// made by vfork: what it has is its parent's, which goes on.
-fn flush() {
+/// The runtime, which asked later, has ended its log already.
+extern "C" fn at_quick_exit(_: *mut c_void) {
+    end();
+}
+
+/// The program ends in good order: what it lost is known.
+extern "C" fn end() {
+    let lost = match is_this_process() {
+        true => telemetry::losses(),
+        false => telemetry::Losses::default(),
+    };
+    roster::note(Presence::Ended, lost.full + lost.nested + lost.large + lost.io);
+}
+
+/// The same where the runtime is not told.
+fn flush_and_end() {
+    if is_this_process() {
+        while_recording(telemetry::flush);
+    }
+    end();
+}
+
+/// Whether this is not a child made by vfork, which has its parent's memory.
+fn is_this_process() -> bool {
     // SAFETY: the call touches no memory.
-    if unsafe { libc::getpid() } == PROCESS.load(Ordering::Relaxed) {
+    unsafe { libc::getpid() == PROCESS.load(Ordering::Relaxed) }
+}
+
+/// Brings out what was recorded, before the process becomes another program. Not in a child made
+/// by vfork: what it has is its parent's, which goes on.
+///
+/// # Safety
+///
+/// The path is null, or ends with a NUL.
+unsafe fn flush(path: *const c_char) {
+    // SAFETY: the caller's promise.
+    unsafe { roster::note_program(path) };
+    if is_this_process() {
         while_recording(telemetry::flush);
     }
 }
@@ -79,7 +127,7 @@ fn missing() -> c_int {
 // SAFETY: E1.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
-    flush();
+    flush_and_end();
     match EXIT.get() {
         // SAFETY: E1.
         Some(exit) => unsafe { exit(status) },
@@ -101,7 +149,8 @@ pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
 // SAFETY: E1.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
-    flush();
+    // SAFETY: E1.
+    unsafe { flush(path) };
     // SAFETY: E1.
     EXECV.get().map_or_else(missing, |execv| unsafe { execv(path, arguments) })
 }
@@ -110,7 +159,8 @@ pub(crate) unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -
 // SAFETY: E1.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
-    flush();
+    // SAFETY: E1.
+    unsafe { flush(file) };
     // SAFETY: E1.
     EXECVP.get().map_or_else(missing, |execvp| unsafe { execvp(file, arguments) })
 }
@@ -123,7 +173,8 @@ pub(crate) unsafe extern "C" fn execve(
     arguments: Strings,
     with: Strings,
 ) -> c_int {
-    flush();
+    // SAFETY: E1.
+    unsafe { flush(path) };
     // SAFETY: E1.
     EXECVE.get().map_or_else(missing, |execve| unsafe { execve(path, arguments, with) })
 }
@@ -136,7 +187,8 @@ pub(crate) unsafe extern "C" fn execvpe(
     arguments: Strings,
     with: Strings,
 ) -> c_int {
-    flush();
+    // SAFETY: E1.
+    unsafe { flush(file) };
     // SAFETY: E1.
     EXECVPE.get().map_or_else(missing, |execvpe| unsafe { execvpe(file, arguments, with) })
 }
@@ -145,7 +197,8 @@ pub(crate) unsafe extern "C" fn execvpe(
 // SAFETY: E1.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, with: Strings) -> c_int {
-    flush();
+    // SAFETY: none has no end.
+    unsafe { flush(core::ptr::null()) };
     // SAFETY: E1.
     FEXECVE.get().map_or_else(missing, |fexecve| unsafe { fexecve(file, arguments, with) })
 }
@@ -160,7 +213,8 @@ pub(crate) unsafe extern "C" fn execveat(
     with: Strings,
     flags: c_int,
 ) -> c_int {
-    flush();
+    // SAFETY: E1.
+    unsafe { flush(path) };
     let call = |execveat: ExecAt| {
         // SAFETY: E1.
         unsafe { execveat(folder, path, arguments, with, flags) }
@@ -168,18 +222,21 @@ pub(crate) unsafe extern "C" fn execveat(
     EXECVEAT.get().map_or_else(missing, call)
 }
 
-extern "C" fn before_execl() -> usize {
-    flush();
+unsafe extern "C" fn before_execl(path: *const c_char) -> usize {
+    // SAFETY: E1: the first of any number of arguments is in its register still.
+    unsafe { flush(path) };
     EXECL.address()
 }
 
-extern "C" fn before_execlp() -> usize {
-    flush();
+unsafe extern "C" fn before_execlp(path: *const c_char) -> usize {
+    // SAFETY: E1: the first of any number of arguments is in its register still.
+    unsafe { flush(path) };
     EXECLP.address()
 }
 
-extern "C" fn before_execle() -> usize {
-    flush();
+unsafe extern "C" fn before_execle(path: *const c_char) -> usize {
+    // SAFETY: E1: the first of any number of arguments is in its register still.
+    unsafe { flush(path) };
     EXECLE.address()
 }
 

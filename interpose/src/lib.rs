@@ -16,5 +16,10 @@ mod local;
 mod mappings;
 mod note;
 mod real;
+mod roster;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+mod rule;
 mod stack;
 mod tree;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+mod unwind;

@@ -8,14 +8,17 @@
 //! Design: `.rep.stack` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the unwinder, and a variable of the environment")]
 
-use crate::mappings;
-use crate::tree::{self, Found};
+use crate::real::Function;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+use crate::unwind;
+use crate::{mappings, roster, tree};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU8, Ordering};
+use eventlog::format::Presence;
 
-/// The variable that asks for stacks: the number of frames that are recorded, at most.
+/// The variable that asks for stacks: the number of frames that are recorded, at least.
 const VARIABLE: &CStr = c"TELEMETRY_STACKS";
-/// Frames of a stack, at most.
+/// Frames of a stack that can be asked for, at most.
 const DEPTH_MAX: usize = 64;
 /// What `DEPTH` is before the environment was asked.
 const UNKNOWN: u8 = u8::MAX;
@@ -52,27 +55,50 @@ struct Frames {
 #[cold]
 #[inline(never)]
 pub(crate) fn current() -> u32 {
-    let count_max = usize::from(depth());
-    let mut frames = Frames { addresses: [0; DEPTH_MAX], count: 0, count_max };
-    if count_max != 0 {
-        // SAFETY: `note_frame` takes the argument for what it is, and it lives through the call.
-        unsafe { _Unwind_Backtrace(note_frame, (&raw mut frames).cast()) };
+    match usize::from(depth()) {
+        0 => 0,
+        depth => by_rules(depth).unwrap_or_else(|| by_unwinder(depth)),
     }
+}
+
+/// The same by what is known of addresses and of the stack before; `None`: that does not do.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[inline(always)]
+fn by_rules(depth: usize) -> Option<u32> {
+    unwind::stack(depth, mappings::is_own, tell).ok()
+}
+
+/// There are no rules for other processors.
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
+fn by_rules(_: usize) -> Option<u32> {
+    None
+}
+
+/// The same by the unwinder, for any stack.
+#[cold]
+#[inline(never)]
+fn by_unwinder(count_max: usize) -> u32 {
+    let mut frames = Frames { addresses: [0; DEPTH_MAX], count: 0, count_max };
+    // SAFETY: `note_frame` takes the argument for what it is, and it lives through the call.
+    unsafe { _Unwind_Backtrace(note_frame, (&raw mut frames).cast()) };
     let mut parent = 0;
     for address in frames.addresses.iter().take(frames.count).rev() {
-        match tree::find(parent, *address) {
-            Some(Found { frame, is_new }) => {
-                if is_new {
-                    mappings::note(*address);
-                    tree::tell(frame, parent, *address);
-                }
-                parent = frame;
-            }
-            // The tree is full: the stack is that of the outer frames.
-            None => break,
+        let found = tree::place(*address).and_then(|place| tree::frame(parent, place));
+        // The tree is full: the stack is that of the outer frames.
+        let Some((frame, is_new)) = found else { break };
+        if is_new {
+            tell(frame, parent, *address);
         }
+        parent = frame;
     }
     parent
+}
+
+/// Records a frame that is new, and what is mapped there.
+#[cold]
+fn tell(frame: u32, parent: u32, address: usize) {
+    mappings::note(address);
+    tree::tell(frame, parent, address);
 }
 
 extern "C" fn note_frame(frame: *mut c_void, frames: *mut c_void) -> c_int {
@@ -105,6 +131,8 @@ fn depth() -> u8 {
             };
             let depth = depth.unwrap_or(0).min(DEPTH_MAX as u8);
             DEPTH.store(depth, Ordering::Relaxed);
+            // What asks for the first time has asked for memory for the first time.
+            roster::note(Presence::Recorded, 0);
             depth
         }
         depth => depth,
@@ -113,8 +141,31 @@ fn depth() -> u8 {
 
 /// In a forked child, which has a log of its own: what is in its parent's is told again.
 pub(crate) fn begin_anew() {
-    if !matches!(DEPTH.load(Ordering::Relaxed), 0 | UNKNOWN) {
+    if !matches!(DEPTH.swap(UNKNOWN, Ordering::Relaxed), 0 | UNKNOWN) {
         tree::clear();
-        mappings::clear();
+        forget_files();
     }
+}
+
+/// What was known of files that were mapped counts no more.
+fn forget_files() {
+    mappings::clear();
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+    unwind::forget();
+}
+
+type Close = unsafe extern "C" fn(*mut c_void) -> c_int;
+static CLOSE: Function<Close> = Function::new(c"dlclose");
+
+/// As dlclose: another library may be mapped where this one was.
+// SAFETY: S1: the caller keeps the promises that the C library asks of it for dlclose; no other
+// symbol of this library has the name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
+    // SAFETY: S1.
+    let result = CLOSE.get().map_or(-1, |close| unsafe { close(library) });
+    if is_on() {
+        forget_files();
+    }
+    result
 }

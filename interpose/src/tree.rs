@@ -2,7 +2,7 @@
 //! calls from.
 //!
 //! ```text
-//!  address ─ hash ─▶ ADDRESSES[at]        (parent, at) ─ hash ─▶ FRAMES[frame - 1]
+//!  address ─ hash ─▶ ADDRESSES[at]: it, its rule        (parent, at) ─ hash ─▶ FRAMES[frame - 1]
 //! ```
 //!
 //! A place is taken by one atomic operation and never changes: no lock, and nobody waits. Both are
@@ -20,8 +20,16 @@ const LOOK_COUNT_MAX: usize = 128;
 /// Spreads words over a table.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-static ADDRESSES: [AtomicU64; 1 << ADDRESS_COUNT_LOG2] =
-    [const { AtomicU64::new(0) }; 1 << ADDRESS_COUNT_LOG2];
+/// An address, and how the caller of its function is found (`unwind.rs`).
+#[repr(C, align(16))]
+struct Known {
+    address: AtomicU64,
+    rule: AtomicU64,
+}
+
+static ADDRESSES: [Known; 1 << ADDRESS_COUNT_LOG2] =
+    [const { Known { address: AtomicU64::new(0), rule: AtomicU64::new(0) } };
+        1 << ADDRESS_COUNT_LOG2];
 static FRAMES: [AtomicU64; 1 << FRAME_COUNT_LOG2] =
     [const { AtomicU64::new(0) }; 1 << FRAME_COUNT_LOG2];
 static IS_USED: AtomicBool = AtomicBool::new(false);
@@ -29,32 +37,58 @@ static IS_USED: AtomicBool = AtomicBool::new(false);
 // A pair is one word.
 const _: () = assert!(FRAME_COUNT_LOG2 + 1 + ADDRESS_COUNT_LOG2 < u64::BITS);
 
-/// A frame that was found.
-pub(crate) struct Found {
-    /// Its number, not 0.
-    pub(crate) frame: u32,
-    /// Whether it was not there before.
-    pub(crate) is_new: bool,
+/// Where an address is in the table.
+#[derive(Clone, Copy)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    /// That of no address.
+    pub(crate) const NONE: Place = Place(0);
+
+    /// The rule that was set for the address; 0: none.
+    #[inline(always)]
+    pub(crate) fn rule(self) -> u64 {
+        ADDRESSES[self.0 as usize].rule.load(Ordering::Relaxed)
+    }
+
+    /// Sets the rule for the address.
+    pub(crate) fn set_rule(self, rule: u64) {
+        ADDRESSES[self.0 as usize].rule.store(rule, Ordering::Relaxed);
+    }
 }
 
-/// The frame that was called by `parent` (0: it is the outermost) and goes on at this address;
-/// `None`: there is no room for it.
-pub(crate) fn find(parent: u32, address: usize) -> Option<Found> {
-    IS_USED.store(true, Ordering::Relaxed);
-    let (at, _) = place(&ADDRESSES, address as u64)?;
+/// Where an address is; `None`: there is no room for it.
+#[inline(always)]
+pub(crate) fn place(address: usize) -> Option<Place> {
+    let (at, _) = find(address as u64, ADDRESS_COUNT_LOG2, |at| &ADDRESSES[at].address)?;
+    Some(Place(at as u32))
+}
+
+/// The frame that was called by `parent` (0: it is the outermost) and goes on at this address, and
+/// whether it was not there before; `None`: there is no room for it.
+#[inline(always)]
+pub(crate) fn frame(parent: u32, place: Place) -> Option<(u32, bool)> {
     // Not 0, for the first address of the outermost frame neither.
-    let pair = u64::from(parent) << (ADDRESS_COUNT_LOG2 + 1) | (at as u64 + 1);
-    let (index, is_new) = place(&FRAMES, pair)?;
-    Some(Found { frame: index as u32 + 1, is_new })
+    let pair = u64::from(parent) << (ADDRESS_COUNT_LOG2 + 1) | (u64::from(place.0) + 1);
+    let (index, is_new) = find(pair, FRAME_COUNT_LOG2, |at| &FRAMES[at])?;
+    Some((index as u32 + 1, is_new))
 }
 
-/// Where a word is, and whether it was not there before.
-fn place(table: &[AtomicU64], word: u64) -> Option<(usize, bool)> {
-    let first = word.wrapping_mul(SPREAD) >> (u64::BITS - table.len().ilog2());
+/// Where a word is in a table, and whether it was not there before.
+#[inline(always)]
+fn find(
+    word: u64,
+    count_log2: u32,
+    table: impl Fn(usize) -> &'static AtomicU64,
+) -> Option<(usize, bool)> {
+    let first = word.wrapping_mul(SPREAD) >> (u64::BITS - count_log2);
     for look in 0..LOOK_COUNT_MAX {
-        let index = (first as usize + look) % table.len();
-        let there = match table[index].load(Ordering::Relaxed) {
-            0 => table[index].compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed),
+        let index = (first as usize + look) % (1 << count_log2);
+        let there = match table(index).load(Ordering::Relaxed) {
+            0 => {
+                IS_USED.store(true, Ordering::Relaxed);
+                table(index).compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed)
+            }
             there => Err(there),
         };
         match there {
@@ -74,6 +108,10 @@ pub(crate) fn tell(frame: u32, parent: u32, address: usize) {
 /// Forgets all, in a forked child.
 pub(crate) fn clear() {
     if IS_USED.swap(false, Ordering::Relaxed) {
-        ADDRESSES.iter().chain(&FRAMES).for_each(|word| word.store(0, Ordering::Relaxed));
+        for known in &ADDRESSES {
+            known.address.store(0, Ordering::Relaxed);
+            known.rule.store(0, Ordering::Relaxed);
+        }
+        FRAMES.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 }

@@ -130,9 +130,69 @@ fn stacks_are_a_tree_of_frames_in_files_that_are_mapped() {
                 assert!(!mapping.2.contains("libinterpose") || depth != 0);
                 (frame, depth) = (parent, depth + 1);
             }
-            assert!(depth <= 16);
+            assert!(depth <= 32, "twice what was asked for");
         }
     }
     assert!(files.iter().any(|file| file.contains("libc")), "{files:?}");
     assert!(files.iter().any(|file| file.contains("python")), "{files:?}");
+}
+
+/// `.rep.stack`
+#[test]
+fn a_stack_is_the_one_that_the_unwinder_finds() {
+    const DEPTH: usize = 16;
+    for options in [&["-O2"][..], &["-O2", "-fno-omit-frame-pointer"], &["-O0"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compile("stacks.c", folder.path(), options);
+        let mut command = recording(program, folder.path());
+        command.arg("check").env("TELEMETRY_STACKS", DEPTH.to_string());
+        let recorded = run(command, folder);
+        let log = &recorded.logs()[&(recorded.process, 1)];
+        let (mut frames, mut stacks) = (BTreeMap::new(), BTreeMap::new());
+        each(log, |event| match event.name() {
+            "Frame" => {
+                let of = (word(event, "parent"), word(event, "address"));
+                frames.insert(word(event, "frame"), of);
+            }
+            "Malloc" => drop(stacks.insert(word(event, "size"), word(event, "stack"))),
+            _ => {}
+        });
+        let (mut count, mut deep) = (0, 0);
+        for line in recorded.output.lines() {
+            let mut words = line.split(' ');
+            let size: u64 = words.next().unwrap().parse().unwrap();
+            let said: Vec<u64> = words.map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
+            let (mut found, mut frame) = (Vec::new(), stacks[&size]);
+            while let Some(&(parent, address)) = frames.get(&frame) {
+                found.push(address);
+                frame = parent;
+            }
+            // The call of malloc is another one of its function than that of backtrace.
+            let (near, rest) = (found[0].abs_diff(said[0]), &found[1..]);
+            assert!(near < 400, "{size}: {found:x?} is not {said:x?}");
+            assert_eq!(rest, &said[1..found.len()], "{options:?}: {size}");
+            assert!(found.len() == said.len() || found.len() >= DEPTH, "{found:x?} of {said:x?}");
+            assert!(found.len() <= 2 * DEPTH);
+            deep += usize::from(found.len() < said.len());
+            count += 1;
+        }
+        assert!(count > 1000 && deep > 100, "{count} stacks, {deep} of them longer");
+    }
+}
+
+/// `.rep.stack`
+#[test]
+fn stacks_cost_little_more_than_what_is_recorded_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("stacks.c", folder.path(), &[]);
+    let time = |depth: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = recording(&program, folder.path());
+        command.arg("time").env("TELEMETRY_STACKS", depth);
+        run(command, folder).output.trim().parse::<f64>().unwrap()
+    };
+    let ratio = || time("32") / time("0");
+    let least = (0..3).map(|_| ratio()).fold(f64::MAX, f64::min);
+    // Asking the unwinder for all frames each time is 26 to 40 times as much.
+    assert!(least < 10.0, "{least:.1} times");
 }

@@ -1,10 +1,11 @@
-//! The whole tool with heaps of one's own: one that is an example, and three that are in trouble.
+//! The whole tool with heaps of one's own: one that is an example, three that are in trouble, and
+//! five that are wrong.
 //!
 //! ```text
 //!  cargo run --example heaps -- play --heap system,bump,fails program.log
 //! ```
 //!
-//! Design: `.rep.heap`, `.rep.heap.fails` in `design/replay.md`.
+//! Design: `.rep.heap`, `.rep.heap.fails`, `.rep.check` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the trait is unsafe")]
 
 use replay::heap::system::System;
@@ -128,6 +129,85 @@ unsafe impl Heap for Troubled {
     }
 }
 
+/// How a heap is wrong.
+#[derive(Clone, Copy)]
+enum Fault {
+    /// The same address for everything.
+    Same,
+    /// Not aligned.
+    Askew,
+    /// What should be zeros is not.
+    Dirty,
+    /// Reallocation does not keep what was there.
+    Forgets,
+    /// Objects that lie within others.
+    Within,
+}
+
+/// No heap: what it hands out is wrong, and nothing is given back.
+struct Wrong {
+    fault: Fault,
+    bump: Bump,
+    last: AtomicUsize,
+}
+
+impl Wrong {
+    fn new(fault: Fault) -> Wrong {
+        Wrong { fault, bump: Bump::new(), last: AtomicUsize::new(0) }
+    }
+}
+
+// SAFETY: 1 does not hold, which is what it is for; but there is memory at each address. 2: nothing
+// here unwinds.
+unsafe impl Heap for Wrong {
+    fn allocate(&self, request: Request) -> *mut u8 {
+        let within = |to: usize| ptr::with_exposed_provenance_mut(self.bump.start + to);
+        match self.fault {
+            Fault::Same if request.size <= BUMP_SIZE => within(0),
+            Fault::Askew => {
+                let size = request.size + 2;
+                // SAFETY: there is room for two bytes more.
+                unsafe { self.bump.allocate(Request { size, ..request }).add(2) }
+            }
+            Fault::Within if request.size == 32 => {
+                let last = self.last.load(Ordering::Relaxed);
+                match last {
+                    0 => self.bump.allocate(request),
+                    last => ptr::with_exposed_provenance_mut(last + 32),
+                }
+            }
+            Fault::Within => {
+                let memory = self.bump.allocate(request);
+                if request.size >= 128 {
+                    self.last.store(memory.addr(), Ordering::Relaxed);
+                }
+                memory
+            }
+            _ => self.bump.allocate(request),
+        }
+    }
+
+    fn allocate_zeroed(&self, request: Request) -> *mut u8 {
+        let memory = self.allocate(request);
+        if matches!(self.fault, Fault::Dirty) && request.size > 0 {
+            // SAFETY: 1: the last of its bytes.
+            unsafe { memory.add(request.size - 1).write(1) };
+        }
+        memory
+    }
+
+    unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
+        let new = self.allocate(request);
+        if !matches!(self.fault, Fault::Forgets) {
+            // SAFETY: 3, 1: so many bytes are in both, which may be the same.
+            unsafe { old.copy_to(new, was.size.min(request.size)) };
+        }
+        new
+    }
+
+    unsafe fn free(&self, _: *mut u8, _: Request) {}
+}
+
 fn main() -> ExitCode {
     let mut heaps = built_in();
     heaps.push(Contender::new("bump", "one place after the other", Bump::new));
@@ -136,5 +216,10 @@ fn main() -> ExitCode {
     }));
     heaps.push(Contender::new("crashes", "dies", || Troubled::new(Trouble::Crashes)));
     heaps.push(Contender::new("hangs", "does not come back", || Troubled::new(Trouble::Hangs)));
+    heaps.push(Contender::new("same", "one address for all", || Wrong::new(Fault::Same)));
+    heaps.push(Contender::new("askew", "nothing is aligned", || Wrong::new(Fault::Askew)));
+    heaps.push(Contender::new("dirty", "nothing is zeroed", || Wrong::new(Fault::Dirty)));
+    heaps.push(Contender::new("forgets", "nothing is kept", || Wrong::new(Fault::Forgets)));
+    heaps.push(Contender::new("within", "some lie within others", || Wrong::new(Fault::Within)));
     replay::main_with(heaps)
 }

@@ -69,6 +69,8 @@ pub struct Subject {
 pub struct HeapMeasured {
     /// What it is called.
     pub name: String,
+    /// What it is: its version, and the options that were set.
+    pub about: String,
     /// The runs for throughput.
     pub runs: Vec<Run>,
     /// The latencies, of the runs for them.

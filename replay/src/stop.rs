@@ -6,7 +6,9 @@
 //!
 //! Exit codes: `.rep.exit` in `design/replay.md`.
 
+use eventlog::format::text::OneLine;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Why nothing more can be done.
 #[derive(Debug)]
@@ -26,7 +28,14 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Writes to standard error, if anybody listens.
+/// Writes lines to standard error, if anybody listens: nothing in them steers the terminal.
 pub(crate) fn complain(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    let clean = |line: &str| OneLine(line.as_bytes()).to_string();
+    let lines = text.split('\n').map(clean).collect::<Vec<String>>().join("\n");
+    let _ = io::stderr().write_all(lines.as_bytes());
+}
+
+/// A path as it is said: on one line, and without what would steer a terminal.
+pub(crate) fn said(path: &Path) -> String {
+    OneLine(path.as_os_str().as_encoded_bytes()).to_string()
 }

@@ -137,6 +137,165 @@ fn a_heap_that_dies_or_hangs_is_told_and_the_others_go_on() {
     assert_eq!((measured.heaps[2].runs.len(), &measured.heaps[2].failure), (2, &None));
 }
 
+/// `.rep.room`
+#[test]
+fn a_workload_that_no_memory_has_room_for_is_not_played() {
+    let at = |action| Operation { time: 0, thread: 0, action };
+    let (object, size) = (0, 1 << 40);
+    let allocate = Action::Allocate { object, size, alignment: 1, is_zeroed: false, pool: 0 };
+    let ops = Ops::new(vec![at(allocate), at(Action::Free { object })]);
+    let quick = ["--heap", "system", "--runs", "1", "--no-latency"];
+    let output = ops.play(&tool(), &quick);
+    let text = errors(&output);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{text}");
+    assert!(text.contains("test.ops: 1024 GiB are live at its peak, and "), "{text}");
+    let output = ops.play(&tool(), &[&quick[..], &["--touch", "none"]].concat());
+    assert_ne!(output.status.code(), Some(2), "{}", errors(&output));
+}
+
+/// `.rep.room`
+#[test]
+fn more_threads_than_the_system_has_are_told() {
+    let at = |thread, action| Operation { time: 0, thread, action };
+    let all = (0..600).flat_map(|thread| {
+        let (object, size, alignment) = (thread, 100, 1);
+        let allocate = Action::Allocate { object, size, alignment, is_zeroed: false, pool: 0 };
+        [at(thread, allocate), at(thread, Action::Free { object })]
+    });
+    let ops = Ops::new(all.collect());
+    let play = |limit: &str, arguments: &str| {
+        let line = format!(
+            "{limit} exec {} play --settle 0 --runs 1 --heap system {arguments} {}",
+            tool().display(),
+            ops.path().display()
+        );
+        Command::new("sh").args(["-c", &line]).output().expect("sh is there")
+    };
+    let limited = play("ulimit -v 300000;", "--no-latency");
+    let text = errors(&limited);
+    assert_eq!(limited.status.code(), Some(1), "{text}");
+    assert!(text.contains("cannot start thread ") && !text.contains("panicked"), "{text}");
+    assert!(text.contains("system: the system does not let it have 600 threads"), "{text}");
+    // What each thread of a run for latency has is little.
+    let whole = play("ulimit -v 1500000;", "");
+    assert_eq!(whole.status.code(), Some(0), "{}", errors(&whole));
+}
+
+/// `.rep.report`
+#[test]
+fn no_name_of_a_file_steers_a_terminal() {
+    let ops = Ops::new(operations(4, 300, 2, 1));
+    let path = ops.directory.path().join("a\u{1b}[2J\u{9b}31m\u{202e}b\nreplay: c.ops");
+    std::fs::copy(ops.path(), &path).expect("copied");
+    let none = ops.directory.path().join("\u{1b}]0;x\u{7}.ops");
+    for arguments in [
+        &["play", "--settle", "0", "--heap", "system", "--runs", "1", "--no-latency"][..],
+        &["show"],
+        &["show", "--keep-thread", "9"],
+        &["compare", "--threads", "one", path.to_str().expect("UTF-8")],
+        &["compile", "--force", "-o", none.to_str().expect("UTF-8")],
+    ] {
+        let output = Command::new(tool()).args(arguments).arg(&path).output().expect("it runs");
+        for bytes in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(bytes);
+            let steers = |c: char| c != '\n' && eventlog::format::text::is_steering(c);
+            assert!(!text.contains(steers), "{arguments:?}: {text:?}");
+            assert!(!text.contains("\nreplay: c"), "{arguments:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn what_leaves_nothing_to_play_or_to_wait_for_is_told() {
+    let ops = Ops::new(operations(4, 300, 2, 1));
+    for (arguments, why) in [
+        (&["play", "--scale-size", "1e30"][..], "is no number above 0, to a million"),
+        (&["play", "--stretch", "1e30"], "is no number above 0, to a million"),
+        (&["play", "--timeout", "0"], "must be above 0"),
+        (&["play", "--keep-thread", "9"], "has nothing to play once it is modified"),
+        (&["show", "--keep-thread", "9"], "test.ops: nothing is left of it: only threads 9"),
+        (&["compile", "-o", "/dev/shm/none.ops", "--keep-thread", "9"], "nothing is left of it"),
+    ] {
+        let output = Command::new(tool()).args(arguments).arg(ops.path()).output();
+        let output = output.expect("it runs");
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(errors(&output).contains(why), "{arguments:?}: {}", errors(&output));
+    }
+    let _ = std::fs::remove_file("/dev/shm/none.ops");
+}
+
+/// `.rep.heap` `.rep.report`
+#[test]
+fn a_heap_says_its_version_and_never_has_more_left_than_at_its_peak() {
+    // What is freed at the end is large.
+    let at = |object| Operation {
+        time: 0,
+        thread: 0,
+        action: Action::Allocate { object, size: 100, alignment: 1, is_zeroed: false, pool: 0 },
+    };
+    let ops = Ops::new((0..30_000).map(at).collect());
+    let mut command = Command::new(tool());
+    command.args(["play", "--settle", "0", "--runs", "1", "--no-latency", "--json"]);
+    command.arg(ops.path()).env("MIMALLOC_VERBOSE", "0").env("MALLOC_ARENA_MAX", "3");
+    let output = command.output().expect("it runs");
+    let measured = measured(&output);
+    let about = |name: &str| {
+        let heap = measured.heaps.iter().find(|heap| heap.name == name).expect("it was played");
+        heap.about.clone()
+    };
+    assert!(about("system").contains("C Library 2.") && about("jemalloc").contains(" 5."));
+    assert!(about("system").ends_with(", MALLOC_ARENA_MAX=3"), "{}", about("system"));
+    assert!(about("mimalloc").ends_with(", MIMALLOC_VERBOSE=0"), "{}", about("mimalloc"));
+    assert!(measured.machine.contains(&about("jemalloc")), "{}", measured.machine);
+    for heap in &measured.heaps {
+        for run in &heap.runs {
+            assert!(run.after.iter().all(|after| after.1 <= run.resident_peak), "{run:?}");
+        }
+    }
+}
+
+/// `.rep.check`
+#[test]
+fn a_wrong_heap_is_found_before_it_is_measured() {
+    let mut all = Vec::new();
+    let mut push = |action| all.push(Operation { time: 0, thread: 0, action });
+    for object in 0..600 {
+        let size = [8, 24, 32, 200, 5000][object as usize % 5];
+        let is_zeroed = object % 7 == 0;
+        push(Action::Allocate { object, size, alignment: 1, is_zeroed, pool: 0 });
+        if object % 3 == 0 {
+            push(Action::Reallocate { object, size: size * 2, is_unaligned: false });
+        }
+        if object >= 20 {
+            push(Action::Free { object: object - 20 });
+        }
+    }
+    let ops = Ops::new(all);
+    let heaps = "same,askew,dirty,forgets,within,system,jemalloc,mimalloc,snmalloc,pools,bump";
+    let heaps = ["--runs", "1", "--no-latency", "--json", "--heap", heaps];
+    for arguments in [&heaps[..], &[&heaps[..], &["--check"]].concat()] {
+        let output = ops.play(&example(), arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let measured = measured(&output);
+        let is_full = arguments.contains(&"--check");
+        for (heap, why) in measured.heaps.iter().zip([
+            Some(if is_full { ", which are in use" } else { "are in use already" }),
+            Some("not aligned to 8"),
+            Some("are not zero, at byte "),
+            Some("lost what was in them"),
+            is_full.then_some("32 bytes at "),
+        ]) {
+            let failure = heap.failure.clone().unwrap_or_default();
+            assert_eq!(heap.runs.is_empty(), why.is_some(), "{}: {failure}", heap.name);
+            let expected = why.map_or(failure.is_empty(), |why| failure.contains(why));
+            assert!(expected, "{}: {failure}", heap.name);
+        }
+        for heap in &measured.heaps[5..] {
+            assert_eq!((heap.runs.len(), &heap.failure), (1, &None), "{}", heap.name);
+        }
+    }
+}
+
 /// `.rep.process`
 #[test]
 fn who_plays_ends_with_who_started_it() {
@@ -153,10 +312,10 @@ fn who_plays_ends_with_who_started_it() {
         let list = list.unwrap_or_default();
         list.split_whitespace().map(str::to_owned).collect::<Vec<String>>()
     };
-    // That of the null heap has ended once that of the other plays.
+    // That of the null heap, and that which checks the other, have ended once the other plays.
     let is_playing = |child: &String| {
         let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        line.contains("\"heap\":\"system\"")
+        line.contains("\"heap\":\"system\"") && line.contains("\"check\":null")
     };
     let child = loop {
         match children().into_iter().find(is_playing) {

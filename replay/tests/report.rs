@@ -139,12 +139,12 @@ fn every_row_of_a_table_is_aligned() {
 #[test]
 fn a_name_cannot_move_the_cursor() {
     let mut measured = small();
-    measured.workload.name = "a\u{1b}[2Jb\nc".to_owned();
+    measured.workload.name = "a\u{1b}[2Jb\nc\u{202e}".to_owned();
     measured.heaps[0].name = "d\u{1b}]0;e\u{7}".to_owned();
     measured.heaps[0].failure = Some("f\rg".to_owned());
     let text = text(&measured);
     assert!(!text.contains('\u{1b}') && !text.contains('\r') && !text.contains('\u{7}'));
-    assert!(text.starts_with("a\u{fffd}[2Jb\u{fffd}c: "), "{text}");
+    assert!(text.starts_with("a\u{fffd}[2Jb c\u{fffd}: "), "{text}");
 }
 
 /// `.rep.page`

@@ -218,7 +218,7 @@ fn of_children_that_have_no_end_it_is_not_said_that_nothing_was_lost() {
     assert!(status.expect("this test needs a C compiler, cc").success());
     let (code, _, errors) = output(record(folder.path(), &[&at("forked")]));
     let lines: Vec<&str> = errors.lines().collect();
-    assert_eq!((code, lines.len()), (Some(0), 2), "{errors}");
+    assert_eq!((code, lines.len()), (Some(1), 2), "{errors}");
     assert!(lines[0].ends_with(", nothing lost"), "{errors}");
     assert!(!lines[1].contains("nothing lost"), "{errors}");
     assert!(
@@ -331,4 +331,153 @@ fn a_forked_child_tells_what_is_mapped_whoever_was_reading() {
         let lines = programs::lines(dump.args(["-v", "--events", "Mapping"]).arg(&log));
         assert!(!lines.is_empty(), "{child}: {errors}");
     }
+}
+
+/// A program that loses events, or parts of which are not recorded, in the way that it is told.
+const LOSING: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void ask(int count) { while (count--) if (!malloc(8)) abort(); }
+static void limit(int what, rlim_t most) {
+  struct rlimit both = { most, most };
+  setrlimit(what, &both);
+}
+int main(int count, char **words) {
+  const char *way = words[1];
+  ask(10);
+  if (!strcmp(way, "full")) {          /* as where a disk is full */
+    signal(SIGXFSZ, SIG_IGN);
+    limit(RLIMIT_FSIZE, 300000);
+    ask(200000);
+  } else if (!strcmp(way, "worker")) { /* may open nothing, as one that gave up its rights */
+    if (fork() == 0) { limit(RLIMIT_NOFILE, 0); ask(10); exit(0); }
+    wait(0);
+  } else if (!strcmp(way, "aborts")) {
+    if (fork() == 0) { limit(RLIMIT_CORE, 0); ask(10); abort(); }
+    wait(0);
+  } else if (!strcmp(way, "alone")) {  /* a child without an environment */
+    char *none[] = { 0 }, *name[] = { "true", 0 };
+    if (fork() == 0) execve("/bin/true", name, none);
+    wait(0);
+  } else if (!strcmp(way, "daemon")) {
+    if (fork() == 0) {
+      setsid();
+      ask(10);
+      for (int file = 0; file < 3; file++) { close(file); open("/dev/null", O_RDWR); }
+      sleep(3);
+      exit(0);
+    }
+    usleep(200000);
+  } else {                             /* nothing is lost */
+    if (fork() == 0) { ask(10); exit(0); }
+    wait(0);
+    if (fork() == 0) _exit(0);
+    wait(0);
+    if (fork() == 0) { execl("/nowhere", "nowhere", (char *)0); _exit(0); }
+    wait(0);
+  }
+  return 0;
+}"#;
+
+/// `.rep.record.roster`
+#[test]
+fn what_was_not_recorded_is_said_and_the_exit_code_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("losing.c"), LOSING).unwrap();
+    let mut cc = Command::new("cc");
+    let status = cc.args(["-fno-builtin", "-o", &at("losing"), &at("losing.c")]).status();
+    assert!(status.expect("this test needs a C compiler, cc").success());
+    for (way, code, said) in [
+        ("whole", 0, ""),
+        ("full", 1, " lost"),
+        ("worker", 1, ") asked for memory and has no log: "),
+        ("aborts", 1, ") asked for memory and has no log: "),
+        ("alone", 1, "true ("),
+        ("daemon", 1, ") still runs: its log is not whole"),
+    ] {
+        let mut command = programs::replay();
+        let log = format!("{way}.log");
+        command.args(["record", "-o", &log, &at("losing"), way]).current_dir(folder.path());
+        let (found, _, errors) = output(command);
+        assert_eq!(found, Some(code), "{way}: {errors}");
+        assert!(errors.contains(said), "{way}: {errors}");
+        let is_all = errors.lines().all(|line| line.ends_with(", nothing lost"));
+        assert_eq!(is_all, code == 0, "{way}: {errors}");
+    }
+}
+
+/// `.rep.record.refused`
+#[test]
+fn the_symbol_that_hides_the_recording_library_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let compile = |name: &str, text: &str| {
+        fs::write(at("c.c"), text).unwrap();
+        let mut cc = Command::new("cc");
+        let status = cc.args(["-fno-builtin", "-rdynamic", "-o", &at(name), &at("c.c")]).status();
+        assert!(status.expect("this test needs a C compiler, cc").success());
+    };
+    let own = "void *__libc_malloc(unsigned long); void *malloc(unsigned long n)
+        { return __libc_malloc(n); } int main(void) { return malloc(9) == 0; }";
+    compile("own", own);
+    compile(
+        "beside",
+        "void *mi_malloc(unsigned long n) { return 0; } int main(void) { return 0; }",
+    );
+    compile(
+        "go",
+        "__attribute__((section(\".go.buildinfo\"))) int info = 1; int main(void) { return 0; }",
+    );
+    for (program, why) in [("own", "(symbol malloc)"), ("go", ".go.buildinfo")] {
+        let (code, _, errors) = output(record(folder.path(), &[&at(program)]));
+        assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
+        assert!(errors.contains(why) && errors.contains("it was not run"), "{errors}");
+    }
+    // One that is executed by what is recorded is found while it runs.
+    let script = format!("{}; exit 0", at("own"));
+    let (code, _, errors) = output(record(folder.path(), &["sh", "-c", &script]));
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("replay: sh: own (") && errors.contains("defines malloc"), "{errors}");
+    let mut command = programs::replay();
+    command.args(["record", "--force", "-o", "b.log", &at("beside")]).current_dir(folder.path());
+    let (_, _, errors) = output(command);
+    assert!(errors.contains("has mimalloc linked in (symbol mi_malloc)"), "{errors}");
+}
+
+/// A program of which one function holds most at the peak, and another asks for more in all.
+const HOLDER: &str = "#include <stdlib.h>
+void *held;
+__attribute__((noinline)) void hold(void) { held = malloc(1000000); }
+__attribute__((noinline)) void churn(void) { for (int i = 0; i < 99; i++) free(malloc(100000)); }
+int main(void) { hold(); churn(); free(held); churn(); return 0; }
+";
+
+/// `.rep.show.stack`
+#[test]
+fn show_says_which_function_holds_the_peak_and_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("holder.c"), HOLDER).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-g", "-O1", "-fno-builtin", "-o", &at("holder"), &at("holder.c")]);
+    assert!(cc.status().expect("this test needs a C compiler, cc").success());
+    let (code, _, errors) = output(record(folder.path(), &["--stacks", &at("holder")]));
+    assert_eq!(code, Some(0), "{errors}");
+    let mut show = programs::replay();
+    show.args(["show", "--stacks", "1"]).arg(at("a.log"));
+    let lines = programs::lines(&mut show);
+    let first_of = |title: &str| {
+        let title = format!("call stacks with the most {title}");
+        let at = lines.iter().position(|line| *line == title).expect("a list");
+        lines[at + 2].trim().to_owned()
+    };
+    assert_eq!(first_of("bytes at the peak"), "hold holder.c:3 (holder)");
+    assert_eq!(first_of("bytes allocated"), "churn holder.c:4 (holder)");
 }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! And the root by which a stream is found in memory: `root.rs`; the lines by which a running
-//! program is controlled: `control.rs`; text as a terminal may have it: `text.rs`.
+//! program is controlled: `control.rs`; text as a terminal may have it: `text.rs`; what the
+//! processes of a recording say of themselves: `roster.rs`.
 
 mod block;
 mod checksum;
@@ -15,6 +16,7 @@ mod event;
 mod header;
 mod le;
 mod root;
+mod roster;
 mod schema;
 pub mod text;
 
@@ -24,4 +26,5 @@ pub use event::*;
 pub use header::*;
 pub use le::{U16le, U32le, U64le};
 pub use root::*;
+pub use roster::*;
 pub use schema::*;

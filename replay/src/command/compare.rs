@@ -12,7 +12,7 @@ use crate::operation::Operation;
 use crate::script::compare::{Side, compare};
 use crate::show::text::number;
 use crate::source::input::{How, Opened};
-use crate::stop::Stop;
+use crate::stop::{Stop, said};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
 /// Compares two, and says what came of it. Whether they are the same.
 fn tell(out: &mut dyn Write, a: &Sided<'_>, b: &Sided<'_>, is_within: bool) -> io::Result<bool> {
     let partings = compare(&a.side, &b.side, is_within);
-    let (name_a, name_b) = (a.path.display(), b.path.display());
+    let (name_a, name_b) = (said(a.path), said(b.path));
     for parting in partings.iter().take(PARTING_COUNT_MAX) {
         let thread = |thread: Option<u32>| match thread {
             Some(thread) => format!("thread {thread}"),

@@ -9,7 +9,7 @@
 use crate::output::{Pending, unwritten};
 use crate::script::{Modify, write};
 use crate::source::input::{Input, Opened};
-use crate::stop::Stop;
+use crate::stop::{Stop, said};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     writeln!(
         io::stdout().lock(),
         "{}: {} operations on {} objects, {} threads: {size} bytes, {each:.1} an operation",
-        args.output.display(),
+        said(&args.output),
         counts.operations,
         counts.objects,
         counts.threads

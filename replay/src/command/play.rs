@@ -10,11 +10,11 @@
 use crate::heap::Contender;
 use crate::measured::{Measured, Subject};
 use crate::output::{Pending, unwritten};
-use crate::play::{self, Library, Mode, Opponent, Touch};
+use crate::play::{self, Check, Library, Mode, Opponent, Touch};
 use crate::report;
 use crate::script::{self, Modify};
 use crate::show::Gather;
-use crate::show::text::number;
+use crate::show::text::{bytes, number};
 use crate::source::input::{Input, Opened};
 use crate::stop::{Stop, complain};
 use crate::workload::Workload;
@@ -49,6 +49,9 @@ Threads are there from the beginning of a run to its end. Of a program that had 
 the other, heaps that keep memory for each thread take more than they would have; `--threads one`
 is the other bound.
 
+Before a heap is measured it plays once and is checked: one that hands out memory that is in use,
+not aligned or not zeroed, or loses contents, is told and not measured. --check looks at every byte.
+
 Memory is what is resident over what was before the first operation. Its peak is that which the
 kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some time.
 
@@ -57,6 +60,7 @@ Examples:
   replay play --heap system,jemalloc program.log      these two
   replay play --heap system,./libmine.so program.log  and a library of one's own
   replay play --touch none program.log                what heaps need for themselves, at most speed
+  replay play --check --heap ./libmine.so program.log  is it a heap? look at every byte
   replay play --threads one program.log               in the order of the recording, on one thread
   replay play --pace recorded --runs 1 program.log    as the program did it
   replay play -o page.html program.log                with a page of charts
@@ -95,6 +99,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Touch::Pages)]
     touch: Touch,
 
+    /// Look at all bytes that heaps hand out, before they are measured: overlap, alignment, zeros,
+    /// and that reallocation keeps contents. Without, at the first and the last word of each object
+    #[arg(long)]
+    check: bool,
+
     /// Without the run for latency
     #[arg(long)]
     no_latency: bool,
@@ -109,7 +118,7 @@ pub(crate) struct Args {
     sample_interval: Duration,
 
     /// How long a heap may do nothing, in seconds, until it is given up
-    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds_above_0)]
     timeout: Duration,
 
     /// Also write a page of charts, which needs nothing else
@@ -169,6 +178,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn seconds_above_0(text: &str) -> Result<Duration, String> {
+    match seconds(text)? {
+        Duration::ZERO => Err("must be above 0: each heap would be given up at once".to_owned()),
+        time => Ok(time),
+    }
+}
+
 fn milliseconds(text: &str) -> Result<Duration, String> {
     match positive(text) {
         Ok(number) if number <= SECONDS_MAX => Ok(Duration::from_secs_f64(number / 1000.0)),
@@ -187,11 +203,31 @@ pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
         let left = if args.modify.list.is_empty() { "" } else { " once it is modified" };
         return Err(Stop::Message(format!("{}: has nothing to play{left}", opened.title)));
     }
+    has_room(args, &opened.title, &subject)?;
     let measured = play::play(workload, &opponents, &mode(args))?;
-    let (workload, mode, machine) = (subject, words(args), report::machine());
+    let about = measured.heaps.iter().map(|heap| &*heap.about).collect::<Vec<&str>>().join("; ");
+    let machine = format!("{}; {about}", report::machine());
+    let (workload, mode) = (subject, words(args));
     let measured = Measured { workload, mode, machine, ..measured };
     write(args, page, &measured)?;
     Ok(tell_failures(&measured) && is_whole)
+}
+
+/// Refuses what would need more memory than there is: the machine would have none left for others.
+fn has_room(args: &Args, title: &str, subject: &Subject) -> Result<(), Stop> {
+    let needed = match args.touch {
+        Touch::None if !args.check => return Ok(()),
+        _ => subject.live_peak,
+    };
+    match play::available() {
+        Some(available) if needed > available => Err(Stop::Message(format!(
+            "{title}: {} are live at its peak, and {} of memory are available: it was not played \
+             (--touch none writes to none of it, --scale-size and --keep-size make it smaller)",
+            bytes(needed),
+            bytes(available)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// What is played, what it is, and whether it was read whole.
@@ -211,6 +247,7 @@ fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop>
 fn mode(args: &Args) -> Mode {
     Mode {
         touch: args.touch,
+        check: if args.check { Check::Full } else { Check::Quick },
         speed: args.pace.0,
         run_count: usize::from(args.runs),
         has_latency: !args.no_latency,
@@ -291,8 +328,11 @@ fn tell_failures(measured: &Measured) -> bool {
 
 /// The heaps that were asked for: all that is wrong with them is said at once.
 fn opponents(asked: &[String], contenders: &[Contender]) -> Result<Vec<Opponent>, Stop> {
-    let named =
-        |name: &str| Opponent { name: name.to_owned(), heap: name.to_owned(), library: None };
+    let named = |name: &str| {
+        let contender = contenders.iter().find(|heap| heap.name() == name);
+        let about = contender.map_or(String::new(), |heap| format!("{name}: {}", heap.about()));
+        Opponent { name: name.to_owned(), heap: name.to_owned(), about, library: None }
+    };
     if asked.is_empty() {
         let all = contenders.iter().filter(|heap| heap.name() != play::NULL);
         return Ok(all.map(|heap| named(heap.name())).collect());
@@ -341,5 +381,6 @@ fn shorten(opponents: &mut [Opponent]) {
 
 /// What a library plays as: the system's malloc, which is its own.
 fn preloaded(word: &str, library: Library) -> Opponent {
-    Opponent { name: word.to_owned(), heap: "system".to_owned(), library: Some(library) }
+    let about = format!("{word}: {}", library.path.display());
+    Opponent { name: word.to_owned(), heap: "system".to_owned(), about, library: Some(library) }
 }

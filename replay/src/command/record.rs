@@ -9,14 +9,16 @@
 
 mod content;
 mod logs;
+mod roster;
 mod target;
 
 use crate::mark;
 use crate::stop::{Stop, complain};
 use content::Death;
-use logs::Logs;
+use logs::{Logs, Recorded};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use roster::Roster;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::env;
@@ -52,8 +54,10 @@ Examples:
   replay record -o ring:a.log?size=1G -- ./server    its newest events, however it ends
   replay record --stacks -- ./server                who called, too: replay show server.log
 
-Exit status: that of the program, 128 and the signal's number if one ended it; or
-  2  the program was not run, or cannot be recorded";
+Exit status: that of the program, 128 and the signal's number if one ended it; if that is 0, or the
+program was not run:
+  1  not all of it was recorded: what is missing, and why, is told on standard error
+  2  the program was not run, or nothing of it was recorded";
 
 /// What is recorded, and where to.
 #[derive(Debug, clap::Args)]
@@ -66,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long)]
     stacks: bool,
 
-    /// Frames of a stack, at most
+    /// Frames of a stack, at least: up to twice as many are recorded of a deeper one
     #[arg(long, value_name = "COUNT", default_value_t = 32)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
     depth: u8,
@@ -93,21 +97,29 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let (program, arguments) = args.command.split_first().ok_or_else(|| stop("no program"))?;
     let path = find(program)?;
-    if let Err(why) = target::check(&path) {
-        if !args.anyway {
-            return Err(stop(format!(
-                "{}: {why}; it was not run (--anyway runs it)",
-                path.display()
-            )));
+    let is_hidden = match target::check(&path) {
+        Ok(hidden) => {
+            hidden.inspect(|why| complain(&format!("replay: {}: {why}\n", path.display())))
         }
-        complain(&format!("replay: {}: {why}\n", path.display()));
+        Err(why) => {
+            if !args.anyway {
+                return Err(stop(format!(
+                    "{}: {why}; it was not run (--anyway runs it)",
+                    path.display()
+                )));
+            }
+            complain(&format!("replay: {}: {why}\n", path.display()));
+            None
+        }
     }
+    .is_some();
+    let roster = Roster::new()?;
     let library = library(args.library.as_deref())?;
     let logs = Logs::new(args.output.as_deref(), program, args.force)?;
     let mut command = Command::new(program);
     command.args(arguments).env("LD_PRELOAD", preload(&library)?);
     command.env("MPS_TELEMETRY_CONTROL", "Object").env("MPS_TELEMETRY_FILENAME", logs.pattern());
-    command.env(mark::VARIABLE, "1");
+    command.env(mark::VARIABLE, "1").env(roster::VARIABLE, roster.path());
     if args.stacks {
         command.env("TELEMETRY_STACKS", args.depth.to_string());
     }
@@ -115,13 +127,25 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let child = command.spawn().map_err(|error| stop(format!("{}: {error}", path.display())))?;
     let process = child.id();
     let status = wait(child, signals)?;
-    let is_recorded = logs.finish(process, &program.to_string_lossy(), Death::of(status));
+    let missing = roster.missing(&logs.processes());
+    // What a process becomes may write over its file, which has no need of a name any more.
+    drop(roster);
+    let recorded = logs.finish(process, &program.to_string_lossy(), Death::of(status), &missing);
+    for line in missing.words() {
+        complain(&format!("replay: {}: {line}\n", program.display()));
+    }
+    let is_whole = recorded == Recorded::Whole && missing.is_none() && (!is_hidden || args.anyway);
     let code = match code(status) {
-        0 if !is_recorded => 2,
+        0 if recorded == Recorded::Nothing => NOTHING,
+        0 if !is_whole => NOT_ALL,
         code => code,
     };
     std::process::exit(code)
 }
+
+/// Exit codes of a program that itself has 0.
+const NOT_ALL: i32 = 1;
+const NOTHING: i32 = 2;
 
 fn stop(message: impl Into<String>) -> Stop {
     Stop::Message(message.into())

@@ -7,7 +7,7 @@
 //! Design: `.rep.show` in `design/replay.md`.
 
 use crate::script::Modify;
-use crate::show::{Gather, stacks, text};
+use crate::show::{Gather, text};
 use crate::source::input::{Input, Opened};
 use crate::stop::Stop;
 use std::io::{self, Write};
@@ -15,7 +15,8 @@ use std::io::{self, Write};
 pub(crate) const ABOUT: &str = "\
 Tells what a program asked of its memory manager: how many allocations, reallocations and frees, \
 how large and how long-lived, live bytes over time and at their peak, threads and pools, what was \
-left at the end, and, if the log has call stacks (`replay record --stacks`), who allocated most.
+left at the end, and, if the log has call stacks (`replay record --stacks`), which of them held \
+the peak, allocated most, and left most: functions with their lines where the program has them (-g).
 
 Threads and pools have the numbers that the modifications take.";
 
@@ -55,18 +56,15 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let mut operations = opened.operations(&args.modify.list)?;
     // Modified objects are others than those of the log.
     let log = opened.log().filter(|_| args.modify.list.is_empty() && args.stacks > 0);
-    let mut gather = if log.is_some() { Gather::with_stacks() } else { Gather::default() };
+    let mut gather = Gather::default();
     if log.is_some() {
         operations.keep_stacks();
     }
-    operations.by_ref().for_each(|operation| gather.take(&operation));
-    let top = match (log, operations.of_log()) {
-        (Some(log), Some(of_log)) => {
-            let counts = stacks::count(of_log.stacks(), gather.asked(), &gather.left());
-            stacks::top(counts, args.stacks, log)
-        }
-        _ => Vec::new(),
-    };
+    while let Some(operation) = operations.next() {
+        gather.take_of(&operation, operations.stack_of(&operation));
+    }
+    let stacks = gather.take_stacks();
+    let top = log.map_or(Vec::new(), |log| stacks.top(args.stacks, log));
     let mut shown = gather.finish();
     shown.stacks = top;
     shown.subject.name = opened.title.clone();

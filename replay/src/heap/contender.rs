@@ -19,6 +19,10 @@ type Play = Box<dyn Fn(&Session<'_>) -> Outcome>;
 pub struct Contender {
     name: &'static str,
     about: &'static str,
+    /// Which version it is, where it says so itself.
+    version: fn() -> Option<String>,
+    /// What the variables of the environment begin with that it obeys.
+    variables: &'static [&'static str],
     play: Play,
 }
 
@@ -30,7 +34,18 @@ impl Contender {
         about: &'static str,
         make: fn() -> H,
     ) -> Contender {
-        Contender { name, about, play: Box::new(move |session| session.play(&make())) }
+        let play: Play = Box::new(move |session| session.play(&make()));
+        Contender { name, about, version: || None, variables: &[], play }
+    }
+
+    /// It says itself which version it is, and obeys variables of the environment whose names begin
+    /// so.
+    pub fn with_version(
+        self,
+        version: fn() -> Option<String>,
+        variables: &'static [&'static str],
+    ) -> Contender {
+        Contender { version, variables, ..self }
     }
 
     /// What it is called.
@@ -42,9 +57,21 @@ impl Contender {
         (self.play)(session)
     }
 
-    /// What it is, in a line.
-    pub fn about(&self) -> &'static str {
-        self.about
+    /// What it is, in a line: its version, and the options that the environment sets.
+    pub fn about(&self) -> String {
+        let version = (self.version)().map_or(String::new(), |version| format!(" {version}"));
+        let mut text = format!("{}{version}", self.about);
+        let is_its = |name: &str| self.variables.iter().any(|begin| name.starts_with(begin));
+        let mut options: Vec<(String, String)> = std::env::vars_os()
+            .map(|(name, value)| [name, value].map(|text| text.to_string_lossy().into_owned()))
+            .map(<(String, String)>::from)
+            .filter(|(name, _)| is_its(name))
+            .collect();
+        options.sort();
+        for (name, value) in options {
+            text += &format!(", {name}={value}");
+        }
+        text
     }
 }
 
@@ -58,11 +85,14 @@ impl fmt::Debug for Contender {
 pub fn built_in() -> Vec<Contender> {
     vec![
         Contender::new("null", "costs nothing: what the loop itself takes", || Null),
-        Contender::new("system", "malloc of the C library", || System),
+        Contender::new("system", "malloc of the C library", || System)
+            .with_version(super::version::system, &["MALLOC_", "GLIBC_TUNABLES"]),
         #[cfg(feature = "jemalloc")]
-        Contender::new("jemalloc", "jemalloc 5.3", || Global(tikv_jemallocator::Jemalloc)),
+        Contender::new("jemalloc", "jemalloc", || Global(tikv_jemallocator::Jemalloc))
+            .with_version(super::version::jemalloc, &["_RJEM_MALLOC_CONF", "MALLOC_CONF"]),
         #[cfg(feature = "mimalloc")]
-        Contender::new("mimalloc", "mimalloc 2", || Global(mimalloc::MiMalloc)),
+        Contender::new("mimalloc", "mimalloc", || Global(mimalloc::MiMalloc))
+            .with_version(super::version::mimalloc, &["MIMALLOC_"]),
         #[cfg(feature = "snmalloc")]
         Contender::new("snmalloc", "snmalloc 0.7", || Global(snmalloc_rs::SnMalloc)),
         Contender::new(

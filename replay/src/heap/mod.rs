@@ -7,12 +7,15 @@
 //! Design: `.rep.heap` in `design/replay.md`.
 #![expect(unsafe_code, reason = "a heap is trusted to hand out memory")]
 
+mod checked;
 mod contender;
 pub mod global;
 pub mod null;
 pub mod pools;
 pub mod system;
+mod version;
 
+pub(crate) use checked::Checked;
 pub use contender::{Contender, built_in};
 
 /// What is asked for.

@@ -11,16 +11,17 @@
 //! Design: `.rep.process` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the loop trusts the workload")]
 
-use super::Touch;
 use super::image;
-use super::latency::{self, Rate, Stopwatch};
+use super::latency::{self, Histograms, Rate};
 use super::pace::Pacer;
 use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, Watch};
 use super::shared::{PLAYED, Shared, Table};
 use super::usage::{self, Statm};
-use crate::heap::Heap;
+use super::{Check, Touch};
+use crate::heap::{Checked, Heap};
 use crate::mark;
 use crate::measured::{Latency, Run};
+use crate::stop::complain;
 use serde::{Deserialize, Serialize};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
@@ -41,6 +42,8 @@ pub(crate) struct Task {
     pub(crate) touch: Touch,
     /// How much faster than recorded; none: as fast as it goes.
     pub(crate) speed: Option<f64>,
+    /// Whether it is only looked at what the heap hands out, and how closely.
+    pub(crate) check: Option<Check>,
     /// Whether the counter is read around each call.
     pub(crate) is_timed: bool,
     /// When to look at memory after all is freed, in ms.
@@ -88,17 +91,20 @@ struct Home<W> {
 impl Session<'_> {
     /// Plays it all against a heap.
     pub(crate) fn play<H: Heap>(&self, heap: &H) -> Outcome {
+        if let Some(check) = self.task.check.filter(|_| H::HAS_MEMORY) {
+            let checked = Checked::new(heap, check == Check::Full);
+            let outcome = self.all(&checked, || ()).0;
+            let refusal = checked.wrong().map(|what| format!("is no heap: {what}"));
+            return Outcome { refusal, ..outcome };
+        }
         if !self.task.is_timed {
             return self.all(heap, || ()).0;
         }
         let rate = Rate::start();
-        let (mut outcome, watches) = self.all(heap, Stopwatch::new);
-        let mut watches = watches.into_iter();
-        if let Some(mut sum) = watches.next() {
-            watches.for_each(|watch| sum.add(&watch));
-            let (latency, clock_ns) = latency::latency(&sum, rate.ns_per_tick());
-            (outcome.latency, outcome.clock_ns) = (Some(latency), clock_ns);
-        }
+        let histograms = Histograms::new(self.task.thread_count);
+        let mut outcome = self.all(heap, || histograms.stopwatch()).0;
+        let (latency, clock_ns) = latency::latency(histograms, rate.ns_per_tick());
+        (outcome.latency, outcome.clock_ns) = (Some(latency), clock_ns);
         outcome
     }
 
@@ -110,7 +116,13 @@ impl Session<'_> {
             let mut others = Vec::with_capacity(count);
             for thread in 1..count {
                 let (stage, watch) = (&stage, watch());
-                others.push(scope.spawn(move || stage.other(thread, watch)));
+                let started = thread::Builder::new()
+                    .stack_size(STACK_SIZE)
+                    .spawn_scoped(scope, move || stage.other(thread, watch));
+                match started {
+                    Ok(other) => others.push(other),
+                    Err(error) => give_up(thread, count, &error),
+                }
             }
             let (outcome, home) = stage.first(watch());
             let others = others.into_iter().filter_map(|other| other.join().ok());
@@ -123,6 +135,17 @@ impl Session<'_> {
         outcome.skipped = homes.iter().map(|home| home.counts.skipped).sum();
         (outcome, homes.into_iter().map(|home| home.watch).collect())
     }
+}
+
+/// What the process ends with that cannot start its threads.
+pub(crate) const NO_THREAD: i32 = 125;
+/// Bytes of a thread's stack: there may be thousands of threads.
+const STACK_SIZE: usize = 512 << 10;
+
+/// Ends the process: the threads that there are wait for the one that there is not.
+fn give_up(thread: usize, count: usize, error: &std::io::Error) -> ! {
+    complain(&format!("replay: cannot start thread {} of {count}: {error}\n", thread + 1));
+    std::process::exit(NO_THREAD)
 }
 
 impl<H: Heap> Stage<'_, H> {

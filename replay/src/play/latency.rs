@@ -12,6 +12,8 @@ use super::run::Watch;
 use crate::measured::{Latency, Quantiles};
 use crate::workload::{LIVE_STEP, OpKind};
 use hdrhistogram::Histogram;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Classes of sizes: powers of two from 1 to 2^63; what is larger is in the last.
@@ -26,14 +28,26 @@ const DIGITS: u8 = 2;
 /// Points of the curve for each halving of what is above.
 const CURVE_STEPS: u32 = 8;
 
+/// Threads that have histograms of their own, at most: each thread's would be 2 MiB.
+const SHARD_COUNT_MAX: usize = 16;
+
+/// What all threads measure.
+#[derive(Debug)]
+pub(crate) struct Histograms {
+    /// What the counter costs, in ticks.
+    cost: u64,
+    shards: Vec<Mutex<Vec<Histogram<u64>>>>,
+    /// Stop watches that were given.
+    given: AtomicUsize,
+}
+
 /// The stop watch of one thread.
 #[derive(Debug)]
-pub(crate) struct Stopwatch {
-    /// What the counter costs, in ticks.
+pub(crate) struct Stopwatch<'a> {
     cost: u64,
     /// Which histogram, and how many ticks.
     buffer: Vec<(u8, u64)>,
-    histograms: Vec<Histogram<u64>>,
+    histograms: &'a Mutex<Vec<Histogram<u64>>>,
 }
 
 /// What a halved tick is told apart from: nothing. So 0 is recorded as 1.
@@ -47,22 +61,22 @@ fn class_of(size: usize) -> usize {
     (log2 as usize).min(CLASS_COUNT - 1)
 }
 
-impl Stopwatch {
-    pub(crate) fn new() -> Stopwatch {
-        let histograms = (0..=REALLOCATE).filter_map(|_| histogram()).collect();
-        Stopwatch { cost: cost(), buffer: Vec::with_capacity(2 * LIVE_STEP), histograms }
+impl Histograms {
+    pub(crate) fn new(thread_count: usize) -> Histograms {
+        let all = || Mutex::new((0..=REALLOCATE).filter_map(|_| histogram()).collect());
+        let shards = (0..thread_count.clamp(1, SHARD_COUNT_MAX)).map(|_| all()).collect();
+        Histograms { cost: cost(), shards, given: AtomicUsize::new(0) }
     }
 
-    /// Adds what another thread measured.
-    pub(crate) fn add(&mut self, other: &Stopwatch) {
-        for (mine, others) in self.histograms.iter_mut().zip(&other.histograms) {
-            // They have the same bounds.
-            let _ = mine.add(others);
-        }
+    /// A stop watch for another thread.
+    pub(crate) fn stopwatch(&self) -> Stopwatch<'_> {
+        let index = self.given.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+        let buffer = Vec::with_capacity(2 * LIVE_STEP);
+        Stopwatch { cost: self.cost, buffer, histograms: &self.shards[index] }
     }
 }
 
-impl Watch for Stopwatch {
+impl Watch for Stopwatch<'_> {
     const IS_THERE: bool = true;
 
     #[inline(always)]
@@ -82,8 +96,9 @@ impl Watch for Stopwatch {
     }
 
     fn rest(&mut self) {
+        let mut histograms = self.histograms.lock().unwrap_or_else(PoisonError::into_inner);
         for (index, ticks) in self.buffer.drain(..) {
-            if let Some(histogram) = self.histograms.get_mut(usize::from(index)) {
+            if let Some(histogram) = histograms.get_mut(usize::from(index)) {
                 histogram.saturating_record(ticks.saturating_sub(self.cost).max(1));
             }
         }
@@ -110,22 +125,32 @@ impl Rate {
 }
 
 /// What was measured, in ns, and what the counter costs.
-pub(crate) fn latency(watch: &Stopwatch, ns_per_tick: f64) -> (Latency, f64) {
+pub(crate) fn latency(histograms: Histograms, ns_per_tick: f64) -> (Latency, f64) {
     let Some(mut all) = histogram() else { return Default::default() };
-    for histogram in &watch.histograms {
+    let cost = histograms.cost;
+    let shards = histograms.shards.into_iter();
+    let mut shards = shards.map(|shard| shard.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let mut histograms = shards.next().unwrap_or_default();
+    for shard in shards {
+        for (sum, one) in histograms.iter_mut().zip(&shard) {
+            // They have the same bounds.
+            let _ = sum.add(one);
+        }
+    }
+    for histogram in &histograms {
         let _ = all.add(histogram);
     }
     let mut found = Latency { all: quantiles(&all, ns_per_tick), ..Latency::default() };
-    for (class, histogram) in watch.histograms.iter().take(CLASS_COUNT).enumerate() {
+    for (class, histogram) in histograms.iter().take(CLASS_COUNT).enumerate() {
         if !histogram.is_empty() {
             found.by_size.push((1 << class, quantiles(histogram, ns_per_tick)));
         }
     }
-    if let Some(free) = watch.histograms.get(FREE) {
+    if let Some(free) = histograms.get(FREE) {
         found.free = quantiles(free, ns_per_tick);
     }
     found.curve = curve(&all, ns_per_tick);
-    (found, watch.cost as f64 * ns_per_tick)
+    (found, cost as f64 * ns_per_tick)
 }
 
 fn ns(ticks: u64, ns_per_tick: f64) -> u64 {
@@ -174,14 +199,21 @@ mod tests {
     /// `.rep.latency`
     #[test]
     fn the_cost_of_the_counter_is_taken_off_and_the_curve_ascends() {
-        let mut watch = Stopwatch::new();
-        watch.cost = 10;
+        let mut histograms = Histograms::new(30_000);
+        histograms.cost = 10;
+        assert_eq!(histograms.shards.len(), SHARD_COUNT_MAX);
+        // Of several threads that share histograms.
+        for _ in 0..SHARD_COUNT_MAX {
+            histograms.stopwatch().rest();
+        }
+        let (mut first, mut watch) = (histograms.stopwatch(), histograms.stopwatch());
+        first.buffer.push((FREE as u8, 5));
+        first.rest();
         for ticks in 1..=1000 {
             watch.buffer.push((4, ticks + 10));
         }
-        watch.buffer.push((FREE as u8, 5));
         watch.rest();
-        let (found, clock) = latency(&watch, 2.0);
+        let (found, clock) = latency(histograms, 2.0);
         assert!((clock - 20.0).abs() < 1e-9);
         assert_eq!((found.all.count, found.free.count, found.free.max), (1001, 1, 2));
         let [(16, of_16)] = found.by_size.as_slice() else { panic!("{:?}", found.by_size) };

@@ -18,6 +18,7 @@ mod library;
 mod pace;
 mod parent;
 mod progress;
+mod room;
 mod run;
 mod shared;
 mod timeline;
@@ -27,6 +28,7 @@ pub use check::Misfit;
 pub(crate) use child::{Outcome, Session, Task};
 pub use here::{Unplayed, here};
 pub(crate) use library::Library;
+pub(crate) use room::available;
 
 use crate::heap::Contender;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
@@ -61,10 +63,21 @@ pub enum Touch {
     All,
 }
 
+/// How closely it is looked at what heaps hand out, before they are measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Check {
+    /// At the first and the last word of each object.
+    #[default]
+    Quick,
+    /// At all bytes, and whether any overlap.
+    Full,
+}
+
 /// How a workload is played.
 #[derive(Clone, Debug)]
 pub(crate) struct Mode {
     pub(crate) touch: Touch,
+    pub(crate) check: Check,
     /// How much faster than recorded; none: as fast as it goes.
     pub(crate) speed: Option<f64>,
     pub(crate) run_count: usize,
@@ -82,6 +95,8 @@ pub(crate) struct Opponent {
     pub(crate) name: String,
     /// The contender's name.
     pub(crate) heap: String,
+    /// What it is: its version, and how it is configured.
+    pub(crate) about: String,
     /// What is preloaded.
     pub(crate) library: Option<Library>,
 }
@@ -110,12 +125,17 @@ pub(crate) fn play(
         speed: mode.speed,
         ..Task::default()
     };
-    let rounds = mode.run_count + usize::from(mode.has_latency);
+    // One more, in which they are checked.
+    let rounds = 1 + mode.run_count + usize::from(mode.has_latency);
     let progress = Progress::new(mode.run_count + rounds * opponents.len());
     let mut round = Round { course, task, mode, operation_count, progress };
     let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
-    let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };
+    let (name, heap) = (NULL.to_owned(), NULL.to_owned());
+    let null = Opponent { name, heap, about: String::new(), library: None };
     let mut loops = named(&null);
+    for (opponent, heap) in opponents.iter().zip(&mut heaps) {
+        round.check(opponent, heap).map_err(failed)?;
+    }
     for _ in 0..mode.run_count {
         round.task.speed = None;
         round.throughput(&null, &mut loops).map_err(failed)?;
@@ -137,7 +157,8 @@ pub(crate) fn play(
 }
 
 fn named(opponent: &Opponent) -> HeapMeasured {
-    HeapMeasured { name: opponent.name.clone(), ..HeapMeasured::default() }
+    let (name, about) = (opponent.name.clone(), opponent.about.clone());
+    HeapMeasured { name, about, ..HeapMeasured::default() }
 }
 
 /// The median of what an operation took, in ns.
@@ -177,6 +198,17 @@ impl Round<'_> {
         all.filter(|after| opponent.heap != NULL && (is_first || *after == 0)).collect()
     }
 
+    /// One run in which nothing is measured, and it is looked at what the heap hands out: a wrong
+    /// heap may be fast.
+    fn check(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<()> {
+        let task = self.task.clone();
+        self.task = Task { check: Some(self.mode.check), speed: None, touch: Touch::None, ..task };
+        let ran = self.run(opponent, false, Vec::new());
+        (self.task.check, self.task.speed, self.task.touch) = (None, task.speed, task.touch);
+        heap.failure = ran?.outcome.err();
+        Ok(())
+    }
+
     /// One run for throughput and memory, unless an earlier one failed.
     fn throughput(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<()> {
         if heap.failure.is_some() {
@@ -187,11 +219,13 @@ impl Round<'_> {
             self.run(opponent, false, self.settle(opponent, is_first))?;
         match outcome {
             Ok(Outcome { run, skipped, .. }) => {
-                let highest = timeline.iter().max_by_key(|sample| sample.resident);
+                let highest = highest(&timeline);
                 let operation_count = self.operation_count.saturating_sub(skipped);
                 let (live_at_peak, sampled) =
                     highest.map_or((0, 0), |highest| (highest.live, highest.resident));
-                let resident_peak = run.resident_peak.max(sampled);
+                // Freeing may take some, too.
+                let freed = run.after.iter().map(|after| after.1).max().unwrap_or(0);
+                let resident_peak = run.resident_peak.max(sampled).max(freed);
                 heap.runs.push(Run { operation_count, live_at_peak, resident_peak, ..run });
             }
             Err(failure) => heap.failure = Some(failure),
@@ -220,6 +254,14 @@ impl Round<'_> {
     }
 }
 
+/// The sample with most that is live, of those in which nearly the most was resident: a heap that
+/// gives nothing back has that to the end, when little is live.
+fn highest(timeline: &[Sample]) -> Option<&Sample> {
+    let most = timeline.iter().map(|sample| sample.resident).max()?;
+    let is_high = |sample: &&Sample| sample.resident >= most - most / 100;
+    timeline.iter().filter(is_high).max_by_key(|sample| sample.live)
+}
+
 /// A timeline, with what there was when all had been freed.
 fn with_end(mut timeline: Vec<Sample>, run: Option<&Run>) -> Vec<Sample> {
     let Some(run) = run else { return timeline };
@@ -241,6 +283,8 @@ pub(crate) fn player(task: &str, contenders: &[Contender]) -> Result<bool, Stop>
     let failed = |error: io::Error| by_hand(&error.to_string());
     // It plays for its parent: a heap that hangs would hang for ever.
     set_pdeathsig(Signal::SIGKILL).map_err(|error| failed(error.into()))?;
+    // Where memory runs out, it is this process that goes.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let file = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let shared = Shared::map(&file, task.size, task.thread_count, true).map_err(failed)?;
     let table = Table::new(task.slot_count).map_err(failed)?;
@@ -257,4 +301,18 @@ pub(crate) fn player(task: &str, contenders: &[Contender]) -> Result<bool, Stop>
     let text = serde_json::to_vec(&outcome).map_err(|error| by_hand(&error.to_string()))?;
     file.write_all_at(&text, task.size).map_err(failed)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.rep.report`
+    #[test]
+    fn what_was_live_at_the_peak_is_of_the_peak_and_not_of_the_end() {
+        let sample = |resident, live| Sample { resident, live, ..Sample::default() };
+        let timeline = [sample(10, 9), sample(1000, 800), sample(1004, 20), sample(1004, 0)];
+        assert_eq!(highest(&timeline).map(|sample| sample.live), Some(800));
+        assert_eq!(highest(&[]), None);
+    }
 }

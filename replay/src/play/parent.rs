@@ -8,7 +8,7 @@
 //!
 //! Design: `.rep.process` in `design/replay.md`.
 
-use super::child::{Outcome, Task};
+use super::child::{NO_THREAD, Outcome, Task};
 use super::library::Library;
 use super::shared::{PLAYED, PLAYING, Shared};
 use super::timeline::Timeline;
@@ -197,6 +197,11 @@ impl Course<'_> {
             (_, Some(NOT_LOADED)) if task.library.is_some() && self.is_getting_ready() => {
                 Err("the dynamic linker did not load it: it said why, above".to_owned())
             }
+            (_, Some(NO_THREAD)) if self.is_getting_ready() => Err(format!(
+                "the system does not let it have {} threads (ulimit -u -v, vm.max_map_count): \
+                 --threads one plays all on one",
+                number(task.thread_count as u64)
+            )),
             (_, code) => {
                 let code = code.unwrap_or(-1);
                 Err(format!("ended with status {code} after {}", self.so_far()))

@@ -17,6 +17,8 @@ use crate::measured::{HeapMeasured, Latency, Quantiles, Sample};
 const COLUMN_COUNT: usize = 200;
 /// Points of a curve of quantiles.
 const QUANTILE_COUNT: usize = 121;
+/// Operations that must have taken longer than what is shown as a quantile: fewer are chance.
+const BEYOND_COUNT_MIN: u64 = 10;
 /// Nines of the last quantile that is shown: 99.9999999 %.
 const NINES_MAX: f64 = 9.0;
 /// Fragmentation is shown where at least this part of the most was live: the ratio of a little
@@ -197,7 +199,7 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
         |nine: u32| Tick { at: f64::from(nine) / nines, text: percent_text(f64::from(nine)) };
     Chart {
         title: "Latency",
-        note: "what so many of the operations took at most".to_owned(),
+        note: "what so many of the operations took at most; at least 10 took longer".to_owned(),
         x: (0..=nines as u32).filter(|nine| nine % every == every - 1).map(tick).collect(),
         y: scale.ticks(Unit::Nanoseconds),
         closer: Vec::new(),
@@ -207,14 +209,16 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
     }
 }
 
-/// A quantile of the latency of allocations by their size.
-pub(super) fn by_size(parts: Parts<'_>, which: fn(&Quantiles) -> u64) -> Chart {
+/// A quantile of the latency of allocations by their size, where there are so many of a size.
+pub(super) fn by_size(parts: Parts<'_>, count_min: u64, which: fn(&Quantiles) -> u64) -> Chart {
     let heaps = &parts.measured.heaps;
     let classes = parts.size_classes();
     let values: Vec<Vec<Option<f64>>> = heaps
         .iter()
         .map(|heap| {
-            let of = |class: &u64| class_of(heap, *class).map(|of| which(of) as f64);
+            let is_enough = |of: &&Quantiles| of.count >= count_min;
+            let of =
+                |class: &u64| class_of(heap, *class).filter(is_enough).map(|of| which(of) as f64);
             classes.iter().map(of).collect()
         })
         .collect();
@@ -227,7 +231,7 @@ pub(super) fn by_size(parts: Parts<'_>, which: fn(&Quantiles) -> u64) -> Chart {
     let every = columns.len().div_ceil(NAMED_COUNT_MAX).max(1);
     Chart {
         title: "Latency of allocations",
-        note: "size up to; what of each size took at most".to_owned(),
+        note: "size up to; what of each size took at most; at least 10 took longer".to_owned(),
         x: columns.iter().step_by(every).cloned().collect(),
         y: scale.ticks(Unit::Nanoseconds),
         closer: Vec::new(),
@@ -256,9 +260,9 @@ fn points(values: &[Option<f64>], scale: Scale, text: impl Fn(f64) -> String) ->
     values.iter().map(|value| value.map(&point)).collect()
 }
 
-/// How many nines the last quantile of so many has.
+/// How many nines the last quantile of so many has that enough of them are beyond.
 fn nines_of(count: u64) -> f64 {
-    (count.max(1) as f64).log10()
+    (count as f64 / BEYOND_COUNT_MIN as f64).max(1.0).log10()
 }
 
 /// The curve, or what the quantiles say of it.
@@ -286,8 +290,9 @@ fn percent_text(nines: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Along, COLUMN_COUNT, Run, percent_text, value_at};
-    use crate::measured::Sample;
+    use super::super::summary::Summary;
+    use super::{Along, COLUMN_COUNT, Parts, Run, percent_text, quantiles, value_at};
+    use crate::measured::{HeapMeasured, Latency, Measured, Quantiles, Sample};
 
     fn sample(operation_count: u64, resident: u64) -> Sample {
         Sample { operation_count, resident, ..Sample::default() }
@@ -313,6 +318,27 @@ mod tests {
         let values = run.values(&timeline, |sample| Some(sample.resident as f64));
         assert_eq!((values[49], values[50], values[55]), (None, Some(100.0), Some(150.0)));
         assert_eq!((values[60], values[61]), (Some(200.0), None));
+    }
+
+    /// `.rep.page`
+    #[test]
+    fn a_single_sample_is_no_percentile() {
+        let of = |count| Quantiles { count, p50: 5, p999: 90_000, ..Quantiles::default() };
+        let by_size = vec![(16, of(1)), (32, of(9_999)), (64, of(10_000))];
+        let latency = Latency { all: of(20_000), by_size, ..Latency::default() };
+        let heaps = vec![HeapMeasured { latency, ..HeapMeasured::default() }];
+        let measured = Measured { heaps, ..Measured::default() };
+        let summaries = Summary::of_all(&measured);
+        let parts = Parts { measured: &measured, summaries: &summaries };
+        let shown = |count, which| {
+            let chart = super::by_size(parts, count, which);
+            chart.lines[0].points.iter().map(Option::is_some).collect::<Vec<bool>>()
+        };
+        assert_eq!(shown(10_000, |of| of.p999), [false, false, true]);
+        assert_eq!(shown(20, |of| of.p50), [false, true, true]);
+        // Of 20,000 the slowest ten are beyond 99.95 %.
+        let last = quantiles(parts).columns.last().map(|column| column.text.clone());
+        assert_eq!(last.as_deref(), Some("99.95 % of operations"));
     }
 
     /// `.rep.page`

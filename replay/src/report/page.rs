@@ -210,12 +210,13 @@ fn memory(parts: Parts<'_>) -> Markup {
 }
 
 fn sizes(parts: Parts<'_>) -> Markup {
-    let one = |of: fn(&Quantiles) -> u64| vec![curves::by_size(parts, of)];
+    // Ten must have taken longer: fewer are chance.
+    let one = |count: u64, of: fn(&Quantiles) -> u64| vec![curves::by_size(parts, count, of)];
     let of = [
-        ("p50", one(|of| of.p50)),
-        ("p99", one(|of| of.p99)),
-        ("p99.9", one(|of| of.p999)),
-        ("max", one(|of| of.max)),
+        ("p50", one(20, |of| of.p50)),
+        ("p99", one(1000, |of| of.p99)),
+        ("p99.9", one(10_000, |of| of.p999)),
+        ("max", one(1, |of| of.max)),
     ];
     choice("quantile", &of)
 }

@@ -6,13 +6,13 @@
 //!
 //! Design: `.rep.show` in `design/replay.md`.
 
-use super::stacks::StackShown;
+use super::stacks::{Stack, StackShown, Stacks};
 use super::timeline::Timeline;
 use crate::measured::Subject;
 use crate::operation::{Action, Operation};
 use foldhash::fast::FixedState;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// What `show` tells.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -51,6 +51,7 @@ struct Object {
     since: u64,
     thread: u32,
     pool: u32,
+    stack: Stack,
 }
 
 /// What was counted so far.
@@ -62,8 +63,7 @@ pub(crate) struct Gather {
     lifetimes: Histogram,
     live: u64,
     timeline: Timeline,
-    /// Of each object its size when it was allocated, if stacks are to be told.
-    asked: Option<Vec<u64>>,
+    stacks: Stacks,
 }
 
 /// Counts by powers of two.
@@ -106,24 +106,22 @@ fn part(list: &mut Vec<Part>, index: u32) -> &mut Part {
 }
 
 impl Gather {
-    /// Keeps what is needed to tell of stacks.
-    pub(crate) fn with_stacks() -> Gather {
-        Gather { asked: Some(Vec::new()), ..Gather::default() }
-    }
-
     /// Counts an operation.
     pub(crate) fn take(&mut self, operation: &Operation) {
+        self.take_of(operation, (0, 0));
+    }
+
+    /// Counts an operation, and whose it is: if it asks for memory, which stack does.
+    pub(crate) fn take_of(&mut self, operation: &Operation, stack: Stack) {
         let Operation { time, thread, action } = *operation;
         let subject = &mut self.shown.subject;
         subject.duration_ns = subject.duration_ns.max(time);
         match action {
             Action::Allocate { object, size, pool, .. } => {
                 subject.allocation_count += 1;
-                self.objects.insert(object, Object { size, since: time, thread, pool });
+                self.objects.insert(object, Object { size, since: time, thread, pool, stack });
                 self.sizes.add(size);
-                if let Some(asked) = &mut self.asked {
-                    asked.push(size);
-                }
+                self.stacks.allocate(stack, size);
                 self.asked_for(thread, pool, size, |part| part.allocation_count += 1);
                 self.change(time, 0, size);
             }
@@ -132,6 +130,8 @@ impl Gather {
                 subject.reallocation_count += 1;
                 let before = std::mem::replace(&mut known.size, size);
                 let pool = known.pool;
+                self.stacks.free(std::mem::replace(&mut known.stack, stack), before);
+                self.stacks.allocate(stack, size);
                 self.sizes.add(size);
                 self.asked_for(thread, pool, size, |part| part.reallocation_count += 1);
                 self.change(time, before, size);
@@ -140,6 +140,7 @@ impl Gather {
                 let Some(known) = self.objects.remove(&object) else { return };
                 subject.free_count += 1;
                 self.shown.cross_thread_free_count += u64::from(known.thread != thread);
+                self.stacks.free(known.stack, known.size);
                 self.lifetimes.add(time - known.since.min(time));
                 part(&mut self.shown.threads, thread).free_count += 1;
                 part(&mut self.shown.pools, known.pool).free_count += 1;
@@ -168,17 +169,13 @@ impl Gather {
             self.shown.subject.live_peak = self.live;
             self.shown.live_peak_ns = time;
             self.shown.live_peak_count = self.objects.len() as u64;
+            self.stacks.peak();
         }
     }
 
-    /// What is left: objects and their sizes, by number.
-    pub(crate) fn left(&self) -> BTreeMap<u32, u64> {
-        self.objects.iter().map(|(object, known)| (*object, known.size)).collect()
-    }
-
-    /// Of each object its size when it was allocated.
-    pub(crate) fn asked(&self) -> &[u64] {
-        self.asked.as_deref().unwrap_or_default()
+    /// What each stack allocated.
+    pub(crate) fn take_stacks(&mut self) -> Stacks {
+        std::mem::take(&mut self.stacks)
     }
 
     /// All of it.
@@ -208,6 +205,7 @@ mod tests {
     use super::*;
     use crate::script::twin::operations;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     proptest! {
         #![proptest_config(ProptestConfig {

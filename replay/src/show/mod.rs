@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  operations ─ gather.rs ─▶ Shown ── text.rs │ JSON
-//!  Frame, Mapping, ELF symbols ─ stacks.rs ─┘
+//!  Frame, Mapping, DWARF, symbols ─ stacks.rs ─┘
 //! ```
 //!
 //! Design: `.rep.show` in `design/replay.md`.

@@ -1,20 +1,30 @@
-//! Names of places in ELF files.
+//! Names and lines of places in ELF files.
 //!
 //! ```text
-//!  path ─▶ segments: place in the file ─▶ address      symbols, in order ─▶ the one it is in
+//!  path ─▶ segments: place in the file ─▶ address ─┬─ DWARF: functions, made a part of others too,
+//!                                                  │         with file and line
+//!                                                  └─ otherwise the symbol that it is in
 //! ```
 //!
 //! Design: `.rep.show.stack` in `design/replay.md`.
 
+use addr2line::{Loader, demangle_auto};
+use eventlog::format::text::OneLine;
+use object::Endianness;
 use object::elf::FileHeader64;
+use object::read::ReadCache;
 use object::read::elf::ElfFile;
-use object::{Endianness, Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSegment};
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs;
+use std::fmt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// No file is larger whose symbols are read.
-const FILE_SIZE_MAX: u64 = 1 << 30;
+const FILE_SIZE_MAX: u64 = 4 << 30;
+/// Functions that are made a part of each other, at most.
+const INLINED_COUNT_MAX: usize = 16;
 
 /// The symbols of the files that were asked for so far.
 #[derive(Debug, Default)]
@@ -23,21 +33,27 @@ pub(super) struct Symbols {
 }
 
 /// What is where in a file.
-#[derive(Debug)]
 struct Table {
     /// Place in the file, size, and address of each segment.
     segments: Vec<(u64, u64, u64)>,
-    /// Address, size and name of each function, by address.
-    functions: Vec<(u64, u64, String)>,
+    loader: Loader,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("segments", &self.segments).finish_non_exhaustive()
+    }
 }
 
 impl Symbols {
-    /// The name of the function that has this place of a file.
-    pub(super) fn name(&mut self, path: &Path, place: u64) -> Option<String> {
+    /// The functions that have this place of a file, the innermost first: the last is called, the
+    /// others are a part of it.
+    pub(super) fn names(&mut self, path: &Path, place: u64) -> Vec<String> {
         if !self.files.contains_key(path) {
             self.files.insert(path.to_owned(), Table::new(path));
         }
-        self.files.get(path)?.as_ref()?.name(place)
+        let table = self.files.get(path).and_then(Option::as_ref);
+        table.and_then(|table| table.names(place)).unwrap_or_default()
     }
 }
 
@@ -47,37 +63,65 @@ impl Table {
         if !metadata.is_file() || metadata.len() > FILE_SIZE_MAX {
             return None;
         }
-        let bytes = fs::read(path).ok()?;
-        let file = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes).ok()?;
-        let segment = |segment: object::read::elf::ElfSegment<'_, '_, FileHeader64<Endianness>>| {
+        let cache = ReadCache::new(File::open(path).ok()?);
+        let file = ElfFile::<FileHeader64<Endianness>, _>::parse(&cache).ok()?;
+        let segments = file.segments().map(|segment| {
             let (place, size) = segment.file_range();
             (place, size, segment.address())
-        };
-        let segments = file.segments().map(segment).collect();
-        let is_function = |symbol: &object::read::elf::ElfSymbol<'_, '_, _>| {
-            symbol.kind() == SymbolKind::Text && symbol.is_definition()
-        };
-        let symbols = file.symbols().chain(file.dynamic_symbols()).filter(is_function);
-        let named = symbols.filter_map(|symbol| {
-            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-            Some((symbol.address(), symbol.size(), name.to_owned()))
         });
-        let mut functions: Vec<(u64, u64, String)> = named.collect();
-        functions.sort();
-        Some(Table { segments, functions })
+        let segments = segments.collect();
+        Some(Table { segments, loader: Loader::new(path).ok()? })
     }
 
-    fn name(&self, place: u64) -> Option<String> {
+    fn names(&self, place: u64) -> Option<Vec<String>> {
         let within = |&&(begin, size, _): &&(u64, u64, u64)| {
             place.checked_sub(begin).is_some_and(|way| way < size)
         };
         let &(begin, _, address) = self.segments.iter().find(within)?;
         let address = address.checked_add(place - begin)?;
-        let after = self.functions.partition_point(|(begin, _, _)| *begin <= address);
-        let (begin, size, name) = self.functions.get(after.checked_sub(1)?)?;
-        let is_in_it = address - begin < *size;
-        is_in_it.then(|| format!("{:#}", rustc_demangle::demangle(name)))
+        let named = self.of_lines(address).filter(|names| !names.is_empty());
+        named.or_else(|| Some(vec![readable(self.loader.find_symbol(address)?)]))
     }
+
+    /// As far as the file has lines.
+    fn of_lines(&self, address: u64) -> Option<Vec<String>> {
+        let mut frames = self.loader.find_frames(address).ok()?;
+        let mut names = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            if names.len() == INLINED_COUNT_MAX {
+                break;
+            }
+            let function = frame.function.as_ref().and_then(|function| {
+                let name = function.raw_name().ok()?;
+                Some(demangle_auto(name, function.language).into_owned())
+            });
+            let symbol = || self.loader.find_symbol(address).map(str::to_owned);
+            let Some(name) = function.or_else(symbol) else { continue };
+            let line = frame.location.and_then(|location| {
+                let file = location.file?.rsplit('/').next()?;
+                Some(format!(" {file}:{}", location.line?))
+            });
+            names.push(format!(
+                "{}{}",
+                readable(&name),
+                OneLine(line.unwrap_or_default().as_bytes())
+            ));
+        }
+        Some(names)
+    }
+}
+
+/// A name as people write it, and nothing in it that steers a terminal.
+fn readable(name: &str) -> String {
+    let name = demangle_auto(Cow::Borrowed(name), None);
+    // What Rust adds that no two builds have in common.
+    let name = match name.rsplit_once("::h") {
+        Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            path
+        }
+        _ => &name,
+    };
+    OneLine(name.as_bytes()).to_string()
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -98,15 +142,26 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_a_program_has_the_name_of_its_function() {
+    fn a_place_in_a_program_has_the_name_and_the_line_of_its_function() {
         // `.rep.show.stack`
-        let function: fn(&Table, u64) -> Option<String> = Table::name;
+        let function: fn(&Table, u64) -> Option<Vec<String>> = Table::names;
         let (place, path) = mapped(function as usize as u64 + 1);
         let mut symbols = Symbols::default();
-        let name = symbols.name(&path, place).unwrap();
-        assert!(name.ends_with("symbols::Table>::name") || name.contains("Table::name"), "{name}");
-        assert_eq!(symbols.name(&path, u64::MAX), None);
-        assert_eq!(symbols.name(Path::new("/no/such/file"), place), None);
-        assert_eq!(symbols.name(Path::new("/proc/self/maps"), place), None, "is no ELF file");
+        let names = symbols.names(&path, place);
+        let name = names.last().unwrap();
+        assert!(name.contains("Table") && name.contains("names"), "{name}");
+        assert!(name.contains(" symbols.rs:"), "{name}");
+        let none: [&str; 0] = [];
+        assert_eq!(symbols.names(&path, u64::MAX), none);
+        assert_eq!(symbols.names(Path::new("/no/such/file"), place), none);
+        assert_eq!(symbols.names(Path::new("/proc/self/maps"), place), none, "is no ELF file");
+    }
+
+    #[test]
+    fn names_of_every_language_are_readable_and_steer_nothing() {
+        assert_eq!(readable("_ZN3app7BuilderI4NodeE5buildEi"), "app::Builder<Node>::build(int)");
+        assert_eq!(readable("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+        assert_eq!(readable("main"), "main");
+        assert_eq!(readable("a\u{1b}[2J\u{202e}b\nc"), "a\u{fffd}[2J\u{fffd}b c");
     }
 }

@@ -39,7 +39,8 @@ pub(crate) fn write(
     if shown.pools.len() > 1 {
         parts("pool", &shown.pools, &mut text);
     }
-    let sorts: [Sort; 3] = [
+    let sorts: [Sort; 4] = [
+        ("bytes at the peak", |shown| shown.peak_bytes),
         ("bytes allocated", |shown| shown.bytes),
         ("allocations", |shown| shown.count),
         ("bytes left at the end", |shown| shown.left_bytes),
@@ -172,12 +173,20 @@ fn stacks((what, key): Sort, stacks: &[StackShown], count: usize, text: &mut Str
     sorted.sort_by_key(|shown| std::cmp::Reverse(key(shown)));
     let _ = writeln!(text, "\ncall stacks with the most {what}");
     for shown in sorted.iter().take(count) {
+        let at_peak = match shown.peak_count {
+            0 => String::new(),
+            count => format!(
+                ", {} of them live at the peak with {}",
+                number(count),
+                bytes(shown.peak_bytes)
+            ),
+        };
         let left = match shown.left_count {
             0 => String::new(),
             left => format!(", {} of them left with {}", number(left), bytes(shown.left_bytes)),
         };
         let (allocated, objects) = (bytes(shown.bytes), number(shown.count));
-        let _ = writeln!(text, "  {allocated} in {objects} objects{left}");
+        let _ = writeln!(text, "  {allocated} in {objects} objects{at_peak}{left}");
         for frame in shown.frames.iter().take(FRAME_COUNT_MAX) {
             let _ = writeln!(text, "      {frame}");
         }

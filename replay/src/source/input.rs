@@ -9,9 +9,9 @@
 
 use super::{Kind, Operations, Source};
 use crate::mark::Mark;
-use crate::operation::Operation;
+use crate::operation::{Action, Operation};
 use crate::script::{Modification, Modified, Saved, is_saved, modify};
-use crate::stop::{Stop, complain};
+use crate::stop::{Stop, complain, said};
 use eventlog::reader::{Faults, FileSource, Joined, Log, Options, Registry};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -115,7 +115,8 @@ impl Opened {
                 Reading::Saved(Box::new(saved))
             }
         };
-        Ok(Given { opened: self, operations: modify(read, list) })
+        let modified = list.iter().map(Modification::to_string).collect::<Vec<_>>().join("; ");
+        Ok(Given { opened: self, operations: modify(read, list), modified, has_any: false })
     }
 
     /// The log, if it is one.
@@ -149,6 +150,9 @@ impl Iterator for Reading<'_> {
 pub(crate) struct Given<'a> {
     opened: &'a Opened,
     operations: Modified<Reading<'a>>,
+    /// How they are modified, in words.
+    modified: String,
+    has_any: bool,
 }
 
 impl Iterator for Given<'_> {
@@ -156,16 +160,29 @@ impl Iterator for Given<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Operation> {
-        self.operations.next()
+        let next = self.operations.next();
+        self.has_any |= next.is_some();
+        next
     }
 }
 
 impl<'a> Given<'a> {
-    /// The operations of a log itself: what `show` asks for stacks.
-    pub(crate) fn of_log(&self) -> Option<&Operations<'a>> {
+    /// The operations of a log itself.
+    fn of_log(&self) -> Option<&Operations<'a>> {
         match self.operations.inner() {
             Reading::Log(operations) => Some(operations),
             Reading::Saved(_) => None,
+        }
+    }
+
+    /// The stream and the stack that asked for the memory that an operation is about; 0: none, or
+    /// they are not kept.
+    pub(crate) fn stack_of(&self, operation: &Operation) -> (u16, u32) {
+        match operation.action {
+            Action::Allocate { object, .. } | Action::Reallocate { object, .. } => {
+                self.of_log().map_or((0, 0), |operations| operations.stack_of(object))
+            }
+            _ => (0, 0),
         }
     }
 
@@ -197,7 +214,10 @@ impl<'a> Given<'a> {
         for (what, count) in self.skipped().iter().filter(|_| !is_skipped_told) {
             text += &format!("replay: {name}: note: {count} {what}\n");
         }
-        let mut is_whole = true;
+        let mut is_whole = self.has_any || self.modified.is_empty();
+        if !is_whole {
+            text += &format!("replay: {name}: nothing is left of it: {}\n", self.modified);
+        }
         match (&self.opened.what, self.operations.inner()) {
             (What::Log(source), Reading::Log(operations)) => {
                 for faults in [source.log().faults(), operations.faults()] {
@@ -234,7 +254,7 @@ fn told(name: &str, faults: &Faults) -> String {
 fn name(path: &Path) -> String {
     match path.to_str() {
         Some("-") => "standard input".to_owned(),
-        _ => path.display().to_string(),
+        _ => said(path),
     }
 }
 

@@ -29,5 +29,6 @@ pub(crate) const SPECS: &[Spec] = &[
     row("Realloc", Verb::Reallocate),
     row("ReallocLarge", Verb::Reallocate),
     row("Free", Verb::Free),
+    Spec { name: "UsableSize", verb: Verb::Ask, address: &[] },
     Spec { name: "Missed", verb: Verb::Miss, address: &[] },
 ];

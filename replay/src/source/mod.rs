@@ -233,7 +233,10 @@ impl Source {
         let mut rows: Vec<Vec<Rows>> = Vec::new();
         let is_asked = match self.has_objects {
             true => |verb| verb != Verb::Give,
-            false => |verb| !matches!(verb, Verb::Allocate | Verb::Commit | Verb::Free),
+            false => |verb| {
+                use Verb::{Allocate, Commit, Empty, Fill, Free};
+                !matches!(verb, Allocate | Commit | Empty | Fill | Free)
+            },
         };
         for registry in self.log.registries() {
             if Kind::of(registry) != Some(self.kind) {
@@ -281,6 +284,9 @@ impl<'s> Operations<'s> {
         let mut tracker = Tracker::default();
         tracker.output.has_objects = source.has_objects;
         tracker.is_of_c = source.kind == Kind::Malloc;
+        if source.kind == Kind::Mps && source.has_objects {
+            tracker.set_logged(mps::logged(&source.log));
+        }
         Operations {
             events: source.log.events(Order::Time, &Filter::default()),
             rows: source.rows(),
@@ -297,10 +303,10 @@ impl<'s> Operations<'s> {
         self.tracker.output.stacks = Some(Vec::new());
     }
 
-    /// Of each object so far the stream and the stack that allocated it, 0: none; empty unless they
-    /// are kept.
-    pub fn stacks(&self) -> &[(u16, u32)] {
-        self.tracker.output.stacks.as_deref().unwrap_or_default()
+    /// The stream and the stack that asked for an object last; 0: none, or they are not kept.
+    pub fn stack_of(&self, object: u32) -> (u16, u32) {
+        let stacks = self.tracker.output.stacks.as_deref().unwrap_or_default();
+        stacks.get(object as usize).copied().unwrap_or_default()
     }
 
     /// Takes the marks that came before the operation that was given last, or after all.

@@ -6,9 +6,12 @@
 //! ```
 //!
 //! An object in a buffer is there once it is committed: what was reserved before may be reserved
-//! again elsewhere, which is counted. Design: `.rep.source`, `.rep.pieces` in `design/replay.md`.
+//! again elsewhere, which is counted. A buffer that does not log its objects is known by what it
+//! was filled with: each filling is one object. Design: `.rep.source`, `.rep.pieces`, `.rep.fill`
+//! in `design/replay.md`.
 
 use super::rows::{Spec, Verb};
+use super::track::Map;
 use eventlog::reader::{Filter, Log, Order, Pick};
 
 /// What is said of objects, pools, arenas.
@@ -17,6 +20,8 @@ pub(crate) const SPECS: &[Spec] = &[
     Spec { name: "PoolFree", verb: Verb::Free, address: &["old", "addr", "address"] },
     Spec { name: "BufferCommit", verb: Verb::Commit, address: &["p", "addr", "address"] },
     Spec { name: "BufferReserve", verb: Verb::Reserve, address: &["buffer"] },
+    Spec { name: "BufferFill", verb: Verb::Fill, address: &["base"] },
+    Spec { name: "BufferEmpty", verb: Verb::Empty, address: &["buffer"] },
     Spec { name: "ArenaAlloc", verb: Verb::Give, address: &["base"] },
     Spec { name: "ArenaFree", verb: Verb::Take, address: &["base"] },
     Spec { name: "BufferInit", verb: Verb::BeginBuffer, address: &["buffer"] },
@@ -35,6 +40,21 @@ const OF_OBJECTS: &[&str] = &["PoolAlloc", "BufferCommit"];
 pub(crate) fn only(names: &[&str]) -> Filter {
     let event_types = names.iter().map(|name| Pick::Name((*name).to_owned())).collect();
     Filter { event_types, ..Filter::default() }
+}
+
+/// The buffers of each stream that log their objects: what they are filled with is known anyway.
+/// Nothing if no buffer of the log was filled.
+pub(crate) fn logged(log: &Log) -> Map<(u16, u64), ()> {
+    let mut logged = Map::default();
+    if log.events(Order::File, &only(&["BufferFill"])).next().is_some() {
+        let mut events = log.events(Order::File, &only(&["BufferReserve", "BufferCommit"]));
+        while let Some(event) = events.next() {
+            if let Some(buffer) = event.param("buffer").and_then(|value| value.as_u64()) {
+                logged.insert((event.stream, buffer), ());
+            }
+        }
+    }
+    logged
 }
 
 /// Whether a log has events of objects.

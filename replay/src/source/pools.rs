@@ -24,6 +24,8 @@ struct Piece {
     object: u32,
     /// Whether it was allocated in a buffer: then there may be no event that frees it.
     is_buffered: bool,
+    /// Whether it is all that a buffer was filled with: there are events of parts of it.
+    is_filling: bool,
 }
 
 /// A pool.
@@ -43,6 +45,10 @@ pub(crate) struct Pools {
     buffers: Map<(u16, u64), u64>,
     /// Buffers in which something is reserved that was not committed yet.
     reserved: Map<(u16, u64), ()>,
+    /// Buffers that log their objects.
+    pub(crate) logged: Map<(u16, u64), ()>,
+    /// Of each buffer that does not, what it was filled with last: the pool and the address.
+    fillings: Map<(u16, u64), (u32, u64)>,
     count: u32,
     /// By pool and address.
     pieces: BTreeMap<(u32, u64), Piece>,
@@ -64,7 +70,8 @@ impl Pools {
         match told {
             Told::Allocate { address, size, pool, stack, .. } => {
                 let place = (self.number(at, pool), address);
-                self.allocate(at, place, size, stack, false, output);
+                let piece = Piece { size, object: 0, is_buffered: false, is_filling: false };
+                self.allocate(at, place, piece, stack, output);
             }
             Told::Reserve { buffer } => {
                 // Once it is refused (a collection came between), it is reserved anew.
@@ -75,15 +82,19 @@ impl Pools {
                 self.reserved.remove(&(at.stream, buffer));
                 let pool = self.buffers.get(&(at.stream, buffer)).copied().unwrap_or(0);
                 let place = (self.number(at, pool), address);
-                self.allocate(at, place, size, 0, true, output);
+                let piece = Piece { size, object: 0, is_buffered: true, is_filling: false };
+                self.allocate(at, place, piece, 0, output);
             }
             Told::Give { address, size, pool } => {
                 let place = (self.number(at, pool), address);
-                self.allocate(at, place, size, 0, false, output);
+                let piece = Piece { size, object: 0, is_buffered: false, is_filling: false };
+                self.allocate(at, place, piece, 0, output);
             }
-            Told::Free { address, pool } => {
+            Told::Fill { address, size, buffer } => self.fill(at, address, size, buffer, output),
+            Told::Empty { buffer, spare } => self.empty(at, buffer, spare, output),
+            Told::Free { address, pool, size } => {
                 let place = (self.number(at, pool), address);
-                self.free(at, place, output);
+                self.free(at, place, size, output);
             }
             Told::Take { address, size, pool: 0 } => self.give_back_any(at, address, size, output),
             Told::Take { address, size, pool } => {
@@ -98,7 +109,8 @@ impl Pools {
             Told::BeginPool { pool, arena } => self.begin(at, pool, arena, output),
             Told::EndPool { pool } => self.end(at, pool, output),
             Told::EndArena { arena } => self.end_arena(at, arena, output),
-            Told::Begin { .. } | Told::Reallocate { .. } | Told::Miss { .. } | Told::Short => {}
+            Told::Begin { .. } | Told::Reallocate { .. } | Told::Miss { .. } => {}
+            Told::Ask | Told::Short => {}
         }
     }
 
@@ -118,28 +130,81 @@ impl Pools {
         pool.number
     }
 
+    /// A piece, which gets its object.
     fn allocate(
         &mut self,
         at: At,
         place: (u32, u64),
-        size: u64,
+        piece: Piece,
         stack: u32,
-        is_buffered: bool,
         output: &mut Output,
     ) {
         if place.1 == 0 {
             return output.skipped.count(Cause::Failed);
         }
+        let size = piece.size;
         let Some(object) = output.object(at, stack) else { return };
         for (begin, piece) in self.overlapping(place, size.max(1)) {
+            if piece.is_filling {
+                let to = place.1.saturating_add(size);
+                self.cut((place.0, begin), piece, place.1, to, at, output);
+                continue;
+            }
             let is_known = begin == place.1 && !piece.is_buffered;
             let cause = if is_known { Cause::HandedOutTwice } else { Cause::GivenBack };
             self.remove((place.0, begin), piece, at, cause, output);
         }
-        self.pieces.insert(place, Piece { size, object, is_buffered });
+        self.pieces.insert(place, Piece { object, ..piece });
         self.given_back.remove(&place);
         let (pool, alignment) = (place.0, 1);
         output.push(at, Action::Allocate { object, size, alignment, is_zeroed: false, pool });
+    }
+
+    /// A buffer that does not log its objects was filled: that is one object, for want of more.
+    fn fill(&mut self, at: At, address: u64, size: u64, buffer: u64, output: &mut Output) {
+        let key = (at.stream, buffer);
+        if size == 0 || self.logged.contains_key(&key) {
+            return;
+        }
+        let pool = self.buffers.get(&key).copied().unwrap_or(0);
+        let place = (self.number(at, pool), address);
+        let piece = Piece { size, object: 0, is_buffered: true, is_filling: true };
+        self.allocate(at, place, piece, 0, output);
+        self.fillings.insert(key, place);
+    }
+
+    /// What is left of it is given back.
+    fn empty(&mut self, at: At, buffer: u64, spare: u64, output: &mut Output) {
+        let Some(place) = self.fillings.remove(&(at.stream, buffer)) else { return };
+        let Some(&piece) = self.pieces.get(&place).filter(|piece| piece.is_filling) else { return };
+        let end = place.1.saturating_add(piece.size);
+        self.cut(place, piece, end.saturating_sub(spare).max(place.1), end, at, output);
+    }
+
+    /// Takes a stretch away from a piece, and so from its object.
+    fn cut(
+        &mut self,
+        (pool, begin): (u32, u64),
+        piece: Piece,
+        from: u64,
+        to: u64,
+        at: At,
+        output: &mut Output,
+    ) {
+        let end = begin.saturating_add(piece.size);
+        let cut = end.min(to).saturating_sub(begin.max(from));
+        if cut == 0 {
+            return;
+        }
+        self.pieces.remove(&(pool, begin));
+        let mut keep = |begin: u64, end: u64| {
+            if begin < end {
+                self.pieces.insert((pool, begin), Piece { size: end - begin, ..piece });
+            }
+        };
+        keep(begin, from.min(end));
+        keep(to.max(begin), end);
+        self.shrink(piece, cut, at, output);
     }
 
     /// The pieces of a pool that have bytes in a stretch of memory.
@@ -173,7 +238,12 @@ impl Pools {
         output.push(at, Action::Free { object: piece.object });
     }
 
-    fn free(&mut self, at: At, place: (u32, u64), output: &mut Output) {
+    fn free(&mut self, at: At, place: (u32, u64), size: u64, output: &mut Output) {
+        let filling = self.overlapping(place, size).into_iter().find(|(_, piece)| piece.is_filling);
+        if let Some((begin, piece)) = filling {
+            let (pool, from) = place;
+            return self.cut((pool, begin), piece, from, from.saturating_add(size), at, output);
+        }
         match self.pieces.remove(&place) {
             Some(piece) => output.push(at, Action::Free { object: piece.object }),
             None if self.given_back.remove(&place).is_some() => {
@@ -193,24 +263,14 @@ impl Pools {
             return output.skipped.count(Cause::UnknownPiece);
         }
         for (begin, piece) in overlapping {
-            if output.has_objects {
+            if output.has_objects && !piece.is_filling {
                 if piece.is_buffered {
                     self.remove((pool, begin), piece, at, Cause::GivenBack, output);
                     self.given_back.insert((pool, begin), ());
                 }
                 continue;
             }
-            let end = begin.saturating_add(piece.size);
-            let cut = end.min(to) - begin.max(from);
-            self.pieces.remove(&(pool, begin));
-            let mut keep = |begin: u64, end: u64| {
-                if begin < end {
-                    self.pieces.insert((pool, begin), Piece { size: end - begin, ..piece });
-                }
-            };
-            keep(begin, from.min(end));
-            keep(to.max(begin), end);
-            self.shrink(piece, cut, at, output);
+            self.cut((pool, begin), piece, from, to, at, output);
         }
     }
 

@@ -20,8 +20,10 @@ pub(crate) enum Told {
     Begin { address: u64 },
     /// It has; or, address 0, it has not.
     Reallocate { old: Option<u64>, address: u64, size: u64, stack: u32 },
-    /// Memory is given up.
-    Free { address: u64, pool: u64 },
+    /// Memory is given up; size 0: it is not said how much.
+    Free { address: u64, pool: u64, size: u64 },
+    /// It is asked how large memory is.
+    Ask,
     /// A pool was handed memory by its arena.
     Give { address: u64, size: u64, pool: u64 },
     /// A pool gave memory back to its arena.
@@ -30,6 +32,10 @@ pub(crate) enum Told {
     Reserve { buffer: u64 },
     /// Memory in a buffer was handed out.
     Commit { address: u64, size: u64, buffer: u64 },
+    /// A buffer was given memory to allocate from.
+    Fill { address: u64, size: u64, buffer: u64 },
+    /// A buffer gave back what was left of that.
+    Empty { buffer: u64, spare: u64 },
     /// A buffer was made.
     BeginBuffer { buffer: u64, pool: u64 },
     /// A pool was made.
@@ -56,6 +62,9 @@ pub(crate) enum Verb {
     Take,
     Reserve,
     Commit,
+    Fill,
+    Empty,
+    Ask,
     BeginBuffer,
     BeginPool,
     EndPool,
@@ -139,12 +148,19 @@ impl Row {
         Row {
             verb: spec.verb,
             address: place(spec.address),
-            size: place(&["size"]),
+            size: place(match spec.verb {
+                Verb::Fill => &["filled"],
+                Verb::Empty => &["spare"],
+                _ => &["size"],
+            }),
             count: place(&["count"])
                 .filter(|_| matches!(spec.verb, Verb::AllocateZeroed | Verb::Miss)),
             alignment: place(&["alignment"]),
             old: place(&["old"]),
-            pool: place(if spec.verb == Verb::Commit { &["buffer"] } else { &["pool"] }),
+            pool: place(match spec.verb {
+                Verb::Commit | Verb::Fill => &["buffer"],
+                _ => &["pool"],
+            }),
             stack: place(&["stack"]),
         }
     }
@@ -172,13 +188,22 @@ impl Row {
                 size: size()?,
                 stack: stack(),
             },
-            Verb::Free => Told::Free { address: at(self.address)?, pool: pool() },
+            Verb::Free => Told::Free {
+                address: at(self.address)?,
+                pool: pool(),
+                size: at(self.size).unwrap_or(0),
+            },
+            Verb::Ask => Told::Ask,
             Verb::Give => Told::Give { address: at(self.address)?, size: size()?, pool: pool() },
             Verb::Take => Told::Take { address: at(self.address)?, size: size()?, pool: pool() },
             Verb::Reserve => Told::Reserve { buffer: at(self.address)? },
             Verb::Commit => {
                 Told::Commit { address: at(self.address)?, size: size()?, buffer: at(self.pool)? }
             }
+            Verb::Fill => {
+                Told::Fill { address: at(self.address)?, size: size()?, buffer: at(self.pool)? }
+            }
+            Verb::Empty => Told::Empty { buffer: at(self.address)?, spare: size()? },
             Verb::BeginBuffer => {
                 Told::BeginBuffer { buffer: at(self.address)?, pool: at(self.pool)? }
             }

@@ -40,10 +40,12 @@ pub enum Cause {
     Missed,
     /// More objects than have numbers.
     Beyond,
+    /// A question how large memory is.
+    Asked,
 }
 
 /// Of each cause, what it is called.
-const TEXTS: [(Cause, &str); 15] = [
+const TEXTS: [(Cause, &str); 16] = [
     (Cause::UnknownFree, "frees of memory whose allocation is not in the log: skipped"),
     (Cause::DoubleFree, "frees of memory that was freed already: skipped"),
     (
@@ -73,6 +75,11 @@ const TEXTS: [(Cause, &str); 15] = [
     (Cause::Alignment, "alignments that are no power of two up to 2 GiB: the next that is one"),
     (Cause::Missed, "calls that were not recorded, as what recorded the log says itself"),
     (Cause::Beyond, "allocations beyond the first 4,294,967,295: skipped"),
+    (
+        Cause::Asked,
+        "calls of malloc_usable_size: skipped; what the program uses beyond what it asked for is \
+         not known",
+    ),
 ];
 
 /// How often each cause occurred.

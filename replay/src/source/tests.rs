@@ -46,7 +46,7 @@ fn allocate(address: u64, size: u64) -> Told {
 }
 
 fn free(address: u64) -> Told {
-    Told::Free { address, pool: 0 }
+    Told::Free { address, pool: 0, size: 0 }
 }
 
 fn reallocate(old: u64, address: u64, size: u64) -> Told {
@@ -177,7 +177,7 @@ fn objects_end_with_their_pool_and_pools_with_their_arena() {
         (0, Told::BeginPool { pool: POOL, arena: 7 }),
         (0, pooled(0x20, 8)),
         (0, pooled(0x30, 8)),
-        (0, Told::Free { address: 0x20, pool: POOL }),
+        (0, Told::Free { address: 0x20, pool: POOL, size: 0 }),
         (0, Told::EndPool { pool: POOL }),
         (0, Told::BeginPool { pool: POOL, arena: 7 }),
         (0, pooled(0x20, 9)),
@@ -199,7 +199,7 @@ fn objects_in_buffers_end_when_their_memory_is_given_back_or_handed_out_again() 
         commit(0x40, 16),
         commit(0x28, 16), // over the first two, after a collection
         (0, Told::Take { address: 0x40, size: 0x100, pool: POOL }),
-        (0, Told::Free { address: 0x40, pool: POOL }), // the free of what was given back
+        (0, Told::Free { address: 0x40, pool: POOL, size: 0 }), // the free of what was given back
     ];
     let (found, skipped) = track(&told, true);
     let expected = ["+0:16@0", "+1:16@0", "+2:16@0", "-0", "-1", "+3:16@0", "-2"];
@@ -243,6 +243,52 @@ fn what_an_arena_gave_is_taken_back_in_pieces() {
     let expected = ["+0:256@0", "+1:16@0", "~0:224", "~0:208", "-1", "~0:144", "-0"];
     assert_eq!(found, expected.map(|text| format!("0 {text}")));
     assert_eq!(counts(&skipped), [(Cause::UnknownPiece, 2)]);
+}
+
+#[test]
+fn what_a_buffer_was_filled_with_is_an_object_less_what_was_left() {
+    // `.rep.fill`
+    let fill = |address, size, buffer| (0, Told::Fill { address, size, buffer });
+    let empty = |buffer, spare| (0, Told::Empty { buffer, spare });
+    let free = |address, size| (0, Told::Free { address, pool: POOL, size });
+    let take = |address, size| (0, Told::Take { address, size, pool: POOL });
+    let told = [
+        (0, Told::BeginBuffer { buffer: 7, pool: POOL }),
+        fill(0x1000, 0x400, 7),
+        empty(7, 0x100),       // What was left goes back to the pool,
+        fill(0x1300, 0x80, 7), // and is handed out again.
+        free(0x1010, 0x20),    // The program frees an object in it.
+        take(0x1000, 0x200),   // The arena takes some of it back,
+        fill(0x1280, 0x40, 7), // the pool hands some of it out again,
+        empty(7, 0x40),        // of which nothing was used.
+        empty(7, 0x40),        // It is empty.
+        (0, Told::EndPool { pool: POOL }),
+    ];
+    let (found, skipped) = track(&told, true);
+    let expected = [
+        "+0:1024@0",
+        "~0:768",
+        "+1:128@0",
+        "~0:736",
+        "~0:720",
+        "~0:256",
+        "~0:192",
+        "+2:64@0",
+        "-2",
+        "-0",
+        "-1",
+        "end 0",
+    ];
+    assert_eq!(found, expected.map(|text| format!("0 {text}")));
+    assert_eq!(counts(&skipped), [(Cause::EndedWithPool, 2)]);
+}
+
+#[test]
+fn questions_how_large_memory_is_are_told_and_not_played() {
+    // `.rep.skipped`
+    let (found, skipped) = track(&[(0, allocate(16, 8)), (0, Told::Ask), (0, Told::Ask)], true);
+    assert_eq!((found.len(), skipped.of(Cause::Asked)), (1, 2));
+    assert!(skipped.texts()[0].0.starts_with("calls of malloc_usable_size: skipped; "));
 }
 
 /// A log of the fixtures.

@@ -81,7 +81,7 @@ pub(crate) struct Output {
     pub(crate) marks: Vec<Mark>,
     /// Whether the log has events of objects, and not only of what arenas give to pools.
     pub(crate) has_objects: bool,
-    /// Of each object the stream and the stack that allocated it, if that is asked for.
+    /// Of each object the stream and the stack that asked for it last, if that is asked for.
     pub(crate) stacks: Option<Vec<(u16, u32)>>,
 }
 
@@ -132,6 +132,7 @@ impl Tracker {
         match told {
             Told::Short => return self.output.skipped.count(Cause::Short),
             Told::Miss { count } => return self.output.skipped.add(Cause::Missed, count),
+            Told::Ask => return self.output.skipped.count(Cause::Asked),
             _ => {}
         }
         at.thread = self.number(at.stream, at.thread);
@@ -139,7 +140,7 @@ impl Tracker {
             Told::Allocate { address, size, alignment, is_zeroed, pool: 0, stack } => {
                 self.allocate(at, Wanted { address, size, alignment, is_zeroed, stack });
             }
-            Told::Free { address, pool: 0 } => self.free(at, address),
+            Told::Free { address, pool: 0, .. } => self.free(at, address),
             Told::Begin { address } => self.begin(at, address),
             Told::Reallocate { old, address, size, stack } => {
                 let wanted = Wanted { address, size, alignment: 1, is_zeroed: false, stack };
@@ -157,6 +158,11 @@ impl Tracker {
             }
         }
         self.pools.end_of_log(&mut self.output);
+    }
+
+    /// What these buffers are filled with is known by their objects.
+    pub(crate) fn set_logged(&mut self, buffers: Map<(u16, u64), ()>) {
+        self.pools.logged = buffers;
     }
 
     /// How many pools there were.
@@ -271,6 +277,10 @@ impl Tracker {
                 self.put(at, address, object);
                 let is_unaligned = self.aligned.remove(&object).is_some();
                 let size = wanted.size;
+                let stacks = self.output.stacks.as_mut();
+                if let Some(place) = stacks.and_then(|list| list.get_mut(object as usize)) {
+                    *place = (at.stream, wanted.stack);
+                }
                 self.output.push(at, Action::Reallocate { object, size, is_unaligned });
             }
         }

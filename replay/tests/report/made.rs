@@ -125,6 +125,7 @@ fn heap(index: usize, shape: Shape) -> HeapMeasured {
         faults_major: number / 4,
     };
     HeapMeasured {
+        about: String::new(),
         name,
         runs: (0..shape.run_count).map(run).collect(),
         latency: latency(dear * 1.4, shape.operation_count),

@@ -56,7 +56,7 @@ pub(super) struct Content {
     /// Whether it is of this recording, and not what the program itself records.
     pub(super) is_ours: bool,
     /// Requested, and not there: for whatever reason, but that the log is bounded.
-    lost: u64,
+    pub(super) lost: u64,
     /// Gave way to newer ones in a log of a bounded size.
     given_up: u64,
     /// Whether older ones than these volumes have gave way, which nobody counted.
@@ -136,9 +136,32 @@ impl Content {
         }
     }
 
-    /// The same of a program of which it is known how it ended.
-    pub(super) fn said_of(&self, death: Option<&Death>, is_ring: bool) -> String {
-        let Some(Death { name, is_caught }) = death else { return self.said() };
+    /// The same, if the process said that it ended: what ends by `_exit` has a log without an end.
+    pub(super) fn of_ended(self, has_ended: bool) -> Content {
+        Content { is_closed: self.is_closed || has_ended, ..self }
+    }
+
+    /// Whether all that the program asked for is there, as far as the log says.
+    pub(super) fn is_whole(&self, is_ring: bool) -> bool {
+        self.lost == 0 && (self.is_closed || is_ring)
+    }
+
+    /// The same of a program of which it is known how it ended. `lost`: events that it said, or
+    /// another process, to have lost.
+    pub(super) fn said_of(&self, death: Option<&Death>, is_ring: bool, lost: u64) -> String {
+        let Some(Death { name, is_caught }) = death else {
+            return match self.is_closed || is_ring {
+                true if lost == 0 => self.said(),
+                true => self.said_of_what_is_there(),
+                false => {
+                    let said = self.said_of_what_is_there();
+                    format!(
+                        "{said}; the log has no end: it could not be written to the end (is the \
+                         disk full?), or the program still runs"
+                    )
+                }
+            };
+        };
         let died = format!("; the program died of {name}");
         if self.is_closed || *is_caught {
             return self.said() + &died;
@@ -155,9 +178,10 @@ impl Content {
 
     /// The same of several, of which so many have no end, and were not those of a process that
     /// became another program.
-    pub(super) fn said_without_end(&self, count: usize) -> String {
+    pub(super) fn said_without_end(&self, count: usize, lost: u64) -> String {
         let logs = match count {
-            0 => return self.said(),
+            0 if lost == 0 => return self.said(),
+            0 => return self.said_of_what_is_there(),
             1 => "1 has no end: its process".to_owned(),
             count => format!("{count} have no end: each of their processes"),
         };
@@ -194,7 +218,7 @@ mod tests {
         assert_eq!(content(0, 0, true).said(), "7,000 events, nothing lost");
         assert_eq!(content(0, 9000, true).said(), "7,000 events, 9,000 older ones have given way");
         assert!(content(3, 0, true).said().starts_with("7,000 events, 3 lost ("));
-        let of = |content: Content, caught, ring| content.said_of(Some(&death(caught)), ring);
+        let of = |content: Content, caught, ring| content.said_of(Some(&death(caught)), ring, 0);
         let killed = of(content(0, 0, false), false, false);
         assert!(killed.starts_with("7,000 events; the program died of SIGKILL: "), "{killed}");
         assert!(killed.contains("may be missing"), "{killed}");
@@ -203,8 +227,11 @@ mod tests {
         assert_eq!(of(content(0, 0, false), true, false), ended);
         let ring = of(content(0, 0, false), false, true);
         assert_eq!(ring, format!("{ended}: what the ring kept goes up to then"));
-        assert_eq!(content(0, 0, true).said_without_end(0), "7,000 events, nothing lost");
-        let two = content(0, 0, false).said_without_end(2);
+        assert_eq!(content(0, 0, true).said_without_end(0, 0), "7,000 events, nothing lost");
+        let full = content(0, 0, false).said_of(None, false, 9);
+        assert!(full.starts_with("7,000 events; the log has no end: "), "{full}");
+        assert_eq!(content(0, 0, true).said_of(None, false, 9), "7,000 events");
+        let two = content(0, 0, false).said_without_end(2, 0);
         assert!(two.starts_with("7,000 events; 2 have no end: "), "{two}");
     }
 }

@@ -8,8 +8,9 @@
 //! Design: `.rep.record.logs` in `design/replay.md`.
 
 use super::content::{Content, Death};
+use super::roster::Missing;
 use crate::stop::{Stop, complain};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -29,6 +30,23 @@ pub(super) struct Logs {
 /// A file of a log; if there are several, with the number behind its name, which the newest has
 /// not.
 type File = (Option<u32>, PathBuf);
+
+/// What was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Recorded {
+    /// Nothing of the program.
+    Nothing,
+    /// Some of it, or not all of its children.
+    Part,
+    /// All, as far as the logs say.
+    Whole,
+}
+
+impl Recorded {
+    fn whole(is_whole: bool) -> Recorded {
+        if is_whole { Recorded::Whole } else { Recorded::Part }
+    }
+}
 
 /// One log: of which process, and how many programs that was before.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,17 +148,29 @@ impl Logs {
         list
     }
 
-    /// Gives the program's log its name, and says what was recorded; false: nothing of the program.
-    /// `death`: of which signal it died.
-    pub(super) fn finish(&self, process: u32, program: &str, death: Option<Death>) -> bool {
+    /// The processes that have logs.
+    pub(super) fn processes(&self) -> BTreeSet<u32> {
+        self.names().into_iter().map(|name| name.process).collect()
+    }
+
+    /// Gives the program's log its name, and says what was recorded. `death`: of which signal it
+    /// died; `lost`: events that processes said to have lost.
+    pub(super) fn finish(
+        &self,
+        process: u32,
+        program: &str,
+        death: Option<Death>,
+        missing: &Missing,
+    ) -> Recorded {
         let mut names = self.names();
         let is_own = |name: &&Name| name.process == process;
         // A program that uses the runtime itself has a log of its own beside.
         let is_ours = |name: &&Name| Content::of(&name.paths()).is_ok_and(|of| of.is_ours);
         let own = names.iter().rposition(|name| is_own(&name) && is_ours(&name));
         let own = own.or_else(|| names.iter().rposition(|name| is_own(&name)));
-        let is_recorded =
-            own.is_some_and(|own| self.tell(names.remove(own), program, death.as_ref()));
+        let mut recorded = own.map_or(Recorded::Nothing, |own| {
+            self.tell(names.remove(own), program, death.as_ref(), missing)
+        });
         if own.is_none() {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
@@ -157,12 +187,14 @@ impl Logs {
         }
         if !names.is_empty() {
             let path = from_here(&self.path).display();
-            complain(&format!("replay: {path}-*: {}\n", of_others(&names, process)));
+            let (said, is_whole) = of_others(&names, process, missing);
+            complain(&format!("replay: {path}-*: {said}\n"));
+            recorded = recorded.min(Recorded::whole(is_whole));
         }
-        is_recorded
+        recorded
     }
 
-    fn tell(&self, own: Name, program: &str, death: Option<&Death>) -> bool {
+    fn tell(&self, own: Name, program: &str, death: Option<&Death>, missing: &Missing) -> Recorded {
         let mut files = Vec::new();
         for (volume, path) in own.files {
             let mut to = self.path.clone().into_os_string();
@@ -172,24 +204,34 @@ impl Logs {
                 Err(_) => path,
             });
         }
-        let (said, is_recorded) = match Content::of(&files) {
-            Ok(content) => (content.said_of(death, self.words.0 == RING), content.events != 0),
-            Err(why) => (why, false),
+        let (is_ring, lost) = (self.words.0 == RING, missing.lost);
+        let content =
+            Content::of(&files).map(|content| content.of_ended(missing.has_ended(own.process)));
+        let (said, recorded) = match content {
+            Ok(content) if content.events == 0 => {
+                (content.said_of(death, is_ring, lost), Recorded::Nothing)
+            }
+            Ok(content) => (
+                content.said_of(death, is_ring, lost),
+                Recorded::whole(content.is_whole(is_ring) && lost == 0),
+            ),
+            Err(why) => (why, Recorded::Nothing),
         };
         let path = from_here(files.first().unwrap_or(&self.path)).display();
         complain(&format!("replay: {path}: {program}: {said}\n"));
-        is_recorded
+        recorded
     }
 }
 
-/// What is in the logs of other processes, and of what this one was before.
-fn of_others(names: &[Name], process: u32) -> String {
+/// What is in the logs of other processes, and of what this one was before; whether that is all.
+fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) {
     let (mut sum, mut unread, mut endless, mut beside) = (Content::NONE, 0, 0, 0);
     for (index, name) in names.iter().enumerate() {
         // Before it became another program, it brought out all there was.
         let next = names.get(index + 1).map(|next| next.process);
         let is_last = name.process != process && next != Some(name.process);
-        match Content::of(&name.paths()) {
+        let has_ended = missing.has_ended(name.process);
+        match Content::of(&name.paths()).map(|content| content.of_ended(has_ended)) {
             Ok(content) if !content.is_ours => beside += 1,
             Ok(content) => {
                 sum += content;
@@ -203,8 +245,9 @@ fn of_others(names: &[Name], process: u32) -> String {
     let of_themselves =
         || format!("{beside} {} of what programs record of themselves", logs(beside));
     if count == 0 {
-        return of_themselves();
+        return (of_themselves(), unread == 0);
     }
+    let is_whole = unread == 0 && endless == 0 && sum.lost == 0;
     let (logs, beside) = match beside {
         0 => (logs(count), String::new()),
         _ => (logs(count), format!("; {}", of_themselves())),
@@ -213,11 +256,10 @@ fn of_others(names: &[Name], process: u32) -> String {
         0 => String::new(),
         count => format!("; {count} cannot be read"),
     };
-    format!(
-        "{} {logs} of its children and of what it was before: {}{unread}{beside}",
-        count,
-        sum.said_without_end(endless),
-    )
+    let said = sum.said_without_end(endless, missing.lost);
+    let text =
+        format!("{count} {logs} of its children and of what it was before: {said}{unread}{beside}");
+    (text, is_whole)
 }
 
 /// A path as one would type it: what the program is told is absolute, for it may go elsewhere.
@@ -284,7 +326,7 @@ mod tests {
         assert_eq!(found(&logs), [(9, 1), (9, 2), (9, 10), (10, 1)]);
         let Err(Stop::Message(why)) = name("a%.log", folder.path()) else { panic!("let through") };
         assert!(why.contains("--force"), "{why}");
-        logs.finish(9, "program", None);
+        logs.finish(9, "program", None, &Missing::default());
         assert_eq!(found(&logs), [(9, 1), (9, 2), (10, 1)]);
     }
 
@@ -305,7 +347,7 @@ mod tests {
         assert_eq!(names.len(), 2);
         let volumes = |at: usize| names[at].files.iter().map(|(volume, _)| *volume);
         assert_eq!(volumes(0).collect::<Vec<_>>(), [None, Some(1), Some(10)]);
-        logs.finish(9, "program", None);
+        logs.finish(9, "program", None, &Missing::default());
         for added in ["", ".1", ".2", "-9.10"] {
             assert!(folder.path().join(format!("a.log{added}")).exists(), "{added}");
         }

@@ -7,8 +7,9 @@
 //! Design: `.rep.record.refused` in `design/replay.md`.
 
 use nix::unistd::{getegid, geteuid};
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, elf};
+use object::read::ReadCache;
+use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol, elf};
 use rustix::fs::getxattr;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -27,8 +28,8 @@ const SETGID: u32 = 0o2000;
 /// A file without this bit, which only setgid directories and locks have, is not run as its group.
 const GROUP_MAY_RUN: u32 = 0o010;
 
-/// Whether a program can be recorded, or why not.
-pub(super) fn check(path: &Path) -> Result<(), String> {
+/// Whether a program can be recorded, or why not; and why not all of it may be.
+pub(super) fn check(path: &Path) -> Result<Option<String>, String> {
     let asked = path;
     let mut path = path.to_owned();
     for _ in 0..SCRIPT_DEPTH_MAX {
@@ -36,15 +37,21 @@ pub(super) fn check(path: &Path) -> Result<(), String> {
         match interpreter(&bytes) {
             Some(next) => path = next,
             None => {
-                let checked = check_program(&bytes).and_then(|()| check_rights(&path));
-                return checked.map_err(|why| match path == asked {
+                let named = |why: String| match path == asked {
                     true => why,
                     false => format!("{}, which runs it, {why}", path.display()),
+                };
+                let checked = check_program(&bytes).and_then(|()| check_rights(&path));
+                let checked = checked.and_then(|()| match allocator(&path) {
+                    None => Ok(None),
+                    Some(Own::Hides(why)) => Err(why),
+                    Some(Own::Beside(why)) => Ok(Some(why)),
                 });
+                return checked.map(|why| why.map(named)).map_err(named);
             }
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Whether it is a file that may be executed.
@@ -81,6 +88,60 @@ fn check_program(bytes: &[u8]) -> Result<(), String> {
     match parts.iter().any(|part| part.p_type(endian) == elf::PT_INTERP) {
         true => Ok(()),
         false => Err("is statically linked, so that nothing can be preloaded".into()),
+    }
+}
+
+/// An allocator that is linked into a program.
+enum Own {
+    /// It is called in place of the library that records.
+    Hides(String),
+    /// What is asked of it is not recorded.
+    Beside(String),
+}
+
+/// The section in which Go says with what a program was built.
+const GO: &str = ".go.buildinfo";
+/// Symbols of allocators, and whose they are.
+const ALLOCATORS: [(&str, &str); 7] = [
+    ("_rjem_malloc", "jemalloc"),
+    ("je_malloc", "jemalloc"),
+    ("mi_malloc", "mimalloc"),
+    ("tc_malloc", "tcmalloc"),
+    ("TCMallocInternalMalloc", "tcmalloc"),
+    ("sn_rust_alloc", "snmalloc"),
+    ("rpmalloc", "rpmalloc"),
+];
+/// No program is larger whose symbols are looked at.
+const FILE_SIZE_MAX: u64 = 2 << 30;
+
+/// The allocator that is linked into a program, as far as its symbols tell.
+fn allocator(path: &Path) -> Option<Own> {
+    let size = fs::metadata(path).ok()?.len();
+    let bytes = (size <= FILE_SIZE_MAX).then(|| File::open(path).ok()).flatten()?;
+    let cache = ReadCache::new(bytes);
+    let file = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+    if file.section_by_name(GO).is_some() {
+        return Some(Own::Hides(format!(
+            "is a program in Go (section {GO}), which does not ask malloc for memory"
+        )));
+    }
+    let known = |name: &str| ALLOCATORS.into_iter().find(|(symbol, _)| *symbol == name);
+    let defined = |symbol: &ElfSymbol64<'_, '_, Endianness, _>| symbol.is_definition();
+    // What a program exports is found before what is preloaded.
+    let own = file.dynamic_symbols().filter(defined).find(|symbol| symbol.name() == Ok("malloc"));
+    let is_its_own = own.is_some();
+    let mut symbols = file.symbols().chain(file.dynamic_symbols()).filter(defined);
+    let linked = symbols.find_map(|symbol| known(symbol.name().ok()?));
+    let whose = linked.map_or(String::new(), |(symbol, name)| format!(", {name}'s ({symbol})"));
+    match (is_its_own, linked) {
+        (true, _) => Some(Own::Hides(format!(
+            "defines malloc itself (symbol malloc{whose}), which hides the library that records"
+        ))),
+        (false, Some((symbol, name))) => Some(Own::Beside(format!(
+            "has {name} linked in (symbol {symbol}): what it asks of that is not recorded, only \
+             what it asks of malloc"
+        ))),
+        (false, None) => None,
     }
 }
 
@@ -135,7 +196,7 @@ mod tests {
 
     #[test]
     fn this_program_can_be_recorded_and_a_text_cannot() {
-        assert_eq!(check(&std::env::current_exe().unwrap()), Ok(()));
+        assert!(check(&std::env::current_exe().unwrap()).is_ok());
         let why = check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap_err();
         assert!(why.contains("no program of this system"), "{why}");
     }

@@ -38,7 +38,7 @@ const CHOICES: &[Choice] = &[
         name: "scale-size",
         value: "F",
         help: "Multiply sizes by F",
-        parse: |text| positive(text).map(Modification::ScaleSize),
+        parse: |text| factor(text).map(Modification::ScaleSize),
     },
     Choice {
         name: "round-size",
@@ -101,7 +101,7 @@ const CHOICES: &[Choice] = &[
         name: "stretch",
         value: "F",
         help: "Multiply lifetimes by F, 1 or more: frees come later",
-        parse: |text| match positive(text)? {
+        parse: |text| match factor(text)? {
             factor if factor >= 1.0 => Ok(Modification::Stretch(factor)),
             _ => Err("is less than 1: frees cannot come earlier".to_owned()),
         },
@@ -129,12 +129,15 @@ const CHOICES: &[Choice] = &[
     },
 ];
 
-fn positive(text: &str) -> Result<f64, String> {
+/// A number above 0 by which sizes and times can be multiplied: what is more is a mistake.
+fn factor(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok();
     value
-        .filter(|value| value.is_finite() && *value > 0.0)
-        .ok_or_else(|| "is no number above 0".to_owned())
+        .filter(|value| *value > 0.0 && *value <= FACTOR_MAX)
+        .ok_or_else(|| "is no number above 0, to a million".to_owned())
 }
+
+const FACTOR_MAX: f64 = 1e6;
 
 /// A size: bytes, or with K, M, G behind it.
 fn size(text: &str) -> Result<u64, String> {
@@ -179,7 +182,7 @@ fn delay(text: &str) -> Result<Modification, String> {
         if let Some(number) = text.strip_suffix(unit)
             && number.ends_with(|last: char| last.is_ascii_digit())
         {
-            let time = positive(number)? * ns as f64;
+            let time = factor(number)? * ns as f64;
             return Ok(Modification::DelayTime(time as u64));
         }
     }

@@ -1,0 +1,104 @@
+//! The roster of a recording: a file that all its processes share, and what each says of itself.
+//!
+//! ```text
+//!  │ count: 8 │ 0: 24 │ process: 4 │ what: 4 │ number: 8 │ name: 16 │ process … │
+//!  0                  32                                             64
+//! ```
+//!
+//! A process takes the next place by counting, and writes what, last; so a place where nothing is
+//! was taken by a process that was killed then. All is little-endian. Design: `.rep.record.roster`
+//! in `design/replay.md`.
+
+/// The size of the file, in bytes: what is said beyond is counted only.
+pub const ROSTER_SIZE: usize = 1 << 21;
+/// Where the first entry is; and the size of each.
+pub const ROSTER_ENTRY_SIZE: usize = 32;
+/// Entries that there is room for.
+pub const ROSTER_COUNT_MAX: usize = ROSTER_SIZE / ROSTER_ENTRY_SIZE - 1;
+/// Where in an entry are: what, the number, the name.
+pub const ROSTER_WHAT: usize = 4;
+/// …
+pub const ROSTER_NUMBER: usize = 8;
+/// …
+pub const ROSTER_NAME: usize = 16;
+
+/// What is said of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Presence {
+    /// It began as a program; the number is 1 if the program has a malloc of its own.
+    Loaded = 1,
+    /// It was forked.
+    Forked = 2,
+    /// It asked for memory.
+    Recorded = 3,
+    /// It ended in good order; the number is that of the events that it lost.
+    Ended = 4,
+    /// It is about to execute another program, which has the name.
+    Executes = 5,
+    /// It was started with a program, which has the name.
+    Spawned = 6,
+}
+
+const ALL: [Presence; 6] = [
+    Presence::Loaded,
+    Presence::Forked,
+    Presence::Recorded,
+    Presence::Ended,
+    Presence::Executes,
+    Presence::Spawned,
+];
+
+/// An entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RosterEntry<'a> {
+    /// The process.
+    pub process: u32,
+    /// What is said of it.
+    pub what: Presence,
+    /// …
+    pub number: u64,
+    /// What it is called, without its end if that is long.
+    pub name: &'a [u8],
+}
+
+/// What a roster says, in order; and how many entries it had no room for.
+pub fn roster(bytes: &[u8]) -> (impl Iterator<Item = RosterEntry<'_>>, u64) {
+    let count = bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    let beyond = count.saturating_sub(ROSTER_COUNT_MAX as u64);
+    let there = usize::try_from(count - beyond).unwrap_or(ROSTER_COUNT_MAX);
+    let entries = bytes.chunks_exact(ROSTER_ENTRY_SIZE).skip(1).take(there);
+    (entries.filter_map(entry), beyond)
+}
+
+fn entry(bytes: &[u8]) -> Option<RosterEntry<'_>> {
+    let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
+    let what = word(ROSTER_WHAT)?;
+    let number = bytes.get(ROSTER_NUMBER..)?.first_chunk().map(|word| u64::from_le_bytes(*word))?;
+    let name = bytes.get(ROSTER_NAME..)?.split(|byte| *byte == 0).next()?;
+    let what = ALL.into_iter().find(|known| *known as u32 == what)?;
+    Some(RosterEntry { process: word(0)?, what, number, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.rep.record.roster`
+    #[test]
+    fn a_roster_that_lies_is_read_as_far_as_there_is_room() {
+        let mut bytes = vec![0; ROSTER_SIZE];
+        bytes[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        bytes[32..36].copy_from_slice(&4711u32.to_le_bytes());
+        bytes[36] = Presence::Ended as u8;
+        bytes[40] = 9;
+        bytes[48..50].copy_from_slice(b"sh");
+        bytes[64 + 4] = 200;
+        let (entries, beyond) = roster(&bytes);
+        let ended = RosterEntry { process: 4711, what: Presence::Ended, number: 9, name: b"sh" };
+        assert_eq!(entries.collect::<Vec<_>>(), [ended]);
+        assert_eq!(beyond, u64::MAX - ROSTER_COUNT_MAX as u64);
+        assert_eq!(roster(&bytes[..40]).0.count(), 0);
+        assert_eq!(roster(&[]).0.count(), 0);
+    }
+}

@@ -1,0 +1,204 @@
+//! The roster: what each process of a recording says of itself, in a file that all of them share.
+//!
+//! ```text
+//!  loaded │ forked │ asked for memory │ executes … │ ended ─▶ the next entry of the mapped file
+//! ```
+//!
+//! So what was recorded can be judged by what should have been: a child has the mapping whatever
+//! became of its rights, its root directory and its file descriptors. Design: `.rep.record.roster`
+//! in `design/replay.md`.
+#![expect(unsafe_code, reason = "a file that is mapped, and names of functions and programs")]
+
+// P1: the mapping has ROSTER_SIZE bytes, and stays as long as the process; entries are written by
+//     whoever counted them, the count by atomic operations.
+// P2: the caller keeps the promises that the C library asks of it for the function of this name; no
+//     other symbol of this library has the name.
+
+use crate::real::Function;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use eventlog::format::{
+    Presence, ROSTER_COUNT_MAX, ROSTER_ENTRY_SIZE, ROSTER_NAME, ROSTER_NUMBER, ROSTER_SIZE,
+    ROSTER_WHAT,
+};
+
+/// The variable that says where the roster is.
+const VARIABLE: &CStr = c"TELEMETRY_ROSTER";
+/// Bytes of a name.
+const NAME_SIZE: usize = ROSTER_ENTRY_SIZE - ROSTER_NAME;
+
+/// Null where there is none.
+static ROSTER: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+
+/// Maps the roster, if there is one, and says that this process is there.
+pub(crate) fn begin() {
+    // SAFETY: the names end with a NUL; what is found is read at once. The file is mapped where
+    // there is nothing.
+    unsafe {
+        let path = libc::getenv(VARIABLE.as_ptr());
+        if path.is_null() {
+            return;
+        }
+        let file = libc::open(path, libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW);
+        if file < 0 {
+            return;
+        }
+        let mut data = MaybeUninit::<libc::stat>::zeroed();
+        let is_whole = libc::fstat(file, data.as_mut_ptr()) == 0
+            && data.assume_init().st_size == ROSTER_SIZE as libc::off_t;
+        if is_whole {
+            let way = libc::PROT_READ | libc::PROT_WRITE;
+            let memory = libc::mmap(null_mut(), ROSTER_SIZE, way, libc::MAP_SHARED, file, 0);
+            if memory != libc::MAP_FAILED {
+                ROSTER.store(memory.cast(), Ordering::Release);
+            }
+        }
+        libc::close(file);
+    }
+    note(Presence::Loaded, u64::from(is_hidden()));
+}
+
+/// Whether the program has a malloc of its own, which it finds in place of ours.
+fn is_hidden() -> bool {
+    let file_of = |address: *const c_void| {
+        let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: any address may be asked for; zeros are what is found of none.
+        unsafe {
+            libc::dladdr(address, found.as_mut_ptr());
+            found.assume_init().dli_fbase
+        }
+    };
+    // SAFETY: the name ends with a NUL.
+    let malloc = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
+    !malloc.is_null() && file_of(malloc) != file_of((&raw const ROSTER).cast())
+}
+
+/// Says something of this process.
+pub(crate) fn note(what: Presence, number: u64) {
+    let mut name = [0u8; NAME_SIZE];
+    // SAFETY: the call writes at most 16 bytes, with a NUL.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    // SAFETY: the call touches no memory.
+    say(unsafe { libc::getpid() }, what, number, name);
+}
+
+/// Says that this process is about to execute a program.
+///
+/// # Safety
+///
+/// The path is null, or ends with a NUL.
+pub(crate) unsafe fn note_program(path: *const c_char) {
+    // SAFETY: the call touches no memory; the caller's promise.
+    say(unsafe { libc::getpid() }, Presence::Executes, 0, unsafe { short_name(path) });
+}
+
+/// The last part of a path, or its first bytes.
+///
+/// # Safety
+///
+/// The path is null, or ends with a NUL.
+unsafe fn short_name(path: *const c_char) -> [u8; NAME_SIZE] {
+    let mut name = [0; NAME_SIZE];
+    if !path.is_null() {
+        // SAFETY: the caller's promise.
+        let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+        let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        name.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
+    }
+    name
+}
+
+fn say(process: libc::pid_t, what: Presence, number: u64, name: [u8; NAME_SIZE]) {
+    let roster = ROSTER.load(Ordering::Acquire);
+    if roster.is_null() {
+        return;
+    }
+    // SAFETY: P1: the first eight bytes are the count; an entry within the room is ours alone, and
+    // its words are at multiples of their sizes.
+    unsafe {
+        let count = &*roster.cast::<AtomicU64>();
+        let index = count.fetch_add(1, Ordering::AcqRel) as usize;
+        if index >= ROSTER_COUNT_MAX {
+            return;
+        }
+        let entry = roster.add((index + 1) * ROSTER_ENTRY_SIZE);
+        entry.cast::<u32>().write((process as u32).to_le());
+        entry.add(ROSTER_NUMBER).cast::<u64>().write(number.to_le());
+        entry.add(ROSTER_NAME).copy_from_nonoverlapping(name.as_ptr(), NAME_SIZE);
+        let place = &*entry.add(ROSTER_WHAT).cast::<AtomicU32>();
+        place.store((what as u32).to_le(), Ordering::Release);
+    }
+}
+
+type Strings = *const *mut c_char;
+type Spawn = unsafe extern "C" fn(
+    *mut libc::pid_t,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    Strings,
+    Strings,
+) -> c_int;
+
+static SPAWN: Function<Spawn> = Function::new(c"posix_spawn");
+static SPAWN_BY_NAME: Function<Spawn> = Function::new(c"posix_spawnp");
+
+/// Calls the real function, and says what was started.
+///
+/// # Safety
+///
+/// P2.
+unsafe fn spawn(
+    real: &Function<Spawn>,
+    process: *mut libc::pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    (arguments, environment): (Strings, Strings),
+) -> c_int {
+    let mut child = 0;
+    let Some(spawn) = real.get() else { return libc::ENOSYS };
+    // SAFETY: P2; the number of the process is ours until it is given.
+    let error = unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) };
+    if error == 0 {
+        // SAFETY: P2.
+        say(child, Presence::Spawned, 0, unsafe { short_name(path) });
+        if !process.is_null() {
+            // SAFETY: P2.
+            unsafe { process.write(child) };
+        }
+    }
+    error
+}
+
+/// As `posix_spawn`: and the process is expected.
+// SAFETY: P2.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn posix_spawn(
+    process: *mut libc::pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    with: Strings,
+) -> c_int {
+    // SAFETY: P2.
+    unsafe { spawn(&SPAWN, process, path, actions, attributes, (arguments, with)) }
+}
+
+/// As `posix_spawnp`.
+// SAFETY: P2.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn posix_spawnp(
+    process: *mut libc::pid_t,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    with: Strings,
+) -> c_int {
+    // SAFETY: P2.
+    unsafe { spawn(&SPAWN_BY_NAME, process, file, actions, attributes, (arguments, with)) }
+}

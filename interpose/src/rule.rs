@@ -1,0 +1,161 @@
+//! How the caller of a function is found, at one address in it: the unwinder's table, read once.
+//!
+//! ```text
+//!  a return address ─▶ _Unwind_Find_FDE ─▶ the row of the table ─▶ Rule, one word
+//! ```
+//!
+//! Design: `.rep.stack.walk` in `design/replay.md`.
+#![expect(unsafe_code, reason = "tables for the unwinder")]
+
+use crate::tree::Place;
+use core::ffi::c_void;
+use core::ptr::with_exposed_provenance;
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, NativeEndian, RegisterRule, UnwindContext,
+    UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
+};
+
+/// Registers whose rules are kept while a table is read.
+const REGISTER_COUNT_MAX: usize = 24;
+/// States that a table may put aside.
+const ASIDE_COUNT_MAX: usize = 3;
+const WORD: usize = size_of::<usize>();
+
+/// How the caller of a function is found at one address in it, as a word: what kind, the
+/// generation, where its frame pointer is, and where its frame ends.
+///
+/// ```text
+///  │ kind: 4 │ generation: 16 │ words below the end to the frame pointer: 12 │ offset: 32 │
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rule(u64);
+
+/// Kinds of rules.
+pub(crate) const BY_STACK_POINTER: u64 = 1;
+pub(crate) const BY_FRAME_POINTER: u64 = 2;
+/// Nobody called it.
+pub(crate) const OUTERMOST: u64 = 3;
+/// The unwinder knows better.
+const STRANGE: u64 = 4;
+
+impl Rule {
+    fn new(kind: u64, offset: i32, saved: usize, generation: u16) -> Rule {
+        let offset = u64::from(offset as u32);
+        Rule(kind << 60 | u64::from(generation) << 44 | (saved as u64) << 32 | offset)
+    }
+
+    #[inline(always)]
+    pub(crate) fn kind(self) -> u64 {
+        self.0 >> 60
+    }
+
+    #[inline(always)]
+    fn generation(self) -> u16 {
+        (self.0 >> 44) as u16
+    }
+
+    /// Words from the end of the frame down to the caller's frame pointer; 0: it is where it was.
+    #[inline(always)]
+    pub(crate) fn saved(self) -> usize {
+        (self.0 >> 32 & 0xfff) as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn offset(self) -> isize {
+        self.0 as i32 as isize
+    }
+
+    /// The rule for an address, whose place in the tree this is.
+    #[inline(always)]
+    pub(crate) fn at(place: Place, address: usize, generation: u16) -> Rule {
+        let rule = Rule(place.rule());
+        match rule.kind() != 0 && rule.generation() == generation {
+            true => rule,
+            false => Rule::look_up(place, address, generation),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up(place: Place, address: usize, generation: u16) -> Rule {
+        let strange = Rule::new(STRANGE, 0, 0, generation);
+        let rule = Rule::of(address, generation).unwrap_or(strange);
+        place.set_rule(rule.0);
+        rule
+    }
+
+    /// Reads the unwinder's table.
+    fn of(address: usize, generation: u16) -> Option<Rule> {
+        // The call is before what it returns to, and may be the last of its function.
+        let call = address.checked_sub(1)?;
+        let Some((table, entry)) = table(call) else {
+            return Some(Rule::new(OUTERMOST, 0, 0, generation));
+        };
+        let bases = BaseAddresses::default().set_eh_frame(table.as_ptr().addr() as u64);
+        let section = EhFrame::new(table, NativeEndian);
+        let entry = section.fde_from_offset(&bases, entry.into(), EhFrame::cie_from_offset).ok()?;
+        if entry.is_signal_trampoline() {
+            return None;
+        }
+        let mut context = UnwindContext::<usize, Storage>::new_in();
+        let row =
+            entry.unwind_info_for_address(&section, &bases, &mut context, call as u64).ok()?;
+        let returns_to = match row.register(X86_64::RA) {
+            Some(RegisterRule::Undefined) => return Some(Rule::new(OUTERMOST, 0, 0, generation)),
+            Some(RegisterRule::Offset(offset)) => offset,
+            _ => return None,
+        };
+        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
+        let kind = match *register {
+            X86_64::RSP => BY_STACK_POINTER,
+            X86_64::RBP => BY_FRAME_POINTER,
+            _ => return None,
+        };
+        let saved = match row.register(X86_64::RBP) {
+            None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
+            Some(RegisterRule::Offset(offset)) => usize::try_from(-offset).ok()?,
+            _ => return None,
+        };
+        let is_plain = returns_to == -(WORD as i64) && saved.is_multiple_of(WORD);
+        let saved = Some(saved / WORD).filter(|saved| is_plain && *saved < 1 << 12)?;
+        Some(Rule::new(kind, i32::try_from(*offset).ok()?, saved, generation))
+    }
+}
+
+/// Room for a table that is being read, on the stack.
+struct Storage;
+
+impl UnwindContextStorage<usize> for Storage {
+    type Rules = [(gimli::Register, RegisterRule<usize>); REGISTER_COUNT_MAX];
+    type Stack = [UnwindTableRow<usize, Storage>; ASIDE_COUNT_MAX];
+}
+
+/// What the unwinder is told beside an entry.
+#[repr(C)]
+#[derive(Default)]
+struct Bases([usize; 3]);
+
+unsafe extern "C" {
+    fn _Unwind_Find_FDE(address: *const c_void, bases: *mut Bases) -> *const u32;
+}
+
+/// The part of the unwinder's table that is about an address, and where in it the entry is. `None`:
+/// it is in no function that the unwinder knows.
+fn table(address: usize) -> Option<(&'static [u8], usize)> {
+    let mut bases = Bases::default();
+    // SAFETY: the unwinder looks the address up, wherever that is; the bases are ours.
+    let entry = unsafe { _Unwind_Find_FDE(with_exposed_provenance(address), &mut bases) };
+    if entry.is_null() {
+        return None;
+    }
+    // SAFETY: an entry begins with its size, and with how far before it that begins which it has in
+    // common with others. Both are in one section of a file that is mapped as long as its code is,
+    // which is as long as the frame that is being looked at.
+    unsafe {
+        let (size, back) = (entry.read_unaligned(), entry.add(1).read_unaligned());
+        let size = size as usize + size_of::<u32>();
+        let before = (back as usize).checked_sub(size_of::<u32>())?;
+        let begin = entry.byte_sub(before).cast::<u8>();
+        Some((core::slice::from_raw_parts(begin, before + size), before))
+    }
+}

@@ -1,0 +1,94 @@
+//! Which versions the built-in heaps are, and with which options: as they say themselves.
+//!
+//! ```text
+//!  gnu_get_libc_version │ mallctl("version"), mallctl("opt.…") │ mi_version ──▶ text
+//! ```
+//!
+//! Design: `.rep.heap` in `design/replay.md`.
+#![expect(unsafe_code, reason = "these are calls of the heaps' own libraries")]
+
+#[cfg(any(feature = "jemalloc", all(target_os = "linux", target_env = "gnu")))]
+use std::ffi::CStr;
+
+/// That of the C library.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(super) fn system() -> Option<String> {
+    // SAFETY: the call returns a text that stays.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    Some(format!("(GNU C Library {})", version.to_string_lossy()))
+}
+
+/// Others have no name for it.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(super) fn system() -> Option<String> {
+    None
+}
+
+/// That of jemalloc, and the options that decide what it keeps.
+#[cfg(feature = "jemalloc")]
+pub(super) fn jemalloc() -> Option<String> {
+    use std::ffi::{c_char, c_int, c_void};
+    use std::ptr::null_mut;
+
+    unsafe extern "C" {
+        #[link_name = "_rjem_mallctl"]
+        fn mallctl(
+            name: *const c_char,
+            old: *mut c_void,
+            old_size: *mut usize,
+            new: *mut c_void,
+            new_size: usize,
+        ) -> c_int;
+    }
+    fn read<T: Default>(name: &CStr) -> Option<T> {
+        let (mut value, mut size) = (T::default(), size_of::<T>());
+        // SAFETY: the name ends with a NUL; there is room for as many bytes as is said, and
+        // jemalloc refuses any other number of them.
+        let error =
+            unsafe { mallctl(name.as_ptr(), (&raw mut value).cast(), &mut size, null_mut(), 0) };
+        (error == 0).then_some(value)
+    }
+    let text = read::<usize>(c"version").filter(|text| *text != 0)?;
+    // SAFETY: where there is a version it is a text that stays.
+    let version = unsafe { CStr::from_ptr(std::ptr::with_exposed_provenance(text)) };
+    let mut text = version.to_string_lossy().split("-g").next().unwrap_or_default().to_owned();
+    if let Some(count) = read::<u32>(c"opt.narenas") {
+        text += &format!(", narenas:{count}");
+    }
+    for (name, value) in [
+        ("dirty_decay_ms", read::<isize>(c"opt.dirty_decay_ms")),
+        ("muzzy_decay_ms", read::<isize>(c"opt.muzzy_decay_ms")),
+    ] {
+        text += &value.map_or(String::new(), |value| format!(", {name}:{value}"));
+    }
+    Some(text)
+}
+
+/// That of mimalloc.
+#[cfg(feature = "mimalloc")]
+pub(super) fn mimalloc() -> Option<String> {
+    unsafe extern "C" {
+        safe fn mi_version() -> std::ffi::c_int;
+    }
+    let version = mi_version();
+    // 227 is 2.2.7; later ones have two digits each.
+    let digits = if version >= 10_000 { 100 } else { 10 };
+    let (major, rest) = (version / (digits * digits), version % (digits * digits));
+    Some(format!("{major}.{}.{}", rest / digits, rest % digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::heap::built_in;
+
+    /// `.rep.heap`
+    #[test]
+    fn the_built_in_heaps_say_which_versions_they_are() {
+        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
+        for heap in built_in() {
+            let (name, about) = (heap.name(), heap.about());
+            let has_version = !["null", "pools"].contains(&name);
+            assert_eq!(digits(&about) >= 2, has_version, "{name}: {about}");
+        }
+    }
+}

@@ -89,12 +89,16 @@ pub struct Run {
     pub operation_count: u64,
     /// Allocations that failed.
     pub failure_count: u64,
-    /// The most resident memory, in bytes, over what there was before.
+    /// Processor time of all threads, user and system, in ns, without that of waiting for each
+    /// other.
+    pub processor_ns: u64,
+    /// The most resident memory, in bytes, the start-up memory included.
     pub resident_peak: u64,
+    /// Resident memory before the first operation, in bytes: what the heap needs to start up.
+    pub start_up: u64,
     /// Live bytes when it was sampled highest.
     pub live_at_peak: u64,
-    /// Resident memory in bytes, over what there was before, after all was freed: how long after,
-    /// in ms, and how much.
+    /// Resident memory in bytes after all was freed: how long after, in ms, and how much.
     pub after: Vec<(u64, u64)>,
     /// Page faults, minor and major.
     pub faults_minor: u64,
@@ -145,6 +149,6 @@ pub struct Sample {
     pub operation_count: u64,
     /// Bytes of the objects that are there, by the sizes that were asked for.
     pub live: u64,
-    /// Resident memory, in bytes, over what there was before.
+    /// Resident memory, in bytes, without what the replayer itself has.
     pub resident: u64,
 }

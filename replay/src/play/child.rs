@@ -41,6 +41,9 @@ pub(crate) struct Task {
     pub(crate) touch: Touch,
     /// How much faster than recorded; none: as fast as it goes.
     pub(crate) speed: Option<f64>,
+    /// Resident memory of a process that plays against the null heap, before the first operation:
+    /// what the replayer itself has.
+    pub(crate) own: Option<u64>,
     /// Whether the counter is read around each call.
     pub(crate) is_timed: bool,
     /// When to look at memory after all is freed, in ms.
@@ -51,6 +54,8 @@ pub(crate) struct Task {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) run: Run,
+    /// Resident memory before the first operation, in bytes.
+    pub(crate) baseline: u64,
     /// Operations that were skipped.
     pub(crate) skipped: u64,
     pub(crate) latency: Option<Latency>,
@@ -119,6 +124,8 @@ impl Session<'_> {
         let start = self.shared.control().start.load(Ordering::Relaxed);
         let end = homes.iter().map(|home| home.end).max().unwrap_or(start);
         outcome.run.duration_ns = end.saturating_sub(start);
+        let waited = homes.iter().map(|home| home.counts.waited_ns).sum();
+        outcome.run.processor_ns = outcome.run.processor_ns.saturating_sub(waited);
         outcome.run.failure_count = homes.iter().map(|home| home.counts.failures).sum();
         outcome.skipped = homes.iter().map(|home| home.counts.skipped).sum();
         (outcome, homes.into_iter().map(|home| home.watch).collect())
@@ -133,25 +140,28 @@ impl<H: Heap> Stage<'_, H> {
         let mut player = self.player(0, watch);
         self.barrier.wait();
         usage::reset_peak();
-        let baseline = statm.resident().unwrap_or_default();
-        let faults = usage::faults();
-        control.baseline.store(baseline, Ordering::Relaxed);
+        outcome.baseline = statm.resident().unwrap_or_default();
+        let own = self.session.task.own.unwrap_or(outcome.baseline);
+        outcome.run.start_up = outcome.baseline.saturating_sub(own);
+        control.baseline.store(own, Ordering::Relaxed);
+        let (faults, processor) = (usage::faults(), usage::processor());
         control.start.store(usage::now(), Ordering::Relaxed);
         control.begin();
         let end = self.perform(&mut player);
         self.barrier.wait();
+        outcome.run.processor_ns = usage::processor().saturating_sub(processor);
         let (minor, major) = usage::faults();
         control.phase.store(PLAYED, Ordering::Release);
         outcome.run.faults_minor = minor.saturating_sub(faults.0);
         outcome.run.faults_major = major.saturating_sub(faults.1);
-        outcome.run.resident_peak = usage::peak().unwrap_or_default().saturating_sub(baseline);
+        outcome.run.resident_peak = usage::peak().unwrap_or_default().saturating_sub(own);
         self.barrier.wait();
         self.free_left(&mut player);
         self.barrier.wait();
         let freed = Instant::now();
         for &after in &self.session.task.settle {
             thread::sleep(Duration::from_millis(after).saturating_sub(freed.elapsed()));
-            let resident = statm.resident().unwrap_or_default().saturating_sub(baseline);
+            let resident = statm.resident().unwrap_or_default().saturating_sub(own);
             outcome.run.after.push((after, resident));
         }
         self.barrier.wait();

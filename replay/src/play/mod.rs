@@ -117,8 +117,8 @@ pub(crate) fn play(
     let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };
     let mut loops = named(&null);
     for _ in 0..mode.run_count {
-        round.task.speed = None;
-        round.throughput(&null, &mut loops).map_err(failed)?;
+        (round.task.speed, round.task.own) = (None, None);
+        round.task.own = round.throughput(&null, &mut loops).map_err(failed)?;
         round.task.speed = mode.speed;
         for (opponent, heap) in opponents.iter().zip(&mut heaps) {
             round.throughput(opponent, heap).map_err(failed)?;
@@ -131,7 +131,7 @@ pub(crate) fn play(
     if let Some(failure) = &loops.failure {
         complain(&format!("replay: {NULL}: {failure}: what the loop takes is not known\n"));
     }
-    let loop_ns = median_ns(&loops.runs);
+    let loop_ns = least_ns(&loops.runs);
     let is_paced = mode.speed.is_some();
     Ok(Measured { is_paced, loop_ns, clock_ns, heaps, ..Measured::default() })
 }
@@ -140,15 +140,10 @@ fn named(opponent: &Opponent) -> HeapMeasured {
     HeapMeasured { name: opponent.name.clone(), ..HeapMeasured::default() }
 }
 
-/// The median of what an operation took, in ns.
-fn median_ns(runs: &[Run]) -> f64 {
+/// The least of what an operation took, in ns.
+fn least_ns(runs: &[Run]) -> f64 {
     let of = |run: &Run| run.duration_ns as f64 / run.operation_count.max(1) as f64;
-    let mut all: Vec<f64> = runs.iter().map(of).collect();
-    all.sort_by(f64::total_cmp);
-    match all.len() {
-        0 => 0.0,
-        count => (all[(count - 1) / 2] + all[count / 2]) / 2.0,
-    }
+    runs.iter().map(of).min_by(f64::total_cmp).unwrap_or_default()
 }
 
 /// What all runs have in common.
@@ -177,16 +172,23 @@ impl Round<'_> {
         all.filter(|after| opponent.heap != NULL && (is_first || *after == 0)).collect()
     }
 
-    /// One run for throughput and memory, unless an earlier one failed.
-    fn throughput(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<()> {
+    /// One run for throughput and memory, unless an earlier one failed. What was resident before
+    /// its first operation.
+    fn throughput(
+        &mut self,
+        opponent: &Opponent,
+        heap: &mut HeapMeasured,
+    ) -> io::Result<Option<u64>> {
         if heap.failure.is_some() {
-            return Ok(());
+            return Ok(None);
         }
         let is_first = heap.runs.is_empty();
         let Ran { outcome, timeline } =
             self.run(opponent, false, self.settle(opponent, is_first))?;
+        let mut before = None;
         match outcome {
-            Ok(Outcome { run, skipped, .. }) => {
+            Ok(Outcome { run, skipped, baseline, .. }) => {
+                before = Some(baseline);
                 let highest = timeline.iter().max_by_key(|sample| sample.resident);
                 let operation_count = self.operation_count.saturating_sub(skipped);
                 let (live_at_peak, sampled) =
@@ -199,7 +201,7 @@ impl Round<'_> {
         if is_first {
             heap.timeline = with_end(timeline, heap.runs.first());
         }
-        Ok(())
+        Ok(before)
     }
 
     /// One run for latency, unless an earlier one failed. What reading the counter costs.

@@ -11,6 +11,7 @@
 use super::image::Lists;
 use super::pace::Pacer;
 use super::shared::Line;
+use super::usage;
 use crate::heap::{Heap, Request};
 use crate::workload::{LIVE_STEP, ORDER_COUNT, Op, OpKind, STRIDE};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -72,6 +73,8 @@ pub(crate) struct Counts {
     pub(crate) failures: u64,
     /// Operations on what had therefore not been allocated.
     pub(crate) skipped: u64,
+    /// Processor time of waiting for other threads.
+    pub(crate) waited_ns: u64,
 }
 
 /// # Safety of playing
@@ -348,9 +351,12 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     }
 
     #[cold]
-    fn wait(&self, op: Op) {
-        if let Some(line) = self.lines.get(op.slot() as usize) {
+    fn wait(&mut self, op: Op) {
+        let Some(line) = self.lines.get(op.slot() as usize) else { return };
+        if !line.has_posted(op.size()) {
+            let before = usage::processor_of_thread();
             line.wait(op.size());
+            self.counts.waited_ns += usage::processor_of_thread().saturating_sub(before);
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Control {
     pub(crate) sleeping: AtomicU32,
     /// When it began to play, in ns of CLOCK_MONOTONIC.
     pub(crate) start: AtomicU64,
-    /// Resident memory then, in bytes.
+    /// Resident memory of the replayer itself, in bytes: all else is the heap's.
     pub(crate) baseline: AtomicU64,
 }
 
@@ -73,6 +73,11 @@ impl Line {
         if self.sleeping.load(Ordering::Relaxed) != 0 {
             wake(&self.posted);
         }
+    }
+
+    /// Whether it has posted so much.
+    pub(crate) fn has_posted(&self, count: u32) -> bool {
+        self.posted.load(Ordering::Acquire) >= count
     }
 
     /// Waits until it has posted so much.

@@ -166,7 +166,7 @@ fn what_is_live_at_each_step_of_a_real_log_is_what_its_addresses_say() {
         let expected = counted(&log);
         assert!(expected.len() > 50, "{name}: {}", expected.len());
         let source = Source::new(log, None).expect("it has events");
-        let workload = compile(source.operations(), Mode { is_single: true, has_times: false });
+        let workload = compile(source.operations(), Mode { is_single: true, ..Mode::default() });
         let guard = Guard::new(System);
         let run = here(&workload, &guard, Touch::None).expect("it is sound");
         let book = guard.book();

@@ -87,6 +87,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Threads::Recorded)]
     threads: Threads,
 
+    /// How many operations threads may be apart, about, in the recorded order: a number, or free
+    #[arg(long, value_name = "COUNT", default_value = "1024", value_parser = skew)]
+    skew: Skew,
+
     /// How fast: max, recorded, or how many times as fast as recorded, as x2.5
     #[arg(long, value_name = "PACE", default_value = "max", value_parser = speed)]
     pace: Pace,
@@ -140,6 +144,18 @@ pub(crate) enum Threads {
 /// How much faster than recorded; none: as fast as it goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pace(Option<f64>);
+
+/// How far threads may be apart; none: as far as they get.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Skew(Option<u32>);
+
+fn skew(text: &str) -> Result<Skew, String> {
+    match (text, text.parse()) {
+        ("free", _) => Ok(Skew(None)),
+        (_, Ok(count @ 1..)) => Ok(Skew(Some(count))),
+        _ => Err("must be a number of operations above 0, or free".to_owned()),
+    }
+}
 
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -198,8 +214,11 @@ pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
 fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop> {
     let mut operations = opened.operations(&args.modify.list)?;
     let mut gather = Gather::default();
-    let how =
-        script::Mode { is_single: args.threads == Threads::One, has_times: args.pace.0.is_some() };
+    let how = script::Mode {
+        is_single: args.threads == Threads::One,
+        has_times: args.pace.0.is_some(),
+        skew: args.skew.0,
+    };
     let each = operations.by_ref().inspect(|operation| gather.take(operation));
     let workload = script::compile(each, how);
     let skipped = operations.skipped();
@@ -227,8 +246,10 @@ fn words(args: &Args) -> String {
         Some(1.0) => "at the recorded times".to_owned(),
         Some(times) => format!("{times} times as fast as recorded"),
     }];
-    if args.threads == Threads::One {
-        words.push("all on one thread".to_owned());
+    match (args.threads, args.skew.0) {
+        (Threads::One, _) => words.push("all on one thread".to_owned()),
+        (Threads::Recorded, None) => words.push("threads as far apart as they get".to_owned()),
+        (Threads::Recorded, Some(_)) => {}
     }
     words.push(match args.touch {
         Touch::None => "no memory written".to_owned(),

@@ -150,6 +150,9 @@ impl<H: Heap> Stage<'_, H> {
         let end = self.perform(&mut player);
         self.barrier.wait();
         outcome.run.processor_ns = usage::processor().saturating_sub(processor);
+        let lines = self.session.shared.lines().iter();
+        let live: i64 = lines.map(|line| line.live.load(Ordering::Relaxed)).sum();
+        outcome.run.live_reached = u64::try_from(live).unwrap_or(0);
         let (minor, major) = usage::faults();
         control.phase.store(PLAYED, Ordering::Release);
         outcome.run.faults_minor = minor.saturating_sub(faults.0);
@@ -191,7 +194,8 @@ impl<H: Heap> Stage<'_, H> {
         let lists = image::lists(shared, thread).unwrap_or_default();
         let pacer = Pacer::new(Instant::now(), task.speed.unwrap_or(1.0));
         let (heap, slots, lines) = (self.heap, table.slots(), shared.lines());
-        Player { heap, lists, slots, lines, thread, pacer, watch, counts: Counts::default() }
+        let met = &shared.control().met;
+        Player { heap, lists, slots, lines, met, thread, pacer, watch, counts: Counts::default() }
     }
 
     /// Plays what there is for a thread. When that was done.

@@ -97,6 +97,7 @@ pub(crate) fn play(
     let plan = check::check(&workload).map_err(|misfit| Stop::Message(misfit.to_string()))?;
     let (image, size) = image::write(&workload, &plan).map_err(failed)?;
     let (thread_count, operation_count) = (workload.threads.len(), workload.operation_count);
+    let live_peak = workload.live_peak;
     let slot_count = workload.slot_count as usize;
     drop(workload);
     let shared = Shared::map(&image, size, thread_count, false).map_err(failed)?;
@@ -112,7 +113,7 @@ pub(crate) fn play(
     };
     let rounds = mode.run_count + usize::from(mode.has_latency);
     let progress = Progress::new(mode.run_count + rounds * opponents.len());
-    let mut round = Round { course, task, mode, operation_count, progress };
+    let mut round = Round { course, task, mode, operation_count, live_peak, progress };
     let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
     let null = Opponent { name: NULL.to_owned(), heap: NULL.to_owned(), library: None };
     let mut loops = named(&null);
@@ -152,6 +153,7 @@ struct Round<'a> {
     task: Task,
     mode: &'a Mode,
     operation_count: u64,
+    live_peak: u64,
     progress: Progress,
 }
 
@@ -194,7 +196,17 @@ impl Round<'_> {
                 let (live_at_peak, sampled) =
                     highest.map_or((0, 0), |highest| (highest.live, highest.resident));
                 let resident_peak = run.resident_peak.max(sampled);
-                heap.runs.push(Run { operation_count, live_at_peak, resident_peak, ..run });
+                let most = timeline.iter().map(|sample| sample.live).max().unwrap_or(0);
+                let is_met = self.course.has_met() || self.task.thread_count < 2;
+                let reached = if is_met { self.live_peak } else { 0 };
+                let live_reached = run.live_reached.max(most).max(reached);
+                heap.runs.push(Run {
+                    operation_count,
+                    live_at_peak,
+                    live_reached,
+                    resident_peak,
+                    ..run
+                });
             }
             Err(failure) => heap.failure = Some(failure),
         }

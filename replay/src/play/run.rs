@@ -14,7 +14,7 @@ use super::shared::Line;
 use super::usage;
 use crate::heap::{Heap, Request};
 use crate::workload::{LIVE_STEP, ORDER_COUNT, Op, OpKind, STRIDE};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// Nothing of what is handed out is written.
 pub(crate) const TOUCH_NONE: u8 = 0;
@@ -59,6 +59,8 @@ pub(crate) struct Player<'a, H, W> {
     pub(crate) lists: Lists<'a>,
     pub(crate) slots: &'a [AtomicPtr<u8>],
     pub(crate) lines: &'a [Line],
+    /// 1 once all threads have met where the most bytes are live.
+    pub(crate) met: &'a AtomicU32,
     /// Which of them is this one's.
     pub(crate) thread: usize,
     pub(crate) pacer: Pacer,
@@ -242,6 +244,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
                     length += 1;
                 }
                 OpKind::Wait => self.wait(op),
+                OpKind::Post if op.is_met() => self.met.store(1, Ordering::Relaxed),
                 OpKind::Post => self.post(op),
                 OpKind::EndPool => self.heap.end_pool(op.slot()),
                 OpKind::Prefix => {}

@@ -28,6 +28,8 @@ pub(crate) const PLAYED: u32 = 2;
 #[repr(C, align(4096))]
 pub(crate) struct Control {
     pub(crate) phase: AtomicU32,
+    /// Whether all threads have met where the most bytes are live: 1.
+    pub(crate) met: AtomicU32,
     /// Threads that sleep until it plays.
     pub(crate) sleeping: AtomicU32,
     /// When it began to play, in ns of CLOCK_MONOTONIC.

@@ -12,7 +12,7 @@
 
 use crate::note::while_recording;
 use crate::real::Function;
-use crate::stack;
+use crate::{stack, touched};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
 
@@ -56,6 +56,8 @@ extern "C" fn start() {
         __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
     }
     while_recording(telemetry::prepare);
+    // SAFETY: a function that stays; called before the runtime ends the stream, which asked first.
+    unsafe { libc::atexit(at_exit) };
 }
 
 fn note_process() {
@@ -77,8 +79,15 @@ extern "C" fn at_quick_exit(_: *mut c_void) {
 fn flush() {
     // SAFETY: the call touches no memory.
     if unsafe { libc::getpid() } == PROCESS.load(Ordering::Relaxed) {
-        while_recording(telemetry::flush);
+        while_recording(|| {
+            touched::tell();
+            telemetry::flush();
+        });
     }
+}
+
+extern "C" fn at_exit() {
+    while_recording(touched::tell);
 }
 
 fn missing() -> c_int {

@@ -17,4 +17,5 @@ mod mappings;
 mod note;
 mod real;
 mod stack;
+mod touched;
 mod tree;

@@ -6,6 +6,7 @@
 //!
 //! Design: `.rep.report` in `design/replay.md`.
 
+use crate::facts::Program;
 use serde::{Deserialize, Serialize};
 
 /// Everything about one comparison.
@@ -55,6 +56,8 @@ pub struct Subject {
     pub left_bytes: u64,
     /// How long the program took from its first operation to its last, in ns; 0: not known.
     pub duration_ns: u64,
+    /// What the program itself took, if the recording says so.
+    pub program: Option<Program>,
     /// Sizes: for each power of two the objects of at most that size and more than half of it.
     pub sizes: Vec<(u64, u64)>,
     /// Lifetimes in ns, likewise.

@@ -96,7 +96,7 @@ pub(crate) struct Args {
     pace: Pace,
 
     /// What is written of the memory that is handed out, used by the program or not
-    #[arg(long, value_enum, default_value_t = Touch::Pages)]
+    #[arg(long, value_enum, default_value_t = Touch::Sampled)]
     touch: Touch,
 
     /// Without the run for latency
@@ -220,11 +220,13 @@ fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop>
         skew: args.skew.0,
     };
     let each = operations.by_ref().inspect(|operation| gather.take(operation));
-    let workload = script::compile(each, how);
+    let mut workload = script::compile(each, how);
+    workload.touched = operations.facts().touched.clone();
+    let program = operations.facts().program();
     let skipped = operations.skipped();
     let is_whole = operations.end(true);
     let name = opened.title.clone();
-    Ok((workload, Subject { name, skipped, ..gather.finish().subject }, is_whole))
+    Ok((workload, Subject { name, skipped, program, ..gather.finish().subject }, is_whole))
 }
 
 fn mode(args: &Args) -> Mode {
@@ -253,6 +255,7 @@ fn words(args: &Args) -> String {
     }
     words.push(match args.touch {
         Touch::None => "no memory written".to_owned(),
+        Touch::Sampled => "memory written as far as the program did".to_owned(),
         Touch::Pages => "a byte of each page written".to_owned(),
         Touch::All => "all memory written".to_owned(),
     });

@@ -15,9 +15,10 @@ use super::Touch;
 use super::image;
 use super::latency::{self, Rate, Stopwatch};
 use super::pace::Pacer;
-use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, Watch};
+use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, TOUCH_SAMPLED, Watch};
 use super::shared::{PLAYED, Shared, Table};
 use super::usage::{self, Statm};
+use crate::facts::{Parts, Touched};
 use crate::heap::Heap;
 use crate::mark;
 use crate::measured::{Latency, Run};
@@ -39,6 +40,8 @@ pub(crate) struct Task {
     /// Of the file that is standard input, in bytes; the outcome goes after them.
     pub(crate) size: u64,
     pub(crate) touch: Touch,
+    /// How much was written of classes of sizes: the rows of `Touched`.
+    pub(crate) touched: Vec<(bool, u8, u64, u64)>,
     /// How much faster than recorded; none: as fast as it goes.
     pub(crate) speed: Option<f64>,
     /// Resident memory of a process that plays against the null heap, before the first operation:
@@ -78,6 +81,7 @@ struct Stage<'a, H> {
     heap: &'a H,
     session: &'a Session<'a>,
     barrier: Barrier,
+    parts: Parts,
     /// Whether who records this process wants to know what is played.
     is_marked: bool,
 }
@@ -109,8 +113,9 @@ impl Session<'_> {
 
     fn all<H: Heap, W: Watch + Send>(&self, heap: &H, watch: impl Fn() -> W) -> (Outcome, Vec<W>) {
         let count = self.task.thread_count.max(1);
+        let parts = Parts::new(&Touched::of_rows(self.task.touched.iter().copied()));
         let is_marked = H::HAS_MEMORY && mark::is_wanted();
-        let stage = Stage { heap, session: self, barrier: Barrier::new(count), is_marked };
+        let stage = Stage { heap, session: self, barrier: Barrier::new(count), parts, is_marked };
         let (mut outcome, homes) = thread::scope(|scope| {
             let mut others = Vec::with_capacity(count);
             for thread in 1..count {
@@ -195,7 +200,8 @@ impl<H: Heap> Stage<'_, H> {
         let pacer = Pacer::new(Instant::now(), task.speed.unwrap_or(1.0));
         let (heap, slots, lines) = (self.heap, table.slots(), shared.lines());
         let met = &shared.control().met;
-        Player { heap, lists, slots, lines, met, thread, pacer, watch, counts: Counts::default() }
+        let (parts, counts) = (&self.parts, Counts::default());
+        Player { heap, lists, slots, lines, met, parts, thread, pacer, watch, counts }
     }
 
     /// Plays what there is for a thread. When that was done.
@@ -210,6 +216,8 @@ impl<H: Heap> Stage<'_, H> {
             match (touch, speed.is_some()) {
                 (Touch::None, false) => player.play::<TOUCH_NONE, false>(),
                 (Touch::None, true) => player.play::<TOUCH_NONE, true>(),
+                (Touch::Sampled, false) => player.play::<TOUCH_SAMPLED, false>(),
+                (Touch::Sampled, true) => player.play::<TOUCH_SAMPLED, true>(),
                 (Touch::Pages, false) => player.play::<TOUCH_PAGES, false>(),
                 (Touch::Pages, true) => player.play::<TOUCH_PAGES, true>(),
                 (Touch::All, false) => player.play::<TOUCH_ALL, false>(),

@@ -54,8 +54,10 @@ pub(crate) const NULL: &str = "null";
 pub enum Touch {
     /// Nothing: the memory does not become resident
     None,
-    /// A byte of each page, as if all that was asked for was used
+    /// A byte of each page, as far as the program wrote blocks of that size while it was recorded
     #[default]
+    Sampled,
+    /// A byte of each page, as if all that was asked for was used
     Pages,
     /// All of it
     All,
@@ -99,7 +101,6 @@ pub(crate) fn play(
     let (thread_count, operation_count) = (workload.threads.len(), workload.operation_count);
     let live_peak = workload.live_peak;
     let slot_count = workload.slot_count as usize;
-    drop(workload);
     let shared = Shared::map(&image, size, thread_count, false).map_err(failed)?;
     let (interval, timeout) = (mode.interval, mode.timeout);
     let course = Course { image: &image, shared: &shared, done: &plan.done, interval, timeout };
@@ -108,9 +109,11 @@ pub(crate) fn play(
         slot_count,
         size,
         touch: mode.touch,
+        touched: workload.touched.rows().collect(),
         speed: mode.speed,
         ..Task::default()
     };
+    drop(workload);
     let rounds = mode.run_count + usize::from(mode.has_latency);
     let progress = Progress::new(mode.run_count + rounds * opponents.len());
     let mut round = Round { course, task, mode, operation_count, live_peak, progress };

@@ -12,16 +12,19 @@ use super::image::Lists;
 use super::pace::Pacer;
 use super::shared::Line;
 use super::usage;
+use crate::facts::{Parts, SAMPLED_MIN};
 use crate::heap::{Heap, Request};
 use crate::workload::{LIVE_STEP, ORDER_COUNT, Op, OpKind, STRIDE};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// Nothing of what is handed out is written.
 pub(crate) const TOUCH_NONE: u8 = 0;
+/// A byte of each page is, of larger blocks as far as was sampled.
+pub(crate) const TOUCH_SAMPLED: u8 = 1;
 /// A byte of each page is.
-pub(crate) const TOUCH_PAGES: u8 = 1;
+pub(crate) const TOUCH_PAGES: u8 = 2;
 /// All of it is.
-pub(crate) const TOUCH_ALL: u8 = 2;
+pub(crate) const TOUCH_ALL: u8 = 3;
 
 const PAGE: usize = 4096;
 const FILLING: u8 = 0xA5;
@@ -61,6 +64,8 @@ pub(crate) struct Player<'a, H, W> {
     pub(crate) lines: &'a [Line],
     /// 1 once all threads have met where the most bytes are live.
     pub(crate) met: &'a AtomicU32,
+    /// How far larger blocks are written.
+    pub(crate) parts: &'a Parts,
     /// Which of them is this one's.
     pub(crate) thread: usize,
     pub(crate) pacer: Pacer,
@@ -273,9 +278,9 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         unsafe { self.slots.get_unchecked(op.slot() as usize) }.store(memory, Ordering::Relaxed);
         if memory.is_null() {
             self.fail();
-        } else if !ZEROED {
+        } else {
             // SAFETY: heap 1: there are so many bytes, ours.
-            unsafe { touch::<H, TOUCH>(memory, 0, request.size) };
+            unsafe { self.touch::<TOUCH>(memory, 0, request.size, ZEROED) };
         }
     }
 
@@ -319,7 +324,27 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             return self.fail();
         }
         // SAFETY: heap 1: there are so many bytes, ours.
-        unsafe { touch::<H, TOUCH>(memory, was.size, request.size) };
+        unsafe { self.touch::<TOUCH>(memory, was.size, request.size, false) };
+    }
+
+    /// # Safety
+    ///
+    /// 15.
+    #[inline(always)]
+    unsafe fn touch<const TOUCH: u8>(
+        &self,
+        memory: *mut u8,
+        from: usize,
+        to: usize,
+        is_zeroed: bool,
+    ) {
+        let to = match TOUCH == TOUCH_SAMPLED && to >= SAMPLED_MIN && from < to {
+            // No more than before.
+            true => from + self.parts.of(to, is_zeroed, to - from).min(to - from),
+            false => to,
+        };
+        // SAFETY: 15.
+        unsafe { touch::<H, TOUCH>(memory, from, to) };
     }
 
     /// Frees what is there after the last op. Each slot is in the table, and what is in it is what

@@ -9,6 +9,7 @@
 
 use super::order::{Order, Wait};
 use super::slots::{Slot, Slots};
+use crate::facts::Touched;
 use crate::operation::{Action, Operation};
 use crate::workload::{LIVE_STEP, NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
 use std::mem;
@@ -363,6 +364,7 @@ impl Compiler {
             pool_count: self.pools.len().max(1) as u32,
             operation_count: self.operation_count,
             live_peak: self.live_peak,
+            touched: Touched::default(),
             duration: self.last,
         }
     }

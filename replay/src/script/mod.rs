@@ -22,6 +22,7 @@ mod slots;
 pub(crate) mod twin;
 
 pub use compile::{Mode, compile};
+pub(crate) use file::write_with;
 pub use file::{Counts, write};
 pub(crate) use modify::Modify;
 pub use modify::{Modification, Modified, modify};

@@ -29,5 +29,7 @@ pub(crate) const SPECS: &[Spec] = &[
     row("Realloc", Verb::Reallocate),
     row("ReallocLarge", Verb::Reallocate),
     row("Free", Verb::Free),
+    row("Touched", Verb::Touched),
+    row("Process", Verb::Process),
     Spec { name: "Missed", verb: Verb::Miss, address: &[] },
 ];

@@ -27,6 +27,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "interpose/src/local.rs",
     "interpose/src/real.rs",
     "interpose/src/stack.rs",
+    "interpose/src/touched.rs",
     "replay/benches/loop/bare.rs",
     "replay/examples/heaps.rs",
     "replay/src/heap/global.rs",

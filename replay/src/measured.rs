@@ -78,6 +78,8 @@ pub struct HeapMeasured {
     pub latency: Latency,
     /// Memory over time, of the first run.
     pub timeline: Vec<Sample>,
+    /// Why its numbers are not like the others', though it played to the end.
+    pub warning: Option<String>,
     /// Why it did not play to the end, if it did not: "died of SIGSEGV after 1,234 operations".
     pub failure: Option<String>,
 }

@@ -39,18 +39,27 @@ malloc and free. The C library's malloc is `system`.
 Pace: `max` is as fast as it goes; `recorded` does each operation when the program did, or as soon
 as it can; x10 is that, ten times as fast.
 
-Touch: memory that nobody writes to is never resident, and what a program wrote is not in its log.
-`pages` writes a byte of each page, as if the program used all that it asked for; `all` every byte;
-`none` nothing. A program that asks for more than it fills (sort does, and what keeps buffers) took
-less memory than `pages` says, and less time: bringing the pages costs. What it took is between
-`none` and `pages`.
+Touch: memory that nobody writes to is never resident. `sampled` writes a byte of each page, as far
+as the program wrote blocks of that size: `replay record` looks at a sample of them. A log without
+samples is played as if all was written. `pages` writes a byte of each page of all that was asked
+for; `all` every byte; `none` nothing.
+
+Skew: threads stay together in the recorded order, within about --skew operations, and meet where the
+most bytes were live. `free` lets each go as fast as it can: then the heaps may never hold as much
+at a time as the program did, and a line says so.
 
 Threads are there from the beginning of a run to its end. Of a program that had thousands, one after
 the other, heaps that keep memory for each thread take more than they would have; `--threads one`
 is the other bound.
 
-Memory is what is resident over what was before the first operation. Its peak is that which the
-kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some time.
+Memory is all that the heap takes, also before the first operation (start-up). Its peak is that
+which the kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some
+time. `program` is the peak of the whole program with this heap: the recorded peak, less what
+`system` takes here, and what this heap takes.
+
+Times are those of the fastest run. `cpu` is processor time of all threads, without waiting for each
+other. Where the runs of one heap differ by more than two heaps do, the ratio is `noise`. What a
+program gains because its own accesses meet denser memory is not in it.
 
 Examples:
   replay play program.log                             all heaps that are built in
@@ -222,7 +231,7 @@ fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop>
     let each = operations.by_ref().inspect(|operation| gather.take(operation));
     let mut workload = script::compile(each, how);
     workload.touched = operations.facts().touched.clone();
-    let program = operations.facts().program();
+    let program = operations.facts().program().filter(|_| args.modify.list.is_empty());
     let skipped = operations.skipped();
     let is_whole = operations.end(true);
     let name = opened.title.clone();

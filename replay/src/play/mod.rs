@@ -49,6 +49,9 @@ pub(crate) const PLAYER: &str = "player";
 /// The heap that every comparison has, since it says what the loop costs.
 pub(crate) const NULL: &str = "null";
 
+/// What part of the live peak must be reached: what is sampled may miss a little.
+const REACHED_MIN: f64 = 0.95;
+
 /// What is written of the memory that is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Touch {
@@ -128,6 +131,7 @@ pub(crate) fn play(
             round.throughput(opponent, heap).map_err(failed)?;
         }
     }
+    heaps.iter_mut().for_each(|heap| heap.warning = apart(heap, live_peak));
     let mut clock_ns = 0.0;
     for (opponent, heap) in opponents.iter().zip(&mut heaps).filter(|_| mode.has_latency) {
         clock_ns = round.latency(opponent, heap).map_err(failed)?.unwrap_or(clock_ns);
@@ -142,6 +146,20 @@ pub(crate) fn play(
 
 fn named(opponent: &Opponent) -> HeapMeasured {
     HeapMeasured { name: opponent.name.clone(), ..HeapMeasured::default() }
+}
+
+/// Whether threads ran apart, so that less was live at a time than in the program.
+fn apart(heap: &HeapMeasured, live_peak: u64) -> Option<String> {
+    let reached = heap.runs.iter().map(|run| run.live_reached).min()?;
+    let part = reached as f64 / live_peak.max(1) as f64;
+    let is_whole = heap.runs.iter().all(|run| run.failure_count == 0);
+    (is_whole && live_peak > 0 && part < REACHED_MIN).then(|| {
+        format!(
+            "threads ran apart: it came to {:.0} % of the live peak of the program, so its memory \
+             says little (--skew bounds how far apart they are)",
+            part * 100.0
+        )
+    })
 }
 
 /// The least of what an operation took, in ns.

@@ -79,6 +79,7 @@ pub(crate) fn write_with<I: IntoIterator<Item = Operation>>(
     facts: impl FnOnce(&I::IntoIter) -> Facts,
     out: &mut (impl Write + Seek),
 ) -> io::Result<Counts> {
+    out.write_all(&[0; HEADER_SIZE])?;
     let mut section = Section::default();
     let mut renumber = Renumber::default();
     let mut counts = Counts::default();

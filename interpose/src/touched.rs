@@ -187,7 +187,7 @@ fn processor() -> Option<[usize; 2]> {
 /// that of the program which executed this one, too.)
 fn resident_peak() -> Option<usize> {
     let mut text = [0_u8; 4096];
-    // SAFETY: the name ends with a NUL, the buffer has the size that is told, and the file is closed
+    // SAFETY: the name ends with a NUL, the buffer has the size that is told, the file is closed
     // once. System calls, not the functions, at which a thread might be cancelled.
     let size = unsafe {
         let path = c"/proc/self/status".as_ptr();

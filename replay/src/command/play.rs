@@ -44,9 +44,9 @@ as the program wrote blocks of that size: `replay record` looks at a sample of t
 samples is played as if all was written. `pages` writes a byte of each page of all that was asked
 for; `all` every byte; `none` nothing.
 
-Skew: threads stay together in the recorded order, within about --skew operations, and meet where the
-most bytes were live. `free` lets each go as fast as it can: then the heaps may never hold as much
-at a time as the program did, and a line says so.
+Skew: threads stay together in the recorded order, within about --skew operations, and meet where
+the most bytes were live. `free` lets each go as fast as it can: then the heaps may never hold as
+much at a time as the program did, and a line says so.
 
 Threads are there from the beginning of a run to its end. Of a program that had thousands, one after
 the other, heaps that keep memory for each thread take more than they would have; `--threads one`

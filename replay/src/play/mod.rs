@@ -22,6 +22,7 @@ mod run;
 mod shared;
 mod timeline;
 mod usage;
+mod watch;
 
 pub use check::Misfit;
 pub(crate) use child::{Outcome, Session, Task};

@@ -12,6 +12,7 @@ use super::image::Lists;
 use super::pace::Pacer;
 use super::shared::Line;
 use super::usage;
+use super::watch::Watch;
 use crate::facts::{Parts, SAMPLED_MIN};
 use crate::heap::{Heap, Request};
 use crate::workload::{LIVE_STEP, ORDER_COUNT, Op, OpKind, STRIDE};
@@ -28,33 +29,6 @@ pub(crate) const TOUCH_ALL: u8 = 3;
 
 const PAGE: usize = 4096;
 const FILLING: u8 = 0xA5;
-
-/// Who looks at the clock around each call of the heap.
-pub(crate) trait Watch {
-    /// Whether there is anybody.
-    const IS_THERE: bool;
-
-    /// Before it.
-    fn before(&self) -> u64;
-    /// After it.
-    fn after(&mut self, before: u64, kind: OpKind, size: usize);
-    /// Every LIVE_STEP ops or so.
-    fn rest(&mut self);
-}
-
-/// Nobody.
-impl Watch for () {
-    const IS_THERE: bool = false;
-
-    #[inline(always)]
-    fn before(&self) -> u64 {
-        0
-    }
-    #[inline(always)]
-    fn after(&mut self, _: u64, _: OpKind, _: usize) {}
-    #[inline(always)]
-    fn rest(&mut self) {}
-}
 
 /// What one thread plays.
 pub(crate) struct Player<'a, H, W> {

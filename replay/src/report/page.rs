@@ -324,9 +324,9 @@ fn notes(measured: &Measured) -> Markup {
     html! {
         footer.soft {
             p {
-                "Where there were several runs, a time is that of the fastest, memory their median; "
-                "spread: from the least to the greatest; " (NOISE) ". ns/op is the duration over the number of operations of all "
-                "threads; "
+                "Where there were several runs, a time is that of the fastest, memory their "
+                "median; spread: from the least to the greatest; " (NOISE) ". ns/op is the "
+                "duration over the number of operations of all threads; "
                 @if measured.is_paced {
                     "the waiting for recorded times is in it"
                 } @else {

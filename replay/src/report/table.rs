@@ -109,7 +109,8 @@ pub(crate) fn of_program(program: &Program, live_peak: u64) -> String {
     }
     let part = live_peak as f64 / program.resident_peak as f64 * 100.0;
     format!(
-        "the program took at most {} of memory, of which what is live explains {part:.0} %; {times}",
+        "the program took at most {} of memory, of which what is live explains {part:.0} %; \
+         {times}",
         bytes(program.resident_peak as f64),
     )
 }

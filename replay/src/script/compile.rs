@@ -7,11 +7,12 @@
 //!
 //! Design: `.rep.workload`, `.rep.edge`, `.rep.slot` in `design/replay.md`.
 
+use super::live::{Live, Window};
 use super::order::{Order, Wait};
 use super::slots::{Slot, Slots};
 use crate::facts::Touched;
 use crate::operation::{Action, Operation};
-use crate::workload::{LIVE_STEP, NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
+use crate::workload::{NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
 use std::mem;
 
 /// In place of a slot: the object has none.
@@ -50,21 +51,6 @@ struct List {
     times: Vec<u64>,
     /// How many ops there were at a peak of live bytes, and at which: its operation.
     at_peak: (u32, u64),
-}
-
-/// Which threads did something lately.
-#[derive(Debug, Default)]
-struct Window {
-    /// Operations that are left in this stretch.
-    left: u32,
-    /// This stretch, from 1.
-    index: u64,
-    /// The threads of this stretch.
-    threads: Vec<u32>,
-    /// Those of the three before, the last first, and the last op of each then.
-    before: [Vec<(u32, u32)>; 3],
-    /// Of each thread the last stretch that it did something in.
-    of_thread: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -410,48 +396,4 @@ fn join(
     }
     thread.live = live.finish();
     thread
-}
-
-/// The bytes that a thread has allocated less those that it has freed, as its ops go by.
-#[derive(Debug, Default)]
-struct Live {
-    bytes: i64,
-    count: usize,
-    table: Vec<i64>,
-    /// The upper half of the size of the next op.
-    upper: u64,
-    /// The size before, if what comes next is the new size of a reallocation.
-    before: Option<i64>,
-}
-
-impl Live {
-    #[inline]
-    fn take(&mut self, op: Op) {
-        if self.count.is_multiple_of(LIVE_STEP) {
-            self.table.push(self.bytes);
-        }
-        self.count += 1;
-        if let Some(before) = self.before.take() {
-            let change = (op.as_new_size() as i64).wrapping_sub(before);
-            self.bytes = self.bytes.wrapping_add(change);
-            return;
-        }
-        let size = (self.upper << 32 | u64::from(op.size())) as i64;
-        match op.kind() {
-            OpKind::Wait | OpKind::Post | OpKind::EndPool => return,
-            OpKind::Prefix => {
-                self.upper = u64::from(op.size());
-                return;
-            }
-            OpKind::Allocate | OpKind::AllocateZeroed => self.bytes = self.bytes.wrapping_add(size),
-            OpKind::Reallocate => self.before = Some(size),
-            OpKind::Free => self.bytes = self.bytes.wrapping_sub(size),
-        }
-        self.upper = 0;
-    }
-
-    fn finish(mut self) -> Vec<i64> {
-        self.table.push(self.bytes);
-        self.table
-    }
 }

@@ -11,6 +11,7 @@
 pub(crate) mod compare;
 mod compile;
 mod file;
+mod live;
 mod modify;
 mod order;
 mod renumber;

@@ -1,3 +1,4 @@
+# Many small objects, made, written as JSON, read again. Design: `.rep.truth.foretold`.
 import gc, json, random
 gc.disable()
 random.seed(1)

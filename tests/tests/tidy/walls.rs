@@ -40,6 +40,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "replay/src/play/run.rs",
     "replay/src/play/shared.rs",
     "replay/tests/common/guard.rs",
+    "replay/tests/truth/foretold.rs",
     "telemetry/src/alloc.rs",
     "telemetry/src/clock.rs",
     "telemetry/src/debug.rs",

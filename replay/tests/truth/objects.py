@@ -1,4 +1,5 @@
-# Many small objects, made, written as JSON, read again. Design: `.rep.truth.foretold`.
+#!/usr/bin/env python3
+"""Many small objects, made, written as JSON, read again. Design: `.rep.truth.foretold`."""
 import gc, json, random
 gc.disable()
 random.seed(1)

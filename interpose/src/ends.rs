@@ -12,7 +12,7 @@
 
 use crate::note::while_recording;
 use crate::real::Function;
-use crate::{roster, stack};
+use crate::{roster, stack, touched};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
 use eventlog::format::Presence;
@@ -63,6 +63,12 @@ extern "C" fn start() {
         __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
     }
     while_recording(telemetry::prepare);
+    // SAFETY: functions that stay. What is asked for last is called first: these before the runtime
+    // ends its log, and `end` after.
+    unsafe {
+        libc::atexit(tell);
+        __cxa_at_quick_exit(tell_at_quick_exit, core::ptr::null_mut());
+    }
 }
 
 fn note_process() {
@@ -74,6 +80,21 @@ unsafe extern "C" fn note_process_in_child() {
     note_process();
     stack::begin_anew();
     roster::note(Presence::Forked, 0);
+}
+
+/// Records what the process took.
+extern "C" fn tell() {
+    while_recording(touched::tell);
+}
+
+extern "C" fn tell_at_quick_exit(_: *mut c_void) {
+    tell();
+}
+
+/// The same, and all that was recorded goes out.
+fn bring_out() {
+    touched::tell();
+    telemetry::flush();
 }
 
 /// The runtime, which asked later, has ended its log already.
@@ -93,7 +114,7 @@ extern "C" fn end() {
 /// The same where the runtime is not told.
 fn flush_and_end() {
     if is_this_process() {
-        while_recording(telemetry::flush);
+        while_recording(bring_out);
     }
     end();
 }
@@ -114,9 +135,10 @@ unsafe fn flush(path: *const c_char) {
     // SAFETY: the caller's promise.
     unsafe { roster::note_program(path) };
     if is_this_process() {
-        while_recording(telemetry::flush);
+        while_recording(bring_out);
     }
 }
+
 
 fn missing() -> c_int {
     crate::local::set_errno(libc::ENOSYS);

@@ -12,7 +12,7 @@ telemetry::events! {
     /// What a program asks of malloc and its kin. In time order, over all threads, an address that
     /// was handed out (Malloc and its like, Realloc) is not handed out again before it was given up
     /// (Free, ReallocBegin). A call that failed has address 0.
-    registry "malloc" version(1, 0, 0);
+    registry "malloc" version(1, 1, 0);
     kinds standard;
 
     /// malloc handed memory out.
@@ -158,6 +158,30 @@ telemetry::events! {
         offset: W,
         /// the file
         path: S,
+    }
+    /// How much of a block was written, of a sample of the blocks of two pages and more: looked at
+    /// when the block is given up, or at the end. Only pages count that lie in the block alone and
+    /// were not in memory when the block was handed out.
+    Touched(0x0018, always, Object) {
+        /// the block
+        address: A,
+        /// its size in bytes
+        size: W,
+        /// how many bytes of it were looked at
+        looked: W,
+        /// how many of these were written
+        touched: W,
+        /// whether calloc handed it out
+        zeroed: B,
+    }
+    /// What the process took, told at its end and before it becomes another program.
+    Process(0x0019, always, Object) {
+        /// the most memory that was resident, in bytes; 0: not known
+        resident: W,
+        /// its processor time in user mode, in ns
+        user: W,
+        /// its processor time in the kernel, in ns
+        system: W,
     }
     /// Calls that are not in the log: made by what serves this library, deeper than it can keep.
     Missed(0x0012, always, Object) {

@@ -20,6 +20,7 @@ mod roster;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod rule;
 mod stack;
+mod touched;
 mod tree;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod unwind;

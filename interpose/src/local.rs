@@ -89,6 +89,12 @@ impl Local {
     }
 }
 
+/// The error number of this thread.
+pub(crate) fn errno() -> i32 {
+    // SAFETY: the C library's own place for it, which lives as long as the thread.
+    unsafe { *libc::__errno_location() }
+}
+
 /// Sets the error number of this thread.
 pub(crate) fn set_errno(number: i32) {
     // SAFETY: the C library's own place for it, which lives as long as the thread.

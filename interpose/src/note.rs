@@ -11,7 +11,7 @@ use crate::events::{
     Realloc, ReallocBegin, ReallocLarge, UsableSize, Valloc,
 };
 use crate::local::{self, Doing, Local};
-use crate::{real, stack};
+use crate::{real, stack, touched};
 use telemetry::alloc::{after, before};
 
 /// A call, as far as it is recorded.
@@ -80,6 +80,7 @@ impl Turn<'_> {
     pub(crate) fn note(self, call: Call) {
         if self.before == Doing::Nothing {
             self.local.doing.set(Doing::Recording);
+            touched::look(call);
             let stack = if stack::is_on() && call.is_handing_out() { stack::current() } else { 0 };
             record(call, stack);
             if self.local.has_kept() {

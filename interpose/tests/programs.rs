@@ -115,7 +115,7 @@ fn stacks_are_a_tree_of_frames_in_files_that_are_mapped() {
                 let path = String::from_utf8_lossy(path).into_owned();
                 mappings.push((word(event, "start"), word(event, "size"), path));
             }
-            "Free" | "ReallocBegin" | "UsableSize" => {}
+            "Free" | "ReallocBegin" | "UsableSize" | "Touched" | "Process" => {}
             _ => *stacks.entry(word(event, "stack")).or_default() += 1,
         });
         for stack in stacks.into_keys() {

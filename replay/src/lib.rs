@@ -9,6 +9,7 @@
 
 mod args;
 mod command;
+pub mod facts;
 pub mod heap;
 mod mark;
 pub mod measured;

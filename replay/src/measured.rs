@@ -6,6 +6,7 @@
 //!
 //! Design: `.rep.report` in `design/replay.md`.
 
+use crate::facts::Program;
 use serde::{Deserialize, Serialize};
 
 /// Everything about one comparison.
@@ -55,6 +56,8 @@ pub struct Subject {
     pub left_bytes: u64,
     /// How long the program took from its first operation to its last, in ns; 0: not known.
     pub duration_ns: u64,
+    /// What the program itself took, if the recording says so.
+    pub program: Option<Program>,
     /// Sizes: for each power of two the objects of at most that size and more than half of it.
     pub sizes: Vec<(u64, u64)>,
     /// Lifetimes in ns, likewise.
@@ -77,6 +80,8 @@ pub struct HeapMeasured {
     pub latency: Latency,
     /// Memory over time, of the first run.
     pub timeline: Vec<Sample>,
+    /// Why its numbers are not like the others', though it played to the end.
+    pub warning: Option<String>,
     /// Why it did not play to the end, if it did not: "died of SIGSEGV after 1,234 operations".
     pub failure: Option<String>,
 }
@@ -91,12 +96,19 @@ pub struct Run {
     pub operation_count: u64,
     /// Allocations that failed.
     pub failure_count: u64,
-    /// The most resident memory, in bytes, over what there was before.
+    /// Processor time of all threads, user and system, in ns, without that of waiting for each
+    /// other.
+    pub processor_ns: u64,
+    /// The most resident memory, in bytes, the start-up memory included.
     pub resident_peak: u64,
+    /// The most live bytes that were there at a time, as far as that is known: those of the
+    /// workload if all threads met there, else the most that was sampled.
+    pub live_reached: u64,
+    /// Resident memory before the first operation, in bytes: what the heap needs to start up.
+    pub start_up: u64,
     /// Live bytes when it was sampled highest.
     pub live_at_peak: u64,
-    /// Resident memory in bytes, over what there was before, after all was freed: how long after,
-    /// in ms, and how much.
+    /// Resident memory in bytes after all was freed: how long after, in ms, and how much.
     pub after: Vec<(u64, u64)>,
     /// Page faults, minor and major.
     pub faults_minor: u64,
@@ -147,6 +159,6 @@ pub struct Sample {
     pub operation_count: u64,
     /// Bytes of the objects that are there, by the sizes that were asked for.
     pub live: u64,
-    /// Resident memory, in bytes, over what there was before.
+    /// Resident memory, in bytes, without what the replayer itself has.
     pub resident: u64,
 }

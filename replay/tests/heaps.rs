@@ -16,6 +16,7 @@ use replay::heap::Heap;
 use replay::heap::global::Global;
 use replay::heap::pools::Pools;
 use replay::heap::system::System;
+use replay::operation::{Action, Operation};
 use replay::play::{Touch, here};
 use replay::script::{Mode, compile};
 use replay::workload::{LIVE_STEP, OpKind, Thread};
@@ -41,6 +42,31 @@ fn judge<H: Heap>(make: impl Fn() -> H) {
                 judge_steps(&workload.threads[0], &book.steps, &what);
             }
         }
+    }
+}
+
+/// Each of several threads allocates while the others wait, then each frees what it has.
+fn in_turns(thread_count: u32, count: u32, size: u64) -> Vec<Operation> {
+    let objects = (0..thread_count * count).map(|object| (object, object / count));
+    let allocate =
+        |object| Action::Allocate { object, size, alignment: 1, is_zeroed: false, pool: 0 };
+    let made = objects.clone().map(|(object, thread)| (thread, allocate(object)));
+    let freed = objects.map(|(object, thread)| (thread, Action::Free { object }));
+    let all = made.chain(freed).zip(0..);
+    all.map(|((thread, action), time)| Operation { time, thread, action }).collect()
+}
+
+/// `.rep.skew`
+#[test]
+fn several_threads_reach_the_live_peak_that_was_recorded() {
+    let all = in_turns(3, 400, 1000);
+    for _ in 0..5 {
+        let mode = Mode { skew: Some(64), ..Mode::default() };
+        let workload = compile(all.iter().copied(), mode);
+        let guard = Guard::new(System);
+        here(&workload, &guard, Touch::None).expect("it is sound");
+        let most = guard.book().live_peak;
+        assert_eq!(most, workload.live_peak, "they allocated and freed one after the other");
     }
 }
 

@@ -8,12 +8,15 @@
 //!
 //! Design: `.rep.truth`, `.rep.truth.mark` in `design/replay.md`.
 
+#[path = "truth/foretold.rs"]
+mod foretold;
 #[path = "common/guard.rs"]
 mod guard;
 
 use eventlog::reader::{Event, Filter, Log, Order};
 use guard::Guard;
 use replay::heap::system::System;
+use replay::measured::Measured;
 use replay::play::{Touch, here};
 use replay::script::{Mode, compile};
 use replay::source::Source;
@@ -78,12 +81,8 @@ fn again(folder: &Path, log: &str, expected: &str, threads: &str) -> (String, i3
 #[test]
 fn a_replayed_run_that_is_itself_recorded_compares_equal_and_with_one_operation_less_does_not() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (program, folder) = (folder.path().join("threads"), folder.path());
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/truth/threads.c");
-    // What the compiler knows of malloc it would use to leave calls out.
-    let mut cc = Command::new("cc");
-    cc.args(["-O1", "-fno-builtin", "-pthread", "-o"]).arg(&program).arg(source);
-    assert!(cc.status().expect("this test needs a C compiler, cc").success());
+    let folder = folder.path();
+    compiled(folder, "threads.c", &[]);
     record(folder, "a.log", &["./threads"]);
     for (threads, count) in [("recorded", "of 5 threads"), ("one", "of 1 threads")] {
         let (out, code) = again(folder, "a.log", "a.log", threads);
@@ -117,6 +116,73 @@ fn a_program_of_the_system_replayed_does_what_it_did() {
         let (out, code) = again(folder, "a.log", "a.log", threads);
         assert_eq!((code, out.matches("the same: ").count()), (0, 2), "{out}");
     }
+}
+
+/// Compiles a program of C, which is beside this one, or a library.
+fn compiled(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/truth").join(name);
+    let program = folder.join(name.trim_end_matches(".c"));
+    let mut cc = Command::new("cc");
+    // What the compiler knows of malloc it would use to leave calls out.
+    cc.args(["-O1", "-fno-builtin", "-pthread"]).args(flags).arg("-o").arg(&program).arg(source);
+    assert!(cc.status().expect("this test needs a C compiler, cc").success());
+    program
+}
+
+/// Plays a log against heaps, without waiting for anything.
+fn played(folder: &Path, heaps: &str, words: &[&str]) -> Measured {
+    let play = ["play", "--json", "--no-latency", "--settle", "0", "--runs", "1", "--heap", heaps];
+    let (out, errors, code) = replay(folder, &[&play[..], words].concat());
+    assert_eq!(code, 0, "{errors}");
+    serde_json::from_str(&out).expect("it is what was measured")
+}
+
+/// The peak of a heap, in MiB.
+fn peak(measured: &Measured, heap: usize) -> u64 {
+    measured.heaps[heap].runs[0].resident_peak >> 20
+}
+
+/// `.rep.touched` `.rep.touch` `.rep.program`
+#[test]
+fn memory_is_written_in_a_replay_as_far_as_the_program_wrote_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    compiled(folder, "zeroed.c", &[]);
+    // 100 blocks of 1 MiB from calloc, of each so many KiB written, and what that comes to.
+    for (written, expected) in [("1024", 98..104), ("100", 9..13), ("0", 0..2)] {
+        let log = format!("{written}.log");
+        record(folder, &log, &["./zeroed", written]);
+        let measured = played(folder, "system", &[&log]);
+        assert!(expected.contains(&peak(&measured, 0)), "{written}: {}", peak(&measured, 0));
+        let program = measured.workload.program.expect("it was told");
+        let own = program.resident_peak >> 20;
+        assert!((expected.start..expected.end + 8).contains(&own), "{written}: {own}");
+        // Saved operations say it, too.
+        let (_, errors, code) = replay(folder, &["compile", "--force", &log, "-o", "saved.ops"]);
+        assert_eq!(code, 0, "{errors}");
+        let again = played(folder, "system", &["saved.ops"]);
+        assert!(expected.contains(&peak(&again, 0)), "{written}: {}", peak(&again, 0));
+        assert_eq!(again.workload.program, Some(program));
+    }
+    for (touch, expected) in [("none", 0..2), ("pages", 98..104), ("all", 98..104)] {
+        let measured = played(folder, "system", &["--touch", touch, "100.log"]);
+        assert!(expected.contains(&peak(&measured, 0)), "{touch}: {}", peak(&measured, 0));
+    }
+}
+
+/// `.rep.process`
+#[test]
+fn what_a_heap_takes_before_the_first_operation_is_in_its_peak() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    compiled(folder, "zeroed.c", &[]);
+    compiled(folder, "greedy.c", &["-shared", "-fPIC"]);
+    record(folder, "a.log", &["./zeroed", "0"]);
+    let measured = played(folder, "system,./greedy", &["--touch", "none", "a.log"]);
+    let start_up = measured.heaps[1].runs[0].start_up >> 20;
+    assert!((16..18).contains(&start_up), "{start_up}");
+    assert!((16..18).contains(&peak(&measured, 1)), "{}", peak(&measured, 1));
+    assert!(peak(&measured, 0) < 2, "{}", peak(&measured, 0));
 }
 
 /// Bytes that are live after each call, counted by address.
@@ -166,7 +232,7 @@ fn what_is_live_at_each_step_of_a_real_log_is_what_its_addresses_say() {
         let expected = counted(&log);
         assert!(expected.len() > 50, "{name}: {}", expected.len());
         let source = Source::new(log, None).expect("it has events");
-        let workload = compile(source.operations(), Mode { is_single: true, has_times: false });
+        let workload = compile(source.operations(), Mode { is_single: true, ..Mode::default() });
         let guard = Guard::new(System);
         let run = here(&workload, &guard, Touch::None).expect("it is sound");
         let book = guard.book();

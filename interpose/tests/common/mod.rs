@@ -169,7 +169,7 @@ pub(crate) fn judge(log: &Log, inherited: &BTreeMap<u64, u64>) -> (BTreeMap<u64,
     let mut count = 0;
     each(log, |event| {
         let name = event.name();
-        if ["Frame", "Mapping", "UsableSize"].contains(&name) {
+        if ["Frame", "Mapping", "UsableSize", "Touched", "Process"].contains(&name) {
             return;
         }
         count += 1;

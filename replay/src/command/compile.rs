@@ -7,8 +7,8 @@
 //! Design: `.rep.file`, `.rep.modify` in `design/replay.md`.
 
 use crate::output::{Pending, unwritten};
-use crate::script::{Modify, write};
-use crate::source::input::{Input, Opened};
+use crate::script::{Modify, write_with};
+use crate::source::input::{Given, Input, Opened};
 use crate::stop::{Stop, said};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -56,7 +56,8 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let opened = Opened::open(&args.input)?;
     let mut operations = opened.operations(&args.modify.list)?;
     let mut out = BufWriter::with_capacity(1 << 18, pending.as_file());
-    let counts = write(operations.by_ref(), &mut out).map_err(failed)?;
+    let facts = |operations: &&mut Given<'_>| operations.facts().clone();
+    let counts = write_with(operations.by_ref(), facts, &mut out).map_err(failed)?;
     out.flush().map_err(failed)?;
     drop(out);
     let size = pending.as_file().metadata().map_err(failed)?.len();

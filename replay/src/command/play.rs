@@ -39,11 +39,14 @@ malloc and free. The C library's malloc is `system`.
 Pace: `max` is as fast as it goes; `recorded` does each operation when the program did, or as soon
 as it can; x10 is that, ten times as fast.
 
-Touch: memory that nobody writes to is never resident, and what a program wrote is not in its log.
-`pages` writes a byte of each page, as if the program used all that it asked for; `all` every byte;
-`none` nothing. A program that asks for more than it fills (sort does, and what keeps buffers) took
-less memory than `pages` says, and less time: bringing the pages costs. What it took is between
-`none` and `pages`.
+Touch: memory that nobody writes to is never resident. `sampled` writes a byte of each page, as far
+as the program wrote blocks of that size: `replay record` looks at a sample of them. A log without
+samples is played as if all was written. `pages` writes a byte of each page of all that was asked
+for; `all` every byte; `none` nothing.
+
+Skew: threads stay together in the recorded order, within about --skew operations, and meet where
+the most bytes were live. `free` lets each go as fast as it can: then the heaps may never hold as
+much at a time as the program did, and a line says so.
 
 Threads are there from the beginning of a run to its end. Of a program that had thousands, one after
 the other, heaps that keep memory for each thread take more than they would have; `--threads one`
@@ -52,8 +55,14 @@ is the other bound.
 Before a heap is measured it plays once and is checked: one that hands out memory that is in use,
 not aligned or not zeroed, or loses contents, is told and not measured. --check looks at every byte.
 
-Memory is what is resident over what was before the first operation. Its peak is that which the
-kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some time.
+Memory is all that the heap takes, also before the first operation (start-up). Its peak is that
+which the kernel keeps (VmHWM); after all is freed it is looked at again, at once and after some
+time. `program` is the peak of the whole program with this heap: the recorded peak, less what
+`system` takes here, and what this heap takes.
+
+Times are those of the fastest run. `cpu` is processor time of all threads, without waiting for each
+other. Where the runs of one heap differ by more than two heaps do, the ratio is `noise`. What a
+program gains because its own accesses meet denser memory is not in it.
 
 Examples:
   replay play program.log                             all heaps that are built in
@@ -91,12 +100,16 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Threads::Recorded)]
     threads: Threads,
 
+    /// How many operations threads may be apart, about, in the recorded order: a number, or free
+    #[arg(long, value_name = "COUNT", default_value = "1024", value_parser = skew)]
+    skew: Skew,
+
     /// How fast: max, recorded, or how many times as fast as recorded, as x2.5
     #[arg(long, value_name = "PACE", default_value = "max", value_parser = speed)]
     pace: Pace,
 
     /// What is written of the memory that is handed out, used by the program or not
-    #[arg(long, value_enum, default_value_t = Touch::Pages)]
+    #[arg(long, value_enum, default_value_t = Touch::Sampled)]
     touch: Touch,
 
     /// Look at all bytes that heaps hand out, before they are measured: overlap, alignment, zeros,
@@ -149,6 +162,18 @@ pub(crate) enum Threads {
 /// How much faster than recorded; none: as fast as it goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pace(Option<f64>);
+
+/// How far threads may be apart; none: as far as they get.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Skew(Option<u32>);
+
+fn skew(text: &str) -> Result<Skew, String> {
+    match (text, text.parse()) {
+        ("free", _) => Ok(Skew(None)),
+        (_, Ok(count @ 1..)) => Ok(Skew(Some(count))),
+        _ => Err("must be a number of operations above 0, or free".to_owned()),
+    }
+}
 
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -234,14 +259,19 @@ fn has_room(args: &Args, title: &str, subject: &Subject) -> Result<(), Stop> {
 fn read(args: &Args, opened: &Opened) -> Result<(Workload, Subject, bool), Stop> {
     let mut operations = opened.operations(&args.modify.list)?;
     let mut gather = Gather::default();
-    let how =
-        script::Mode { is_single: args.threads == Threads::One, has_times: args.pace.0.is_some() };
+    let how = script::Mode {
+        is_single: args.threads == Threads::One,
+        has_times: args.pace.0.is_some(),
+        skew: args.skew.0,
+    };
     let each = operations.by_ref().inspect(|operation| gather.take(operation));
-    let workload = script::compile(each, how);
+    let mut workload = script::compile(each, how);
+    workload.touched = operations.facts().touched.clone();
+    let program = operations.facts().program().filter(|_| args.modify.list.is_empty());
     let skipped = operations.skipped();
     let is_whole = operations.end(true);
     let name = opened.title.clone();
-    Ok((workload, Subject { name, skipped, ..gather.finish().subject }, is_whole))
+    Ok((workload, Subject { name, skipped, program, ..gather.finish().subject }, is_whole))
 }
 
 fn mode(args: &Args) -> Mode {
@@ -264,11 +294,14 @@ fn words(args: &Args) -> String {
         Some(1.0) => "at the recorded times".to_owned(),
         Some(times) => format!("{times} times as fast as recorded"),
     }];
-    if args.threads == Threads::One {
-        words.push("all on one thread".to_owned());
+    match (args.threads, args.skew.0) {
+        (Threads::One, _) => words.push("all on one thread".to_owned()),
+        (Threads::Recorded, None) => words.push("threads as far apart as they get".to_owned()),
+        (Threads::Recorded, Some(_)) => {}
     }
     words.push(match args.touch {
         Touch::None => "no memory written".to_owned(),
+        Touch::Sampled => "memory written as far as the program did".to_owned(),
         Touch::Pages => "a byte of each page written".to_owned(),
         Touch::All => "all memory written".to_owned(),
     });

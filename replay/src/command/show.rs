@@ -69,6 +69,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     shown.stacks = top;
     shown.subject.name = opened.title.clone();
     shown.subject.skipped = operations.skipped();
+    // What is modified is another program.
+    let facts = operations.facts();
+    shown.subject.program = facts.program().filter(|_| args.modify.list.is_empty());
     let mut out = Vec::new();
     if args.json {
         serde_json::to_writer_pretty(&mut out, &shown).map_err(io::Error::from)?;

@@ -154,6 +154,7 @@ impl<'a> Course<'a> {
                 slots.put(op.slot(), Request { alignment, ..new_size })?;
                 length += 1;
             }
+            OpKind::Post if op.is_met() => {}
             OpKind::Post if op.size() > self.posted => self.posted = op.size(),
             OpKind::Post => return Err("what is posted is no more than before"),
             OpKind::EndPool if op.slot() < workload.pool_count => slots.end_pool(op.slot())?,

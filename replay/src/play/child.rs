@@ -14,10 +14,12 @@
 use super::image;
 use super::latency::{self, Histograms, Rate};
 use super::pace::Pacer;
-use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, Watch};
+use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, TOUCH_SAMPLED};
 use super::shared::{PLAYED, Shared, Table};
 use super::usage::{self, Statm};
+use super::watch::Watch;
 use super::{Check, Touch};
+use crate::facts::{Parts, Touched};
 use crate::heap::{Checked, Heap};
 use crate::mark;
 use crate::measured::{Latency, Run};
@@ -40,10 +42,15 @@ pub(crate) struct Task {
     /// Of the file that is standard input, in bytes; the outcome goes after them.
     pub(crate) size: u64,
     pub(crate) touch: Touch,
+    /// How much was written of classes of sizes: the rows of `Touched`.
+    pub(crate) touched: Vec<(bool, u8, u64, u64)>,
     /// How much faster than recorded; none: as fast as it goes.
     pub(crate) speed: Option<f64>,
     /// Whether it is only looked at what the heap hands out, and how closely.
     pub(crate) check: Option<Check>,
+    /// Resident memory of a process that plays against the null heap, before the first operation:
+    /// what the replayer itself has.
+    pub(crate) own: Option<u64>,
     /// Whether the counter is read around each call.
     pub(crate) is_timed: bool,
     /// When to look at memory after all is freed, in ms.
@@ -54,6 +61,8 @@ pub(crate) struct Task {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) run: Run,
+    /// Resident memory before the first operation, in bytes.
+    pub(crate) baseline: u64,
     /// Operations that were skipped.
     pub(crate) skipped: u64,
     pub(crate) latency: Option<Latency>,
@@ -76,6 +85,7 @@ struct Stage<'a, H> {
     heap: &'a H,
     session: &'a Session<'a>,
     barrier: Barrier,
+    parts: Parts,
     /// Whether who records this process wants to know what is played.
     is_marked: bool,
 }
@@ -110,8 +120,9 @@ impl Session<'_> {
 
     fn all<H: Heap, W: Watch + Send>(&self, heap: &H, watch: impl Fn() -> W) -> (Outcome, Vec<W>) {
         let count = self.task.thread_count.max(1);
+        let parts = Parts::new(&Touched::of_rows(self.task.touched.iter().copied()));
         let is_marked = H::HAS_MEMORY && mark::is_wanted();
-        let stage = Stage { heap, session: self, barrier: Barrier::new(count), is_marked };
+        let stage = Stage { heap, session: self, barrier: Barrier::new(count), parts, is_marked };
         let (mut outcome, homes) = thread::scope(|scope| {
             let mut others = Vec::with_capacity(count);
             for thread in 1..count {
@@ -131,6 +142,8 @@ impl Session<'_> {
         let start = self.shared.control().start.load(Ordering::Relaxed);
         let end = homes.iter().map(|home| home.end).max().unwrap_or(start);
         outcome.run.duration_ns = end.saturating_sub(start);
+        let waited = homes.iter().map(|home| home.counts.waited_ns).sum();
+        outcome.run.processor_ns = outcome.run.processor_ns.saturating_sub(waited);
         outcome.run.failure_count = homes.iter().map(|home| home.counts.failures).sum();
         outcome.skipped = homes.iter().map(|home| home.counts.skipped).sum();
         (outcome, homes.into_iter().map(|home| home.watch).collect())
@@ -156,25 +169,31 @@ impl<H: Heap> Stage<'_, H> {
         let mut player = self.player(0, watch);
         self.barrier.wait();
         usage::reset_peak();
-        let baseline = statm.resident().unwrap_or_default();
-        let faults = usage::faults();
-        control.baseline.store(baseline, Ordering::Relaxed);
+        outcome.baseline = statm.resident().unwrap_or_default();
+        let own = self.session.task.own.unwrap_or(outcome.baseline);
+        outcome.run.start_up = outcome.baseline.saturating_sub(own);
+        control.baseline.store(own, Ordering::Relaxed);
+        let (faults, processor) = (usage::faults(), usage::processor());
         control.start.store(usage::now(), Ordering::Relaxed);
         control.begin();
         let end = self.perform(&mut player);
         self.barrier.wait();
+        outcome.run.processor_ns = usage::processor().saturating_sub(processor);
+        let lines = self.session.shared.lines().iter();
+        let live: i64 = lines.map(|line| line.live.load(Ordering::Relaxed)).sum();
+        outcome.run.live_reached = u64::try_from(live).unwrap_or(0);
         let (minor, major) = usage::faults();
         control.phase.store(PLAYED, Ordering::Release);
         outcome.run.faults_minor = minor.saturating_sub(faults.0);
         outcome.run.faults_major = major.saturating_sub(faults.1);
-        outcome.run.resident_peak = usage::peak().unwrap_or_default().saturating_sub(baseline);
+        outcome.run.resident_peak = usage::peak().unwrap_or_default().saturating_sub(own);
         self.barrier.wait();
         self.free_left(&mut player);
         self.barrier.wait();
         let freed = Instant::now();
         for &after in &self.session.task.settle {
             thread::sleep(Duration::from_millis(after).saturating_sub(freed.elapsed()));
-            let resident = statm.resident().unwrap_or_default().saturating_sub(baseline);
+            let resident = statm.resident().unwrap_or_default().saturating_sub(own);
             outcome.run.after.push((after, resident));
         }
         self.barrier.wait();
@@ -204,7 +223,9 @@ impl<H: Heap> Stage<'_, H> {
         let lists = image::lists(shared, thread).unwrap_or_default();
         let pacer = Pacer::new(Instant::now(), task.speed.unwrap_or(1.0));
         let (heap, slots, lines) = (self.heap, table.slots(), shared.lines());
-        Player { heap, lists, slots, lines, thread, pacer, watch, counts: Counts::default() }
+        let met = &shared.control().met;
+        let (parts, counts) = (&self.parts, Counts::default());
+        Player { heap, lists, slots, lines, met, parts, thread, pacer, watch, counts }
     }
 
     /// Plays what there is for a thread. When that was done.
@@ -219,6 +240,8 @@ impl<H: Heap> Stage<'_, H> {
             match (touch, speed.is_some()) {
                 (Touch::None, false) => player.play::<TOUCH_NONE, false>(),
                 (Touch::None, true) => player.play::<TOUCH_NONE, true>(),
+                (Touch::Sampled, false) => player.play::<TOUCH_SAMPLED, false>(),
+                (Touch::Sampled, true) => player.play::<TOUCH_SAMPLED, true>(),
                 (Touch::Pages, false) => player.play::<TOUCH_PAGES, false>(),
                 (Touch::Pages, true) => player.play::<TOUCH_PAGES, true>(),
                 (Touch::All, false) => player.play::<TOUCH_ALL, false>(),

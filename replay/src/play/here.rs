@@ -42,7 +42,15 @@ pub fn here<H: Heap>(workload: &Workload, heap: &H, touch: Touch) -> Result<Run,
     let (thread_count, slot_count) = (workload.threads.len(), workload.slot_count as usize);
     let shared = Shared::map(&file, size, thread_count, true).map_err(Unplayed::Io)?;
     let table = Table::new(slot_count).map_err(Unplayed::Io)?;
-    let task = Task { thread_count, slot_count, size, touch, settle: vec![0], ..Task::default() };
+    let task = Task {
+        thread_count,
+        slot_count,
+        size,
+        touch,
+        touched: workload.touched.rows().collect(),
+        settle: vec![0],
+        ..Task::default()
+    };
     let outcome = Session { task: &task, shared: &shared, table: &table }.play(heap);
     let operation_count = workload.operation_count.saturating_sub(outcome.skipped);
     Ok(Run { operation_count, ..outcome.run })

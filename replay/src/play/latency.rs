@@ -8,7 +8,7 @@
 //! Design: `.rep.latency` in `design/replay.md`.
 
 use super::counter::{cost, counter};
-use super::run::Watch;
+use super::watch::Watch;
 use crate::measured::{Latency, Quantiles};
 use crate::workload::{LIVE_STEP, OpKind};
 use hdrhistogram::Histogram;

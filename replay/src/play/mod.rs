@@ -23,6 +23,7 @@ mod run;
 mod shared;
 mod timeline;
 mod usage;
+mod watch;
 
 pub use check::Misfit;
 pub(crate) use child::{Outcome, Session, Task};
@@ -51,13 +52,18 @@ pub(crate) const PLAYER: &str = "player";
 /// The heap that every comparison has, since it says what the loop costs.
 pub(crate) const NULL: &str = "null";
 
+/// What part of the live peak must be reached: what is sampled may miss a little.
+const REACHED_MIN: f64 = 0.95;
+
 /// What is written of the memory that is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Touch {
     /// Nothing: the memory does not become resident
     None,
-    /// A byte of each page, as if all that was asked for was used
+    /// A byte of each page, as far as the program wrote blocks of that size while it was recorded
     #[default]
+    Sampled,
+    /// A byte of each page, as if all that was asked for was used
     Pages,
     /// All of it
     All,
@@ -112,8 +118,8 @@ pub(crate) fn play(
     let plan = check::check(&workload).map_err(|misfit| Stop::Message(misfit.to_string()))?;
     let (image, size) = image::write(&workload, &plan).map_err(failed)?;
     let (thread_count, operation_count) = (workload.threads.len(), workload.operation_count);
+    let live_peak = workload.live_peak;
     let slot_count = workload.slot_count as usize;
-    drop(workload);
     let shared = Shared::map(&image, size, thread_count, false).map_err(failed)?;
     let (interval, timeout) = (mode.interval, mode.timeout);
     let course = Course { image: &image, shared: &shared, done: &plan.done, interval, timeout };
@@ -122,13 +128,15 @@ pub(crate) fn play(
         slot_count,
         size,
         touch: mode.touch,
+        touched: workload.touched.rows().collect(),
         speed: mode.speed,
         ..Task::default()
     };
+    drop(workload);
     // One more, in which they are checked.
     let rounds = 1 + mode.run_count + usize::from(mode.has_latency);
     let progress = Progress::new(mode.run_count + rounds * opponents.len());
-    let mut round = Round { course, task, mode, operation_count, progress };
+    let mut round = Round { course, task, mode, operation_count, live_peak, progress };
     let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
     let (name, heap) = (NULL.to_owned(), NULL.to_owned());
     let null = Opponent { name, heap, about: String::new(), library: None };
@@ -137,13 +145,14 @@ pub(crate) fn play(
         round.check(opponent, heap).map_err(failed)?;
     }
     for _ in 0..mode.run_count {
-        round.task.speed = None;
-        round.throughput(&null, &mut loops).map_err(failed)?;
+        (round.task.speed, round.task.own) = (None, None);
+        round.task.own = round.throughput(&null, &mut loops).map_err(failed)?;
         round.task.speed = mode.speed;
         for (opponent, heap) in opponents.iter().zip(&mut heaps) {
             round.throughput(opponent, heap).map_err(failed)?;
         }
     }
+    heaps.iter_mut().for_each(|heap| heap.warning = apart(heap, live_peak));
     let mut clock_ns = 0.0;
     for (opponent, heap) in opponents.iter().zip(&mut heaps).filter(|_| mode.has_latency) {
         clock_ns = round.latency(opponent, heap).map_err(failed)?.unwrap_or(clock_ns);
@@ -151,7 +160,7 @@ pub(crate) fn play(
     if let Some(failure) = &loops.failure {
         complain(&format!("replay: {NULL}: {failure}: what the loop takes is not known\n"));
     }
-    let loop_ns = median_ns(&loops.runs);
+    let loop_ns = least_ns(&loops.runs);
     let is_paced = mode.speed.is_some();
     Ok(Measured { is_paced, loop_ns, clock_ns, heaps, ..Measured::default() })
 }
@@ -161,15 +170,24 @@ fn named(opponent: &Opponent) -> HeapMeasured {
     HeapMeasured { name, about, ..HeapMeasured::default() }
 }
 
-/// The median of what an operation took, in ns.
-fn median_ns(runs: &[Run]) -> f64 {
+/// Whether threads ran apart, so that less was live at a time than in the program.
+fn apart(heap: &HeapMeasured, live_peak: u64) -> Option<String> {
+    let reached = heap.runs.iter().map(|run| run.live_reached).min()?;
+    let part = reached as f64 / live_peak.max(1) as f64;
+    let is_whole = heap.runs.iter().all(|run| run.failure_count == 0);
+    (is_whole && live_peak > 0 && part < REACHED_MIN).then(|| {
+        format!(
+            "threads ran apart: it came to {:.0} % of the live peak of the program, so its memory \
+             says little (--skew bounds how far apart they are)",
+            part * 100.0
+        )
+    })
+}
+
+/// The least of what an operation took, in ns.
+fn least_ns(runs: &[Run]) -> f64 {
     let of = |run: &Run| run.duration_ns as f64 / run.operation_count.max(1) as f64;
-    let mut all: Vec<f64> = runs.iter().map(of).collect();
-    all.sort_by(f64::total_cmp);
-    match all.len() {
-        0 => 0.0,
-        count => (all[(count - 1) / 2] + all[count / 2]) / 2.0,
-    }
+    runs.iter().map(of).min_by(f64::total_cmp).unwrap_or_default()
 }
 
 /// What all runs have in common.
@@ -178,6 +196,7 @@ struct Round<'a> {
     task: Task,
     mode: &'a Mode,
     operation_count: u64,
+    live_peak: u64,
     progress: Progress,
 }
 
@@ -209,16 +228,23 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// One run for throughput and memory, unless an earlier one failed.
-    fn throughput(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<()> {
+    /// One run for throughput and memory, unless an earlier one failed. What was resident before
+    /// its first operation.
+    fn throughput(
+        &mut self,
+        opponent: &Opponent,
+        heap: &mut HeapMeasured,
+    ) -> io::Result<Option<u64>> {
         if heap.failure.is_some() {
-            return Ok(());
+            return Ok(None);
         }
         let is_first = heap.runs.is_empty();
         let Ran { outcome, timeline } =
             self.run(opponent, false, self.settle(opponent, is_first))?;
+        let mut before = None;
         match outcome {
-            Ok(Outcome { run, skipped, .. }) => {
+            Ok(Outcome { run, skipped, baseline, .. }) => {
+                before = Some(baseline);
                 let highest = highest(&timeline);
                 let operation_count = self.operation_count.saturating_sub(skipped);
                 let (live_at_peak, sampled) =
@@ -226,14 +252,24 @@ impl Round<'_> {
                 // Freeing may take some, too.
                 let freed = run.after.iter().map(|after| after.1).max().unwrap_or(0);
                 let resident_peak = run.resident_peak.max(sampled).max(freed);
-                heap.runs.push(Run { operation_count, live_at_peak, resident_peak, ..run });
+                let most = timeline.iter().map(|sample| sample.live).max().unwrap_or(0);
+                let is_met = self.course.has_met() || self.task.thread_count < 2;
+                let reached = if is_met { self.live_peak } else { 0 };
+                let live_reached = run.live_reached.max(most).max(reached);
+                heap.runs.push(Run {
+                    operation_count,
+                    live_at_peak,
+                    live_reached,
+                    resident_peak,
+                    ..run
+                });
             }
             Err(failure) => heap.failure = Some(failure),
         }
         if is_first {
             heap.timeline = with_end(timeline, heap.runs.first());
         }
-        Ok(())
+        Ok(before)
     }
 
     /// One run for latency, unless an earlier one failed. What reading the counter costs.

@@ -74,11 +74,17 @@ impl Course<'_> {
         Ok(Ran { outcome, timeline: timeline.finish() })
     }
 
+    /// Whether all threads of the last run met where the most bytes are live.
+    pub(crate) fn has_met(&self) -> bool {
+        self.shared.control().met.load(Ordering::Relaxed) != 0
+    }
+
     /// Nothing has happened yet.
     fn reset(&self) -> io::Result<()> {
         let control = self.shared.control();
         control.phase.store(super::shared::LOADING, Ordering::Relaxed);
         control.sleeping.store(0, Ordering::Relaxed);
+        control.met.store(0, Ordering::Relaxed);
         for line in self.shared.lines() {
             line.publish(0, 0);
             line.posted.store(0, Ordering::Relaxed);

@@ -11,46 +11,24 @@
 use super::image::Lists;
 use super::pace::Pacer;
 use super::shared::Line;
+use super::usage;
+use super::watch::Watch;
+use crate::facts::{Parts, SAMPLED_MIN};
 use crate::heap::{Heap, Request};
 use crate::workload::{LIVE_STEP, ORDER_COUNT, Op, OpKind, STRIDE};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// Nothing of what is handed out is written.
 pub(crate) const TOUCH_NONE: u8 = 0;
+/// A byte of each page is, of larger blocks as far as was sampled.
+pub(crate) const TOUCH_SAMPLED: u8 = 1;
 /// A byte of each page is.
-pub(crate) const TOUCH_PAGES: u8 = 1;
+pub(crate) const TOUCH_PAGES: u8 = 2;
 /// All of it is.
-pub(crate) const TOUCH_ALL: u8 = 2;
+pub(crate) const TOUCH_ALL: u8 = 3;
 
 const PAGE: usize = 4096;
 const FILLING: u8 = 0xA5;
-
-/// Who looks at the clock around each call of the heap.
-pub(crate) trait Watch {
-    /// Whether there is anybody.
-    const IS_THERE: bool;
-
-    /// Before it.
-    fn before(&self) -> u64;
-    /// After it.
-    fn after(&mut self, before: u64, kind: OpKind, size: usize);
-    /// Every LIVE_STEP ops or so.
-    fn rest(&mut self);
-}
-
-/// Nobody.
-impl Watch for () {
-    const IS_THERE: bool = false;
-
-    #[inline(always)]
-    fn before(&self) -> u64 {
-        0
-    }
-    #[inline(always)]
-    fn after(&mut self, _: u64, _: OpKind, _: usize) {}
-    #[inline(always)]
-    fn rest(&mut self) {}
-}
 
 /// What one thread plays.
 pub(crate) struct Player<'a, H, W> {
@@ -58,6 +36,10 @@ pub(crate) struct Player<'a, H, W> {
     pub(crate) lists: Lists<'a>,
     pub(crate) slots: &'a [AtomicPtr<u8>],
     pub(crate) lines: &'a [Line],
+    /// 1 once all threads have met where the most bytes are live.
+    pub(crate) met: &'a AtomicU32,
+    /// How far larger blocks are written.
+    pub(crate) parts: &'a Parts,
     /// Which of them is this one's.
     pub(crate) thread: usize,
     pub(crate) pacer: Pacer,
@@ -72,6 +54,8 @@ pub(crate) struct Counts {
     pub(crate) failures: u64,
     /// Operations on what had therefore not been allocated.
     pub(crate) skipped: u64,
+    /// Processor time of waiting for other threads.
+    pub(crate) waited_ns: u64,
 }
 
 /// # Safety of playing
@@ -239,6 +223,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
                     length += 1;
                 }
                 OpKind::Wait => self.wait(op),
+                OpKind::Post if op.is_met() => self.met.store(1, Ordering::Relaxed),
                 OpKind::Post => self.post(op),
                 OpKind::EndPool => self.heap.end_pool(op.slot()),
                 OpKind::Prefix => {}
@@ -267,9 +252,9 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         unsafe { self.slots.get_unchecked(op.slot() as usize) }.store(memory, Ordering::Relaxed);
         if memory.is_null() {
             self.fail();
-        } else if !ZEROED {
+        } else {
             // SAFETY: heap 1: there are so many bytes, ours.
-            unsafe { touch::<H, TOUCH>(memory, 0, request.size) };
+            unsafe { self.touch::<TOUCH>(memory, 0, request.size, ZEROED) };
         }
     }
 
@@ -313,7 +298,27 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             return self.fail();
         }
         // SAFETY: heap 1: there are so many bytes, ours.
-        unsafe { touch::<H, TOUCH>(memory, was.size, request.size) };
+        unsafe { self.touch::<TOUCH>(memory, was.size, request.size, false) };
+    }
+
+    /// # Safety
+    ///
+    /// 15.
+    #[inline(always)]
+    unsafe fn touch<const TOUCH: u8>(
+        &self,
+        memory: *mut u8,
+        from: usize,
+        to: usize,
+        is_zeroed: bool,
+    ) {
+        let to = match TOUCH == TOUCH_SAMPLED && to >= SAMPLED_MIN && from < to {
+            // No more than before.
+            true => from + self.parts.of(to, is_zeroed, to - from).min(to - from),
+            false => to,
+        };
+        // SAFETY: 15.
+        unsafe { touch::<H, TOUCH>(memory, from, to) };
     }
 
     /// Frees what is there after the last op. Each slot is in the table, and what is in it is what
@@ -348,9 +353,12 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     }
 
     #[cold]
-    fn wait(&self, op: Op) {
-        if let Some(line) = self.lines.get(op.slot() as usize) {
+    fn wait(&mut self, op: Op) {
+        let Some(line) = self.lines.get(op.slot() as usize) else { return };
+        if !line.has_posted(op.size()) {
+            let before = usage::processor_of_thread();
             line.wait(op.size());
+            self.counts.waited_ns += usage::processor_of_thread().saturating_sub(before);
         }
     }
 

@@ -28,11 +28,13 @@ pub(crate) const PLAYED: u32 = 2;
 #[repr(C, align(4096))]
 pub(crate) struct Control {
     pub(crate) phase: AtomicU32,
+    /// Whether all threads have met where the most bytes are live: 1.
+    pub(crate) met: AtomicU32,
     /// Threads that sleep until it plays.
     pub(crate) sleeping: AtomicU32,
     /// When it began to play, in ns of CLOCK_MONOTONIC.
     pub(crate) start: AtomicU64,
-    /// Resident memory then, in bytes.
+    /// Resident memory of the replayer itself, in bytes: all else is the heap's.
     pub(crate) baseline: AtomicU64,
 }
 
@@ -73,6 +75,11 @@ impl Line {
         if self.sleeping.load(Ordering::Relaxed) != 0 {
             wake(&self.posted);
         }
+    }
+
+    /// Whether it has posted so much.
+    pub(crate) fn has_posted(&self, count: u32) -> bool {
+        self.posted.load(Ordering::Acquire) >= count
     }
 
     /// Waits until it has posted so much.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Linux: /proc/PID/statm, VmHWM of /proc/PID/status (clear_refs: anew)     faults: getrusage
+//!  processor time: the clocks of the process and of a thread
 //!  elsewhere: the greatest resident memory, of getrusage
 //! ```
 //!
@@ -17,8 +18,7 @@ use std::os::unix::fs::FileExt;
 
 /// ns of the monotonic clock, which all processes share.
 pub(crate) fn now() -> u64 {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).map(std::time::Duration::from);
-    time.map_or(0, |time| time.as_nanos() as u64)
+    clock(ClockId::CLOCK_MONOTONIC)
 }
 
 /// Page faults of this process so far: minor, major.
@@ -27,6 +27,22 @@ pub(crate) fn faults() -> (u64, u64) {
     getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
         (count(usage.minor_page_faults()), count(usage.major_page_faults()))
     })
+}
+
+/// Processor time of a clock, in ns.
+fn clock(id: ClockId) -> u64 {
+    let time = clock_gettime(id).map(std::time::Duration::from);
+    time.map_or(0, |time| time.as_nanos() as u64)
+}
+
+/// Processor time of this process so far, user and system, of all its threads, in ns.
+pub(crate) fn processor() -> u64 {
+    clock(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// The same of this thread.
+pub(crate) fn processor_of_thread() -> u64 {
+    clock(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Where resident memory of a process is read.

@@ -25,4 +25,5 @@ pub use json::json;
 pub use machine::machine;
 pub use page::page;
 pub use summary::{Spread, Summary};
+pub(crate) use table::of_program;
 pub use table::table;

@@ -13,7 +13,8 @@ use super::chart::{Chart, heap_classes};
 use super::curves::{self, Along};
 use super::histogram::histogram;
 use super::summary::Summary;
-use super::tables::{Columns, Parts, quantile, short_name, trouble};
+use super::table::of_program;
+use super::tables::{Columns, NOISE, Parts, quantile, short_name, trouble};
 use super::words::{Unit, bytes, count, nanoseconds, three_digits};
 use crate::measured::{HeapMeasured, Measured, Quantiles, Subject};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -72,6 +73,9 @@ fn body(parts: Parts<'_>) -> Markup {
             (heading(measured))
             (facts(measured))
             (troubles(measured))
+            @if let Some(program) = &measured.workload.program {
+                p.soft { (of_program(program, measured.workload.live_peak)) }
+            }
             @if !measured.heaps.is_empty() {
                 (legend(&measured.heaps))
                 section aria-label="Time" {
@@ -291,7 +295,8 @@ fn workload(subject: &Subject) -> Markup {
 }
 
 fn runs(heaps: &[HeapMeasured]) -> Markup {
-    let heading = ["run", "took", "operations", "ns/op", "peak", "live then", "faults", "failed"];
+    let heading =
+        ["run", "took", "operations", "ns/op", "cpu", "peak", "live then", "faults", "failed"];
     html! {
         @for (index, heap) in heaps.iter().enumerate() {
             @let rows = heap.runs.iter().enumerate().map(|(index, run)| vec![
@@ -299,6 +304,7 @@ fn runs(heaps: &[HeapMeasured]) -> Markup {
                 nanoseconds(run.duration_ns as f64),
                 count(run.operation_count),
                 three_digits(run.duration_ns as f64 / run.operation_count as f64),
+                nanoseconds(run.processor_ns as f64),
                 bytes(run.resident_peak as f64),
                 bytes(run.live_at_peak as f64),
                 format!("{} + {}", count(run.faults_minor), count(run.faults_major)),
@@ -319,9 +325,9 @@ fn notes(measured: &Measured) -> Markup {
     html! {
         footer.soft {
             p {
-                "Where there were several runs, a number is their median; spread: from the least "
-                "to the greatest. ns/op is the duration over the number of operations of all "
-                "threads; "
+                "Where there were several runs, a time is that of the fastest, memory their "
+                "median; spread: from the least to the greatest; " (NOISE) ". ns/op is the "
+                "duration over the number of operations of all threads; "
                 @if measured.is_paced {
                     "the waiting for recorded times is in it"
                 } @else {
@@ -332,8 +338,10 @@ fn notes(measured: &Measured) -> Markup {
                     ". Latencies are those of one more run of each heap, less the "
                     (nanoseconds(measured.clock_ns)) " that reading the counter takes"
                 }
-                ". Memory is counted from what the process had before the first operation; \
-                 over live peak: the most resident over the most live bytes."
+                ". cpu: processor time of all threads, without waiting for each other. Memory is \
+                 all that a heap takes, its start-up included; over live peak: the most resident \
+                 over the most live bytes; program: the peak of the whole program with this heap, \
+                 by what was recorded of it."
             }
         }
     }

@@ -1,7 +1,8 @@
-//! What follows from the runs of a heap: medians, spreads, ratios.
+//! What follows from the runs of a heap: least times, medians, spreads, ratios, verdicts.
 //!
 //! ```text
 //!  run, run, run ── each: ns an operation, peak, … ──▶ least │ median │ most
+//!  least of one, least of another ── nearer than their runs are to each other ──▶ noise
 //! ```
 //!
 //! Design: `.rep.report` in `design/replay.md`.
@@ -10,6 +11,8 @@ use crate::measured::{HeapMeasured, Measured, Run};
 use serde::Serialize;
 
 const NS_PER_S: f64 = 1e9;
+/// The heap that programs are recorded with.
+const SYSTEM: &str = "system";
 
 /// Several runs in one number: the median, and how far the others are from it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -27,14 +30,27 @@ pub struct Spread {
 pub struct Summary {
     /// Operations a second.
     pub ops_per_s: Option<Spread>,
-    /// That, over that of the first heap.
+    /// That of the fastest run, over that of the first heap.
     pub ops_vs_first: Option<f64>,
+    /// Whether that is noise: the runs of either heap differ by more than the heaps do.
+    pub is_noise: Option<bool>,
     /// What an operation takes, in ns: the duration over the number of operations.
     pub ns_per_op: Option<Spread>,
-    /// The median less what the loop itself costs, in ns.
+    /// The least less what the loop itself costs, in ns.
     pub net_ns_per_op: Option<f64>,
-    /// The most resident memory, in bytes.
+    /// The processor time that an operation takes, in ns, of all threads, without waiting.
+    pub processor_ns_per_op: Option<Spread>,
+    /// How many times as much the least of the first heap is.
+    pub processor_vs_first: Option<f64>,
+    /// Whether that is noise.
+    pub is_processor_noise: Option<bool>,
+    /// The most resident memory, in bytes, with what the heap has before the first operation.
     pub resident_peak: Option<Spread>,
+    /// Resident memory before the first operation, in bytes.
+    pub start_up: Option<Spread>,
+    /// The most resident memory of the whole program with this heap, in bytes: what was recorded,
+    /// less what `system` takes here, and what this heap takes.
+    pub program_peak: Option<f64>,
     /// That, over that of the first heap.
     pub resident_vs_first: Option<f64>,
     /// That, over the most that was live at a time: what the heap makes of what is asked for.
@@ -72,8 +88,17 @@ impl Summary {
         let of = |heap| Summary::of(heap, measured.loop_ns, measured.workload.live_peak);
         let mut all: Vec<Summary> = measured.heaps.iter().map(of).collect();
         let Some(first) = all.first().cloned() else { return all };
+        let system = measured.heaps.iter().position(|heap| heap.name == SYSTEM);
+        let system = system.and_then(|index| all.get(index)?.resident_peak);
+        let program = measured.workload.program.map(|program| program.resident_peak as f64);
         for summary in &mut all {
-            summary.ops_vs_first = over(summary.ops_per_s, first.ops_per_s);
+            summary.program_peak = (|| {
+                let others = program.filter(|peak| *peak > 0.0)? - system?.median;
+                Some((others + summary.resident_peak?.median).max(0.0))
+            })();
+            (summary.ops_vs_first, summary.is_noise) = faster(summary.ns_per_op, first.ns_per_op);
+            (summary.processor_vs_first, summary.is_processor_noise) =
+                faster(summary.processor_ns_per_op, first.processor_ns_per_op);
             summary.resident_vs_first = over(summary.resident_peak, first.resident_peak);
             // Of what waits for its time, the loop is no part that could be told.
             summary.net_ns_per_op = summary.net_ns_per_op.filter(|_| !measured.is_paced);
@@ -94,9 +119,15 @@ impl Summary {
         Summary {
             ops_per_s: of(rate),
             ops_vs_first: None,
+            is_noise: None,
             ns_per_op,
-            net_ns_per_op: ns_per_op.map(|ns| (ns.median - loop_ns).max(0.0)),
+            net_ns_per_op: ns_per_op.map(|ns| (ns.least - loop_ns).max(0.0)),
+            processor_ns_per_op: of(|run| run.processor_ns as f64 / run.operation_count as f64),
+            processor_vs_first: None,
+            is_processor_noise: None,
             resident_peak,
+            start_up: of(|run| run.start_up as f64),
+            program_peak: None,
             resident_vs_live: resident_peak
                 .map(|peak| peak.median / live_peak as f64)
                 .filter(|ratio| ratio.is_finite()),
@@ -109,6 +140,16 @@ impl Summary {
             failure_count: of(|run| run.failure_count as f64),
         }
     }
+}
+
+/// How many times as fast one is as the first, by the least time of each, and whether that is
+/// noise, which one run alone cannot tell.
+fn faster(one: Option<Spread>, first: Option<Spread>) -> (Option<f64>, Option<bool>) {
+    let (Some(one), Some(first)) = (one, first) else { return (None, None) };
+    let ratio = first.least / one.least;
+    let noise = (one.median - one.least).max(first.median - first.least);
+    let is_noise = (one.least - first.least).abs() <= noise;
+    (ratio.is_finite().then_some(ratio), (one != first && noise > 0.0).then_some(is_noise))
 }
 
 fn over(one: Option<Spread>, first: Option<Spread>) -> Option<f64> {
@@ -131,6 +172,7 @@ fn after(runs: &[Run]) -> Vec<(u64, Spread)> {
 #[cfg(test)]
 mod tests {
     use super::{Spread, Summary};
+    use crate::facts::Program;
     use crate::measured::{HeapMeasured, Measured, Run, Subject};
 
     fn run(duration_ns: u64, operation_count: u64) -> Run {
@@ -158,12 +200,46 @@ mod tests {
             Summary::of_all(&Measured { heaps, workload, loop_ns: 2.5, ..Measured::default() });
         assert_eq!(all[1].resident_vs_live, Some(2.5));
         assert_eq!(all[0].ops_vs_first, Some(1.0));
-        assert_eq!(all[1].ops_vs_first, Some(2.0));
+        assert_eq!(all[1].ops_vs_first, Some(4.0), "by the fastest runs");
         assert_eq!(all[1].resident_vs_first, Some(0.5));
-        assert_eq!(all[1].net_ns_per_op, Some(7.5));
+        assert_eq!(all[1].net_ns_per_op, Some(2.5));
         assert_eq!((all[2].ops_per_s, all[2].ns_per_op), (None, None), "nothing was done");
         assert_eq!(all[1].fragmentation_at_peak, None, "nothing was live");
         assert_eq!(Summary::of_all(&Measured::default()), []);
+    }
+
+    /// `.rep.report`
+    #[test]
+    fn a_difference_smaller_than_the_noise_of_the_runs_is_called_noise() {
+        let heap = |times: [u64; 3]| HeapMeasured {
+            runs: times.map(|ns| Run { processor_ns: ns, ..run(ns, 100) }).to_vec(),
+            ..HeapMeasured::default()
+        };
+        let judge = |first, one| {
+            let heaps = vec![heap(first), heap(one)];
+            let all = Summary::of_all(&Measured { heaps, ..Measured::default() });
+            (all[1].is_noise, all[1].is_processor_noise, all[0].is_noise)
+        };
+        // 421 ns with a spread from 90 to 458 says nothing about 95.
+        let verdict = judge([9_000, 42_100, 45_800], [9_500, 9_600, 9_700]);
+        assert_eq!(verdict, (Some(true), Some(true), None));
+        let verdict = judge([42_000, 42_100, 45_800], [9_500, 9_600, 9_700]);
+        assert_eq!(verdict, (Some(false), Some(false), None));
+    }
+
+    /// `.rep.report`
+    #[test]
+    fn the_programs_peak_is_foretold_by_what_another_heap_adds() {
+        let heap = |name: &str, resident_peak| HeapMeasured {
+            name: name.to_owned(),
+            runs: vec![Run { resident_peak, ..run(1, 1) }],
+            ..HeapMeasured::default()
+        };
+        let program = Some(Program { resident_peak: 128, ..Program::default() });
+        let workload = Subject { program, ..Subject::default() };
+        let heaps = vec![heap("system", 10), heap("other", 15)];
+        let all = Summary::of_all(&Measured { heaps, workload, ..Measured::default() });
+        assert_eq!([all[0].program_peak, all[1].program_peak], [Some(128.0), Some(133.0)]);
     }
 
     /// `.rep.report`

@@ -10,8 +10,9 @@
 //! Design: `.rep.report` in `design/replay.md`.
 
 use super::summary::Summary;
-use super::tables::{Columns, Parts, trouble};
+use super::tables::{Columns, NOISE, Parts, trouble};
 use super::words::{bytes, count, nanoseconds};
+use crate::facts::Program;
 use crate::measured::{Measured, Subject};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use eventlog::format::text::OneLine;
@@ -44,6 +45,9 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     }
     if measured.heaps.is_empty() {
         return writeln!(out, "\nno heap was played");
+    }
+    if parts.has_noise() {
+        writeln!(out, "  {NOISE}")?;
     }
     columns("Time", parts.time(), out)?;
     columns("Memory", parts.memory(), out)?;
@@ -84,6 +88,9 @@ fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "; the program took {}", nanoseconds(subject.duration_ns as f64))?;
     }
     writeln!(out)?;
+    if let Some(program) = &subject.program {
+        writeln!(out, "  {}", of_program(program, subject.live_peak))?;
+    }
     if subject.left_count > 0 {
         let left = bytes(subject.left_bytes as f64);
         writeln!(out, "  left at the end: {} ({left})", things(subject.left_count, "object"))?;
@@ -92,6 +99,21 @@ fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {}: {}", line(what), count(*number))?;
     }
     Ok(())
+}
+
+/// What the program took, and how much of that malloc explains.
+pub(crate) fn of_program(program: &Program, live_peak: u64) -> String {
+    let [user, system] = [program.user_ns, program.system_ns].map(|ns| nanoseconds(ns as f64));
+    let times = format!("{user} of processor time and {system} in the kernel, with recording");
+    if program.resident_peak == 0 {
+        return format!("the program took {times}");
+    }
+    let part = live_peak as f64 / program.resident_peak as f64 * 100.0;
+    format!(
+        "the program took at most {} of memory, of which what is live explains {part:.0} %; \
+         {times}",
+        bytes(program.resident_peak as f64),
+    )
 }
 
 impl Subject {

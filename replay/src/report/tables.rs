@@ -1,8 +1,8 @@
 //! The columns of the report: the same in the text and on the page.
 //!
 //! ```text
-//!  time:    heap │ ops/s │ vs first │ ns/op │ spread │ net │ p50 │ p99 │ p99.9 │ max
-//!  memory:  heap │ peak │ spread │ vs first │ over live peak
+//!  time:    heap │ ops/s │ vs first │ ns/op │ spread │ net │ cpu ns/op │ cpu vs first │ p50 │ …
+//!  memory:  heap │ peak │ spread │ start-up │ vs first │ over live peak │ program
 //!  left:    heap │ freed │ +1 s │ +5 s │ minor faults │ major faults │ failed
 //!  classes: size │ a heap │ another │ …
 //! ```
@@ -28,24 +28,44 @@ pub(super) struct Parts<'m> {
 }
 
 impl<'m> Parts<'m> {
+    /// Whether some ratio of times is noise.
+    pub(super) fn has_noise(self) -> bool {
+        let noise = |of: &Summary| of.is_noise == Some(true) || of.is_processor_noise == Some(true);
+        self.summaries.iter().any(noise)
+    }
+
     pub(super) fn heaps(self) -> impl Iterator<Item = (&'m HeapMeasured, &'m Summary)> {
         self.measured.heaps.iter().zip(self.summaries)
     }
 
     /// How fast.
     pub(super) fn time(self) -> Columns {
-        let heading =
-            ["heap", "ops/s", "vs first", "ns/op", "spread", "net", "p50", "p99", "p99.9", "max"];
+        let heading = [
+            "heap",
+            "ops/s",
+            "vs first",
+            "ns/op",
+            "spread",
+            "net",
+            "cpu ns/op",
+            "cpu vs first",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+        ];
         let row = |(heap, summary): (&HeapMeasured, &Summary)| {
             let all = &heap.latency.all;
             let of_all = |of: fn(&Quantiles) -> u64| quantile(all, of);
             vec![
                 name(heap),
-                or_nothing(summary.ops_per_s, |rate| Unit::Count.text(rate.median)),
-                or_nothing(summary.ops_vs_first, |ratio| Unit::Ratio.text(ratio)),
-                or_nothing(summary.ns_per_op, |ns| three_digits(ns.median)),
+                or_nothing(summary.ops_per_s, |rate| Unit::Count.text(rate.most)),
+                ratio(summary.ops_vs_first, summary.is_noise),
+                or_nothing(summary.ns_per_op, |ns| three_digits(ns.least)),
                 or_nothing(summary.ns_per_op, |ns| between(ns, three_digits)),
                 or_nothing(summary.net_ns_per_op, three_digits),
+                or_nothing(summary.processor_ns_per_op, |ns| three_digits(ns.least)),
+                ratio(summary.processor_vs_first, summary.is_processor_noise),
                 of_all(|of| of.p50),
                 of_all(|of| of.p99),
                 of_all(|of| of.p999),
@@ -60,14 +80,17 @@ impl<'m> Parts<'m> {
 
     /// How much memory.
     pub(super) fn memory(self) -> Columns {
-        let heading = ["heap", "peak", "spread", "vs first", "over live peak"];
+        let heading =
+            ["heap", "peak", "spread", "start-up", "vs first", "over live peak", "program"];
         let row = |(heap, summary): (&HeapMeasured, &Summary)| {
             vec![
                 name(heap),
                 size(summary.resident_peak),
                 or_nothing(summary.resident_peak, |of| between(of, bytes)),
+                size(summary.start_up),
                 or_nothing(summary.resident_vs_first, |ratio| Unit::Ratio.text(ratio)),
                 or_nothing(summary.resident_vs_live, |ratio| Unit::Ratio.text(ratio)),
+                or_nothing(summary.program_peak, bytes),
             ]
         };
         Columns {
@@ -152,8 +175,21 @@ pub(super) fn trouble(heap: &HeapMeasured) -> Option<String> {
     let failed = || heap.runs.iter().map(|run| run.failure_count).max().filter(|count| *count > 0);
     let without =
         |failed| format!("{} allocations failed: it did less than was asked", count(failed));
-    heap.failure.clone().or_else(|| failed().map(without))
+    let failed = || failed().map(without);
+    heap.failure.clone().or_else(failed).or_else(|| heap.warning.clone())
 }
+
+/// How many times as fast, unless that is noise.
+fn ratio(ratio: Option<f64>, is_noise: Option<bool>) -> String {
+    match is_noise {
+        Some(true) => "noise".to_owned(),
+        _ => or_nothing(ratio, |ratio| Unit::Ratio.text(ratio)),
+    }
+}
+
+/// What the word in place of a ratio means.
+pub(super) const NOISE: &str =
+    "noise: the runs of one heap differ by more than the two heaps do; more runs may tell";
 
 /// What a heap is called where there is little room: of a path the file.
 pub(super) fn short_name(heap: &HeapMeasured) -> &str {

@@ -7,10 +7,13 @@
 //!
 //! Design: `.rep.workload`, `.rep.edge`, `.rep.slot` in `design/replay.md`.
 
+use super::live::{Live, Window};
 use super::order::{Order, Wait};
 use super::slots::{Slot, Slots};
+use crate::facts::Touched;
 use crate::operation::{Action, Operation};
-use crate::workload::{LIVE_STEP, NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
+use crate::workload::{NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
+use std::mem;
 
 /// In place of a slot: the object has none.
 const NO_SLOT: u32 = u32::MAX;
@@ -26,6 +29,9 @@ pub struct Mode {
     pub is_single: bool,
     /// With the time of each op.
     pub has_times: bool,
+    /// By how many operations threads may be apart, about, in the order in which they were
+    /// recorded; none: they wait only where one needs what another did.
+    pub skew: Option<u32>,
 }
 
 /// A workload of operations. What does not fit (an object that is not there, or there twice) is
@@ -43,6 +49,8 @@ pub fn compile(operations: impl IntoIterator<Item = Operation>, mode: Mode) -> W
 struct List {
     ops: Vec<Op>,
     times: Vec<u64>,
+    /// How many ops there were at a peak of live bytes, and at which: its operation.
+    at_peak: (u32, u64),
 }
 
 #[derive(Debug, Default)]
@@ -56,8 +64,15 @@ struct Compiler {
     /// Of each pool the threads that used it, and the last op of each that did.
     pools: Vec<Vec<(u32, u32)>>,
     operation_count: u64,
+    window: Window,
     live: u64,
     live_peak: u64,
+    /// Where all threads have met: a thread, and its op after that.
+    meeting: Option<(u32, u32)>,
+    /// The operation that made the live bytes the most so far.
+    peak: u64,
+    /// The thread of the operation after it, and its first op.
+    after_peak: Option<(u32, u32)>,
     last: u64,
 }
 
@@ -151,6 +166,7 @@ impl Compiler {
         time: u64,
     ) -> u32 {
         let thread = what.thread;
+        self.begin(thread);
         if let Some(before) = before
             && before.thread != thread
         {
@@ -209,6 +225,7 @@ impl Compiler {
         if pool >= POOL_COUNT_MAX {
             return;
         }
+        self.begin(thread);
         let op = self.next(thread);
         for (user, last) in
             self.pools.get_mut(pool as usize).map(std::mem::take).unwrap_or_default()
@@ -224,16 +241,103 @@ impl Compiler {
     #[inline]
     fn alive(&mut self, before: u64, now: u64) {
         self.live = self.live.saturating_sub(before).saturating_add(now);
-        self.live_peak = self.live_peak.max(self.live);
+        if self.live > self.live_peak {
+            self.live_peak = self.live;
+            (self.peak, self.after_peak) = (self.operation_count, None);
+        }
+    }
+
+    /// An operation of a thread begins: it waits for threads that are too far behind.
+    #[inline]
+    fn begin(&mut self, thread: u32) {
+        let (next, peak) = (self.next(thread), self.peak);
+        self.after_peak.get_or_insert((thread, next));
+        self.list(thread, |list| {
+            if list.at_peak.1 < peak {
+                list.at_peak = (next, peak);
+            }
+        });
+        if let Some(skew) = self.mode.skew.filter(|_| !self.mode.is_single) {
+            self.keep_together(thread, next, skew);
+        }
+    }
+
+    /// Every half a window of operations is a stretch. Who comes into one knows that all of the
+    /// last but one is done: two stretches say so, as threads of the nearer one knew all before
+    /// the other.
+    #[inline]
+    fn keep_together(&mut self, thread: u32, next: u32, skew: u32) {
+        let window = &mut self.window;
+        window.left = match window.left.checked_sub(1) {
+            Some(left) => left,
+            None => {
+                let last = |thread: &u32| {
+                    let count = self.lists.get(*thread as usize).map_or(0, |list| list.ops.len());
+                    (*thread, (count as u32).saturating_sub(1))
+                };
+                let ended = window.threads.iter().map(last).collect();
+                window.before =
+                    [ended, mem::take(&mut window.before[0]), mem::take(&mut window.before[1])];
+                window.threads.clear();
+                window.index += 1;
+                (skew / 2).max(1) - 1
+            }
+        };
+        if thread as usize >= window.of_thread.len() {
+            window.of_thread.resize(thread as usize + 1, 0);
+        }
+        let Some(of_thread) = window.of_thread.get_mut(thread as usize) else { return };
+        if *of_thread == window.index {
+            return;
+        }
+        *of_thread = window.index;
+        window.threads.push(thread);
+        for &(other, last) in
+            window.before[1..].iter().flatten().filter(|(other, _)| *other != thread)
+        {
+            self.order.after(thread, next, other, last);
+        }
+    }
+
+    /// Threads meet where the most bytes were live: none goes on before all have come there.
+    fn meet(&mut self) {
+        let is_in = |list: &&List| !list.ops.is_empty();
+        if self.mode.skew.is_none() || self.lists.iter().filter(is_in).count() < 2 {
+            return;
+        }
+        // What comes first after it waits for all, and all others for that: whom it waits for
+        // was recorded before it, who waits for it after.
+        let Some((hub, first)) = self.after_peak else { return };
+        let Some(list) = self.lists.get(hub as usize) else { return };
+        let kind = |at: u32| list.ops.get(at as usize).map(|op| op.kind());
+        let mut done = first + u32::from(kind(first) == Some(OpKind::Prefix));
+        done += u32::from(kind(done) == Some(OpKind::Reallocate));
+        for (thread, list) in
+            self.lists.iter().enumerate().filter(|(thread, _)| *thread != hub as usize)
+        {
+            let (thread, count) = (thread as u32, list.ops.len() as u32);
+            let (at_peak, peak) = list.at_peak;
+            let at_peak = if peak < self.peak { count } else { at_peak };
+            if let Some(done) = at_peak.checked_sub(1) {
+                self.order.add(hub, Wait { before: first, thread, done });
+            }
+            if at_peak < count {
+                self.order.add(thread, Wait { before: at_peak, thread: hub, done });
+            }
+        }
+        self.meeting = Some((hub, first));
     }
 
     /// The second pass.
-    fn finish(self) -> Workload {
+    fn finish(mut self) -> Workload {
+        self.meet();
         let posts = self.order.posts(self.lists.len());
         let mut threads: Vec<Thread> = Vec::with_capacity(self.lists.len());
         for (index, list) in self.lists.into_iter().enumerate() {
             let own = posts.get(index).map_or(&[][..], Vec::as_slice);
-            threads.push(join(list, own, self.order.waits(index), &posts));
+            let meeting = self.meeting.filter(|(thread, _)| *thread as usize == index);
+            let waits = self.order.waits(index);
+            threads.push(join(list, own, waits, &posts, meeting.map(|(_, op)| op)));
         }
         for (index, slot) in self.slots.slots.iter().enumerate().filter(|(_, slot)| slot.is_full) {
             if let Some(thread) = threads.get_mut(slot.thread as usize) {
@@ -246,13 +350,20 @@ impl Compiler {
             pool_count: self.pools.len().max(1) as u32,
             operation_count: self.operation_count,
             live_peak: self.live_peak,
+            touched: Touched::default(),
             duration: self.last,
         }
     }
 }
 
 /// Joins the ops of a thread with what it waits for and what it posts.
-fn join(list: List, posts: &[u32], waits: &[Wait], all_posts: &[Vec<u32>]) -> Thread {
+fn join(
+    list: List,
+    posts: &[u32],
+    waits: &[Wait],
+    all_posts: &[Vec<u32>],
+    meeting: Option<u32>,
+) -> Thread {
     let mut thread = Thread::default();
     let mut live = Live::default();
     if posts.is_empty() && waits.is_empty() {
@@ -275,6 +386,9 @@ fn join(list: List, posts: &[u32], waits: &[Wait], all_posts: &[Vec<u32>]) -> Th
             let count = posts.partition_point(|post| *post < wait.done) as u32 + 1;
             add(Op::wait(wait.thread, count));
         }
+        if meeting == Some(index as u32) {
+            add(Op::met());
+        }
         add(*op);
         while let Some((place, _)) = posted.next_if(|(_, op)| **op as usize == index) {
             add(Op::post(place as u32 + 1));
@@ -282,48 +396,4 @@ fn join(list: List, posts: &[u32], waits: &[Wait], all_posts: &[Vec<u32>]) -> Th
     }
     thread.live = live.finish();
     thread
-}
-
-/// The bytes that a thread has allocated less those that it has freed, as its ops go by.
-#[derive(Debug, Default)]
-struct Live {
-    bytes: i64,
-    count: usize,
-    table: Vec<i64>,
-    /// The upper half of the size of the next op.
-    upper: u64,
-    /// The size before, if what comes next is the new size of a reallocation.
-    before: Option<i64>,
-}
-
-impl Live {
-    #[inline]
-    fn take(&mut self, op: Op) {
-        if self.count.is_multiple_of(LIVE_STEP) {
-            self.table.push(self.bytes);
-        }
-        self.count += 1;
-        if let Some(before) = self.before.take() {
-            let change = (op.as_new_size() as i64).wrapping_sub(before);
-            self.bytes = self.bytes.wrapping_add(change);
-            return;
-        }
-        let size = (self.upper << 32 | u64::from(op.size())) as i64;
-        match op.kind() {
-            OpKind::Wait | OpKind::Post | OpKind::EndPool => return,
-            OpKind::Prefix => {
-                self.upper = u64::from(op.size());
-                return;
-            }
-            OpKind::Allocate | OpKind::AllocateZeroed => self.bytes = self.bytes.wrapping_add(size),
-            OpKind::Reallocate => self.before = Some(size),
-            OpKind::Free => self.bytes = self.bytes.wrapping_sub(size),
-        }
-        self.upper = 0;
-    }
-
-    fn finish(mut self) -> Vec<i64> {
-        self.table.push(self.bytes);
-        self.table
-    }
 }

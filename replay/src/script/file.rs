@@ -8,6 +8,7 @@
 //! Layout: `.rep.file.*` in `design/replay.md`. Reading: `saved.rs`.
 
 use super::renumber::Renumber;
+use crate::facts::Facts;
 use crate::operation::{Action, Operation};
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -15,7 +16,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 pub(crate) const MAGIC: [u8; 8] = *b"\x89OPS\r\n\x1A\n";
 /// The version of the layout.
 pub(crate) const MAJOR: u16 = 1;
-pub(crate) const MINOR: u16 = 1;
+pub(crate) const MINOR: u16 = 2;
 /// Size of the header.
 pub(crate) const HEADER_SIZE: usize = 64;
 /// Size of the header of a section.
@@ -69,11 +70,21 @@ pub fn write(
     operations: impl IntoIterator<Item = Operation>,
     out: &mut (impl Write + Seek),
 ) -> io::Result<Counts> {
+    write_with(operations, |_| Facts::default(), out)
+}
+
+/// The same, with what else the recording says, which is asked for when all operations were given.
+pub(crate) fn write_with<I: IntoIterator<Item = Operation>>(
+    operations: I,
+    facts: impl FnOnce(&I::IntoIter) -> Facts,
+    out: &mut (impl Write + Seek),
+) -> io::Result<Counts> {
     out.write_all(&[0; HEADER_SIZE])?;
     let mut section = Section::default();
     let mut renumber = Renumber::default();
     let mut counts = Counts::default();
-    for operation in operations {
+    let mut operations = operations.into_iter();
+    for operation in operations.by_ref() {
         if section.bytes.len() + OPERATION_SIZE_MAX > SECTION_SIZE_MAX {
             section.write(out)?;
         }
@@ -81,6 +92,8 @@ pub fn write(
         section.add(&operation, counts.objects);
         counts.take(&operation);
     }
+    section.write(out)?;
+    section.bytes = fact_bytes(&facts(&operations));
     section.write(out)?;
     out.seek(SeekFrom::Start(0))?;
     out.write_all(&counts.header())?;
@@ -182,7 +195,7 @@ impl Section {
 
     /// Writes it (`.rep.file.section`), and begins the next one.
     fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
-        if self.count == 0 {
+        if self.bytes.is_empty() {
             return Ok(());
         }
         let mut header = Vec::with_capacity(SECTION_HEADER_SIZE);
@@ -197,6 +210,33 @@ impl Section {
         (self.index, self.count) = (self.index.wrapping_add(1), 0);
         Ok(())
     }
+}
+
+/// What a fact is about.
+pub(crate) mod fact {
+    pub(crate) const TOUCHED: u8 = 0;
+    pub(crate) const TOUCHED_ZEROED: u8 = 1;
+    pub(crate) const PROGRAM: u8 = 2;
+}
+
+/// Facts (`.rep.file.facts`).
+fn fact_bytes(facts: &Facts) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut add = |what: u8, numbers: [u64; 3]| {
+        let mut body = Vec::new();
+        numbers.into_iter().for_each(|number| varint(&mut body, number));
+        bytes.push(what);
+        varint(&mut bytes, body.len() as u64);
+        bytes.extend(body);
+    };
+    for (is_zeroed, class, looked, touched) in facts.touched.rows() {
+        let what = if is_zeroed { fact::TOUCHED_ZEROED } else { fact::TOUCHED };
+        add(what, [class.into(), looked, touched]);
+    }
+    if let Some(program) = facts.program() {
+        add(fact::PROGRAM, [program.resident_peak, program.user_ns, program.system_ns]);
+    }
+    bytes
 }
 
 /// Seven bits a byte, the low ones first; the top bit says that more follow.

@@ -11,6 +11,7 @@
 pub(crate) mod compare;
 mod compile;
 mod file;
+mod live;
 mod modify;
 mod order;
 mod renumber;
@@ -22,6 +23,7 @@ mod slots;
 pub(crate) mod twin;
 
 pub use compile::{Mode, compile};
+pub(crate) use file::write_with;
 pub use file::{Counts, write};
 pub(crate) use modify::Modify;
 pub use modify::{Modification, Modified, modify};

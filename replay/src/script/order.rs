@@ -73,6 +73,16 @@ impl Order {
         }
     }
 
+    /// Has an op of a thread wait, whatever follows from other waits. Nothing is learnt from it.
+    pub(crate) fn add(&mut self, thread: u32, wait: Wait) {
+        let count = self.threads.len().max(thread as usize + 1);
+        self.threads.resize_with(count, Known::default);
+        if let Some(known) = self.threads.get_mut(thread as usize) {
+            let place = known.waits.partition_point(|other| other.before <= wait.before);
+            known.waits.insert(place, wait);
+        }
+    }
+
     /// What a thread waits for, in order.
     pub(crate) fn waits(&self, thread: usize) -> &[Wait] {
         self.threads.get(thread).map_or(&[], |known| &known.waits)

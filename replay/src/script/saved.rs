@@ -7,7 +7,8 @@
 //!
 //! Layout: `.rep.file.*` in `design/replay.md`. Writing: `file.rs`.
 
-use super::file::{self, Counts, HEADER_SIZE, SECTION_HEADER_SIZE, SECTION_SIZE_MAX, kind};
+use super::file::{self, Counts, HEADER_SIZE, SECTION_HEADER_SIZE, SECTION_SIZE_MAX, fact, kind};
+use crate::facts::{Facts, Program};
 use crate::operation::{Action, Operation};
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
@@ -69,6 +70,7 @@ pub struct Saved<R> {
     pools: u32,
     thread: u32,
     time: u64,
+    facts: Facts,
     fault: Option<String>,
 }
 
@@ -112,6 +114,7 @@ impl<R: Read> Saved<R> {
             pools: 0,
             thread: 0,
             time: 0,
+            facts: Facts::default(),
             fault: None,
         })
     }
@@ -119,6 +122,11 @@ impl<R: Read> Saved<R> {
     /// What the header says there is.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// What else it says: to be asked for at its end.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// Why it ended before its end, if it did: where, what, what was lost.
@@ -167,7 +175,30 @@ impl<R: Read> Saved<R> {
         self.next_offset += (SECTION_HEADER_SIZE + size) as u64;
         (self.left, self.place) = (field(4), 0);
         self.index = self.index.wrapping_add(1);
+        if self.left == 0 {
+            self.take_facts();
+        }
         true
+    }
+
+    /// A section without operations has facts (`.rep.file.facts`); what is not known is skipped.
+    fn take_facts(&mut self) {
+        while let (Some(what), Some(size)) = (self.byte(), self.varint()) {
+            let end = self.place.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
+            let mut number = || self.varint().unwrap_or(0);
+            let numbers = [number(), number(), number()];
+            match (what, numbers) {
+                (fact::TOUCHED | fact::TOUCHED_ZEROED, [class, looked, touched]) => {
+                    let is_zeroed = what == fact::TOUCHED_ZEROED;
+                    self.facts.touched.add_class(is_zeroed, class as u8, looked, touched);
+                }
+                (fact::PROGRAM, [resident_peak, user_ns, system_ns]) => {
+                    self.facts.take(0, Program { resident_peak, user_ns, system_ns });
+                }
+                _ => {}
+            }
+            self.place = end;
+        }
     }
 
     fn give_up(&mut self, what: &str) -> bool {

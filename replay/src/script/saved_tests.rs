@@ -9,6 +9,7 @@
 use super::renumber::Renumber;
 use super::twin::operations;
 use super::{Counts, Saved, SavedError, write};
+use crate::facts::{Facts, Program};
 use crate::operation::Operation;
 use proptest::prelude::*;
 use std::io::Cursor;
@@ -23,6 +24,25 @@ fn read(bytes: &[u8]) -> (Vec<Operation>, Option<String>) {
     let mut saved = Saved::new(bytes).unwrap();
     let operations = saved.by_ref().collect();
     (operations, saved.fault().map(str::to_owned))
+}
+
+/// `.rep.file.facts`
+#[test]
+fn facts_are_saved_after_the_operations_and_older_readers_skip_them() {
+    let mut facts = Facts::default();
+    facts.touched.add(1 << 20, false, 9 << 20, 5);
+    facts.touched.add(70_000, true, 1 << 40, 1 << 40);
+    facts.take(0, Program { resident_peak: 99 << 30, user_ns: 7, system_ns: 8 });
+    let (list, mut out) = (many(), Cursor::new(Vec::new()));
+    super::write_with(list.iter().copied(), |_| facts.clone(), &mut out).unwrap();
+    let bytes = out.into_inner();
+    let mut saved = Saved::new(&bytes[..]).unwrap();
+    assert!(saved.by_ref().eq(list.iter().copied()) && saved.fault().is_none());
+    assert_eq!(saved.facts(), &facts);
+    // Their section says that it has no operations: before minor version 2 that is what counts.
+    let (without, _) = self::saved(&list);
+    let added = &bytes[without.len()..];
+    assert_eq!(added[4..8], [0; 4]);
 }
 
 /// Operations as they are written: counted anew.

@@ -10,7 +10,7 @@
 
 use super::{Mode, compile};
 use crate::operation::{Action, Operation};
-use crate::workload::{LIVE_STEP, Op, OpKind, Workload};
+use crate::workload::{LIVE_STEP, Op, OpKind, Thread, Workload};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -103,6 +103,10 @@ struct Player<'w> {
     slots: HashMap<u32, ((u32, usize), u64)>,
     pools: HashMap<(u32, usize), u32>,
     stories: BTreeMap<u32, Vec<Story>>,
+    /// What was live where all threads met.
+    met: Option<u64>,
+    /// How much later than an op that was still to come one was, at most.
+    apart: u64,
 }
 
 impl<'w> Player<'w> {
@@ -115,6 +119,8 @@ impl<'w> Player<'w> {
             slots: HashMap::new(),
             pools: HashMap::new(),
             stories: BTreeMap::new(),
+            met: None,
+            apart: 0,
         }
     }
 
@@ -142,6 +148,17 @@ impl<'w> Player<'w> {
     fn step(&mut self, index: usize) {
         let ops = &self.workload.threads[index].ops;
         let thread = index as u32;
+        let is_order = |op: &&Op| matches!(op.kind(), OpKind::Post | OpKind::Wait);
+        let times = self.workload.threads.iter().zip(&self.places);
+        let next_of = |(thread, place): (&Thread, &usize)| {
+            let before = thread.ops[*place..].iter().take_while(is_order).count();
+            thread.times.get(place + before).copied()
+        };
+        let now = self.workload.threads[index].times.get(self.places[index]);
+        let first = times.filter_map(next_of).min();
+        if let (false, Some(now), Some(first)) = (is_order(&&ops[self.places[index]]), now, first) {
+            self.apart = self.apart.max(now - first);
+        }
         let mut next = || {
             self.places[index] += 1;
             ops[self.places[index] - 1]
@@ -179,6 +196,9 @@ impl<'w> Player<'w> {
                 assert_eq!((has, self.pools.remove(&object)), (size, Some(pool)));
                 let story = &mut self.stories.get_mut(&object.0).unwrap()[object.1];
                 story.push((thread, format!("free {size} {pool}")));
+            }
+            OpKind::Post if op.is_met() => {
+                self.met = Some(self.slots.values().map(|(_, size)| size).sum());
             }
             OpKind::Post => {
                 assert_eq!(op.size(), self.posted[index] + 1);
@@ -238,9 +258,10 @@ proptest! {
         thread_count in 1..6u32,
         turns in prop::collection::vec(any::<u32>(), 1..50),
         is_single: bool,
+        skew in 0..60u32,
     ) {
         let operations = operations(&numbers, thread_count);
-        let mode = Mode { is_single, has_times: true };
+        let mode = Mode { is_single, has_times: true, skew: (skew > 0).then_some(skew) };
         let workload = compile(operations.iter().copied(), mode);
         let expected = stories_of(&operations, is_single);
         let mut player = Player::new(&workload);
@@ -253,6 +274,8 @@ proptest! {
         });
         prop_assert!(is_done, "it hangs");
         prop_assert_eq!(&player.stories, &expected);
+        let met = player.met.unwrap_or(workload.live_peak);
+        prop_assert_eq!(met, workload.live_peak, "all met, but not at the peak");
         let full: BTreeMap<u32, u64> =
             player.slots.iter().map(|(slot, (_, size))| (*slot, *size)).collect();
         let left = workload.threads.iter().flat_map(|thread| thread.left.iter().copied());
@@ -308,6 +331,49 @@ fn an_edge_that_follows_from_others_is_left_out() {
     let then = [free(3, 2), free(0, 2), free(2, 2)];
     let workload = compile(operations.into_iter().chain(then), Mode::default());
     assert_eq!(waits(&workload), 2);
+}
+
+/// Threads that allocate by themselves, one after the other, and free what they have.
+fn phases(thread_count: u32, count: u32) -> Vec<Operation> {
+    let of = |from: u32, thread| (from..from + count).map(move |object| (object, thread));
+    let all = || (0..thread_count).flat_map(move |thread| of(thread * count, thread));
+    let operations = all()
+        .map(|(object, thread)| allocate(object, thread))
+        .chain(all().map(|(object, thread)| free(object, thread)));
+    let timed = operations.zip(0..).map(|(operation, time)| Operation { time, ..operation });
+    timed.collect()
+}
+
+/// `.rep.skew`
+#[test]
+fn threads_are_no_further_apart_than_the_window_in_any_order() {
+    let random = (0..4000u32).map(|time| Operation {
+        time: u64::from(time),
+        ..allocate(time, time.wrapping_mul(2_654_435_769) >> 13 & 3)
+    });
+    for operations in [phases(4, 200), random.collect()] {
+        for (skew, seed) in [(2, 0), (6, 1), (16, 7), (64, 3), (1000, 2)] {
+            let mode = Mode { skew: Some(skew), has_times: true, ..Mode::default() };
+            let workload = compile(operations.iter().copied(), mode);
+            let mut player = Player::new(&workload);
+            assert!(player.play(|count| seed % count), "it hangs");
+            // The rest of a stretch, and the next one.
+            assert!(player.apart < u64::from(skew), "{skew}: {}", player.apart);
+        }
+    }
+}
+
+/// `.rep.skew`
+#[test]
+fn all_threads_meet_where_the_most_bytes_are_live() {
+    let operations = phases(3, 500);
+    for seed in 0..40 {
+        let mode = Mode { skew: Some(1 << 20), ..Mode::default() };
+        let workload = compile(operations.iter().copied(), mode);
+        let mut player = Player::new(&workload);
+        assert!(player.play(|count| seed % count), "it hangs");
+        assert_eq!(player.met, Some(workload.live_peak));
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 use super::gather::{Part, Shown};
 use super::stacks::StackShown;
+use crate::report::of_program;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -33,6 +34,9 @@ pub(crate) fn write(
     }
     counts(shown, &mut text);
     live(shown, &mut text);
+    if let Some(program) = &shown.subject.program {
+        let _ = writeln!(text, "{}", of_program(program, shown.subject.live_peak));
+    }
     histogram("sizes", &shown.subject.sizes, bytes, &mut text);
     histogram("lifetimes", &shown.subject.lifetimes, time, &mut text);
     parts("thread", &shown.threads, &mut text);

@@ -8,6 +8,7 @@
 //! Design: `.rep.source`, `.rep.file`, `.rep.skipped` in `design/replay.md`.
 
 use super::{Kind, Operations, Source};
+use crate::facts::Facts;
 use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use crate::script::{Modification, Modified, Saved, is_saved, modify};
@@ -204,6 +205,14 @@ impl<'a> Given<'a> {
     /// What was skipped or made up, so far.
     pub(crate) fn skipped(&self) -> Vec<(String, u64)> {
         self.of_log().map_or(Vec::new(), |operations| operations.skipped().texts())
+    }
+
+    /// What else was said: to be asked for when all was read.
+    pub(crate) fn facts(&self) -> &Facts {
+        match self.operations.inner() {
+            Reading::Log(operations) => operations.facts(),
+            Reading::Saved(saved) => saved.facts(),
+        }
     }
 
     /// All was read: tells of what was skipped, unless the output has it, and what was found wrong.

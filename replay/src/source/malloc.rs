@@ -30,5 +30,7 @@ pub(crate) const SPECS: &[Spec] = &[
     row("ReallocLarge", Verb::Reallocate),
     row("Free", Verb::Free),
     Spec { name: "UsableSize", verb: Verb::Ask, address: &[] },
+    row("Touched", Verb::Touched),
+    row("Process", Verb::Process),
     Spec { name: "Missed", verb: Verb::Miss, address: &[] },
 ];

@@ -19,6 +19,7 @@ mod skipped;
 mod tests;
 mod track;
 
+use crate::facts::Facts;
 use crate::mark::Mark;
 use crate::operation::Operation;
 use clock::Clock;
@@ -317,6 +318,11 @@ impl<'s> Operations<'s> {
     /// What was skipped, or made up, so far.
     pub fn skipped(&self) -> &Skipped {
         &self.tracker.output.skipped
+    }
+
+    /// What else the log says, so far.
+    pub fn facts(&self) -> &Facts {
+        &self.tracker.output.facts
     }
 
     /// What was found wrong with the log while it was read, so far.

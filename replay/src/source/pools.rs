@@ -109,7 +109,9 @@ impl Pools {
             Told::BeginPool { pool, arena } => self.begin(at, pool, arena, output),
             Told::EndPool { pool } => self.end(at, pool, output),
             Told::EndArena { arena } => self.end_arena(at, arena, output),
-            Told::Begin { .. } | Told::Reallocate { .. } | Told::Miss { .. } => {}
+            Told::Begin { .. } | Told::Reallocate { .. } => {}
+            // They are of no pool.
+            Told::Touched { .. } | Told::Process { .. } | Told::Miss { .. } => {}
             Told::Ask | Told::Short => {}
         }
     }

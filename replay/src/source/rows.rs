@@ -44,6 +44,10 @@ pub(crate) enum Told {
     EndPool { pool: u64 },
     /// An arena ends.
     EndArena { arena: u64 },
+    /// Of a block so many bytes were looked at, and so many of them were written.
+    Touched { size: u64, is_zeroed: bool, looked: u64, touched: u64 },
+    /// What a process took.
+    Process { resident: u64, user: u64, system: u64 },
     /// Calls were not recorded.
     Miss { count: u64 },
     /// Something that is said has a parameter too few.
@@ -70,6 +74,8 @@ pub(crate) enum Verb {
     EndPool,
     EndArena,
     Miss,
+    Touched,
+    Process,
 }
 
 /// A row that a source knows: by name, and with the names that its parameters may have.
@@ -94,6 +100,8 @@ struct Row {
     old: Place,
     pool: Place,
     stack: Place,
+    /// What only Touched and Process have, in the order of `Told`.
+    more: [Place; 3],
 }
 
 /// The rows of a registry that say something, by code.
@@ -162,6 +170,11 @@ impl Row {
                 _ => &["pool"],
             }),
             stack: place(&["stack"]),
+            more: match spec.verb {
+                Verb::Touched => [place(&["zeroed"]), place(&["looked"]), place(&["touched"])],
+                Verb::Process => [place(&["resident"]), place(&["user"]), place(&["system"])],
+                _ => [None; 3],
+            },
         }
     }
 
@@ -212,6 +225,17 @@ impl Row {
             }
             Verb::EndPool => Told::EndPool { pool: at(self.pool)? },
             Verb::Miss => Told::Miss { count: at(self.count)? },
+            Verb::Touched => Told::Touched {
+                size: size()?,
+                is_zeroed: at(self.more[0])? != 0,
+                looked: at(self.more[1])?,
+                touched: at(self.more[2])?,
+            },
+            Verb::Process => Told::Process {
+                resident: at(self.more[0])?,
+                user: at(self.more[1])?,
+                system: at(self.more[2])?,
+            },
             Verb::EndArena => Told::EndArena { arena: at(self.address)? },
         })
     }

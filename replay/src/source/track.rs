@@ -10,6 +10,7 @@
 use super::pools::Pools;
 use super::rows::Told;
 use super::skipped::{Cause, Skipped};
+use crate::facts::{Facts, Program};
 use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use foldhash::fast::FixedState;
@@ -77,6 +78,7 @@ pub(crate) struct Output {
     /// Operations that were not given yet.
     pub(crate) found: VecDeque<Operation>,
     pub(crate) skipped: Skipped,
+    pub(crate) facts: Facts,
     /// Marks that nobody took yet: after all operations that were given.
     pub(crate) marks: Vec<Mark>,
     /// Whether the log has events of objects, and not only of what arenas give to pools.
@@ -133,6 +135,13 @@ impl Tracker {
             Told::Short => return self.output.skipped.count(Cause::Short),
             Told::Miss { count } => return self.output.skipped.add(Cause::Missed, count),
             Told::Ask => return self.output.skipped.count(Cause::Asked),
+            Told::Touched { size, is_zeroed, looked, touched } => {
+                return self.output.facts.touched.add(size, is_zeroed, looked, touched);
+            }
+            Told::Process { resident, user, system } => {
+                let program = Program { resident_peak: resident, user_ns: user, system_ns: system };
+                return self.output.facts.take(at.stream, program);
+            }
             _ => {}
         }
         at.thread = self.number(at.stream, at.thread);

@@ -9,6 +9,8 @@
 
 mod op;
 
+use crate::facts::Touched;
+
 pub use op::{NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX};
 pub(crate) use op::{ORDER_COUNT, STRIDE};
 
@@ -29,6 +31,8 @@ pub struct Workload {
     /// The most bytes that objects had at a time, by the sizes that were asked for, in order of
     /// time.
     pub live_peak: u64,
+    /// How much of larger blocks the recorded program wrote.
+    pub touched: Touched,
     /// How long the recorded program took, from its first operation to its last, in ns.
     pub duration: u64,
 }

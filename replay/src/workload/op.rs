@@ -5,7 +5,7 @@
 //!  ┌─────────────┬─────┬───────────────────────┐
 //!  │ size        │kind │ slot                  │   Allocate…, Free; Reallocate, from this size
 //!  │ count       │     │ thread                │   Wait
-//!  │ count       │     │ 0                     │   Post
+//!  │ count       │     │ 0                     │   Post; 1 for 0: all threads have met
 //!  │ size, upper │     │ alignment │ pool      │   Prefix: 5 bits log2 │ 24 bits, of the next op
 //!  │ 0           │     │ pool                  │   EndPool
 //!  ├─────────────┴─────┴───────────────────────┤
@@ -94,6 +94,18 @@ impl Op {
     /// Posts `count`.
     pub const fn post(count: u32) -> Op {
         Op::of_slot(OpKind::Post, 0, count as u64)
+    }
+
+    /// Says that all threads have come to where the most bytes are live, and none further: a Post
+    /// that posts nothing.
+    pub const fn met() -> Op {
+        Op::of_slot(OpKind::Post, 1, 0)
+    }
+
+    /// Of a Post: whether it is that.
+    #[inline(always)]
+    pub const fn is_met(self) -> bool {
+        self.slot() != 0
     }
 
     /// What the next op has beside: alignment as its logarithm, pool, and the upper 32 bits of its

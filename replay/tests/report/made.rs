@@ -5,6 +5,7 @@
 //!  measured(shape)    a program that grows, shrinks and ends, under so many heaps
 //! ```
 
+use replay::facts::Program;
 use replay::measured::{HeapMeasured, Latency, Measured, Quantiles, Run, Sample, Subject};
 
 const NAMES: [&str; 4] = ["system", "jemalloc", "mimalloc", "snmalloc"];
@@ -38,6 +39,11 @@ fn subject(operation_count: u64) -> Subject {
         left_count: part(1, 100),
         left_bytes: part(1, 100) * 40,
         duration_ns: 4_812_345_678,
+        program: Some(Program {
+            resident_peak: 128_000_000,
+            user_ns: 3_900_000_000,
+            system_ns: 210_000_000,
+        }),
         sizes: (3..22).map(|power| (1 << power, bell(power as f64, 6.0, 2.4, 9e5))).collect(),
         lifetimes: (6..33).map(|power| (1 << power, bell(power as f64, 14.0, 5.0, 3e5))).collect(),
         skipped: vec![
@@ -113,6 +119,9 @@ fn heap(index: usize, shape: Shape) -> HeapMeasured {
     let run = |number: u64| Run {
         duration_ns: (duration * (1.0 + 0.011 * (number * 7 % 5) as f64)) as u64,
         operation_count: shape.operation_count,
+        processor_ns: (duration * (1.8 + 0.02 * (number * 3 % 5) as f64)) as u64,
+        live_reached: 96_000_000,
+        start_up: 300_000 * index as u64,
         failure_count: 0,
         resident_peak: peak.resident + number * 4096,
         live_at_peak: peak.live,
@@ -130,6 +139,7 @@ fn heap(index: usize, shape: Shape) -> HeapMeasured {
         runs: (0..shape.run_count).map(run).collect(),
         latency: latency(dear * 1.4, shape.operation_count),
         timeline,
+        warning: None,
         failure: None,
     }
 }

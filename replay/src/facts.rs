@@ -1,0 +1,166 @@
+//! What a recording says beside operations: how much was written, and what the program took.
+//!
+//! ```text
+//!  Touched: 4 of 12 pages of 64 KiB ─▶ class of sizes ─▶ a part of each     Process ─▶ its peak
+//! ```
+//!
+//! Design: `.rep.touched`, `.rep.program` in `design/replay.md`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the recorded program took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Program {
+    /// The most memory that was resident, in bytes; of several processes, of the one that had most.
+    pub resident_peak: u64,
+    /// Processor time in user mode, in ns, of all processes together; that of recording included.
+    pub user_ns: u64,
+    /// Processor time in the kernel, likewise.
+    pub system_ns: u64,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// How much was written.
+    pub touched: Touched,
+    /// What each process said last, by its stream.
+    processes: BTreeMap<u16, Program>,
+}
+
+impl Facts {
+    /// What a process took, so far.
+    pub(crate) fn take(&mut self, stream: u16, program: Program) {
+        self.processes.insert(stream, program);
+    }
+
+    /// What all of them took; none: it is not known.
+    pub fn program(&self) -> Option<Program> {
+        self.processes.values().copied().reduce(|sum, one| Program {
+            resident_peak: sum.resident_peak.max(one.resident_peak),
+            user_ns: sum.user_ns.saturating_add(one.user_ns),
+            system_ns: sum.system_ns.saturating_add(one.system_ns),
+        })
+    }
+}
+
+/// Blocks of one class of sizes: whether they were zeroed, and four classes for each power of two.
+type Class = (bool, u8);
+
+/// How much was looked at, in bytes, and how much of that was written.
+type Sum = (u64, u64);
+
+/// How much of larger blocks a program writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    sums: BTreeMap<Class, Sum>,
+}
+
+/// Below this size all is written: what recordings look at is larger.
+pub(crate) const SAMPLED_MIN: usize = 8 << 10;
+
+/// Parts that a whole has.
+const WHOLE: u32 = 1 << 16;
+
+/// Classes of sizes.
+const CLASS_COUNT: usize = 4 * 64;
+
+fn class_of(size: u64) -> u8 {
+    let size = size.max(4);
+    let log2 = size.ilog2();
+    (4 * log2) as u8 + (size >> (log2 - 2) & 3) as u8
+}
+
+impl Touched {
+    /// A block of this size was looked at.
+    pub(crate) fn add(&mut self, size: u64, is_zeroed: bool, looked: u64, touched: u64) {
+        self.add_class(is_zeroed, class_of(size), looked, touched);
+    }
+
+    /// The same of a class.
+    pub(crate) fn add_class(&mut self, is_zeroed: bool, class: u8, looked: u64, touched: u64) {
+        let sum = self.sums.entry((is_zeroed, class)).or_default();
+        let touched = touched.min(looked);
+        *sum = (sum.0.saturating_add(looked), sum.1.saturating_add(touched));
+    }
+
+    /// The bytes that were looked at, and those of them that were written.
+    pub fn sum(&self) -> (u64, u64) {
+        let add = |a: Sum, b: &Sum| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
+        self.sums.values().fold((0, 0), add)
+    }
+
+    /// What was looked at of each class: zeroed, class, bytes looked at, bytes written.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (bool, u8, u64, u64)> {
+        self.sums.iter().map(|((is_zeroed, class), sum)| (*is_zeroed, *class, sum.0, sum.1))
+    }
+
+    /// The same again, from such rows.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = (bool, u8, u64, u64)>) -> Touched {
+        let mut touched = Touched::default();
+        for (is_zeroed, class, looked, written) in rows {
+            touched.add_class(is_zeroed, class, looked, written);
+        }
+        touched
+    }
+}
+
+/// Which part of a block is written, by its size: what the loop looks at.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    /// Of blocks that are not zeroed, and of those that are: in 65536ths.
+    parts: [[u32; CLASS_COUNT]; 2],
+}
+
+impl Parts {
+    /// What was seen of a class, or of the nearest one that was; all where none was.
+    pub(crate) fn new(touched: &Touched) -> Parts {
+        let mut parts = [[WHOLE; CLASS_COUNT]; 2];
+        for (is_zeroed, parts) in [false, true].into_iter().zip(&mut parts) {
+            let rows = touched.rows().filter(|row| row.0 == is_zeroed && row.2 > 0);
+            let part = |looked: u64, touched: u64| {
+                (u128::from(touched) * u128::from(WHOLE) / u128::from(looked)) as u32
+            };
+            let seen: Vec<(u8, u32)> = rows.map(|row| (row.1, part(row.2, row.3))).collect();
+            for (class, place) in (0..=u8::MAX).zip(parts) {
+                let nearest = seen.iter().min_by_key(|(other, _)| other.abs_diff(class));
+                *place = nearest.map_or(WHOLE, |(_, part)| *part);
+            }
+        }
+        Parts { parts }
+    }
+
+    /// How many of some bytes of a block are written.
+    pub(crate) fn of(&self, size: usize, is_zeroed: bool, bytes: usize) -> usize {
+        let row = self.parts.get(usize::from(is_zeroed));
+        let part = row.and_then(|row| row.get(usize::from(class_of(size as u64))));
+        let part = part.copied().unwrap_or(WHOLE);
+        (bytes as u128 * u128::from(part)).div_ceil(u128::from(WHOLE)) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.rep.touched`
+    #[test]
+    fn a_block_is_written_as_far_as_others_of_its_size_were() {
+        let mut touched = Touched::default();
+        touched.add(64 << 10, false, 40_000, 10_000);
+        touched.add(64 << 10, false, 40_000, 30_000);
+        touched.add(1 << 20, true, 1 << 20, 0);
+        let parts = Parts::new(&touched);
+        assert_eq!(parts.of(64 << 10, false, 64 << 10), 32 << 10);
+        assert_eq!(parts.of(70_000, false, 70_000), 35_000);
+        // What was not seen is as the nearest that was.
+        assert_eq!(parts.of(1 << 30, false, 1 << 30), 1 << 29);
+        assert_eq!(parts.of(9 << 10, true, 9 << 10), 0);
+        assert_eq!(Parts::new(&Touched::default()).of(1 << 40, true, 5), 5);
+        assert_eq!(touched.sum(), (80_000 + (1 << 20), 40_000));
+        assert_eq!(Touched::of_rows(touched.rows()), touched);
+        assert_eq!([class_of(0), class_of(u64::MAX)], [8, 255]);
+    }
+}

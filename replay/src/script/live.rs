@@ -1,0 +1,68 @@
+//! What compiling knows as it goes along: which threads did something lately, what is live.
+//!
+//! ```text
+//!  stretch ─▶ the threads in it, and in the three before   op ─▶ live bytes, every LIVE_STEP ops
+//! ```
+//!
+//! Design: `.rep.skew`, `.rep.workload` in `design/replay.md`.
+
+use crate::workload::{LIVE_STEP, Op, OpKind};
+
+/// Which threads did something lately.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    /// Operations that are left in this stretch.
+    pub(crate) left: u32,
+    /// This stretch, from 1.
+    pub(crate) index: u64,
+    /// The threads of this stretch.
+    pub(crate) threads: Vec<u32>,
+    /// Those of the three before, the last first, and the last op of each then.
+    pub(crate) before: [Vec<(u32, u32)>; 3],
+    /// Of each thread the last stretch that it did something in.
+    pub(crate) of_thread: Vec<u64>,
+}
+
+/// The bytes that a thread has allocated less those that it has freed, as its ops go by.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    bytes: i64,
+    count: usize,
+    table: Vec<i64>,
+    /// The upper half of the size of the next op.
+    upper: u64,
+    /// The size before, if what comes next is the new size of a reallocation.
+    before: Option<i64>,
+}
+
+impl Live {
+    #[inline]
+    pub(crate) fn take(&mut self, op: Op) {
+        if self.count.is_multiple_of(LIVE_STEP) {
+            self.table.push(self.bytes);
+        }
+        self.count += 1;
+        if let Some(before) = self.before.take() {
+            let change = (op.as_new_size() as i64).wrapping_sub(before);
+            self.bytes = self.bytes.wrapping_add(change);
+            return;
+        }
+        let size = (self.upper << 32 | u64::from(op.size())) as i64;
+        match op.kind() {
+            OpKind::Wait | OpKind::Post | OpKind::EndPool => return,
+            OpKind::Prefix => {
+                self.upper = u64::from(op.size());
+                return;
+            }
+            OpKind::Allocate | OpKind::AllocateZeroed => self.bytes = self.bytes.wrapping_add(size),
+            OpKind::Reallocate => self.before = Some(size),
+            OpKind::Free => self.bytes = self.bytes.wrapping_sub(size),
+        }
+        self.upper = 0;
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<i64> {
+        self.table.push(self.bytes);
+        self.table
+    }
+}

@@ -158,7 +158,16 @@ impl Reading {
         let core_loss_count = core::report_all(&cores, &log);
         let (finder, by_stretch) = (RefCell::default(), stretches.is_some());
         let has_seconds = Cell::new(false);
-        Ok(Reading { name, log, starts, progress, by_stretch, has_seconds, core_loss_count, finder })
+        Ok(Reading {
+            name,
+            log,
+            starts,
+            progress,
+            by_stretch,
+            has_seconds,
+            core_loss_count,
+            finder,
+        })
     }
 
     /// The name of the file that a stream is in.

@@ -139,7 +139,6 @@ unsafe fn flush(path: *const c_char) {
     }
 }
 
-
 fn missing() -> c_int {
     crate::local::set_errno(libc::ENOSYS);
     -1

@@ -349,7 +349,8 @@ impl Iterator for Operations<'_> {
                 self.tracker.end();
                 return None;
             };
-            let of_stream = self.rows.get(usize::from(event.stream));
+            // Raw streams of the MPS share the registry of the first.
+            let of_stream = self.rows.get(usize::from(event.registry.stream));
             let rows = of_stream.and_then(|rows| rows.get(usize::from(event.registry.index)));
             let Some(told) = rows.and_then(|rows| rows.told(&event)) else { continue };
             let clock = self.clocks.get_mut(usize::from(event.stream));

@@ -165,9 +165,9 @@ impl Volumes {
         // The newest may have both names.
         let is_both = matches!((sys::identify_name(path), before), (Ok(a), Ok(b)) if a.is(&b));
         let older = if is_both { 2..self.count } else { 1..self.count };
-        let is_gone = older.rev().any(|number| {
-            name(path, number, name_of).and_then(sys::unlink_file).is_ok()
-        });
+        let is_gone = older
+            .rev()
+            .any(|number| name(path, number, name_of).and_then(sys::unlink_file).is_ok());
         ROOM_COUNT.fetch_add(u32::from(is_gone), Ordering::Release);
         is_gone
     }

@@ -8,7 +8,7 @@
 //! Design: `.rep.record.logs` in `design/replay.md`.
 
 use crate::show::text::number;
-use eventlog::reader::{FileSource, Joined, Log, Options};
+use eventlog::reader::{FileSource, Joined, Log, Losses, Options, Registry};
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::ops::AddAssign;
@@ -104,18 +104,21 @@ impl Content {
             if registry.is_none_or(|registry| &*registry.name != REGISTRY) {
                 continue;
             }
-            let discarded = [
-                account.discarded_full,
-                account.discarded_nested,
-                account.discarded_large,
-                account.discarded_io,
-            ];
+            let Losses { lost, overwritten, .. } = Losses::of(account);
             content.events += account.found;
-            content.lost += discarded.into_iter().map(u64::from).sum::<u64>();
+            content.lost += Losses::of(account).total() - lost;
             let is_ring =
                 log.streams().get(usize::from(account.stream)).is_some_and(|of| of.is_ring);
-            *if is_ring { &mut content.given_up } else { &mut content.lost } +=
-                account.overwritten + account.lost;
+            *if is_ring { &mut content.given_up } else { &mut content.lost } += overwritten + lost;
+        }
+        for unhoused in log.unhoused() {
+            let is_of = |registry: &&Registry| {
+                (registry.stream, registry.index) == (unhoused.stream, unhoused.registry)
+            };
+            let registry = log.registries().iter().find(is_of);
+            if registry.is_some_and(|registry| &*registry.name == REGISTRY) {
+                content.lost += unhoused.losses.total();
+            }
         }
         Ok(content)
     }

@@ -56,7 +56,7 @@ pub struct RosterEntry<'a> {
     pub process: u32,
     /// What is said of it.
     pub what: Presence,
-    /// …
+    /// Of [`Presence::Ended`]: how many events the process lost; else 0.
     pub number: u64,
     /// What it is called, without its end if that is long.
     pub name: &'a [u8],
@@ -87,7 +87,7 @@ mod tests {
     /// `.rep.record.roster`
     #[test]
     fn a_roster_that_lies_is_read_as_far_as_there_is_room() {
-        let mut bytes = vec![0; ROSTER_SIZE];
+        let mut bytes = vec![0; 8 * ROSTER_ENTRY_SIZE];
         bytes[..8].copy_from_slice(&u64::MAX.to_le_bytes());
         bytes[32..36].copy_from_slice(&4711u32.to_le_bytes());
         bytes[36] = Presence::Ended as u8;

@@ -15,11 +15,11 @@ pub const ROSTER_SIZE: usize = 1 << 21;
 pub const ROSTER_ENTRY_SIZE: usize = 32;
 /// Entries that there is room for.
 pub const ROSTER_COUNT_MAX: usize = ROSTER_SIZE / ROSTER_ENTRY_SIZE - 1;
-/// Where in an entry are: what, the number, the name.
+/// Where in an entry is what it says, in bytes.
 pub const ROSTER_WHAT: usize = 4;
-/// …
+/// Where in an entry is its number, in bytes.
 pub const ROSTER_NUMBER: usize = 8;
-/// …
+/// Where in an entry is the name, in bytes.
 pub const ROSTER_NAME: usize = 16;
 
 /// What is said of a process.
@@ -56,7 +56,7 @@ pub struct RosterEntry<'a> {
     pub process: u32,
     /// What is said of it.
     pub what: Presence,
-    /// Of [`Presence::Ended`]: how many events the process lost; else 0.
+    /// Its number, whose meaning [`Presence`] gives; else 0.
     pub number: u64,
     /// What it is called, without its end if that is long.
     pub name: &'a [u8],

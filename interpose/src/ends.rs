@@ -49,9 +49,16 @@ unsafe extern "C" {
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
+// The greater its number, the earlier it is called, and earliest what has none: so `tell` is called
+// before the runtime ends its log, for which that has a number, and `end` after.
 #[used]
 // SAFETY: the section holds addresses of functions that are called when the program ends.
 #[unsafe(link_section = ".fini_array")]
+static TELL: extern "C" fn() = tell;
+
+#[used]
+// SAFETY: as above.
+#[unsafe(link_section = ".fini_array.00101")]
 static END: extern "C" fn() = end;
 
 extern "C" fn start() {
@@ -63,12 +70,6 @@ extern "C" fn start() {
         __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
     }
     while_recording(telemetry::prepare);
-    // SAFETY: functions that stay. What is asked for last is called first: these before the runtime
-    // ends its log, and `end` after.
-    unsafe {
-        libc::atexit(tell);
-        __cxa_at_quick_exit(tell_at_quick_exit, core::ptr::null_mut());
-    }
 }
 
 fn note_process() {
@@ -87,19 +88,15 @@ extern "C" fn tell() {
     while_recording(touched::tell);
 }
 
-extern "C" fn tell_at_quick_exit(_: *mut c_void) {
-    tell();
-}
-
 /// The same, and all that was recorded goes out.
 fn bring_out() {
     touched::tell();
     telemetry::flush();
 }
 
-/// The runtime, which asked later, has ended its log already.
+/// The runtime, which asked before, ends its log after this.
 extern "C" fn at_quick_exit(_: *mut c_void) {
-    end();
+    flush_and_end();
 }
 
 /// The program ends in good order: what it lost is known.

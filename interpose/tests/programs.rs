@@ -71,6 +71,21 @@ fn programs_of_the_system_print_what_they_always_print_and_free_what_they_had() 
     }
 }
 
+/// `.rep.record.ends`
+#[test]
+fn a_process_says_once_what_it_took_however_it_ends() {
+    for script in ["pass", "import os; os._exit(0)"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = recording("python3", folder.path());
+        command.args(["-c", script]);
+        let recorded = run(command, folder);
+        let log = &recorded.logs()[&(recorded.process, 1)];
+        let mut count = 0;
+        each(log, |event| count += usize::from(event.name() == "Process"));
+        assert_eq!(count, 1, "{script}");
+    }
+}
+
 /// `.rep.record.real`
 #[test]
 fn another_allocator_that_is_preloaded_serves_the_program_and_is_recorded() {

@@ -23,8 +23,6 @@ use eventdef::Control;
 static EXITING: AtomicUsize = AtomicUsize::new(0);
 /// Whether `at_exit` will be called, or called once more.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
-/// Whether it will be called by `quick_exit`.
-static QUICK_EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread,
 /// at any time; in a signal handler that interrupted the runtime at other work than recording into
@@ -94,13 +92,6 @@ pub(crate) fn expect_exit(entry: &Entry) {
         && (!sys::IS_EXIT_LINKED || later::is_ordinary(entry))
     {
         sys::at_exit(at_exit);
-    }
-}
-
-/// Asks for `quick_exit`, once, in ordinary code.
-pub(crate) fn expect_quick_exit() {
-    if !QUICK_EXPECTED.swap(true, Ordering::Relaxed) {
-        sys::at_quick_exit(at_exit);
     }
 }
 

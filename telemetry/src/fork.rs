@@ -19,8 +19,6 @@ use crate::{
     sys, thread, writer,
 };
 
-/// Whether the system calls `in_child`.
-static TOLD: AtomicBool = AtomicBool::new(false);
 /// Whether forks are known of.
 static ARRANGED: AtomicBool = AtomicBool::new(false);
 /// 1; in a child of which it is not known yet, 0, whatever call made the child.
@@ -32,8 +30,8 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Whether the child still has to begin anew.
 static DUE: AtomicBool = AtomicBool::new(false);
 
-/// Arranges to be told of forks, before anything is locked; false if that must wait, for this is a
-/// nested entry, which may have interrupted just that.
+/// Arranges that a fork is known of, before anything is locked; false if that must wait, for this
+/// is a nested entry, which may have interrupted just that.
 pub(crate) fn arrange(entry: &Entry) -> bool {
     if ARRANGED.load(Ordering::Acquire) {
         return true;
@@ -43,25 +41,17 @@ pub(crate) fn arrange(entry: &Entry) -> bool {
     }
     PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
     MARK.set(process::map_fork_mark());
-    // The C library has a lock: a handler that may have interrupted its holder leaves it at the
-    // mark, where there is one. A memory manager does not: what a child records before it looks at
-    // the mark would be lost.
-    if MARK.get().is_none() || !sys::may_be_handler() {
-        tell();
-    }
     ARRANGED.store(true, Ordering::Release);
     true
 }
 
-/// Has the system call `in_child`.
-pub(crate) fn tell() {
-    if !TOLD.swap(true, Ordering::Relaxed) {
-        sys::at_fork_in_child(in_child);
-    }
+/// Has the system tell of forks. Once, when what carries the runtime is loaded: the C library has a
+/// lock for it, which a first event in a handler may find taken.
+pub(crate) fn expect() {
+    sys::at_fork_in_child(in_child);
 }
 
-/// Forks that this process comes of, since its program began: 0 for one that is no forked child, or
-/// that recorded nothing before.
+/// Forks that this process comes of, since its program began: 0 for one that is no forked child.
 pub(crate) fn count() -> u32 {
     COUNT.load(Ordering::Relaxed)
 }
@@ -91,6 +81,10 @@ extern "C" fn in_child() {
     }
     PROCESS.store(own, Ordering::Relaxed);
     COUNT.fetch_add(1, Ordering::Relaxed);
+    if !ARRANGED.load(Ordering::Acquire) {
+        // Its parent recorded nothing.
+        return;
+    }
     let entry = Entry::new();
     sync::wait_no_more();
     crash::forget_others();

@@ -10,7 +10,7 @@
 
 use crate::atomic::{AtomicBool, Ordering};
 use crate::sync::Entry;
-use crate::{flush, fork, service, stream, sys, thread, traceback, writer};
+use crate::{flush, service, stream, sys, thread, traceback, writer};
 
 /// Whether something waits.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
@@ -39,8 +39,6 @@ fn catch_up_if_ordinary(entry: &Entry) {
     if flush::is_exiting() || !is_ordinary(entry) || !IS_DUE.swap(false, Ordering::Relaxed) {
         return;
     }
-    fork::tell();
-    flush::expect_quick_exit();
     traceback::hook();
     thread::expect_end(entry);
     stream::ensure_resolved(entry);

@@ -116,20 +116,22 @@ fn record_without_ring<E: Event>(event: &E) {
 #[cold]
 #[inline(never)]
 fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
+    let mut taken = Taken { slot, ring, settled: false };
     let size = event.size();
     if size <= EVENT_SIZE_MAX
         && let Some(mut claim) = ring.block().claim(size)
         && let Some(delta) = ring.delta_by_system()
     {
         claim.put_header(E::CODE, delta);
-        encode_within(event, &mut claim, slot, ring);
+        event.encode(&mut claim);
         claim.publish();
-        return thread::put(slot, ring);
+        taken.settled = true;
+        return;
     }
     let entry = Entry::new();
     debug::notice(&entry);
     later::catch_up(&entry);
-    record_and_put_back(&entry, slot, ring, &Request::of(event), &|claim| event.encode(claim));
+    record_and_put_back(&entry, taken, &Request::of(event), &|claim| event.encode(claim));
 }
 
 /// A ring that is out of its slot: back when dropped, for an event or a plinth may panic.
@@ -176,21 +178,15 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     // there.
     let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
-        record_and_put_back(&entry, slot, ring, request, encode);
+        let taken = Taken { slot, ring, settled: false };
+        record_and_put_back(&entry, taken, request, encode);
     }
 }
 
-fn record_and_put_back(
-    entry: &Entry,
-    slot: usize,
-    ring: &'static Ring,
-    request: &Request,
-    encode: Encode<'_>,
-) {
+fn record_and_put_back(entry: &Entry, mut taken: Taken, request: &Request, encode: Encode<'_>) {
     // A forked child's labels are there before its first event.
     intern::tell_inherited(entry);
-    let mut taken = Taken { slot, ring, settled: false };
-    record_slowly(entry, ring, request, encode);
+    record_slowly(entry, taken.ring, request, encode);
     taken.settled = true;
 }
 

@@ -89,6 +89,42 @@ fn events_of_functions_that_are_called_at_exit_are_in_the_log() {
     assert_eq!(stream.told_of(1), common::Told::default());
 }
 
+extern "C" fn record_first(_: i32) {
+    event!(Pooled, 100usize);
+}
+
+/// Whenever the program asked for them, and also where the first event is one of a handler, and no
+/// ordinary one follows.
+#[test]
+#[cfg(not(target_vendor = "apple"))]
+#[expect(unsafe_code, reason = "quick_exit, signals")]
+fn events_of_functions_that_quick_exit_calls_are_in_the_log() {
+    let test = "events_of_functions_that_quick_exit_calls_are_in_the_log";
+    unsafe extern "C" {
+        fn at_quick_exit(call: extern "C" fn()) -> i32;
+        fn quick_exit(status: i32) -> !;
+    }
+    let Some(ran) = ran(test, &[ALL], || {
+        // SAFETY: functions that stay, and a handler that only records.
+        unsafe {
+            at_quick_exit(label_later_still);
+            let handler = record_first as extern "C" fn(i32) as libc::sighandler_t;
+            libc::signal(libc::SIGUSR1, handler);
+            libc::raise(libc::SIGUSR1);
+            at_quick_exit(record_late);
+            // The harness does not come to say it.
+            println!("1 passed");
+            quick_exit(0)
+        }
+    }) else {
+        return;
+    };
+    let stream = ran.stream();
+    assert_eq!(stream.words(5, 0), [100, 0, 1, 2]);
+    let labels: Vec<_> = stream.store(0xFF02).iter().map(|event| event.word(0)).collect();
+    assert_eq!((labels, stream.ended), (vec![0x77, 0x78], true));
+}
+
 /// `.part.end`: also where it begins a parts block.
 #[test]
 fn the_end_says_how_many_blocks_there_are() {

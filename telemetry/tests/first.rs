@@ -166,7 +166,9 @@ fn a_first_event_in_a_handler_never_waits_for_malloc() {
                         libc::free(*place);
                         *place = libc::malloc(2000 + size % 9000);
                     }
-                    if size % 128 == 0 && begin.elapsed() > Duration::from_millis(15) {
+                    let is_over = || begin.elapsed() > Duration::from_millis(15);
+                    // On a busy machine the first signal may come later than that.
+                    if size % 128 == 0 && is_over() && telemetry::losses().recorded != 0 {
                         break;
                     }
                 }

@@ -201,6 +201,33 @@ fn children_forked_before_the_first_event_each_have_a_log() {
     }
 }
 
+extern "C" fn record_one(_: libc::c_int) {
+    record(1);
+}
+
+/// And the parent recorded no more that comes to the cold path.
+#[test]
+fn a_child_forked_after_a_first_event_in_a_handler_has_a_log() {
+    let test = "a_child_forked_after_a_first_event_in_a_handler_has_a_log";
+    let Some(ran) = ran(test, &[ALL], || {
+        // SAFETY: a handler that only records.
+        unsafe {
+            let handler = record_one as extern "C" fn(libc::c_int) as libc::sighandler_t;
+            libc::signal(libc::SIGUSR1, handler);
+            libc::raise(libc::SIGUSR1);
+        }
+        let child = forked(|| record(100));
+        std::fs::write("pids", format!("{} {child}", pid())).unwrap();
+    }) else {
+        return;
+    };
+    let pids = String::from_utf8(ran.file("pids")).unwrap();
+    let (parent, child) = pids.split_once(' ').unwrap();
+    assert_eq!(indexes(&ran.stream(), parent.parse().unwrap()), numbers(1));
+    let stream = common::read(&ran.file(&format!("mpsio.log-{child}")));
+    assert_eq!(indexes(&stream, child.parse().unwrap()), numbers(100));
+}
+
 /// A plinth that counts what it is asked for, and says whether a child can begin.
 struct Counting {
     can_begin: bool,

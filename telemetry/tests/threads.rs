@@ -8,7 +8,8 @@ use telemetry::{MemoryPlinth, control, event};
 
 const THREAD_COUNT: usize = 8;
 /// Fewer under a thread sanitizer, which `./proofs race` announces: each takes it 100 times as long.
-const EVENT_COUNT: usize = if option_env!("TELEMETRY_RACE").is_some() { 20_000 } else { 1_000_000 };
+const IS_RACE: bool = option_env!("TELEMETRY_RACE").is_some();
+const EVENT_COUNT: usize = if IS_RACE { 20_000 } else { 1_000_000 };
 
 #[test]
 fn eight_threads_record_a_million_events_each_and_all_are_in_the_log() {

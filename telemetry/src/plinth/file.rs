@@ -216,9 +216,7 @@ impl FilePlinth {
         self.size_max.store(sys::file_size_max(), Ordering::Relaxed);
         let is_new = found.size == 0 && found.link_count == 1;
         match self.volumes {
-            Some(volumes) if found.is_regular() && !is_new => {
-                return self.create_next(volumes, file);
-            }
+            Some(next) if found.is_regular() && !is_new => return self.create_next(next, file),
             _ if found.is_regular() => sys::empty_file(file.number()?)?,
             _ => {}
         }
@@ -299,9 +297,8 @@ impl Plinth for FilePlinth {
         }
         let (old, is_left) = (self.file.get(), self.left.load(Ordering::Relaxed));
         if let (Some(volumes), Some(old), false) = (self.volumes, old, is_left) {
-            return self
-                .create_next(volumes, old)
-                .map_err(|errno| failed(Operation::Create, errno));
+            let next = self.create_next(volumes, old);
+            return next.map_err(|errno| failed(Operation::Create, errno));
         }
         if self.is_shared() {
             return Err(failed(Operation::Claim, libc::EWOULDBLOCK));
@@ -325,8 +322,7 @@ impl Plinth for FilePlinth {
     }
 
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
-        let file = self.file.get().ok_or(libc::EBADF);
-        let looked = file.and_then(|file| Ok((file, file.look()?)));
+        let looked = self.file.get().ok_or(libc::EBADF).and_then(|file| Ok((file, file.look()?)));
         let written = looked.and_then(|(file, found)| match self.can_rewrite() {
             true => {
                 // One that begins has no name yet.

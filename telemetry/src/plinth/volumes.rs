@@ -78,11 +78,16 @@ impl Room {
     }
 }
 
-/// Empties the file that has the name while the next one begins, and takes the name away.
+/// Takes the name away from the file that has it while the next one begins, and empties the file,
+/// unless it has another name: under that somebody may need it (`.sol.own`).
 fn give_up(path: &CStr, before: &Held) -> bool {
     let (Ok(named), Some(before)) = (sys::identify_name(path), before.get()) else { return false };
-    before.look().is_ok_and(|file| file.is(&named))
-        && sys::unlink_file(path).and_then(|()| sys::empty_file(before.seen())).is_ok()
+    let is_named = before.look().is_ok_and(|file| file.is(&named));
+    if !is_named || sys::unlink_file(path).is_err() {
+        return false;
+    }
+    let is_nameless = before.look().is_ok_and(|file| file.link_count == 0);
+    !is_nameless || sys::empty_file(before.seen()).is_ok()
 }
 
 /// How often a full disk was given room, by all threads.
@@ -272,6 +277,27 @@ mod tests {
         std::fs::hard_link(&new, &one).unwrap();
         assert!(!volumes.make_room(&path, room_count()));
         assert_eq!(files(folder.path()), ["a.log 2", "a.log.1 2"]);
+    }
+
+    #[test]
+    fn a_file_with_another_name_is_not_emptied_for_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = path(folder.path());
+        let [log, other] = ["a.log", "victim"].map(|name| folder.path().join(name));
+        let before = Held::none();
+        for (has_other, left) in [(true, &["victim precious"][..]), (false, &[])] {
+            std::fs::write(&log, "precious").unwrap();
+            if has_other {
+                std::fs::hard_link(&log, &other).unwrap();
+            }
+            before.set(sys::open_log(&path).unwrap().ok());
+            assert!(give_up(&path, &before));
+            assert_eq!(before.get().unwrap().look().unwrap().size, if has_other { 8 } else { 0 });
+            assert_eq!(files(folder.path()), left);
+            assert!(!give_up(&path, &before), "it has the name no more");
+            before.close();
+            let _ = std::fs::remove_file(&other);
+        }
     }
 
     #[test]

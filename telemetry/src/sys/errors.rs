@@ -11,7 +11,7 @@ use super::Errno;
 use std::io::Write;
 
 /// What errors are called that files, sockets, memory and threads may give.
-const ERROR_TEXTS: [(Errno, &str); 36] = [
+const ERROR_TEXTS: &[(Errno, &str)] = &[
     (libc::EPERM, "Operation not permitted"),
     (libc::ENOENT, "No such file or directory"),
     (libc::EINTR, "Interrupted system call"),
@@ -43,6 +43,16 @@ const ERROR_TEXTS: [(Errno, &str); 36] = [
     (libc::EADDRINUSE, "Address already in use"),
     (libc::EADDRNOTAVAIL, "Cannot assign requested address"),
     (libc::ENETUNREACH, "Network is unreachable"),
+    (libc::ECHILD, "No child processes"),
+    (libc::ENOSYS, "Function not implemented"),
+    (libc::ESTALE, "Stale file handle"),
+    (libc::ENOTSOCK, "Socket operation on non-socket"),
+    (libc::EPROTOTYPE, "Protocol wrong type for socket"),
+    (libc::EAFNOSUPPORT, "Address family not supported by protocol"),
+    (libc::ENETDOWN, "Network is down"),
+    (libc::EHOSTUNREACH, "No route to host"),
+    (libc::ECONNABORTED, "Software caused connection abort"),
+    (libc::ENOBUFS, "No buffer space available"),
     (libc::ECONNRESET, "Connection reset by peer"),
     (libc::ENOTCONN, "Transport endpoint is not connected"),
     (libc::ETIMEDOUT, "Connection timed out"),

@@ -1,7 +1,7 @@
 //! The program or library that carries the runtime: how it begins and ends.
 //!
 //! ```text
-//!  dlopen ─▶ pin: never unloaded          exit ─▶ atexit … ─▶ the linker's last functions
+//!  loaded ─▶ never unloaded, told of forks     exit, quick_exit ─▶ all of the program's ─▶ at_exit
 //! ```
 //!
 //! Design: `.sol.pin`, `.sol.exit`, `.sol.ordinary` in `design/telemetry.md`.
@@ -18,22 +18,33 @@ pub(crate) const IS_EXIT_LINKED: bool = cfg!(not(any(miri, target_vendor = "appl
 
 #[cfg(not(miri))]
 #[used]
-// SAFETY: the section holds addresses of functions that are called once the library is loaded.
-#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+// SAFETY: the section holds addresses of functions that are called once the library is loaded: this
+// one before those that have no number.
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array.00101"))]
 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
-static LOADED: extern "C" fn() = pin;
+static LOADED: extern "C" fn() = begin;
 
 #[cfg(not(any(miri, target_vendor = "apple")))]
 #[used]
-// SAFETY: the section holds addresses of functions that are called when the program exits.
-#[unsafe(link_section = ".fini_array")]
+// SAFETY: the section holds addresses of functions that are called when the program exits: this one
+// after those that have no number.
+#[unsafe(link_section = ".fini_array.00102")]
 static LEFT: extern "C" fn() = crate::flush::at_exit;
 
-/// A library stays when the program closes it: threads, signal handlers, functions at exits and at
-/// the ends of threads are in it. This is the one moment at which it is known that the loader may
-/// be asked.
+/// What only a moment can do at which the loader and the C library may be asked: no event is one.
 #[cfg(not(miri))]
-extern "C" fn pin() {
+extern "C" fn begin() {
+    pin();
+    crate::fork::expect();
+    // First, and so called after all that the program asks for.
+    #[cfg(not(target_vendor = "apple"))]
+    at_quick_exit(crate::flush::at_exit);
+}
+
+/// A library stays when the program closes it: threads, signal handlers, functions at exits and at
+/// the ends of threads are in it.
+#[cfg(not(miri))]
+fn pin() {
     let here = (&raw const LOADED).cast::<c_void>();
     // SAFETY: a structure of pointers, which the call fills with strings that end with a NUL and
     // stay as long as the library.
@@ -73,16 +84,12 @@ pub(crate) fn at_exit(call: extern "C" fn()) {
     unsafe { libc::atexit(call) };
 }
 
-/// Has a function called by `quick_exit`, where there is such a thing.
-pub(crate) fn at_quick_exit(call: extern "C" fn()) {
-    #[cfg(not(any(miri, target_vendor = "apple")))]
-    {
-        unsafe extern "C" {
-            fn at_quick_exit(call: extern "C" fn()) -> c_int;
-        }
-        // SAFETY: a function that stays.
-        unsafe { at_quick_exit(call) };
+/// Has a function called by `quick_exit`.
+#[cfg(not(any(miri, target_vendor = "apple")))]
+fn at_quick_exit(call: extern "C" fn()) {
+    unsafe extern "C" {
+        fn at_quick_exit(call: extern "C" fn()) -> c_int;
     }
-    #[cfg(any(miri, target_vendor = "apple"))]
-    let _ = call;
+    // SAFETY: a function that stays.
+    unsafe { at_quick_exit(call) };
 }

@@ -136,7 +136,7 @@ fn is_allocator_of_library() -> bool {
 
 /// Whether this may be a signal handler. While one runs its signal is blocked, or was to stay
 /// unblocked by SA_NODEFER. A handler that unblocks its own signal says that it is none.
-pub(crate) fn may_be_handler() -> bool {
+fn may_be_handler() -> bool {
     if cfg!(miri) {
         return false;
     }

@@ -137,6 +137,7 @@ fn truncate_and_record() {
     let before = telemetry::losses();
     (0..EVENT_COUNT).for_each(|index| event!(Three, 0usize, index, 0usize));
     let losses = telemetry::losses();
+    assert!(losses.overwritten + losses.io <= losses.recorded, "{losses:?}");
     // All but the block that was being filled then, and the one that is now.
     let recorded = losses.recorded - before.recorded;
     assert!((EVENT_COUNT as u64 - 248..=EVENT_COUNT as u64).contains(&recorded), "{losses:?}");

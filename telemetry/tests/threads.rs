@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use telemetry::{MemoryPlinth, control, event};
 
 const THREAD_COUNT: usize = 8;
-/// Fewer under a thread sanitizer, which `./proofs race` announces: each takes it 100 times as long.
+/// Fewer under a thread sanitizer (`./proofs race`): each takes it 100 times as long.
 const EVENT_COUNT: usize = if option_env!("TELEMETRY_RACE").is_some() { 20_000 } else { 1_000_000 };
 
 #[test]

@@ -36,8 +36,8 @@ pub(super) struct Place {
     place: AtomicU32,
     /// Events recorded so far, where it is `GONE`.
     recorded: AtomicU64,
-    /// M2: the number of the first event of its newest block in the file, for where somebody has cut
-    ///     the file: then the header that says it may be zero. It never grows before `place` changes.
+    /// M2: the number of the first event of its newest block in the file. The header says it, too,
+    ///     but not where somebody has cut the file. It never grows before `place` changes.
     first: AtomicU64,
     /// The same as it was when the file was last told that the buffer goes.
     told: AtomicU64,

@@ -175,6 +175,16 @@ pub(crate) mod crash {
     pub(crate) fn note_allocator() {}
 }
 
+pub(crate) mod sys {
+    pub(crate) struct Uncancelled;
+
+    impl Uncancelled {
+        pub(crate) fn begin() -> Uncancelled {
+            Uncancelled
+        }
+    }
+}
+
 pub(crate) mod sync {
     pub(crate) fn without_unwinding(what: impl FnOnce()) {
         what();

@@ -119,7 +119,7 @@ pub use absent::{
     configure, control, flush, intern, is_recorded, label, label_address, losses, losses_of,
     on_fatal_signals, prepare, record, store_losses, traceback,
 };
-use absent::{clock, crash, sync};
+use absent::{clock, crash, sync, sys};
 } }
 
 #[doc(hidden)]

@@ -20,7 +20,7 @@ mod mapped;
 mod parts;
 
 pub(crate) use claim::Claim;
-pub(crate) use hole::{is_cut, mend};
+pub(crate) use hole::{is_cut, mend, passes_on};
 pub(crate) use lent::Lent;
 
 use crate::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};

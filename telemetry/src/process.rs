@@ -21,11 +21,9 @@ mod files {
 }
 
 /// How much older than the writing of a file its time may be: a tick of the slowest kernel's clock.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const TICK: u64 = 10_000_000;
 /// How much earlier than it did a process may seem to begin: what [`start`] rounds off, what it
 /// takes off, and a little, for it is the difference of two clocks.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const START_ERROR_MAX: u64 = 2 * TICK + 1_000_000;
 /// Numbers of processes and threads are less.
 const NUMBER_COUNT_MAX: u64 = 1 << 22;

@@ -253,13 +253,14 @@ fn set_default(signal: c_int) {
     }
 }
 
-/// Whether the handler of a signal is ours.
+/// Whether the handler of a signal is ours, or that of the mapped file is before it.
 fn is_ours(signal: c_int) -> bool {
+    let ours = handle as Action as libc::sighandler_t;
     // SAFETY: fills a structure that lives through the call.
     unsafe {
         let mut now: libc::sigaction = core::mem::zeroed();
         libc::sigaction(signal, null(), &mut now) == 0
-            && now.sa_sigaction == handle as Action as libc::sighandler_t
+            && (now.sa_sigaction == ours || crate::memory::passes_on(now.sa_sigaction, ours))
     }
 }
 

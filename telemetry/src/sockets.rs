@@ -223,9 +223,9 @@ pub(crate) fn use_room(file: c_int) {
 
 /// Bounds what TCP holds and has not sent yet; false where that cannot be, as elsewhere.
 fn set_unsent_max(file: c_int, size: c_int) -> bool {
-    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     return set_option_of(file, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size);
-    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
     {
         let _ = (file, size);
         false

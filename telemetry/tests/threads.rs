@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use telemetry::{MemoryPlinth, control, event};
 
 const THREAD_COUNT: usize = 8;
-/// Fewer under a thread sanitizer, which `./proofs race` announces: each takes it 100 times as long.
+/// Whether a thread sanitizer looks on (`./proofs race`): each event takes it 100 times as long.
 const IS_RACE: bool = option_env!("TELEMETRY_RACE").is_some();
 const EVENT_COUNT: usize = if IS_RACE { 20_000 } else { 1_000_000 };
 

@@ -133,6 +133,9 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
         connection = import.add(connection, &mut events, false).map_err(refused)?.0;
     }
     let note = import.note();
+    if read.contains("losses") {
+        import.add_losses(&connection).map_err(refused)?;
+    }
     import.finish(&connection).map_err(refused)?;
     reading.finish();
     reading.note(note);

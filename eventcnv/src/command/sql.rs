@@ -39,6 +39,8 @@ Tables:
   logs, registries, kinds, types, parameters, threads
   buffers         what the keys are made of: a key is (buffers.id << 40) + number
   labels          what was called what, since when, until when
+  losses          events that were requested and are not in the log, by kind: cause (full, nested,
+                  large, io, lost; overwritten, which is no loss), count
   unknown_events  events that no registry of the log has
 An event type whose name is taken is called REGISTRY_NAME; types.event_table says so. Integers
 from 2^63 on are negative, as SQLite has no others: printf('%X', pool) prints any in hexadecimal.
@@ -119,11 +121,12 @@ fn add(
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
     let note = import.note();
+    let losses = import.add_losses(&connection).map_err(refused)?;
     import.finish(&connection).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());
     reading.note(note);
-    reading.note_losses(&reading.log.losses());
+    reading.note_losses(&losses);
     let Counts { read, added } = counts;
     let path = OneLine(path.as_os_str().as_encoded_bytes());
     writeln!(io::stdout(), "{path}: {added} events added, {} were there already", read - added)?;

@@ -96,9 +96,23 @@ impl Log {
     /// What was requested and is not in the log, in all. Reads the store.
     pub fn losses(&self) -> Losses {
         let mut sum = Losses::default();
-        self.accounts().iter().for_each(|account| sum.add(&Losses::of(account)));
-        self.unhoused().iter().for_each(|unhoused| sum.add(&unhoused.losses));
+        self.losses_by_kind().values().for_each(|losses| sum.add(losses));
         sum
+    }
+
+    /// The same by stream, registry (its index in the stream; `u16::MAX`: unknown) and kind.
+    pub fn losses_by_kind(&self) -> BTreeMap<(u16, u16, u8), Losses> {
+        let mut by_kind: BTreeMap<_, Losses> = BTreeMap::new();
+        for account in self.accounts() {
+            let registry = self.registries().get(account.registry as usize);
+            let registry = registry.map_or(u16::MAX, |registry| registry.index);
+            let key = (account.stream, registry, account.kind);
+            by_kind.entry(key).or_default().add(&Losses::of(account));
+        }
+        for Unhoused { stream, registry, kind, losses } in self.unhoused() {
+            by_kind.entry((stream, registry, kind)).or_default().add(&losses);
+        }
+        by_kind
     }
 
     /// The events that no buffer could count, by stream, registry and kind. Reads the store: what

@@ -42,6 +42,13 @@ pub(crate) fn is_cut() -> bool {
     IS_CUT.load(Ordering::Relaxed)
 }
 
+/// Whether a handler of SIGBUS is this one, which passes on what is not its own to another one.
+pub(crate) fn passes_on(handler: libc::sighandler_t, to: libc::sighandler_t) -> bool {
+    // SAFETY: H1: its handler is installed.
+    handler == handle as Action as libc::sighandler_t
+        && unsafe { (*BEFORE.action.get()).assume_init_ref().sa_sigaction == to }
+}
+
 /// Watches mapped pages, no others any more.
 pub(super) fn watch(start: *mut u8, size: usize) {
     START.store(start.expose_provenance(), Ordering::Relaxed);

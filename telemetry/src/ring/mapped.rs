@@ -19,6 +19,7 @@ use crate::region::{self, State};
 use crate::stream::{self, Standing};
 use crate::sync::{Entry, Guard};
 use crate::{clock, intern};
+use eventlog::format::BLOCK_MAGIC;
 
 /// Of a ring whose newest block is private.
 const PRIVATE: u32 = 0;
@@ -35,8 +36,8 @@ pub(super) struct Place {
     place: AtomicU32,
     /// Events recorded so far, where it is `GONE`.
     recorded: AtomicU64,
-    /// M2: the number of the first event of its newest block in the file, for where the header that
-    ///     says it is zero: somebody has cut the file.
+    /// M2: the number of the first event of its newest block in the file. The header says it, too,
+    ///     but not where somebody has cut the file. It never grows before `place` changes.
     first: AtomicU64,
     /// The same as it was when the file was last told that the buffer goes.
     told: AtomicU64,
@@ -68,7 +69,7 @@ impl Place {
     /// The same, with the number of the first event of the block there.
     fn set_with(&self, place: u32, first: u64) {
         self.set(place);
-        self.first.store(first, Ordering::Relaxed);
+        self.first.store(first, Ordering::Release);
     }
 }
 
@@ -165,7 +166,9 @@ impl Ring {
             };
             let mut header = state.block(place).header();
             let recorded = ring.recorded_in(state.block(place));
-            if header.top.get() == 0 || ring.place.told.load(Ordering::Relaxed) == recorded {
+            // Cut off, it says nothing.
+            let is_cut = header.magic != BLOCK_MAGIC;
+            if is_cut || ring.place.told.load(Ordering::Relaxed) == recorded {
                 return Some(state);
             }
             drop(state);
@@ -339,10 +342,9 @@ impl Ring {
 
     /// Events recorded so far, where that is its newest block in the file (M2).
     fn recorded_in(&self, block: Block) -> u64 {
-        match block.header().top.get() {
-            0 => self.place.first.load(Ordering::Relaxed) + u64::from(block.state().1),
-            _ => recorded_of(block),
-        }
+        let count = block.state().1;
+        let first = self.place.first.load(Ordering::Acquire);
+        recorded_of(block).max(first + u64::from(count))
     }
 
     /// Events recorded so far, with the lock of the region held, or where no other thread is.

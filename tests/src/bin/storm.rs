@@ -1,8 +1,8 @@
 //! A program in a storm of signals, for the tests to run: much of what it requests is lost.
 //!
 //! ```text
-//!  storm ROUNDS     of each round two threads begin, record, and end, while a signal comes every
-//!                   30 µs whose handler records the same kinds
+//!  storm ROUNDS     of each round two threads begin, record, and end, while a signal comes, 30 µs
+//!                   after the one before, whose handler records the same kinds
 //! ```
 //!
 //! Prints how many events were requested and not recorded. Design: `.req.loss`, `.sol.nested` in
@@ -10,6 +10,7 @@
 #![expect(unsafe_code, reason = "a signal handler and its timer")]
 
 use std::env;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use telemetry::event;
 
@@ -40,17 +41,23 @@ mod events {
 /// Events that a thread records.
 const EVENT_COUNT: usize = 3000;
 const SIGNAL_INTERVAL_US: libc::suseconds_t = 30;
+static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// A string that fits into no block of the least size.
 static LONG: [u8; 5000] = [b'r'; 5000];
 
 extern "C" fn on_signal(_: libc::c_int) {
     event!(events::Gust, 0usize);
     event!(events::Lightning, 0usize);
+    if !IS_OVER.load(Ordering::SeqCst) {
+        set_timer(SIGNAL_INTERVAL_US);
+    }
 }
 
-fn set_timer(interval: libc::suseconds_t) {
-    let time = libc::timeval { tv_sec: 0, tv_usec: interval };
-    let timer = libc::itimerval { it_interval: time, it_value: time };
+/// Asks for one signal: threads come on between two, however busy the machine is. 0: for none.
+fn set_timer(time: libc::suseconds_t) {
+    let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let time = libc::timeval { tv_sec: 0, tv_usec: time };
+    let timer = libc::itimerval { it_interval: never, it_value: time };
     // SAFETY: reads a structure that lives through the call.
     unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) };
 }
@@ -75,6 +82,7 @@ fn main() {
     for _ in 0..rounds {
         thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(record)));
     }
+    IS_OVER.store(true, Ordering::SeqCst);
     set_timer(0);
     // What comes late is over: the lines below are the last.
     thread::sleep(std::time::Duration::from_millis(1));

@@ -9,7 +9,7 @@
 
 use super::Refusal;
 use crate::view::threads;
-use eventlog::reader::{Filter, Format, Log, Order, Registry, Stream};
+use eventlog::reader::{CAUSES, Filter, Format, Log, Losses, Order, Registry, Stream};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -193,6 +193,33 @@ fn describe(
         ],
     )?;
     Ok(())
+}
+
+/// Says what was requested and is not in a log, which has streams of these numbers: as it says it
+/// now.
+pub(crate) fn add_losses(
+    connection: &Connection,
+    log: &Log,
+    numbers: &[i64],
+) -> Result<Losses, Refusal> {
+    for number in numbers {
+        connection.execute("DELETE FROM losses WHERE log = ?", [number])?;
+    }
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO losses VALUES(?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET count = count + excluded.count",
+    )?;
+    let mut sum = Losses::default();
+    for ((stream, registry, kind), losses) in log.losses_by_kind() {
+        sum.add(&losses);
+        let number = numbers.get(usize::from(stream));
+        for (cause, count) in CAUSES.into_iter().zip(losses.causes()) {
+            if count > 0 {
+                insert.execute(params![number, registry, kind, cause, count as i64])?;
+            }
+        }
+    }
+    Ok(sum)
 }
 
 /// The logs whose events a registry declares: one, but streams of the MPS in one file share theirs.

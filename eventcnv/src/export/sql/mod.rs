@@ -1,7 +1,7 @@
 //! A database of SQLite: a table for each event type, and what the log says of itself.
 //!
 //! ```text
-//!  log ── logs.rs ──▶ logs, registries, kinds, types, parameters, threads
+//!  log ── logs.rs ──▶ logs, registries, kinds, types, parameters, threads, losses
 //!   │  └─ tables.rs ─▶ a table for each event type, a view of it with labels
 //!   ├─ events ─ rows.rs (this thread) ──▶ batches ──▶ insert.rs (another) ──▶ rows
 //!   └─ labels.rs ─▶ labels
@@ -20,7 +20,7 @@ mod rows;
 mod tables;
 
 use crate::select::Selected;
-use eventlog::reader::Log;
+use eventlog::reader::{Log, Losses};
 use rows::To;
 use rusqlite::{Connection, Error};
 use tables::Tables;
@@ -120,6 +120,7 @@ impl<'l> Import<'l> {
         connection.pragma_update(None, "cache_size", -cache_kib)?;
         connection.execute_batch("BEGIN IMMEDIATE")?;
         recognise(connection)?;
+        connection.execute_batch(tables::FIXED_LATER)?;
         let (streams, is_again) = logs::add(connection, log, name)?;
         let tables = Tables::of(connection, log, &streams, is_whole)?;
         Ok(Import { log, streams, tables, is_again, has_labels: false })
@@ -148,6 +149,11 @@ impl<'l> Import<'l> {
         let known = self.is_again.then(|| self.tables.known(&connection, &self.streams));
         let to = To { log: self.log, streams: &self.streams, tables: &self.tables, has_labels };
         rows::add(connection, to, known.transpose()?, events)
+    }
+
+    /// Says what was requested and is not in the log. In all, that is what it gives.
+    pub(crate) fn add_losses(&self, connection: &Connection) -> Result<Losses, Refusal> {
+        logs::add_losses(connection, self.log, &self.streams)
     }
 
     /// Adds labels, and ends the transaction.

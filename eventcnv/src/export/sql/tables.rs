@@ -54,6 +54,13 @@ CREATE TABLE unknown_events(
   registry INTEGER, code INTEGER, bytes BLOB);
 ";
 
+/// What databases of earlier versions lack.
+pub(crate) const FIXED_LATER: &str = "
+CREATE TABLE IF NOT EXISTS losses(
+  log INTEGER, registry INTEGER, kind INTEGER, cause TEXT, count INTEGER,
+  PRIMARY KEY(log, registry, kind, cause)) WITHOUT ROWID;
+";
+
 /// Columns of an event beside its parameters: those that are written, then the one that follows.
 pub(crate) const COLUMNS: [&str; 5] = ["event", "log", "thread", "time", "wall"];
 const NUMBER_COLUMN: &str = "number";

@@ -22,7 +22,7 @@ use super::segment::{Decoded, KIND_MIXED, Segment};
 use super::slices::Slices;
 use super::source::{FileSource, Source};
 use super::stream;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
@@ -271,19 +271,6 @@ impl Log {
                 _ => segment.kind,
             },
         })
-    }
-
-    /// For each registry the streams whose events it declares, by their index: where raw streams
-    /// of the MPS follow one another, several may have one.
-    pub fn streams_of_registries(&self) -> Vec<BTreeSet<u16>> {
-        let own = |registry: &Registry| BTreeSet::from([registry.stream]);
-        let mut streams: Vec<BTreeSet<u16>> = self.registries().iter().map(own).collect();
-        for segment in self.segments() {
-            if let Some(streams) = streams.get_mut(segment.registry as usize) {
-                streams.insert(segment.stream);
-            }
-        }
-        streams
     }
 
     /// A stream, to tell more of it.

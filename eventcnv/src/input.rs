@@ -10,6 +10,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::core;
+use eventlog::format::text::OneLine;
 use eventlog::reader::core::{Core, is_elf};
 use eventlog::reader::{FileSource, Format, Joined, Log, OpenError, Options, Registry, Source};
 use std::ffi::OsString;
@@ -205,7 +206,8 @@ fn rescue(
 /// Opens a log; `-` is standard input.
 fn open_one(path: &Path, options: &Options) -> (String, Result<AnySource, OpenError>) {
     let is_stdin = path.as_os_str() == "-";
-    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    let name = path.as_os_str().as_encoded_bytes();
+    let name = if is_stdin { "standard input".to_owned() } else { OneLine(name).to_string() };
     let file = if is_stdin {
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {

@@ -93,9 +93,8 @@ pub(crate) fn run(args: &Diff) -> Result<bool, Stop> {
     let mut text = Vec::new();
     let overviews = [&a_overview, &b_overview];
     if args.json {
-        let json = difference.json(overviews);
-        serde_json::to_writer_pretty(&mut text, &json).map_err(io::Error::from)?;
-        text.push(b'\n');
+        let json = format!("{:#}\n", difference.json(overviews));
+        text = view::json::escaped(&json).into_bytes();
     } else {
         view::difference::write(&difference, [&a.name, &b.name], overviews, &mut text)?;
     }

@@ -90,9 +90,8 @@ pub(crate) fn write(
     let (overview, faults) = overview(reading, &selection, form.params);
     let mut text = Vec::new();
     if form.json {
-        serde_json::to_writer_pretty(&mut text, &json::overview(&overview))
-            .map_err(io::Error::from)?;
-        text.push(b'\n');
+        let json = format!("{:#}\n", json::overview(&overview));
+        text = view::json::escaped(&json).into_bytes();
     } else {
         view::stats::write(&overview, &mut text)?;
     }

@@ -234,18 +234,20 @@ def _stream_events(file, place, is_wanted):
                 raise ValueError("the head of the stream is damaged")
             place[0] = streams.setdefault(name, len(streams))
             data = head + file.read(size - _HEAD_SIZE)
-            yield from _parts(data, header, name, given, is_wanted)
+            at += yield from _parts(data, header, name, given, is_wanted)
         elif not size:
             raise ValueError("no stream begins the file")
         else:
             block = _block(head, 0, name)
-            if block and (block.type == 2 or block.type == 1 and is_wanted(block.registry)):
+            if block and block.type == 2:
                 data = head + file.read(size - _HEAD_SIZE)
-                if block.type == 1:
+                at += yield from _parts(data, 8 * block.words, name, given, is_wanted)
+            else:
+                if block and block.type == 1 and is_wanted(block.registry):
+                    data = head + file.read(size - _HEAD_SIZE)
                     yield from _chain(data, block.last, block, given)
-                else:
-                    yield from _parts(data, 8 * block.words, name, given, is_wanted)
-        file.seek(at + size)
+                at += size
+        file.seek(at)
 
 
 def _block(data, at, name):
@@ -256,7 +258,11 @@ def _block(data, at, name):
 
 
 def _parts(data, at, name, given, is_wanted):
+    """The events of parts. Returns where they end: another stream may follow on a last block that
+    is short (.stream.again)."""
     while at + 128 <= len(data):
+        if data[at : at + 8] == _STREAM:
+            return at
         block = _block(data, at, name)
         if block is None:
             at += 8
@@ -265,10 +271,13 @@ def _parts(data, at, name, given, is_wanted):
         if block.type == 1 and is_wanted(block.registry):
             yield from _chain(data, begin, block, given)
         at = begin + (block.top - block.last + 7) // 8 * 8
+    return len(data)
 
 
 _EVENT = struct.Struct(BYTE_ORDER + "HHL").unpack_from
 _BASE = struct.Struct(BYTE_ORDER + "QQ").unpack_from
+# No event has this number or a higher one.
+_LAST = 2**64 - 1
 
 
 def _chain(data, at, block, given):
@@ -289,36 +298,55 @@ def _chain(data, at, block, given):
             found.append((code, (base + delta) % 2**64, begin, size))
         else:
             base = next(bases)[1]
-    number = block.first + (0 if at == end else max(block.count - len(found), 0))
-    seen = given.setdefault((block.stream, block.buffer), [])
+    # Where the chain is broken, the newest events are there.
+    missing = 0 if at == end else max(block.count - len(found), 0)
+    seen = given.setdefault((block.stream, block.buffer), array.array("Q"))
     registry, thread = block.registry, block.thread
-    makers, last = _MAKERS, len(found) - 1 + number
-    for run_begin, run_end in _new(seen, number, number + len(found)):
-        for n in range(run_begin, run_end):
-            code, time, begin, size = found[last - n]
-            maker = makers.get((registry, code))
-            if maker:
-                yield maker(time, thread, data, begin, begin + size)
-            else:
-                yield Unknown(time, thread, registry, code, data[begin : begin + size])
+    makers, last = _MAKERS, len(found) - 1
+    for place, number, count in _runs(block, data, chain, missing, len(found)):
+        for run_begin, run_end in _new(seen, number, number + count):
+            for n in range(place + run_begin - number, place + run_end - number):
+                code, time, begin, size = found[last - n]
+                maker = makers.get((registry, code))
+                if maker:
+                    yield maker(time, thread, data, begin, begin + size)
+                else:
+                    yield Unknown(time, thread, registry, code, data[begin : begin + size])
+
+
+def _runs(block, data, chain, missing, count):
+    """The runs of numbers of the events of a block, the oldest first: the place of the first of
+    them, its number, and how many they are. The oldest events may be missing. Sealed blocks whose
+    flag 8 is set say which numbers were left out between others (.cut.numbers)."""
+    number, place, stated = block.first, -missing, ()
+    if block.flags & 9 == 9 and chain and not chain[0][0]:
+        _, _, begin, size = chain[0]
+        stated = _words(data[begin + 24 : begin + size])
+    stated = iter(stated)
+    while place < count and number < _LAST:
+        size = min(next(stated, 0) or count - place, count - place, _LAST - number)
+        first = max(place, 0)
+        if place + size > first:
+            yield first, number + first - place, place + size - first
+        place, number = place + size, number + size + next(stated, 0)
+
+
+def _words(data):
+    """Numbers with seven bits a byte, the lowest first; the last byte of each is below 128."""
+    word = shift = 0
+    for byte in data:
+        word |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield word
+            word = shift = 0
 
 
 def _new(seen, begin, end):
-    """The runs of numbers in [begin, end) that are not in `seen`, which has them from then on."""
-    runs, at = [], begin
-    for first, last in seen:
-        if last <= at or first >= end:
-            continue
-        if first > at:
-            runs.append((at, first))
-        at = max(at, last)
-    if at < end:
-        runs.append((at, end))
-    merged = []
-    for first, last in sorted(seen + runs):
-        if merged and first <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-        else:
-            merged.append((first, last))
-    seen[:] = merged
-    return runs
+    """The runs of numbers in [begin, end) that are not in `seen`, which has them from then on: the
+    bounds of all runs, in order."""
+    i, j = bisect.bisect_left(seen, begin), bisect.bisect_right(seen, end)
+    first, last = [] if i % 2 else [begin], [] if j % 2 else [end]
+    bounds = first + list(seen[i:j]) + last
+    seen[i:j] = array.array("Q", first + last)
+    return [run for run in zip(bounds[::2], bounds[1::2]) if run[0] < run[1]]

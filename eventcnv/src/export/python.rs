@@ -29,7 +29,10 @@ pub(crate) fn write(log: &Log, name: &str, out: &mut dyn Write) -> io::Result<()
     };
     writeln!(out, "\"\"\"The events of a log: their names, parameters and layout.\n")?;
     writeln!(out, "Made by eventcnv py of {}.", literal(name).trim_matches('\''))?;
-    writeln!(out, "\"\"\"\n\nimport bisect\nimport keyword\nimport re\nimport struct")?;
+    writeln!(
+        out,
+        "\"\"\"\n\nimport array\nimport bisect\nimport keyword\nimport re\nimport struct"
+    )?;
     writeln!(out, "from collections import namedtuple\n")?;
     writeln!(out, "BYTE_ORDER, WORD_SIZE = '{order}', {word_size}")?;
     writeln!(out, "IS_MPS = {}", boolean(is_mps))?;

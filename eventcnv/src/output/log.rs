@@ -8,6 +8,7 @@
 
 use crate::output::Pending;
 use crate::stop::Stop;
+use eventlog::format::text::OneLine;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -67,7 +68,7 @@ impl Output {
         if self.is_stdout() {
             return Ok(());
         }
-        let name = self.path.display();
+        let name = OneLine(self.path.as_os_str().as_encoded_bytes());
         Ok(writeln!(io::stdout(), "{name}: {what}")?)
     }
 

@@ -226,7 +226,14 @@ pub(crate) fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &
     }
     let more = match known.len().saturating_sub(NAME_COUNT_MAX) {
         0 => String::new(),
-        more => format!(" and {more} more (eventcnv --registry lists them)"),
+        more => {
+            let lister = match what {
+                "label" => "-v --events Intern",
+                "thread" => "stats",
+                _ => "--registry",
+            };
+            format!(" and {more} more (eventcnv {lister} lists them)")
+        }
     };
     known.truncate(NAME_COUNT_MAX);
     format!("no {what} is called {asked:?}; there are {}{more}", known.join(", "))

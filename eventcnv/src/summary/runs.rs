@@ -6,6 +6,8 @@
 //!
 //! Design: `.cnv.gaps` in `design/eventcnv.md`; numbers: `.event.number` in `design/format.md`.
 
+use std::collections::HashSet;
+
 /// Runs that are kept; of more, neighbours are one, and the holes between them untold.
 const RUN_COUNT_MAX: usize = 256;
 
@@ -51,15 +53,10 @@ impl Runs {
                 _ => joined.push((from, to)),
             }
         }
-        while joined.len() > RUN_COUNT_MAX {
-            // The smallest hole goes untold.
-            let hole = |at: usize| joined.get(at + 1).zip(joined.get(at)).map(|(b, a)| b.0 - a.1);
-            let Some(at) = (0..joined.len() - 1).min_by_key(|&at| hole(at)) else { break };
-            let to = joined.remove(at + 1).1;
-            if let Some(run) = joined.get_mut(at) {
-                run.1 = to;
-            }
+        let excess = joined.len().saturating_sub(RUN_COUNT_MAX);
+        if excess > 0 {
             self.is_cut = true;
+            join_nearest(&mut joined, excess);
         }
         self.runs = joined;
     }
@@ -76,6 +73,24 @@ impl Runs {
         self.settle();
         self.runs.windows(2).filter_map(|pair| Some((pair.first()?.1, pair.get(1)?.0))).collect()
     }
+}
+
+/// Joins runs across so many holes, which go untold: the smallest, and of equals the first.
+fn join_nearest(runs: &mut Vec<(u64, u64)>, count: usize) {
+    let pairs = runs.iter().zip(runs.iter().skip(1)).enumerate();
+    let mut holes: Vec<(u64, usize)> =
+        pairs.map(|(at, (run, next))| (next.0 - run.1, at + 1)).collect();
+    holes.sort_unstable();
+    holes.truncate(count);
+    let untold: HashSet<usize> = holes.into_iter().map(|(_, at)| at).collect();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        match joined.last_mut().filter(|_| untold.contains(&at)) {
+            Some(last) => last.1 = run.1,
+            None => joined.push(*run),
+        }
+    }
+    *runs = joined;
 }
 
 #[cfg(test)]
@@ -99,6 +114,24 @@ mod tests {
         let mut runs = of([0, 1]);
         [(2, 7), (20, 5)].into_iter().for_each(|(number, count)| runs.add(number, count));
         assert_eq!(runs.holes(), [(9, 20)]);
+    }
+
+    /// One after the other the smallest hole is closed, until there are few.
+    #[test]
+    fn the_same_holes_are_told_as_if_the_smallest_went_one_by_one() {
+        let (mut random, mut numbers, mut next) = (1u64, Vec::new(), 0);
+        for _ in 0..2 * RUN_COUNT_MAX - 1 {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            next += 2 + (random >> 33) % 40;
+            numbers.push(next);
+        }
+        let mut twin: Vec<(u64, u64)> = numbers.iter().map(|&n| (n, n + 1)).collect();
+        while twin.len() > RUN_COUNT_MAX {
+            let at = (1..twin.len()).min_by_key(|&at| twin[at].0 - twin[at - 1].1).unwrap();
+            twin[at - 1].1 = twin.remove(at).1;
+        }
+        let expected: Vec<_> = twin.windows(2).map(|pair| (pair[0].1, pair[1].0)).collect();
+        assert_eq!(of(numbers).holes(), expected);
     }
 
     #[test]

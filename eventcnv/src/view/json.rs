@@ -17,6 +17,7 @@ use crate::text;
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, EventType, Registry, Value};
+use std::fmt;
 use std::io::Write;
 
 /// The form, with times as asked for.
@@ -200,6 +201,21 @@ fn labels(event: &Event<'_>, out: &mut Vec<u8>) {
     if has_any {
         out.push(b'}');
     }
+}
+
+/// JSON in which what steers a terminal is escaped: none of it stands outside of strings, except
+/// ends of lines.
+pub(crate) fn escaped(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            c if is_steering(c) && c != '\n' => {
+                let _ = fmt::Write::write_fmt(&mut escaped, format_args!("\\u{:04x}", c as u32));
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 /// Appends a string. What is not UTF-8 is replaced by U+FFFD.

@@ -214,9 +214,12 @@ fn told(text: &[u8]) -> Vec<u8> {
 #[test]
 fn no_text_of_a_log_steers_a_terminal() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("told.log");
+    // The name of the file is text of a stranger too.
+    let [path, other, out] =
+        ["told", "other", "out"].map(|name| directory.path().join(format!("{name}{STEERING}.log")));
     fs::write(&path, told(&[STEERING.as_bytes(), b"\x9b2J\x85"].concat())).unwrap();
-    let log = path.to_str().unwrap();
+    fs::write(&other, told(&[b"other", STEERING.as_bytes()].concat())).unwrap();
+    let [log, other, out] = [&path, &other, &out].map(|path| path.to_str().unwrap());
     let table = "SELECT number_ FROM \"Poll\"\"; DROP TABLE logs; --\"";
     let labels = "SELECT string FROM labels UNION SELECT name FROM threads";
     for args in [
@@ -229,6 +232,19 @@ fn no_text_of_a_log_steers_a_terminal() {
         &[log, "--style", "lisp"],
         &["stats", log],
         &["stats", log, "--json"],
+        &["stats", log, "--params"],
+        &["stats", log, "--params", "--json"],
+        &["diff", log, other],
+        &["diff", log, other, "--json"],
+        &["verify", log],
+        &["verify", log, "--json"],
+        &["index", log],
+        &["index", log, "--json"],
+        &["cut", log, "-o", out],
+        &["merge", log, other, "-o", out, "--force"],
+        &["check", log, other],
+        &["check", log, other, "--json"],
+        &[log, "--registry", "--style", "json"],
         &["query", log, table],
         &["query", log, table, "--csv"],
         &["query", log, table, "--json"],
@@ -238,7 +254,7 @@ fn no_text_of_a_log_steers_a_terminal() {
         &["export", log, "-o", "-", "--format", "folded"],
     ] {
         let (text, code, errors) = run(args);
-        assert_eq!(code, 0, "{args:?}: {errors}");
+        assert!(code < 2, "{args:?}: {errors}");
         let lossy = String::from_utf8(text.clone());
         let text = lossy.unwrap_or_else(|_| panic!("{args:?}: {}", text.escape_ascii()));
         let found: Vec<char> =

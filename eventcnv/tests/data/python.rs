@@ -156,6 +156,40 @@ for e in log:
     }
 }
 
+/// `.cut.numbers`: events of one cut have numbers between those of another.
+#[test]
+fn cuts_that_overlap_give_each_event_once() {
+    let directory = TempDir::new().unwrap();
+    let name = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let log = crate::support::golden_path("log/heap-2.log");
+    let log = log.to_str().unwrap();
+    let conditions =
+        ["@event == \"PoolAlloc\"", "@event ~ \"Free\"", "not (@event == \"PoolFree\")"];
+    let mut both = Vec::new();
+    for (cut, condition) in ["a.log", "b.log", "c.log"].into_iter().zip(conditions) {
+        run(&["cut", log, "--where", condition, "-o", &name(cut)]);
+        both.extend(fs::read(name(cut)).unwrap());
+    }
+    fs::write(name("both.log"), both).unwrap();
+    run(&["py", log, "-o", &name("telemetry_log.py")]);
+    for file in ["both.log", "a.log", "b.log", "c.log"] {
+        let text = python(directory.path(), PRINT, Path::new(&name(file)));
+        let mut found: Vec<&str> = text.split_terminator('\x02').collect();
+        found.sort();
+        let expected = logs::numeric(Path::new(&name(file)));
+        assert_eq!(found.len(), expected.len(), "{file}");
+        found.dedup();
+        let mut expected: Vec<_> = expected.iter().map(|line| line.join(" ")).collect();
+        expected.sort();
+        expected.dedup();
+        assert_eq!(found.len(), expected.len(), "{file}");
+    }
+    let whole = logs::numeric(Path::new(log)).len();
+    assert_eq!(logs::numeric(Path::new(&name("both.log"))).len(), whole);
+    let parts = ["a.log", "b.log"].map(|file| logs::numeric(Path::new(&name(file))).len());
+    assert!(parts.iter().all(|part| (500..whole).contains(part)), "{parts:?}");
+}
+
 /// `.cnv.py`: of a log there is a block in memory, not the file.
 #[test]
 fn a_log_is_read_in_bounded_memory() {

@@ -169,6 +169,26 @@ fn a_log_that_is_added_again_leaves_the_size_of_the_database() {
     assert!(size(&grown) <= size(&anew) * 105 / 100, "{} {}", size(&grown), size(&anew));
 }
 
+/// `.cnv.sql`: one registry describes both of one version, though another follows.
+#[test]
+fn streams_that_share_a_registry_all_have_it() {
+    let directory = TempDir::new().unwrap();
+    let [log, database] = ["a.log", "a.db"].map(|name| directory.path().join(name));
+    let [labels, old] = ["labels.log", "mpmss-1.116-cut.log"].map(|name| fs::read(mps(name)));
+    let [labels, old] = [labels.unwrap(), old.unwrap()];
+    let trace = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
+    fs::write(&log, [&*labels, &trace, &old].concat()).unwrap();
+    run(&["sql", log.to_str().unwrap(), "-o", database.to_str().unwrap()]);
+    let without = |table: &str| {
+        let sql = format!("SELECT log FROM logs WHERE log NOT IN (SELECT log FROM {table})");
+        rows(&database, &sql)
+    };
+    assert_eq!(rows(&database, "SELECT log FROM logs"), ["1", "2", "3"]);
+    assert_eq!(without("registries"), [""; 0]);
+    assert_eq!(without("types WHERE registry = 1"), ["3"]);
+    assert_eq!(without("kinds WHERE registry = 1"), ["3"]);
+}
+
 /// `.cnv.sql.again`: the numbers of the third begin far beyond a beginning.
 #[test]
 fn copies_of_a_stream_without_a_name_are_one_log_wherever_they_begin() {

@@ -133,7 +133,7 @@ fn one(
         let beyond = ranges.last().map_or(first, |last| last.end);
         // Where the chain is broken, the newest events are there.
         let missing = first.saturating_sub(header.first.get()) as usize;
-        let all = ranges.into_iter().flatten().chain(beyond..);
+        let all = ranges.into_iter().flatten().chain(beyond..=u64::MAX);
         decoded.numbers.extend(all.skip(missing).take(count));
     }
     Some(first)

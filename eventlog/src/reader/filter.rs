@@ -7,6 +7,7 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+use super::block;
 use super::label::{self, Role};
 use super::registry::{EventType, Registry, StringEnd};
 use super::segment::{KIND_MIXED, Segment};
@@ -174,7 +175,9 @@ impl Plan {
             return true;
         }
         let end = segment.first.saturating_add(u64::from(segment.count));
-        if self.known.get(&segment.buffer).is_some_and(|&known| end <= known) {
+        // Where numbers were left out, the last may be any.
+        let is_known = self.known.get(&segment.buffer).is_some_and(|&known| end <= known);
+        if is_known && segment.flags & block::NUMBERED == 0 {
             return false;
         }
         let times = self.times_of(segment);

@@ -112,7 +112,54 @@ impl Given {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockType, SEALED, WORD64};
+    use crate::reader::Faults;
+    use crate::reader::block;
+    use crate::reader::registry::{Platform, Registry};
+    use crate::reader::segment::{Decoded, Segment};
+    use bytemuck::Zeroable;
     use std::collections::BTreeSet;
+
+    /// `.cut.numbers`: a block may say any number.
+    #[test]
+    fn the_highest_number_ends_a_block() {
+        let mut header = BlockHeader::zeroed();
+        (header.magic, header.block_type) = (BLOCK_MAGIC, BlockType::Events as u8);
+        header.flags = NUMBERED | WORD64 | SEALED;
+        (header.block_size_log2, header.header_size_words) = (12, (BLOCK_HEADER_SIZE / 8) as u8);
+        let event = [1, 0, 8, 0, 0, 0, 0, 0];
+        let record = [[0, 0, 32, 0, 0, 0, 0, 0], [0; 8], [0; 8], [1, 3, 0, 0, 0, 0, 0, 0]];
+        let payload = [record.concat(), event.repeat(5)].concat();
+        (header.top, header.count) = ((payload.len() as u32).into(), 5.into());
+        for (first, expected) in
+            [(0, [0, 4, 5, 6, 7]), (u64::MAX - 7, [7, 3, 2, 1, 0].map(|left| u64::MAX - left))]
+        {
+            header.first = first.into();
+            header.crc = header.checksum_with(&[], &payload).into();
+            let bytes = [bytemuck::bytes_of(&header), &payload].concat();
+            let segment = Segment {
+                offset: 0,
+                ticks_min: 0,
+                ticks_max: 0,
+                first,
+                count: 5,
+                size: bytes.len() as u32,
+                buffer: 0,
+                thread: 0,
+                registry: 0,
+                stream: 0,
+                kind: 0,
+                flags: block::PART | block::NUMBERED,
+            };
+            let registry = Registry::unknown(0, 1, Platform::stream(false, 8));
+            let (mut decoded, mut faults) = (Decoded::default(), Faults::default());
+            decoded.bytes = bytes;
+            block::decode(&segment, &registry, &mut decoded, &mut faults);
+            let numbers = |n: usize| decoded.get(n).map(|(number, _)| number);
+            let found: Vec<u64> = (0..5).map_while(numbers).collect();
+            assert_eq!(found, expected, "{faults:?}");
+        }
+    }
 
     #[test]
     fn what_is_new_is_what_a_set_says() {

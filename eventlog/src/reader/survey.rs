@@ -9,10 +9,12 @@
 
 use super::index::Format;
 use super::log::Log;
+use super::registry::Registry;
 use super::segment::KIND_MIXED;
 use super::stream::{Grid, Indexer};
 use crate::format::{BlockHeader, BlockType};
 use bytemuck::Zeroable;
+use std::collections::BTreeSet;
 
 /// What is told of each piece.
 pub(crate) type Visitor<'a> = &'a mut dyn FnMut(&Piece);
@@ -122,6 +124,19 @@ impl Log {
         indexer.visitor = Some(visit);
         // It was opened, so it begins with a stream; what else is wrong was told then.
         let _ = indexer.walk();
+    }
+
+    /// For each registry the streams whose events it declares, by their index: where raw streams
+    /// of the MPS follow one another, several may have one.
+    pub fn streams_of_registries(&self) -> Vec<BTreeSet<u16>> {
+        let own = |registry: &Registry| BTreeSet::from([registry.stream]);
+        let mut streams: Vec<BTreeSet<u16>> = self.registries().iter().map(own).collect();
+        for segment in self.segments() {
+            if let Some(streams) = streams.get_mut(segment.registry as usize) {
+                streams.insert(segment.stream);
+            }
+        }
+        streams
     }
 
     fn survey_mps(&self, visit: &mut dyn FnMut(&Piece)) {

@@ -374,4 +374,36 @@ mod tests {
         assert!(made.segments().iter().all(|segment| segment.size < 1 << 13));
         assert_eq!(events(&made), events(&log));
     }
+
+    /// `.cut.numbers`: a block of few events may have a high number.
+    #[test]
+    fn of_a_cut_nothing_is_passed_over_that_is_not_known() {
+        let bytes = include_bytes!("../../../tests/golden/log/heap-2.log").to_vec();
+        let log = Log::from_source(bytes).unwrap();
+        let mut made = Vec::new();
+        let mut writer = Writer::new(&log, Purpose::Cut, &mut made);
+        let (mut count, mut last) = (0, BTreeMap::new());
+        let mut events = log.events(Order::File, &Filter::default());
+        while let Some(event) = events.next() {
+            count += 1;
+            if count % 2 == 0 {
+                writer.add(&event).unwrap();
+                let last: &mut u64 = last.entry((event.stream, event.buffer)).or_default();
+                *last = event.number.max(*last);
+            }
+        }
+        drop(events);
+        writer.finish().unwrap();
+        let made = Log::from_source(made).unwrap();
+        let filter = Filter { known: last.clone(), ..Filter::default() };
+        let mut found = BTreeMap::new();
+        let mut events = made.events(Order::File, &filter);
+        while let Some(event) = events.next() {
+            let found: &mut u64 = found.entry((event.stream, event.buffer)).or_default();
+            *found = event.number.max(*found);
+        }
+        last.retain(|(_, buffer), _| *buffer != 0);
+        found.retain(|(_, buffer), _| *buffer != 0);
+        assert_eq!(found, last);
+    }
 }

@@ -35,8 +35,8 @@ pub(crate) fn add(
         describe(connection, number, stream, log.format(), file)?;
         numbers.push(number);
     }
-    for registry in log.registries() {
-        for number in users(log, &numbers, registry) {
+    for (registry, users) in log.registries().iter().zip(users(log, &numbers)) {
+        for number in users {
             declare(connection, number, registry)?;
         }
     }
@@ -222,12 +222,12 @@ pub(crate) fn add_losses(
     Ok(sum)
 }
 
-/// The logs whose events a registry declares: one, but streams of the MPS in one file share theirs.
-pub(crate) fn users(log: &Log, numbers: &[i64], registry: &Registry) -> BTreeSet<i64> {
-    match (log.registries(), numbers.get(usize::from(registry.stream))) {
-        ([_], _) => numbers.iter().copied().collect(),
-        (_, number) => number.into_iter().copied().collect(),
-    }
+/// For each registry the logs whose events it declares: one, but streams of the MPS in one file
+/// share theirs.
+pub(crate) fn users(log: &Log, numbers: &[i64]) -> Vec<BTreeSet<i64>> {
+    let number = |stream: u16| numbers.get(usize::from(stream)).copied();
+    let streams = log.streams_of_registries().into_iter();
+    streams.map(|streams| streams.into_iter().filter_map(number).collect()).collect()
 }
 
 /// Says what a registry and its kinds are.

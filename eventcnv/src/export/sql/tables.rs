@@ -128,10 +128,9 @@ impl Tables {
         let mut tables = Tables { all, codes: Vec::new(), is_whole };
         let old = Old::of(connection)?;
         let mut known = HashMap::new();
-        for registry in log.registries() {
+        for (registry, users) in log.registries().iter().zip(logs::users(log, streams)) {
             let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
             let mut codes = vec![UNKNOWN as u32; highest];
-            let users = logs::users(log, streams, registry);
             for event_type in &registry.event_types {
                 let key = (clipped(&registry.name), &*event_type.name, parameters(event_type));
                 let index = match known.get(&key) {

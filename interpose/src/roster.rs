@@ -29,6 +29,9 @@ const VARIABLE: &CStr = c"TELEMETRY_ROSTER";
 /// Bytes of a name.
 const NAME_SIZE: usize = ROSTER_ENTRY_SIZE - ROSTER_NAME;
 
+/// What `dladdr1` is asked for: the symbol.
+const RTLD_DL_SYMENT: c_int = 1;
+
 /// Null where there is none.
 static ROSTER: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
@@ -60,19 +63,24 @@ pub(crate) fn begin() {
     note(Presence::Loaded, u64::from(is_hidden()));
 }
 
-/// Whether the program has a malloc of its own, which it finds in place of ours.
+/// Whether the program has a malloc of its own, which it finds in place of ours. (One that is not
+/// position-independent may have a stub for ours, which is where malloc is for all: its symbol is
+/// not defined.)
 fn is_hidden() -> bool {
     let file_of = |address: *const c_void| {
-        let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: any address may be asked for; zeros are what is found of none.
+        let (mut found, mut symbol) = (MaybeUninit::<libc::Dl_info>::zeroed(), null_mut());
+        // SAFETY: any address may be asked for; zeros are what is found of none, and the symbol is
+        // in a table of that file.
         unsafe {
-            libc::dladdr(address, found.as_mut_ptr());
-            found.assume_init().dli_fbase
+            libc::dladdr1(address, found.as_mut_ptr(), &mut symbol, RTLD_DL_SYMENT);
+            let symbol = symbol.cast::<libc::Elf64_Sym>().as_ref();
+            (found.assume_init().dli_fbase, symbol.is_some_and(|symbol| symbol.st_shndx == 0))
         }
     };
     // SAFETY: the name ends with a NUL.
     let malloc = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
-    !malloc.is_null() && file_of(malloc) != file_of((&raw const ROSTER).cast())
+    let (file, is_stub) = file_of(malloc);
+    !malloc.is_null() && !is_stub && file != file_of((&raw const ROSTER).cast()).0
 }
 
 /// Says something of this process.

@@ -10,7 +10,7 @@
 
 use crate::real::Function;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
-use crate::unwind;
+use crate::unwind::{self, State, here};
 use crate::{mappings, roster, tree};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -51,26 +51,35 @@ struct Frames {
     count_max: usize,
 }
 
-/// The number of the stack of whoever called this library; 0: there is none.
-#[cold]
-#[inline(never)]
+/// The number of the stack of whoever called this library, of which this is made a part; 0: there
+/// is none.
+#[inline(always)]
 pub(crate) fn current() -> u32 {
+    of_caller(here())
+}
+
+#[inline(never)]
+fn of_caller(start: State) -> u32 {
     match usize::from(depth()) {
         0 => 0,
-        depth => by_rules(depth).unwrap_or_else(|| by_unwinder(depth)),
+        depth => by_rules(start, depth).unwrap_or_else(|| by_unwinder(depth)),
     }
 }
 
 /// The same by what is known of addresses and of the stack before; `None`: that does not do.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 #[inline(always)]
-fn by_rules(depth: usize) -> Option<u32> {
-    unwind::stack(depth, mappings::is_own, tell).ok()
+fn by_rules(start: State, depth: usize) -> Option<u32> {
+    unwind::stack(start, depth, mappings::is_own, tell).ok()
 }
 
-/// There are no rules for other processors.
+/// There are no rules for other processors, and nothing that they begin with.
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
-fn by_rules(_: usize) -> Option<u32> {
+type State = ();
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
+fn here() -> State {}
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
+fn by_rules(_: State, _: usize) -> Option<u32> {
     None
 }
 

@@ -32,7 +32,7 @@ static GENERATION: AtomicU16 = AtomicU16::new(1);
 
 /// A frame: where it goes on, and its registers then.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct State {
+pub(crate) struct State {
     address: usize,
     stack_pointer: usize,
     frame_pointer: usize,
@@ -95,10 +95,12 @@ struct Way {
 }
 
 /// The number of the stack of whoever called this library, of at least `depth` of its frames, if it
-/// has so many, and at most twice as many. `is_own` is asked for the innermost frames whether they
+/// has so many, and at most twice as many. `start` is a frame of this library which has not
+/// returned. `is_own` is asked for the innermost frames whether they
 /// are this library's; `tell` is told of each that the tree did not have.
 #[inline(always)]
 pub(crate) fn stack(
+    start: State,
     depth: usize,
     is_own: impl Fn(usize) -> bool,
     tell: impl Fn(u32, u32, usize),
@@ -108,7 +110,7 @@ pub(crate) fn stack(
     let walk = WALK.with(core::ptr::from_ref);
     // SAFETY: it is this thread's, and has no destructor: it is there as long as the thread runs.
     let walk = unsafe { &*walk };
-    walk.stack(here(), depth, is_own, tell)
+    walk.stack(start, depth, is_own, tell)
 }
 
 /// What was known of files that are mapped no longer counts no more.
@@ -118,7 +120,7 @@ pub(crate) fn forget() {
 
 /// Registers in a function that this is made a part of.
 #[inline(always)]
-fn here() -> State {
+pub(crate) fn here() -> State {
     let (address, stack_pointer, frame_pointer): (usize, usize, usize);
     // SAFETY: registers are read.
     unsafe {

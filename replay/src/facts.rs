@@ -6,8 +6,9 @@
 //!
 //! Design: `.rep.touched`, `.rep.program` in `design/replay.md`.
 
+use crate::operation::{Action, Operation};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What the recorded program took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,19 +27,31 @@ pub struct Program {
 pub struct Facts {
     /// How much was written.
     pub touched: Touched,
-    /// What each process said last, by its stream.
-    processes: BTreeMap<u16, Program>,
+    /// What each process said last, by its stream; `None`: nothing so far.
+    processes: BTreeMap<u16, Option<Program>>,
 }
 
 impl Facts {
     /// What a process took, so far.
     pub(crate) fn take(&mut self, stream: u16, program: Program) {
-        self.processes.insert(stream, program);
+        self.processes.insert(stream, Some(program));
+    }
+
+    /// There is a process that should say what it took.
+    pub(crate) fn expect(&mut self, stream: u16) {
+        self.processes.entry(stream).or_default();
+    }
+
+    /// Gives up those that said nothing, and tells how many there were.
+    pub(crate) fn give_up(&mut self) -> u64 {
+        let count = self.processes.len();
+        self.processes.retain(|_, program| program.is_some());
+        (count - self.processes.len()) as u64
     }
 
     /// What all of them took; none: it is not known.
     pub fn program(&self) -> Option<Program> {
-        self.processes.values().copied().reduce(|sum, one| Program {
+        self.processes.values().copied().flatten().reduce(|sum, one| Program {
             resident_peak: sum.resident_peak.max(one.resident_peak),
             user_ns: sum.user_ns.saturating_add(one.user_ns),
             system_ns: sum.system_ns.saturating_add(one.system_ns),
@@ -132,8 +145,49 @@ impl Parts {
         Parts { parts }
     }
 
+    /// How many bytes of a block are written that had `from` bytes and has `to`.
+    #[inline(always)]
+    pub(crate) fn more(&self, from: usize, to: usize, is_zeroed: bool) -> usize {
+        let bytes = to.saturating_sub(from);
+        match to >= SAMPLED_MIN && bytes > 0 {
+            // No more than before.
+            true => self.of(to, is_zeroed, bytes).min(bytes),
+            false => bytes,
+        }
+    }
+
+    /// How many bytes of all blocks that are there have been written, at most.
+    pub(crate) fn peak(&self, operations: impl Iterator<Item = Operation>) -> u64 {
+        let mut there: HashMap<u32, (u64, u64)> = HashMap::new();
+        let (mut sum, mut peak) = (0_u64, 0);
+        let more =
+            |from: u64, to: u64, is_zeroed| self.more(from as usize, to as usize, is_zeroed) as u64;
+        for Operation { action, .. } in operations {
+            let (object, now) = match action {
+                Action::Allocate { object, size, is_zeroed, .. } => {
+                    (object, Some((size, more(0, size, is_zeroed))))
+                }
+                Action::Reallocate { object, size, .. } => {
+                    let (from, written) = there.get(&object).copied().unwrap_or_default();
+                    let kept = written.min(size);
+                    (object, Some((size, kept.saturating_add(more(from, size, false)))))
+                }
+                Action::Free { object } => (object, None),
+                Action::EndPool { .. } => continue,
+            };
+            let before = match now {
+                Some(now) => there.insert(object, now),
+                None => there.remove(&object),
+            };
+            sum = sum.saturating_sub(before.map_or(0, |before| before.1));
+            sum = sum.saturating_add(now.map_or(0, |now| now.1));
+            peak = peak.max(sum);
+        }
+        peak
+    }
+
     /// How many of some bytes of a block are written.
-    pub(crate) fn of(&self, size: usize, is_zeroed: bool, bytes: usize) -> usize {
+    fn of(&self, size: usize, is_zeroed: bool, bytes: usize) -> usize {
         let row = self.parts.get(usize::from(is_zeroed));
         let part = row.and_then(|row| row.get(usize::from(class_of(size as u64))));
         let part = part.copied().unwrap_or(WHOLE);
@@ -162,5 +216,34 @@ mod tests {
         assert_eq!(touched.sum(), (80_000 + (1 << 20), 40_000));
         assert_eq!(Touched::of_rows(touched.rows()), touched);
         assert_eq!([class_of(0), class_of(u64::MAX)], [8, 255]);
+    }
+
+    /// `.rep.room`
+    #[test]
+    fn the_most_that_is_written_at_a_time_is_less_than_what_is_live() {
+        let mut touched = Touched::default();
+        touched.add(1 << 40, true, 1 << 24, 0);
+        touched.add(1 << 20, false, 1 << 20, 1 << 19);
+        let allocate = |object, size, is_zeroed| Action::Allocate {
+            object,
+            size,
+            alignment: 1,
+            is_zeroed,
+            pool: 0,
+        };
+        let all = [
+            allocate(0, 1 << 40, true),
+            allocate(1, 1 << 20, false),
+            allocate(2, 1000, false),
+            Action::Reallocate { object: 1, size: 3 << 20, is_unaligned: false },
+            Action::Free { object: 1 },
+            Action::Reallocate { object: 2, size: 10, is_unaligned: false },
+            allocate(3, 1 << 20, false),
+        ];
+        let all = all.map(|action| Operation { time: 0, thread: 0, action });
+        let peak = |count: usize| Parts::new(&touched).peak(all.iter().copied().take(count));
+        let [half, large] = [1 << 19, 3 << 19];
+        assert_eq!([1, 2, 3, 4].map(peak), [0, half, half + 1000, large + 1000]);
+        assert_eq!(peak(7), large + 1000);
     }
 }

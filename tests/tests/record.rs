@@ -139,6 +139,9 @@ fn of_a_program_that_a_signal_ended_it_is_said_what_may_be_missing_and_a_ring_ha
     assert_eq!(sizes("a.log"), (5000..6000).collect::<Vec<u64>>());
     let (_, _, errors) = recorded("a.log", "9", "1");
     assert!(errors.contains(missing), "{errors}");
+    let shown = programs::lines(programs::replay().arg("show").arg(at("b.log")));
+    let note = "note: 1 processes that did not tell their own memory and times: ";
+    assert!(shown.iter().any(|line| line.starts_with(note)), "{shown:#?}");
 }
 
 /// A program that asks for memory, then becomes itself so many times, and is killed at last.
@@ -418,22 +421,24 @@ fn what_was_not_recorded_is_said_and_the_exit_code_tells() {
 fn the_symbol_that_hides_the_recording_library_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let compile = |name: &str, text: &str| {
+    let compile = |name: &str, text: &str, options: &[&str]| {
         fs::write(at("c.c"), text).unwrap();
         let mut cc = Command::new("cc");
-        let status = cc.args(["-fno-builtin", "-rdynamic", "-o", &at(name), &at("c.c")]).status();
-        assert!(status.expect("this test needs a C compiler, cc").success());
+        cc.args(options).args(["-fno-builtin", "-o", &at(name), &at("c.c")]);
+        assert!(cc.status().expect("this test needs a C compiler, cc").success());
     };
     let own = "void *__libc_malloc(unsigned long); void *malloc(unsigned long n)
         { return __libc_malloc(n); } int main(void) { return malloc(9) == 0; }";
-    compile("own", own);
+    compile("own", own, &["-rdynamic"]);
     compile(
         "beside",
         "void *mi_malloc(unsigned long n) { return 0; } int main(void) { return 0; }",
+        &[],
     );
     compile(
         "go",
         "__attribute__((section(\".go.buildinfo\"))) int info = 1; int main(void) { return 0; }",
+        &[],
     );
     for (program, why) in [("own", "(symbol malloc)"), ("go", ".go.buildinfo")] {
         let (code, _, errors) = output(record(folder.path(), &[&at(program)]));
@@ -449,6 +454,12 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
     command.args(["record", "--force", "-o", "b.log", &at("beside")]).current_dir(folder.path());
     let (_, _, errors) = output(command);
     assert!(errors.contains("has mimalloc linked in (symbol mi_malloc)"), "{errors}");
+    // The address of malloc is then that of a stub in the program, which hides nothing.
+    let stub = "#include <stdlib.h>\nvolatile void *memory; void *(*volatile ask)(size_t);
+        int main(void) { ask = malloc; memory = ask(9); return memory == 0; }";
+    compile("stub", stub, &["-fno-pie", "-no-pie"]);
+    let (code, _, errors) = output(record(folder.path(), &["--force", &at("stub")]));
+    assert_eq!((code, errors.lines().count()), (Some(0), 1), "{errors}");
 }
 
 /// A program of which one function holds most at the peak, and another asks for more in all.

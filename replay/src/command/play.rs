@@ -7,6 +7,7 @@
 //!
 //! Design: `.rep.heap`, `.rep.process`, `.rep.pace` in `design/replay.md`.
 
+use crate::facts::{Parts, Touched};
 use crate::heap::Contender;
 use crate::measured::{Measured, Subject};
 use crate::output::{Pending, unwritten};
@@ -228,7 +229,7 @@ pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
         let left = if args.modify.list.is_empty() { "" } else { " once it is modified" };
         return Err(Stop::Message(format!("{}: has nothing to play{left}", opened.title)));
     }
-    has_room(args, &opened.title, &subject)?;
+    has_room(args, &opened, subject.live_peak, &workload.touched)?;
     let measured = play::play(workload, &opponents, &mode(args))?;
     let about = measured.heaps.iter().map(|heap| &*heap.about).collect::<Vec<&str>>().join("; ");
     let machine = format!("{}; {about}", report::machine());
@@ -239,20 +240,27 @@ pub(crate) fn run(args: &Args, contenders: &[Contender]) -> Result<bool, Stop> {
 }
 
 /// Refuses what would need more memory than there is: the machine would have none left for others.
-fn has_room(args: &Args, title: &str, subject: &Subject) -> Result<(), Stop> {
-    let needed = match args.touch {
-        Touch::None if !args.check => return Ok(()),
-        _ => subject.live_peak,
+fn has_room(args: &Args, opened: &Opened, live: u64, touched: &Touched) -> Result<(), Stop> {
+    let is_written = args.check || args.touch != Touch::None;
+    let Some(available) = play::available().filter(|room| is_written && live > *room) else {
+        return Ok(());
     };
-    match play::available() {
-        Some(available) if needed > available => Err(Stop::Message(format!(
-            "{title}: {} are live at its peak, and {} of memory are available: it was not played \
-             (--touch none writes to none of it, --scale-size and --keep-size make it smaller)",
-            bytes(needed),
-            bytes(available)
-        ))),
-        _ => Ok(()),
+    let written = match args.touch {
+        Touch::Sampled if !args.check => {
+            Parts::new(touched).peak(opened.operations(&args.modify.list)?)
+        }
+        _ => live,
+    };
+    if written <= available {
+        return Ok(());
     }
+    let [live, written, available] = [live, written, available].map(bytes);
+    Err(Stop::Message(format!(
+        "{}: {live} are live at its peak, {written} of that would be written, and {available} of \
+         memory are available: it was not played (--touch none writes to none of it, --scale-size \
+         and --keep-size make it smaller)",
+        opened.title
+    )))
 }
 
 /// What is played, what it is, and whether it was read whole.

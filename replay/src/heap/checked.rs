@@ -60,27 +60,26 @@ struct Object {
 }
 
 impl Object {
-    /// The word that begins at an offset; volatile, as nobody may guess what is in it.
-    fn word(self, at: usize) -> u64 {
-        let mut bytes = [0; WORD];
-        for (index, byte) in bytes.iter_mut().enumerate().take(self.size - at) {
+    /// Whether this word begins at an offset, as far as it is in the object; volatile, as nobody may
+    /// guess what is there.
+    fn has(self, at: usize, word: u64) -> bool {
+        word.to_le_bytes().into_iter().enumerate().take(self.size - at).all(|(index, byte)| {
             // SAFETY: 17: at most so many bytes from `at` on are in the object.
-            *byte = unsafe { self.memory.add(at + index).read_volatile() };
-        }
-        u64::from_le_bytes(bytes)
+            byte == unsafe { self.memory.add(at + index).read_volatile() }
+        })
     }
 
     fn set(self, at: usize, word: u64) {
         for (index, byte) in word.to_le_bytes().into_iter().enumerate().take(self.size - at) {
-            // SAFETY: 17: as in `word`.
+            // SAFETY: 17: as in `has`.
             unsafe { self.memory.add(at + index).write_volatile(byte) };
         }
     }
 
-    /// Where words begin that are looked at: all of them, or the first and the last; those of less
-    /// than a word have none of it.
+    /// Where words begin that are looked at: all of them, also one of which only a part is in the
+    /// object; or the first and the last whole one.
     fn places(self, is_full: bool) -> impl Iterator<Item = usize> {
-        let count = if is_full { self.size / WORD } else { (self.size / WORD).min(1) };
+        let count = if is_full { self.size.div_ceil(WORD) } else { (self.size / WORD).min(1) };
         let last = (self.size >= 2 * WORD).then(|| self.size - WORD);
         (0..count).map(|index| index * WORD).chain(last.filter(|_| !is_full))
     }
@@ -132,7 +131,7 @@ impl<'h, H: Heap> Checked<'h, H> {
                 return false;
             }
             objects.insert(address, size);
-        } else if is_new && size >= WORD && object.word(0) == word {
+        } else if is_new && size >= WORD && object.has(0, word) {
             self.blame(format!("{size} bytes at {address:#x} are in use already"));
             return false;
         }
@@ -144,7 +143,7 @@ impl<'h, H: Heap> Checked<'h, H> {
     fn take(&self, memory: *mut u8, size: usize) -> bool {
         let (object, address) = (Object { memory, size }, memory.addr());
         let word = pattern(address);
-        if let Some(at) = object.places(self.is_full).find(|at| object.word(*at) != word) {
+        if let Some(at) = object.places(self.is_full).find(|at| !object.has(*at, word)) {
             self.blame(format!(
                 "what was written to {size} bytes at {address:#x} is not there any more, at byte \
                  {at}: another object has the same memory"
@@ -163,7 +162,7 @@ impl<'h, H: Heap> Checked<'h, H> {
         let most = if self.is_full { usize::MAX } else { PAGE_COUNT_MAX };
         let last = size.saturating_sub(WORD);
         let mut places = (0..size).step_by(step).take(most).chain((size > 0).then_some(last));
-        let Some(at) = places.find(|at| object.word(*at) != 0) else { return true };
+        let Some(at) = places.find(|at| !object.has(*at, 0)) else { return true };
         let address = memory.addr();
         self.blame(format!("{size} bytes at {address:#x} are not zero, at byte {at}"));
         false
@@ -217,9 +216,12 @@ unsafe impl<H: Heap> Heap for Checked<'_, H> {
             return memory;
         }
         let both = Object { memory, size: was.size.min(request.size) };
-        let mut kept = before.places(self.is_full).filter(|at| at + WORD <= both.size);
-        let expected = |at: usize| if at == 0 { word.rotate_left(MOVING) } else { word };
-        if let Some(at) = kept.find(|at| both.word(*at) != expected(*at)) {
+        // The quick form knows whole words alone.
+        let end = |at: usize| if self.is_full { at + 1 } else { at + WORD };
+        let mut kept = before.places(self.is_full).filter(|at| end(*at) <= both.size);
+        let is_moved = |at: usize| at == 0 && was.size >= WORD;
+        let expected = |at: usize| if is_moved(at) { word.rotate_left(MOVING) } else { word };
+        if let Some(at) = kept.find(|at| !both.has(*at, expected(*at))) {
             let (from, to) = (was.size, request.size);
             self.blame(format!(
                 "{from} bytes that became {to} at {:#x} lost what was in them, at byte {at}",
@@ -248,6 +250,59 @@ unsafe impl<H: Heap> Heap for Checked<'_, H> {
     fn end_pool(&self, pool: u32) {
         if !self.is_wrong() {
             self.heap.end_pool(pool);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heap::system::System;
+
+    /// The C library's heap, whose reallocation loses the last byte.
+    struct Loses;
+
+    // SAFETY: 1, 2: it is the C library's.
+    unsafe impl Heap for Loses {
+        fn allocate(&self, request: Request) -> *mut u8 {
+            System.allocate(request)
+        }
+        fn allocate_zeroed(&self, request: Request) -> *mut u8 {
+            System.allocate_zeroed(request)
+        }
+        unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
+            // SAFETY: 3; the byte is in both.
+            unsafe {
+                let memory = System.reallocate(old, was, request);
+                let last = memory.add(was.size.min(request.size) - 1);
+                last.write(!last.read());
+                memory
+            }
+        }
+        unsafe fn free(&self, memory: *mut u8, was: Request) {
+            // SAFETY: 4.
+            unsafe { System.free(memory, was) };
+        }
+    }
+
+    /// What is found wrong with a heap that changes the size of an object.
+    fn found<H: Heap>(heap: &H, sizes: [usize; 2], is_full: bool) -> Option<String> {
+        let [was, request] = sizes.map(|size| Request { size, alignment: 1, pool: 0 });
+        let checked = Checked::new(heap, is_full);
+        // SAFETY: 3: it was allocated there.
+        unsafe { checked.reallocate(checked.allocate(was), was, request) };
+        checked.wrong()
+    }
+
+    /// `.rep.check`
+    #[test]
+    fn the_last_byte_is_looked_at_too() {
+        for (sizes, is_full) in
+            [([21, 42], false), ([13, 26], true), ([3, 9], true), ([13, 11], true)]
+        {
+            assert_eq!(found(&System, sizes, is_full), None);
+            let wrong = found(&Loses, sizes, is_full).unwrap_or_default();
+            assert!(wrong.contains("lost what was in them"), "{sizes:?} {is_full}: {wrong}");
         }
     }
 }

@@ -19,13 +19,21 @@ pub(crate) fn available() -> Option<u64> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
     let path = Path::new(GROUPS).join(group.trim_start_matches('/'));
     let of_groups = path.ancestors().filter_map(|folder| {
-        let number = |name: &str| {
-            fs::read_to_string(folder.join(name)).ok().and_then(|text| text.trim().parse().ok())
-        };
-        let (most, used): (u64, u64) = (number("memory.max")?, number("memory.current")?);
-        Some(most.saturating_sub(used))
+        let text = |name| fs::read_to_string(folder.join(name)).ok();
+        of_group(&text("memory.max")?, &text("memory.current")?, &text("memory.stat")?)
     });
     memory.into_iter().chain(of_groups).min()
+}
+
+/// What is left of the limit of a group. Files that the kernel keeps in memory give way.
+fn of_group(most: &str, used: &str, parts: &str) -> Option<u64> {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let of_file = parts.lines().filter_map(|line| {
+        let line = line.strip_prefix("inactive_").or(line.strip_prefix("active_"))?;
+        number(line.strip_prefix("file ")?)
+    });
+    let used = number(used)?.saturating_sub(of_file.fold(0, u64::saturating_add));
+    Some(number(most)?.saturating_sub(used))
 }
 
 fn of_machine(text: &str) -> Option<u64> {
@@ -43,5 +51,8 @@ mod tests {
         let text = "MemTotal: 9 kB\nMemAvailable:   15234 kB\nBuffers: 1 kB\n";
         assert_eq!(of_machine(text), Some(15234 << 10));
         assert_eq!(of_machine("MemTotal: 9 kB\n"), None);
+        let parts = "anon 50\nfile 40\nshmem 10\ninactive_file 20\nactive_file 10\n";
+        assert_eq!(of_group("100\n", "90\n", parts), Some(40));
+        assert_eq!(of_group("max\n", "90\n", parts), None);
     }
 }

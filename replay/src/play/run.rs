@@ -13,7 +13,7 @@ use super::pace::Pacer;
 use super::shared::Line;
 use super::usage;
 use super::watch::Watch;
-use crate::facts::{Parts, SAMPLED_MIN};
+use crate::facts::Parts;
 use crate::heap::{Heap, Request};
 use crate::workload::{LIVE_STEP, ORDER_COUNT, Op, OpKind, STRIDE};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -312,9 +312,8 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         to: usize,
         is_zeroed: bool,
     ) {
-        let to = match TOUCH == TOUCH_SAMPLED && to >= SAMPLED_MIN && from < to {
-            // No more than before.
-            true => from + self.parts.of(to, is_zeroed, to - from).min(to - from),
+        let to = match TOUCH == TOUCH_SAMPLED {
+            true => from + self.parts.more(from, to, is_zeroed),
             false => to,
         };
         // SAFETY: 15.

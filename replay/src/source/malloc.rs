@@ -11,6 +11,9 @@ use super::rows::{Spec, Verb};
 /// The name of the registry.
 pub(crate) const NAME: &str = "malloc";
 
+/// What a process says at its end.
+pub(crate) const PROCESS: &str = "Process";
+
 const fn row(name: &'static str, verb: Verb) -> Spec {
     Spec { name, verb, address: &["address"] }
 }
@@ -31,6 +34,6 @@ pub(crate) const SPECS: &[Spec] = &[
     row("Free", Verb::Free),
     Spec { name: "UsableSize", verb: Verb::Ask, address: &[] },
     row("Touched", Verb::Touched),
-    row("Process", Verb::Process),
+    row(PROCESS, Verb::Process),
     Spec { name: "Missed", verb: Verb::Miss, address: &[] },
 ];

@@ -288,6 +288,12 @@ impl<'s> Operations<'s> {
         if source.kind == Kind::Mps && source.has_objects {
             tracker.set_logged(mps::logged(&source.log));
         }
+        for registry in source.log.registries() {
+            let tells = registry.event_types.iter().any(|row| &*row.name == malloc::PROCESS);
+            if tells && Kind::of(registry) == Some(source.kind) {
+                tracker.output.facts.expect(registry.stream);
+            }
+        }
         Operations {
             events: source.log.events(Order::Time, &Filter::default()),
             rows: source.rows(),

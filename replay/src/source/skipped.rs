@@ -42,10 +42,12 @@ pub enum Cause {
     Beyond,
     /// A question how large memory is.
     Asked,
+    /// A process that did not say what it took.
+    Untold,
 }
 
 /// Of each cause, what it is called.
-const TEXTS: [(Cause, &str); 16] = [
+const TEXTS: [(Cause, &str); 17] = [
     (Cause::UnknownFree, "frees of memory whose allocation is not in the log: skipped"),
     (Cause::DoubleFree, "frees of memory that was freed already: skipped"),
     (
@@ -79,6 +81,11 @@ const TEXTS: [(Cause, &str); 16] = [
         Cause::Asked,
         "calls of malloc_usable_size: skipped; what the program uses beyond what it asked for is \
          not known",
+    ),
+    (
+        Cause::Untold,
+        "processes that did not tell their own memory and times: a signal ended them, they still \
+         ran, or their logs ended earlier",
     ),
 ];
 

@@ -167,6 +167,8 @@ impl Tracker {
             }
         }
         self.pools.end_of_log(&mut self.output);
+        let untold = self.output.facts.give_up();
+        self.output.skipped.add(Cause::Untold, untold);
     }
 
     /// What these buffers are filled with is known by their objects.

@@ -144,6 +144,25 @@ fn add(all: &mut Measured, more: Measured) {
     }
 }
 
+/// Replays and programs by turns, so that what changes meanwhile changes them all: what was
+/// measured, and of each run of the program, under each library, its peak and its processor time.
+fn turns(
+    folder: &Path,
+    log: &str,
+    program: &[String],
+    libraries: &[Option<&str>],
+) -> (Measured, Vec<Vec<(f64, f64)>>) {
+    let (mut measured, mut runs) = (Measured::default(), Vec::new());
+    for _ in 0..ROUNDS {
+        add(&mut measured, played(folder, log));
+        runs.extend((0..RUNS).map(|_| {
+            let of = |library: &Option<&str>| real(folder, program, *library);
+            libraries.iter().map(of).collect::<Vec<_>>()
+        }));
+    }
+    (measured, runs)
+}
+
 /// Allocators whose real peaks differ, and whose foretold ones come in another order.
 fn misranked(name: &str, ranks: &[(f64, f64)]) -> Vec<String> {
     let pairs = ranks.iter().flat_map(|one| ranks.iter().map(move |other| (one, other)));
@@ -160,9 +179,8 @@ fn misranked(name: &str, ranks: &[(f64, f64)]) -> Vec<String> {
 #[test]
 #[ignore = "minutes; needs other allocators, sqlite3, g++, python3: ./proofs replay-truth"]
 fn what_a_replay_foretells_of_other_allocators_is_what_they_really_take() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let (mut wrong, mut table) = (Vec::new(), String::new());
+    let temporary = tempfile::tempdir().expect("a folder");
+    let (folder, mut wrong, mut table) = (temporary.path(), Vec::new(), String::new());
     let mut print = |cells: &[String]| {
         println!("{}", cells.join("\t"));
         table += &(cells.join("\t") + "\n");
@@ -174,15 +192,7 @@ fn what_a_replay_foretells_of_other_allocators_is_what_they_really_take() {
         record(folder, &log, &[&["env", "PYTHONMALLOC=malloc"], &words[..]].concat());
         let libraries: Vec<Option<&str>> =
             [None].into_iter().chain(LIBRARIES.map(|(_, path)| Some(path))).collect();
-        let (mut measured, mut runs) = (Measured::default(), Vec::new());
-        // In turns, so that what changes meanwhile changes them all.
-        for _ in 0..ROUNDS {
-            add(&mut measured, played(folder, &log));
-            runs.extend((0..RUNS).map(|_| {
-                let of = |library: &Option<&str>| real(folder, &program, *library);
-                libraries.iter().map(of).collect::<Vec<_>>()
-            }));
-        }
+        let (measured, runs) = turns(folder, &log, &program, &libraries);
         let foretold = Summary::of_all(&measured);
         let of = |heap: usize| {
             let peaks = sorted(runs.iter().map(|run| run[heap].0));
@@ -196,18 +206,17 @@ fn what_a_replay_foretells_of_other_allocators_is_what_they_really_take() {
         let (base, own) = (of(0), foretold[0].program_peak.expect("it was recorded"));
         let mut ranks = vec![(base.0, 1.0)];
         for (index, (library, _)) in LIBRARIES.iter().enumerate() {
-            let heap = index + 1;
-            let (peak, least, noise) = of(heap);
+            let (heap, (peak, least, noise)) = (index + 1, of(index + 1));
             let ratio = foretold[heap].program_peak.expect("it was played") / own;
-            let is_peak = (ratio / (peak / base.0) - 1.0).abs() <= PEAK;
+            let is_peak = (ratio * base.0 / peak - 1.0).abs() <= PEAK;
             ranks.push((peak, ratio));
             let (saved, expected) = (base.1 - least, time(0) - time(heap));
-            let small = noise.max(base.2).max(TIME_LEAST * base.1);
+            let noise = noise.max(base.2);
+            let small = noise.max(TIME_LEAST * base.1);
             let is_small = saved.abs() <= small;
             let most = if is_small { small } else { TIME * saved.abs() };
             let is_time = (expected - saved).abs() <= most;
-            let is_told = name != UNTOLD;
-            let is_lost = is_small && noise.max(base.2) > TIME_LEAST * base.1;
+            let (is_told, is_lost) = (name != UNTOLD, is_small && small > TIME_LEAST * base.1);
             let verdict = match (is_peak, is_time, is_small) {
                 (false, ..) => "peak wrong",
                 (true, true, false) => "right",
@@ -226,7 +235,7 @@ fn what_a_replay_foretells_of_other_allocators_is_what_they_really_take() {
                 ms(base.1),
                 ms(saved),
                 ms(expected),
-                ms(noise.max(base.2)),
+                ms(noise),
                 verdict.to_owned(),
             ];
             print(&row);

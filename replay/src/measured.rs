@@ -101,9 +101,9 @@ pub struct Run {
     pub processor_ns: u64,
     /// The most resident memory, in bytes, the start-up memory included.
     pub resident_peak: u64,
-    /// The most live bytes that were there at a time, as far as that is known: those of the
-    /// workload if all threads met there, else the most that was sampled.
-    pub live_reached: u64,
+    /// The most live bytes that were there at a time: those of the workload if all threads met
+    /// there, else the most that was sampled; none: it was too short for that.
+    pub live_reached: Option<u64>,
     /// Resident memory before the first operation, in bytes: what the heap needs to start up.
     pub start_up: u64,
     /// Live bytes when it was sampled highest.

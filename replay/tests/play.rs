@@ -426,6 +426,43 @@ fn a_library_that_the_dynamic_linker_refuses_is_told_and_the_others_go_on() {
     assert_eq!(failures, [true, false]);
 }
 
+/// Two threads: after many small objects of the first, both have a large one at a time.
+fn both(small_count: u32) -> Vec<Operation> {
+    let allocate = |object, size| {
+        let (alignment, is_zeroed, pool) = (1, false, 0);
+        Action::Allocate { object, size, alignment, is_zeroed, pool }
+    };
+    let (one, other, large) = (small_count, small_count + 1, 10 << 20);
+    let small = |object| [(0, allocate(object, 100)), (0, Action::Free { object })];
+    let last = [
+        (1, allocate(one, large)),
+        (0, allocate(other, large)),
+        (1, Action::Free { object: one }),
+        (0, Action::Free { object: other }),
+    ];
+    let all = (0..small_count).flat_map(small).chain(last);
+    let timed = all.zip(0..);
+    timed.map(|((thread, action), time)| Operation { time, thread, action }).collect()
+}
+
+/// `.rep.skew`
+#[test]
+fn threads_that_run_apart_are_told_and_by_default_they_do_not() {
+    for (small_count, skew, is_apart) in
+        [(500_000, "free", true), (500_000, "1024", false), (10, "free", false)]
+    {
+        let ops = Ops::new(both(small_count));
+        let how = ["--heap", "system", "--runs", "1", "--no-latency", "--json", "--skew", skew];
+        let output = ops.play(&tool(), &how);
+        let measured = measured(&output);
+        assert_eq!(measured.heaps[0].failure, None);
+        let mut text = Vec::new();
+        table(&measured, &mut text).expect("it fits");
+        let text = String::from_utf8(text).expect("it is text");
+        assert_eq!(text.contains("system (!): threads ran apart"), is_apart, "{skew}: {text}");
+    }
+}
+
 /// `.rep.pace`
 #[test]
 fn recorded_times_are_kept_or_scaled() {

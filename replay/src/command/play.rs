@@ -40,10 +40,10 @@ malloc and free. The C library's malloc is `system`.
 Pace: `max` is as fast as it goes; `recorded` does each operation when the program did, or as soon
 as it can; x10 is that, ten times as fast.
 
-Touch: memory that nobody writes to is never resident. `sampled` writes a byte of each page, as far
-as the program wrote blocks of that size: `replay record` looks at a sample of them. A log without
-samples is played as if all was written. `pages` writes a byte of each page of all that was asked
-for; `all` every byte; `none` nothing.
+Touch: memory that nobody writes to is never resident. `sampled` writes a byte of each cache line,
+as far as the program wrote blocks of that size: `replay record` looks at a sample of them. A log
+without samples is played as if all was written. `pages` writes a byte of each page of all that was
+asked for; `all` every byte; `none` nothing.
 
 Skew: threads stay together in the recorded order, within about --skew operations, and meet where
 the most bytes were live. `free` lets each go as fast as it can: then the heaps may never hold as

@@ -181,7 +181,7 @@ impl<H: Heap> Stage<'_, H> {
         outcome.run.processor_ns = usage::processor().saturating_sub(processor);
         let lines = self.session.shared.lines().iter();
         let live: i64 = lines.map(|line| line.live.load(Ordering::Relaxed)).sum();
-        outcome.run.live_reached = u64::try_from(live).unwrap_or(0);
+        outcome.run.live_reached = u64::try_from(live).ok();
         let (minor, major) = usage::faults();
         control.phase.store(PLAYED, Ordering::Release);
         outcome.run.faults_minor = minor.saturating_sub(faults.0);

@@ -34,7 +34,7 @@ pub(crate) use room::available;
 use crate::heap::Contender;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
 use crate::stop::{Stop, complain};
-use crate::workload::Workload;
+use crate::workload::{LIVE_STEP, Workload};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use parent::{Course, Ran};
@@ -54,13 +54,16 @@ pub(crate) const NULL: &str = "null";
 
 /// What part of the live peak must be reached: what is sampled may miss a little.
 const REACHED_MIN: f64 = 0.95;
+/// How many samples say something about that, and how many steps of each thread.
+const SAMPLE_MIN: usize = 10;
 
 /// What is written of the memory that is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Touch {
     /// Nothing: the memory does not become resident
     None,
-    /// A byte of each page, as far as the program wrote blocks of that size while it was recorded
+    /// A byte of each cache line, as far as the program wrote blocks of that size while it was
+    /// recorded
     #[default]
     Sampled,
     /// A byte of each page, as if all that was asked for was used
@@ -172,7 +175,7 @@ fn named(opponent: &Opponent) -> HeapMeasured {
 
 /// Whether threads ran apart, so that less was live at a time than in the program.
 fn apart(heap: &HeapMeasured, live_peak: u64) -> Option<String> {
-    let reached = heap.runs.iter().map(|run| run.live_reached).min()?;
+    let reached = heap.runs.iter().filter_map(|run| run.live_reached).min()?;
     let part = reached as f64 / live_peak.max(1) as f64;
     let is_whole = heap.runs.iter().all(|run| run.failure_count == 0);
     (is_whole && live_peak > 0 && part < REACHED_MIN).then(|| {
@@ -252,10 +255,16 @@ impl Round<'_> {
                 // Freeing may take some, too.
                 let freed = run.after.iter().map(|after| after.1).max().unwrap_or(0);
                 let resident_peak = run.resident_peak.max(sampled).max(freed);
-                let most = timeline.iter().map(|sample| sample.live).max().unwrap_or(0);
                 let is_met = self.course.has_met() || self.task.thread_count < 2;
-                let reached = if is_met { self.live_peak } else { 0 };
-                let live_reached = run.live_reached.max(most).max(reached);
+                let most = timeline.iter().map(|sample| sample.live).max().unwrap_or(0);
+                let steps =
+                    self.operation_count / (LIVE_STEP * self.task.thread_count.max(1)) as u64;
+                let is_short = steps < SAMPLE_MIN as u64;
+                let live_reached = match is_met {
+                    true => Some(self.live_peak),
+                    false if is_short || timeline.len() < SAMPLE_MIN => None,
+                    false => run.live_reached.max(Some(most)),
+                };
                 heap.runs.push(Run {
                     operation_count,
                     live_at_peak,

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// Nothing of what is handed out is written.
 pub(crate) const TOUCH_NONE: u8 = 0;
-/// A byte of each page is, of larger blocks as far as was sampled.
+/// A byte of each cache line is, of larger blocks as far as was sampled.
 pub(crate) const TOUCH_SAMPLED: u8 = 1;
 /// A byte of each page is.
 pub(crate) const TOUCH_PAGES: u8 = 2;
@@ -28,6 +28,8 @@ pub(crate) const TOUCH_PAGES: u8 = 2;
 pub(crate) const TOUCH_ALL: u8 = 3;
 
 const PAGE: usize = 4096;
+/// What a processor fetches at once.
+const CACHE_LINE: usize = 64;
 const FILLING: u8 = 0xA5;
 
 /// What one thread plays.
@@ -385,10 +387,11 @@ unsafe fn touch<H: Heap, const TOUCH: u8>(memory: *mut u8, from: usize, to: usiz
         // SAFETY: 15.
         return unsafe { memory.add(from).write_bytes(FILLING, to - from) };
     }
+    let step = if TOUCH == TOUCH_SAMPLED { CACHE_LINE } else { PAGE };
     let mut at = from;
     while at < to {
         // SAFETY: 15: `at` is less than `to`. Volatile: nobody reads it.
         unsafe { memory.add(at).write_volatile(FILLING) };
-        at += PAGE - (memory.addr() + at) % PAGE;
+        at += step - (memory.addr() + at) % step;
     }
 }

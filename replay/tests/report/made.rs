@@ -120,7 +120,7 @@ fn heap(index: usize, shape: Shape) -> HeapMeasured {
         duration_ns: (duration * (1.0 + 0.011 * (number * 7 % 5) as f64)) as u64,
         operation_count: shape.operation_count,
         processor_ns: (duration * (1.8 + 0.02 * (number * 3 % 5) as f64)) as u64,
-        live_reached: 96_000_000,
+        live_reached: Some(96_000_000),
         start_up: 300_000 * index as u64,
         failure_count: 0,
         resident_peak: peak.resident + number * 4096,

@@ -82,8 +82,8 @@ pub(crate) fn frame(parent: u32, place: Place) -> Option<(u32, bool)> {
     Some((index as u32 + 1, is_new))
 }
 
-/// Where a word is in a table, and whether it was not there before. No place is ever given up: where
-/// none near the beginning was left for a word, none will be.
+/// Where a word is in a table, and whether it was not there before. No place is ever given up:
+/// where none near the beginning was left for a word, none will be.
 #[inline(always)]
 fn find(
     word: u64,

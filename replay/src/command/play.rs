@@ -19,10 +19,13 @@ use crate::show::text::{bytes, number};
 use crate::source::input::{Input, Opened};
 use crate::stop::{Stop, complain};
 use crate::workload::Workload;
-use clap::ValueEnum;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+pub(crate) use values::Threads;
+use values::{Pace, Skew, milliseconds, seconds, seconds_above_0, skew, speed};
+
+mod values;
 
 pub(crate) const ABOUT: &str = "\
 Plays what a program asked of its memory manager against other heaps, and says what each costs in \
@@ -149,73 +152,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     modify: Modify,
-}
-
-/// On which threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Threads {
-    /// As recorded
-    Recorded,
-    /// All on one
-    One,
-}
-
-/// How much faster than recorded; none: as fast as it goes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Pace(Option<f64>);
-
-/// How far threads may be apart; none: as far as they get.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Skew(Option<u32>);
-
-fn skew(text: &str) -> Result<Skew, String> {
-    match (text, text.parse()) {
-        ("free", _) => Ok(Skew(None)),
-        (_, Ok(count @ 1..)) => Ok(Skew(Some(count))),
-        _ => Err("must be a number of operations above 0, or free".to_owned()),
-    }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("must be a number above 0".to_owned()),
-    }
-}
-
-fn speed(text: &str) -> Result<Pace, String> {
-    match text {
-        "max" => Ok(Pace(None)),
-        "recorded" => Ok(Pace(Some(1.0))),
-        _ => match text.strip_prefix(['x', '×']) {
-            Some(times) => positive(times).map(|times| Pace(Some(times))),
-            None => Err("must be max, recorded, or times as fast as recorded, as x2.5".to_owned()),
-        },
-    }
-}
-
-/// Days, at most: what is longer is a mistake.
-const SECONDS_MAX: f64 = 1e6;
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(number) if (0.0..=SECONDS_MAX).contains(&number) => Ok(Duration::from_secs_f64(number)),
-        _ => Err("must be a number of seconds, to a million".to_owned()),
-    }
-}
-
-fn seconds_above_0(text: &str) -> Result<Duration, String> {
-    match seconds(text)? {
-        Duration::ZERO => Err("must be above 0: each heap would be given up at once".to_owned()),
-        time => Ok(time),
-    }
-}
-
-fn milliseconds(text: &str) -> Result<Duration, String> {
-    match positive(text) {
-        Ok(number) if number <= SECONDS_MAX => Ok(Duration::from_secs_f64(number / 1000.0)),
-        _ => Err("must be a number of ms above 0, to a million".to_owned()),
-    }
 }
 
 /// Plays it against each heap. Whether all of it was played.

@@ -60,8 +60,8 @@ struct Object {
 }
 
 impl Object {
-    /// Whether this word begins at an offset, as far as it is in the object; volatile, as nobody may
-    /// guess what is there.
+    /// Whether this word begins at an offset, as far as it is in the object; volatile, as nobody
+    /// may guess what is there.
     fn has(self, at: usize, word: u64) -> bool {
         word.to_le_bytes().into_iter().enumerate().take(self.size - at).all(|(index, byte)| {
             // SAFETY: 17: at most so many bytes from `at` on are in the object.

@@ -1,0 +1,97 @@
+//! Very many connections: silent ones, hostile ones, and one more than there are places.
+
+use super::*;
+
+/// Whoever connects and says nothing keeps nobody out.
+#[test]
+fn silent_connections_give_their_places_to_programs_that_come() {
+    let mut listening = Listening::at("tcp://127.0.0.1:0", &["--silence", "1"]);
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
+    // All but one send a header, and then nothing more.
+    let mut silent: Vec<TcpStream> = Vec::new();
+    for _ in 0..256 {
+        let mut connection = listening.connect();
+        if silent.len() < 255 {
+            connection.write_all(&head).expect("it is let in");
+        }
+        silent.push(connection);
+    }
+    wait_for("they are let in", || listening.logs().len() == 255);
+    let begin = Instant::now();
+    for _ in 0..3 {
+        run(&mut listening.recorder(&["kinds"]));
+    }
+    let is_there = |path: &PathBuf| path.to_string_lossy().contains("recorder-");
+    wait_for("logs", || listening.logs().iter().filter(|path| is_there(path)).count() == 3);
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    let (_, errors, code) = listening.end();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.lines().count() >= 4, "{errors}");
+}
+
+/// What programs call things has a share of memory each, however many they are.
+#[test]
+fn names_of_many_programs_that_are_printed_take_bounded_memory() {
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
+    let mut writer = naive::Writer::new(platform, [3; 16], [9; 16]);
+    // A registry that is never whole.
+    let fields = |first| BlockFields {
+        block_type: 3,
+        top: 60_000,
+        sequence: 1 << 30,
+        first,
+        ..BlockFields::default()
+    };
+    let nobody = Buffer { buffer: 0, registry: 1, kind: 0, thread: 0 };
+    for piece in 0..100 {
+        writer.part(nobody, fields(60_000 * piece), &[0x55; 60_000]);
+    }
+    let bytes = writer.bytes();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -d 196608 && exec \"$@\"", "sh"]);
+    limited.arg(eventcnv().get_program());
+    let mut listening = Listening::by(limited, "tcp://127.0.0.1:0", &["-v"]);
+    let (head, rest) = bytes.split_at(512);
+    let mut connections: Vec<TcpStream> = (0..40).map(|_| listening.connect()).collect();
+    for connection in &mut connections {
+        connection.write_all(head).expect("it is received");
+    }
+    for connection in &mut connections {
+        connection.write_all(rest).expect("it is received");
+    }
+    let size = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
+    let whole = bytes.len() as u64;
+    wait_for("all logs", || {
+        let logs = listening.logs();
+        logs.len() == 40 && logs.iter().all(|log| size(log) == whole)
+    });
+    let (_, errors, code) = listening.end();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("is printed no longer"), "{errors}");
+}
+
+/// `CONNECTION_COUNT_MAX` of `eventcnv/src/listen.rs`.
+#[test]
+fn beyond_256_connections_the_next_waits_until_one_ends() {
+    let mut listening = Listening::at("tcp://127.0.0.1:0", &["--silence", "3600"]);
+    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
+    let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
+    let mut connections: Vec<TcpStream> = Vec::new();
+    for _ in 0..260 {
+        let mut connection = listening.connect();
+        connection.write_all(&head).expect("it waits, at least");
+        connections.push(connection);
+        // No more than a moment's worth are begun at once: the backlog is short.
+        if connections.len().is_multiple_of(64) {
+            let count = connections.len();
+            wait_for("they are let in", || listening.logs().len() >= count.min(256));
+        }
+    }
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(listening.logs().len(), 256);
+    connections.drain(..3);
+    wait_for("three more", || listening.logs().len() == 259);
+    let (_, errors, code) = listening.end();
+    assert_eq!(code, Some(0), "{errors}");
+}

@@ -26,7 +26,11 @@ const PREEMPTION_COUNT_MAX: usize = 1;
 const MORE_VARIABLE: &str = "TELEMETRY_MODEL_PREEMPTIONS";
 
 /// Orderings that no model needs: what the line ends with, after the one before it; and who does.
-const UNSEEN: [(&str, &str); 4] = [
+const UNSEEN: [(&str, &str); 5] = [
+    (
+        "self.first.store(first, Ordering::Release);",
+        "the fence of the block that begins just before carries the same",
+    ),
     (
         "self.forgive(hand_over.progress(self, oldest)); \
          self.done.store(oldest + 1, Ordering::Release);",

@@ -159,6 +159,8 @@ fn the_readme_has_a_row_for_each_variable_that_is_read_and_for_no_other() {
     }
     shown.sort();
     read.sort();
+    // Where nothing can be recorded two of the names stand again.
+    read.dedup();
     assert!(read.len() >= 8, "{read:?}");
     assert_eq!(shown, read);
 }

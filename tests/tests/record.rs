@@ -177,9 +177,9 @@ fn each_program_that_a_process_executes_has_a_ring_of_its_own_and_all_are_counte
     assert_eq!(code, Some(137));
     let lines: Vec<&str> = errors.lines().collect();
     assert_eq!(lines.len(), 2, "{errors}");
-    let own = "chain: 100 events, nothing lost; the program died of SIGKILL: what the ring kept";
+    let own = "chain: 101 events, nothing lost; the program died of SIGKILL: what the ring kept";
     assert!(lines[0].contains(own), "{errors}");
-    let others = "replay: a.log-*: 3 logs of its children and of what it was before: 300 events";
+    let others = "replay: a.log-*: 3 logs of its children and of what it was before: 306 events";
     assert!(lines[1].starts_with(others), "{errors}");
     let logs = fs::read_dir(folder.path()).unwrap().filter_map(|entry| {
         let path = entry.unwrap().path();

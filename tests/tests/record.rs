@@ -186,12 +186,15 @@ fn each_program_that_a_process_executes_has_a_ring_of_its_own_and_all_are_counte
         path.to_str()?.contains("a.log").then(|| Log::open(path).unwrap())
     });
     let counts = logs.map(|log| log.accounts().iter().map(|account| account.found).max());
-    assert_eq!(counts.collect::<Vec<_>>(), [Some(100); 4]);
+    // The hundred, one of the start, and what each that executes another tells of itself.
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort();
+    assert_eq!(counts, [Some(101), Some(102), Some(102), Some(102)]);
     // Where it is no ring it is not known that nothing was lost.
     let (_, _, errors) = recorded("b.log");
     let lines: Vec<&str> = errors.lines().collect();
     assert!(!lines[0].contains("nothing lost") && lines[0].contains("may be missing"), "{errors}");
-    assert!(lines[1].ends_with("300 events, nothing lost"), "{errors}");
+    assert!(lines[1].ends_with("306 events, nothing lost"), "{errors}");
 }
 
 /// Forks a child that asks for memory until some of it was brought out, and is killed.

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
-"""Many small objects, made, written as JSON, read again; with an argument without the collector, which reads
-all objects again and again. Design: `.rep.truth.foretold`."""
-import gc, json, random, sys
-if len(sys.argv) > 1:
-    gc.disable()
+"""Many small objects, made, written as JSON, read again. Design: `.rep.truth.foretold`."""
+import json, random
 random.seed(1)
 class Node:
     def __init__(self, key): self.key, self.kids, self.text = key, [], "text %d" % key

@@ -20,8 +20,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often each runs, by turns: a replay of all allocators, then the program under each. More rounds
-/// follow until the noise is small.
+/// How often each runs, by turns: a replay of all allocators, then the program under each. More
+/// rounds follow until the noise is small.
 const ROUNDS: [usize; 2] = [4, 16];
 /// Runs in each round.
 const RUNS: usize = 3;
@@ -35,9 +35,9 @@ const TIME: f64 = 0.30;
 /// runs, the foretold saving may be no further from that than this.
 const TIME_LEAST: f64 = 0.05;
 
-/// The program that saves more time in its own code than in the allocator: it reads its objects again
-/// and again, and gains from denser memory, which a log of operations cannot show. Its time is
-/// judged by what it saves inside the allocator's calls.
+/// The program that saves more time in its own code than in the allocator: it reads its objects
+/// again and again, and gains from denser memory, which a log of operations cannot show. Its time
+/// is judged by what it saves inside the allocator's calls.
 const INSIDE: &str = "python";
 
 /// What stands over the table.

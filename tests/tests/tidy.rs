@@ -8,7 +8,7 @@
 //!  words.rs   names, first lines, the licence, paths
 //! ```
 //!
-//! The rules: `ARCHITECTURE.md`, Invariants; the tags: `design/format.md`, `design/telemetry.md`.
+//! The rules: `ARCHITECTURE.md`, Invariants; the tags: `design/format.md`, `design/telemetry/`.
 
 mod tidy {
     pub(crate) mod sizes;

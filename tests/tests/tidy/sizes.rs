@@ -30,6 +30,22 @@ fn no_line_is_longer_than_100_columns() {
 }
 
 #[test]
+fn no_line_of_a_design_document_is_longer_than_100_columns() {
+    let mut breaches = Vec::new();
+    for page in files().iter().filter(|file| file.path.starts_with("design/")) {
+        let mut is_verbatim = false;
+        for (number, line) in page.lines() {
+            is_verbatim ^= line.starts_with("```");
+            let columns = line.chars().count();
+            if columns > LINE_COLUMNS_MAX && !is_verbatim && !line.starts_with('|') {
+                breaches.push(format!("{}:{number}: {columns} columns", page.path));
+            }
+        }
+    }
+    judge("A line of prose has at most 100 columns; tables and examples may have more.", breaches);
+}
+
+#[test]
 fn no_file_is_longer_than_400_lines_or_600_with_its_tests() {
     let mut breaches = Vec::new();
     for file in rust_files().iter().filter(|file| !is_table(file)) {

@@ -5,8 +5,8 @@
 //!                                ◀── test that checks it
 //! ```
 //!
-//! A tag names one testable statement of `design/format.md` or one decision of
-//! `design/telemetry.md`.
+//! A tag names one testable statement of `design/format.md` or one decision on the pages of
+//! `design/telemetry/`, which `design/telemetry.md` lists.
 
 use super::tree::{File, files, judge, read, rust_files};
 use std::collections::BTreeSet;
@@ -177,10 +177,39 @@ fn every_tag_that_code_cites_is_in_the_design() {
 
 #[test]
 fn every_requirement_has_its_decision() {
-    let decided = tags(&read("design/telemetry.md"), false);
+    let decided: BTreeSet<String> =
+        telemetry_pages().iter().flat_map(|page| tags(&page.text, false)).collect();
     let all = REQUIREMENTS.iter().chain(&SOLUTIONS).chain(&RULES);
     let missing = all.filter(|tag| !decided.contains(**tag)).map(|tag| (*tag).to_owned());
-    judge("These tags of the requirements are not in design/telemetry.md.", missing.collect());
+    judge("These tags of the requirements are not in design/telemetry/.", missing.collect());
+}
+
+/// The pages that `design/telemetry.md` lists.
+fn telemetry_pages() -> Vec<File> {
+    let pages: Vec<File> =
+        files().into_iter().filter(|file| file.path.starts_with("design/telemetry/")).collect();
+    assert!(pages.len() > 5, "design/telemetry/ has only {} pages", pages.len());
+    pages
+}
+
+#[test]
+fn the_list_of_pages_names_the_page_of_each_tag() {
+    let list = read("design/telemetry.md");
+    let mut breaches = Vec::new();
+    for page in telemetry_pages() {
+        let link = page.path.trim_start_matches("design/");
+        let row = list.lines().find(|line| line.contains(&format!("({link})")));
+        let listed = tags(row.unwrap_or_default(), true);
+        let has = |line: &&str| line.starts_with("### ") || line.starts_with("| `.");
+        let defined = page.text.lines().filter(has).filter_map(|line| line.split('`').nth(1));
+        let defined: BTreeSet<String> =
+            defined.filter(|tag| tag.starts_with('.')).map(str::to_owned).collect();
+        let missing = defined.difference(&listed).map(|tag| format!("{}: {tag}", page.path));
+        breaches.extend(missing);
+        let other = listed.iter().filter(|tag| !page.text.contains(&format!("`{tag}`")));
+        breaches.extend(other.map(|tag| format!("{}: lacks {tag}", page.path)));
+    }
+    judge("The table of design/telemetry.md lists each tag with its page.", breaches);
 }
 
 #[test]

@@ -167,26 +167,32 @@ pub mod control {
 }
 
 /// What [`alloc`](crate::alloc) asks for where it records.
-pub(crate) mod clock {
-    pub(crate) fn wait_for_loads() {}
-}
-
-pub(crate) mod crash {
-    pub(crate) fn note_allocator() {}
-}
-
-pub(crate) mod sys {
-    pub(crate) struct Uncancelled;
-
-    impl Uncancelled {
-        pub(crate) fn begin() -> Uncancelled {
-            Uncancelled
-        }
+pub(crate) mod block {
+    pub(crate) mod clock {
+        pub(crate) fn wait_for_loads() {}
     }
 }
 
-pub(crate) mod sync {
-    pub(crate) fn without_unwinding(what: impl FnOnce()) {
-        what();
+pub(crate) mod ends {
+    pub(crate) mod crash {
+        pub(crate) fn note_allocator() {}
+    }
+}
+
+pub(crate) mod os {
+    pub(crate) mod sync {
+        pub(crate) fn without_unwinding(what: impl FnOnce()) {
+            what();
+        }
+    }
+
+    pub(crate) mod sys {
+        pub(crate) struct Uncancelled;
+
+        impl Uncancelled {
+            pub(crate) fn begin() -> Uncancelled {
+                Uncancelled
+            }
+        }
     }
 }

@@ -5,13 +5,14 @@
 //!  handler:        ▲ records, flushes, labels: at the k-th point, for every k
 //! ```
 //!
-//! Every operation of the runtime on atomics is a point (`src/atomic.rs`), in one thread and so in
+//! Every operation of the runtime on atomics is a point (`os/atomic.rs`), in one thread and so in
 //! program order. What is requested must be recorded or counted, and what is recorded be in the
 //! log, whole. Design: `.sol.nested`, `.sol.ordering` in `design/telemetry.md`.
 
-use crate::atomic::points;
-use crate::thread;
-use crate::{Config, MemoryPlinth, control, debug, flush, intern, label_address};
+use crate::inspect::debug;
+use crate::os::atomic::points;
+use crate::rings::thread;
+use crate::{Config, MemoryPlinth, control, flush, intern, label_address};
 use core::sync::atomic::Ordering;
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_HEADER_SIZE};
 use std::cell::Cell;
@@ -73,7 +74,7 @@ fn record_other() {
 }
 
 fn fill_a_block() {
-    (0..crate::memory::block_size() / 24 + 2).for_each(|_| record_outer());
+    (0..crate::block::memory::block_size() / 24 + 2).for_each(|_| record_outer());
 }
 
 fn label() {
@@ -82,7 +83,7 @@ fn label() {
 
 fn leave() {
     record_outer();
-    thread::leave(&crate::sync::Entry::new());
+    thread::leave(&crate::os::sync::Entry::new());
     record_outer();
 }
 
@@ -112,7 +113,7 @@ fn interrupt_at_each(step: usize, work: fn(), handler: fn()) -> u64 {
 
 /// The events of a stream in memory: index, by buffer and number.
 fn read(bytes: &[u8]) -> BTreeMap<(u32, u64), (u16, u64, u64)> {
-    let block_size = crate::memory::block_size();
+    let block_size = crate::block::memory::block_size();
     let mut events = BTreeMap::new();
     for (place, block) in bytes.chunks(block_size).enumerate() {
         let mut at = if place == 0 { STREAM_HEADER_SIZE } else { 0 };
@@ -312,7 +313,7 @@ fn stop() {
 static NOTHING: core::sync::atomic::AtomicI32 = core::sync::atomic::AtomicI32::new(-1);
 
 fn begin_in_a_file(folder: &std::path::Path) -> std::path::PathBuf {
-    let nothing = crate::sys::open_log(c"/dev/null").unwrap().unwrap();
+    let nothing = crate::os::sys::open_log(c"/dev/null").unwrap().unwrap();
     NOTHING.store(nothing.number().unwrap(), Ordering::Relaxed);
     crate::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
     let path = folder.join("log");

@@ -30,88 +30,41 @@ macro_rules! cfg_if {
     };
 }
 
-pub mod alloc;
-mod annotation;
 mod offered;
-mod variety;
+mod record;
 
 cfg_if! { if #[cfg(recording)] {
-mod account;
-mod atomic;
-mod chain;
-mod clock;
-mod coming;
-mod config;
-mod connection;
-pub mod control;
-mod crash;
-mod debug;
-mod destination;
-mod flush;
-mod fork;
-mod gate;
-mod gdb;
-mod history;
-mod host;
-mod identity;
-mod inheritance;
-mod intern;
+mod block;
+mod ends;
+mod inspect;
 #[cfg(test)]
 mod interruptions;
-mod later;
-mod link;
-mod local;
-mod losses;
-mod memory;
-mod names;
-mod outlet;
-mod parts;
-mod pending;
-mod pieces;
+mod os;
 mod plinth;
-mod policy;
-mod pools;
-pub mod postmortem;
-mod process;
-mod record;
-mod region;
-mod registration;
-mod report;
-mod request;
-mod ring;
-mod root;
+mod registry;
+mod rings;
 mod service;
-mod signal;
-mod sockets;
-mod stack;
-mod state;
-mod status;
+mod store;
 mod stream;
-mod sync;
-mod sys;
-mod text;
-mod thread;
-mod traceback;
-mod volume;
-mod waiting;
-mod words;
-mod writer;
 
-pub use config::configure;
-pub use crash::on_fatal_signals;
-pub use flush::{flush, losses, losses_of, store_losses};
-pub use intern::{STORE_BLOCK_COUNT_MAX, intern, label, label_address};
+pub use ends::crash::on_fatal_signals;
+pub use inspect::postmortem::{self, postmortem};
+pub use inspect::traceback::{TRACEBACK_COUNT_MAX, traceback};
 pub use plinth::{
     FilePlinth, MappedPlinth, MemoryPlinth, Operation, Plinth, PlinthError, SocketPlinth, TeePlinth,
 };
-pub use postmortem::postmortem;
-pub use record::{is_recorded, prepare, record};
-pub use registration::REGISTRY_COUNT_MAX;
-pub use ring::BLOCK_COUNT_MAX;
-pub use status::{ClockSource, LastError, RegistryStatus, Rings, Standing, Status, Writer, status};
+pub use record::fast_path::{is_recorded, prepare, record};
+pub use registry::registration::REGISTRY_COUNT_MAX;
+pub use rings::config::configure;
+pub use rings::ring::BLOCK_COUNT_MAX;
+pub use rings::thread::SLOT_COUNT;
+pub use service::control;
+pub use service::flush::{flush, losses, losses_of, store_losses};
+pub use service::status::{
+    ClockSource, LastError, RegistryStatus, Rings, Standing, Status, Writer, status,
+};
+pub use store::intern::{STORE_BLOCK_COUNT_MAX, intern, label, label_address};
 pub use stream::set_plinth;
-pub use thread::SLOT_COUNT;
-pub use traceback::{TRACEBACK_COUNT_MAX, traceback};
 } else {
 mod absent;
 
@@ -119,12 +72,14 @@ pub use absent::{
     configure, control, flush, intern, is_recorded, label, label_address, losses, losses_of,
     on_fatal_signals, prepare, record, store_losses, traceback,
 };
-use absent::{clock, crash, sync, sys};
+use absent::{block, ends, os};
 } }
+
+pub use record::alloc;
 
 #[doc(hidden)]
 pub use eventdef as __eventdef;
 
 pub use eventdef::{Control, Event, Kinds, events};
 pub use offered::{BLOCK_SIZE_LOG2_DEFAULT, Config, ConfigError, Losses, Policy, StringId};
-pub use variety::{VARIETY, Variety};
+pub use record::variety::{VARIETY, Variety};

@@ -216,7 +216,7 @@ fn an_annotation_that_is_off_is_load_test_and_branch_on_arm_as_well() {
 /// each store.
 #[test]
 fn recording_three_words_is_a_counter_read_and_five_stores() {
-    let code = function(assembly(HERE, "hot"), "record6record");
+    let code = function(assembly(HERE, "hot"), "fast_path6record");
     assert_eq!(count(&code, "rdtsc"), 1, "{code:#?}");
     for absent in ["call", "lock", "xchg", "mfence", "syscall"] {
         assert_eq!(count(&code, absent), 0, "{absent}: {code:#?}");

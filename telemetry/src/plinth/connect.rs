@@ -10,10 +10,10 @@
 use super::queue::Queue;
 use super::socket::SocketPlinth;
 use super::{Operation, PlinthError};
-use crate::clock;
-use crate::destination::{self, Destination};
-use crate::sockets::{self, Peer};
-use crate::sys::Errno;
+use crate::block::clock;
+use crate::os::sockets::{self, Peer};
+use crate::os::sys::Errno;
+use crate::plinth::destination::{self, Destination};
 
 /// Addresses of one host that are tried, at most.
 const PEER_COUNT_MAX: usize = 4;

@@ -14,9 +14,10 @@
 use super::name::LogName;
 use super::volumes::{self, Room, Volumes};
 use super::{Operation, Plinth, PlinthError};
-use crate::sync::Locked;
-use crate::sys::{File, Held, NotOwn, Unnamed};
-use crate::{crash, fork, identity, process, report, sys};
+use crate::os::sync::Locked;
+use crate::os::sys::{self, File, Held, NotOwn, Unnamed};
+use crate::os::{process, report};
+use crate::{block::identity, ends::crash, ends::fork};
 use core::ffi::{CStr, c_int};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

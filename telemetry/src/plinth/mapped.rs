@@ -10,9 +10,12 @@
 
 use super::name::LogName;
 use super::{Operation, PATH_SIZE_MAX, Plinth, PlinthError};
-use crate::sync::Locked;
-use crate::sys::{File, Held, NotOwn, Unnamed};
-use crate::{memory, region, registration, report, sys};
+use crate::block::memory;
+use crate::os::report;
+use crate::os::sync::Locked;
+use crate::os::sys::{self, File, Held, NotOwn, Unnamed};
+use crate::plinth::region;
+use crate::registry::registration;
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -7,13 +7,19 @@
 //!
 //! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in
 //! `design/format.md`.
+//!
+//! This room knows registries, blocks and the system; it knows no stream.
 
 mod connect;
+pub(crate) mod destination;
 mod file;
+pub(crate) mod host;
 mod mapped;
 mod memory;
 mod name;
+pub(crate) mod pools;
 mod queue;
+pub(crate) mod region;
 mod socket;
 mod tee;
 mod volumes;
@@ -27,7 +33,8 @@ pub use socket::SocketPlinth;
 pub use tee::TeePlinth;
 pub(crate) use volumes::{COUNT_MAX, COUNT_MIN, Volumes};
 
-use crate::{identity, process, sys};
+use crate::block::identity;
+use crate::os::{process, sys};
 use core::fmt;
 use eventlog::format::{STREAM_MAGIC, StreamHeader};
 
@@ -145,7 +152,7 @@ pub(crate) const BOUND_TEXT: &str = "a volume must have room for at least 8 bloc
 impl fmt::Display for PlinthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [0; 128];
-        let text = crate::report::Text(crate::sys::error_text(self.errno, &mut text));
+        let text = crate::os::report::Text(crate::os::sys::error_text(self.errno, &mut text));
         match self.operation {
             Operation::Create => write!(f, "cannot create: {text}"),
             Operation::Find => f.write_str(FIND_TEXT),

@@ -10,9 +10,11 @@
 //! A forked child whose log has no `%p` in its name begins with try 1. Design: `.sol.fork`,
 //! `.sol.plinth` in `design/telemetry.md`.
 
-use crate::report::Text;
-use crate::sync::Locked;
-use crate::{fork, names, process, sys};
+use crate::ends::fork;
+use crate::os::report::Text;
+use crate::os::sync::Locked;
+use crate::os::{process, sys};
+use crate::registry::names;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -11,8 +11,9 @@
 //! `design/telemetry.md`.
 
 use super::{Operation, Plinth, PlinthError};
-use crate::destination::TEE_COUNT_MAX;
-use crate::{clock, report};
+use crate::block::clock;
+use crate::os::report;
+use crate::plinth::destination::TEE_COUNT_MAX;
 use core::fmt;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

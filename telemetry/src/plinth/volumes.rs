@@ -11,9 +11,9 @@
 //! `design/telemetry.md`.
 
 use super::name::LogName;
-use crate::memory;
-use crate::sync::Locked;
-use crate::sys::{self, Errno, Held, Unnamed};
+use crate::block::memory;
+use crate::os::sync::Locked;
+use crate::os::sys::{self, Errno, Held, Unnamed};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

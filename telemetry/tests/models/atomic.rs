@@ -1,13 +1,13 @@
 //! The atomics of the models: loom's inside of a model, core's outside.
 //!
 //! ```text
-//!  src/ring.rs:171  head.store(…, Release) ─▶ site ─ weakened? ─▶ Relaxed
+//!  src/rings/ring.rs:171  head.store(…, Release) ─▶ site ─ weakened? ─▶ Relaxed
 //!                                                 └ no ─────────▶ Release ─▶ loom
 //! ```
 //!
-//! In place of `src/atomic.rs`. An atomic, static or not, becomes one of loom's at its first use in
-//! an execution. That is best before the threads of the model begin: a first use by a thread which
-//! that of another one does not come after is a race, says loom. Design: `.sol.ordering` in
+//! In place of `src/os/atomic.rs`. An atomic, static or not, becomes one of loom's at its first use
+//! in an execution. That is best before the threads of the model begin: a first use by a thread
+//! which that of another one does not come after is a race, says loom. Design: `.sol.ordering` in
 //! `design/telemetry.md`.
 
 use core::any::Any;

@@ -2,14 +2,14 @@
 //! that a load may see.
 //!
 //! ```text
-//!  src/  words · ring · outlet · chain · sync · link · losses
-//!        region · pools · gate                                     the source itself
+//!  src/  os: link, sync · block: header_words, chain, losses
+//!        plinth: pools, region · stream: gate, outlet · rings: ring   the source itself
 //!  here  atomic: loom's · memory: cells that loom watches · surroundings: stream, clock, …
 //!        models ─▶ scenarios ─▶ weakenings: each ordering made relaxed, some model must fail
 //! ```
 //!
-//! What is left out: the memory of the product (`src/memory.rs` lays the same words and bytes in
-//! pages), where Miri looks. Design: `.sol.ordering` in `design/telemetry.md`.
+//! What is left out: the memory of the product (`src/block/memory.rs` lays the same words and bytes
+//! in pages), where Miri looks. Design: `.sol.ordering` in `design/telemetry.md`.
 
 mod atomic;
 mod memory;
@@ -18,25 +18,66 @@ mod models;
 mod surroundings;
 mod weakenings;
 
+#[path = "../../src/offered.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the models use some of it")]
-#[path = "../../src"]
-mod source {
-    pub(crate) mod chain;
-    pub(crate) mod gate;
+mod offered;
+
+#[allow(dead_code, reason = "the models use some of it")]
+#[allow(unused_imports, reason = "each is used by one of the files here")]
+#[path = "../../src/os"]
+mod os {
+    pub(crate) use crate::atomic;
     pub(crate) mod link;
-    pub(crate) mod losses;
-    pub(crate) mod offered;
-    pub(crate) mod outlet;
-    pub(crate) mod pools;
-    pub(crate) mod region;
-    pub(crate) mod ring;
+    pub(crate) use crate::surroundings::{report, sys};
     pub(crate) mod sync;
-    pub(crate) mod words;
 }
 
-use source::{chain, gate, link, losses, offered, outlet, pools, region, ring, sync, words};
-#[allow(unused_imports, reason = "each is used by one of the files above")]
-use surroundings::{
-    clock, crash, fork, identity, intern, parts, plinth, policy, registration, report, root,
-    stream, sys, thread, volume, writer,
-};
+#[allow(dead_code, reason = "the models use some of it")]
+#[path = "../../src/block"]
+mod block {
+    pub(crate) mod chain;
+    pub(crate) mod header_words;
+    pub(crate) mod losses;
+    pub(crate) use crate::memory;
+    pub(crate) use crate::surroundings::{clock, identity, parts, root};
+}
+
+mod registry {
+    pub(crate) use crate::surroundings::{policy, registration};
+}
+
+#[allow(dead_code, reason = "the models use some of it")]
+#[path = "../../src/plinth"]
+mod plinth {
+    pub(crate) mod pools;
+    pub(crate) mod region;
+    pub(crate) use crate::surroundings::plinth::*;
+}
+
+#[allow(dead_code, reason = "the models use some of it")]
+#[path = "../../src/stream"]
+mod stream {
+    pub(crate) mod gate;
+    pub(crate) mod outlet;
+    pub(crate) use crate::surroundings::stream::*;
+    pub(crate) use crate::surroundings::volume;
+}
+
+mod store {
+    pub(crate) use crate::surroundings::intern;
+}
+
+#[allow(dead_code, unreachable_pub, reason = "the models use some of it")]
+#[path = "../../src/rings"]
+mod rings {
+    pub(crate) mod ring;
+    pub(crate) use crate::surroundings::thread;
+}
+
+mod service {
+    pub(crate) use crate::surroundings::writer;
+}
+
+mod ends {
+    pub(crate) use crate::surroundings::{crash, fork};
+}

@@ -5,13 +5,13 @@
 //!  cells   │ 2 for each event: one thread writes, others read, or loom fails the model   │
 //! ```
 //!
-//! In place of `src/memory.rs`: the same interface, and the same protocol of `src/words.rs`.
-//! Design: `.sol.ordering` in `design/telemetry.md`.
+//! In place of `src/block/memory.rs`: the same interface, and the same protocol of
+//! `src/block/header_words.rs`. Design: `.sol.ordering` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "references for as long as an execution; cells that loom watches")]
 
-use crate::atomic::{AtomicPtr, AtomicU64, Ordering};
-use crate::losses::Counts;
-use crate::words::{self, HEADER_WORD_COUNT, STATE_WORD, Words};
+use crate::block::header_words::{self, HEADER_WORD_COUNT, STATE_WORD, Words};
+use crate::block::losses::Counts;
+use crate::os::atomic::{AtomicPtr, AtomicU64, Ordering};
 use bytemuck::Zeroable;
 use eventdef::ParamSink;
 use eventlog::format::{
@@ -154,15 +154,15 @@ impl Block {
         header.last = (block_size() as u32).into();
         header.top = header.last;
         header.count = 0.into();
-        words::begin(&self.0.words, &header);
+        header_words::begin(&self.0.words, &header);
     }
 
     pub(crate) fn put_header(self, header: &BlockHeader) {
-        words::put(&self.0.words, header);
+        header_words::put(&self.0.words, header);
     }
 
     pub(crate) fn header(self) -> BlockHeader {
-        words::get(&self.0.words)
+        header_words::get(&self.0.words)
     }
 
     pub(crate) fn put_sync(self, sync: ClockSync) {
@@ -172,11 +172,11 @@ impl Block {
     }
 
     pub(crate) fn state(self) -> (u32, u32) {
-        words::state(&self.0.words)
+        header_words::state(&self.0.words)
     }
 
     pub(crate) fn claim(self, size: usize) -> Option<Claim> {
-        let state = words::own_state(&self.0.words);
+        let state = header_words::own_state(&self.0.words);
         let at = (state as u32 as usize).checked_sub(size)?;
         (at >= BLOCK_HEADER_SIZE).then_some(Claim { at, size, block: self, state })
     }
@@ -304,7 +304,7 @@ impl Claim {
 
     pub(crate) fn publish(self) {
         let state = self.state.wrapping_add(block_state_step(self.size as u32));
-        words::publish(&self.block.0.words, state);
+        header_words::publish(&self.block.0.words, state);
     }
 }
 

@@ -7,14 +7,15 @@
 //! Whatever is handed over is judged at once, in `surroundings.rs`. Design: `.sol.ordering` in
 //! `design/telemetry.md`.
 
-use crate::gate::Gate;
-use crate::link::Link;
-use crate::memory::{self, Block, Blocks, Custody, EVENT_SIZE, block_size, keep};
-use crate::policy::{self, Policy};
-use crate::ring::{Identity, Ring};
+use crate::block::memory::{self, Block, Blocks, Custody, EVENT_SIZE, block_size, keep};
+use crate::os::link::Link;
+use crate::os::sync::{Entry, Locked};
+use crate::plinth::region;
+use crate::registry::policy::{self, Policy};
+use crate::rings::ring::{Identity, Ring};
+use crate::service::writer;
+use crate::stream::gate::Gate;
 use crate::stream::{judge, take_log, value};
-use crate::sync::{Entry, Locked};
-use crate::{region, writer};
 use core::sync::atomic::Ordering;
 use eventdef::{Control, ParamSink, store};
 use eventlog::format::BLOCK_MAGIC;
@@ -118,7 +119,7 @@ impl Recording {
             if put() || self.ring.advance(&Entry::new(), 0, self.thread) && put() {
                 self.count += 1;
             } else {
-                self.ring.counts.discard(crate::losses::Cause::Full, 1);
+                self.ring.counts.discard(crate::block::losses::Cause::Full, 1);
             }
         }
         self.count - before

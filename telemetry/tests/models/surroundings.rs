@@ -67,7 +67,7 @@ pub(crate) mod identity {
 }
 
 pub(crate) mod intern {
-    pub(crate) fn bring_news(_: &crate::sync::Entry) -> bool {
+    pub(crate) fn bring_news(_: &crate::os::sync::Entry) -> bool {
         true
     }
 }
@@ -112,7 +112,7 @@ pub(crate) mod report {
 }
 
 pub(crate) mod registration {
-    use crate::losses::Counts;
+    use crate::block::losses::Counts;
 
     pub(crate) struct Registered {
         pub(crate) control: &'static eventdef::Control,
@@ -137,8 +137,8 @@ pub(crate) mod registration {
 
 /// Nobody looks into the memory.
 pub(crate) mod root {
-    use crate::losses::{Cause, Counts};
-    use crate::memory::Blocks;
+    use crate::block::losses::{Cause, Counts};
+    use crate::block::memory::Blocks;
 
     pub(crate) type Extent = core::sync::atomic::AtomicU64;
 
@@ -191,11 +191,11 @@ pub(crate) mod sys {
     }
 
     pub(crate) fn give_way() {
-        crate::atomic::spin_loop();
+        crate::os::atomic::spin_loop();
     }
 
     pub(crate) fn nap(_: u64) {
-        crate::atomic::spin_loop();
+        crate::os::atomic::spin_loop();
     }
 }
 
@@ -208,7 +208,7 @@ pub(crate) mod thread {
     std::thread_local!(static DEPTH_OUTSIDE: Cell<u32> = const { Cell::new(0) });
 
     fn depth<T>(change: impl FnOnce(&Cell<u32>) -> T) -> T {
-        match crate::atomic::is_in_model() {
+        match crate::os::atomic::is_in_model() {
             true => DEPTH.with(change),
             false => DEPTH_OUTSIDE.with(change),
         }
@@ -224,8 +224,8 @@ pub(crate) mod thread {
 }
 
 pub(crate) mod stream {
-    use crate::memory::{EVENT_SIZE, block_size};
-    use crate::sync::Entry;
+    use crate::block::memory::{EVENT_SIZE, block_size};
+    use crate::os::sync::Entry;
     use eventlog::format::BlockHeader;
     use std::collections::BTreeSet;
 
@@ -346,8 +346,8 @@ pub(crate) mod stream {
 }
 
 pub(crate) mod volume {
+    use crate::os::sync::Entry;
     use crate::stream::judge;
-    use crate::sync::Entry;
     use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
     pub(crate) struct Outgoing {

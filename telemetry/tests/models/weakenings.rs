@@ -7,10 +7,12 @@
 //!
 //! Design: `.sol.ordering` in `design/telemetry.md`, which has the table that this prints.
 
-use crate::atomic::{self, Site};
+use crate::block::memory;
 use crate::models::{MODELS, Model};
-use crate::policy::{self, Policy};
-use crate::{memory, stream, writer};
+use crate::os::atomic::{self, Site};
+use crate::registry::policy::{self, Policy};
+use crate::service::writer;
+use crate::stream;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

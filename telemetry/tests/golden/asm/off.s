@@ -7,7 +7,7 @@
  movq %rsi, 8(%rsp)
  movq %rdx, 16(%rsp)
  movq %rsp, %rdi
- callq _ZN9telemetry6record6recordE
+ callq _ZN9telemetry6record9fast_path6recordE
  addq $24, %rsp
 L0:
  retq

@@ -2,7 +2,7 @@
  pushq %rbx
  movl _ZN10annotation4heap7CONTROLE+24(%rip), %esi
  addq $5, %rsi
- movq _ZN9telemetry6thread5LOCAL29_$u7b$$u7b$constant$u7d$$u7d$28_$u7b$$u7b$closure$u7d$$u7d$23__RUST_STD_INTERNAL_VALE@GOTTPOFF(%rip), %r8
+ movq _ZN9telemetry5rings6thread5LOCAL29_$u7b$$u7b$constant$u7d$$u7d$28_$u7b$$u7b$closure$u7d$$u7d$23__RUST_STD_INTERNAL_VALE@GOTTPOFF(%rip), %r8
  movl %esi, %r9d
  andl $511, %r9d
  movl %r9d, %eax
@@ -41,7 +41,7 @@
 L0:
  movq %rcx, %rdx
  popq %rbx
- jmp _ZN9telemetry6record22record_into_taken_ringE
+ jmp _ZN9telemetry6record9fast_path22record_into_taken_ringE
 L1:
  popq %rbx
- jmp _ZN9telemetry6record19record_without_ringE
+ jmp _ZN9telemetry6record9fast_path19record_without_ringE

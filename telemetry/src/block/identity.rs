@@ -1,0 +1,120 @@
+//! Which stream it is: its UUID, and the header that says who writes it.
+//!
+//! ```text
+//!  UUID · boot · process · clock and first sync · names
+//! ```
+//!
+//! Design: section 2.1 of `design/format.md`.
+
+use crate::block::{clock, memory};
+use crate::os::sys;
+use crate::plinth::region;
+use core::sync::atomic::{AtomicU64, Ordering};
+use eventlog::format::{STREAM_RING, StreamHeader};
+
+static UUID: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+/// The UUID of the process that forked this one; zero: none did, or it had none.
+static PARENT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// The stream is that of a forked child: the UUID so far is its parent's, and it gets its
+/// own.
+pub(crate) fn fork() {
+    // Neither half of a UUID is zero: one of which a half is was being made when the fork came.
+    let parent = halves(&UUID);
+    if !parent.contains(&0) {
+        PARENT[0].store(parent[0], Ordering::Relaxed);
+        PARENT[1].store(parent[1], Ordering::Relaxed);
+    }
+    prepare();
+}
+
+fn halves(uuid: &[AtomicU64; 2]) -> [u64; 2] {
+    uuid.each_ref().map(|half| half.load(Ordering::Relaxed))
+}
+
+/// Gives the stream its UUID: version 4, random (`.header.uuid`).
+pub(crate) fn prepare() {
+    let mut uuid = [0u8; 16];
+    if !sys::random(&mut uuid) {
+        let sync = clock::sync();
+        let mixed = sync.ticks.rotate_left(32) ^ sync.monotonic ^ sys::process_ids().0 << 48;
+        uuid[..8].copy_from_slice(&sync.realtime.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
+        uuid[8..].copy_from_slice(&mixed.to_le_bytes());
+    }
+    uuid[6] = uuid[6] & 0x0F | 0x40;
+    uuid[8] = uuid[8] & 0x3F | 0x80;
+    let halves: [u64; 2] = bytemuck::cast(uuid);
+    UUID[0].store(halves[0], Ordering::Relaxed);
+    UUID[1].store(halves[1], Ordering::Relaxed);
+}
+
+/// The UUID.
+pub(crate) fn uuid() -> [u8; 16] {
+    bytemuck::cast(halves(&UUID))
+}
+
+/// What blocks say of their stream (`.block.stream`).
+pub(crate) fn id() -> [u8; 8] {
+    UUID[0].load(Ordering::Relaxed).to_ne_bytes()
+}
+
+/// The header of the stream, as it begins now (`.header.once`, `.header.names`).
+pub(crate) fn header() -> StreamHeader {
+    let mut header = StreamHeader::native(memory::block_size_log2());
+    header.uuid = uuid();
+    header.parent = bytemuck::cast(halves(&PARENT));
+    header.boot_id = boot_id();
+    let (pid, parent_pid) = sys::process_ids();
+    header.pid = pid.into();
+    header.parent_pid = parent_pid.into();
+    header.clock_source = (clock::source() as u32).into();
+    header.clock_flags = clock::flags().into();
+    header.clock_rate = clock::rate().into();
+    let sync = clock::sync();
+    header.set_sync(sync);
+    header.start = sync.realtime.into();
+    // `.header.ring`
+    header.flags = if region::is_there() { STREAM_RING.into() } else { 0.into() };
+    let producer = concat!("telemetry ", env!("CARGO_PKG_VERSION")).as_bytes();
+    header.producer[..producer.len()].copy_from_slice(producer);
+    sys::host_name(&mut header.host);
+    sys::program_name(&mut header.program);
+    header.seal();
+    header
+}
+
+/// The header of the stream as memory has it: a bounded ring, whatever the plinth is
+/// (`.root.preamble`).
+pub(crate) fn header_in_memory() -> StreamHeader {
+    let mut header = header();
+    header.flags = STREAM_RING.into();
+    header.seal();
+    header
+}
+
+/// Hexadecimal digits of the kernel's text, in pairs; zero where it has none.
+pub(crate) fn boot_id() -> [u8; 16] {
+    let mut text = [0u8; 64];
+    let text = sys::read_file(c"/proc/sys/kernel/random/boot_id", &mut text).unwrap_or_default();
+    let mut id = [0u8; 16];
+    let digits = text.iter().filter_map(|byte| char::from(*byte).to_digit(16));
+    for (index, digit) in digits.take(32).enumerate() {
+        id[index / 2] = id[index / 2] << 4 | digit as u8;
+    }
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.header.uuid`
+    #[test]
+    fn the_uuid_is_of_version_4() {
+        prepare();
+        let first = uuid();
+        assert_eq!((first[6] >> 4, first[8] >> 6), (4, 2));
+        prepare();
+        assert_ne!(first, uuid());
+    }
+}

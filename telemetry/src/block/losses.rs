@@ -1,0 +1,200 @@
+//! What was not recorded or not output: the counts, by cause.
+//!
+//! ```text
+//!  requested = recorded + full + nested + large
+//!  recorded  = in the log + overwritten + io + still in memory
+//! ```
+//!
+//! Nothing is lost in silence: the counts travel in block headers. Those of events that no buffer
+//! could count go to the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`,
+//! `.store.discarded` in `design/format.md`.
+
+use crate::block::root;
+use crate::offered::Losses;
+use crate::registry::registration;
+use crate::rings::thread::SLOT_COUNT;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use eventlog::format::{BlockHeader, EXTENT_COUNTS};
+
+/// Why an event was discarded. The numbers are those of `.store.discarded`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Full = 0,
+    Nested = 1,
+    Large = 2,
+    Io = 3,
+}
+
+pub(crate) const CAUSES: [Cause; 4] = [Cause::Full, Cause::Nested, Cause::Large, Cause::Io];
+
+/// The counts of a buffer, in the order that whoever looks into the memory knows (`.root.counts`).
+#[derive(Debug, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct Counts {
+    discarded: [AtomicU64; CAUSES.len()],
+    overwritten: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Counts>() == EXTENT_COUNTS * 8);
+const _: () = assert!(core::mem::offset_of!(Counts, overwritten) == (EXTENT_COUNTS - 1) * 8);
+
+impl Counts {
+    pub(crate) const fn new() -> Counts {
+        Counts { discarded: [const { AtomicU64::new(0) }; 4], overwritten: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn discard(&self, cause: Cause, count: u64) {
+        self.discarded[cause as usize].fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn overwrite(&self, count: u64) {
+        self.overwritten.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn discarded(&self, cause: Cause) -> u64 {
+        self.discarded[cause as usize].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn overwritten(&self) -> u64 {
+        self.overwritten.load(Ordering::Relaxed)
+    }
+
+    /// Nothing was lost so far. For a forked child.
+    pub(crate) fn reset(&self) {
+        for count in self.discarded.iter().chain([&self.overwritten]) {
+            // What is zero stays on a page that is shared with the parent.
+            if count.load(Ordering::Relaxed) != 0 {
+                count.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What was counted since [`reset`](Counts::reset) of events of the parent's is no loss of the
+    /// child's.
+    pub(crate) fn forgive_parent(&self) {
+        self.discarded[Cause::Io as usize].store(0, Ordering::Relaxed);
+        self.overwritten.store(0, Ordering::Relaxed);
+    }
+
+    /// All of them in one number, which changes when one does.
+    pub(crate) fn sum(&self) -> u64 {
+        let discarded = CAUSES.map(|cause| self.discarded(cause)).iter().sum::<u64>();
+        discarded.wrapping_add(self.overwritten())
+    }
+
+    /// Puts them into a header (`.block.discarded`, `.block.overwritten`).
+    pub(crate) fn put(&self, header: &mut BlockHeader) {
+        let clamped = |cause| u32::try_from(self.discarded(cause)).unwrap_or(u32::MAX).into();
+        header.discarded_full = clamped(Cause::Full);
+        header.discarded_nested = clamped(Cause::Nested);
+        header.discarded_large = clamped(Cause::Large);
+        header.discarded_io = clamped(Cause::Io);
+        header.overwritten = self.overwritten().into();
+    }
+}
+
+impl Losses {
+    pub(crate) fn of(recorded: u64, counts: &Counts) -> Losses {
+        let [full, nested, large, io] = CAUSES.map(|cause| counts.discarded(cause));
+        let requested = recorded + full + nested + large;
+        Losses { requested, recorded, overwritten: counts.overwritten(), full, nested, large, io }
+    }
+}
+
+/// What no buffer could count: by slot, which says registry and kind.
+static UNHOUSED: [Counts; SLOT_COUNT] = [const { Counts::new() }; SLOT_COUNT];
+/// Whether there is something in `UNHOUSED` that the store was not told.
+static UNTOLD: AtomicBool = AtomicBool::new(false);
+
+/// Events that the host refused and may still take, by slot: in parts that wait
+/// (unacknowledged.rs), and in rings.
+static REFUSED: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
+
+/// The host refused so many events of a slot, which wait.
+pub(crate) fn refuse(slot: Option<usize>, count: u64) {
+    change_refused(slot, count, |before| before.saturating_add(count));
+}
+
+/// So many of these are in the log now, or counted otherwise.
+pub(crate) fn forgive(slot: Option<usize>, count: u64) {
+    change_refused(slot, count, |before| before.saturating_sub(count));
+}
+
+fn change_refused(slot: Option<usize>, count: u64, change: impl Fn(u64) -> u64) {
+    let refused = slot.and_then(|slot| REFUSED.get(slot)).filter(|_| count != 0);
+    if let Some(refused) = refused {
+        let change = |before| Some(change(before));
+        let _ = refused.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+    }
+}
+
+/// None waits that was refused. For a forked child.
+pub(crate) fn forget_refused() {
+    for count in REFUSED.iter().filter(|count| count.load(Ordering::Relaxed) != 0) {
+        count.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What is counted of a slot beside its rings.
+pub(crate) fn beside_rings(slot: usize) -> Losses {
+    let mut losses = Losses::of(0, unhoused(slot));
+    losses.io += REFUSED.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
+    losses
+}
+
+/// Counts an event that has no buffer.
+pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
+    unhoused(slot).discard(cause, count);
+    root::discard_unhoused(cause, count);
+    UNTOLD.store(true, Ordering::Release);
+}
+
+/// The counts of a slot's events that had no buffer.
+pub(crate) fn unhoused(slot: usize) -> &'static Counts {
+    registration::refused_counts(slot).unwrap_or(&UNHOUSED[slot % SLOT_COUNT])
+}
+
+/// Nothing was lost so far. For a forked child.
+pub(crate) fn reset() {
+    registration::slots().for_each(|slot| unhoused(slot).reset());
+    root::reset_unhoused();
+    UNTOLD.store(false, Ordering::Release);
+    forget_refused();
+}
+
+/// Gives the counts of all slots that had losses, if some were added since the last time; and once
+/// more the next time, where `tell` says false.
+pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64) -> bool) {
+    if !UNTOLD.swap(false, Ordering::Acquire) {
+        return;
+    }
+    for slot in registration::slots() {
+        for cause in CAUSES {
+            let count = unhoused(slot).discarded(cause);
+            if count != 0 && !tell(slot, cause, count) {
+                UNTOLD.store(true, Ordering::Release);
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eventlog::format::BlockType;
+
+    /// `.block.discarded`, `.block.overwritten`
+    #[test]
+    fn counts_of_32_bits_stay_at_their_greatest() {
+        let counts = Counts::new();
+        counts.discard(Cause::Nested, u64::from(u32::MAX) + 7);
+        counts.discard(Cause::Io, 3);
+        counts.overwrite(u64::from(u32::MAX) + 9);
+        let mut header = BlockHeader::native(BlockType::Events, 12);
+        counts.put(&mut header);
+        assert_eq!(header.discarded_nested.get(), u32::MAX);
+        assert_eq!((header.discarded_full.get(), header.discarded_io.get()), (0, 3));
+        assert_eq!(header.overwritten.get(), u64::from(u32::MAX) + 9);
+    }
+}

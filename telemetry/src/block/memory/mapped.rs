@@ -1,0 +1,175 @@
+//! Blocks that are pages of a file: what is done to them beside recording.
+//!
+//! ```text
+//!  file ─ mmap ─▶ │ block │ block │ … │     touch · take over · put parts, counts · leave at fork
+//! ```
+//!
+//! Stores are in such an order that the process may be killed between any two. Design:
+//! `.sol.mapped` in `design/telemetry.md`; `.write`, `.ring` in `design/format.md`.
+#![expect(unsafe_code, reason = "a file as memory")]
+
+use super::{Block, Blocks, Custody, block_size, hole};
+use crate::block::header_words::HEADER_WORD_COUNT;
+use crate::block::losses::Counts;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU64, Ordering, fence};
+use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, SEALED};
+
+/// The word with *overwritten*.
+const OVERWRITTEN_WORD: usize = offset_of!(BlockHeader, overwritten) / 8;
+const _: () = assert!(offset_of!(BlockHeader, overwritten).is_multiple_of(8));
+const _: () = assert!(offset_of!(BlockHeader, discarded_io) >= BLOCK_HEADER_SIZE - 8);
+
+impl Blocks {
+    /// Maps the blocks of a file that has so many, and nothing but zeros.
+    pub(crate) fn map_file(file: libc::c_int, count: usize) -> Option<Blocks> {
+        let size = count.checked_mul(block_size())?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED;
+        // SAFETY: a new mapping, placed by the system, changes no memory that exists.
+        let start = unsafe { libc::mmap(core::ptr::null_mut(), size, access, flags, file, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        hole::watch(start.cast(), size);
+        Some(Blocks { first: Block { start: start.cast() }, count })
+    }
+
+    /// Maps the same file again, at the same place, now that it has a name: whoever looks into the
+    /// memory, or a core, finds it by that. Before there is an event in it.
+    pub(crate) fn map_file_again(&self, file: libc::c_int) {
+        let size = self.count * block_size();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: B1: the same bytes of the same file, to which nobody has a reference.
+        unsafe { libc::mmap(self.first.start.cast(), size, access, flags, file, 0) };
+    }
+
+    /// Whether a block is one of these.
+    pub(crate) fn has(&self, block: Block) -> bool {
+        let offset = block.start.addr().wrapping_sub(self.first.start.addr());
+        offset < self.count * block_size()
+    }
+
+    /// Gives up the file that the blocks are mapped from, in this process: from now on they are
+    /// private, and zero. For a forked child, which has one thread.
+    pub(crate) fn leave_file(&self) {
+        let size = self.count * block_size();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED;
+        // SAFETY: B1: the pages stay mapped, with bytes that nobody has a reference to but as
+        // atomics.
+        unsafe { libc::mmap(self.first.start.cast(), size, access, flags, -1, 0) };
+        hole::forget();
+    }
+}
+
+impl Block {
+    /// Touches the pages of a block that nobody used so far, so that using them faults no more.
+    pub(crate) fn touch(self) {
+        #[cfg(target_os = "linux")]
+        // SAFETY: B1; the call changes no byte. Where the kernel lacks it, pages fault one by one.
+        unsafe {
+            libc::madvise(self.start.cast(), block_size(), libc::MADV_POPULATE_WRITE)
+        };
+    }
+
+    /// Stores the total of overwritten events in the newest block of a buffer, whoever records into
+    /// it (`.ring.overwritten`): a sealed one is so no more.
+    pub(crate) fn put_overwritten(self, count: u64) {
+        let magic = self.header_of_magic();
+        self.words()[0].store(magic, Ordering::Relaxed);
+        // The checksum, which is wrong now, is not looked at any more.
+        fence(Ordering::Release);
+        self.words()[OVERWRITTEN_WORD].store(count.to_le(), Ordering::Relaxed);
+    }
+
+    /// The word with the magic and the flags, as of a block that is not sealed.
+    fn header_of_magic(self) -> u64 {
+        let mut word = self.words()[0].load(Ordering::Relaxed).to_ne_bytes();
+        word[offset_of!(BlockHeader, flags)] &= !SEALED;
+        u64::from_ne_bytes(word)
+    }
+
+    /// Stores what was discarded, in an open block, by the thread that records into it
+    /// (`.block.discarded`).
+    pub(crate) fn put_discarded(self, counts: &Counts) {
+        let mut header = self.header();
+        counts.put(&mut header);
+        let words: [u64; HEADER_WORD_COUNT] = bytemuck::cast(header);
+        for (index, word) in words.iter().enumerate().skip(OVERWRITTEN_WORD + 1) {
+            self.words()[index].store(*word, Ordering::Relaxed);
+        }
+    }
+
+    /// Stores the total of events that are not in the file, in the last block of the store that is.
+    pub(crate) fn put_discarded_io(self, count: u32) {
+        let mut header = self.header();
+        header.discarded_io = count.into();
+        let words: [u64; HEADER_WORD_COUNT] = bytemuck::cast(header);
+        let magic = self.header_of_magic();
+        self.words()[0].store(magic, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let last = HEADER_WORD_COUNT - 1;
+        self.words()[last].store(words[last], Ordering::Relaxed);
+    }
+
+    /// Copies [last, top) of another block, all of it published, to the end of this one, which has
+    /// no magic from now on and until its header is put (`.write.begin`). Gives its *last*.
+    pub(crate) fn take_over(self, _: &Custody, other: Block, last: u32, top: u32) -> u32 {
+        let (state, _) = other.state();
+        assert!(state <= last && last <= top && top as usize <= block_size());
+        let size = top - last;
+        let new_last = block_size() as u32 - size;
+        assert!(new_last as usize >= BLOCK_HEADER_SIZE && self.start != other.start);
+        self.words()[0].store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        // SAFETY: B1 of both, which are different blocks; B4: from *last* upwards nobody writes in
+        // the one while there is `Custody`, and the other is the caller's.
+        unsafe {
+            let (from, to) = (other.start.add(last as usize), self.start.add(new_last as usize));
+            core::ptr::copy_nonoverlapping(from, to, size as usize);
+        }
+        new_last
+    }
+
+    /// Puts bytes where there are zeros, in a block that no event is recorded into: the first eight
+    /// last, without which the rest is not there (`.stream.grow`).
+    pub(crate) fn put_bytes(self, offset: usize, bytes: &[u8]) {
+        assert!(offset <= block_size() && bytes.len() <= block_size() - offset);
+        assert!(offset.is_multiple_of(8));
+        let Some((first, rest)) = bytes.split_first_chunk::<8>() else { return };
+        // SAFETY: B1 and the test; `bytes` are no block's. Nobody but the holder of the stream's
+        // lock writes here, and nobody of this process reads.
+        unsafe {
+            let to = self.start.add(offset + 8);
+            core::ptr::copy_nonoverlapping(rest.as_ptr(), to, rest.len());
+            let to = AtomicU64::from_ptr(self.start.add(offset).cast());
+            to.store(u64::from_ne_bytes(*first), Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::header_words::STATE_WORD;
+    use crate::block::memory::{BUFFER_WORD, block_size_log2};
+    use eventlog::format::BlockType;
+
+    /// `.sol.own`: whatever somebody stores in a page of the file.
+    #[test]
+    fn what_a_page_says_of_last_is_brought_within_the_block() {
+        let block = Blocks::map(1).expect("memory").get(0);
+        block.begin(&BlockHeader::native(BlockType::Events, block_size_log2()));
+        let (least, size) = (BLOCK_HEADER_SIZE as u32, block_size() as u32);
+        for last in [0, 1, least - 8, size + 8, 1 << 31, u32::MAX] {
+            block.words()[STATE_WORD].store(u64::from(last).to_le(), Ordering::Relaxed);
+            block.words()[BUFFER_WORD].store(u64::from(last).to_le(), Ordering::Relaxed);
+            let header = block.header();
+            let (last, top) = (header.last.get(), header.top.get());
+            assert!(least <= last && last <= top && top <= size, "{last} {top}");
+            assert_eq!(block.state(), (last, 0));
+        }
+    }
+}

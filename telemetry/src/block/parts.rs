@@ -1,0 +1,304 @@
+//! A block of parts, as it is put together in memory.
+//!
+//! ```text
+//!  │ header │ part │ part │ part │ 0 0 0 … │         written: up to here the host has it
+//!            └ 128 ─ payload ─ zeros to 8  └ used
+//! ```
+//!
+//! Knows no lock and no host. Design: section 4 of `design/format.md`.
+
+use crate::block::registry_encoding::Piece;
+use crate::block::{clock, identity, memory};
+use eventlog::format::{
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, StreamHeader,
+};
+
+/// What parts are aligned to.
+const PART_ALIGNMENT: usize = 8;
+
+/// A parts block, or the header block.
+pub(crate) struct PartsBlock {
+    bytes: &'static mut [u8],
+    place: u64,
+    /// Where its parts begin.
+    begin: usize,
+    used: usize,
+    written: usize,
+}
+
+impl PartsBlock {
+    /// Begins block 0: the stream header, then parts (`.header.parts`).
+    pub(crate) fn begin_stream(bytes: &'static mut [u8], header: &StreamHeader) -> PartsBlock {
+        bytes.fill(0);
+        bytes[..STREAM_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(header));
+        let begin = STREAM_HEADER_SIZE;
+        PartsBlock { bytes, place: 0, begin, used: begin, written: 0 }
+    }
+
+    /// Memory for blocks, of which none is begun.
+    pub(crate) fn idle(bytes: &'static mut [u8]) -> PartsBlock {
+        let size = bytes.len();
+        PartsBlock { bytes, place: 0, begin: size, used: size, written: size }
+    }
+
+    /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream,
+    /// at a place of its own.
+    pub(crate) fn begin(&mut self, place: u64, sequence: u64, stream: [u8; 8]) {
+        let size = self.bytes.len() as u32;
+        let mut header = BlockHeader::native(BlockType::Parts, size.ilog2() as u8);
+        header.stream = stream;
+        header.last = size.into();
+        header.top = size.into();
+        header.sequence = sequence.into();
+        header.seal(&[]);
+        self.bytes.fill(0);
+        self.bytes[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        self.place = place;
+        self.begin = BLOCK_HEADER_SIZE;
+        self.used = BLOCK_HEADER_SIZE;
+        self.written = 0;
+    }
+
+    /// The most that the payload of a part may have in a parts block of this size (`.parts.fits`).
+    pub(crate) fn payload_size_max(block_size: usize) -> usize {
+        block_size - 2 * BLOCK_HEADER_SIZE
+    }
+
+    /// The most that the payload of the next part may have here, if there can be one.
+    pub(crate) fn room(&self) -> Option<usize> {
+        self.bytes.len().checked_sub(self.used + BLOCK_HEADER_SIZE)
+    }
+
+    /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its top − last
+    /// bytes, which `fill` puts. False if it does not fit.
+    pub(crate) fn push(
+        &mut self,
+        mut header: BlockHeader,
+        fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+    ) -> bool {
+        let size = header.payload_size();
+        if self.room().is_none_or(|room| room < size) {
+            return false;
+        }
+        let (head, rest) = self.bytes[self.used..].split_at_mut(BLOCK_HEADER_SIZE);
+        let payload = &mut rest[..size];
+        fill(&mut header, payload);
+        header.seal(payload);
+        head.copy_from_slice(bytemuck::bytes_of(&header));
+        let end = self.used + BLOCK_HEADER_SIZE + size;
+        self.used = end.next_multiple_of(PART_ALIGNMENT).min(self.bytes.len());
+        true
+    }
+
+    /// What the host does not have yet, and where in the stream it goes (`.stream.grow`).
+    pub(crate) fn unwritten(&self) -> (u64, &[u8]) {
+        (self.offset() + self.written as u64, &self.bytes[self.written..self.used])
+    }
+
+    /// The same to the end of the block, zeros and all.
+    pub(crate) fn unwritten_padded(&self) -> (u64, &[u8]) {
+        (self.offset() + self.written as u64, &self.bytes[self.written..])
+    }
+
+    /// Gives the header of the first part that the host does not have.
+    pub(crate) fn first_unwritten(&self, give: impl FnOnce(&BlockHeader)) {
+        let at = self.written.max(self.begin);
+        if let Some(head) = self.bytes.get(at..at + BLOCK_HEADER_SIZE) {
+            give(&bytemuck::pod_read_unaligned(head));
+        }
+    }
+
+    /// Where the first part ends that the host does not have, if there are others after it.
+    pub(crate) fn end_of_first_unwritten(&self) -> Option<usize> {
+        let at = self.written.max(self.begin);
+        let head = self.bytes.get(at..at + BLOCK_HEADER_SIZE)?;
+        let size = bytemuck::pod_read_unaligned::<BlockHeader>(head).payload_size();
+        let end = (at + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT);
+        (end < self.used).then_some(end)
+    }
+
+    /// What the host does not have of the bytes before `end`, and where in the stream that goes.
+    pub(crate) fn unwritten_to(&self, end: usize) -> (u64, &[u8]) {
+        (self.offset() + self.written as u64, &self.bytes[self.written..end])
+    }
+
+    /// The host has the parts before `end`.
+    pub(crate) fn mark_written_to(&mut self, end: usize) {
+        self.written = end;
+    }
+
+    /// The host has all parts. (Where it also has zeros after them, further parts may come over
+    /// those.)
+    pub(crate) fn mark_written(&mut self) {
+        self.written = self.used;
+    }
+
+    /// The host has the block to its end, and it takes no more parts.
+    pub(crate) fn close(&mut self) {
+        self.used = self.bytes.len();
+        self.written = self.used;
+    }
+
+    /// Whether it holds something that the host does not have.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.written < self.used
+    }
+
+    /// Gives each part of events that the host does not have, or not for certain, until one is not
+    /// taken.
+    pub(crate) fn each_unwritten<E>(
+        &self,
+        mut take: impl FnMut(&BlockHeader, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut at = self.written.max(self.begin);
+        while at + BLOCK_HEADER_SIZE <= self.used {
+            let (head, rest) = self.bytes[at..].split_at(BLOCK_HEADER_SIZE);
+            let header: BlockHeader = bytemuck::pod_read_unaligned(head);
+            let size = header.payload_size();
+            if header.block_type == BlockType::Events as u8 {
+                take(&header, &rest[..size])?;
+            }
+            at = (at + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT);
+        }
+        Ok(())
+    }
+
+    /// Its memory, for another one.
+    pub(crate) fn into_bytes(self) -> &'static mut [u8] {
+        self.bytes
+    }
+
+    /// Its place in the stream.
+    pub(crate) fn place(&self) -> u64 {
+        self.place
+    }
+
+    fn offset(&self) -> u64 {
+        self.place * self.bytes.len() as u64
+    }
+}
+
+/// The header of a part that holds no events.
+pub(crate) fn header(block_type: BlockType) -> BlockHeader {
+    let mut header = BlockHeader::native(block_type, memory::block_size_log2());
+    header.stream = identity::id();
+    header.set_sync(clock::sync());
+    header
+}
+
+/// The header of a piece of a registry (`.part.registry`).
+pub(crate) fn piece_header(index: u16, offset: usize, piece: &Piece) -> BlockHeader {
+    let mut header = header(BlockType::Registry);
+    header.registry = index.into();
+    header.first = (offset as u64).into();
+    header.sequence = (piece.whole as u64).into();
+    header.top = (piece.size as u32).into();
+    header
+}
+
+/// How much of a parts block (or the header block) is whole parts, one after the other from its
+/// beginning: all that was put so far, if it was copied while the next part was put.
+pub(crate) fn sound_size(bytes: &[u8], is_first: bool) -> usize {
+    let mut used = if is_first { STREAM_HEADER_SIZE } else { BLOCK_HEADER_SIZE };
+    while let Some((head, rest)) =
+        bytes.get(used..).and_then(|b| b.split_at_checked(BLOCK_HEADER_SIZE))
+    {
+        let header: BlockHeader = bytemuck::pod_read_unaligned(head);
+        let size = header.payload_size();
+        let payload =
+            rest.get(..size).filter(|_| header.magic == BLOCK_MAGIC && header.is_sealed());
+        if payload.is_none_or(|payload| header.checksum(payload) != header.crc.get()) {
+            break;
+        }
+        used = (used + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT).min(bytes.len());
+    }
+    used
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: usize = 4096;
+
+    fn stream_begun() -> PartsBlock {
+        let mut header = StreamHeader::native(12);
+        header.seal();
+        PartsBlock::begin_stream(vec![0; SIZE].leak(), &header)
+    }
+
+    fn part(size: u32, count: u32) -> BlockHeader {
+        let mut header = BlockHeader::native(BlockType::Events, 12);
+        header.last = 1000.into();
+        header.top = (1000 + size).into();
+        header.count = count.into();
+        header
+    }
+
+    fn push(parts: &mut PartsBlock, size: u32, count: u32) -> bool {
+        parts.push(part(size, count), |_, payload| payload.fill(0xEE))
+    }
+
+    /// `.parts.chain`, `.parts.payload`, `.parts.sealed`, `.header.parts`
+    #[test]
+    fn parts_follow_one_another_at_multiples_of_eight() {
+        let mut parts = stream_begun();
+        assert!(push(&mut parts, 20, 1) && push(&mut parts, 8, 2));
+        let (offset, bytes) = parts.unwritten();
+        assert_eq!((offset, bytes.len()), (0, 512 + 128 + 24 + 128 + 8));
+        let second = 512 + 128 + 24;
+        let header: BlockHeader = bytemuck::pod_read_unaligned(&bytes[second..second + 128]);
+        assert!(header.is_sealed());
+        assert_eq!(header.crc.get(), header.checksum(&[0xEE; 8]));
+        assert_eq!(bytes[512 + 128 + 19..512 + 128 + 24], [0xEE, 0, 0, 0, 0]);
+    }
+
+    /// `.stream.grow`: what was written is not written again.
+    #[test]
+    fn a_second_flush_writes_what_the_first_did_not() {
+        let mut parts = stream_begun();
+        push(&mut parts, 8, 1);
+        parts.mark_written();
+        assert!(parts.unwritten().1.is_empty());
+        push(&mut parts, 16, 1);
+        let (offset, bytes) = parts.unwritten();
+        assert_eq!((offset, bytes.len()), (512 + 136, 144));
+        assert_eq!(parts.unwritten_padded().1.len(), SIZE - (512 + 136));
+    }
+
+    /// `.parts.fits`, `.parts.header`
+    #[test]
+    fn a_part_that_does_not_fit_goes_into_the_next_block() {
+        let mut parts = stream_begun();
+        let size = (SIZE - 512 - 128) as u32;
+        assert!(!push(&mut parts, size + 1, 1) && push(&mut parts, size, 1));
+        assert_eq!(parts.room(), None);
+        parts.begin(5, 3, [7; 8]);
+        let (offset, bytes) = parts.unwritten();
+        assert_eq!((offset, bytes.len()), (5 * SIZE as u64, 128));
+        let header: BlockHeader = bytemuck::pod_read_unaligned(bytes);
+        assert_eq!(header.block_type, BlockType::Parts as u8);
+        assert_eq!((header.last.get(), header.top.get()), (SIZE as u32, SIZE as u32));
+        assert_eq!((header.sequence.get(), header.stream), (3, [7; 8]));
+        assert_eq!(header.crc.get(), header.checksum(&[]));
+        let most = PartsBlock::payload_size_max(SIZE) as u32;
+        assert!(!push(&mut parts, most + 1, 1) && push(&mut parts, most, 1));
+        assert!(parts.unwritten_padded().1[128 + 128 + most as usize..].is_empty());
+    }
+
+    /// `.stream.grow`: the same bytes, whatever came after them.
+    #[test]
+    fn what_the_host_did_not_take_is_there_to_be_written_again() {
+        let mut parts = stream_begun();
+        push(&mut parts, 8, 1);
+        parts.mark_written();
+        push(&mut parts, 20, 2);
+        let (offset, bytes) = parts.unwritten();
+        let failed = (offset, bytes.to_vec());
+        push(&mut parts, 9, 3);
+        let (offset, bytes) = parts.unwritten();
+        assert_eq!((offset, &bytes[..failed.1.len()]), (failed.0, &failed.1[..]));
+        parts.close();
+        assert_eq!((parts.room(), parts.unwritten().1.len()), (None, 0));
+    }
+}

@@ -1,0 +1,77 @@
+//! A registry in pieces, each as large as there is room for.
+//!
+//! ```text
+//!  encoding │ piece │ piece │ piece │   each a part: what is left of a block, or a block's worth
+//! ```
+//!
+//! Design: `.part.registry` in `design/format.md`.
+
+use crate::block::memory;
+use crate::block::parts::PartsBlock;
+use core::sync::atomic::Ordering;
+use eventdef::{Control, Registry};
+use eventlog::format::{encode_registry, encoded_registry_size};
+
+/// A piece smaller than this, in bytes, goes to the next parts block.
+const PIECE_SIZE_MIN: usize = 64;
+
+/// A piece of the encoding of a registry.
+pub(crate) struct Piece {
+    /// Its size, in bytes.
+    pub(crate) size: usize,
+    /// That of the whole encoding.
+    pub(crate) whole: usize,
+}
+
+/// The piece of a registry that begins at an offset in its encoding, given the room in the parts
+/// block at hand; `None` at the end.
+pub(crate) fn next(control: &Control, offset: usize, room: usize) -> Option<Piece> {
+    let whole = encoded_registry_size(control.registry);
+    let rest = whole.checked_sub(offset).filter(|rest| *rest > 0)?;
+    let most = PartsBlock::payload_size_max(memory::block_size());
+    let size = if room < PIECE_SIZE_MIN.min(rest) { most } else { room };
+    Some(Piece { size: size.min(rest), whole })
+}
+
+impl Piece {
+    /// Its bytes.
+    pub(crate) fn encode(&self, control: &Control, offset: usize, out: &mut [u8]) {
+        let masks = [control.recorded(), control.output()].map(|mask| mask.load(Ordering::Relaxed));
+        encode_piece(control.registry, masks, offset, out);
+    }
+}
+
+/// The bytes of a registry's encoding from `offset` on.
+fn encode_piece(registry: &Registry, [recorded, output]: [u64; 2], offset: usize, out: &mut [u8]) {
+    let mut at = 0;
+    encode_registry(registry, recorded, output, &mut |bytes| {
+        let (from, to) = (at.max(offset), (at + bytes.len()).min(offset + out.len()));
+        if from < to {
+            out[from - offset..to - offset].copy_from_slice(&bytes[from - at..to - at]);
+        }
+        at += bytes.len();
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.part.registry`
+    #[test]
+    fn the_pieces_of_a_registry_make_up_its_encoding() {
+        let registry = &eventdef::store::REGISTRY;
+        let mut whole = Vec::new();
+        encode_registry(registry, 5, 6, &mut |bytes| whole.extend_from_slice(bytes));
+        assert_eq!(whole.len(), encoded_registry_size(registry));
+        for piece_size in [1, 7, 64, whole.len()] {
+            let mut offset = 0;
+            while offset < whole.len() {
+                let mut piece = vec![0; piece_size.min(whole.len() - offset)];
+                encode_piece(registry, [5, 6], offset, &mut piece);
+                assert_eq!(piece, whole[offset..offset + piece.len()]);
+                offset += piece.len();
+            }
+        }
+    }
+}

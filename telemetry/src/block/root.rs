@@ -1,0 +1,192 @@
+//! The root: from where a debugger, or a reader of a core dump, finds everything in memory.
+//!
+//! ```text
+//!  EventRoot ─▶ extents:    preamble · store · rings · a mapped file       where blocks are
+//!     │      └▶ registries: masks
+//!     └ process, stream, last clock sync, events that no buffer could count, entry points
+//! ```
+//!
+//! It is kept up in the cold path, and costs the fast path nothing. Nothing here waits, so that it
+//! may be called anywhere: in a signal handler, under any lock. Design: `.sol.root` in
+//! `design/telemetry.md`; section 9 of `design/format.md`.
+#![expect(unsafe_code, reason = "a symbol that a debugger knows by its name")]
+
+mod chain;
+mod preamble;
+
+pub(crate) use preamble::{bring_registries, restart};
+
+use crate::block::losses::{Cause, Counts};
+use crate::block::memory::{self, Blocks};
+use crate::block::{clock, identity};
+use crate::inspect::{debug, gdb};
+use crate::os::sys;
+use bytemuck::Zeroable;
+use chain::Chain;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use eventlog::format::{
+    ClockSync, ExtentEntry, ExtentType, ROOT_ALIGNMENT, ROOT_MAGIC, ROOT_SIZE, RegistryEntry, Root,
+};
+
+const WORD_COUNT: usize = ROOT_SIZE / 8;
+const MAGIC_WORD_COUNT: usize = ROOT_MAGIC.len() / 8;
+const OWN_ADDRESS: usize = offset_of!(Root, own_address) / 8;
+/// The word with the turn and the uncertainty; the other three of a clock sync follow.
+const SYNC: usize = offset_of!(Root, sync_turn) / 8;
+const UNHOUSED: usize = offset_of!(Root, unhoused) / 8;
+const UNHOUSED_END: usize = offset_of!(Root, dump) / 8;
+/// The word of an extent that says what it is.
+const EXTENT_WHAT: usize = offset_of!(ExtentEntry, what) / 8;
+const _: () = assert!(offset_of!(Root, sync_uncertainty) == offset_of!(Root, sync_turn) + 4);
+const _: () = assert!(offset_of!(Root, sync_ticks) / 8 == SYNC + 1);
+const _: () = assert!(offset_of!(Root, sync_monotonic) / 8 == SYNC + 2);
+const _: () = assert!(offset_of!(Root, sync_realtime) / 8 == SYNC + 3);
+const _: () = assert!(align_of::<Words>() == ROOT_ALIGNMENT && size_of::<Words>() == ROOT_SIZE);
+
+/// The root as words, which are stored one by one.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Words([AtomicU64; WORD_COUNT]);
+
+/// The root (`.root.magic`). All but the magic is zero until something is recorded (`.root.self`).
+/// The magic is nowhere else: nothing here compares with it. Hidden from other libraries
+/// (`debug/unit.rs`).
+///
+/// Y1: what is linked into one program or shared library has this name once: two versions of this
+///     library the linker refuses, and that of another shared library stays there.
+// SAFETY: Y1.
+#[unsafe(no_mangle)]
+#[used]
+pub(crate) static EventRoot: Words = {
+    let mut words = [const { AtomicU64::new(0) }; WORD_COUNT];
+    let (halves, _) = ROOT_MAGIC.as_chunks::<8>();
+    words[0] = AtomicU64::new(u64::from_ne_bytes(halves[0]));
+    words[1] = AtomicU64::new(u64::from_ne_bytes(halves[1]));
+    Words(words)
+};
+
+/// Where blocks are: in this order they are a stream (`.root.stream`).
+static EXTENTS: Chain<{ size_of::<ExtentEntry>() / 8 }> = Chain::new();
+static REGISTRIES: Chain<{ size_of::<RegistryEntry>() / 8 }> = Chain::new();
+/// Whether it was there once, in this process or in its parent.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+fn word(index: usize) -> &'static AtomicU64 {
+    &EventRoot.0[index]
+}
+
+/// Whether there is a root.
+fn is_there() -> bool {
+    word(OWN_ADDRESS).load(Ordering::Relaxed) != 0
+}
+
+/// From now on there is a root: its own address comes last.
+fn begin() {
+    gdb::keep();
+    let mut root = Root::native();
+    root.block_size_log2 = memory::block_size_log2();
+    root.uuid = identity::uuid();
+    root.pid = sys::process_ids().0;
+    root.extents = EXTENTS.address();
+    root.registries = REGISTRIES.address();
+    root.set_sync(clock::sync());
+    [root.dump, root.describe, root.flush, root.last, root.control] = debug::entry_points();
+    let words: [u64; WORD_COUNT] = bytemuck::cast(root);
+    for (index, value) in words.into_iter().enumerate().skip(MAGIC_WORD_COUNT) {
+        // Events may have been counted before.
+        if index != OWN_ADDRESS && !(UNHOUSED..UNHOUSED_END).contains(&index) {
+            word(index).store(value, Ordering::Relaxed);
+        }
+    }
+    BEGUN.store(true, Ordering::Relaxed);
+    let own_address = core::ptr::from_ref(&EventRoot).addr() as u64;
+    word(OWN_ADDRESS).store(own_address, Ordering::Release);
+}
+
+/// There is none until [`restart`]: what is in memory is a parent's, and not yet the child's.
+pub(crate) fn leave() {
+    word(OWN_ADDRESS).store(0, Ordering::Release);
+}
+
+/// Notes a clock sync as the last one (`.root.sync`): unless another one is just being noted.
+pub(crate) fn note_sync(sync: &ClockSync) {
+    let old = word(SYNC).load(Ordering::Relaxed);
+    let [turn, uncertainty]: [u32; 2] = bytemuck::cast(old);
+    let odd = bytemuck::cast([turn.wrapping_add(1), uncertainty]);
+    if !is_there()
+        || turn % 2 != 0
+        || word(SYNC).compare_exchange(old, odd, Ordering::Acquire, Ordering::Relaxed).is_err()
+    {
+        return;
+    }
+    // The odd turn comes before what follows it.
+    fence(Ordering::Release);
+    for (index, value) in [sync.ticks, sync.monotonic, sync.realtime].into_iter().enumerate() {
+        word(SYNC + 1 + index).store(value, Ordering::Relaxed);
+    }
+    let even = bytemuck::cast([turn.wrapping_add(2), sync.uncertainty]);
+    word(SYNC).store(even, Ordering::Release);
+}
+
+/// Counts events that no buffer could count.
+pub(crate) fn discard_unhoused(cause: Cause, count: u64) {
+    word(UNHOUSED + cause as usize).fetch_add(count, Ordering::Relaxed);
+}
+
+/// None was lost so far. For a forked child.
+pub(crate) fn reset_unhoused() {
+    for index in UNHOUSED..UNHOUSED_END {
+        // What is zero stays on a page that is shared with the parent.
+        if word(index).load(Ordering::Relaxed) != 0 {
+            word(index).store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where an extent says at what address its blocks are.
+pub(crate) type Extent = AtomicU64;
+
+/// The blocks of an extent are elsewhere. For a forked child.
+pub(crate) fn move_extent(extent: &Extent, blocks: &Blocks) {
+    extent.store(blocks.get(0).address() as u64, Ordering::Release);
+}
+
+/// Adds an extent (`.root.extent`). `None`: there is no memory for that, and who looks into this
+/// process will not find it.
+fn add_extent(entry: ExtentEntry) -> Option<&'static Extent> {
+    let words = EXTENTS.insert(bytemuck::cast(entry), EXTENT_WHAT)?;
+    words.get(offset_of!(ExtentEntry, address) / 8)
+}
+
+fn extent_of(blocks: &Blocks, what: ExtentType) -> ExtentEntry {
+    let address = blocks.get(0).address() as u64;
+    let count = blocks.count() as u32;
+    ExtentEntry { address, count, what: what as u8, ..ExtentEntry::zeroed() }
+}
+
+fn address_of(counts: &'static Counts) -> u64 {
+    core::ptr::from_ref(counts).addr() as u64
+}
+
+/// Adds the blocks of a ring.
+pub(crate) fn add_ring(
+    blocks: &Blocks,
+    (registry, kind): (u16, u8),
+    buffer: u32,
+    counts: &'static Counts,
+) -> Option<&'static Extent> {
+    let extent = extent_of(blocks, ExtentType::Ring);
+    add_extent(ExtentEntry { registry, kind, buffer, counts: address_of(counts), ..extent })
+}
+
+/// Adds a block of the store.
+pub(crate) fn add_store(blocks: &Blocks, counts: &'static Counts) {
+    let extent = extent_of(blocks, ExtentType::Store);
+    add_extent(ExtentEntry { counts: address_of(counts), ..extent });
+}
+
+/// Adds the blocks of a mapped file.
+pub(crate) fn add_mapped(blocks: &Blocks) {
+    add_extent(extent_of(blocks, ExtentType::Mapped));
+}

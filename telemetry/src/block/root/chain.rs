@@ -1,0 +1,182 @@
+//! A chain: nodes with entries that are only added, for whoever looks into the memory.
+//!
+//! ```text
+//!  first ─▶ │ next, count, stride │ entry │ entry │ … │ ─▶ │ next: 0, count, stride │ entry │ …
+//! ```
+//!
+//! Entries are words, whatever their fields: 9 of `design/format.md`. Adding one takes no lock,
+//! so that a signal handler may do it at any point, and a fork may come there. The first node is
+//! among the program's own data, which come first in a core: one that was cut still has it. Design:
+//! `.sol.root` in `design/telemetry.md`; `.root.node` in `design/format.md`.
+
+use crate::block::memory;
+use crate::os::link::Link;
+use bytemuck::Zeroable;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU64, Ordering};
+use eventlog::format::NodeHead;
+
+/// Size of a node, with all that belongs to it: a page.
+const NODE_SIZE: usize = 4096;
+const HEAD_WORD_COUNT: usize = size_of::<NodeHead>() / 8;
+/// The words of the entries of a node.
+const ENTRIES_WORD_COUNT: usize = NODE_SIZE / 8 - HEAD_WORD_COUNT - 1;
+const NEXT_WORD: usize = offset_of!(NodeHead, next) / 8;
+/// The word with *count* and *stride*.
+const COUNT_WORD: usize = offset_of!(NodeHead, count) / 8;
+const _: () = assert!(offset_of!(NodeHead, stride) == offset_of!(NodeHead, count) + 4);
+const _: () = assert!(offset_of!(NodeHead, count).is_multiple_of(8));
+const _: () = assert!(offset_of!(Node, entries) == size_of::<NodeHead>());
+const _: () = assert!(size_of::<Node>() <= NODE_SIZE);
+
+/// A node.
+#[repr(C)]
+#[derive(Zeroable)]
+struct Node {
+    head: [AtomicU64; HEAD_WORD_COUNT],
+    entries: [AtomicU64; ENTRIES_WORD_COUNT],
+    /// The same as *next*, for this process.
+    after: Link<Node>,
+}
+
+/// A chain of entries of so many words.
+pub(super) struct Chain<const WORD_COUNT: usize> {
+    first: Node,
+}
+
+impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
+    pub(super) const fn new() -> Self {
+        Chain { first: Node::NEW }
+    }
+
+    /// Its first node.
+    fn first(&'static self) -> &'static Node {
+        self.first.begin(WORD_COUNT);
+        &self.first
+    }
+
+    /// The address of its first node.
+    pub(super) fn address(&'static self) -> u64 {
+        address_of(self.first())
+    }
+
+    /// It has no entries. For a forked child, which has one thread.
+    pub(super) fn forget(&self) {
+        let words = self.first.head.iter().chain(&self.first.entries);
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
+        self.first.after.set(None);
+    }
+
+    /// Entries in it.
+    pub(super) fn count(&'static self) -> usize {
+        let nodes = core::iter::successors(Some(self.first()), |node| node.after.get());
+        nodes.map(|node| node.count() as usize).sum()
+    }
+
+    /// Adds an entry that is there once its `last` word is, which is stored as the last one. Gives
+    /// its words; `None`: there is no memory.
+    pub(super) fn insert(
+        &'static self,
+        entry: [u64; WORD_COUNT],
+        last: usize,
+    ) -> Option<&'static [AtomicU64]> {
+        loop {
+            let (node, count) = self.open_node()?;
+            if node.count_up(count) {
+                let words = node.words::<WORD_COUNT>(count);
+                put(words, entry, Some(last));
+                return Some(words);
+            }
+        }
+    }
+
+    /// Adds an entry that is there once it is counted. For whoever is alone in adding any.
+    pub(super) fn append(&'static self, entry: [u64; WORD_COUNT]) -> Option<()> {
+        let (node, count) = self.open_node()?;
+        put(node.words::<WORD_COUNT>(count), entry, None);
+        node.count_up(count).then_some(())
+    }
+
+    /// The first node with room, and how many entries it has.
+    fn open_node(&'static self) -> Option<(&'static Node, u32)> {
+        let mut node = self.first();
+        loop {
+            let count = node.count();
+            if (count as usize + 1) * WORD_COUNT <= ENTRIES_WORD_COUNT {
+                return Some((node, count));
+            }
+            let next = follow(&node.after, WORD_COUNT)?;
+            // Again by whoever comes here: who made it may have been interrupted.
+            node.head[NEXT_WORD].store(address_of(next), Ordering::Release);
+            node = next;
+        }
+    }
+}
+
+impl Node {
+    #[expect(clippy::declare_interior_mutable_const, reason = "what a first node is made of")]
+    const NEW: Node = Node {
+        head: [const { AtomicU64::new(0) }; HEAD_WORD_COUNT],
+        entries: [const { AtomicU64::new(0) }; ENTRIES_WORD_COUNT],
+        after: Link::none(),
+    };
+
+    /// States its stride, if it does not yet.
+    fn begin(&self, word_count: usize) {
+        let none = bytemuck::cast([0, word_count as u32 * 8]);
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.head[COUNT_WORD].compare_exchange(0, none, success, failure);
+    }
+
+    fn count(&self) -> u32 {
+        let [count, _]: [u32; 2] = bytemuck::cast(self.head[COUNT_WORD].load(Ordering::Acquire));
+        count
+    }
+
+    /// Counts another entry, if there are still so many.
+    fn count_up(&self, count: u32) -> bool {
+        let old = self.head[COUNT_WORD].load(Ordering::Relaxed);
+        let [now, stride]: [u32; 2] = bytemuck::cast(old);
+        let new = bytemuck::cast([count + 1, stride]);
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        now == count && self.head[COUNT_WORD].compare_exchange(old, new, success, failure).is_ok()
+    }
+
+    /// The words of an entry.
+    fn words<const WORD_COUNT: usize>(&self, index: u32) -> &[AtomicU64] {
+        let begin = index as usize * WORD_COUNT;
+        &self.entries[begin..begin + WORD_COUNT]
+    }
+}
+
+/// The node at a link, which is made if there is none.
+fn follow(link: &Link<Node>, word_count: usize) -> Option<&'static Node> {
+    if let Some(node) = link.get() {
+        return Some(node);
+    }
+    let [new] = memory::map_slice::<Node>(1)? else { return None };
+    new.begin(word_count);
+    // Of two that are made at once one is left.
+    link.replace(None, Some(new));
+    link.get()
+}
+
+/// Stores an entry, its `last` word after the others.
+fn put<const WORD_COUNT: usize>(
+    words: &[AtomicU64],
+    entry: [u64; WORD_COUNT],
+    last: Option<usize>,
+) {
+    for (index, (word, value)) in words.iter().zip(entry).enumerate() {
+        if Some(index) != last {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+    if let Some(last) = last {
+        words[last].store(entry[last], Ordering::Release);
+    }
+}
+
+fn address_of(node: &'static Node) -> u64 {
+    core::ptr::from_ref(node).addr() as u64
+}

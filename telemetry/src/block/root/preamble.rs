@@ -1,0 +1,183 @@
+//! The preamble: the beginning of the stream as memory has it, whatever is output.
+//!
+//! ```text
+//!  block 0: │ stream header │ registry 0 │ registry 1 … │     another block: │ header │ registry …
+//! ```
+//!
+//! In blocks of its own, which are never written, for they are read where they lie: near the root
+//! as long as there is room. Design: `.sol.root` in `design/telemetry.md`; `.root.preamble` in
+//! `design/format.md`.
+
+use super::{BEGUN, EXTENTS, REGISTRIES, add_extent, begin, is_there, leave};
+use crate::block::memory::{self, Block, BlockLink, Blocks};
+use crate::block::registry_encoding::{self, Piece};
+use crate::block::{identity, parts};
+use crate::os::report;
+use crate::os::sync::Locked;
+use crate::registry::registration::{self, Registered};
+use core::sync::atomic::Ordering;
+use eventlog::format::{
+    BLOCK_HEADER_SIZE, BlockHeader, BlockType, ExtentEntry, ExtentType, RegistryEntry,
+    STREAM_HEADER_SIZE,
+};
+
+/// Blocks of the preamble, at most.
+const BLOCK_COUNT_MAX: usize = 1024;
+const PART_ALIGNMENT: usize = 8;
+
+/// How far it was built. Changed by a registration alone, and in a forked child.
+struct Preamble {
+    /// The stream whose it is.
+    stream: [u8; 16],
+    /// Its block that is being filled, and up to where.
+    index: usize,
+    used: usize,
+    /// Registries that it has, and how much of the next one.
+    registry_count: usize,
+    registry_offset: usize,
+    failure_told: bool,
+}
+
+const NONE: Preamble = Preamble {
+    stream: [0; 16],
+    index: 0,
+    used: 0,
+    registry_count: 0,
+    registry_offset: 0,
+    failure_told: false,
+};
+
+static PREAMBLE: Locked<Preamble> = Locked::new(NONE);
+static BLOCKS: [BlockLink; BLOCK_COUNT_MAX] = [const { BlockLink::none() }; BLOCK_COUNT_MAX];
+
+/// Brings the registries that there are by now into the preamble, and then into their chain; and
+/// the root itself, if it is not there yet.
+pub(crate) fn bring_registries() {
+    // Whoever is at this now has the lock of the registrations, too.
+    if let Some(mut preamble) = PREAMBLE.try_lock() {
+        preamble.bring();
+    }
+}
+
+/// In a forked child, whose blocks have begun anew: so does the preamble.
+pub(crate) fn restart() {
+    let (mut preamble, _) = PREAMBLE.take_over();
+    *preamble = NONE;
+    if BEGUN.load(Ordering::Relaxed) {
+        preamble.bring();
+    } else {
+        // It was just being built, by a thread that is not there.
+        EXTENTS.forget();
+        REGISTRIES.forget();
+        BLOCKS.iter().for_each(BlockLink::clear);
+    }
+}
+
+impl Preamble {
+    fn bring(&mut self) {
+        let brought = self.bring_all();
+        if brought.is_none() && !core::mem::replace(&mut self.failure_told, true) {
+            report::say(format_args!(
+                "no memory to describe all registries to a debugger: events of the others are \
+                 recorded, but have no names in a core dump"
+            ));
+        }
+        if !is_there() && self.stream == identity::uuid() {
+            begin();
+        }
+    }
+
+    fn bring_all(&mut self) -> Option<()> {
+        if self.stream != identity::uuid() {
+            self.begin_stream()?;
+        }
+        while let Some(registered) = registration::get(self.registry_count) {
+            while let Some(piece) = self.next_piece(registered) {
+                self.put(registered, &piece)?;
+            }
+            if REGISTRIES.count() == self.registry_count {
+                REGISTRIES.append(entry_of(registered))?;
+            }
+            self.registry_count += 1;
+            self.registry_offset = 0;
+        }
+        Some(())
+    }
+
+    /// Begins with block 0.
+    fn begin_stream(&mut self) -> Option<()> {
+        leave();
+        *self = Preamble { failure_told: self.failure_told, ..NONE };
+        let block = block_at(0)?;
+        block.put_bytes(0, bytemuck::bytes_of(&identity::header_in_memory()));
+        self.used = STREAM_HEADER_SIZE;
+        self.stream = identity::uuid();
+        Some(())
+    }
+
+    fn next_piece(&self, registered: &Registered) -> Option<Piece> {
+        registry_encoding::next(registered.control, self.registry_offset, self.room())
+    }
+
+    /// The most that the payload of the next part may have in the block at hand.
+    fn room(&self) -> usize {
+        (memory::block_size() - self.used).saturating_sub(BLOCK_HEADER_SIZE)
+    }
+
+    /// Puts a piece of a registry (`.part.registry`); `None`: there is no memory.
+    fn put(&mut self, registered: &Registered, piece: &Piece) -> Option<()> {
+        if piece.size > self.room() {
+            self.begin_block()?;
+        }
+        let (control, offset) = (registered.control, self.registry_offset);
+        let header = parts::piece_header(registered.index, offset, piece);
+        block_at(self.index)?.put_part(self.used, header, |out| piece.encode(control, offset, out));
+        let end = self.used + BLOCK_HEADER_SIZE + piece.size;
+        self.used = end.next_multiple_of(PART_ALIGNMENT).min(memory::block_size());
+        self.registry_offset += piece.size;
+        Some(())
+    }
+
+    /// Begins another block (`.parts.header`).
+    fn begin_block(&mut self) -> Option<()> {
+        let block = block_at(self.index + 1)?;
+        let size = memory::block_size() as u32;
+        let mut header = BlockHeader::native(BlockType::Parts, memory::block_size_log2());
+        header.stream = identity::id();
+        header.last = size.into();
+        header.top = size.into();
+        header.sequence = (self.index as u64).into();
+        header.seal(&[]);
+        block.put_bytes(0, bytemuck::bytes_of(&header));
+        self.index += 1;
+        self.used = BLOCK_HEADER_SIZE;
+        Some(())
+    }
+}
+
+/// A block of it: in a forked child the one that the parent had, in which the same goes to the same
+/// places.
+fn block_at(index: usize) -> Option<Block> {
+    let link = BLOCKS.get(index)?;
+    if let Some(block) = link.find() {
+        return Some(block);
+    }
+    let block = Blocks::of_preamble(index).or_else(Blocks::map_lazily)?.get(0);
+    add_extent(ExtentEntry {
+        address: block.address() as u64,
+        count: 1,
+        what: ExtentType::Preamble as u8,
+        ..bytemuck::Zeroable::zeroed()
+    })?;
+    link.set(block);
+    Some(block)
+}
+
+/// What the chain says of a registry.
+fn entry_of(registered: &Registered) -> [u64; size_of::<RegistryEntry>() / 8] {
+    let control = registered.control;
+    let [recorded, output] =
+        [control.recorded(), control.output()].map(|mask| core::ptr::from_ref(mask).addr() as u64);
+    let index = registered.index.into();
+    bytemuck::cast(RegistryEntry { index, reserved_4: 0, recorded, output })
+}

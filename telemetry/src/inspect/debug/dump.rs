@@ -1,0 +1,149 @@
+//! All events in memory as text, oldest first, in memory of a fixed size.
+//!
+//! ```text
+//!  all rings ─▶ the oldest so many ─ in order ─▶ lines
+//!            ─▶ the oldest of those after that … ─▶ lines, until there are no more
+//! ```
+//!
+//! Design: `.debug.dump` in `design/telemetry.md`.
+
+use super::index::Index;
+use super::out::Out;
+use crate::block::memory::Lent;
+use crate::inspect::history::{self, Spot};
+use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
+use crate::os::link::Link;
+use crate::os::sys::Errno;
+use crate::rings::ring::Ring;
+use core::ffi::c_int;
+use core::fmt::Write;
+
+/// Events that are put in order at once.
+const SPOT_COUNT: usize = 1 << 16;
+/// Rings that are remembered by their buffers.
+const RING_COUNT: usize = 1 << 10;
+/// Threads that are told apart when they are counted.
+const THREAD_COUNT_MAX: usize = 1 << 16;
+
+/// The memory of a dump.
+struct Dump {
+    out: Out,
+    event: Lent<u8>,
+    index: Option<Index>,
+    rings: Lent<Link<Ring>>,
+    /// A bit for each thread.
+    threads: Lent<u64>,
+    thread_count: usize,
+    /// Whether there are more threads than that.
+    has_more_threads: bool,
+    event_count: usize,
+    overwritten_count: usize,
+}
+
+/// Writes the events in memory to a file, all or the newest so many; how many they are.
+pub(super) fn events(file: c_int, newest: Option<usize>) -> Result<usize, Errno> {
+    let mut spots = Lent::<Spot>::map(SPOT_COUNT).ok_or(libc::ENOMEM)?;
+    let mut dump = Dump::new(file)?;
+    let now = Now::read();
+    let mut left_out = 0;
+    if let Some(newest) = newest {
+        let mut all = 0;
+        in_order(&mut spots, now, |spots| {
+            all += spots.len();
+            Ok(())
+        })?;
+        left_out = all.saturating_sub(newest);
+    }
+    let which = if left_out == 0 { "all" } else { "the newest" };
+    dump.out.line(|line| write!(line, "telemetry: {which} events in memory, oldest first:"))?;
+    in_order(&mut spots, now, |spots| {
+        let passed = left_out.min(spots.len());
+        left_out -= passed;
+        spots[passed..].iter().try_for_each(|spot| dump.write(spot, now))
+    })?;
+    dump.end()
+}
+
+/// Gives all events in memory, oldest first, as many at once as there is room for.
+fn in_order(
+    room: &mut [Spot],
+    now: Now,
+    mut give: impl FnMut(&[Spot]) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let mut after = None;
+    loop {
+        let count = history::oldest(room, after, now.ticks);
+        let Some(last) = room[..count].last() else { return Ok(()) };
+        after = Some(*last);
+        give(&room[..count])?;
+    }
+}
+
+impl Dump {
+    fn new(file: c_int) -> Result<Dump, Errno> {
+        Ok(Dump {
+            out: Out::new(file)?,
+            event: Lent::map(EVENT_SIZE_SHOWN).ok_or(libc::ENOMEM)?,
+            index: Index::of_store(),
+            rings: Lent::map(RING_COUNT).ok_or(libc::ENOMEM)?,
+            threads: Lent::map(THREAD_COUNT_MAX / 64).ok_or(libc::ENOMEM)?,
+            thread_count: 0,
+            has_more_threads: false,
+            event_count: 0,
+            overwritten_count: 0,
+        })
+    }
+
+    fn write(&mut self, spot: &Spot, now: Now) -> Result<(), Errno> {
+        let ring = self.ring_of(spot);
+        let event = ring.and_then(|ring| spot.read_in_ring(ring, &mut self.event));
+        let Some(event) = event else {
+            self.overwritten_count += 1;
+            return Ok(());
+        };
+        let thread = event.thread as usize;
+        let find = |code, ticks, first| match &self.index {
+            Some(index) => index.find(code, ticks, first),
+            None => text::scan(code, ticks, first),
+        };
+        self.out.line(|line| text::write_event(line, spot.ticks, &event, now, &find))?;
+        self.event_count += 1;
+        match self.threads.get_mut(thread / 64) {
+            Some(word) => {
+                self.thread_count += usize::from(*word & 1 << (thread % 64) == 0);
+                *word |= 1 << (thread % 64);
+            }
+            None => self.has_more_threads = true,
+        }
+        Ok(())
+    }
+
+    /// The ring of an event, which is mostly known from one before.
+    fn ring_of(&self, spot: &Spot) -> Option<&'static Ring> {
+        let place = &self.rings[spot.buffer as usize % RING_COUNT];
+        let known = place.get().filter(|ring| ring.buffer() == spot.buffer);
+        known.or_else(|| {
+            let ring = spot.ring()?;
+            place.set(Some(ring));
+            Some(ring)
+        })
+    }
+
+    fn end(&mut self) -> Result<usize, Errno> {
+        let (events, threads) = (self.event_count, self.thread_count);
+        let (more, overwritten) = (self.has_more_threads, self.overwritten_count);
+        let is_given_up = self.index.as_ref().is_some_and(Index::is_given_up);
+        self.out.line(|line| {
+            let plural = |count| if count == 1 { "" } else { "s" };
+            write!(line, "telemetry: {events} event{} of ", plural(events))?;
+            line.write_str(if more { "at least " } else { "" })?;
+            write!(line, "{threads} thread{}", plural(threads))?;
+            if overwritten != 0 {
+                write!(line, "; {overwritten} more were overwritten meanwhile")?;
+            }
+            line.write_str(if is_given_up { "; not all labels are shown" } else { "" })
+        })?;
+        self.out.flush()?;
+        Ok(events)
+    }
+}

@@ -1,0 +1,54 @@
+//! Lines for a file that may not be read by anybody.
+//!
+//! ```text
+//!  line ─▶ │ line │ line │ …  │ full ─▶ poll ─ write ─ poll ─ write …
+//! ```
+//!
+//! Design: `.debug.dump` in `design/telemetry.md`.
+
+use crate::block::memory::Lent;
+use crate::inspect::text::{LINE_SIZE_MAX, Line};
+use crate::os::sys::{self, Errno};
+use core::ffi::c_int;
+use core::fmt;
+
+/// Bytes that are put together before they are written.
+const TEXT_SIZE: usize = 4 * LINE_SIZE_MAX;
+/// How long a file may take nothing, in ms.
+const TIME_MAX: c_int = 5000;
+
+/// A file, and what is put together for it.
+pub(super) struct Out {
+    file: c_int,
+    text: Lent<u8>,
+    size: usize,
+}
+
+impl Out {
+    pub(super) fn new(file: c_int) -> Result<Out, Errno> {
+        Ok(Out { file, text: Lent::map(TEXT_SIZE).ok_or(libc::ENOMEM)?, size: 0 })
+    }
+
+    /// Puts a line; what of it is too long is cut.
+    pub(super) fn line(
+        &mut self,
+        write: impl FnOnce(&mut Line<'_>) -> fmt::Result,
+    ) -> Result<(), Errno> {
+        if self.text.len() - self.size <= LINE_SIZE_MAX {
+            self.flush()?;
+        }
+        let mut line = Line::new(&mut self.text[self.size..self.size + LINE_SIZE_MAX]);
+        let _ = write(&mut line);
+        self.size += line.text().len();
+        self.text[self.size] = b'\n';
+        self.size += 1;
+        Ok(())
+    }
+
+    /// Writes what was put.
+    pub(super) fn flush(&mut self) -> Result<(), Errno> {
+        let result = sys::write_all_in_time(self.file, &self.text[..self.size], TIME_MAX);
+        self.size = 0;
+        result.map_err(|(_, errno)| errno)
+    }
+}

@@ -1,0 +1,144 @@
+//! The traceback: the last events of all threads as text, newest last, from memory.
+//!
+//! ```text
+//!  panic ─▶ the hook that was there ─▶ ours: history, oldest first ─ registry ─▶ a line an event
+//!      -0.000012345 s  1 main      PoolAlloc pool:00007F…4000["a pool"] size:0000000000000010
+//! ```
+//!
+//! Allocates nothing. Design: `.sol.traceback` in `design/telemetry.md`.
+
+use crate::block::memory;
+use crate::inspect::history::{self, Spot};
+use crate::inspect::text::{self, EVENT_SIZE_SHOWN, LINE_SIZE_MAX, Line, Now};
+use crate::os::sync::{Entry, Locked};
+use crate::os::{report, sys};
+use crate::registry::names;
+use core::ffi::CStr;
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::panic::PanicHookInfo;
+use std::sync::OnceLock;
+
+/// The environment variable that says how many events a panic shows.
+const TRACEBACK_VARIABLE: &CStr = c"MPS_TELEMETRY_TRACEBACK";
+/// Events of a traceback, at most.
+pub const TRACEBACK_COUNT_MAX: usize = 1024;
+
+/// How many events a panic shows; 0: none.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static IS_HOOKED: AtomicBool = AtomicBool::new(false);
+static ROOM: Locked<Option<Room>> = Locked::new(None);
+
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Sync + Send>;
+static HOOK_BEFORE: OnceLock<Hook> = OnceLock::new();
+
+/// The memory of a traceback.
+struct Room {
+    spots: &'static mut [Spot],
+    event: &'static mut [u8],
+    text: &'static mut [u8],
+}
+
+/// Does what the environment says, before the first event.
+pub(crate) fn prepare() {
+    text::prepare();
+    let count = sys::with_environment(TRACEBACK_VARIABLE, |value| {
+        let value = value.filter(|value| !value.is_empty())?;
+        let count = names::number(value).and_then(|count| usize::try_from(count).ok());
+        if count.is_none() {
+            let value = report::Text(value);
+            report::say(format_args!(
+                "MPS_TELEMETRY_TRACEBACK: `{value}` is no number of events; a panic shows none"
+            ));
+        }
+        if count.is_some_and(|count| count > TRACEBACK_COUNT_MAX) {
+            let value = report::Text(value);
+            report::say(format_args!(
+                "MPS_TELEMETRY_TRACEBACK: `{value}` is more than the limit; a panic shows the last \
+                 {TRACEBACK_COUNT_MAX} events"
+            ));
+        }
+        count
+    });
+    COUNT.store(count.unwrap_or(0).min(TRACEBACK_COUNT_MAX), Ordering::Relaxed);
+}
+
+/// Has panics show the last events, once they have shown what they show; at a later registration,
+/// where the thread is panicking just now. In ordinary code: the standard library has a lock.
+pub(crate) fn hook() {
+    let is_wanted = COUNT.load(Ordering::Relaxed) != 0 && !std::thread::panicking();
+    if !is_wanted || IS_HOOKED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let before = std::panic::take_hook();
+    let _ = HOOK_BEFORE.set(before);
+    // It holds nothing, so that nothing is allocated for it.
+    std::panic::set_hook(Box::new(|info| {
+        if let Some(before) = HOOK_BEFORE.get() {
+            before(info);
+        }
+        on_panic();
+    }));
+}
+
+fn on_panic() {
+    let count = COUNT.load(Ordering::Relaxed);
+    let mut out = ErrorLines;
+    let _ = write(count, &mut out);
+}
+
+/// Shows the last events of all threads that are still in memory, output or not, at most so many
+/// (and at most [`TRACEBACK_COUNT_MAX`]), newest last: an event a line, with its age, its thread,
+/// its name, and its parameters. Other threads go on meanwhile.
+///
+/// ```
+/// let mut text = String::new();
+/// telemetry::traceback(20, &mut text)?;
+/// assert!(text.starts_with("telemetry: "));
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
+pub fn traceback(count: usize, out: &mut dyn fmt::Write) -> fmt::Result {
+    write(count.min(TRACEBACK_COUNT_MAX), out)
+}
+
+fn write(count: usize, out: &mut dyn fmt::Write) -> fmt::Result {
+    let entry = Entry::new();
+    let mut room = ROOM.lock(&entry);
+    if let Some(room) = &mut room
+        && room.is_none()
+    {
+        **room = make_room();
+    }
+    let Some(Room { spots, event, text }) = room.as_deref_mut().and_then(Option::as_mut) else {
+        return out.write_str("telemetry: no memory for the last events\n");
+    };
+    let count = history::newest(&mut spots[..count], None);
+    let now = Now::read();
+    let plural = if count == 1 { "" } else { "s" };
+    writeln!(out, "telemetry: the last {count} event{plural} in memory, newest last:")?;
+    for spot in &spots[..count] {
+        let mut line = Line::new(text);
+        // What is too long is cut.
+        let _ = text::write_spot(&mut line, spot, event, now, &text::scan);
+        out.write_str(line.text())?;
+        out.write_str("\n")?;
+    }
+    Ok(())
+}
+
+fn make_room() -> Option<Room> {
+    let spots = memory::map_bytes(TRACEBACK_COUNT_MAX * size_of::<Spot>())?;
+    let event = memory::map_bytes(EVENT_SIZE_SHOWN)?;
+    let text = memory::map_bytes(LINE_SIZE_MAX)?;
+    Some(Room { spots: bytemuck::cast_slice_mut(spots), event, text })
+}
+
+/// Standard error, as it is.
+struct ErrorLines;
+
+impl Write for ErrorLines {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        sys::write_error(text.as_bytes());
+        Ok(())
+    }
+}

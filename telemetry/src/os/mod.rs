@@ -1,0 +1,13 @@
+//! The operating system and the process: its calls, the cold path's entry and lock, sockets,
+//! stacks, lines on standard error. Knows nothing of events, blocks or streams.
+
+pub(crate) mod atomic;
+pub(crate) mod link;
+pub(crate) mod local_sockets;
+pub(crate) mod ordinary;
+pub(crate) mod process;
+pub(crate) mod report;
+pub(crate) mod sockets;
+pub(crate) mod stack;
+pub(crate) mod sync;
+pub(crate) mod sys;

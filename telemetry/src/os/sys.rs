@@ -1,0 +1,377 @@
+//! What the runtime asks of the operating system, but for memory and clocks.
+//!
+//! ```text
+//!  environment · standard error · files · threads: number, name, end · process: exit, fork, names
+//! ```
+//!
+//! Plain calls that neither allocate nor take a lock of the standard library.
+//! Design: `.req.external`, `.sol.memory` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "calls of the C library")]
+
+mod environment;
+mod errors;
+mod held;
+mod library;
+mod mapping;
+mod names;
+mod own;
+mod threads;
+
+pub(crate) use environment::with_environment;
+pub(crate) use errors::error_text;
+pub(crate) use held::{File, Held};
+pub(crate) use library::*;
+pub(crate) use mapping::*;
+pub(crate) use names::{
+    FileIdentity, identify_file, identify_name, link_file, rename_file, unlink_file,
+};
+pub(crate) use own::{NotOwn, Unnamed, open_log, own_user};
+pub(crate) use threads::*;
+
+use crate::os::sync::Locked;
+use core::ffi::{CStr, c_int};
+
+/// Miri lacks some calls of the C library, which are left out there.
+const IS_MIRI: bool = cfg!(miri);
+
+/// An error number of the operating system.
+pub(crate) type Errno = i32;
+
+/// The calls that take files of more than 2 GiB on machines of 32 bits as well.
+#[cfg(target_os = "linux")]
+mod files {
+    pub(super) use libc::{
+        RLIM64_INFINITY as RLIM_INFINITY, fstat64 as fstat, ftruncate64 as ftruncate,
+        getrlimit64 as getrlimit, lstat64 as lstat, off64_t as off_t, open64 as open,
+        posix_fallocate64 as posix_fallocate, pread64 as pread, pwrite64 as pwrite,
+        rlimit64 as rlimit, stat64 as stat,
+    };
+}
+#[cfg(not(target_os = "linux"))]
+mod files {
+    pub(super) use libc::*;
+}
+
+/// Where this thread's error number is.
+fn errno_place() -> *mut c_int {
+    #[cfg(any(target_os = "linux", target_os = "emscripten"))]
+    // SAFETY: gives a pointer to this thread's error number.
+    return unsafe { libc::__errno_location() };
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    // SAFETY: as above.
+    return unsafe { libc::__errno() };
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "dragonfly"))]
+    // SAFETY: as above.
+    return unsafe { libc::__error() };
+    #[cfg(any(target_os = "solaris", target_os = "illumos"))]
+    // SAFETY: as above.
+    return unsafe { libc::___errno() };
+}
+
+/// The error of the last call.
+pub(crate) fn errno() -> Errno {
+    // SAFETY: a place of this thread, which is there as long as the thread.
+    unsafe { errno_place().read() }
+}
+
+/// Makes it what it was, so that the program sees nothing of the calls made meanwhile.
+pub(crate) fn set_errno(errno: Errno) {
+    // SAFETY: as above.
+    unsafe { errno_place().write(errno) };
+}
+
+/// Writes to standard error, as much as it takes.
+pub(crate) fn write_error(text: &[u8]) {
+    let _ = write_all(libc::STDERR_FILENO, text);
+}
+
+/// Claims a file for this process until it ends or leaves the file; false if another one has it. A
+/// file system without locks lets everybody have it.
+pub(crate) fn claim_file(file: c_int) -> bool {
+    // SAFETY: the call touches no memory.
+    let result = retry(|| unsafe { libc::flock(file, libc::LOCK_EX | libc::LOCK_NB) } as isize);
+    result != Err(libc::EWOULDBLOCK)
+}
+
+/// Takes away what a file holds.
+pub(crate) fn empty_file(file: c_int) -> Result<(), Errno> {
+    // SAFETY: the call touches no memory.
+    retry(|| unsafe { files::ftruncate(file, 0) } as isize).map(drop)
+}
+
+/// Leaves a file to the process that it is shared with. Its number stays in use, for nothing, so
+/// that what was interrupted in a write cannot hit another file. False where there is no number for
+/// nothing, or a limit of numbers is below: then the file is closed.
+pub(crate) fn leave_file(file: c_int) -> bool {
+    let flags = libc::O_WRONLY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a NUL; the numbers are this process's own.
+    unsafe {
+        let nothing = libc::open(c"/dev/null".as_ptr(), flags);
+        if nothing < 0 {
+            libc::close(file);
+            return false;
+        }
+        let is_left = libc::dup2(nothing, file) == file;
+        libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
+        libc::close(nothing);
+        if !is_left {
+            libc::close(file);
+        }
+        is_left
+    }
+}
+
+/// The greatest size that this process may give a file.
+pub(crate) fn file_size_max() -> u64 {
+    let mut limit = files::rlimit { rlim_cur: files::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: fills a structure that lives through the call.
+    unsafe { files::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    // Signed on some systems.
+    let is_limited = limit.rlim_cur != files::RLIM_INFINITY;
+    u64::try_from(limit.rlim_cur as i128).ok().filter(|_| is_limited).unwrap_or(u64::MAX)
+}
+
+/// Writes all bytes at the end of what was written, or says how many were and why no more.
+pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)> {
+    put_all(bytes, |rest, _| {
+        // SAFETY: reads the bytes of a slice.
+        unsafe { libc::write(file, rest.as_ptr().cast(), rest.len()) }
+    })
+}
+
+/// The same, and no SIGPIPE comes of it where nobody reads any more: it is blocked meanwhile, and
+/// taken away if it was not there before.
+pub(crate) fn write_all_in_peace(file: c_int, bytes: &[u8]) -> Result<(), (usize, Errno)> {
+    without_sigpipe(|| write_all(file, bytes))
+}
+
+/// The same for whoever must come to an end though nobody reads: each piece is so small that a pipe
+/// which takes anything takes all of it, and one that takes nothing for so long, in ms, is given
+/// up.
+pub(crate) fn write_all_in_time(
+    file: c_int,
+    bytes: &[u8],
+    time: c_int,
+) -> Result<(), (usize, Errno)> {
+    if file < 0 {
+        // Which `poll` would wait for.
+        return Err((0, libc::EBADF));
+    }
+    without_sigpipe(|| {
+        put_all(bytes, |rest, _| {
+            let piece = &rest[..rest.len().min(libc::PIPE_BUF)];
+            let mut wait = libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 };
+            // SAFETY: reads the bytes of a slice; the structure lives through the call.
+            unsafe {
+                if libc::poll(&mut wait, 1, time) == 0 {
+                    set_errno(libc::EAGAIN);
+                    return -1;
+                }
+                libc::write(file, piece.as_ptr().cast(), piece.len())
+            }
+        })
+    })
+}
+
+fn without_sigpipe(write: impl Fn() -> Result<(), (usize, Errno)>) -> Result<(), (usize, Errno)> {
+    // SAFETY: every set is filled by its own call before it is used, and lives through the calls.
+    unsafe {
+        let is_pending = || {
+            let mut pending: libc::sigset_t = core::mem::zeroed();
+            libc::sigpending(&mut pending);
+            libc::sigismember(&pending, libc::SIGPIPE) == 1
+        };
+        if is_pending() {
+            // It is blocked already, and another one adds nothing.
+            return write();
+        }
+        let mut pipe: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigemptyset(&mut pipe);
+        libc::sigaddset(&mut pipe, libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before);
+        let result = write();
+        if matches!(result, Err((_, libc::EPIPE))) && is_pending() {
+            let mut signal = 0;
+            libc::sigwait(&pipe, &mut signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        result
+    }
+}
+
+/// The same within a time, in ms, for a signal handler, which must come to its end though nobody
+/// reads: the file does not block meanwhile.
+pub(crate) fn write_all_within(
+    file: c_int,
+    bytes: &[u8],
+    time: c_int,
+) -> Result<(), (usize, Errno)> {
+    let write = |rest: &[u8]| {
+        // SAFETY: reads the bytes of a slice.
+        unsafe { libc::write(file, rest.as_ptr().cast(), rest.len()) }
+    };
+    // SAFETY: the calls touch no memory but a structure that lives through them.
+    unsafe {
+        let flags = libc::fcntl(file, libc::F_GETFL);
+        libc::fcntl(file, libc::F_SETFL, flags | libc::O_NONBLOCK);
+        let result = put_all(bytes, |rest, _| {
+            let size = write(rest);
+            if size >= 0 || errno() != libc::EAGAIN {
+                return size;
+            }
+            let mut wait = libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 };
+            libc::poll(&mut wait, 1, time);
+            write(rest)
+        });
+        libc::fcntl(file, libc::F_SETFL, flags);
+        result
+    }
+}
+
+/// Writes all bytes at `offset`, or says how many were written and why no more.
+pub(crate) fn write_all_at(file: c_int, bytes: &[u8], offset: u64) -> Result<(), (usize, Errno)> {
+    let end = offset.checked_add(bytes.len() as u64);
+    if end.is_none_or(|end| files::off_t::try_from(end).is_err()) {
+        return Err((0, libc::EFBIG));
+    }
+    put_all(bytes, |rest, done| {
+        let place = (offset + done as u64) as files::off_t;
+        // SAFETY: reads the bytes of a slice.
+        unsafe { files::pwrite(file, rest.as_ptr().cast(), rest.len(), place) }
+    })
+}
+
+fn put_all(bytes: &[u8], put: impl Fn(&[u8], usize) -> isize) -> Result<(), (usize, Errno)> {
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        match retry(|| put(rest, done)) {
+            Ok(0) => return Err((done, libc::EIO)),
+            Ok(size) => done += size as usize,
+            Err(errno) => return Err((done, errno)),
+        }
+    }
+    Ok(())
+}
+
+/// Calls again what a signal interrupted.
+pub(crate) fn retry(call: impl Fn() -> isize) -> Result<isize, Errno> {
+    loop {
+        match call() {
+            -1 => match errno() {
+                libc::EINTR => {}
+                errno => return Err(errno),
+            },
+            result => return Ok(result),
+        }
+    }
+}
+
+/// Closes a file.
+pub(crate) fn close(file: c_int) {
+    // SAFETY: the file is the caller's own, and not used again.
+    unsafe { libc::close(file) };
+}
+
+/// The beginning of an open file, as much as fits.
+pub(crate) fn read_open_file(file: c_int, bytes: &mut [u8]) -> Option<&[u8]> {
+    let (start, size) = (bytes.as_mut_ptr().cast(), bytes.len());
+    // SAFETY: at most so many bytes of a slice are written.
+    let size = retry(|| unsafe { files::pread(file, start, size, 0) }).ok()?;
+    bytes.get(..size as usize)
+}
+
+/// The beginning of a file, as much as fits.
+pub(crate) fn read_file<'a>(path: &CStr, text: &'a mut [u8]) -> Option<&'a [u8]> {
+    // SAFETY: `path` ends with a NUL; at most `len` bytes are written.
+    let size = unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return None;
+        }
+        let size = libc::read(file, text.as_mut_ptr().cast(), text.len());
+        libc::close(file);
+        size
+    };
+    text.get(..usize::try_from(size).ok()?)
+}
+
+/// Random bytes from the operating system; false if it has none.
+pub(crate) fn random(bytes: &mut [u8; 16]) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: at most `len` bytes are written. The C library's own function may keep a state.
+    return unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) } == 16;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    return read_file(c"/dev/urandom", bytes).is_some_and(|bytes| bytes.len() == 16);
+}
+
+/// The process, and the one that started it.
+pub(crate) fn process_ids() -> (u64, u64) {
+    if IS_MIRI {
+        return (1, 0);
+    }
+    // SAFETY: these calls cannot fail and touch no memory.
+    unsafe { (libc::getpid() as u64, libc::getppid() as u64) }
+}
+
+/// The name of the host, into a field that keeps a zero at its end.
+pub(crate) fn host_name(name: &mut [u8; 64]) {
+    if IS_MIRI {
+        return;
+    }
+    // SAFETY: at most so many bytes are written.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+}
+
+/// The longest path of a program that is looked at, in bytes.
+const PROGRAM_PATH_SIZE_MAX: usize = 4096;
+/// Where the path of the program is put, since a stack may be small.
+static PROGRAM_PATH: Locked<[u8; PROGRAM_PATH_SIZE_MAX]> = Locked::new([0; PROGRAM_PATH_SIZE_MAX]);
+
+/// The file name of the program, as much as fits.
+pub(crate) fn program_name(name: &mut [u8; 128]) {
+    let Some(mut path) = PROGRAM_PATH.lock_waiting() else { return };
+    // SAFETY: `path` of the call ends with a NUL; at most `len` bytes are written.
+    let size = unsafe {
+        let link = c"/proc/self/exe".as_ptr();
+        libc::readlink(link, path.as_mut_ptr().cast(), path.len())
+    };
+    let path = usize::try_from(size).ok().and_then(|size| path.get(..size)).unwrap_or_default();
+    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let size = file.len().min(name.len() - 1);
+    name[..size].copy_from_slice(&file[..size]);
+}
+
+/// Has a function called in every forked child, before `fork` returns there.
+pub(crate) fn at_fork_in_child(call: extern "C" fn()) {
+    if IS_MIRI {
+        return;
+    }
+    // SAFETY: a function that stays. The declared type of libc's parameter asks for an unsafe one.
+    unsafe { libc::pthread_atfork(None, None, Some(call)) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_no_file_has_is_refused() {
+        let nothing = open_log(c"/dev/null").expect("there is one").expect("it is nobody's");
+        let nothing = nothing.number().expect("it is open");
+        for offset in [u64::MAX, i64::MAX as u64, files::off_t::MAX as u64 + 1] {
+            assert_eq!(write_all_at(nothing, b"x", offset), Err((0, libc::EFBIG)), "{offset}");
+        }
+        let last = files::off_t::MAX as u64 - 1;
+        assert!(last > u64::from(u32::MAX) || cfg!(not(target_os = "linux")), "large files");
+        assert_eq!(write_all_at(nothing, b"x", last), Ok(()));
+        close(nothing);
+    }
+
+    #[test]
+    fn an_error_number_has_its_text() {
+        let mut text = [0; 128];
+        assert_eq!(error_text(libc::ENOSPC, &mut text), b"No space left on device");
+        assert_eq!(error_text(4711, &mut text), b"error 4711");
+    }
+}

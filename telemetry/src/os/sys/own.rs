@@ -1,0 +1,284 @@
+//! Files of this process alone, in directories where others may plant what they like.
+//!
+//! ```text
+//!  open_log(PATH) ── regular: this user's, not a link ─▶ may be written
+//!  Unnamed::create ─▶ no name (O_TMPFILE), or one that nobody guesses ── link, replace ─▶ PATH
+//! ```
+//!
+//! What is new has mode 0600, and nobody else can have it open. Design: `.sol.own` in
+//! `design/telemetry.md`.
+#![expect(unsafe_code, reason = "calls of the C library")]
+
+use super::{Errno, File, files, identify_file, identify_name, link_file, rename_file, retry};
+use super::{random, unlink_file};
+use crate::os::sync::Locked;
+use core::ffi::{CStr, c_int};
+use core::fmt;
+
+/// A file that is made here is its owner's alone.
+const MODE: libc::c_uint = 0o600;
+/// What the name of a file begins with that has no name yet, where it must have one; 16 digits
+/// follow.
+const HIDDEN: &[u8] = b".telemetry-";
+/// The longest name that is put together, with a NUL, in bytes.
+const NAME_SIZE_MAX: usize = 4096 + 64;
+/// Tries at a name that nothing has.
+const HIDDEN_COUNT_MAX: usize = 8;
+
+/// Where a name is put together, since a stack may be small.
+static NAME: Locked<[u8; NAME_SIZE_MAX]> = Locked::new([0; NAME_SIZE_MAX]);
+
+/// Why what has a name is not to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotOwn {
+    /// It is a symbolic link: to a file that nobody meant, perhaps.
+    Link,
+    /// It is another user's, who may read it, and change it.
+    Owner,
+    /// It has another name, under which somebody may need it.
+    Linked,
+    /// It was exchanged for another one just now.
+    Exchanged,
+}
+
+impl fmt::Display for NotOwn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotOwn::Link => "is a symbolic link, which is not followed",
+            NotOwn::Owner => "belongs to another user",
+            NotOwn::Linked => "has another name, too",
+            NotOwn::Exchanged => "is in use by another process",
+        })
+    }
+}
+
+/// The user whose rights this process has.
+pub(crate) fn own_user() -> libc::uid_t {
+    // SAFETY: the call cannot fail and touches no memory.
+    unsafe { libc::geteuid() }
+}
+
+fn open(path: &CStr, flags: c_int) -> Result<c_int, Errno> {
+    let flags = flags | libc::O_CLOEXEC | libc::O_NOCTTY;
+    // SAFETY: `path` ends with a NUL.
+    retry(|| unsafe { files::open(path.as_ptr(), flags, MODE) } as isize).map(|file| file as c_int)
+}
+
+/// Opens the file of a log, created if there is none. What it holds stays. A regular file can be
+/// read, too.
+pub(crate) fn open_log(path: &CStr) -> Result<Result<File, NotOwn>, Errno> {
+    let found = match identify_name(path) {
+        Ok(found) if found.sort == libc::S_IFLNK => return open_linked(path, found.owner),
+        Ok(found) => found,
+        Err(libc::ENOENT) => {
+            return match open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL) {
+                Err(libc::EEXIST) => Ok(Err(NotOwn::Exchanged)),
+                file => file.and_then(File::new).map(Ok),
+            };
+        }
+        Err(errno) => return Err(errno),
+    };
+    let is_own = found.owner == own_user();
+    // Opening it waits for a reader. Root's are in directories where others plant nothing.
+    if found.sort == libc::S_IFIFO && !is_own && found.owner != 0 {
+        return Ok(Err(NotOwn::Owner));
+    }
+    if found.is_regular() && !is_own {
+        return Ok(Err(NotOwn::Owner));
+    }
+    let access = if found.is_regular() { libc::O_RDWR } else { libc::O_WRONLY };
+    let file = File::new(open(path, access | libc::O_NOFOLLOW)?)?;
+    if file.look()?.is(&found) {
+        return Ok(Ok(file));
+    }
+    file.close();
+    Ok(Err(NotOwn::Exchanged))
+}
+
+/// Opens what a symbolic link leads to: a device, a pipe, or what the program has as its standard
+/// output or error already, as by the names under `/dev`. Not where another user made the link.
+fn open_linked(path: &CStr, owner: libc::uid_t) -> Result<Result<File, NotOwn>, Errno> {
+    if owner != 0 && owner != own_user() {
+        return Ok(Err(NotOwn::Link));
+    }
+    let file = match open(path, libc::O_WRONLY) {
+        Err(libc::ENOENT | libc::EISDIR) => return Ok(Err(NotOwn::Link)),
+        file => File::new(file?)?,
+    };
+    let found = file.look()?;
+    if !found.is_regular() {
+        return Ok(Ok(file));
+    }
+    file.close();
+    let standard = [libc::STDOUT_FILENO, libc::STDERR_FILENO];
+    let is_standard = |number| identify_file(number).is_ok_and(|standard| standard.is(&found));
+    if !standard.into_iter().any(is_standard) {
+        return Ok(Err(NotOwn::Link));
+    }
+    // To be read, too.
+    let file = File::new(open(path, libc::O_RDWR)?)?;
+    if file.look()?.is(&found) { Ok(Ok(file)) } else { Ok(Err(NotOwn::Exchanged)) }
+}
+
+/// A new file that is to get its name later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unnamed {
+    pub(crate) file: File,
+    /// The digits of the name that it has until then; 0: it has none.
+    pub(crate) hidden: u64,
+}
+
+impl Unnamed {
+    /// Makes one in the directory of a path. If its process dies it is gone; but where the host has
+    /// no files without a name.
+    pub(crate) fn create(path: &CStr) -> Result<Unnamed, Errno> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if let Ok(unnamed) = Unnamed::create_without_name(path) {
+            return Ok(unnamed);
+        }
+        Unnamed::create_hidden(path)
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn create_without_name(path: &CStr) -> Result<Unnamed, Errno> {
+        // Without `/proc` it could be given none later.
+        identify_name(c"/proc/self/fd")?;
+        let open = |folder: &CStr| open(folder, libc::O_TMPFILE | libc::O_RDWR);
+        let file = File::new(with_beside(path, b"", open)??)?;
+        Ok(Unnamed { file, hidden: 0 })
+    }
+
+    fn create_hidden(path: &CStr) -> Result<Unnamed, Errno> {
+        for _ in 0..HIDDEN_COUNT_MAX {
+            let hidden = guess()?;
+            let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+            match with_hidden(path, hidden, |name| open(name, flags))? {
+                Err(libc::EEXIST) => {}
+                file => return Ok(Unnamed { file: File::new(file?)?, hidden }),
+            }
+        }
+        Err(libc::EEXIST)
+    }
+
+    /// Gives it a name that nothing has: EEXIST if something does.
+    pub(crate) fn link(self, path: &CStr) -> Result<(), Errno> {
+        if self.hidden == 0 {
+            return self.link_open_file(path);
+        }
+        with_hidden(path, self.hidden, |name| match link_file(name, path) {
+            Ok(()) => unlink_file(name),
+            Err(libc::EEXIST) => Err(libc::EEXIST),
+            // A host without a second name for a file.
+            Err(_) if identify_name(path).is_ok() => Err(libc::EEXIST),
+            Err(_) => rename_file(name, path),
+        })?
+    }
+
+    /// Gives it a name, in place of what has that one.
+    pub(crate) fn replace(self, path: &CStr) -> Result<(), Errno> {
+        if self.hidden != 0 {
+            return with_hidden(path, self.hidden, |name| rename_file(name, path))?;
+        }
+        // A name cannot be given to it that something has: so it has another one for an instant.
+        let rename = |name: &CStr| {
+            self.link_open_file(name)?;
+            let renamed = rename_file(name, path);
+            renamed.or_else(|errno| unlink_file(name).and(Err(errno)))
+        };
+        with_hidden(path, guess()?, rename)?
+    }
+
+    fn link_open_file(self, path: &CStr) -> Result<(), Errno> {
+        let mut bytes = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
+        let number = self.file.number()?;
+        let digits = (0..10).rev().map(|place| number / 10_i32.pow(place) % 10);
+        let digits = digits.skip_while(|digit| *digit == 0);
+        bytes[14..].iter_mut().zip(digits).for_each(|(byte, digit)| *byte = b'0' + digit as u8);
+        let from = CStr::from_bytes_until_nul(&bytes).map_err(|_| libc::EINVAL)?;
+        let here = libc::AT_FDCWD;
+        let link = || {
+            // SAFETY: both names end with a NUL.
+            unsafe {
+                libc::linkat(here, from.as_ptr(), here, path.as_ptr(), libc::AT_SYMLINK_FOLLOW)
+            }
+        };
+        retry(|| link() as isize).map(drop)
+    }
+
+    /// It gets no name: closes it.
+    pub(crate) fn discard(self, path: &CStr) {
+        if self.hidden != 0 {
+            let _ = with_hidden(path, self.hidden, unlink_file);
+        }
+        self.file.close();
+    }
+}
+
+/// A number that nobody guesses, and not 0.
+fn guess() -> Result<u64, Errno> {
+    let mut bytes = [0; 16];
+    let half = |bytes: &[u8; 16]| bytes.iter().fold(0, |all, byte| all << 4 ^ u64::from(*byte));
+    if random(&mut bytes) { Ok(half(&bytes) | 1) } else { Err(libc::EAGAIN) }
+}
+
+fn with_hidden<T>(path: &CStr, hidden: u64, give: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
+    let mut name = [0; HIDDEN.len() + 16];
+    name[..HIDDEN.len()].copy_from_slice(HIDDEN);
+    for (place, byte) in name[HIDDEN.len()..].iter_mut().enumerate() {
+        *byte = b"0123456789abcdef"[(hidden >> (60 - place * 4)) as usize & 15];
+    }
+    with_beside(path, &name, give)
+}
+
+/// Gives the path of a file of this name in the directory of another.
+fn with_beside<T>(path: &CStr, name: &[u8], give: impl FnOnce(&CStr) -> T) -> Result<T, Errno> {
+    let path = path.to_bytes();
+    let size = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let folder = if size == 0 { b"./" } else { &path[..size] };
+    let mut out = NAME.lock_waiting().ok_or(libc::EAGAIN)?;
+    let end = folder.len() + name.len();
+    out.get_mut(..folder.len()).ok_or(libc::ENAMETOOLONG)?.copy_from_slice(folder);
+    out.get_mut(folder.len()..end).ok_or(libc::ENAMETOOLONG)?.copy_from_slice(name);
+    *out.get_mut(end).ok_or(libc::ENAMETOOLONG)? = 0;
+    CStr::from_bytes_until_nul(&out[..=end]).map(give).map_err(|_| libc::EINVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::fs;
+
+    /// Where the host has files without a name, and where it has none.
+    #[test]
+    fn a_new_file_gets_its_name_at_once_and_has_none_before() {
+        for create in [Unnamed::create, Unnamed::create_hidden] {
+            let folder = tempfile::tempdir().unwrap();
+            let of = |name: &str| CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
+            let names = || {
+                let names = fs::read_dir(folder.path()).unwrap();
+                let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+                let mut names: Vec<_> = names.collect();
+                names.sort();
+                names
+            };
+            let (path, other) = (of("log"), of("other"));
+            let first = create(&path).unwrap();
+            assert!(names().iter().all(|name| name.starts_with(".telemetry-")), "{:?}", names());
+            first.link(&path).unwrap();
+            assert_eq!(names(), ["log"]);
+            assert_eq!(identify_name(&path).unwrap().key(), first.file.look().unwrap().key());
+            let second = create(&path).unwrap();
+            assert_eq!(second.link(&path), Err(libc::EEXIST));
+            second.link(&other).unwrap();
+            let third = create(&path).unwrap();
+            third.replace(&path).unwrap();
+            assert_eq!(names(), ["log", "other"]);
+            assert_eq!(identify_name(&path).unwrap().key(), third.file.look().unwrap().key());
+            create(&path).unwrap().discard(&path);
+            assert_eq!(names(), ["log", "other"]);
+            [first, second, third].into_iter().for_each(|each| each.file.close());
+        }
+        assert_eq!(Unnamed::create(c"no/such/folder").err(), Some(libc::ENOENT));
+    }
+}

@@ -1,0 +1,228 @@
+//! Where a stream goes: what `MPS_TELEMETRY_FILENAME` says.
+//!
+//! ```text
+//!  mpsio.log    file:PATH?size=64M&count=8    ring:PATH?size=64M
+//!  tcp://HOST:PORT    unix:PATH               tee:DESTINATION,DESTINATION,…
+//! ```
+//!
+//! What begins with none of these words is the name of a file, whatever is in it. Pure.
+//! Design: `.sol.plinth`, `.req.multi` in `design/telemetry.md`.
+
+use crate::plinth::{COUNT_MAX, COUNT_MIN, Volumes};
+use crate::registry::names;
+
+/// Destinations of a tee, at most.
+pub(crate) const TEE_COUNT_MAX: usize = 8;
+/// The size of a ring whose destination does not say one, in bytes.
+pub(crate) const RING_SIZE_DEFAULT: u64 = 64 << 20;
+/// Files of a stream in volumes that does not say how many.
+pub(crate) const VOLUME_COUNT_DEFAULT: u32 = 8;
+
+/// Where a stream goes. Paths may hold a `%p`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Destination<'a> {
+    /// A file; with a size, volumes of at most so many bytes, and so many of them at most.
+    File { path: &'a [u8], volumes: Option<Volumes> },
+    /// A bounded ring in a mapped file of this size.
+    Ring { path: &'a [u8], size: u64 },
+    /// A host, by name or number, and a port.
+    Tcp { host: &'a [u8], port: u16 },
+    /// A Unix socket.
+    Unix { path: &'a [u8] },
+    /// Several, separated by commas: see [`each`].
+    Tee { list: &'a [u8] },
+}
+
+/// Reads a destination; or says what is wrong with it.
+pub(crate) fn parse(text: &[u8]) -> Result<Destination<'_>, &'static str> {
+    if let Some(rest) = text.strip_prefix(b"file:") {
+        let (path, options) = split(rest);
+        let options = read_options(options)?;
+        if path.is_empty() {
+            return Err("the file has no name");
+        }
+        let volumes = match options {
+            Options { size: None, count: None } => None,
+            Options { size: None, count: Some(_) } => return Err("`count` needs a `size`"),
+            Options { size: Some(size), count } => {
+                Some(Volumes { size, count: count.unwrap_or(VOLUME_COUNT_DEFAULT) })
+            }
+        };
+        Ok(Destination::File { path, volumes })
+    } else if let Some(rest) = text.strip_prefix(b"ring:") {
+        let (path, options) = split(rest);
+        match read_options(options)? {
+            _ if path.is_empty() => Err("the ring has no name"),
+            Options { count: Some(_), .. } => Err("a ring has no `count`"),
+            Options { size, .. } => {
+                Ok(Destination::Ring { path, size: size.unwrap_or(RING_SIZE_DEFAULT) })
+            }
+        }
+    } else if let Some(rest) = text.strip_prefix(b"tcp://") {
+        parse_tcp(rest)
+    } else if let Some(path) = text.strip_prefix(b"unix:") {
+        if path.is_empty() { Err("the socket has no name") } else { Ok(Destination::Unix { path }) }
+    } else if let Some(list) = text.strip_prefix(b"tee:") {
+        parse_tee(list)
+    } else {
+        Ok(Destination::File { path: text, volumes: None })
+    }
+}
+
+/// The texts of the destinations of a tee.
+pub(crate) fn each(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| *byte == b',')
+}
+
+fn parse_tee(list: &[u8]) -> Result<Destination<'_>, &'static str> {
+    let mut count = 0;
+    for text in each(list) {
+        match parse(text)? {
+            Destination::Tee { .. } => return Err("a tee in a tee"),
+            Destination::File { path: b"", .. } => return Err("an empty place in the list"),
+            _ => count += 1,
+        }
+    }
+    if count > TEE_COUNT_MAX { Err("more than 8 places") } else { Ok(Destination::Tee { list }) }
+}
+
+/// `HOST:PORT`, the host in brackets if there are colons in it.
+fn parse_tcp(text: &[u8]) -> Result<Destination<'_>, &'static str> {
+    const WRONG: &str = "it is not tcp://HOST:PORT";
+    let colon = text.iter().rposition(|byte| *byte == b':').ok_or(WRONG)?;
+    let (host, port) = (&text[..colon], &text[colon + 1..]);
+    let host = match host {
+        [b'[', host @ .., b']'] => host,
+        host if host.contains(&b':') => return Err("an IPv6 address must be in brackets"),
+        host => host,
+    };
+    let port = names::number(port).and_then(|port| u16::try_from(port).ok());
+    match port {
+        Some(port) if port != 0 && !host.is_empty() => Ok(Destination::Tcp { host, port }),
+        _ => Err(WRONG),
+    }
+}
+
+/// What comes after a question mark.
+struct Options {
+    size: Option<u64>,
+    count: Option<u32>,
+}
+
+fn split(text: &[u8]) -> (&[u8], &[u8]) {
+    match text.iter().position(|byte| *byte == b'?') {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, b""),
+    }
+}
+
+fn read_options(text: &[u8]) -> Result<Options, &'static str> {
+    let mut options = Options { size: None, count: None };
+    for option in text.split(|byte| *byte == b'&').filter(|option| !option.is_empty()) {
+        if let Some(value) = option.strip_prefix(b"size=") {
+            let size = size(value).filter(|size| *size != 0);
+            options.size = Some(size.ok_or("`size` is not like 64M (units: K, M, G)")?);
+        } else if let Some(value) = option.strip_prefix(b"count=") {
+            let count = names::number(value).and_then(|count| u32::try_from(count).ok());
+            let count = count.filter(|count| (COUNT_MIN..=COUNT_MAX).contains(count));
+            options.count = Some(count.ok_or("`count` is not from 2 to 1000")?);
+        } else {
+            return Err("there are only the options `size` and `count`");
+        }
+    }
+    Ok(options)
+}
+
+/// A size: a number, and K, M or G for powers of 1024.
+fn size(text: &[u8]) -> Option<u64> {
+    let (number, shift) = match text {
+        [number @ .., b'K' | b'k'] => (number, 10),
+        [number @ .., b'M' | b'm'] => (number, 20),
+        [number @ .., b'G' | b'g'] => (number, 30),
+        number => (number, 0),
+    };
+    names::number(number)?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str) -> Result<Destination<'_>, &'static str> {
+        Ok(Destination::File { path: path.as_bytes(), volumes: None })
+    }
+
+    #[test]
+    fn a_name_without_a_known_word_is_a_file_whatever_is_in_it() {
+        for name in ["mpsio.log", "a b?size=3.log", "C:log", "files:x", "%p"] {
+            assert_eq!(parse(name.as_bytes()), file(name), "{name}");
+        }
+        assert_eq!(parse(b"file:ring:x"), file("ring:x"));
+    }
+
+    #[test]
+    fn sizes_and_counts_are_read_with_their_units() {
+        let volumes = |size, count| Some(Volumes { size, count });
+        let path = &b"a.log"[..];
+        for (text, expected) in [
+            ("file:a.log?size=64M&count=3", volumes(64 << 20, 3)),
+            ("file:a.log?count=3&size=0x10k", volumes(16 << 10, 3)),
+            ("file:a.log?size=2G", volumes(2 << 30, VOLUME_COUNT_DEFAULT)),
+        ] {
+            let expected = Ok(Destination::File { path, volumes: expected });
+            assert_eq!(parse(text.as_bytes()), expected, "{text}");
+        }
+        assert_eq!(parse(b"ring:a.log?size=1M"), Ok(Destination::Ring { path, size: 1 << 20 }));
+        assert_eq!(parse(b"ring:a.log"), Ok(Destination::Ring { path, size: RING_SIZE_DEFAULT }));
+    }
+
+    #[test]
+    fn hosts_have_a_port() {
+        let tcp = |host: &'static str, port| Ok(Destination::Tcp { host: host.as_bytes(), port });
+        assert_eq!(parse(b"tcp://localhost:4711"), tcp("localhost", 4711));
+        assert_eq!(parse(b"tcp://[::1]:80"), tcp("::1", 80));
+        assert_eq!(parse(b"unix:/run/log"), Ok(Destination::Unix { path: b"/run/log" }));
+    }
+
+    #[test]
+    fn a_tee_has_destinations_of_its_own() {
+        let Ok(Destination::Tee { list }) = parse(b"tee:a.log,tcp://h:1,ring:r?size=1M") else {
+            panic!("a tee")
+        };
+        let kinds: Vec<_> = each(list).map(parse).collect::<Result<_, _>>().expect("destinations");
+        assert!(matches!(
+            kinds[..],
+            [Destination::File { .. }, Destination::Tcp { port: 1, .. }, Destination::Ring { .. }]
+        ));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for text in [
+            "file:",
+            "file:?size=1M",
+            "file:a?count=3",
+            "file:a?size=0",
+            "file:a?size=M",
+            "file:a?size=99999999999G",
+            "file:a?count=1&size=1M",
+            "file:a?count=1001&size=1M",
+            "file:a?colour=red",
+            "ring:",
+            "ring:a?count=2",
+            "tcp://",
+            "tcp://host",
+            "tcp://:1",
+            "tcp://h:0",
+            "tcp://h:65536",
+            "tcp://::1:80",
+            "unix:",
+            "tee:",
+            "tee:a,",
+            "tee:tee:a",
+            "tee:a,b,c,d,e,f,g,h,i",
+        ] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! From what the environment says to the plinth that does it.
+//!
+//! ```text
+//!  MPS_TELEMETRY_FILENAME ─▶ destination ─▶ plinth ─ %p ─▶ name
+//! ```
+//!
+//! Allocates nothing: a plinth and the text that it keeps are mapped, for ever.
+//! Design: `.sol.plinth` in `design/telemetry.md`.
+
+use crate::block::memory;
+use crate::os::report::{self, Text};
+use crate::os::{sockets, sys};
+use crate::plinth::destination::{self, Destination, TEE_COUNT_MAX};
+use crate::plinth::{FilePlinth, MappedPlinth, PATH_SIZE_MAX, Plinth, SocketPlinth, TeePlinth};
+use crate::service::control::{FILENAME_DEFAULT, FILENAME_VARIABLE};
+use core::ffi::CStr;
+
+/// What the environment says is no destination; this was said.
+pub(crate) struct Refused;
+
+/// The plinth that the environment names; `Ok(None)` if there is no memory for it, and `Err` if it
+/// names none.
+pub(crate) fn of_environment() -> Result<Option<&'static dyn Plinth>, Refused> {
+    let Some(text) = memory::map_bytes(PATH_SIZE_MAX + 1) else { return Ok(None) };
+    // What is too long is cut where it is too long for the operating system as well, which then
+    // says so. A `%p` stays: it is another one in a forked child.
+    sys::with_environment(FILENAME_VARIABLE, |value| {
+        let value = value.filter(|value| !value.is_empty()).unwrap_or(FILENAME_DEFAULT.as_bytes());
+        let size = value.len().min(PATH_SIZE_MAX);
+        text[..size].copy_from_slice(&value[..size]);
+    });
+    let Ok(text) = CStr::from_bytes_until_nul(text) else { return Ok(None) };
+    match destination::parse(text.to_bytes()).and_then(|place| of(text.to_bytes(), place)) {
+        Ok(plinth) => Ok(plinth),
+        Err(what) => Err(refuse(text.to_bytes(), what)),
+    }
+}
+
+/// The plinth of a destination and its text; `Ok(None)` if there is no memory for it.
+fn of(
+    text: &'static [u8],
+    destination: Destination<'static>,
+) -> Result<Option<&'static dyn Plinth>, &'static str> {
+    Ok(match destination {
+        Destination::File { path, volumes } => c_string(path)
+            .and_then(|path| place(FilePlinth::named(path.into(), true).with_volumes(volumes))),
+        Destination::Ring { path, size } => {
+            c_string(path).and_then(|path| place(MappedPlinth::named(path.into(), true, size)))
+        }
+        Destination::Tcp { .. } => {
+            c_string(text).and_then(|text| place(SocketPlinth::named(text.into(), false)))
+        }
+        Destination::Unix { .. } => {
+            c_string(text).and_then(|text| place(SocketPlinth::named(text.into(), true)))
+        }
+        Destination::Tee { list } => return of_each(list),
+    })
+}
+
+/// Whether the environment names a file, which begins without being looked for, or nothing at all.
+pub(crate) fn begins_with_a_file() -> bool {
+    sys::with_environment(FILENAME_VARIABLE, |value| {
+        let value = value.filter(|value| !value.is_empty());
+        let place = value.map(destination::parse);
+        place.is_none_or(|place| matches!(place, Ok(Destination::File { .. })))
+    })
+}
+
+/// Whether the environment names a host that the system's resolver must be asked for, which may
+/// allocate, and wait.
+pub(crate) fn asks_resolver() -> bool {
+    fn asks(place: Destination<'_>) -> bool {
+        match place {
+            Destination::Tcp { host, .. } => !sockets::is_known(host),
+            Destination::Tee { list } => {
+                destination::each(list).any(|text| destination::parse(text).is_ok_and(asks))
+            }
+            _ => false,
+        }
+    }
+    sys::with_environment(FILENAME_VARIABLE, |value| {
+        value.is_some_and(|value| destination::parse(value).is_ok_and(asks))
+    })
+}
+
+fn place(plinth: impl Plinth + 'static) -> Option<&'static dyn Plinth> {
+    Some(memory::place(plinth)?)
+}
+
+/// A plinth for all of these.
+fn of_each(list: &'static [u8]) -> Result<Option<&'static dyn Plinth>, &'static str> {
+    let mut plinths = [None; TEE_COUNT_MAX];
+    for (plinth, text) in plinths.iter_mut().zip(destination::each(list)) {
+        let destination = destination::parse(text)?;
+        if matches!(destination, Destination::Ring { .. }) {
+            return Err("a ring cannot be one of several places");
+        }
+        *plinth = of(text, destination)?;
+    }
+    Ok(TeePlinth::placed(plinths.into_iter().flatten()).and_then(place))
+}
+
+/// Says what is wrong with the text of a destination.
+fn refuse(text: &[u8], what: &str) -> Refused {
+    let text = Text(text);
+    report::say(format_args!(
+        "MPS_TELEMETRY_FILENAME: `{text}`: {what}; nothing is output, the program goes on"
+    ));
+    Refused
+}
+
+/// A part of the text as a string of C: a copy.
+fn c_string(part: &'static [u8]) -> Option<&'static CStr> {
+    let copy = memory::map_bytes(part.len() + 1)?;
+    copy[..part.len()].copy_from_slice(part);
+    CStr::from_bytes_until_nul(copy).ok()
+}

@@ -1,0 +1,329 @@
+//! Recording an event: the fast path, and what it falls back to.
+//!
+//! ```text
+//!  take the ring out of its slot ─▶ ticks ─▶ room? ─▶ do they fit? ─▶ five stores ─▶ put it back
+//!         │ empty                            │ no       │ no
+//!         ▼                                  ▼          ▼
+//!   make the ring, or it is taken:  next block          base record
+//!   count "nested"                  or count "full", "large"
+//! ```
+//!
+//! Design: `.sol.buffer`, `.sol.nested` in `design/telemetry.md`; `.write.publish`, `.event.base`
+//! in `design/format.md`.
+
+use crate::block::clock;
+use crate::block::losses::{self, Cause};
+use crate::block::memory::{Claim, block_size};
+use crate::inspect::debug;
+use crate::os::ordinary;
+use crate::os::sync::Entry;
+use crate::registry::registration;
+use crate::rings::ring::Ring;
+use crate::rings::thread;
+use crate::store::intern;
+use core::sync::atomic::Ordering;
+use eventdef::{Control, Event, Sort};
+use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
+
+/// Whether events of this type are recorded now: compiled in, and their kind switched on. One load,
+/// one test.
+#[inline(always)]
+pub fn is_recorded<E: Event>() -> bool {
+    crate::VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
+}
+
+/// Does now, for the process and the calling thread, what the first event would do, but for the
+/// registry and its buffers.
+///
+/// Only ordinary code calls it: no signal handler, and nothing inside the memory manager of the
+/// program, which therefore call it beforehand, at the start of the program and of each thread.
+/// Nothing of the runtime allocates, but the C library may where it is asked for a thread, to look
+/// up a host, or to call a function at an exit. Events leave all of this to the next event that
+/// surely comes from ordinary code, and there is none where the memory manager is the program's own
+/// or every event comes in a handler: so there it is this function alone that starts the writer
+/// thread ([`Config`](crate::Config::writer_thread)) and the control from outside. The thread-local
+/// storage of a library that was loaded with `dlopen` is allocated here, too.
+pub fn prepare() {
+    let entry = Entry::promised();
+    if registration::prepare_only(&entry) {
+        thread::make_known(&entry);
+        ordinary::expect();
+        ordinary::catch_up(&entry);
+    }
+}
+
+/// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched
+/// off costs its load, test and branch, and little code.
+#[inline(never)]
+pub fn record<E: Event>(event: E) {
+    let size = event.size();
+    let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND_PLACE);
+    let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };
+    // Between the two chains of loads, that of the slot and that of the block: where the processor
+    // lets the reading wait for all before it, and all after it for the reading, the one of this
+    // event and the other of the next go on side by side.
+    let ticks = clock::read_counter();
+    // The room says enough of the size of an event without a string: it is less than any block.
+    let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
+    if is_small
+        && let Some(mut claim) = ring.block().claim(size)
+        && let Some(delta) = ring.delta(ticks)
+    {
+        claim.put_header(E::CODE, delta);
+        encode_within(&event, &mut claim, slot, ring);
+        claim.publish();
+        return thread::put(slot, ring);
+    }
+    record_into_taken_ring(&event, slot, ring);
+}
+
+const fn has_string<E: Event>() -> bool {
+    match E::TYPE.params {
+        [.., last] => matches!(last.sort, Sort::S),
+        [] => false,
+    }
+}
+
+/// What the slow path knows of an event.
+struct Request {
+    control: &'static Control,
+    kind: u8,
+    /// The place of the kind among those of the registry.
+    place: u8,
+    code: u16,
+    size: usize,
+}
+
+impl Request {
+    fn of<E: Event>(event: &E) -> Request {
+        Request {
+            control: E::control(),
+            kind: E::KIND,
+            place: E::KIND_PLACE,
+            code: E::CODE,
+            size: event.size(),
+        }
+    }
+}
+
+/// Lays the parameters of an event out.
+type Encode<'a> = &'a dyn Fn(&mut Claim);
+
+/// Records an event whose slot is empty.
+#[cold]
+#[inline(never)]
+fn record_without_ring<E: Event>(event: &E) {
+    find_ring_and_record(&Request::of(event), &|claim| event.encode(claim));
+}
+
+/// Records an event for which the block has no room, or whose ticks are too far from its base, or
+/// are no counter's: those are as quick as the system's clock, with no entry.
+#[cold]
+#[inline(never)]
+fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
+    let mut taken = Taken { slot, ring, settled: false };
+    let size = event.size();
+    if size <= EVENT_SIZE_MAX
+        && let Some(mut claim) = ring.block().claim(size)
+        && let Some(delta) = ring.delta_by_system()
+    {
+        claim.put_header(E::CODE, delta);
+        event.encode(&mut claim);
+        claim.publish();
+        taken.settled = true;
+        return;
+    }
+    let entry = Entry::new();
+    debug::notice(&entry);
+    ordinary::catch_up(&entry);
+    record_and_put_back(&entry, taken, &Request::of(event), &|claim| event.encode(claim));
+}
+
+/// A ring that is out of its slot: back when dropped, for an event or a plinth may panic.
+struct Taken {
+    slot: usize,
+    ring: &'static Ring,
+    /// Whether what became of the event is known: recorded, or counted.
+    settled: bool,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.ring.discard(Cause::Full);
+        }
+        thread::put(self.slot, self.ring);
+    }
+}
+
+/// Lays the parameters of an event out, by code that may be the program's own: where it panics the
+/// ring is put back, and the event counted.
+#[inline(always)]
+fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: usize, ring: &'static Ring) {
+    let taken = Taken { slot, ring, settled: false };
+    event.encode(claim);
+    core::mem::forget(taken);
+}
+
+fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
+    let entry = Entry::new();
+    let is_first = request.control.slot().load(Ordering::Acquire) == 0;
+    let registered = registration::register(&entry, request.control);
+    // The masks that it now has may leave this kind out.
+    if is_first && !request.control.is_recorded(1 << request.kind) {
+        return;
+    }
+    let slot = registration::slot_of(request.control, request.kind, request.place);
+    if !registered {
+        let cause = if entry.is_nested() { Cause::Nested } else { Cause::Full };
+        losses::discard_unhoused(slot, cause, 1);
+        return;
+    }
+    // A handler may have come since the slot was found empty, and have made the ring and put it
+    // there.
+    let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
+    if let Some(ring) = ring {
+        let taken = Taken { slot, ring, settled: false };
+        record_and_put_back(&entry, taken, request, encode);
+    }
+}
+
+fn record_and_put_back(entry: &Entry, mut taken: Taken, request: &Request, encode: Encode<'_>) {
+    // A forked child's labels are there before its first event.
+    intern::tell_inherited(entry);
+    record_slowly(entry, taken.ring, request, encode);
+    taken.settled = true;
+}
+
+/// Records into a ring that is taken, going to its next block if need be.
+fn record_slowly(entry: &Entry, ring: &'static Ring, request: &Request, encode: Encode<'_>) {
+    let size = request.size;
+    if size > EVENT_SIZE_MAX || size > block_size() - BLOCK_HEADER_SIZE {
+        ring.discard(Cause::Large);
+    } else if !(put_event(ring, request.code, size, encode)
+        // The new block's base are these ticks, so that the event needs no base record there.
+        || ring.advance(entry, clock::ticks(), thread::index())
+            && put_event(ring, request.code, size, encode))
+    {
+        ring.discard(Cause::Full);
+    }
+}
+
+/// Puts an event into the block that is being filled, after a base record if need be
+/// (`.event.base`). False: no room.
+fn put_event(ring: &Ring, code: u16, size: usize, encode: Encode<'_>) -> bool {
+    let block = ring.block();
+    let ticks = clock::ticks();
+    let mut delta = ticks.wrapping_sub(ring.base());
+    if u32::try_from(delta).is_err() {
+        if (block.state().0 as usize) < BLOCK_HEADER_SIZE + size + BASE_RECORD_SIZE {
+            return false;
+        }
+        let Some(claim) = block.claim(BASE_RECORD_SIZE) else { return false };
+        claim.publish_base(&BaseRecord::new(ticks, ring.base()));
+        ring.set_base(ticks);
+        delta = 0;
+    }
+    let Some(mut claim) = block.claim(size) else { return false };
+    claim.put_header(code, delta as u32);
+    encode(&mut claim);
+    claim.publish();
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::memory::Custody;
+    use crate::rings::ring::Identity;
+    use eventdef::{ParamSink, store};
+
+    const CODE: u16 = 0x1234;
+    const SIZE: usize = 16;
+
+    fn ring(ticks: u64) -> &'static Ring {
+        clock::choose();
+        let identity = Identity { registry: 1, kind: 0, buffer: 9 };
+        Ring::create(&store::CONTROL, identity, 1, 2, ticks).expect("memory")
+    }
+
+    fn put(ring: &Ring, value: u64) -> bool {
+        put_event(ring, CODE, SIZE, &|claim| claim.put_u64(8, value))
+    }
+
+    /// The words of what was recorded, newest event first.
+    fn words(ring: &Ring) -> Vec<u64> {
+        let last = ring.block().state().0 as usize;
+        let mut bytes = vec![0; block_size() - last];
+        ring.block().copy(&Custody::new(), last, block_size(), &mut bytes);
+        bytes.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
+    }
+
+    /// `.event.base`, `.write.publish`: an hour and more after the base of the block.
+    #[test]
+    fn ticks_too_far_from_the_base_take_a_base_record() {
+        let long_ago = clock::ticks() - (1 << 40);
+        let ring = ring(long_ago);
+        assert!(put(ring, 7) && put(ring, 8));
+        let words = words(ring);
+        assert_eq!(words.len(), 2 + 2 + 3, "two events and one base record");
+        let [base_record, new, old] = [words[4], words[5], words[6]];
+        assert_eq!(base_record, 24 << 16, "code 0, size 24, delta 0");
+        assert_eq!((old, ring.base()), (long_ago, new));
+        assert_eq!((words[2], words[3]), (u64::from(CODE) | (SIZE as u64) << 16, 7));
+        assert_eq!(words[1], 8);
+        let header = ring.block().header();
+        assert_eq!((header.base.get(), header.base_last.get()), (long_ago, new));
+        assert_eq!(header.count.get(), 2, "a base record is no event");
+    }
+
+    /// `.event.monotone`: a clock that was set back.
+    #[test]
+    fn ticks_before_the_base_take_a_base_record() {
+        let future = clock::ticks() + (1 << 40);
+        let ring = ring(future);
+        assert!(put(ring, 7));
+        let words = words(ring);
+        assert_eq!((words.len(), words[4]), (5, future));
+        assert!(ring.base() < future);
+    }
+
+    /// A base record that fits without its event is not put: the next block needs none.
+    #[test]
+    fn a_base_record_goes_into_a_block_only_with_its_event() {
+        let ring = ring(clock::ticks());
+        let mut room = block_size() - BLOCK_HEADER_SIZE;
+        while room > SIZE + BASE_RECORD_SIZE {
+            assert!(put(ring, 0));
+            room -= SIZE;
+        }
+        ring.set_base(ring.base() - (1 << 40));
+        let before = ring.block().state();
+        assert_eq!(put(ring, 1), room >= SIZE + BASE_RECORD_SIZE);
+        while put(ring, 2) {}
+        assert!(ring.block().state().0 <= before.0);
+        assert!((ring.block().state().0 as usize) < BLOCK_HEADER_SIZE + SIZE + BASE_RECORD_SIZE);
+    }
+
+    /// `.write.begin`, `.event.number`
+    #[test]
+    fn a_ring_that_is_not_output_keeps_a_block_of_history_and_counts_the_rest() {
+        let ring = ring(clock::ticks());
+        let entry = Entry::new();
+        let per_block = ((block_size() - BLOCK_HEADER_SIZE) / SIZE) as u64;
+        let count = 3 * per_block + 5;
+        for index in 0..count {
+            let control = &store::CONTROL;
+            let request = Request { control, kind: 0, place: 0, code: CODE, size: SIZE };
+            record_slowly(&entry, ring, &request, &|claim| claim.put_u64(8, index));
+        }
+        let header = ring.block().header();
+        assert_eq!((header.sequence.get(), header.first.get()), (3, 3 * per_block));
+        assert_eq!(header.count.get(), 5);
+        let losses = ring.losses();
+        assert_eq!((losses.requested, losses.recorded), (count, count));
+        assert_eq!(losses.overwritten, 2 * per_block, "one block of history, one being filled");
+        let newest_value = words(ring)[1];
+        assert_eq!(newest_value, count - 1);
+    }
+}

@@ -1,0 +1,400 @@
+//! A ring: the blocks of one thread and kind.
+//!
+//! ```text
+//!            done                 head
+//!   0 … ──────┼── sealed, waiting ──┼── being filled ──  (sequence of blocks)
+//!   given up  │ for output, or as   │                    sequence modulo count is the
+//!             │ history             │                    place in memory
+//! ```
+//!
+//! Its thread fills the block `head` with no lock. Everything else — writing a block, copying what
+//! was published, giving up a block so that its place can be used again — needs the ring's lock,
+//! behind which lies `Custody`. Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`;
+//! `.write`, `.part.events` in `design/format.md`.
+
+use crate::block::memory::{self, Block, Blocks, BlocksLink, Custody};
+use crate::block::{clock, identity, losses::Counts, root};
+use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::os::sync::{Entry, Locked};
+use crate::os::{link::Link, sys};
+use crate::registry::policy::{self, Policy};
+use crate::stream::outlet::{Outlet, Progress, Sent};
+use crate::stream::{self, Standing};
+use crate::{plinth::region, service::writer, store::intern};
+use eventdef::Control;
+use eventlog::format::{BlockHeader, BlockType, ClockSource};
+
+mod after_fork;
+mod mapped;
+mod observe;
+mod refused;
+
+/// Blocks of a ring, at most.
+pub const BLOCK_COUNT_MAX: usize = 64;
+/// How long a thread waits for whoever uses its ring, to overwrite a block, in ns.
+const LOCK_WAIT_MAX: u64 = 200_000;
+/// The pause between two looks at a block that is waited for, in ns.
+const NAP: u64 = 20_000;
+
+/// Who a buffer is: the fields of its block headers that stay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) registry: u16,
+    pub(crate) kind: u8,
+    pub(crate) buffer: u32,
+}
+
+/// What only the holder of a ring's lock may do and know.
+struct HandOver {
+    custody: Custody,
+    progress: &'static mut [Progress; BLOCK_COUNT_MAX],
+    /// The sum of the counts that the stream was told last.
+    told: u64,
+}
+
+/// The blocks of one thread and kind.
+#[repr(C)]
+pub(crate) struct Ring {
+    /// R1: the block `head`, which only the thread in `owner` that has taken the ring out of its
+    ///     slot records into.
+    block: memory::BlockLink,
+    /// R2: the base in force at *last* of that block.
+    base: AtomicU64,
+    /// What `base` is ticks of.
+    clock: ClockSource,
+    pub(crate) counts: Counts,
+    pub(crate) control: &'static Control,
+    identity: Identity,
+    /// R4: changes in a forked child alone, while this is the only thread.
+    blocks: BlocksLink,
+    /// Events that the parent recorded, in a forked child that is about to begin anew.
+    parents: AtomicU64,
+    /// R3: done ≤ head + 1, and head < done + count. The owner alone moves `head`, the lock's
+    ///     holder alone `done`.
+    head: AtomicU64,
+    done: AtomicU64,
+    /// The index of the thread that has it; 0: it is free.
+    owner: AtomicU32,
+    /// Where its newest block is, if not among `blocks`: in a mapped file.
+    place: mapped::Place,
+    next: Link<Ring>,
+    hand_over: Locked<HandOver>,
+    /// Events, by number, that a signal handler has brought out of it.
+    pub(crate) saved: AtomicU64,
+    /// What is known of its blocks to those who look into the memory.
+    extent: Link<root::Extent>,
+}
+
+impl Ring {
+    /// A ring for a thread, its first block begun with these ticks as its base.
+    pub(crate) fn create(
+        control: &'static Control,
+        identity: Identity,
+        thread: u32,
+        block_count: usize,
+        ticks: u64,
+    ) -> Option<&'static Ring> {
+        let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
+        let ring = memory::place_with(|progress: &'static mut [Progress; BLOCK_COUNT_MAX]| Ring {
+            block: memory::BlockLink::new(blocks.get(0)),
+            base: AtomicU64::new(0),
+            clock: clock::source(),
+            counts: Counts::new(),
+            control,
+            identity,
+            blocks: BlocksLink::new(blocks),
+            parents: AtomicU64::new(0),
+            head: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            owner: AtomicU32::new(thread),
+            place: mapped::Place::new(),
+            next: Link::none(),
+            hand_over: Locked::new(HandOver { custody: Custody::new(), progress, told: 0 }),
+            saved: AtomicU64::new(0),
+            extent: Link::none(),
+        })?;
+        ring.begin(0, 0, ticks, thread);
+        let extent = root::add_ring(&blocks, ring.pool_owner(), identity.buffer, &ring.counts);
+        ring.extent.set(extent);
+        Some(ring)
+    }
+
+    /// The block that is being filled.
+    #[inline(always)]
+    pub(crate) fn block(&self) -> Block {
+        self.block.get()
+    }
+
+    /// What the processor's counter said, since the base in force: if its ticks are the clock's,
+    /// and fit (`.event.delta`).
+    #[inline(always)]
+    pub(crate) fn delta(&self, counter: u64) -> Option<u32> {
+        let delta = u32::try_from(counter.wrapping_sub(self.base.load(Ordering::Relaxed))).ok()?;
+        clock::is_counter(self.clock).then_some(delta)
+    }
+
+    /// The same if it is the system's clock that says them.
+    pub(crate) fn delta_by_system(&self) -> Option<u32> {
+        let ticks = clock::system_ticks(self.clock)?;
+        u32::try_from(ticks.wrapping_sub(self.base())).ok()
+    }
+
+    /// The base in force.
+    pub(crate) fn base(&self) -> u64 {
+        self.base.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_base(&self, base: u64) {
+        self.base.store(base, Ordering::Relaxed);
+    }
+
+    pub(crate) fn next(&self) -> &Link<Ring> {
+        &self.next
+    }
+
+    /// Takes a free ring for a thread.
+    pub(crate) fn adopt(&self, thread: u32) -> bool {
+        self.owner.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Makes it free.
+    pub(crate) fn release(&self) {
+        self.owner.store(0, Ordering::Release);
+    }
+
+    /// Events recorded so far, for the owner.
+    fn recorded(&self) -> u64 {
+        let block = self.block();
+        block.header().first.get() + u64::from(block.state().1)
+    }
+
+    /// Whether its kind is output.
+    pub(crate) fn is_output(&self) -> bool {
+        let mask = self.control.output().load(Ordering::Relaxed);
+        mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
+    }
+
+    /// Begins a block (`.write.begin`, `.block.first`, `.block.base`). For the owner. Its base is
+    /// `ticks`: those of the event to come.
+    fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
+        self.begin_at(self.blocks.get(sequence), sequence, first, ticks, thread);
+    }
+
+    /// The same in a block that is given: its own, or one of a mapped file.
+    fn begin_at(&self, block: Block, sequence: u64, first: u64, ticks: u64, thread: u32) {
+        let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
+        header.registry = self.identity.registry.into();
+        header.kind = self.identity.kind;
+        header.stream = identity::id();
+        header.buffer = self.identity.buffer.into();
+        header.sequence = sequence.into();
+        header.first = first.into();
+        header.base = ticks.into();
+        header.base_last = ticks.into();
+        header.thread = thread.into();
+        self.counts.put(&mut header);
+        block.begin(&header);
+        self.base.store(ticks, Ordering::Relaxed);
+        self.block.set(block);
+        self.head.store(sequence, Ordering::Release);
+    }
+
+    /// Ends the block that is being filled and begins the next one. For the owner. False: there is
+    /// no block to begin.
+    pub(crate) fn advance(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        if let Some(advanced) = self.advance_in_file(entry, ticks, thread) {
+            return advanced;
+        }
+        let head = self.head.load(Ordering::Relaxed);
+        let block = self.block();
+        let policy = policy::of(self.identity.registry, self.identity.kind);
+        // Of what the writer thread writes, that reads the clocks (`.block.sync`).
+        if !(writer::is_on() && self.is_output()) {
+            block.put_sync(clock::sync());
+        }
+        match policy {
+            Policy::Write if writer::is_on() && self.is_next_free(head) => {}
+            policy if policy != Policy::Write && self.is_output() => {
+                self.make_way_by_policy(entry, head, policy);
+            }
+            _ => self.make_way(entry, head),
+        }
+        if !self.is_next_free(head) {
+            return false;
+        }
+        let header = block.header();
+        let first = header.first.get() + u64::from(header.count.get());
+        self.begin(head + 1, first, ticks, thread);
+        self.blocks.get(head + 2).prefetch();
+        true
+    }
+
+    /// Whether the place of the block after `head` was given up.
+    fn is_next_free(&self, head: u64) -> bool {
+        head + 1 < self.done.load(Ordering::Acquire) + self.blocks.count() as u64
+    }
+
+    /// Sends the blocks up to `head`, or with a writer thread as many as make room; where the kind
+    /// is not output, gives up the oldest if need be.
+    fn make_way(&'static self, entry: &Entry, head: u64) {
+        // Somebody who flushes or writes is not waited for once there is a block to go on with.
+        let hand_over = self.hand_over.lock_while(entry, || !self.is_next_free(head));
+        let Some(mut hand_over) = hand_over else { return };
+        if region::is_open() && self.is_output() {
+            // It is so since `advance_in_file` looked: from the next block on it is there.
+            self.copy_all_to_file(entry, &mut hand_over);
+        } else if self.is_output() {
+            let enough = || writer::is_on() && self.is_next_free(head);
+            while !enough() && self.done.load(Ordering::Relaxed) <= head {
+                if !self.send_oldest(entry, &mut hand_over) {
+                    return;
+                }
+            }
+        } else if !self.is_next_free(head) {
+            self.give_up_oldest(&mut hand_over);
+        }
+    }
+
+    /// What another policy than [`Policy::Write`] does about a block to go on with.
+    fn make_way_by_policy(&self, entry: &Entry, head: u64, policy: Policy) {
+        let limit = match policy {
+            Policy::Wait(limit) if !entry.is_nested() => limit.as_nanos() as u64,
+            Policy::Overwrite => LOCK_WAIT_MAX,
+            _ => 0,
+        };
+        let begin = clock::monotonic();
+        while !self.is_next_free(head) {
+            if policy == Policy::Overwrite
+                && let Some(mut hand_over) = self.hand_over.try_lock()
+            {
+                if !self.is_next_free(head) {
+                    self.give_up_oldest(&mut hand_over);
+                }
+                return;
+            }
+            if entry.is_nested() || clock::monotonic().saturating_sub(begin) >= limit {
+                return;
+            }
+            sys::nap(NAP);
+        }
+    }
+
+    /// Gives up the oldest block that is held.
+    fn give_up_oldest(&self, hand_over: &mut HandOver) {
+        let oldest = self.done.load(Ordering::Relaxed);
+        let missing = hand_over.progress(self, oldest).missing_of(self.blocks.get(oldest));
+        self.counts.overwrite(u64::from(missing));
+        self.forgive(hand_over.progress(self, oldest));
+        self.done.store(oldest + 1, Ordering::Release);
+    }
+
+    /// Sends the oldest block that is held. False: it must wait.
+    fn send_oldest(&self, entry: &Entry, hand_over: &mut HandOver) -> bool {
+        let oldest = self.done.load(Ordering::Relaxed);
+        let mut progress = *hand_over.progress(self, oldest);
+        let outlet = self.outlet(entry, &hand_over.custody);
+        let told = self.counts.sum();
+        if progress.missing_of(self.blocks.get(oldest)) != 0 {
+            // Before the store's news, which go where there is a stream.
+            let _ = stream::ensure(entry);
+        }
+        intern::bring_news(entry);
+        if !outlet.send(self.blocks.get(oldest), &mut progress) {
+            return false;
+        }
+        hand_over.told = told;
+        self.forgive(&mut progress);
+        *hand_over.progress(self, oldest) = progress;
+        self.done.store(oldest + 1, Ordering::Release);
+        true
+    }
+
+    /// The way out of its blocks. What the host does not take makes way all the same.
+    fn outlet<'a>(&'a self, entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
+        Outlet { entry, custody, counts: &self.counts, keeps: false }
+    }
+
+    /// Sends the blocks that wait for it. For the writer thread; false if there were none.
+    pub(crate) fn send_waiting(&self, entry: &Entry) -> bool {
+        let waits = || self.done.load(Ordering::Acquire) < self.head.load(Ordering::Acquire);
+        let mut sent = false;
+        while !region::is_open() && waits() && self.is_output() {
+            let Some(mut hand_over) = self.hand_over.lock(entry) else { break };
+            // Asked again, and last: it is of when the kind was output still.
+            if !(waits() && self.is_output() && self.send_oldest(entry, &mut hand_over)) {
+                break;
+            }
+            sent = true;
+        }
+        sent
+    }
+
+    /// Sends all that was published, if the kind is output: blocks that wait, then what is new in
+    /// the last one.
+    pub(crate) fn flush(&'static self, entry: &Entry) {
+        if !self.is_output() {
+            return;
+        }
+        if self.flush_to_file(entry) {
+            return;
+        }
+        let Some(mut hand_over) = self.hand_over.lock(entry) else { return };
+        let head = self.head.load(Ordering::Acquire);
+        if !self.is_output() {
+            return;
+        }
+        // A stream begins with something to go out: a forked child that has nothing makes no file.
+        let is_idle = self.done.load(Ordering::Relaxed) >= head
+            && self.counts.sum() == hand_over.told
+            && hand_over.progress(self, head).missing_of(self.blocks.get(head)) == 0;
+        let standing = if is_idle { None } else { stream::ensure(entry) };
+        if standing == Some(Standing::Failed) {
+            self.note_refused(&mut hand_over);
+        }
+        if standing != Some(Standing::Open) {
+            return;
+        }
+        // The stream that has just begun may be a mapped file.
+        if region::is_open() {
+            drop(hand_over);
+            self.flush_to_file(entry);
+            return;
+        }
+        while self.done.load(Ordering::Relaxed) < head {
+            if !self.send_oldest(entry, &mut hand_over) {
+                return;
+            }
+        }
+        // With done = head + 1 it has gone out already, and its owner is about to begin the next.
+        if self.done.load(Ordering::Relaxed) != head {
+            return;
+        }
+        let block = self.blocks.get(head);
+        let mut progress = *hand_over.progress(self, head);
+        let told = self.counts.sum();
+        if progress.missing_of(block) == 0 && told == hand_over.told {
+            return;
+        }
+        let outlet = self.outlet(entry, &hand_over.custody);
+        match outlet.send_part(block, &mut progress) {
+            Sent::Yes => {
+                self.forgive(&mut progress);
+                *hand_over.progress(self, head) = progress;
+                hand_over.told = told;
+            }
+            Sent::Refused => self.note_refused(&mut hand_over),
+            Sent::Later => {}
+        }
+    }
+
+    /// Waits for whoever is writing its blocks.
+    pub(crate) fn wait(&self, entry: &Entry) {
+        drop(self.hand_over.lock(entry));
+    }
+}
+
+impl HandOver {
+    fn progress(&mut self, ring: &Ring, sequence: u64) -> &mut Progress {
+        &mut self.progress[(sequence % ring.blocks.count() as u64) as usize]
+    }
+}

@@ -1,0 +1,372 @@
+//! A ring whose kind is output into a mapped file: its newest block is a block of the file.
+//!
+//! ```text
+//!  private blocks ── output is switched on: what they hold is copied ──▶ blocks of the file
+//!        ▲                                                                │ full: the next one
+//!        └────────────── output is switched off, fork ────────────────────┘ sealed where it lies
+//! ```
+//!
+//! The order of what is done to the file is such that the process may be killed between any two
+//! instructions: `.ring.death` in `design/format.md`. Design: `.sol.mapped` in
+//! `design/telemetry.md`.
+
+use super::{HandOver, Ring};
+use crate::block::clock;
+use crate::block::losses::Cause;
+use crate::block::memory::{Block, Custody};
+use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::os::sync::{Entry, Guard};
+use crate::plinth::region::{self, State};
+use crate::store::intern;
+use crate::stream::{self, Standing, outlet};
+use eventlog::format::BLOCK_MAGIC;
+
+/// Of a ring whose newest block is private.
+const PRIVATE: u32 = 0;
+/// Of a ring whose newest block, which was in the file, was given up when the ring was free.
+const GONE: u32 = u32::MAX;
+
+/// Buffers that leave the file while one block is taken, at most: more are not told of.
+const TELL_COUNT_MAX: usize = 8;
+
+/// Where the newest block of a ring is.
+pub(super) struct Place {
+    /// M1: `PRIVATE`, `GONE`, or the place of the block in the file. Changed with the lock of the
+    ///     region held, to a block of the file or from it.
+    place: AtomicU32,
+    /// Events recorded so far, where it is `GONE`.
+    recorded: AtomicU64,
+    /// M2: the number of the first event of its newest block in the file. The header says it, too,
+    ///     but not where somebody has cut the file. It never grows before `place` changes.
+    first: AtomicU64,
+    /// The same as it was when the file was last told that the buffer goes.
+    told: AtomicU64,
+}
+
+impl Place {
+    pub(super) fn new() -> Place {
+        Place {
+            place: AtomicU32::new(PRIVATE),
+            recorded: AtomicU64::new(0),
+            first: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+        }
+    }
+
+    /// In a forked child, of a ring that left the file: nothing was told of it.
+    pub(super) fn restart(&self) {
+        self.told.store(0, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u32 {
+        self.place.load(Ordering::Acquire)
+    }
+
+    fn set(&self, place: u32) {
+        self.place.store(place, Ordering::Release);
+    }
+
+    /// The same, with the number of the first event of the block there.
+    fn set_with(&self, place: u32, first: u64) {
+        self.set(place);
+        self.first.store(first, Ordering::Release);
+    }
+}
+
+impl Ring {
+    /// Whose blocks it takes.
+    pub(crate) fn pool_owner(&self) -> (u16, u8) {
+        (self.identity.registry, self.identity.kind)
+    }
+
+    /// Whether its newest block is one of the file (or was).
+    pub(super) fn is_in_file(&self) -> bool {
+        self.place.get() != PRIVATE
+    }
+
+    fn file_place(&self) -> Option<u32> {
+        Some(self.place.get()).filter(|place| *place != PRIVATE && *place != GONE)
+    }
+
+    /// Events recorded so far, if its newest block is one of the file (or was): looked at again
+    /// where the block was given up meanwhile.
+    pub(super) fn recorded_in_file(&self) -> Option<u64> {
+        loop {
+            let place = self.place.get();
+            if place == PRIVATE {
+                return None;
+            }
+            let recorded = self.recorded_with_lock();
+            if self.place.get() == place {
+                return Some(recorded);
+            }
+        }
+    }
+
+    /// What [`Ring::advance`] does where the file comes into it: `None` where it does not.
+    pub(super) fn advance_in_file(
+        &'static self,
+        entry: &Entry,
+        ticks: u64,
+        thread: u32,
+    ) -> Option<bool> {
+        if region::is_expected() && stream::standing() == Standing::None && self.is_output() {
+            let _ = stream::ensure(entry);
+        }
+        let goes_there = region::is_open() && self.is_output();
+        match (self.is_in_file(), goes_there) {
+            (false, false) => None,
+            (false, true) => Some(self.enter_file(entry, ticks, thread)),
+            (true, true) => Some(self.go_on_in_file(entry, ticks, thread)),
+            (true, false) => Some(self.leave_file(entry, ticks, thread)),
+        }
+    }
+
+    /// A new ring goes into the file if its events do. False: there is no block for it.
+    pub(crate) fn begin_in_file(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        self.advance_in_file(entry, ticks, thread).unwrap_or(true)
+    }
+
+    /// What [`Ring::flush`] does where there is a file: of what is private a copy goes there.
+    /// False: there is none.
+    pub(super) fn flush_to_file(&'static self, entry: &Entry) -> bool {
+        if !region::is_open() {
+            return false;
+        }
+        if let Some(mut hand_over) = self.hand_over.lock(entry)
+            && !self.is_in_file()
+        {
+            self.copy_all_to_file(entry, &mut hand_over);
+        }
+        true
+    }
+
+    /// Copies what of its private blocks is not in the file, after what events need. False: that
+    /// must wait.
+    pub(super) fn copy_all_to_file(&'static self, entry: &Entry, hand_over: &mut HandOver) -> bool {
+        self.precede(entry) && self.copy_to_file(entry, hand_over)
+    }
+
+    /// Sees to it that labels and the registry are in the file before events are.
+    fn precede(&self, entry: &Entry) -> bool {
+        intern::bring_news(entry);
+        stream::has_registry(entry, self.identity.registry)
+    }
+
+    /// Takes the lock of the region, to take a block. Where that is the last one in the file of a
+    /// buffer, the file is told before what that counted (`.ring.gone`).
+    fn lock_to_take(&'static self, entry: &Entry) -> Option<Guard<'static, State>> {
+        for _ in 0..TELL_COUNT_MAX {
+            let mut state = region::lock(entry)?;
+            let victim = state.victim(self).filter(|(ring, place)| {
+                !core::ptr::eq(*ring, self) && ring.file_place() == Some(*place)
+            });
+            let Some((ring, place)) = victim.filter(|_| state.has_room_to_tell()) else {
+                return Some(state);
+            };
+            let mut header = state.block(place).header();
+            let recorded = ring.recorded_in(state.block(place));
+            // Cut off, it says nothing.
+            let is_cut = header.magic != BLOCK_MAGIC;
+            if is_cut || ring.place.told.load(Ordering::Relaxed) == recorded {
+                return Some(state);
+            }
+            drop(state);
+            ring.counts.put(&mut header);
+            let in_block = header.count.get();
+            header.overwritten = (header.overwritten.get() + u64::from(in_block)).into();
+            header.first = recorded.into();
+            header.count = 0.into();
+            header.last = header.top;
+            header.base = header.base_last;
+            header.set_sync(clock::sync());
+            let Some(mut parts) = stream::parts(entry) else { break };
+            if !(parts.push_events(header, |_, _| {}) && parts.deliver()) {
+                break;
+            }
+            drop(parts);
+            ring.place.told.store(recorded, Ordering::Relaxed);
+        }
+        region::lock(entry)
+    }
+
+    /// Ends its block in the file and begins the next one there, first (`.ring.newest`).
+    fn go_on_in_file(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        if !self.precede(entry) {
+            return false;
+        }
+        let Some(mut state) = self.lock_to_take(entry) else { return false };
+        let old = self.file_place();
+        let is_filled = old.is_some_and(|place| state.is_filled(place));
+        let first = self.recorded_with_lock();
+        let Some(taken) = state.take(self, old.filter(|_| is_filled)) else { return false };
+        let head = self.head.load(Ordering::Relaxed);
+        self.begin_at(taken.block, head + 1, first, ticks, thread);
+        self.place.set_with(taken.place, first);
+        let Some(old) = old.filter(|old| is_filled && *old != taken.place) else { return true };
+        if entry.is_nested() {
+            // The lock, now had, may be had by another thread later.
+            state.close(old);
+            return true;
+        }
+        let block = state.block(old);
+        drop(state);
+        if stream::is_file_lost() {
+            // Nobody finds it. When it begins anew it will not be counted as overwritten, too.
+            self.counts.discard(Cause::Io, block.state().1.into());
+        }
+        self.seal(block);
+        if let Some(mut state) = region::lock(entry) {
+            state.close(old);
+        }
+        true
+    }
+
+    /// Copies what its private blocks hold into the file, and begins its next block there.
+    fn enter_file(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        let Some(mut hand_over) = self.hand_over.lock(entry) else { return false };
+        if !self.copy_all_to_file(entry, &mut hand_over) {
+            return false;
+        }
+        let Some(mut state) = self.lock_to_take(entry) else { return false };
+        let first = recorded_of(self.block());
+        let Some(taken) = state.take(self, None) else { return false };
+        // A block that nothing was recorded into was never there.
+        let is_used = self.block().state().1 != 0;
+        let sequence = self.head.load(Ordering::Relaxed) + u64::from(is_used);
+        self.begin_at(taken.block, sequence, first, ticks, thread);
+        self.done.store(sequence, Ordering::Release);
+        self.place.set_with(taken.place, first);
+        true
+    }
+
+    /// Ends its block in the file, and goes on in private ones.
+    fn leave_file(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        let Some(_hand_over) = self.hand_over.lock(entry) else { return false };
+        let state = region::lock(entry);
+        if state.is_none() && region::is_open() {
+            return false;
+        }
+        let old = self.file_place();
+        self.begin_privately(self.recorded_with_lock(), ticks, thread);
+        if let (Some(mut state), Some(old)) = (state, old)
+            && state.is_filled(old)
+        {
+            self.seal(state.block(old));
+            state.close(old);
+        }
+        true
+    }
+
+    /// The same in a forked child, which has one thread: without locks, as their holders may be
+    /// gone.
+    pub(crate) fn leave_file_at_fork(&self) {
+        if self.is_in_file() {
+            let owner = self.owner.load(Ordering::Relaxed);
+            self.begin_privately(self.recorded_with_lock(), clock::ticks(), owner);
+        }
+    }
+
+    fn begin_privately(&self, first: u64, ticks: u64, thread: u32) {
+        let head = self.head.load(Ordering::Relaxed) + 1;
+        self.done.store(head, Ordering::Release);
+        self.begin(head, first, ticks, thread);
+        self.place.set(PRIVATE);
+    }
+
+    /// Copies what of its private blocks is not in the file: each into a block there
+    /// (`.ring.history`). False: that must wait.
+    fn copy_to_file(&'static self, entry: &Entry, hand_over: &mut HandOver) -> bool {
+        let head = self.head.load(Ordering::Acquire);
+        while self.done.load(Ordering::Relaxed) < head {
+            let oldest = self.done.load(Ordering::Relaxed);
+            if !self.copy_block(entry, hand_over, oldest) {
+                return false;
+            }
+            self.done.store(oldest + 1, Ordering::Release);
+        }
+        self.done.load(Ordering::Relaxed) != head || self.copy_block(entry, hand_over, head)
+    }
+
+    /// Copies what of one block is not in the file.
+    fn copy_block(&'static self, entry: &Entry, hand_over: &mut HandOver, sequence: u64) -> bool {
+        let block = self.blocks.get(sequence);
+        let mut progress = *hand_over.progress(self, sequence);
+        if progress.missing_of(block) == 0 {
+            return true;
+        }
+        let Some(mut state) = self.lock_to_take(entry) else { return false };
+        let Some(taken) = state.take(self, None) else { return false };
+        outlet::copy_new(block, taken.block, &hand_over.custody, &self.counts, &mut progress);
+        state.close(taken.place);
+        *hand_over.progress(self, sequence) = progress;
+        true
+    }
+
+    /// The ring is free: the block that it fills may be given up.
+    pub(crate) fn release_block(&self, entry: &Entry) {
+        let Some(mut state) = region::lock(entry) else { return };
+        // With the lock held, for another thread may say in it what was overwritten.
+        if let Some(place) = self.file_place().filter(|place| state.is_filled(*place)) {
+            self.seal(state.block(place));
+            state.close(place);
+        }
+    }
+
+    /// Counts an event that its own thread discards; the file is told at once.
+    pub(crate) fn discard(&self, cause: Cause) {
+        self.counts.discard(cause, 1);
+        if self.file_place().is_some() {
+            self.block().put_discarded(&self.counts);
+        }
+    }
+
+    /// A block of its in the file is about to begin anew: what it holds is counted, and the newest
+    /// one says so before (`.ring.overwritten`).
+    pub(crate) fn give_up_block(&self, state: &State, place: u32) {
+        let block = state.block(place);
+        let recorded = self.recorded_in(block);
+        if !stream::is_file_lost() {
+            self.counts.overwrite(u64::from(block.state().1));
+        }
+        match self.file_place() {
+            Some(newest) if newest == place => {
+                self.place.recorded.store(recorded, Ordering::Relaxed);
+                self.place.set(GONE);
+            }
+            Some(newest) => state.block(newest).put_overwritten(self.counts.overwritten()),
+            // Copies of private blocks: the count goes with the first block in the file.
+            None => {}
+        }
+    }
+
+    /// Events recorded so far, where that is its newest block in the file (M2).
+    fn recorded_in(&self, block: Block) -> u64 {
+        let count = block.state().1;
+        let first = self.place.first.load(Ordering::Acquire);
+        recorded_of(block).max(first + u64::from(count))
+    }
+
+    /// Events recorded so far, with the lock of the region held, or where no other thread is.
+    fn recorded_with_lock(&self) -> u64 {
+        match self.place.get() {
+            GONE => self.place.recorded.load(Ordering::Relaxed),
+            PRIVATE => recorded_of(self.block()),
+            _ => self.recorded_in(self.block()),
+        }
+    }
+
+    /// Seals a block where it lies (`.write.seal`).
+    fn seal(&self, block: Block) {
+        let mut header = block.header();
+        header.set_sync(clock::sync());
+        // Nobody records into it any more, and nobody else gives it up.
+        outlet::seal(block, &mut header, &Custody::new(), &self.counts);
+    }
+}
+
+/// The number of the event that is next after those of a block.
+fn recorded_of(block: Block) -> u64 {
+    let (header, (_, count)) = (block.header(), block.state());
+    header.first.get() + u64::from(count)
+}

@@ -1,0 +1,392 @@
+//! What a thread has: its slots, its rings, and what happens when it ends.
+//!
+//! ```text
+//!  thread-local  slots   [ – – … │ ring │ – │ ring │ … ]   by registry and kind; empty while an
+//!                                                          event is recorded
+//!  in memory     rings   [ … the same, never emptied … ]   so that "empty" and "taken" differ
+//! ```
+//!
+//! Thread-local storage is zero at first and has no destructor, so that using it never allocates;
+//! the end of the thread is learned from a POSIX key. Design: `.sol.thread`, `.sol.nested` in
+//! `design/telemetry.md`.
+
+use crate::block::losses::{self, Cause};
+use crate::block::{clock, memory};
+use crate::ends::crash;
+use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use crate::os::link::{Link, OwnLink};
+use crate::os::ordinary;
+use crate::os::stack::SpareStack;
+use crate::os::sync::{Entry, without_unwinding};
+use crate::os::sys::{self, ThreadEnd};
+use crate::plinth::region;
+use crate::registry::registration;
+use crate::rings::config;
+use crate::rings::ring::{Identity, Ring};
+use crate::service::{flush, writer};
+use crate::store::intern;
+use core::ffi::c_void;
+
+mod after_fork;
+
+pub(crate) use after_fork::{leave_file, leave_parent, restart};
+
+/// Slots for rings in each thread: one for each registry and kind. A power of two.
+pub const SLOT_COUNT: usize = 512;
+/// Slots that stay empty for ever: those of a registry that is not registered, whose slot is 0.
+pub(crate) const SLOT_FIRST: usize = eventdef::KIND_COUNT_MAX;
+const _: () = assert!(SLOT_COUNT.is_power_of_two() && SLOT_FIRST < SLOT_COUNT);
+
+/// What is thread-local.
+struct Local {
+    /// T1: a ring of this thread, or none; none while an event is being recorded into the ring.
+    slots: [OwnLink<Ring>; SLOT_COUNT],
+    thread: OwnLink<Thread>,
+    /// Its index in the stream; 0 until it records.
+    index: AtomicU32,
+    /// Entries that it is in.
+    depth: AtomicU32,
+}
+
+thread_local! {
+    static LOCAL: Local = const {
+        Local {
+            slots: [const { OwnLink::none() }; SLOT_COUNT],
+            thread: OwnLink::none(),
+            index: AtomicU32::new(0),
+            depth: AtomicU32::new(0),
+        }
+    };
+}
+
+/// A thread that records.
+pub(crate) struct Thread {
+    /// Its rings, by slot.
+    rings: &'static [Link<Ring>; SLOT_COUNT],
+    /// T2: the operating system's number of the thread that has it; 0: none has. Whoever changes it
+    ///     from 0, or from the number of a thread that is gone, to its own has it.
+    user: AtomicUsize,
+    /// Where its signal handlers may run.
+    stack: SpareStack,
+    next: Link<Thread>,
+}
+
+/// All rings, by slot: free ones are used again, and none is ever given back.
+static RINGS: [Link<Ring>; SLOT_COUNT] = [const { Link::none() }; SLOT_COUNT];
+/// How many of them are free.
+static FREE: [AtomicU32; SLOT_COUNT] = [const { AtomicU32::new(0) }; SLOT_COUNT];
+static THREADS: Link<Thread> = Link::none();
+static THREAD_INDEX: AtomicU32 = AtomicU32::new(1);
+/// Buffer 0 is the store's.
+static BUFFER: AtomicU32 = AtomicU32::new(1);
+static END: ThreadEnd = ThreadEnd::new();
+/// The process whose numbers of threads these are.
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+/// Where the next search for threads that are gone begins.
+static SEARCH: Link<Thread> = Link::none();
+/// Threads that a search looks at, at most.
+const SEARCH_COUNT_MAX: usize = 16;
+
+/// Counts an entry of this thread; true if it was in one already.
+pub(crate) fn deepen() -> bool {
+    LOCAL.with(|local| {
+        let depth = local.depth.load(Ordering::Relaxed);
+        local.depth.store(depth + 1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        depth != 0
+    })
+}
+
+/// The opposite.
+pub(crate) fn rise() {
+    LOCAL.with(|local| {
+        compiler_fence(Ordering::SeqCst);
+        let depth = local.depth.load(Ordering::Relaxed);
+        local.depth.store(depth - 1, Ordering::Relaxed);
+    });
+}
+
+/// Takes the ring out of a slot of this thread. A signal handler that comes from now on finds it
+/// empty.
+#[inline(always)]
+pub(crate) fn take(slot: usize) -> Option<&'static Ring> {
+    LOCAL.with(|local| {
+        let place = &local.slots[slot % SLOT_COUNT];
+        let ring = place.get()?;
+        place.set(None);
+        // What a handler changed in the ring until just now is read after this.
+        compiler_fence(Ordering::SeqCst);
+        Some(ring)
+    })
+}
+
+/// Puts the ring back.
+#[inline(always)]
+pub(crate) fn put(slot: usize, ring: &'static Ring) {
+    LOCAL.with(|local| {
+        compiler_fence(Ordering::SeqCst);
+        local.slots[slot % SLOT_COUNT].set(Some(ring));
+    });
+}
+
+/// Arranges to be told of the ends of threads. Once in the process.
+pub(crate) fn prepare() {
+    PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
+    END.arrange(end);
+}
+
+/// Threads that recorded so far.
+pub(crate) fn count() -> u32 {
+    THREAD_INDEX.load(Ordering::Relaxed) - 1
+}
+
+/// A number that no other thread has at the same time, never 0, and that a forked child keeps: the
+/// place of what is thread-local.
+pub(crate) fn place() -> usize {
+    LOCAL.with(|local| core::ptr::from_ref(local).addr())
+}
+
+/// The index of this thread in the stream; 0 if it has none yet.
+pub(crate) fn index() -> u32 {
+    LOCAL.with(|local| local.index.load(Ordering::Relaxed))
+}
+
+/// The ring of this thread for a slot that is empty, taken: an existing one means that the event is
+/// nested in the recording of another. `None`: the event was counted as discarded.
+pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> {
+    let thread = match LOCAL.with(|local| local.thread.get()) {
+        Some(thread) => thread,
+        // The entry that this one is nested in may be making the thread known just now.
+        None if entry.is_nested() => {
+            losses::discard_unhoused(slot, Cause::Nested, 1);
+            return None;
+        }
+        None => match enrol(entry) {
+            Some(thread) => thread,
+            None => {
+                losses::discard_unhoused(slot, Cause::Full, 1);
+                return None;
+            }
+        },
+    };
+    if let Some(ring) = thread.rings[slot].get() {
+        ring.discard(Cause::Nested);
+        return None;
+    }
+    // It may have had to wait.
+    if END.may_allocate() {
+        expect_end(entry);
+    }
+    if entry.is_nested() {
+        losses::discard_unhoused(slot, Cause::Nested, 1);
+        return None;
+    }
+    let ring = match adopt(entry, slot) {
+        Adopted::Ring(ring) => Some(ring),
+        Adopted::None => make(entry, slot),
+        Adopted::Refused => None,
+    };
+    match ring {
+        Some(ring) => thread.rings[slot].set(Some(ring)),
+        None => losses::discard_unhoused(slot, Cause::Full, 1),
+    }
+    ring
+}
+
+/// Makes this thread known, unless it is or that must wait.
+pub(crate) fn make_known(entry: &Entry) {
+    if !entry.is_nested() && LOCAL.with(|local| local.thread.get().is_none()) {
+        // Where there is no memory now there may be some at its first event.
+        let _ = enrol(entry);
+    }
+}
+
+/// Sees to it that this thread's signal handlers have a stack, if it is known.
+pub(crate) fn equip() {
+    if let Some(thread) = LOCAL.with(|local| local.thread.get()) {
+        crash::equip(&thread.stack);
+    }
+}
+
+/// Whether a stack that begins there is what this thread has for its signal handlers from us.
+pub(crate) fn has_stack(start: *mut c_void) -> bool {
+    let thread = LOCAL.with(|local| local.thread.get());
+    thread.is_some_and(|thread| thread.stack.begins_at(start))
+}
+
+/// Asks for this thread's end, where that may be done now. A thread that did not ask is one that is
+/// gone without a word (`.sol.thread`).
+pub(crate) fn expect_end(entry: &Entry) {
+    let is_known = LOCAL.with(|local| local.thread.get().is_some());
+    if is_known && (!END.may_allocate() || ordinary::is_ordinary(entry)) {
+        END.expect();
+    }
+}
+
+/// Makes this thread known.
+fn enrol(entry: &Entry) -> Option<&'static Thread> {
+    let thread = reuse().or_else(|| succeed(entry)).or_else(make_thread)?;
+    let new = LOCAL.with(|local| {
+        local.thread.set(Some(thread));
+        let new = local.index.load(Ordering::Relaxed) == 0;
+        if new {
+            local.index.store(THREAD_INDEX.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        }
+        new
+    });
+    expect_end(entry);
+    crash::equip(&thread.stack);
+    flush::expect_exit_again(entry);
+    if new {
+        let mut name = [0; 64];
+        let name = sys::thread_name(&mut name);
+        intern::record_thread(entry, index(), sys::thread_number(), name);
+    }
+    Some(thread)
+}
+
+fn reuse() -> Option<&'static Thread> {
+    let mut thread = THREADS.get();
+    while let Some(found) = thread {
+        if found.user.load(Ordering::Relaxed) == 0 && found.pass_on(0) {
+            return Some(found);
+        }
+        thread = found.next.get();
+    }
+    None
+}
+
+/// What a thread has that is gone without a word: it recorded in the last round of destructors of
+/// its end, or left by a system call. Looked for where there is none that is free, and so seldom.
+fn succeed(entry: &Entry) -> Option<&'static Thread> {
+    // In a forked child the numbers are those of the parent's threads.
+    if PROCESS.load(Ordering::Relaxed) != sys::process_ids().0 {
+        return None;
+    }
+    for _ in 0..SEARCH_COUNT_MAX {
+        let thread = SEARCH.get().or_else(|| THREADS.get())?;
+        SEARCH.set(thread.next.get());
+        let user = thread.user.load(Ordering::Acquire);
+        if user != 0 && !sys::is_thread(user) && thread.pass_on(user) {
+            give_up_rings(entry, thread);
+            return Some(thread);
+        }
+    }
+    None
+}
+
+impl Thread {
+    /// Makes it this thread's, if `user` still has it.
+    fn pass_on(&self, user: usize) -> bool {
+        let me = sys::thread_number();
+        self.user.compare_exchange(user, me, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
+
+fn make_thread() -> Option<&'static Thread> {
+    let thread = memory::place_with(|rings: &'static mut [Link<Ring>; SLOT_COUNT]| Thread {
+        rings,
+        user: AtomicUsize::new(sys::thread_number()),
+        stack: SpareStack::none(),
+        next: Link::none(),
+    })?;
+    push(&THREADS, &thread.next, thread);
+    Some(thread)
+}
+
+/// Puts a new one before the first of a list that only grows.
+fn push<T: Sync>(first: &Link<T>, next: &Link<T>, new: &'static T) {
+    loop {
+        let old = first.get();
+        next.set(old);
+        if first.replace(old, Some(new)) {
+            return;
+        }
+    }
+}
+
+/// What became of the wish for a ring that a thread left.
+enum Adopted {
+    Ring(&'static Ring),
+    /// There is none.
+    None,
+    /// There is one, but no block of the mapped file for it; another ring would have none either.
+    Refused,
+}
+
+/// A ring that a thread left, with a new block begun.
+fn adopt(entry: &Entry, slot: usize) -> Adopted {
+    if FREE[slot].load(Ordering::Relaxed) == 0 {
+        return Adopted::None;
+    }
+    let Some(ring) = each_ring(slot, |ring| ring.adopt(index())) else { return Adopted::None };
+    FREE[slot].fetch_sub(1, Ordering::Relaxed);
+    if ring.advance(entry, clock::ticks(), index()) {
+        return Adopted::Ring(ring);
+    }
+    free(slot, ring);
+    if region::is_open() { Adopted::Refused } else { Adopted::None }
+}
+
+fn free(slot: usize, ring: &Ring) {
+    ring.release();
+    FREE[slot].fetch_add(1, Ordering::Relaxed);
+}
+
+fn make(entry: &Entry, slot: usize) -> Option<&'static Ring> {
+    let (registered, kind) = registration::owner(slot)?;
+    let buffer = BUFFER.fetch_add(1, Ordering::Relaxed);
+    let identity = Identity { registry: registered.index, kind, buffer };
+    let block_count = config::block_count(writer::is_on());
+    let ring = Ring::create(registered.control, identity, index(), block_count, clock::ticks())?;
+    push(&RINGS[slot], ring.next(), ring);
+    if ring.begin_in_file(entry, clock::ticks(), index()) {
+        return Some(ring);
+    }
+    free(slot, ring);
+    None
+}
+
+/// The first ring of a slot, of whatever thread, for which `wanted` says true.
+pub(crate) fn each_ring(
+    slot: usize,
+    mut wanted: impl FnMut(&'static Ring) -> bool,
+) -> Option<&'static Ring> {
+    let mut ring = RINGS.get(slot)?.get();
+    while let Some(found) = ring {
+        if wanted(found) {
+            return Some(found);
+        }
+        ring = found.next().get();
+    }
+    None
+}
+
+/// The end of this thread.
+extern "C" fn end(_: *mut c_void) {
+    without_unwinding(|| leave(&Entry::new()));
+}
+
+/// What this thread recorded goes out, and its rings are free for others. If it records again (in a
+/// later destructor, or a function called at exit), it is made known anew, with the same index.
+pub(crate) fn leave(entry: &Entry) {
+    let Some(thread) = LOCAL.with(|local| local.thread.get()) else { return };
+    LOCAL.with(|local| local.slots.iter().for_each(|slot| slot.set(None)));
+    give_up_rings(entry, thread);
+    LOCAL.with(|local| local.thread.set(None));
+    thread.stack.take_away();
+    thread.user.store(0, Ordering::Release);
+    intern::flush(entry);
+    flush::write_parts(entry);
+}
+
+/// What is in the rings goes out, and they are free. They are in no slot.
+fn give_up_rings(entry: &Entry, thread: &Thread) {
+    for (slot, link) in thread.rings.iter().enumerate().skip(SLOT_FIRST) {
+        let Some(ring) = link.get() else { continue };
+        ring.flush(entry);
+        link.set(None);
+        ring.release_block(entry);
+        free(slot, ring);
+    }
+}

@@ -1,0 +1,87 @@
+//! The rings of all threads, in a forked child.
+//!
+//! ```text
+//!  mapped file ─▶ private memory ─▶ left to itself ─▶ begun anew: the one thread keeps its own
+//! ```
+//!
+//! Design: `.sol.fork` in `design/telemetry.md`.
+
+use super::{FREE, LOCAL, PROCESS, SLOT_COUNT, SLOT_FIRST, THREADS, each_ring, index, put, take};
+use crate::block::clock;
+use crate::os::atomic::Ordering;
+use crate::os::sys;
+use crate::plinth::region;
+use crate::rings::ring::Ring;
+
+/// What threads record into a mapped file goes into private memory. For a forked child, before that
+/// leaves the file.
+pub(crate) fn leave_file() {
+    each_ring_of_all(|ring| ring.leave_file_at_fork());
+}
+
+/// A forked child is left to itself, in the middle of something: what is counted and recorded from
+/// here on is the child's, but does not go out yet.
+pub(crate) fn leave_parent() {
+    each_ring_of_all(|ring| ring.leave_parent());
+}
+
+/// Begins all rings anew, for a forked child, where this thread is the only one: it keeps its own,
+/// the others are free.
+pub(crate) fn restart() {
+    let own = LOCAL.with(|local| local.thread.get());
+    let (ticks, index) = (clock::ticks(), index());
+    PROCESS.store(sys::process_ids().0, Ordering::Relaxed);
+    if let Some(own) = own {
+        own.user.store(sys::thread_number(), Ordering::Relaxed);
+    }
+    for (slot, free) in FREE.iter().enumerate().skip(SLOT_FIRST) {
+        let mine = own.and_then(|thread| thread.rings[slot].get());
+        let mut free_count = 0;
+        each_ring(slot, |ring| {
+            let is_mine = mine.is_some_and(|mine| core::ptr::eq(mine, ring));
+            if !(is_mine && restart_own(slot, ring, ticks, index)) {
+                ring.restart(ticks, 0, false);
+                free_count += 1;
+                if let Some(own) = own.filter(|_| is_mine) {
+                    own.rings[slot].set(None);
+                }
+            }
+            false
+        });
+        if free.load(Ordering::Relaxed) != free_count {
+            free.store(free_count, Ordering::Relaxed);
+        }
+    }
+    let mut thread = THREADS.get();
+    while let Some(found) = thread {
+        if !own.is_some_and(|own| core::ptr::eq(own, found)) {
+            found.rings.iter().filter(|ring| ring.get().is_some()).for_each(|ring| ring.set(None));
+            found.user.store(0, Ordering::Release);
+        }
+        thread = found.next.get();
+    }
+}
+
+/// Begins a ring of this thread anew, out of its slot, so that no signal handler records into it
+/// meanwhile. If it was out already, the fork came while an event was recorded into it. False: it
+/// is given up, so that the next event finds none, and begins the mapped file.
+fn restart_own(slot: usize, ring: &'static Ring, ticks: u64, index: u32) -> bool {
+    let taken = take(slot);
+    if taken.is_some() && region::is_expected() {
+        return false;
+    }
+    ring.restart(ticks, index, taken.is_none());
+    if taken.is_some() {
+        put(slot, ring);
+    }
+    true
+}
+
+fn each_ring_of_all(mut call: impl FnMut(&'static Ring)) {
+    for slot in SLOT_FIRST..SLOT_COUNT {
+        each_ring(slot, |ring| {
+            call(ring);
+            false
+        });
+    }
+}

@@ -1,0 +1,188 @@
+//! A connection of the service: what is asked there, and how far the answer went out.
+//!
+//! ```text
+//!  reading ─ newline ─▶ performing ─▶ answering, piece by piece ─▶ draining ─▶ free
+//!     └─ a second, too long, not whose it is ─▶ one line ──────────────┘
+//! ```
+//!
+//! Nothing here waits: it goes on as far as the other side lets it. Design: `.control.tool` in
+//! `design/telemetry.md`.
+
+use crate::block::{clock, memory};
+use crate::os::local_sockets;
+use crate::os::sys::{File, Held, own_user};
+use crate::service::request::{self, PIECE_SIZE_MAX, Piece};
+use core::ffi::c_int;
+use eventlog::format::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
+
+/// How long somebody may take to ask, and to take the answer, in ns.
+const LIMIT: u64 = 1_000_000_000;
+
+/// The bytes of a connection: of the request, and of the piece of the answer that is being sent.
+type Bytes = [u8; REQUEST_SIZE_MAX + PIECE_SIZE_MAX];
+
+/// Somebody who is connected; or a place for somebody.
+pub(crate) struct Connection {
+    pub(crate) stage: Stage,
+    /// Until when this stage may last.
+    pub(crate) deadline: u64,
+    /// Mapped when the place is first used.
+    bytes: Option<&'static mut [u8]>,
+    /// Of the request; and of the piece, with how much of it was sent.
+    request_size: usize,
+    piece_size: usize,
+    sent_size: usize,
+    /// From which index on registries are still to be told of; `None`: the answer ends here.
+    next: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Free,
+    Reading,
+    Answering,
+    /// All was sent. What still comes is thrown away until the other side has read the answer.
+    Draining,
+}
+
+const _: () = assert!(size_of::<Bytes>() == REQUEST_SIZE_MAX + PIECE_SIZE_MAX);
+
+/// Whether somebody may control this process (`.control.tool.owner`): its own user, and the one who
+/// may do everything.
+fn is_allowed(peer: Option<libc::uid_t>, own: libc::uid_t) -> bool {
+    peer.is_some_and(|peer| peer == own || peer == 0)
+}
+
+/// The number of a connection; one that nothing has, where the program has taken its number.
+pub(crate) fn number_of(file: &Held) -> c_int {
+    file.number().unwrap_or(-1)
+}
+
+impl Connection {
+    pub(crate) const NONE: Connection = Connection {
+        stage: Stage::Free,
+        deadline: 0,
+        bytes: None,
+        request_size: 0,
+        piece_size: 0,
+        sent_size: 0,
+        next: None,
+    };
+
+    /// Somebody has connected.
+    pub(crate) fn begin(&mut self, file: &Held, accepted: File) {
+        file.set(Some(accepted));
+        if self.bytes.is_none() {
+            self.bytes = memory::map_bytes(size_of::<Bytes>());
+        }
+        (self.request_size, self.piece_size, self.sent_size, self.next) = (0, 0, 0, None);
+        self.enter(Stage::Reading);
+        if self.bytes.is_none() {
+            return self.close(file);
+        }
+        if !is_allowed(local_sockets::peer_user(number_of(file)), own_user()) {
+            return self.fail(file, &"the process is another user's");
+        }
+        // Most have asked already.
+        self.progress(file);
+    }
+
+    fn enter(&mut self, stage: Stage) {
+        self.stage = stage;
+        self.deadline = clock::monotonic() + LIMIT;
+    }
+
+    /// Goes on as far as the other side lets it.
+    pub(crate) fn progress(&mut self, file: &Held) {
+        let number = number_of(file);
+        match self.stage {
+            Stage::Free => {}
+            Stage::Reading => self.read(file, number),
+            Stage::Answering => self.answer(file, number),
+            Stage::Draining => {
+                let Some(bytes) = self.bytes.as_deref_mut() else { return };
+                if !matches!(local_sockets::receive(number, bytes), Ok(1..) | Err(libc::EAGAIN)) {
+                    self.close(file);
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, file: &Held, number: c_int) {
+        let Some(bytes) = self.bytes.as_deref_mut() else { return };
+        let (request, piece) = bytes.split_at_mut(REQUEST_SIZE_MAX);
+        let size = match local_sockets::receive(number, &mut request[self.request_size..]) {
+            Err(libc::EAGAIN) => return,
+            Err(_) => return self.close(file),
+            Ok(size) => size,
+        };
+        self.request_size += size;
+        let request = &request[..self.request_size];
+        let end = request.iter().position(|byte| *byte == b'\n');
+        let end = match (end, size, self.request_size) {
+            (Some(end), ..) => end,
+            // Nothing more comes.
+            (None, 0, 0) => return self.close(file),
+            (None, 0, size) => size,
+            (None, _, REQUEST_SIZE_MAX) => return self.fail(file, &RequestError::TooLong),
+            _ => return,
+        };
+        self.request_size = end;
+        let mut piece = Piece { bytes: piece, size: 0 };
+        self.next = request::begin(&request[..end], &mut piece);
+        self.piece_size = piece.size;
+        self.enter(Stage::Answering);
+        self.answer(file, number);
+    }
+
+    /// Sends the answer, as much as there is room for.
+    fn answer(&mut self, file: &Held, number: c_int) {
+        let Some(bytes) = self.bytes.as_deref_mut() else { return };
+        let (request, piece) = bytes.split_at_mut(REQUEST_SIZE_MAX);
+        loop {
+            while self.sent_size < self.piece_size {
+                match local_sockets::send(number, &piece[self.sent_size..self.piece_size]) {
+                    Ok(size) => self.sent_size += size,
+                    Err(libc::EAGAIN) => return,
+                    Err(_) => return self.close(file),
+                }
+            }
+            let Some(index) = self.next else { break };
+            let mut piece = Piece { bytes: &mut *piece, size: 0 };
+            self.next = request::go_on(&request[..self.request_size], index, &mut piece);
+            (self.piece_size, self.sent_size) = (piece.size, 0);
+        }
+        local_sockets::end_sending(number);
+        self.enter(Stage::Draining);
+    }
+
+    /// Answers that nothing was done, and why.
+    pub(crate) fn fail(&mut self, file: &Held, why: &dyn core::fmt::Display) {
+        let Some(bytes) = self.bytes.as_deref_mut() else { return };
+        let mut piece = Piece { bytes: &mut bytes[REQUEST_SIZE_MAX..], size: 0 };
+        // These texts fit.
+        let _ = write_answer_end(&mut piece, Err(why));
+        (self.piece_size, self.sent_size, self.next) = (piece.size, 0, None);
+        self.enter(Stage::Answering);
+        self.answer(file, number_of(file));
+    }
+
+    /// Nothing more is done for it.
+    pub(crate) fn close(&mut self, file: &Held) {
+        file.close();
+        self.stage = Stage::Free;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.control.tool.owner`
+    #[test]
+    fn only_the_user_of_the_process_and_root_may_control_it() {
+        assert!(is_allowed(Some(1000), 1000) && is_allowed(Some(0), 1000));
+        assert!(!is_allowed(Some(1001), 1000) && !is_allowed(Some(1000), 0));
+        assert!(!is_allowed(None, 1000), "it is not known who it is");
+    }
+}

@@ -1,0 +1,349 @@
+//! Switching kinds on and off: from the environment, and by the program.
+//!
+//! ```text
+//!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
+//!  control::of(&CONTROL) ─▶ masks of one registry: set_output, reset_output, …
+//!  …_everywhere          ─▶ masks of every registry, now and later, by the index of the kind
+//! ```
+//!
+//! Begin with [`of`]: a kind is one registry's. The functions *everywhere* take bits alone, which
+//! mean the same kind in registries with the standard kinds, and in others whatever has the index.
+//!
+//! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
+
+use crate::inspect::debug;
+use crate::os::report::{self, Text};
+use crate::os::sync::{Entry, Locked};
+use crate::os::{ordinary, sys};
+use crate::registry::defaults::Coming;
+use crate::registry::names;
+use crate::registry::policy::{self, Policy};
+use crate::registry::registration::{self, REGISTRY_COUNT_MAX, Registered};
+use crate::service::flush;
+use crate::store::intern;
+use crate::stream;
+use core::ffi::CStr;
+use core::fmt;
+use core::sync::atomic::Ordering;
+use eventdef::{Control, Kind};
+use eventlog::format::control::Mask;
+
+/// The environment variable that says which kinds are output.
+pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
+/// The environment variable that says what the log is called.
+pub const FILENAME_VARIABLE: &CStr = c"MPS_TELEMETRY_FILENAME";
+/// What the log is called otherwise.
+pub const FILENAME_DEFAULT: &str = "mpsio.log";
+/// Words of the control variable of which it is remembered that they were reported, at most.
+const WORD_COUNT_MAX: usize = 64;
+
+/// What was set and reset for all registries.
+static COMING_OUTPUT: Coming = Coming::new();
+static COMING_RECORDED: Coming = Coming::new();
+/// Held while these and the masks that follow from them are changed, and while a registry gets its
+/// masks: so a registry that comes meanwhile has either what was before and is changed with the
+/// others, or what is after.
+static CHANGING: Locked<()> = Locked::new(());
+/// The words that were reported as unknown, a bit each.
+static REPORTED: Locked<u64> = Locked::new(0);
+const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
+
+/// The kinds that are output in any registry, by their index.
+pub fn output_everywhere() -> u64 {
+    registration::all().fold(COMING_OUTPUT.set(), |mask, registered| {
+        mask | registered.control.output().load(Ordering::Relaxed)
+    })
+}
+
+/// Switches the output of kinds on, in every registry: those that are registered, and those to
+/// come. The kinds are given by their indexes, whose meaning is each registry's own.
+///
+/// What the buffers of these kinds still hold comes out too, with the next block or
+/// [flush](crate::flush()).
+pub fn set_output_everywhere(kinds: impl Into<u64>) {
+    set_output_in(&Entry::new(), kinds.into());
+}
+
+pub(crate) fn set_output_in(entry: &Entry, kinds: u64) {
+    change_all(entry, &|| COMING_OUTPUT.note_bits(kinds, true), &|control| {
+        control.output().fetch_or(kinds, Ordering::Relaxed)
+    });
+}
+
+/// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
+pub fn reset_output_everywhere(kinds: impl Into<u64>) {
+    reset_output_in(&Entry::new(), kinds.into());
+}
+
+pub(crate) fn reset_output_in(entry: &Entry, kinds: u64) {
+    registration::all().skip(1).for_each(|each| flush::flush_kinds(entry, each, kinds));
+    change_all(entry, &|| COMING_OUTPUT.note_bits(kinds, false), &|control| {
+        control.output().fetch_and(!kinds, Ordering::Relaxed)
+    });
+}
+
+/// The kinds that are recorded in registries to come; what every registry has, if it was never set
+/// for one alone.
+pub fn recorded_everywhere() -> u64 {
+    !COMING_RECORDED.reset()
+}
+
+/// Switches the recording of kinds on, in every registry.
+pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
+    let kinds = kinds.into();
+    change_all(&Entry::new(), &|| COMING_RECORDED.note_bits(kinds, true), &|control| {
+        control.recorded().fetch_or(kinds, Ordering::Relaxed)
+    });
+}
+
+/// Switches the recording of kinds off, in every registry.
+pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
+    let kinds = kinds.into();
+    change_all(&Entry::new(), &|| COMING_RECORDED.note_bits(kinds, false), &|control| {
+        control.recorded().fetch_and(!kinds, Ordering::Relaxed)
+    });
+}
+
+/// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
+///
+/// ```
+/// telemetry::events! {
+///     /// The events of a heap.
+///     registry "heap" version(1, 0, 0);
+///     kinds standard;
+///
+///     /// Memory was handed out.
+///     Allocate(0x0001, always, Object) {
+///         /// its size in bytes
+///         size: W,
+///     }
+/// }
+/// # telemetry::set_plinth(telemetry::MemoryPlinth::new());
+/// let kinds = telemetry::control::of(&CONTROL);
+/// kinds.set_output(telemetry::Kinds::Object);
+/// telemetry::event!(Allocate, 16usize);
+/// kinds.reset_output(telemetry::Kinds::Object);
+/// ```
+pub fn of(control: &'static Control) -> RegistryControl {
+    registration::register(&Entry::new(), control);
+    RegistryControl { control }
+}
+
+/// The masks of one registry.
+#[derive(Clone, Copy, Debug)]
+pub struct RegistryControl {
+    control: &'static Control,
+}
+
+impl RegistryControl {
+    /// The kinds that are output.
+    pub fn output(self) -> u64 {
+        self.control.output().load(Ordering::Relaxed)
+    }
+
+    /// Switches the output of kinds on.
+    pub fn set_output(self, kinds: impl Into<u64>) {
+        let kinds = kinds.into();
+        self.change(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
+    }
+
+    /// Switches the output of kinds off. What was recorded so far goes out before.
+    pub fn reset_output(self, kinds: impl Into<u64>) {
+        let kinds = kinds.into();
+        let entry = Entry::new();
+        if let Some(registered) = self.registered() {
+            flush::flush_kinds(&entry, registered, kinds);
+        }
+        drop(entry);
+        self.change(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
+    }
+
+    /// The kinds that are recorded in memory.
+    pub fn recorded(self) -> u64 {
+        self.control.recorded().load(Ordering::Relaxed)
+    }
+
+    /// Switches the recording of kinds on.
+    pub fn set_recorded(self, kinds: impl Into<u64>) {
+        let kinds = kinds.into();
+        self.change(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
+    }
+
+    /// Switches the recording of kinds off.
+    pub fn reset_recorded(self, kinds: impl Into<u64>) {
+        let kinds = kinds.into();
+        self.change(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
+    }
+
+    /// Says what a thread does that needs a block of one of these kinds when all wait to be
+    /// written.
+    pub fn set_policy(self, kinds: impl Into<u64>, policy: Policy) {
+        if let Some(registered) = self.registered() {
+            policy::set(registered.slots_of(kinds.into()), policy);
+        }
+    }
+
+    fn change(self, change: &dyn Fn(&Control) -> u64) {
+        let entry = Entry::new();
+        let registered = self.registered();
+        let changing = CHANGING.lock(&entry);
+        change(self.control);
+        registered.inspect(|each| _ = each.note_output());
+        drop(changing);
+        if let Some(registered) = registered {
+            settle(&entry, registered);
+        }
+    }
+
+    fn registered(self) -> Option<&'static Registered> {
+        registration::all().find(|found| core::ptr::eq(found.control, self.control))
+    }
+}
+
+/// Changes what registries to come begin with, and the masks of those that there are.
+fn change_all(entry: &Entry, change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
+    change_chosen(entry, &|_| true, change_coming, change);
+}
+
+/// The same of chosen ones.
+pub(crate) fn change_chosen(
+    entry: &Entry,
+    is_chosen: &dyn Fn(&Registered) -> bool,
+    change_coming: &dyn Fn(),
+    change: &dyn Fn(&Control) -> u64,
+) {
+    let chosen = || registration::all().skip(1).filter(|each| is_chosen(each));
+    // A nested entry goes on without the lock.
+    let changing = CHANGING.lock(entry);
+    change_coming();
+    chosen().for_each(|each| {
+        change(each.control);
+        each.note_output();
+    });
+    drop(changing);
+    chosen().for_each(|each| settle(entry, each));
+}
+
+/// What one of the masks of registries to come begins with.
+pub(crate) fn coming(mask: Mask) -> &'static Coming {
+    match mask {
+        Mask::Output => &COMING_OUTPUT,
+        Mask::Recorded => &COMING_RECORDED,
+    }
+}
+
+/// Masks may have been changed in memory, by a debugger: what was changed is as if it had been
+/// here. In an entry that is not nested.
+pub(crate) fn follow_masks(entry: &Entry) {
+    let changing = CHANGING.lock(entry);
+    note_names();
+    drop(changing);
+    for registered in registration::all().skip(1) {
+        let changing = CHANGING.lock(entry);
+        let output = registered.control.output();
+        let (old, new) = registered.note_output();
+        let reset = old & !new;
+        if reset != 0 {
+            // What was recorded until it was noticed goes out, as it would have before.
+            output.fetch_or(reset, Ordering::Relaxed);
+            flush::flush_kinds(entry, registered, reset);
+            output.fetch_and(!reset, Ordering::Relaxed);
+        }
+        drop(changing);
+        if old != new {
+            settle(entry, registered);
+        }
+    }
+}
+
+/// Kinds that were changed in memory: by name for registries to come, too, if it was done in all
+/// registries that have a kind of the name, as a debugger does that was given the name. Under the
+/// lock of the masks.
+fn note_names() {
+    for registered in registration::all().skip(1) {
+        let (changed, now) = registered.changed_output();
+        let is_changed = |kind: &&Kind| changed & 1 << kind.index != 0;
+        for kind in registered.control.registry.kinds.iter().filter(is_changed) {
+            let is_on = now & 1 << kind.index != 0;
+            let is_same = |other: &Registered| {
+                let output = other.control.output().load(Ordering::Relaxed);
+                let kinds = other.control.registry.kinds.iter();
+                let mut named = kinds.filter(|other| other.name.eq_ignore_ascii_case(kind.name));
+                named.all(|other| (output & 1 << other.index != 0) == is_on)
+            };
+            // Where there is no room to remember it, registries to come begin as they would have.
+            let _ =
+                registration::all().skip(1).all(is_same) && COMING_OUTPUT.note_name(kind, is_on);
+        }
+    }
+}
+
+/// The masks were changed: whoever goes by what they were is waited for, so that nothing goes out
+/// that is recorded from now on; the store says so; and where something is output there is a
+/// stream.
+fn settle(entry: &Entry, registered: &Registered) {
+    debug::put(entry);
+    let output = registered.control.output().load(Ordering::Relaxed);
+    flush::wait_for_kinds(entry, registered, !output);
+    intern::record_control(entry, registered);
+    if output != 0 {
+        stream::ensure(entry);
+        ordinary::catch_up(entry);
+    }
+}
+
+/// Gives a registry the masks that it begins with. Reads the environment, beside which nobody may
+/// change it.
+pub(crate) fn apply_environment(control: &Control) {
+    sys::with_environment(CONTROL_VARIABLE, |value| {
+        let value = value.unwrap_or_default();
+        let named = |word| names::mask(word, control.registry).unwrap_or(0);
+        let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
+        let changing = CHANGING.lock_waiting();
+        let output = COMING_OUTPUT.mask(wanted, control.registry);
+        control.output().fetch_or(output, Ordering::Relaxed);
+        let recorded = COMING_RECORDED.mask(u64::MAX, control.registry);
+        control.recorded().fetch_and(recorded, Ordering::Relaxed);
+        let registered = registration::all().find(|each| core::ptr::eq(each.control, control));
+        registered.inspect(|each| _ = each.note_output());
+        drop(changing);
+        report_unknown(value);
+    });
+}
+
+/// Reports, once each, words that are the name of no kind of the registries so far.
+fn report_unknown(value: &[u8]) {
+    let Some(mut reported) = REPORTED.lock_waiting() else { return };
+    for (index, word) in names::words(value).enumerate().take(WORD_COUNT_MAX) {
+        let known = registration::all()
+            .skip(1)
+            .any(|each| names::mask(word, each.control.registry).is_some());
+        if !known && *reported & 1 << index == 0 {
+            *reported |= 1 << index;
+            let word = Text(word);
+            report::say(format_args!(
+                "MPS_TELEMETRY_CONTROL: there is no kind `{word}` so far; there are: {}, or `all`",
+                KindNames(&|_| true)
+            ));
+        }
+    }
+}
+
+/// The names of all kinds that chosen registries have.
+pub(crate) struct KindNames<'a>(pub(crate) &'a dyn Fn(&Registered) -> bool);
+
+impl fmt::Display for KindNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chosen = || registration::all().skip(1).filter(|each| (self.0)(each));
+        let all = || chosen().flat_map(|each| each.control.registry.kinds);
+        for (index, kind) in all().enumerate() {
+            if all().take(index).all(|before| before.name != kind.name) {
+                f.write_str(if index == 0 { "" } else { " " })?;
+                f.write_str(kind.name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const _: () = assert!(REGISTRY_COUNT_MAX <= u16::MAX as usize);

@@ -1,0 +1,292 @@
+//! The service: a socket by which tools control the program from outside.
+//!
+//! ```text
+//!  MPS_TELEMETRY_SOCKET=DIR ─▶ DIR/PID.sock ── connections, a table of a fixed size
+//!                                 connection.rs ─▶ request.rs
+//! ```
+//!
+//! Served by the writer thread where there is one, else by a thread of its own, which sleeps in
+//! poll. Nobody who is connected is waited for: each has a second to ask, and one to take the
+//! answer. Allocates nothing but pages. Design: `.control.tool` in `design/telemetry.md`.
+
+use crate::block::clock;
+use crate::os::local_sockets::{self, Address, Awaited};
+use crate::os::report::{self, Text};
+use crate::os::sys::{self, Errno, Held};
+use crate::service::connection::{Connection, Stage, number_of};
+use crate::service::request::Piece;
+use crate::service::writer;
+use core::ffi::{CStr, c_void};
+use core::fmt::Write;
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use eventlog::format::control::SocketName;
+
+/// The environment variable with the directory of the socket.
+const SOCKET_VARIABLE: &CStr = c"MPS_TELEMETRY_SOCKET";
+/// Connections at a time, at most; others wait until one of these is over.
+const CONNECTION_COUNT_MAX: usize = 64;
+/// How long no connection is accepted after that failed for want of something, in ns.
+const RELIEF: u64 = 100_000_000;
+/// The longest path of a socket that is put together; systems take no longer ones.
+const PATH_SIZE_MAX: usize = 512;
+
+/// Nobody asked so far whether there is to be a service.
+const UNASKED: u8 = 0;
+/// Somebody is at it.
+const ASKING: u8 = 1;
+/// There is none.
+const OFF: u8 = 2;
+/// There is one.
+const ON: u8 = 3;
+
+static STATE: AtomicU8 = AtomicU8::new(UNASKED);
+/// What it has open: where it listens, the directory, connections. Here, and not in the thread that
+/// serves, for a forked child has these and not the thread.
+static LISTENER: Held = Held::none();
+static DIRECTORY: Held = Held::none();
+static CONNECTIONS: [Held; CONNECTION_COUNT_MAX] = [const { Held::none() }; CONNECTION_COUNT_MAX];
+/// The process whose socket it is.
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+
+/// Starts the service if the environment asks for one and there is none: in ordinary code, with no
+/// lock held.
+pub(crate) fn start() {
+    let ask = STATE.compare_exchange(UNASKED, ASKING, Ordering::Acquire, Ordering::Relaxed);
+    if ask.is_err() {
+        return;
+    }
+    let is_on = sys::with_environment(SOCKET_VARIABLE, |directory| {
+        directory.filter(|directory| !directory.is_empty()).is_some_and(start_in)
+    });
+    STATE.store(if is_on { ON } else { OFF }, Ordering::Release);
+}
+
+/// Makes the socket and has it served; or says why not.
+fn start_in(directory: &[u8]) -> bool {
+    let refuse = |what: &dyn core::fmt::Display| {
+        let directory = Text(directory.get(..PATH_SIZE_MAX / 2).unwrap_or(directory));
+        report::say(format_args!(
+            "MPS_TELEMETRY_SOCKET: no socket in {directory}: {what}; the program goes on, without \
+             control from outside"
+        ));
+    };
+    let process = sys::process_ids().0;
+    let mut path = [0; PATH_SIZE_MAX];
+    let Some((address, folder)) = address_in(directory, process, &mut path) else {
+        refuse(&"the path is longer than that of a socket may be");
+        return false;
+    };
+    let opened = local_sockets::open_directory(folder).and_then(|folder| {
+        let listener = local_sockets::listen(&address).inspect_err(|_| folder.close())?;
+        Ok((folder, listener))
+    });
+    let (folder, listener) = match opened {
+        Ok(opened) => opened,
+        Err(libc::EADDRINUSE) => {
+            refuse(&"there is one of another process with this number, or something else");
+            return false;
+        }
+        Err(errno) => {
+            let mut text = [0; 128];
+            refuse(&Text(sys::error_text(errno, &mut text)));
+            return false;
+        }
+    };
+    DIRECTORY.set(Some(folder));
+    PROCESS.store(process, Ordering::Relaxed);
+    LISTENER.set(Some(listener));
+    writer::start_to_serve();
+    if !writer::is_running() && !sys::start_thread(run, c"telemetry-ctl") {
+        refuse(&"there can be no thread to serve it");
+        end();
+        return false;
+    }
+    true
+}
+
+/// The address of the socket of a process, and the path of its directory, which is put into `path`.
+fn address_in<'a>(
+    directory: &[u8],
+    process: u64,
+    path: &'a mut [u8; PATH_SIZE_MAX],
+) -> Option<(Address, &'a CStr)> {
+    let (whole, folder) = path.split_at_mut(PATH_SIZE_MAX / 2);
+    let mut piece = Piece { bytes: &mut *whole, size: directory.len() };
+    piece.bytes.get_mut(..directory.len())?.copy_from_slice(directory);
+    write!(piece, "/{}\0", SocketName(process)).ok()?;
+    folder.get_mut(..directory.len())?.copy_from_slice(directory);
+    let address = Address::new(CStr::from_bytes_until_nul(whole).ok()?)?;
+    Some((address, CStr::from_bytes_until_nul(folder).ok()?))
+}
+
+/// Removes the socket: the program ends.
+pub(crate) fn end() {
+    let directory = DIRECTORY.take();
+    let process = PROCESS.load(Ordering::Relaxed);
+    let Some(directory) = directory.filter(|_| process == sys::process_ids().0) else { return };
+    let mut name = [0; 32];
+    let mut piece = Piece { bytes: &mut name, size: 0 };
+    let is_whole = write!(piece, "{}\0", SocketName(process)).is_ok();
+    if let Ok(name) = CStr::from_bytes_until_nul(&name)
+        && let Ok(directory) = directory.number()
+        && is_whole
+    {
+        local_sockets::remove(directory, name);
+    }
+    directory.close();
+}
+
+/// Gives up what is the parent's: in a forked child, before `fork` returns there. The next time
+/// that the child comes to the cold path it has a socket of its own.
+pub(crate) fn restart_in_child() {
+    CONNECTIONS.iter().chain([&LISTENER, &DIRECTORY]).for_each(Held::close);
+    if STATE.load(Ordering::Relaxed) != OFF {
+        STATE.store(UNASKED, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn run(_: *mut c_void) -> *mut c_void {
+    let mut service = Service::new();
+    while service.is_needed() {
+        service.turn(None);
+    }
+    core::ptr::null_mut()
+}
+
+/// What the thread that serves knows of those who are connected.
+pub(crate) struct Service {
+    connections: [Connection; CONNECTION_COUNT_MAX],
+    /// Until when no connection is accepted.
+    relief: u64,
+}
+
+impl Service {
+    pub(crate) fn new() -> Service {
+        Service { connections: core::array::from_fn(|_| Connection::NONE), relief: 0 }
+    }
+
+    fn is_needed(&self) -> bool {
+        let is_used = |connection: &Connection| connection.stage != Stage::Free;
+        LISTENER.is_some() || self.connections.iter().any(is_used)
+    }
+
+    /// Waits for so many ns at most (`None`: for ever) and serves whoever comes meanwhile.
+    pub(crate) fn turn(&mut self, limit: Option<u64>) {
+        if !self.is_needed() {
+            return limit.filter(|limit| *limit != 0).map_or((), sys::nap);
+        }
+        // What is awaited, and for which connection; the listener stands for none of them.
+        let mut awaited = [Awaited::NONE; CONNECTION_COUNT_MAX + 1];
+        let mut places = [CONNECTION_COUNT_MAX; CONNECTION_COUNT_MAX + 1];
+        let count = self.fill(&mut awaited, &mut places);
+        let limit = self.limit(limit);
+        if !local_sockets::wait(&mut awaited[..count], limit) {
+            sys::nap(limit.unwrap_or(RELIEF).min(RELIEF));
+        }
+        for (awaited, place) in awaited[..count].iter().zip(places) {
+            match self.connections.get_mut(place) {
+                _ if !awaited.has_come() => {}
+                Some(connection) => connection.progress(&CONNECTIONS[place]),
+                None => self.accept(),
+            }
+        }
+        self.end_overdue();
+    }
+
+    /// Says what is awaited, and how much that is.
+    fn fill(
+        &self,
+        awaited: &mut [Awaited; CONNECTION_COUNT_MAX + 1],
+        places: &mut [usize; CONNECTION_COUNT_MAX + 1],
+    ) -> usize {
+        let mut count = 0;
+        let mut put = |what, place| {
+            (awaited[count], places[count]) = (what, place);
+            count += 1;
+        };
+        let mut has_free = false;
+        for (place, connection) in self.connections.iter().enumerate() {
+            let file = number_of(&CONNECTIONS[place]);
+            match connection.stage {
+                Stage::Free => has_free = true,
+                Stage::Answering => put(Awaited::room(file), place),
+                Stage::Reading | Stage::Draining => put(Awaited::input(file), place),
+            }
+        }
+        if has_free
+            && self.relief == 0
+            && let Ok(listener) = LISTENER.number()
+        {
+            put(Awaited::input(listener), CONNECTION_COUNT_MAX);
+        }
+        count
+    }
+
+    /// How long may be waited: to the next deadline.
+    fn limit(&self, limit: Option<u64>) -> Option<u64> {
+        let used = self.connections.iter().filter(|connection| connection.stage != Stage::Free);
+        let deadlines = used.map(|connection| connection.deadline);
+        let relief = (self.relief != 0).then_some(self.relief);
+        let next = deadlines.chain(relief).min();
+        let rest = next.map(|next| next.saturating_sub(clock::monotonic()));
+        limit.into_iter().chain(rest).min()
+    }
+
+    fn accept(&mut self) {
+        // The program may close all files that it does not know, and open others of these numbers.
+        let Ok(listener) = LISTENER.number() else { return LISTENER.set(None) };
+        let places = self.connections.iter_mut().zip(&CONNECTIONS);
+        for (connection, file) in places.filter(|(connection, _)| connection.stage == Stage::Free) {
+            match local_sockets::accept(listener) {
+                Ok(accepted) => connection.begin(file, accepted),
+                Err(libc::EAGAIN | libc::ECONNABORTED) => return,
+                Err(errno) if is_passing(errno) => {
+                    // The listener stays ready: without a pause this thread would not sleep.
+                    self.relief = clock::monotonic() + RELIEF;
+                    return;
+                }
+                Err(_) => return LISTENER.set(None),
+            }
+        }
+    }
+
+    fn end_overdue(&mut self) {
+        let now = clock::monotonic();
+        if self.relief <= now {
+            self.relief = 0;
+        }
+        for (connection, file) in self.connections.iter_mut().zip(&CONNECTIONS) {
+            if connection.stage != Stage::Free && connection.deadline <= now {
+                if connection.stage == Stage::Reading {
+                    connection.fail(file, &"no whole request came within a second");
+                }
+                connection.close(file);
+            }
+        }
+    }
+}
+
+/// Whether what is wanting may be there later.
+fn is_passing(errno: Errno) -> bool {
+    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_too_long_for_a_socket_has_no_address() {
+        let address_size = |size: usize| {
+            let directory = vec![b'd'; size];
+            let mut path = [0; PATH_SIZE_MAX];
+            let address = address_in(&directory, 4711, &mut path);
+            address.map(|(_, folder)| folder.to_bytes().len())
+        };
+        assert_eq!(address_size(90), Some(90));
+        assert_eq!(address_size(97 + "x".len()), None, "107 bytes and a NUL");
+        for size in [200, 255, 256, 257, 511, 512, 513, 5000] {
+            assert_eq!(address_size(size), None, "{size}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Control of what runs, by the program and from outside: masks, flushes, status, the writer
+//! thread, the socket and its requests. Knows rings and all below, and not how a program ends.
+
+pub(crate) mod connection;
+pub mod control;
+pub(crate) mod flush;
+pub(crate) mod listener;
+pub(crate) mod request;
+pub(crate) mod status;
+pub(crate) mod writer;

@@ -1,0 +1,129 @@
+//! The writer thread: writes full blocks, so that the threads that record need not.
+//!
+//! ```text
+//!  threads that record ── head ──▶ rings ◀── done ── the writer, which polls: nobody wakes it
+//! ```
+//!
+//! It stays awake while there is work, then sleeps for longer and longer, up to a limit. A ring
+//! that fills up meanwhile is written by its own thread: nothing is lost. It also serves tools that
+//! control the program (listener.rs). Design: `.sol.writer`, `.control.tool` in
+//! `design/telemetry.md`.
+
+use crate::ends::fork;
+use crate::os::sync::{Entry, without_unwinding};
+use crate::os::{ordinary, sys};
+use crate::plinth::region;
+use crate::registry::registration;
+use crate::rings::thread::{self, SLOT_COUNT};
+use crate::service::listener::Service;
+use crate::stream::{self, Standing, volume};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+/// Rounds without work before it sleeps.
+const IDLE_COUNT_MAX: u32 = 50;
+/// The first sleep, in ns; each next one is twice as long.
+const NAP_MIN: u64 = 20_000;
+/// The longest sleep, in ns.
+const NAP_MAX: u64 = 200_000;
+/// The same while no stream takes blocks, and all that may come is a request from outside.
+const NAP_WITHOUT_STREAM: u64 = 10_000_000;
+/// A forked child has it once its log has so many blocks: a system may take seconds to take a
+/// process away that had two threads, which is long for a child that ends soon.
+const CHILD_BLOCK_COUNT: u64 = 32;
+/// While there is work, requests from outside are looked for once in so many rounds.
+const ROUNDS_PER_TURN: u64 = 64;
+
+static WANTED: AtomicBool = AtomicBool::new(false);
+/// 0 not started, 1 running, 2 could not be started.
+static STATE: AtomicU8 = AtomicU8::new(0);
+
+/// Says whether there is to be a writer thread.
+pub(crate) fn want(wanted: bool) {
+    WANTED.store(wanted, Ordering::Relaxed);
+}
+
+/// Whether full blocks are left to the writer thread.
+pub(crate) fn is_on() -> bool {
+    STATE.load(Ordering::Relaxed) == 1 && stream::standing() != Standing::Left
+}
+
+/// Whether it is there.
+pub(crate) fn is_running() -> bool {
+    STATE.load(Ordering::Relaxed) == 1
+}
+
+/// It is not there: this is a forked child, until its stream begins.
+pub(crate) fn forget() {
+    STATE.store(0, Ordering::Relaxed);
+}
+
+/// Starts it, if it is wanted, has something to do, and is not there: in ordinary code.
+pub(crate) fn start(entry: &Entry) {
+    let has_work = match stream::standing() {
+        Standing::Open => !region::is_there(),
+        // There may be no ordinary code later on.
+        Standing::None => entry.is_promised(),
+        _ => false,
+    };
+    if !has_work {
+        return;
+    }
+    let is_short = fork::count() != 0 && volume::block_count() < CHILD_BLOCK_COUNT;
+    if is_short && !entry.is_promised() {
+        return ordinary::expect();
+    }
+    start_to_serve();
+}
+
+/// The same, be there blocks to write or not.
+pub(crate) fn start_to_serve() {
+    if WANTED.load(Ordering::Relaxed) && STATE.load(Ordering::Relaxed) == 0 {
+        // Set first: the new thread looks at it.
+        STATE.store(1, Ordering::Relaxed);
+        if !sys::start_thread(run, c"telemetry") {
+            STATE.store(2, Ordering::Relaxed);
+        }
+    }
+}
+
+extern "C" fn run(_: *mut c_void) -> *mut c_void {
+    sys::sleep_exactly();
+    let mut idle_count = 0u32;
+    let mut nap = NAP_MIN;
+    let mut service = Service::new();
+    for round in 0u64.. {
+        if round.is_multiple_of(ROUNDS_PER_TURN) {
+            service.turn(Some(0));
+        }
+        let mut written = false;
+        without_unwinding(|| written = write_once());
+        if written {
+            idle_count = 0;
+            nap = NAP_MIN;
+        } else if idle_count < IDLE_COUNT_MAX {
+            idle_count += 1;
+            sys::give_way();
+        } else {
+            service.turn(Some(nap));
+            let has_stream = stream::standing() == Standing::Open && !region::is_there();
+            nap = (nap * 2).min(if has_stream { NAP_MAX } else { NAP_WITHOUT_STREAM });
+        }
+    }
+    core::ptr::null_mut()
+}
+
+/// Writes the blocks that wait; false if there were none.
+fn write_once() -> bool {
+    let entry = Entry::new();
+    let mut written = false;
+    for registered in registration::all() {
+        for slot in registered.slot..(registered.slot + registered.slot_count).min(SLOT_COUNT) {
+            thread::each_ring(slot, |ring| {
+                written |= ring.send_waiting(&entry);
+                false
+            });
+        }
+    }
+    written
+}

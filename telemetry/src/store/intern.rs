@@ -1,0 +1,374 @@
+//! The store: strings, labels, threads, losses, masks. Buffer 0, never overwritten, written
+//! whatever the masks say.
+//!
+//! ```text
+//!  intern("word counter") ─▶ 7        label(pool, 7)
+//!        └─ Intern 7 "word counter" ─▶ │ block 0 │ block 1 │ …   up to a named maximum, all kept
+//! ```
+//!
+//! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
+
+use crate::block::losses::{self, Cause, Counts};
+use crate::block::memory::{self, Block, BlockLink, Blocks, Claim, Custody};
+use crate::block::{clock, identity, root};
+use crate::offered::{Losses, StringId};
+use crate::os::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::os::report;
+use crate::os::sync::{Entry, Guard, Locked};
+use crate::plinth::region;
+use crate::registry::registration::{self, Registered};
+use crate::service::flush::expect_exit_again;
+use crate::store::inheritance::Inherited;
+use crate::stream::outlet::{Outlet, Progress, Sent};
+use crate::stream::{self, Standing, volume};
+use eventdef::{Event, store};
+use eventlog::format::{
+    BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, BlockHeader, BlockType, EVENT_SIZE_MAX,
+};
+
+mod after_fork;
+mod mapped;
+mod observe;
+
+pub(crate) use after_fork::{
+    leave_file_at_fork, leave_parent, restart, tell_inherited, tell_inherited_in_signal,
+};
+pub(crate) use observe::{block_of, held, kept};
+
+/// Blocks of the store, at most: 64 MiB of the usual size.
+pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
+
+struct Store {
+    custody: Custody,
+    /// What a forked child has of its parent's store, and did not tell again yet.
+    inherited: Inherited,
+    blocks: [Option<Block>; STORE_BLOCK_COUNT_MAX],
+    block_count: usize,
+    /// Blocks that went out whole.
+    done: usize,
+    progress: Progress,
+    base: u64,
+    /// Ticks of the newest event: none is before it, so that an Intern precedes its Labels
+    /// (`.store.before`).
+    ticks: u64,
+    told: u64,
+    /// The volume that `done` and `progress` are about.
+    volume: u64,
+    /// Blocks that are in a mapped file: the first ones.
+    mapped_count: usize,
+    /// Of the others, events that were counted as not in the file.
+    left_out: u64,
+}
+
+static STORE: Locked<Store> = Locked::new(Store {
+    custody: Custody::new(),
+    inherited: Inherited::NONE,
+    blocks: [None; STORE_BLOCK_COUNT_MAX],
+    block_count: 0,
+    done: 0,
+    progress: Progress::NONE,
+    base: 0,
+    ticks: 0,
+    told: 0,
+    volume: 0,
+    mapped_count: 0,
+    left_out: 0,
+});
+/// The blocks again, for those who have no lock: a signal handler, a traceback. Newest last.
+static SHARED: [BlockLink; STORE_BLOCK_COUNT_MAX] =
+    [const { BlockLink::none() }; STORE_BLOCK_COUNT_MAX];
+/// How many there are, and how many of them went out whole.
+static SHARED_COUNT: AtomicUsize = AtomicUsize::new(0);
+static SHARED_DONE: AtomicUsize = AtomicUsize::new(0);
+static COUNTS: Counts = Counts::new();
+static STRING: AtomicUsize = AtomicUsize::new(1);
+/// Whether there may be something in the store that the host does not have. Relaxed: set before the
+/// program goes on, and so before whatever refers to it is in a block; cleared under the lock.
+static NEWS: AtomicBool = AtomicBool::new(false);
+/// The last volume that has what was in the store when it began: no block of events goes into
+/// another one.
+static VOLUME: AtomicU64 = AtomicU64::new(0);
+/// Whether it was said that the store is too large for volumes of this size.
+static SIZE_TOLD: AtomicBool = AtomicBool::new(false);
+/// How often the store is sent in volumes that change meanwhile.
+const VOLUME_ATTEMPTS: u32 = 3;
+
+/// Gives a string a number, by which [`label`] and event types with a string number refer to it.
+/// Each call gives a new number. [`StringId::NONE`] where it could not be kept: it is longer than
+/// an event may be, or the store is full.
+pub fn intern(string: impl AsRef<[u8]>) -> StringId {
+    let entry = Entry::new();
+    if !registration::prepare_only(&entry) {
+        COUNTS.discard(Cause::Nested, 1);
+        return StringId::NONE;
+    }
+    let id = STRING.fetch_add(1, Ordering::Relaxed);
+    let kept = record(&entry, store::Intern::new(id, string.as_ref()));
+    if kept { StringId(id) } else { StringId::NONE }
+}
+
+/// Calls something by a string from now on: a pointer, an address, or any word.
+pub fn label<T: ?Sized>(what: *const T, string: StringId) {
+    label_address(what.cast::<()>().addr(), string);
+}
+
+/// The same for an address that is no pointer.
+pub fn label_address(address: usize, string: StringId) {
+    let entry = Entry::new();
+    if !registration::prepare_only(&entry) {
+        COUNTS.discard(Cause::Nested, 1);
+        return;
+    }
+    record(&entry, store::Label::new(address, string.0));
+}
+
+/// Says that a thread began to record (`.store.thread`).
+pub(crate) fn record_thread(entry: &Entry, index: u32, number: usize, name: &[u8]) {
+    record(entry, store::Thread::new(index, number, name));
+}
+
+/// Says what the masks of a registry are (`.store.control`).
+pub(crate) fn record_control(entry: &Entry, registered: &Registered) {
+    let [recorded, output] = [registered.control.recorded(), registered.control.output()]
+        .map(|mask| mask.load(Ordering::Relaxed));
+    let [recorded_low, output_low] = [recorded, output].map(|mask| mask as u32);
+    let [recorded_high, output_high] = [recorded, output].map(|mask| (mask >> 32) as u32);
+    let index = u32::from(registered.index);
+    let event = store::Control::new(index, recorded_low, recorded_high, output_low, output_high);
+    record(entry, event);
+}
+
+/// Says what no buffer could count (`.store.discarded`).
+fn record_discarded(entry: &Entry) {
+    losses::tell(&mut |slot, cause, count| {
+        let owner = registration::owner(slot);
+        let registry = owner.map_or(u32::from(u16::MAX), |(found, _)| u32::from(found.index));
+        let kind = owner.map_or(slot as u32 % 64, |(_, kind)| u32::from(kind));
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        record(entry, store::Discarded::new(registry, kind, cause as u32, count))
+    });
+}
+
+/// Records an event of registry 0; false if it was discarded, and counted.
+fn record<E: Event>(entry: &Entry, event: E) -> bool {
+    let size = event.size();
+    if size > EVENT_SIZE_MAX || size > memory::block_size() - BLOCK_HEADER_SIZE {
+        COUNTS.discard(Cause::Large, 1);
+        return false;
+    }
+    let Some(mut store) = STORE.lock(entry) else {
+        COUNTS.discard(Cause::Nested, 1);
+        return false;
+    };
+    let encode = |claim: &mut Claim| event.encode(claim);
+    expect_exit_again(entry);
+    NEWS.store(true, Ordering::Relaxed);
+    store.tell_inherited(entry);
+    if region::is_open() {
+        store.enter_file(entry);
+    }
+    if store.put(E::CODE, size, &encode) {
+        store.count_left_out();
+        return true;
+    }
+    if !(store.begin(entry) && store.put(E::CODE, size, &encode)) {
+        COUNTS.discard(Cause::Full, 1);
+        return false;
+    }
+    store.count_left_out();
+    // What the block before held goes out, if there is a stream.
+    store.send_full(entry);
+    true
+}
+
+/// Sends what the stream does not have, if there is one.
+pub(crate) fn flush(entry: &Entry) {
+    record_discarded(entry);
+    if let Some(mut store) = STORE.lock(entry) {
+        store.send_news(entry);
+    }
+}
+
+/// Sees to it that the host has what is in the store before it gets a block of events that may
+/// refer to it: so a program may be killed. Called with the lock of a ring held. False: the host
+/// does not take it now.
+pub(crate) fn bring_news(entry: &Entry) -> bool {
+    let is_known = !NEWS.load(Ordering::Relaxed) && is_in(volume::number());
+    if is_known || entry.is_nested() || stream::standing() != Standing::Open {
+        return is_known;
+    }
+    let Some(mut store) = STORE.lock(entry) else { return false };
+    let brought =
+        store.send_news(entry) && stream::parts(entry).is_some_and(|mut parts| parts.deliver());
+    if brought {
+        NEWS.store(false, Ordering::Relaxed);
+        // Of which volume that is true the store knows; another may have begun just now.
+        VOLUME.store(store.volume, Ordering::Release);
+    }
+    brought
+}
+
+/// Whether a volume has all that was in the store when it began.
+pub(crate) fn is_in(volume: u64) -> bool {
+    VOLUME.load(Ordering::Acquire) == volume
+}
+
+/// The store's counts.
+pub(crate) fn losses(entry: &Entry) -> Losses {
+    losses_in(STORE.lock(entry))
+}
+
+/// The same without waiting for whoever is writing it: then what was recorded counts as nothing.
+pub(crate) fn losses_so_far() -> Losses {
+    losses_in(STORE.try_lock())
+}
+
+fn losses_in(store: Option<Guard<'_, Store>>) -> Losses {
+    let newest = store.as_ref().and_then(|store| store.newest());
+    let recorded =
+        newest.map_or(0, |block| block.header().first.get() + u64::from(block.state().1));
+    Losses::of(recorded, &COUNTS)
+}
+
+/// The way out of the store's blocks, which never go out of memory: what the host does not take is
+/// written again.
+fn outlet<'a>(entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
+    Outlet { entry, custody, counts: &COUNTS, keeps: true }
+}
+
+impl Store {
+    fn newest(&self) -> Option<Block> {
+        *self.blocks.get(self.block_count.checked_sub(1)?)?
+    }
+
+    /// Begins the next block; false if there can be none.
+    fn begin(&mut self, entry: &Entry) -> bool {
+        let Some(place) = self.blocks.get(self.block_count) else { return false };
+        debug_assert!(place.is_none());
+        // The blocks in the file are the first ones.
+        let mapped = Some(entry).filter(|_| self.mapped_count == self.block_count);
+        let mapped = mapped.and_then(region::take_store_block);
+        let known = mapped.or_else(|| self.inherited.take_spare());
+        let new = known.map_or_else(|| Blocks::for_store().or_else(|| Blocks::map(1)), |_| None);
+        let Some(block) = known.or_else(|| Some(new?.get(0))) else { return false };
+        let before = self.newest();
+        let first =
+            before.map_or(0, |newest| newest.header().first.get() + u64::from(newest.state().1));
+        let ticks = clock::ticks().max(self.ticks);
+        let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
+        // Buffer 0, thread 0 (`.store.thread0`), and the one kind of registry 0.
+        header.stream = identity::id();
+        header.sequence = (self.block_count as u64).into();
+        header.first = first.into();
+        header.base = ticks.into();
+        header.base_last = ticks.into();
+        COUNTS.put(&mut header);
+        block.begin(&header);
+        if let Some(new) = new {
+            root::add_store(&new, &COUNTS);
+        }
+        // Now: in a mapped file there must be a block with the counts at every instant.
+        if let Some(before) = before {
+            before.put_sync(clock::sync());
+        }
+        self.mapped_count += usize::from(mapped.is_some());
+        self.blocks[self.block_count] = Some(block);
+        SHARED[self.block_count].set(block);
+        self.block_count += 1;
+        SHARED_COUNT.store(self.block_count, Ordering::Release);
+        self.base = ticks;
+        true
+    }
+
+    /// Puts an event into the newest block; false if there is no room.
+    fn put(&mut self, code: u16, size: usize, encode: &dyn Fn(&mut Claim)) -> bool {
+        let Some(block) = self.newest() else { return false };
+        let ticks = clock::ticks().max(self.ticks);
+        if u32::try_from(ticks - self.base).is_err() {
+            if block.state().0 as usize - BLOCK_HEADER_SIZE < size + BASE_RECORD_SIZE {
+                return false;
+            }
+            let Some(claim) = block.claim(BASE_RECORD_SIZE) else { return false };
+            claim.publish_base(&BaseRecord::new(ticks, self.base));
+            self.base = ticks;
+        }
+        let Some(mut claim) = block.claim(size) else { return false };
+        claim.put_header(code, (ticks - self.base) as u32);
+        encode(&mut claim);
+        claim.publish();
+        self.ticks = ticks;
+        true
+    }
+
+    /// Sends what the stream does not have, if there is one; false if that must wait.
+    fn send_news(&mut self, entry: &Entry) -> bool {
+        if region::is_open() {
+            self.tell_inherited(entry);
+            self.enter_file(entry);
+            return true;
+        }
+        for _ in 0..VOLUME_ATTEMPTS {
+            let is_sent = self.send_full(entry) && self.send_open(entry);
+            if self.volume == volume::number() {
+                return is_sent;
+            }
+        }
+        false
+    }
+
+    /// Sends the full blocks that did not go out yet, if there is a stream; false if that must
+    /// wait.
+    fn send_full(&mut self, entry: &Entry) -> bool {
+        if stream::standing() != Standing::Open || region::is_open() {
+            return false;
+        }
+        self.tell_inherited(entry);
+        self.begin_again();
+        while self.done + 1 < self.block_count {
+            let Some(block) = self.blocks[self.done] else { return false };
+            let outlet = outlet(entry, &self.custody);
+            if !outlet.send(block, &mut self.progress) {
+                return false;
+            }
+            self.done += 1;
+            SHARED_DONE.store(self.done, Ordering::Release);
+        }
+        true
+    }
+
+    /// Begins with its first block, if the stream goes on in another volume; or with a later one,
+    /// where a volume would have more than half of its blocks from the store (`.volume.store`).
+    fn begin_again(&mut self) {
+        let number = volume::number();
+        let Some(plinth) = stream::open_plinth().filter(|_| self.volume != number) else { return };
+        let mut count = self.block_count;
+        while count > 1 && volume::is_full_with(plinth, 2 * count as u64) {
+            count -= 1;
+        }
+        if count < self.block_count && !SIZE_TOLD.swap(true, Ordering::Relaxed) {
+            let size = self.block_count * memory::block_size() / 1024;
+            report::say(format_args!(
+                "strings and labels take {size} KiB, too much for volumes of this size: from now \
+                 on only the newest are in each volume (a larger `size` keeps them all)"
+            ));
+        }
+        self.volume = number;
+        self.progress = Progress::NONE;
+        self.done = self.block_count - count;
+    }
+
+    /// Sends what is new in the newest block; false if that must wait.
+    fn send_open(&mut self, entry: &Entry) -> bool {
+        let Some(block) = self.newest() else { return true };
+        let told = COUNTS.sum();
+        if self.progress.missing_of(block) == 0 && told == self.told {
+            return true;
+        }
+        let outlet = outlet(entry, &self.custody);
+        let sent = outlet.send_part(block, &mut self.progress) == Sent::Yes;
+        if sent {
+            self.told = told;
+        }
+        sent
+    }
+}

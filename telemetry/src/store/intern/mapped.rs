@@ -1,0 +1,49 @@
+//! The store in a mapped file: its blocks move there, as long as there is room.
+//!
+//! ```text
+//!  private │ block 0 │ block 1 │ block 2 │ …
+//!               ▼ in the file        └ left out: counted, and the last block that is in says so
+//! ```
+//!
+//! Design: `.sol.mapped` in `design/telemetry.md`; `.ring.store` in `design/format.md`.
+
+use super::{COUNTS, SHARED, Store};
+use crate::block::losses::Cause;
+use crate::block::memory;
+use crate::os::sync::Entry;
+use crate::plinth::region;
+
+impl Store {
+    /// Moves blocks that are private into the mapped file, in their order, as long as there is room
+    /// for them (`.ring.store`).
+    pub(super) fn enter_file(&mut self, entry: &Entry) {
+        while self.mapped_count < self.block_count && self.left_out == 0 {
+            let Some(block) = self.blocks[self.mapped_count] else { return };
+            let Some(to) = region::take_store_block(entry) else { break };
+            let last = block.state().0;
+            to.take_over(&self.custody, block, last, memory::block_size() as u32);
+            to.put_header(&block.header());
+            self.blocks[self.mapped_count] = Some(to);
+            SHARED[self.mapped_count].set(to);
+            self.mapped_count += 1;
+        }
+        self.count_left_out();
+    }
+
+    /// Counts what is in memory alone, as there was no room for it in the file; the last block that
+    /// is in the file says so.
+    pub(super) fn count_left_out(&mut self) {
+        let Some(last) = self.mapped_count.checked_sub(1).and_then(|at| self.blocks[at]) else {
+            return;
+        };
+        let in_file = last.header().first.get() + u64::from(last.state().1);
+        let Some(newest) = self.newest() else { return };
+        let recorded = newest.header().first.get() + u64::from(newest.state().1);
+        let new = recorded.saturating_sub(in_file).saturating_sub(self.left_out);
+        if new != 0 {
+            self.left_out += new;
+            COUNTS.discard(Cause::Io, new);
+            last.put_discarded_io(u32::try_from(self.left_out).unwrap_or(u32::MAX));
+        }
+    }
+}

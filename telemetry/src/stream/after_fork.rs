@@ -1,0 +1,52 @@
+//! The stream of a forked child: its parent's is left, then one of its own can begin.
+//!
+//! ```text
+//!  the parent's: none, open, failed ── leave ──▶ left ── restart ──▶ none, or left for ever
+//! ```
+//!
+//! Design: `.sol.fork` in `design/telemetry.md`.
+
+use super::{
+    FAILURE_TOLD, STANDING, STANDING_ANEW, STATE, Standing, plinth, standing, standing_of,
+};
+use crate::inspect::debug;
+use crate::os::atomic::Ordering;
+use crate::registry::registration;
+use crate::stream::{pending, volume};
+
+/// Leaves the stream to the parent process.
+pub(crate) fn leave() {
+    let is_begun = match standing() {
+        // Left before, and not begun anew since: what there is is known.
+        Standing::Left => None,
+        Standing::None => Some(STATE.is_taken()),
+        _ => Some(true),
+    };
+    // What could not be begun was said by the parent; what the child cannot begin is news.
+    if standing() != Standing::Failed {
+        FAILURE_TOLD.store(false, Ordering::Relaxed);
+    }
+    let anew = match (is_begun, plinth()) {
+        (None, _) => standing_of(&STANDING_ANEW),
+        (Some(true), Some(plinth)) if !plinth.leave() => Standing::Left,
+        // The environment names no place for one: that was said.
+        (Some(true), None) if standing() == Standing::Failed => Standing::Failed,
+        _ => Standing::None,
+    };
+    STANDING_ANEW.store(anew as u8, Ordering::Relaxed);
+    STANDING.store(Standing::Left as u8, Ordering::Release);
+}
+
+/// The stream of a forked child: not begun, if there can be one.
+pub(crate) fn restart() {
+    let (mut state, is_broken) = STATE.take_over();
+    state.restart(is_broken);
+    volume::restart();
+    pending::restart();
+    let anew = standing_of(&STANDING_ANEW);
+    if anew != Standing::None {
+        registration::all().for_each(|each| each.control.output().store(0, Ordering::Relaxed));
+    }
+    debug::accept();
+    STANDING.store(anew as u8, Ordering::Release);
+}

@@ -1,0 +1,109 @@
+//! A gate: many go through it side by side, and one may shut it and be alone.
+//!
+//! ```text
+//!  write a block ─▶ in ── place, plinth ── out        one addition, one subtraction
+//!  change volume ─▶ shut, until all are out ─ alone ─ open
+//! ```
+//!
+//! Design: `.sol.volume`, `.sol.ordering` in `design/telemetry.md`.
+
+use crate::os::atomic::{AtomicU32, Ordering};
+use crate::os::sync::wait_until;
+
+/// Says of a gate that it is shut.
+const SHUT: u32 = 1 << 31;
+
+/// Counts who is inside; shut, it lets nobody in.
+pub(crate) struct Gate {
+    state: AtomicU32,
+}
+
+/// A stay inside a gate.
+pub(crate) struct Pass<'a>(&'a Gate);
+
+/// A gate that is shut, until this is dropped.
+pub(crate) struct Shut<'a>(&'a Gate);
+
+impl Gate {
+    pub(crate) const fn new() -> Gate {
+        Gate { state: AtomicU32::new(0) }
+    }
+
+    /// Goes in, unless it is shut. Never waits.
+    pub(crate) fn try_enter(&self) -> Option<Pass<'_>> {
+        // Acquire: what the change of the volume did is seen inside.
+        let pass = Pass(self);
+        (self.state.fetch_add(1, Ordering::Acquire) & SHUT == 0).then_some(pass)
+    }
+
+    /// Goes in, waiting until it is open; `None` in a forked child where nobody will open it.
+    pub(crate) fn enter(&self) -> Option<Pass<'_>> {
+        loop {
+            if let Some(pass) = self.try_enter() {
+                return Some(pass);
+            }
+            if !wait_until(|| self.state.load(Ordering::Relaxed) & SHUT == 0) {
+                return None;
+            }
+        }
+    }
+
+    /// Shuts it, and waits until all are out. For the holder of the stream's lock, who is alone in
+    /// that; nobody inside waits for that lock.
+    pub(crate) fn shut(&self) -> Shut<'_> {
+        self.state.fetch_or(SHUT, Ordering::Relaxed);
+        // Acquire: what they wrote is written.
+        wait_until(|| self.state.load(Ordering::Acquire) == SHUT);
+        Shut(self)
+    }
+
+    /// Open, and nobody inside: for a forked child.
+    pub(crate) fn restart(&self) {
+        self.state.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.0.state.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Drop for Shut<'_> {
+    fn drop(&mut self) {
+        self.0.state.fetch_and(!SHUT, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::AtomicBool;
+
+    #[test]
+    fn nobody_is_inside_a_gate_that_is_shut() {
+        static GATE: Gate = Gate::new();
+        static INSIDE: AtomicU32 = AtomicU32::new(0);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        let _pass = GATE.enter().expect("no forked child");
+                        INSIDE.fetch_add(1, Ordering::Relaxed);
+                        INSIDE.fetch_sub(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            for _ in 0..2000 {
+                let shut = GATE.shut();
+                assert_eq!(INSIDE.load(Ordering::Relaxed), 0);
+                assert!(GATE.try_enter().is_none(), "who cannot wait is told so");
+                drop(shut);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(GATE.try_enter().is_some());
+        assert_eq!(GATE.state.load(Ordering::Relaxed), 0, "all are out");
+    }
+}

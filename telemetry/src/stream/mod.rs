@@ -1,0 +1,371 @@
+//! The stream: its header, places for blocks, and the parts block in which everything small goes
+//! out.
+//!
+//! ```text
+//!  ring ── full block ─▶ gate, place (volume.rs) ──▶ plinth      no lock: side by side
+//!  flush ─ few events ─▶ parts block, under a lock ─ end of flush ─▶ plinth
+//! ```
+//!
+//! Begun when the first registry is registered with a kind output, or the first time that a kind's
+//! output is switched on. Design: `.sol.stream` in `design/telemetry.md`; sections 2 and 4 of
+//! `design/format.md`.
+//!
+//! This room knows plinths, registries and blocks; it knows no ring, no thread and no store.
+
+use crate::block::parts::PartsBlock;
+use crate::block::{identity, memory};
+use crate::ends::crash::{self, Crossing};
+use crate::ends::{fork, signal};
+use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
+use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::{ordinary, report};
+use crate::plinth::{Operation, Plinth, PlinthError, host};
+use crate::service::flush;
+use crate::stream::state::{
+    State, bring_registries, is_registry_written, make_room, put, put_end, write_parts,
+};
+use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
+
+pub(crate) mod account;
+mod after_fork;
+pub(crate) mod gate;
+pub(crate) mod outlet;
+pub(crate) mod pending;
+mod set_plinth;
+pub(crate) mod state;
+pub(crate) mod unacknowledged;
+pub(crate) mod volume;
+
+pub(crate) use after_fork::{leave, restart};
+pub(crate) use set_plinth::plinth;
+pub use set_plinth::set_plinth;
+
+/// How the stream stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There is none yet.
+    None = 0,
+    /// It takes blocks.
+    Open = 1,
+    /// The host could not create it: what goes out is counted as lost.
+    Failed = 2,
+    /// This is a forked child, which leaves its parent's stream alone: until it begins anew, or for
+    /// ever.
+    Left = 3,
+}
+
+static STATE: Locked<State> = Locked::new(State::new());
+static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
+/// How the stream of a forked child stands when that begins anew.
+static STANDING_ANEW: AtomicU8 = AtomicU8::new(Standing::None as u8);
+static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
+
+/// How the stream stands.
+pub(crate) fn standing() -> Standing {
+    standing_of(&STANDING)
+}
+
+fn standing_of(standing: &AtomicU8) -> Standing {
+    match standing.load(Ordering::Acquire) {
+        1 => Standing::Open,
+        2 => Standing::Failed,
+        3 => Standing::Left,
+        _ => Standing::None,
+    }
+}
+
+/// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
+/// have interrupted the plinth; or another thread exits the program.
+pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
+    if entry.is_nested() || flush::is_exit_elsewhere() {
+        return None;
+    }
+    if standing() == Standing::None {
+        if plinth().is_none() && host::asks_resolver() && !ordinary::is_ordinary(entry) {
+            ordinary::expect();
+            return None;
+        }
+        let mut state = STATE.lock(entry)?;
+        if standing() == Standing::None {
+            let standing = create(&mut state);
+            // A child that was forked meanwhile keeps what it is.
+            let (old, new) = (Standing::None as u8, standing as u8);
+            let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
+            if standing == Standing::Open {
+                flush::expect_exit_of_stream(entry);
+                ordinary::expect();
+            }
+        }
+    }
+    Some(standing())
+}
+
+/// The same, if it had to wait for the system's resolver.
+pub(crate) fn ensure_resolved(entry: &Entry) {
+    if plinth().is_none() && flush::is_something_output() && host::asks_resolver() {
+        ensure(entry);
+    }
+}
+
+fn create(state: &mut State) -> Standing {
+    match try_create(state) {
+        Ok(()) => Standing::Open,
+        Err(error) => {
+            tell(&error);
+            state.parts = None;
+            Standing::Failed
+        }
+    }
+}
+
+fn try_create(state: &mut State) -> Result<(), PlinthError> {
+    let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
+    let map = || memory::map_bytes(memory::block_size()).ok_or(no_memory);
+    let bytes = state.spare.take().map_or_else(map, Ok)?;
+    if state.copy.is_none() {
+        state.copy = Some(map()?);
+    }
+    if !state.waiting.prepare() {
+        return Err(no_memory);
+    }
+    let plinth = match plinth() {
+        Some(plinth) => plinth,
+        None => {
+            let plinth = match host::of_environment() {
+                Ok(plinth) => plinth.ok_or(no_memory)?,
+                Err(host::Refused) => {
+                    return Err(PlinthError { operation: Operation::Refuse, errno: libc::EINVAL });
+                }
+            };
+            set_plinth::keep(plinth).ok_or(no_memory)?
+        }
+    };
+    plinth.create(memory::block_size())?;
+    pending::begin(bytes);
+    let header = identity::header();
+    state.start = header.start.get();
+    state.parts = Some(PartsBlock::begin_stream(bytes, &header));
+    pending::set(0);
+    // The header block goes first, as soon as there is something to go (a host that only appends).
+    match bring_registries(state, plinth) {
+        // A receiver that is not there, or not yet, may come: it is asked again (`.sol.outage`).
+        Err(error) if !plinth.can_rewrite() => tell(&error),
+        result => result?,
+    }
+    Ok(())
+}
+
+/// The plinth, while the stream takes blocks.
+pub(crate) fn open_plinth() -> Option<&'static dyn Plinth> {
+    // A child of which nobody was told writes nothing into its parent's log either.
+    plinth().filter(|_| standing() == Standing::Open && !fork::is_unnoticed())
+}
+
+/// Writes a whole block at a place; false if the host did not take it.
+pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
+    let result = plinth.write_block(place * memory::block_size() as u64, bytes);
+    let written = result.inspect_err(tell).is_ok();
+    if written {
+        account::add_block();
+        if !plinth.can_rewrite() {
+            volume::add_appended();
+        }
+    }
+    written
+}
+
+/// Goes on in another volume, unless somebody did that meanwhile. False: there is none.
+pub(crate) fn change_volume(entry: &Entry) -> bool {
+    let Some(plinth) = open_plinth() else { return false };
+    let Some(mut state) = STATE.lock(entry) else { return false };
+    state.is_forced = false;
+    !volume::is_full_with(plinth, 1) || volume::change(&mut state, plinth).inspect_err(tell).is_ok()
+}
+
+/// Where the stream goes, for a signal handler; `None` where nothing can go there.
+pub(crate) fn plinth_in_signal() -> Option<&'static dyn Plinth> {
+    // The signal came while this thread wrote the first block: the plinth has begun the stream.
+    let is_begun = signal::is_crossing() && pending::has_begun();
+    if standing() == Standing::None && is_begun {
+        return plinth();
+    }
+    let can_begin = plinth().is_some() || !host::asks_resolver();
+    if standing() == Standing::None && flush::is_something_output() && can_begin {
+        // What holds the lock may be what the signal interrupted: it is not waited for long.
+        let mut state = STATE.lock_waiting()?;
+        if standing() == Standing::None {
+            let standing = create(&mut state);
+            STANDING.store(standing as u8, Ordering::Release);
+        }
+    }
+    open_plinth()
+}
+
+/// Sees to it that the host has a registry, before whole blocks of its events
+/// (`.part.registry-before`). False: it did not take it.
+pub(crate) fn has_registry(entry: &Entry, index: u16) -> bool {
+    is_registry_written(index)
+        || parts(entry).is_some_and(|mut parts| {
+            parts.bring_registries();
+            is_registry_written(index)
+        })
+}
+
+/// The stream, for what is smaller than a block; `None` if it is in use by what this entry
+/// interrupted.
+pub(crate) struct Parts<'a> {
+    state: Guard<'a, State>,
+    plinth: &'static dyn Plinth,
+}
+
+/// Takes the parts block; `None` where there is none, or it must wait: in a nested entry, or where
+/// another thread exits the program.
+pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
+    if entry.is_nested() {
+        return None;
+    }
+    let plinth = open_plinth()?;
+    let mut state = STATE.lock(entry)?;
+    if flush::is_exit_elsewhere() {
+        return None;
+    }
+    // A plinth that panicked may have left it so.
+    state.is_forced = false;
+    Some(Parts { state, plinth })
+}
+
+impl Parts<'_> {
+    /// Whether a payload of this size fits into a part.
+    pub(crate) fn has_room_for_part(&self, size: usize) -> bool {
+        size <= PartsBlock::payload_size_max(memory::block_size())
+    }
+
+    /// Puts a part. `fill` puts its payload, [last, top) of the header, and may complete that. It
+    /// goes out at the next `write`, at the latest. False: there is no room, as the host does not
+    /// take what is there; or it did not take the registry.
+    pub(crate) fn push_events(
+        &mut self,
+        header: BlockHeader,
+        fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+    ) -> bool {
+        if !self.state.has_registry(header.registry.get()) {
+            self.bring_registries();
+        }
+        let made = make_room(&mut self.state, self.plinth, header.payload_size());
+        // The volume may have changed for it.
+        let put = made.inspect_err(tell).is_ok()
+            && self.state.has_registry(header.registry.get())
+            && put(&mut self.state, header, fill).inspect_err(tell).is_ok();
+        if put {
+            self.state.waiting.put(&header);
+        }
+        put
+    }
+
+    /// Writes a copy of a block that is still being filled. `fill` puts what is at [last, top), and
+    /// may complete the header. False: the host did not take it, or the registry.
+    pub(crate) fn write_copy(
+        &mut self,
+        mut header: BlockHeader,
+        fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+    ) -> bool {
+        let Some(place) = self.take_place() else { return false };
+        if !is_registry_written(header.registry.get()) {
+            self.bring_registries();
+        }
+        if !is_registry_written(header.registry.get()) {
+            return false;
+        }
+        let Some(copy) = self.state.copy.as_deref_mut() else { return false };
+        let (last, top) = (header.last.get() as usize, header.top.get() as usize);
+        copy[..last].fill(0);
+        fill(&mut header, &mut copy[last..top]);
+        header.seal(&copy[last..top]);
+        copy[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        let crossing = Crossing::begin();
+        crossing.carry(place * memory::block_size() as u64, copy);
+        let written = write_at(self.plinth, place, copy);
+        if written {
+            self.state.waiting.take(&header);
+        }
+        written
+    }
+
+    /// The place of a block that is not of parts, in this volume or the next.
+    fn take_place(&mut self) -> Option<u64> {
+        volume::take_place(self.plinth, false).or_else(|| {
+            volume::change(&mut self.state, self.plinth).inspect_err(tell).ok()?;
+            volume::take_place(self.plinth, true)
+        })
+    }
+
+    /// Writes the registries that the stream does not have yet (`.part.registry-before`). What the
+    /// host does not take is written again the next time.
+    pub(crate) fn bring_registries(&mut self) {
+        let _ = bring_registries(&mut self.state, self.plinth).inspect_err(tell);
+    }
+
+    /// Writes what parts the host does not have yet; false if it did not take them.
+    pub(crate) fn deliver(&mut self) -> bool {
+        self.renew();
+        write_parts(&mut self.state, self.plinth).inspect_err(tell).is_ok()
+    }
+
+    /// Goes on in another volume where the plinth asks for one although this one has room: it lost
+    /// whoever took it.
+    fn renew(&mut self) {
+        let size = volume::block_count() * memory::block_size() as u64;
+        if self.plinth.wants_volume(size) {
+            let _ = volume::change(&mut self.state, self.plinth).inspect_err(tell);
+        }
+    }
+
+    /// The same, and has the host hand on what it holds back.
+    pub(crate) fn write(&mut self) {
+        self.deliver();
+        self.plinth.flush();
+    }
+
+    /// Whether what was written may not come to a host that only appends: it did not take something
+    /// before, or holds it back.
+    pub(crate) fn may_be_lost(&self) -> bool {
+        !self.plinth.can_rewrite() && (account::errors().0 > 0 || self.plinth.is_behind())
+    }
+
+    /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block.
+    pub(crate) fn finish(&mut self) {
+        self.renew();
+        let before = core::mem::replace(&mut self.state.is_forced, true);
+        let _ = put_end(&mut self.state, self.plinth, 0).inspect_err(tell);
+        self.state.is_forced = before;
+        self.plinth.flush();
+        self.plinth.finish();
+    }
+}
+
+/// The log has a whole block, of which a part was put before: what of that the host refused is no
+/// loss.
+pub(crate) fn note_whole(entry: &Entry, header: &BlockHeader) {
+    if unacknowledged::is_some()
+        && let Some(mut state) = STATE.lock(entry)
+    {
+        state.waiting.take(header);
+    }
+}
+
+/// Whether the mapped file was taken away or cut, which is said.
+pub(crate) fn is_file_lost() -> bool {
+    crate::plinth::loss().inspect(tell).is_some()
+}
+
+/// Notes what failed, and says it once for the process: its own stream, not one that a fork has it
+/// leave.
+pub(crate) fn tell(error: &PlinthError) {
+    account::note(error);
+    if crash::is_here() {
+        return crash::tell_failure();
+    }
+    if standing() != Standing::Left && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
+        report::say_failure(error, plinth());
+    }
+}

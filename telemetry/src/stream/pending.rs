@@ -1,0 +1,78 @@
+//! What a signal handler may know of the stream without its lock: the parts that wait, and the
+//! registries that were put into parts.
+//!
+//! ```text
+//!  parts block  │ header │ part │ part │ half a pa…     PENDING: its place, while something waits
+//!                          whole: sealed ┘└ not yet
+//! ```
+//!
+//! The memory of the parts block is looked at as a core dump would show it: each part says by its
+//! checksum whether it is whole. Design: `.sol.exit` in `design/telemetry.md`; `.parts.sealed` in
+//! `design/format.md`.
+
+use crate::block::memory::{self, BlockLink};
+use crate::block::parts;
+use crate::os::atomic::{AtomicU64, Ordering, fence};
+
+/// The memory of the parts block.
+static PARTS: BlockLink = BlockLink::none();
+/// One more than its place; 0: the host has all of it, or it is just begun anew.
+static PENDING: AtomicU64 = AtomicU64::new(0);
+/// How many registries were put into parts, in the upper half, and how much of the next one.
+static REGISTRIES: AtomicU64 = AtomicU64::new(0);
+/// Parts blocks so far, but for block 0.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// The plinth has begun the stream, and this is the memory of its parts block.
+pub(crate) fn begin(bytes: &mut [u8]) {
+    PARTS.set_bytes(bytes);
+}
+
+/// No stream, in a forked child.
+pub(crate) fn restart() {
+    clear();
+    PARTS.clear();
+    REGISTRIES.store(0, Ordering::Relaxed);
+    COUNT.store(0, Ordering::Relaxed);
+}
+
+/// Whether it has.
+pub(crate) fn has_begun() -> bool {
+    PARTS.find().is_some()
+}
+
+/// There are parts at this place that wait.
+pub(crate) fn set(place: u64) {
+    PENDING.store(place + 1, Ordering::Release);
+}
+
+/// There are none, or they are about to be something else.
+pub(crate) fn clear() {
+    PENDING.store(0, Ordering::Relaxed);
+    fence(Ordering::Release);
+}
+
+/// Gives `out` the parts that wait and are whole, and says at what place and how much they are.
+pub(crate) fn copy(out: &mut [u8]) -> Option<(u64, usize)> {
+    let place = PENDING.load(Ordering::Acquire).checked_sub(1)?;
+    PARTS.find()?.peek(0, memory::block_size(), out);
+    fence(Ordering::Acquire);
+    let is_still = PENDING.load(Ordering::Relaxed) == place + 1;
+    is_still.then(|| (place, parts::sound_size(out, place == 0)))
+}
+
+/// So many registries were put into parts, and so much of the next one.
+pub(crate) fn note_registries(count: usize, offset: usize) {
+    REGISTRIES.store((count as u64) << 32 | offset as u64, Ordering::Release);
+}
+
+/// These.
+pub(crate) fn registries() -> (usize, usize) {
+    let put = REGISTRIES.load(Ordering::Acquire);
+    ((put >> 32) as usize, put as u32 as usize)
+}
+
+/// The number of another parts block (`.parts.header`).
+pub(crate) fn take_number() -> u64 {
+    COUNT.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,289 @@
+//! What the stream has under its lock: the parts block, and how it is filled and goes out.
+//!
+//! ```text
+//!  registry ─ pieces ─┐
+//!  events ─ parts ────┼─▶ put ─▶ │ parts block │ ─▶ plinth, when it is full or at a flush
+//!  end ───────────────┘    └ no room: another place (volume.rs)
+//! ```
+//!
+//! Design: `.sol.stream`, `.sol.outage` in `design/telemetry.md`; section 4 of `design/format.md`.
+
+use crate::block::parts::{self, PartsBlock};
+use crate::block::{identity, registry_encoding};
+use crate::ends::crash::Crossing;
+use crate::os::atomic::{AtomicUsize, Ordering};
+use crate::plinth::{Operation, Plinth, PlinthError, region};
+use crate::registry::registration;
+use crate::stream::unacknowledged::Waiting;
+use crate::stream::{account, pending, volume};
+use eventlog::format::{BlockHeader, BlockType};
+
+/// What the stream has under its lock.
+pub(crate) struct State {
+    pub(crate) parts: Option<PartsBlock>,
+    /// Registries that were put into parts: those with lower indexes; and how much of the next one.
+    pub(crate) registry_count: usize,
+    registry_offset: usize,
+    /// A block's worth of bytes to copy into.
+    pub(crate) copy: Option<&'static mut [u8]>,
+    /// When the stream began, as its headers say.
+    pub(crate) start: u64,
+    /// A parts block of the volume before, with parts that the host did not take.
+    pub(crate) carried: Option<PartsBlock>,
+    /// Whether its parts are just being put.
+    is_carrying: bool,
+    /// The events in parts that the host does not have.
+    pub(crate) waiting: Waiting,
+    /// Memory for another parts block.
+    pub(crate) spare: Option<&'static mut [u8]>,
+    /// Whether the volume has its end part, and the next one could not be made.
+    pub(crate) is_ended: bool,
+    /// Whether parts take their places in the volume at hand, be it full: it begins, or ends.
+    pub(crate) is_forced: bool,
+}
+
+/// Registries that the host has: those with lower indexes.
+static REGISTRY_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the host has a registry.
+pub(crate) fn is_registry_written(index: u16) -> bool {
+    usize::from(index) < REGISTRY_COUNT.load(Ordering::Acquire)
+}
+
+impl State {
+    /// Of no stream.
+    pub(crate) const fn new() -> State {
+        State {
+            parts: None,
+            registry_count: 0,
+            registry_offset: 0,
+            copy: None,
+            start: 0,
+            carried: None,
+            is_carrying: false,
+            waiting: Waiting::NONE,
+            spare: None,
+            is_ended: false,
+            is_forced: false,
+        }
+    }
+
+    /// Of no stream, in a forked child. `is_broken`: a thread that is not there was at work on it,
+    /// and what memory it has is not known.
+    pub(crate) fn restart(&mut self, is_broken: bool) {
+        let old = core::mem::replace(self, State::new());
+        self.waiting = old.waiting;
+        self.waiting.restart(is_broken);
+        if !is_broken {
+            self.copy = old.copy;
+            self.spare = old.spare.or(old.parts.map(PartsBlock::into_bytes));
+        }
+        self.forget_registries();
+    }
+
+    /// Whether a registry is in this volume's parts, and so are those that the volume before could
+    /// not take.
+    pub(crate) fn has_registry(&self, index: u16) -> bool {
+        usize::from(index) < self.registry_count && self.carried.is_none()
+    }
+
+    /// All registries are to come again.
+    pub(crate) fn forget_registries(&mut self) {
+        self.registry_count = 0;
+        self.registry_offset = 0;
+        pending::note_registries(0, 0);
+        REGISTRY_COUNT.store(0, Ordering::Release);
+    }
+}
+
+/// Puts an end part, and writes it: the stream goes on in the volume `next`, or is closed with 0
+/// (`.part.end`, `.volume.end`).
+pub(crate) fn put_end(
+    state: &mut State,
+    plinth: &dyn Plinth,
+    next: u64,
+) -> Result<(), PlinthError> {
+    make_room(state, plinth, 0)?;
+    put(state, parts::header(BlockType::End), |header, _| {
+        // Now, for the mark may have begun a block of its own.
+        header.sequence = region::block_count_or(volume::block_count_at_end(plinth)).into();
+        header.first = next.into();
+    })?;
+    if plinth.can_rewrite() { pad_parts(state, plinth) } else { write_parts(state, plinth) }
+}
+
+/// Puts a part, for which room was made.
+pub(crate) fn put(
+    state: &mut State,
+    header: BlockHeader,
+    fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
+) -> Result<(), PlinthError> {
+    let put = state.parts.as_mut().is_some_and(|parts| {
+        let put = parts.push(header, fill);
+        pending::set(parts.place());
+        put
+    });
+    if put { Ok(()) } else { Err(PlinthError { operation: Operation::Write, errno: libc::EFBIG }) }
+}
+
+/// Sees to it that a part with such a payload fits: writes the parts block and begins another one.
+/// A block that the host does not take stays, with its place, until the host does: nothing that was
+/// put is lost, and what is to be put is refused.
+pub(crate) fn make_room(
+    state: &mut State,
+    plinth: &dyn Plinth,
+    size: usize,
+) -> Result<(), PlinthError> {
+    let mut is_forced = state.is_forced;
+    loop {
+        if state.parts.as_ref().and_then(PartsBlock::room).is_some_and(|room| room >= size) {
+            return Ok(());
+        }
+        write_parts(state, plinth)?;
+        let crossing = Crossing::begin();
+        let place = match region::is_there() {
+            true => Some(region::take_parts_place()?),
+            false => volume::take_place(plinth, is_forced),
+        };
+        if let Some(place) = place {
+            if let Some(parts) = state.parts.as_mut() {
+                pending::clear();
+                parts.begin(place, pending::take_number(), identity::id());
+                pending::set(place);
+            }
+            return Ok(());
+        }
+        drop(crossing);
+        volume::change(state, plinth)?;
+        is_forced = true;
+    }
+}
+
+/// Writes what the host does not have of the parts block, which leaves the last block of the stream
+/// short (`.stream.tail`): at its place (`.stream.grow`), or, where
+/// the host can only append, padded, and the next parts go into another block.
+pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let Some(parts) = state.parts.as_mut() else { return Ok(()) };
+    if parts.is_unwritten() {
+        let crossing = Crossing::begin();
+        let rest = match plinth.can_rewrite() {
+            true => parts.unwritten(),
+            false => parts.unwritten_padded(),
+        };
+        if let Err(error) = write_rest(plinth, &crossing, rest) {
+            if plinth.can_rewrite() {
+                write_first_parts(state, plinth, &crossing);
+            }
+            state.waiting.refuse();
+            return Err(error);
+        }
+        note_written(&mut state.waiting, parts, state.is_carrying || state.carried.is_some());
+        if plinth.can_rewrite() {
+            parts.mark_written();
+        } else {
+            volume::add_appended();
+            parts.close();
+        }
+        pending::clear();
+    }
+    REGISTRY_COUNT.store(state.registry_count, Ordering::Release);
+    Ok(())
+}
+
+/// Writes the parts one by one that the host did not take as a whole, as far as it takes them: of a
+/// disk that became full it is known so which are in the log.
+fn write_first_parts(state: &mut State, plinth: &dyn Plinth, crossing: &Crossing) {
+    let Some(parts) = state.parts.as_mut() else { return };
+    while let Some(end) = parts.end_of_first_unwritten() {
+        if write_rest(plinth, crossing, parts.unwritten_to(end)).is_err() {
+            return;
+        }
+        parts.first_unwritten(|header| state.waiting.take(header));
+        parts.mark_written_to(end);
+    }
+}
+
+/// The host has the parts block, and so all events that wait; or some of them, where others are
+/// carried.
+fn note_written(waiting: &mut Waiting, parts: &PartsBlock, is_some_carried: bool) {
+    if !is_some_carried {
+        return waiting.take_all();
+    }
+    let _ = parts.each_unwritten(|header, _| {
+        waiting.take(header);
+        Ok::<(), ()>(())
+    });
+}
+
+/// Writes what is no whole block of events.
+fn write_rest(
+    plinth: &dyn Plinth,
+    crossing: &Crossing,
+    (offset, bytes): (u64, &[u8]),
+) -> Result<(), PlinthError> {
+    crossing.carry(offset, bytes);
+    plinth.write_block(offset, bytes)?;
+    account::add_bytes(bytes.len());
+    Ok(())
+}
+
+/// Writes the parts block to its end. Further parts may still come over the zeros.
+fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let Some(parts) = state.parts.as_mut() else { return Ok(()) };
+    let crossing = Crossing::begin();
+    if write_rest(plinth, &crossing, parts.unwritten_padded()).is_err() {
+        // A disk that became full may have room for the parts.
+        drop(crossing);
+        return write_parts(state, plinth);
+    }
+    note_written(&mut state.waiting, parts, state.is_carrying || state.carried.is_some());
+    parts.mark_written();
+    pending::clear();
+    Ok(())
+}
+
+/// Writes the registries that the volume lacks, as parts, in pieces (`.part.registry`), and then
+/// what the volume before could not take. After a failure it goes on where it stopped.
+pub(crate) fn bring_registries(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let volume = volume::number();
+    while let Some(registered) = registration::get(state.registry_count) {
+        let control = registered.control;
+        let room = state.parts.as_ref().and_then(PartsBlock::room).unwrap_or(0);
+        let offset = state.registry_offset;
+        let Some(piece) = registry_encoding::next(control, offset, room) else {
+            state.registry_count += 1;
+            state.registry_offset = 0;
+            pending::note_registries(state.registry_count, 0);
+            continue;
+        };
+        make_room(state, plinth, piece.size)?;
+        if volume::number() != volume {
+            // The new one has them, as far as the host took them.
+            break;
+        }
+        let header = parts::piece_header(registered.index, offset, &piece);
+        put(state, header, |_, out| piece.encode(control, offset, out))?;
+        state.registry_offset += piece.size;
+        pending::note_registries(state.registry_count, state.registry_offset);
+    }
+    bring_carried(state, plinth)?;
+    write_parts(state, plinth)
+}
+
+/// Puts the parts that the volume before could not take.
+fn bring_carried(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let Some(carried) = state.carried.take() else { return Ok(()) };
+    let before = core::mem::replace(&mut state.is_forced, true);
+    state.is_carrying = true;
+    let brought = carried.each_unwritten(|header, payload| {
+        make_room(state, plinth, payload.len())?;
+        put(state, *header, |_, out| out.copy_from_slice(payload))
+    });
+    state.is_forced = before;
+    state.is_carrying = false;
+    match brought {
+        Ok(()) => state.spare = Some(carried.into_bytes()),
+        Err(_) => state.carried = Some(carried),
+    }
+    brought
+}

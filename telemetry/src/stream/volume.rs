@@ -1,0 +1,203 @@
+//! Volumes: the gate through which whole blocks go out, their places, and the change from one file
+//! of the stream to the next.
+//!
+//! ```text
+//!  ring ── block ─▶ gate ─▶ place ─▶ plinth      one addition, one subtraction; side by side
+//!                    │ shut, and nobody inside
+//!                    └─ end part ─ create ─ header ─ registries ─ parts that the old one lacks
+//!                    open ─ the store again, before the next block of events
+//! ```
+//!
+//! Buffers, numbers and counts know nothing of it (`.volume.blocks`). A place is one of the volume
+//! at hand, and so taken inside the gate, or under the lock of the stream, without which no volume
+//! changes. Whoever cannot wait (a signal handler) asks with `try_enter`, and takes a place by
+//! force: that never changes the volume. Design: `.sol.volume` in `design/telemetry.md`; section
+//! 2.3 of `design/format.md`.
+
+use crate::block::parts::PartsBlock;
+use crate::block::{identity, memory};
+use crate::ends::crash::Crossing;
+use crate::ends::signal::Deferred;
+use crate::os::atomic::{AtomicU64, Ordering};
+use crate::os::sync::Entry;
+use crate::plinth::{Operation, Plinth, PlinthError};
+use crate::store::intern;
+use crate::stream::gate::Gate;
+use crate::stream::state::{self, State};
+use crate::stream::{self, pending};
+
+/// The gate of the stream.
+pub(crate) static GATE: Gate = Gate::new();
+/// The volume at hand (`.header.volume`).
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// The number of the next block in it: its place (`.stream.blocks`); block 0 is the header's
+/// (`.stream.first`).
+static PLACE: AtomicU64 = AtomicU64::new(1);
+/// Blocks of it that a host took that only appends: as many as it has there (`.part.end`).
+static APPENDED: AtomicU64 = AtomicU64::new(0);
+
+/// No volume, and nobody inside: for a forked child.
+pub(crate) fn restart() {
+    GATE.restart();
+    NUMBER.store(0, Ordering::Relaxed);
+    PLACE.store(1, Ordering::Relaxed);
+    APPENDED.store(0, Ordering::Relaxed);
+}
+
+/// The number of the volume at hand.
+pub(crate) fn number() -> u64 {
+    NUMBER.load(Ordering::Acquire)
+}
+
+/// Blocks of the volume at hand.
+pub(crate) fn block_count() -> u64 {
+    PLACE.load(Ordering::Relaxed)
+}
+
+/// A host that only appends took a whole block.
+pub(crate) fn add_appended() {
+    APPENDED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Blocks of the volume at hand when its end part is written. Where blocks are appended those that
+/// were not taken leave no hole, and the one of the end part is still to come.
+pub(crate) fn block_count_at_end(plinth: &dyn Plinth) -> u64 {
+    if plinth.can_rewrite() { block_count() } else { APPENDED.load(Ordering::Relaxed) + 1 }
+}
+
+/// Whether the plinth would have another volume rather than this one with so many blocks more. One
+/// is always kept for the end part (`.volume.end`).
+pub(crate) fn is_full_with(plinth: &dyn Plinth, count: u64) -> bool {
+    plinth.wants_volume((block_count() + count + 1) * memory::block_size() as u64)
+}
+
+/// The place of another block, in the gate or under the stream's lock; `None` if the volume is to
+/// change first, unless it is taken by force.
+pub(crate) fn take_place(plinth: &dyn Plinth, is_forced: bool) -> Option<u64> {
+    let size = memory::block_size() as u64;
+    let next = |place: u64| {
+        // With this block, and one for the end part.
+        let is_taken = is_forced || !plinth.wants_volume((place + 2) * size);
+        is_taken.then_some(place + 1)
+    };
+    PLACE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
+}
+
+/// The same for a signal handler, which changes no volume.
+pub(crate) fn take_place_by_force(plinth: &dyn Plinth) -> u64 {
+    take_place(plinth, true).unwrap_or_default()
+}
+
+/// A whole block on its way out.
+pub(crate) struct Outgoing {
+    pub(crate) registry: u16,
+    /// The place and the volume for which the host refused it; place 0: it goes where there is one.
+    pub(crate) place: u64,
+    pub(crate) volume: u64,
+    /// Whether it may go before the store: it is of that, or the host does not take that.
+    pub(crate) is_first: bool,
+    /// Whether it goes into any volume, be it as full as it may.
+    pub(crate) is_forced: bool,
+}
+
+/// What became of it.
+pub(crate) enum Written {
+    Yes,
+    /// The host did not take it (`.write.fail`): its place, if it has one, is a hole
+    /// (`.stream.hole`).
+    No {
+        place: u64,
+        volume: u64,
+    },
+    /// The stream goes on in another volume, where the store is to be first (`.volume.store`).
+    Elsewhere,
+}
+
+/// Writes a whole block at its place, where nothing was before (`.write.torn`), or the same that
+/// failed.
+pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Written {
+    let failed = Written::No { place: block.place, volume: block.volume };
+    let Some(plinth) = stream::open_plinth() else { return failed };
+    let crossing = Crossing::begin();
+    let Some(pass) = GATE.enter() else { return failed };
+    let volume = number();
+    let is_old = block.place != 0 && block.volume != volume;
+    let is_early = !(block.is_first || intern::is_in(volume));
+    if is_old || is_early {
+        return Written::Elsewhere;
+    }
+    if !state::is_registry_written(block.registry) {
+        return failed;
+    }
+    let place = match block.place {
+        0 => take_place(plinth, block.is_forced),
+        place => Some(place),
+    };
+    let Some(place) = place else {
+        drop((pass, crossing));
+        return if stream::change_volume(entry) { Written::Elsewhere } else { failed };
+    };
+    crossing.carry(place * memory::block_size() as u64, bytes);
+    match stream::write_at(plinth, place, bytes) {
+        true => Written::Yes,
+        false => Written::No { place, volume },
+    }
+}
+
+/// Goes on in another volume: ends this one (`.volume.end`), and begins the next with header and
+/// registries (`.volume.header`). An error: there is no other one, and nothing goes out until there
+/// is. No handler comes in between: what it writes would be without header in the new one, and a
+/// child that it forks would begin its parent's. But what cannot be used in a signal handler may
+/// take its time, and the user means his Ctrl-C.
+pub(crate) fn change(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let _deferred = plinth.is_signal_safe().then(Deferred::begin);
+    // Before the gate is shut: who is on the way out is waited for while others can go on.
+    let _crossing = Crossing::begin();
+    let _shut = GATE.shut();
+    let next = number() + 1;
+    let before = core::mem::replace(&mut state.is_forced, true);
+    if !core::mem::replace(&mut state.is_ended, true) {
+        // Without it the volume was not closed, which is no fault.
+        let _ = state::put_end(state, plinth, next).inspect_err(stream::tell);
+    }
+    let begun = begin(state, plinth, next);
+    state.is_forced = before;
+    begun
+}
+
+fn begin(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), PlinthError> {
+    let bytes = match state.spare.take() {
+        Some(spare) => Some(spare),
+        None => memory::map_bytes(memory::block_size()),
+    };
+    let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
+    state.spare = Some(bytes.ok_or(no_memory)?);
+    plinth.create(memory::block_size())?;
+    if let Some(old) = state.parts.take() {
+        // What the host did not take goes into the new volume. What is put after that waits for it,
+        // so that of a second such block there is nothing that is not here again.
+        if old.is_unwritten() && state.carried.is_none() {
+            state.carried = Some(old);
+        } else {
+            state.spare = Some(old.into_bytes());
+        }
+    }
+    let Some(bytes) = state.spare.take() else { return Err(no_memory) };
+    let mut header = identity::header();
+    header.volume = number.into();
+    // The stream's, not the volume's.
+    header.start = state.start.into();
+    header.seal();
+    pending::clear();
+    pending::begin(bytes);
+    state.parts = Some(PartsBlock::begin_stream(bytes, &header));
+    pending::set(0);
+    state.is_ended = false;
+    state.forget_registries();
+    PLACE.store(1, Ordering::Relaxed);
+    APPENDED.store(0, Ordering::Relaxed);
+    NUMBER.store(number, Ordering::Release);
+    // What the host does not take of it is written again before all else.
+    let _ = state::bring_registries(state, plinth).inspect_err(stream::tell);
+    Ok(())
+}

@@ -1,26 +1,37 @@
-//! What the README says is so.
+//! The README and the pages of `docs/` are true.
 //!
 //! ```text
-//!  README.md ─┬─ ```sh       run, and its output looked at
+//!  README.md ─┬─ ```sh       the test runs it and checks the output
+//!             ├─ ```toml     cargo finds the crates of these lines
 //!             ├─ ```rust     is the program tests/src/bin/shop.rs
-//!             ├─ ```console  is what that program and the dumper print, but for the time
-//!             └─ `paths`     are there
+//!             ├─ ```console  is what that program and the dumper print, except the time
+//!             ├─ ```table    has the columns and heaps that `replay play` prints
+//!             └─ ratios      are those of telemetry/benches/record/
+//!  docs/*.md ──── commands run, variables and limits are those of the sources
+//!  *.md ───────── every link leads to a file and a heading
 //! ```
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tests::programs::{eventcnv, lines, recording, replay, root, run};
 
-/// The text of the first block of code in a language.
-fn block(language: &str) -> String {
-    block_of("# The event log", language)
+/// The text of a document.
+fn document(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The same, after a heading.
-fn block_of(heading: &str, language: &str) -> String {
-    let text = fs::read_to_string(root().join("README.md")).expect("there is a README");
-    let (_, text) = text.split_once(heading).expect("the heading is there");
-    let (_, rest) = text.split_once(&format!("```{language}\n")).expect("the block is there");
+/// The first block of code in a language, in the README.
+fn block(language: &str) -> String {
+    block_of("README.md", "# The event log", language)
+}
+
+/// The first block of code in a language after a heading of a document.
+fn block_of(path: &str, heading: &str, language: &str) -> String {
+    let text = document(path);
+    let (_, text) = text.split_once(heading).expect("a heading");
+    let (_, rest) = text.split_once(&format!("```{language}\n")).expect("a block");
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
@@ -36,35 +47,51 @@ fn the_command_of_the_readme_shows_a_dump_of_the_example() {
     assert!(named("ArenaCreate") > 0 && named("PoolInit") > 0, "{dump:#?}");
 }
 
-/// `.replayer`: built as this test is, and with its files elsewhere; memory need not settle.
+/// The step `words` of a command line of the README, with the replayer of this build and its files
+/// in `$OUT`.
+fn replay_step(directory: &Path, words: &str) -> Vec<String> {
+    let words = words.strip_prefix("target/release/replay ").expect("replay is run");
+    let words = words.replace("target/loop.", "$OUT/loop.");
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &format!("\"$REPLAY\" {words}")]).current_dir(root());
+    lines(shell.env("REPLAY", replay().get_program()).env("OUT", directory))
+}
+
+/// The headings and first columns of the tables in what `replay play` prints.
+fn outline<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let is_row = |line: &&str| !line.starts_with(' ') && !line.is_empty();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short = |line: &str| match line.split_once("  ") {
+        Some(_) if line.starts_with("heap ") => words(line),
+        Some((heap, _)) => heap.to_owned(),
+        None => line.split(' ').next().unwrap_or_default().to_owned(),
+    };
+    lines.filter(is_row).map(short).collect()
+}
+
+/// `.replayer`: the build is that of this test; memory need not settle.
 #[test]
-fn the_command_of_the_readme_compares_what_sort_costs_under_five_heaps() {
-    let command = block_of("## Replay it", "sh");
+fn the_replay_of_the_readme_prints_the_tables_that_it_shows() {
+    let command = block_of("README.md", "## Replay", "sh");
     let steps: Vec<&str> = command.trim().split(" && ").collect();
     let [build, record, play] = steps.as_slice() else { panic!("{steps:?}") };
     assert_eq!(*build, "cargo build -q --release -p replay -p interpose");
     let directory = tempfile::tempdir().expect("a directory can be made");
-    let output = |step: &str, more: &str| {
-        let words = step.strip_prefix("target/release/replay ").expect("replay is run");
-        let words = words.replace("target/sort.", "$OUT/sort.");
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("\"$REPLAY\" {words}{more}")]).current_dir(root());
-        lines(shell.env("REPLAY", replay().get_program()).env("OUT", directory.path()))
-    };
-    output(record, "");
-    let table = output(play, " --settle 0");
-    for heap in ["system", "jemalloc", "mimalloc", "snmalloc", "pools"] {
-        let rows = table.iter().filter(|line| line.split(' ').next() == Some(heap)).count();
-        assert_eq!(rows, 3, "{heap}: {table:#?}");
-    }
-    assert!(table.first().is_some_and(|line| line.starts_with("sort.log: ")), "{table:#?}");
-    let page = fs::read_to_string(directory.path().join("sort.html")).expect("there is a page");
+    replay_step(directory.path(), record);
+    let printed = replay_step(directory.path(), &format!("{play} --settle 0"));
+    assert!(printed.first().is_some_and(|line| line.starts_with("loop.log: ")), "{printed:#?}");
+    let shown = outline(block("table").lines());
+    assert_eq!(shown.len(), 2 * 7, "two tables of five heaps: {shown:?}");
+    let from_time = printed.iter().map(String::as_str).skip_while(|line| *line != "Time");
+    let found = outline(from_time);
+    assert_eq!(found.get(..shown.len()), Some(&*shown), "{printed:#?}");
+    let page = fs::read_to_string(directory.path().join("loop.html")).expect("a page");
     assert!(page.contains("<svg") && page.contains("snmalloc"));
 }
 
-/// The command lines beside it are understood, and what they name is there.
+/// Runs each command line of a block, in a directory with what the lines name.
 #[test]
-fn the_command_lines_of_the_readme_for_replay_are_those_that_it_has() {
+fn the_replay_commands_of_the_pages_run() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = |name: &str| directory.path().join(name);
     let copy = |from: &str, to: &str| fs::copy(root().join(from), path(to)).map(drop);
@@ -73,17 +100,45 @@ fn the_command_lines_of_the_readme_for_replay_are_those_that_it_has() {
     fs::write(path("mine.c"), MINE).expect("a library");
     let mut compiler = Command::new("cc");
     run(compiler.args(["-shared", "-fPIC", "-o", "libmine.so", "mine.c"]).current_dir(&directory));
-    for line in block_of("## Replay it", "text").lines() {
+    let block = block_of("docs/commands.md", "## Replay", "text");
+    assert!(block.lines().count() > 8, "{block}");
+    for line in block.lines() {
         let line = line.split("   ").next().expect("a command");
         let words = line.strip_prefix("$ replay ").expect("replay is run");
         let quick = if words.starts_with("play") { " --settle 0 --runs 1" } else { "" };
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("\"$REPLAY\" {words}{quick}")]).current_dir(&directory);
-        let output = shell.env("REPLAY", replay().get_program()).output().expect("sh is there");
+        let output = shell.env("REPLAY", replay().get_program()).output().expect("sh runs");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{line}: {errors}");
-        // The second log, which is of another run.
+        // The second log is that of another run.
         fs::copy(path("a.log"), path("b.log")).expect("copied");
+    }
+}
+
+/// Runs what the pages show of selections and databases, on the log of the example.
+#[test]
+fn the_dump_and_query_commands_of_the_pages_run() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let copy = |from: &str, to: &str| {
+        fs::copy(root().join(from), directory.path().join(to)).expect("a golden log");
+    };
+    copy("tests/golden/log/heap.log", "mpsio.log");
+    copy("tests/golden/mps/labels.log", "telemetry.mps");
+    let select = block_of("docs/commands.md", "## Dump and select", "text");
+    let query = block_of("docs/commands.md", "## Query", "text");
+    let text = format!("{select}{query}");
+    let commands: Vec<&str> = text.split("$ ").filter(|part| !part.trim().is_empty()).collect();
+    assert!(commands.len() >= 7, "{commands:?}");
+    for command in commands.iter().filter(|command| !command.starts_with("sqlite3 ")) {
+        // What follows three spaces explains the command, unless the command goes on.
+        let words = command.split("   ").next().expect("a command");
+        let words = words.strip_prefix("eventcnv ").expect("eventcnv is run");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("\"$TOOL\" {words}")]).current_dir(&directory);
+        let output = shell.env("TOOL", eventcnv().get_program()).output().expect("sh runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words}: {errors}");
     }
 }
 
@@ -99,7 +154,7 @@ void free(void *memory) { __libc_free(memory); }
 #[test]
 fn the_program_of_the_readme_is_the_one_that_is_tested() {
     let path = root().join("tests/src/bin/shop.rs");
-    let program = fs::read_to_string(path).expect("the program is there");
+    let program = fs::read_to_string(path).expect("a program");
     let code = block("rust");
     assert!(program.ends_with(&code), "README.md and tests/src/bin/shop.rs differ");
     assert!(code.lines().count() <= 20, "{} lines", code.lines().count());
@@ -122,23 +177,108 @@ fn the_dump_of_the_readme_is_what_its_program_leaves() {
     }
 }
 
+/// Cargo resolves the lines where the README puts them: in a program next to a checkout.
 #[test]
-fn the_map_of_the_readme_names_what_is_there() {
-    let text = fs::read_to_string(root().join("README.md")).expect("there is a README");
-    let (_, map) = text.split_once("## Find your way").expect("there is a map");
+fn the_dependency_lines_of_the_readme_resolve() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    std::os::unix::fs::symlink(root(), directory.path().join("event-log")).expect("a link");
+    let program = directory.path().join("program");
+    fs::create_dir_all(program.join("src")).expect("a directory");
+    let package = "[package]\nname = \"shop-program\"\nedition = \"2024\"\n\n";
+    fs::write(program.join("Cargo.toml"), format!("{package}{}", block("toml"))).expect("a file");
+    fs::write(program.join("src/main.rs"), block("rust")).expect("a file");
+    fs::copy(root().join("Cargo.lock"), program.join("Cargo.lock")).expect("a lock file");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["tree", "--offline", "--depth", "1", "--prefix", "none"]).current_dir(&program);
+    let found = lines(&mut cargo);
+    for name in ["telemetry", "eventlog"] {
+        assert!(found.iter().any(|line| line.starts_with(&format!("{name} v"))), "{found:#?}");
+    }
+}
+
+/// The ratio of a row in the last run that a file of the record holds.
+fn recorded(file: &str, row: &str) -> f64 {
+    let text = document(&format!("telemetry/benches/record/{file}.tsv"));
+    let rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let mut found = rows.filter(|cells| cells.first() == Some(&row));
+    let last = found.next_back().unwrap_or_else(|| panic!("{file}: no row {row}"));
+    last.get(3).and_then(|ratio| ratio.parse().ok()).unwrap_or_else(|| panic!("{row}: {last:?}"))
+}
+
+/// The rows of the first table after a sentence: cells without `*` and backquotes.
+fn table(path: &str, after: &str) -> Vec<Vec<String>> {
+    let text = document(path);
+    let (_, rest) = text.split_once(after).unwrap_or_else(|| panic!("{path}: no {after:?}"));
+    let lines = rest.lines().skip_while(|line| !line.starts_with('|'));
+    let lines = lines.take_while(|line| line.starts_with('|')).filter(|l| !l.starts_with("|-"));
+    let plain = |cell: &str| cell.replace(['*', '`'], "").trim().to_owned();
+    lines.map(|line| line.trim_matches('|').split('|').map(plain).collect()).collect()
+}
+
+/// Compares a figure of a page, if its cell has one, with the record, to its last digit.
+fn check_figure(shown: &str, file: &str, row: &str) -> usize {
+    if shown.is_empty() {
+        return 0;
+    }
+    let value: f64 = shown.parse().unwrap_or_else(|_| panic!("{row}: {shown:?}"));
+    let digits = shown.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let error = (value - recorded(file, row)).abs();
+    let half = 0.5 / 10f64.powi(digits.try_into().expect("few digits"));
+    assert!(error <= half * 1.001, "{file}: {row}: {shown} differs from the record by {error}");
+    1
+}
+
+#[test]
+fn the_ratios_of_the_pages_are_those_of_the_record() {
+    let mut count = 0;
+    let readme = table("README.md", "# The event log");
+    let heading = readme.first().expect("a heading");
+    for row in &readme[1..] {
+        let name = row[0].split(':').next().expect("a name");
+        for (peer, shown) in heading.iter().zip(row).skip(1) {
+            count += match peer.as_str() {
+                "event log" => check_figure(shown, "2026-11-20-recording", name),
+                "dial9" => {
+                    let row = format!("dial9-trace-format-{name}");
+                    check_figure(shown, "2026-11-20-peers", &row)
+                }
+                peer => check_figure(shown, "2026-11-20-peers", &format!("{peer}-{name}")),
+            };
+        }
+    }
+    assert_eq!(count, 3 + 1 + 2 + 3 + 3, "{readme:?}");
+    let ours = table("docs/benchmarks.md", "## Recording");
+    for row in &ours[1..] {
+        for (file, shown) in ours[0].iter().zip(row).skip(1) {
+            count += check_figure(shown, file, &row[0]);
+        }
+    }
+    let peers = table("docs/benchmarks.md", "## Peers");
+    for row in &peers[1..] {
+        for (name, shown) in peers[0].iter().zip(row).skip(1).take(4) {
+            count += check_figure(shown, "2026-11-20-peers", &format!("{}-{name}", row[0]));
+        }
+    }
+    assert_eq!(count, 12 + 7 * 3 + 2 + 3 + 4 + 4);
+}
+
+#[test]
+fn the_map_of_the_readme_names_paths_that_exist() {
+    let text = document("README.md");
+    let (_, map) = text.split_once("## Find your way").expect("a map");
     let rows = map.lines().filter(|line| line.starts_with("| `"));
     let paths: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
     assert!(paths.len() > 8, "{paths:?}");
     for path in paths {
-        assert!(root().join(path).exists(), "{path} is on the map and not in the tree");
+        assert!(root().join(path).exists(), "{path} is on the map, but not in the tree");
     }
 }
 
-/// `.control.env`: who runs a program finds all that the environment can say in one table.
+/// `.control.env`: one table has all variables, and no other.
 #[test]
-fn the_readme_has_a_row_for_each_variable_that_is_read_and_for_no_other() {
+fn the_page_of_variables_has_a_row_for_each_one_that_is_read() {
     let prefix = "MPS_TELEMETRY_";
-    let text = fs::read_to_string(root().join("README.md")).expect("there is a README");
+    let text = document("docs/environment.md");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let mut shown: Vec<String> =
         rows.filter(|name| name.starts_with(prefix)).map(str::to_owned).collect();
@@ -159,8 +299,99 @@ fn the_readme_has_a_row_for_each_variable_that_is_read_and_for_no_other() {
     }
     shown.sort();
     read.sort();
-    // Where nothing can be recorded two of the names stand again.
+    // The runtime that cannot record declares two of the names again.
     read.dedup();
     assert!(read.len() >= 8, "{read:?}");
     assert_eq!(shown, read);
+}
+
+/// The headings of a document, as links name them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let kept = |c: char| match c {
+        ' ' => Some('-'),
+        c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c.to_ascii_lowercase()),
+        _ => None,
+    };
+    headings
+        .map(|line| line.trim_start_matches('#').trim().chars().filter_map(kept).collect())
+        .collect()
+}
+
+/// The Markdown files at the top level, in `docs/` and in `design/`.
+fn pages() -> Vec<PathBuf> {
+    let folders = ["", "docs", "design"].map(|name| root().join(name));
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
+    let paths = entries.map(|entry| entry.expect("a file").path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+#[test]
+fn every_link_of_a_document_leads_to_a_file_and_a_heading() {
+    let mut count = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("a document");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") {
+                continue;
+            }
+            count += 1;
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => page.clone(),
+                path => page.parent().expect("a folder").join(path),
+            };
+            let found = fs::read_to_string(&target).map(|text| anchors(&text)).ok();
+            let leads = match found {
+                Some(anchors) => anchor.is_empty() || anchors.contains(anchor),
+                None => target.is_dir(),
+            };
+            assert!(leads, "{}: the link {link} leads nowhere", page.display());
+        }
+    }
+    assert!(count > 20, "only {count} links were found");
+}
+
+/// The limits that the crates state as constants.
+#[test]
+fn the_page_of_limits_has_the_numbers_of_the_sources() {
+    use eventlog::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, EVENT_SIZE_MAX};
+    let (least, most) = (1u32 << BLOCK_SIZE_LOG2_MIN, 1u32 << BLOCK_SIZE_LOG2_MAX);
+    let rows = table("docs/limits.md", "## Sizes and counts");
+    let limits = [
+        ("event", format!("{EVENT_SIZE_MAX} bytes,")),
+        ("registries of a process", format!("{},", telemetry::REGISTRY_COUNT_MAX - 1)),
+        ("size of a block", format!("{least} to {most} bytes;")),
+        (
+            "strings, labels and names of threads of a process",
+            format!("{} blocks", telemetry::STORE_BLOCK_COUNT_MAX),
+        ),
+    ];
+    for (what, limit) in limits {
+        let row = rows.iter().find(|row| row[0] == what).unwrap_or_else(|| panic!("no {what}"));
+        assert!(row[1].starts_with(&limit), "{what}: {} is not {limit}", row[1]);
+    }
+}
+
+/// The proofs, the checks and the tests that the page for contributors names exist.
+#[test]
+fn the_page_for_contributors_names_the_proofs_checks_and_tests() {
+    let page = document("CONTRIBUTING.md");
+    let script = document("proofs");
+    let proofs = script.lines().filter_map(|line| line.strip_prefix("prove_")?.split('(').next());
+    let proofs: Vec<&str> = proofs.collect();
+    assert!(proofs.len() >= 7, "{proofs:?}");
+    for proof in proofs {
+        assert!(page.contains(&format!("| `{proof}` | ")), "no proof {proof}");
+    }
+    let checks = document(".ci/run");
+    let checks = checks.lines().skip_while(|line| !line.starts_with("./test"));
+    for check in checks.map(|line| line.trim_start_matches("RUSTDOCFLAGS=\"-D warnings\" ")) {
+        assert!(page.contains(&format!(". `{check}`")), "no check {check}");
+    }
+    for command in page.split("cargo test --locked -p ").skip(1) {
+        let words: Vec<&str> = command.split(['`', '\n']).next().unwrap_or("").split(' ').collect();
+        let [package, "--test", test, ..] = words.as_slice() else { continue };
+        assert!(root().join(format!("{package}/tests/{test}.rs")).exists(), "{words:?}");
+    }
 }

@@ -5,12 +5,14 @@
 //!  walls.rs   who may depend on whom; where unsafe code may be
 //!  sizes.rs   lines, columns, functions, macros
 //!  tags.rs    what design/ says is cited in code and in a test, and the other way round
+//!  phrases.rs the prose of documents, comments and messages
 //!  words.rs   names, first lines, the licence, paths
 //! ```
 //!
 //! The rules: `ARCHITECTURE.md`, Invariants; the tags: `design/format.md`, `design/telemetry/`.
 
 mod tidy {
+    pub(crate) mod phrases;
     pub(crate) mod sizes;
     pub(crate) mod tags;
     pub(crate) mod tree;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio`, and the ratio is to what is required. What the names
-//! mean: `README.md`, Measure it.
+//! mean: `docs/benchmarks.md`.
 
 #[path = "../logs/mod.rs"]
 mod logs;

@@ -8,7 +8,7 @@
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio`: `dump-numeric` and its like are of a log of ours, with
 //! `-mps` of the log of the Memory Pool System; `-order-file` without the merge; `-memory` is the
 //! peak. The floor is reading the log and writing as many bytes as are printed. What the names
-//! mean: `README.md`, Measure it.
+//! mean: `docs/benchmarks.md`.
 
 #[path = "../logs/mod.rs"]
 mod logs;

@@ -4,7 +4,7 @@
 //!  ours.rs ──▶ 10,000,000 events          mpmss.log × n ──▶ a log of the Memory Pool System
 //! ```
 //!
-//! What the rows mean: `README.md`, Measure it.
+//! What the rows mean: `docs/benchmarks.md`.
 
 mod ours;
 

@@ -166,12 +166,12 @@ fn a_query_makes_no_file_and_changes_none() {
 
 /// A pool is named after it was created: its name is joined from what was said later.
 #[test]
-fn the_query_of_the_readme_gives_pool_names_and_creation_times() {
+fn the_query_of_the_pages_gives_pool_names_and_creation_times() {
     let log = crate::support::golden_path("log/heap.log");
     let query = "SELECT string, P.time FROM PoolInit P, Label L, Intern I
                   WHERE address = pool AND L.stringId = I.stringId";
-    let readme = include_str!("../../../README.md");
-    assert!(readme.contains(query), "the README has it");
+    let page = include_str!("../../../docs/commands.md");
+    assert!(page.contains(query), "docs/commands.md shows this query");
     let (found, code, _) = crate::support::run(&["query", log.to_str().unwrap(), query, "--csv"]);
     let found = String::from_utf8(found).unwrap();
     let names: Vec<&str> =

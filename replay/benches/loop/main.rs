@@ -9,7 +9,7 @@
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio to what is required` (5 ns; 1.1 × the bare calls).
 //! `steady` frees in an order that a processor can guess, `random` in none. What names mean:
-//! `README.md`, Measure it.
+//! `docs/benchmarks.md`.
 
 mod bare;
 #[path = "../../../interpose/benches/record/programs.rs"]

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The floor is the kernel's call alone, by which nobody is told of the child. Rows as those of
-//! `recording`; what the names mean: `README.md`, Measure it.
+//! `recording`; what the names mean: `docs/benchmarks.md`.
 #![expect(unsafe_code, reason = "fork, and a clock that two processes read")]
 
 #[path = "../recording/row.rs"]

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Raw pointers, because a floor that checks bounds would be too high.
-//! Names: `README.md`, Measure it.
+//! Names: `docs/benchmarks.md`.
 #![expect(unsafe_code, reason = "the counter, and stores that nothing checks")]
 
 use std::alloc::{GlobalAlloc, Layout};

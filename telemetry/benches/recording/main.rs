@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio to floor`; `RECORD=name` keeps them in `record/`.
-//! An event has three 64-bit words. What the names mean: `README.md`, Measure it.
+//! An event has three 64-bit words. What the names mean: `docs/benchmarks.md`.
 
 mod floor;
 mod measure;

@@ -4,7 +4,7 @@
 //!  warm-up ─ A B A B A B … ─▶ the best of each
 //! ```
 //!
-//! The best run is the one that was disturbed least. Names: `README.md`, Measure it.
+//! The best run is the one that was disturbed least. Names: `docs/benchmarks.md`.
 
 use crate::floor::ticks;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,7 +5,7 @@
 //!  RECORD=name ─▶ telemetry/benches/record/DATE-name.tsv, with the facts of the machine
 //! ```
 //!
-//! Shared by the benchmarks of `telemetry` and `eventcnv`. Names: `README.md`, Measure it.
+//! Shared by the benchmarks of `telemetry` and `eventcnv`. Names: `docs/benchmarks.md`.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,26 +1,24 @@
 //! The program of the README, word for word: one event.
 //!
 //! ```text
-//!  README.md, Use it ── tests/readme.rs ──▶ the same text, and the dump that is shown there
+//!  README.md, first screen ── tests/readme.rs ──▶ the same text, and the dump that is shown there
 //! ```
 #![forbid(unsafe_code)]
 
-mod shop {
-    telemetry::events! {
-        /// What happens in a shop.
-        registry "shop" version(1, 0, 0);
-        kinds standard;
+telemetry::events! {
+    /// What happens in a shop.
+    registry "shop" version(1, 0, 0);
+    kinds standard;
 
-        /// Something was sold.
-        Sold(0x0001, always, Object) {
-            /// how many
-            count: W,
-            /// what
-            what: S,
-        }
+    /// Something was sold.
+    Sold(0x0001, always, Object) {
+        /// how many
+        count: W,
+        /// what
+        what: S,
     }
 }
 
 fn main() {
-    telemetry::event!(shop::Sold, 3usize, "apples");
+    telemetry::event!(Sold, 3usize, "apples");
 }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Run with `cargo run --release` in this directory; `RECORD=peers` keeps the rows. What the names
-//! mean: `README.md`, Measure it.
+//! mean: `docs/benchmarks.md`.
 
 #[expect(dead_code, reason = "shared with the benchmarks of telemetry, which use the rest")]
 #[path = "../../recording/floor.rs"]

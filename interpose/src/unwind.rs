@@ -7,10 +7,10 @@
 //!                        └ the same words: compared ┘  └ walked ┘
 //! ```
 //!
-//! What a frame's caller is follows from the frame's address, its stack pointer, its frame pointer
-//! if any rule further out counts from it, and the words that its rule reads. So where a walk comes to a frame that it came to last time, and all
-//! words that were read from there on are the same, so is the rest. Design: `.rep.stack` in
-//! `design/replay.md`.
+//! What a frame's caller is follows from the frame's address, its stack pointer, its frame
+//! pointer if any rule further out counts from it, and the words that its rule reads. So where
+//! a walk comes to a frame that it came to last time, and all words that were read from there
+//! on are the same, so is the rest. Design: `.rep.stack` in `design/replay.md`.
 #![expect(unsafe_code, reason = "words of the stack are read")]
 
 // U1: a word that a rule names is on this thread's stack, in a frame that has not returned: so says

@@ -75,6 +75,12 @@ impl Rule {
         }
     }
 
+    /// That which was found, of an address whose frame is on this stack.
+    #[inline(always)]
+    pub(crate) fn known(place: Place) -> Rule {
+        Rule(place.rule())
+    }
+
     #[cold]
     #[inline(never)]
     fn look_up(place: Place, address: usize, generation: u16) -> Rule {

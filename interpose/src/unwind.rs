@@ -7,10 +7,10 @@
 //!                        └ the same words: compared ┘  └ walked ┘
 //! ```
 //!
-//! What a frame's caller is follows from the frame's address, its stack and frame pointers, and the
-//! words that its rule reads. So where a walk comes to a frame that it came to last time, and all
-//! words that were read from there on are the same, so is the rest. Design: `.rep.stack` in
-//! `design/replay.md`.
+//! What a frame's caller is follows from the frame's address, its stack pointer, its frame
+//! pointer if any rule further out counts from it, and the words that its rule reads. So where
+//! a walk comes to a frame that it came to last time, and all words that were read from there
+//! on are the same, so is the rest. Design: `.rep.stack` in `design/replay.md`.
 #![expect(unsafe_code, reason = "words of the stack are read")]
 
 // U1: a word that a rule names is on this thread's stack, in a frame that has not returned: so says
@@ -38,30 +38,38 @@ pub(crate) struct State {
     frame_pointer: usize,
 }
 
-/// A frame that was found: the words below it that said so are at its stack pointer less one word,
-/// and at `saved`.
+/// A frame that this walk found: the words below it that said so are at its stack pointer less one
+/// word, and at `saved`.
 #[derive(Clone, Copy)]
 struct Step {
     state: State,
     /// Where the frame pointer was read; 0: it stayed as it was.
     saved: usize,
     place: Place,
-    /// Its number in the tree.
-    frame: u32,
 }
 
-const NO_STEP: Step = Step {
-    state: State { address: 0, stack_pointer: 0, frame_pointer: 0 },
-    saved: 0,
-    place: Place::NONE,
-    frame: 0,
-};
+/// A frame that is known.
+#[derive(Clone, Copy)]
+struct Known {
+    state: State,
+    /// Where the frame pointer was read; 0: it stayed as it was, or is not needed.
+    saved: usize,
+    /// Its number in the tree.
+    frame: u32,
+    /// Whether a frame further out is found by the frame pointer that this one has. Elsewhere it is
+    /// any number of the program's, and does not say which frames there are.
+    is_pointer_needed: bool,
+}
+
+const NO_STATE: State = State { address: 0, stack_pointer: 0, frame_pointer: 0 };
+const NO_STEP: Step = Step { state: NO_STATE, saved: 0, place: Place::NONE };
+const NOT_KNOWN: Known = Known { state: NO_STATE, saved: 0, frame: 0, is_pointer_needed: false };
 
 /// What a thread knows of its stack.
 struct Walk {
     generation: Cell<u16>,
     /// The outermost first.
-    known: [Cell<Step>; STEP_COUNT_MAX],
+    known: [Cell<Known>; STEP_COUNT_MAX],
     known_count: Cell<usize>,
     /// Whether the first of them is the outermost there is.
     is_whole: Cell<bool>,
@@ -74,7 +82,7 @@ thread_local! {
     static WALK: Walk = const {
         Walk {
             generation: Cell::new(0),
-            known: [const { Cell::new(NO_STEP) }; STEP_COUNT_MAX],
+            known: [const { Cell::new(NOT_KNOWN) }; STEP_COUNT_MAX],
             known_count: Cell::new(0),
             is_whole: Cell::new(false),
             found: [const { Cell::new(NO_STEP) }; STEP_COUNT_MAX],
@@ -91,6 +99,8 @@ struct Way {
     found: usize,
     /// Frames that are known, and the same.
     kept: usize,
+    /// Where the frame pointer of the innermost of these was read; 0: it stayed as it was.
+    saved: usize,
     is_whole: bool,
 }
 
@@ -170,24 +180,35 @@ impl Walk {
             way = self.go(start, generation, depth + depth / 2, &is_own)?;
         }
         let mut count = way.kept;
-        let mut parent = match count.checked_sub(1).and_then(|last| self.known.get(last)) {
-            Some(last) => last.get().frame,
+        let (mut parent, mut is_pointer_needed) = match self.known_at(count) {
+            Some(last) => {
+                // It may be another function than last time that it calls from there.
+                let known = last.get();
+                let saved = if known.is_pointer_needed { way.saved } else { 0 };
+                last.set(Known { saved, ..known });
+                (known.frame, known.is_pointer_needed)
+            }
             None => {
                 self.is_whole.set(way.is_whole);
-                0
+                (0, false)
             }
         };
+        let mut was_saved = way.saved != 0;
         // What is known is what is whole, if somebody jumps out of here.
         self.known_count.set(count);
         for step in self.found.iter().take(way.found).rev() {
-            let Step { state, place, .. } = step.get();
+            let Step { state, saved, place } = step.get();
             // The tree is full: the stack is that of the outer frames.
             let Some((frame, is_new)) = tree::frame(parent, place) else { break };
             if is_new {
                 tell(frame, parent, state.address);
             }
+            is_pointer_needed =
+                Rule::known(place).kind() == BY_FRAME_POINTER || (is_pointer_needed && !was_saved);
+            was_saved = saved != 0;
             if let Some(known) = self.known.get(count) {
-                known.set(Step { frame, ..step.get() });
+                let saved = if is_pointer_needed { saved } else { 0 };
+                known.set(Known { state, saved, frame, is_pointer_needed });
                 count += 1;
             }
             parent = frame;
@@ -213,7 +234,7 @@ impl Walk {
             let end = match rule.kind() {
                 BY_STACK_POINTER => state.stack_pointer.wrapping_add_signed(rule.offset()),
                 BY_FRAME_POINTER => state.frame_pointer.wrapping_add_signed(rule.offset()),
-                OUTERMOST => return Ok(Way { found, kept: 0, is_whole: true }),
+                OUTERMOST => return Ok(Way { found, kept: 0, saved: 0, is_whole: true }),
                 _ => return Err(Strange),
             };
             // A stack grows down, and is made of words.
@@ -227,7 +248,7 @@ impl Walk {
             // SAFETY: U1.
             let address = unsafe { read(end - WORD) };
             if address == 0 {
-                return Ok(Way { found, kept: 0, is_whole: true });
+                return Ok(Way { found, kept: 0, saved: 0, is_whole: true });
             }
             let frame_pointer = match saved {
                 0 => state.frame_pointer,
@@ -238,14 +259,14 @@ impl Walk {
             if found != 0 || !is_own(address) {
                 kept = self.same(kept, state);
                 if kept != 0 && self.is_at(kept, state) {
-                    return Ok(Way { found, kept, is_whole: false });
+                    return Ok(Way { found, kept, saved, is_whole: false });
                 }
                 if found == count_max {
-                    return Ok(Way { found, kept: 0, is_whole: false });
+                    return Ok(Way { found, kept: 0, saved: 0, is_whole: false });
                 }
                 place = tree::place(address).ok_or(Strange)?;
                 let Some(step) = self.found.get(found) else { return Err(Strange) };
-                step.set(Step { state, saved, place, frame: 0 });
+                step.set(Step { state, saved, place });
                 found += 1;
             } else {
                 place = tree::place(address).ok_or(Strange)?;
@@ -256,7 +277,18 @@ impl Walk {
     /// Whether the innermost of so many known frames is this one.
     #[inline(always)]
     fn is_at(&self, kept: usize, state: State) -> bool {
-        self.known.get(kept - 1).is_some_and(|step| step.get().state == state)
+        self.known_at(kept).is_some_and(|known| {
+            let known = known.get();
+            let State { address, stack_pointer, frame_pointer } = known.state;
+            (address, stack_pointer) == (state.address, state.stack_pointer)
+                && (!known.is_pointer_needed || frame_pointer == state.frame_pointer)
+        })
+    }
+
+    /// The innermost of so many known frames.
+    #[inline(always)]
+    fn known_at(&self, count: usize) -> Option<&Cell<Known>> {
+        self.known.get(count.checked_sub(1)?)
     }
 
     /// How many of the known frames may still be there: if the innermost of them is this one, they
@@ -271,8 +303,8 @@ impl Walk {
         if kept == 0 || !self.is_at(kept, state) {
             return kept;
         }
-        for (index, step) in self.known.iter().enumerate().take(kept - 1).rev() {
-            let Step { state, saved, .. } = step.get();
+        for (index, known) in self.known.iter().enumerate().take(kept - 1).rev() {
+            let Known { state, saved, .. } = known.get();
             // SAFETY: U1: all frames further in are as they were, and so the words that say of
             // this one are where they were.
             let is_same = unsafe {

@@ -1,9 +1,12 @@
 /* A program whose stacks are hard to follow, and that says what they are: `check`, of each
    allocation a line, SIZE and the return addresses that the C library's backtrace finds; `time`,
-   the processor time of many allocations far down, in microseconds.
+   the processor time of many allocations far down, in microseconds; `branch`, the same where nearly
+   each allocation has another stack than the one before. As C++ it throws exceptions, too.
 
    Design: `.rep.stack` in design/replay.md. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <alloca.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -14,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <ucontext.h>
 
 #define N(x) ((unsigned long long)(uintptr_t)(x))
 #define NOT_INLINE __attribute__((noinline, noclone))
@@ -21,6 +25,8 @@
 static __thread uint32_t state;
 static __thread size_t size;
 static __thread jmp_buf far_out;
+static __thread ucontext_t outside, inside;
+static __thread char inside_stack[1 << 16], signal_stack[1 << 16];
 static int is_silent;
 
 static uint32_t next(uint32_t below)
@@ -54,7 +60,7 @@ static NOT_INLINE int twin(int depth) { walk(depth); return 2; }
 /* A frame of any size, found by the frame pointer; what is in it stays from before. */
 static NOT_INLINE int any(int depth)
 {
-    volatile char *room = alloca(next(900) + 1);
+    volatile char *room = (volatile char *)alloca(next(900) + 1);
     *room = 1;
     walk(depth);
     return *room;
@@ -80,7 +86,8 @@ static void on_signal(int number) { (void)number; leaf(); }
 
 static NOT_INLINE int interrupted(int depth)
 {
-    raise(SIGUSR1);
+    /* On this stack, or on the one for signals. */
+    raise(next(2) ? SIGUSR1 : SIGUSR2);
     walk(depth);
     return 3;
 }
@@ -93,7 +100,61 @@ static NOT_INLINE int jumped(int depth)
     return 4;
 }
 
-static int (*const ways[])(int) = {same, twin, same, twin, any, sorted, jumped, interrupted};
+/* On a stack of its own, which is left in the middle, and gone on with from elsewhere. */
+static NOT_INLINE int in_context(int depth)
+{
+    if (depth > 0)
+        return in_context(depth - 1) + (int)next(2);
+    leaf();
+    swapcontext(&inside, &outside);
+    leaf();
+    return 5;
+}
+
+static void run_inside(void)
+{
+    for (;;)
+        in_context((int)next(9));
+}
+
+static NOT_INLINE int switched(int depth)
+{
+    swapcontext(&outside, &inside);
+    walk(depth);
+    return 6;
+}
+
+static NOT_INLINE int thrown(int depth)
+{
+#ifdef __cplusplus
+    try {
+        walk(depth);
+        if (next(3) == 0)
+            throw (int)next(2);
+    } catch (int number) {
+        leaf();
+        if (number != 0 && depth < 20)
+            throw;
+    }
+#else
+    walk(depth);
+#endif
+    leaf();
+    return 7;
+}
+
+/* More frames than anybody records. */
+static NOT_INLINE int far_down(int depth)
+{
+    if (depth % 10000 == 0)
+        leaf();
+    volatile int rest = depth == 0 ? 0 : far_down(depth - 1);
+    return rest;
+}
+
+static int (*const ways[])(int) = {
+    same, twin, same, twin, any, sorted, jumped, switched, thrown, interrupted,
+};
 
 static NOT_INLINE void walk(int depth)
 {
@@ -102,7 +163,7 @@ static NOT_INLINE void walk(int depth)
         leaf();
     for (uint32_t index = 0; depth > 0 && index <= count; index++) {
         /* Signals seldom. */
-        uint32_t way = next(40) ? next(7) : 7;
+        uint32_t way = next(40) ? next(9) : 9;
         (void)!ways[way](depth - (int)next(3) - 1);
         if (depth > 14)
             break;
@@ -113,10 +174,34 @@ static void *thread(void *seed)
 {
     state = (uint32_t)(uintptr_t)seed;
     size = (uintptr_t)seed << 20;
+    stack_t other = {};
+    other.ss_sp = signal_stack;
+    other.ss_size = sizeof signal_stack;
+    sigaltstack(&other, NULL);
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = inside_stack;
+    inside.uc_stack.ss_size = sizeof inside_stack;
+    makecontext(&inside, run_inside, 0);
     for (int round = 0; round < 40; round++)
-        if (setjmp(far_out) == 0)
+        if (setjmp(far_out) == 0) {
+#ifdef __cplusplus
+            try {
+                walk(round % 8 == 0 ? 90 : 24);
+            } catch (int) {
+                leaf();
+            }
+#else
             walk(round % 8 == 0 ? 90 : 24);
+#endif
+        }
     return NULL;
+}
+
+/* Two calls of each: a thousand ways to the end. */
+static NOT_INLINE int branch(int depth)
+{
+    leaf();
+    return depth == 0 ? 1 : branch(depth - 1) + 2 * branch(depth - 1);
 }
 
 static NOT_INLINE int down(int depth)
@@ -134,10 +219,18 @@ int main(int count, char **words)
     (void)count;
     void *frame[1];
     backtrace(frame, 1);
+    struct sigaction on_other = {};
+    on_other.sa_handler = on_signal;
+    on_other.sa_flags = SA_ONSTACK;
     signal(SIGUSR1, on_signal);
-    if (strcmp(words[1], "time") == 0) {
+    sigaction(SIGUSR2, &on_other, NULL);
+    if (strcmp(words[1], "check") != 0) {
         is_silent = 1;
-        down(28);
+        if (strcmp(words[1], "time") == 0)
+            down(28);
+        else
+            for (int round = 0; round < 20; round++)
+                branch(12);
         printf("%ld\n", (long)(clock() * 1000000.0 / CLOCKS_PER_SEC));
         return 0;
     }
@@ -145,6 +238,7 @@ int main(int count, char **words)
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     pthread_t other;
     thread((void *)1);
+    far_down(100000);
     pthread_create(&other, NULL, thread, (void *)2);
     pthread_join(other, NULL);
     return 0;

@@ -12,6 +12,7 @@
 mod programs;
 #[path = "../../../telemetry/benches/recording/row.rs"]
 mod row;
+mod stacks;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use programs::{Program, library, programs};
@@ -34,6 +35,7 @@ fn main() {
     for program in &programs(folder.path()) {
         all += &measure(program, &library, &folder.path().join("log"));
     }
+    all += &stacks::measure(folder.path(), &library);
     row::record(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../telemetry/benches"), &all);
 }
 

@@ -46,8 +46,8 @@ unsafe extern "C" {
     fn __cxa_at_quick_exit(call: extern "C" fn(*mut c_void), library: *mut c_void) -> c_int;
 }
 
-// The less its number, the earlier it is called: `begin` before the runtime, of which the loader and
-// the C library ask for memory, and `start`, which has none, after.
+// The less its number, the earlier it is called: `begin` before the runtime, for which loader and
+// C library ask for memory, and `start`, which has none, after.
 #[used]
 // SAFETY: the section holds addresses of functions that are called when the library is loaded.
 #[unsafe(link_section = ".init_array.00100")]

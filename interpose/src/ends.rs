@@ -1,7 +1,8 @@
 //! The beginning and the ends of a program: all that the runtime is not told of by itself.
 //!
 //! ```text
-//!  loaded ─▶ start      exit, quick_exit ─▶ the runtime's own      _exit, exec* ─▶ flush
+//!  loaded ─▶ begin ─ the runtime's own ─ start      exit, quick_exit ─▶ the runtime's own
+//!  _exit, exec* ─▶ flush
 //! ```
 //!
 //! Design: `.rep.record.ends` in `design/replay.md`.
@@ -10,6 +11,7 @@
 // E1: as C1 of calls.rs: the caller keeps the promises that the C library asks of it for the
 //     function of this name; no other symbol of this library has the name.
 
+use crate::local::{self, Doing};
 use crate::note::while_recording;
 use crate::real::Function;
 use crate::{roster, stack, touched};
@@ -44,8 +46,15 @@ unsafe extern "C" {
     fn __cxa_at_quick_exit(call: extern "C" fn(*mut c_void), library: *mut c_void) -> c_int;
 }
 
+// The less its number, the earlier it is called: `begin` before the runtime, for which loader and
+// C library ask for memory, and `start`, which has none, after.
 #[used]
 // SAFETY: the section holds addresses of functions that are called when the library is loaded.
+#[unsafe(link_section = ".init_array.00100")]
+static BEGIN: extern "C" fn() = begin;
+
+#[used]
+// SAFETY: as above.
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
@@ -61,6 +70,11 @@ static TELL: extern "C" fn() = tell;
 #[unsafe(link_section = ".fini_array.00101")]
 static END: extern "C" fn() = end;
 
+/// From here to `start` what is asked for is not the program's.
+extern "C" fn begin() {
+    local::with(|local| local.doing.set(Doing::Inside));
+}
+
 extern "C" fn start() {
     note_process();
     roster::begin();
@@ -69,6 +83,7 @@ extern "C" fn start() {
         libc::pthread_atfork(None, None, Some(note_process_in_child));
         __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
     }
+    local::with(|local| local.doing.set(Doing::Nothing));
     while_recording(telemetry::prepare);
 }
 

@@ -207,9 +207,9 @@ fn all_tools_tell_the_same_losses_of_20_storms() {
         let numbers = [lost(&dump), lost(&note), lost_in_table(&table), lost(&verdict), asked];
         let json = json["lost"].as_u64().expect("a number");
         assert_eq!(numbers, [json; 5], "{round}: {dump}\n{note}\n{table}\n{verdict}");
-        if limit == "unlimited" {
-            assert_eq!(json, counted, "{round}");
-        }
+        // A disk that stays full does not take what the store has of events without a buffer.
+        let untold_max = if limit == "unlimited" { 0 } else { 20 };
+        assert!((counted - untold_max..=counted).contains(&json), "{round}: {json} of {counted}");
         // Damage is one thing, losses are another.
         let expected = match (dump_status, json) {
             (Some(0), 0) => 0,

@@ -97,6 +97,14 @@ const _: () = assert!(core::mem::offset_of!(BlockHeader, last) == 24);
 const _: () = assert!(core::mem::offset_of!(BlockHeader, sync_ticks) == 80);
 
 impl BlockHeader {
+    /// Whether it says that something is not in the stream (`.block.discarded`,
+    /// `.block.overwritten`).
+    pub fn has_losses(&self) -> bool {
+        let [full, nested] = [self.discarded_full, self.discarded_nested];
+        let discarded = [full, nested, self.discarded_large, self.discarded_io];
+        self.overwritten.get() != 0 || discarded.iter().any(|count| count.get() != 0)
+    }
+
     /// A header of this platform and version, with every other field zero (`.reserved`): not
     /// sealed, no checksum.
     pub fn native(block_type: BlockType, block_size_log2: u8) -> BlockHeader {

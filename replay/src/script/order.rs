@@ -9,6 +9,8 @@
 //! Vector clocks, whose history is kept, so that what a thread knew when it did an op can be asked
 //! later. Design: `.rep.edge` in `design/replay.md`.
 
+use std::collections::HashMap;
+
 /// Threads of which a thread passes on what it knows; of those beyond, a wait too many does no
 /// harm.
 const PASSED_ON_MAX: usize = 64;
@@ -27,10 +29,12 @@ pub(crate) struct Wait {
 /// What a thread knows.
 #[derive(Debug, Default)]
 struct Known {
-    /// Of each thread, how many of its ops are known to be done.
+    /// Of each of the first threads, how many of its ops are known to be done.
     counts: Vec<u32>,
-    /// How that came about: of each thread, from which op on how many.
+    /// How that came about, which is passed on: of each of them, from which op on how many.
     history: Vec<Vec<(u32, u32)>>,
+    /// How many of the ops of others are known to be done: few of thousands.
+    beyond: HashMap<u32, u32>,
     /// What it waits for, in order.
     waits: Vec<Wait>,
 }
@@ -45,8 +49,7 @@ impl Order {
     /// Whether a thread knows that an op of another is done.
     #[inline]
     pub(crate) fn knows(&self, thread: u32, other: u32, op: u32) -> bool {
-        let known = self.threads.get(thread as usize);
-        known.and_then(|known| known.counts.get(other as usize)).is_some_and(|&count| count > op)
+        self.threads.get(thread as usize).is_some_and(|known| known.count(other) > op)
     }
 
     /// An op of a thread, not done yet, comes after an op of another one: waits for it unless that
@@ -57,9 +60,9 @@ impl Order {
         }
         let count = self.threads.len().max(thread.max(other) as usize + 1);
         self.threads.resize_with(count, Known::default);
-        let mut news = vec![(other as usize, done + 1)];
+        let mut news = vec![(other, done + 1)];
         if let Some(other) = self.threads.get(other as usize) {
-            for (index, history) in other.history.iter().enumerate().take(PASSED_ON_MAX) {
+            for (index, history) in (0..).zip(&other.history) {
                 let passed = history.partition_point(|(from, _)| *from <= done);
                 if let Some((_, count)) = passed.checked_sub(1).and_then(|last| history.get(last)) {
                     news.push((index, *count));
@@ -105,24 +108,58 @@ impl Order {
 }
 
 impl Known {
+    /// How many ops of a thread are known to be done.
+    #[inline]
+    fn count(&self, thread: u32) -> u32 {
+        match (thread as usize) < PASSED_ON_MAX {
+            true => self.counts.get(thread as usize).copied().unwrap_or(0),
+            false => self.beyond.get(&thread).copied().unwrap_or(0),
+        }
+    }
+
     /// From an op on so many ops of a thread are known to be done.
-    fn learn(&mut self, thread: usize, op: u32, count: u32) {
-        if thread >= self.counts.len() {
-            self.counts.resize(thread + 1, 0);
-            self.history.resize_with(thread + 1, Vec::new);
+    fn learn(&mut self, thread: u32, op: u32, count: u32) {
+        if self.count(thread) >= count {
+            return;
+        }
+        let index = thread as usize;
+        if index >= PASSED_ON_MAX {
+            self.beyond.insert(thread, count);
+            return;
+        }
+        if index >= self.counts.len() {
+            self.counts.resize(index + 1, 0);
+            self.history.resize_with(index + 1, Vec::new);
         }
         let (Some(known), Some(history)) =
-            (self.counts.get_mut(thread), self.history.get_mut(thread))
+            (self.counts.get_mut(index), self.history.get_mut(index))
         else {
             return;
         };
-        if *known >= count {
-            return;
-        }
         *known = count;
         match history.last_mut() {
             Some(last) if last.0 == op => last.1 = count,
             _ => history.push((op, count)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is known of thousands of threads takes memory for those that are waited for.
+    #[test]
+    fn a_thread_of_thousands_knows_only_those_that_it_waits_for() {
+        const COUNT: u32 = 10_000;
+        let mut order = Order::default();
+        (1..COUNT).for_each(|thread| order.after(thread, 0, thread - 1, 0));
+        for thread in 1..COUNT {
+            assert!(order.knows(thread, thread - 1, 0) && !order.knows(thread, thread - 1, 1));
+        }
+        assert!(order.knows(PASSED_ON_MAX as u32, 0, 0), "passed on");
+        let of = |known: &Known| known.counts.capacity().max(known.history.capacity());
+        assert!(order.threads.iter().all(|known| of(known) <= 2 * PASSED_ON_MAX));
+        assert!(order.threads.iter().all(|known| known.beyond.len() <= 1));
     }
 }

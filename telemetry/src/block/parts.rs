@@ -15,6 +15,8 @@ use eventlog::format::{
 
 /// What parts are aligned to.
 const PART_ALIGNMENT: usize = 8;
+/// What is kept of a header block for the last account: one in so many.
+const KEPT_FRACTION: usize = 4;
 
 /// A parts block, or the header block.
 pub(crate) struct PartsBlock {
@@ -24,6 +26,8 @@ pub(crate) struct PartsBlock {
     begin: usize,
     used: usize,
     written: usize,
+    /// Where its parts end at the latest.
+    end: usize,
 }
 
 impl PartsBlock {
@@ -31,14 +35,19 @@ impl PartsBlock {
     pub(crate) fn begin_stream(bytes: &'static mut [u8], header: &StreamHeader) -> PartsBlock {
         bytes.fill(0);
         bytes[..STREAM_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(header));
-        let begin = STREAM_HEADER_SIZE;
-        PartsBlock { bytes, place: 0, begin, used: begin, written: 0 }
+        let (begin, end) = (STREAM_HEADER_SIZE, bytes.len());
+        PartsBlock { bytes, place: 0, begin, used: begin, written: 0, end }
+    }
+
+    /// Keeps room in the header block for the last account ([`begin_last`](PartsBlock::begin_last)).
+    pub(crate) fn keep_room(&mut self) {
+        self.end -= self.bytes.len() / KEPT_FRACTION;
     }
 
     /// Memory for blocks, of which none is begun.
     pub(crate) fn idle(bytes: &'static mut [u8]) -> PartsBlock {
         let size = bytes.len();
-        PartsBlock { bytes, place: 0, begin: size, used: size, written: size }
+        PartsBlock { bytes, place: 0, begin: size, used: size, written: size, end: size }
     }
 
     /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream,
@@ -57,6 +66,25 @@ impl PartsBlock {
         self.begin = BLOCK_HEADER_SIZE;
         self.used = BLOCK_HEADER_SIZE;
         self.written = 0;
+        self.end = self.bytes.len();
+    }
+
+    /// Goes on in the header block, of which the host has all: zeros from `used` on.
+    pub(crate) fn begin_last(&mut self, used: usize) {
+        self.bytes.fill(0);
+        self.place = 0;
+        (self.begin, self.used, self.written) = (used, used, used);
+        self.end = self.bytes.len();
+    }
+
+    /// Gives what was kept for the last account.
+    pub(crate) fn open_kept(&mut self) {
+        self.end = self.bytes.len();
+    }
+
+    /// Where its parts end.
+    pub(crate) fn used(&self) -> usize {
+        self.used
     }
 
     /// The most that the payload of a part may have in a parts block of this size (`.parts.fits`).
@@ -66,7 +94,7 @@ impl PartsBlock {
 
     /// The most that the payload of the next part may have here, if there can be one.
     pub(crate) fn room(&self) -> Option<usize> {
-        self.bytes.len().checked_sub(self.used + BLOCK_HEADER_SIZE)
+        self.end.checked_sub(self.used + BLOCK_HEADER_SIZE)
     }
 
     /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its top − last
@@ -88,6 +116,11 @@ impl PartsBlock {
         let end = self.used + BLOCK_HEADER_SIZE + size;
         self.used = end.next_multiple_of(PART_ALIGNMENT).min(self.bytes.len());
         true
+    }
+
+    /// Whether it is a header block that the host has nothing of.
+    pub(crate) fn is_header(&self) -> bool {
+        self.place == 0 && self.written == 0
     }
 
     /// What the host does not have yet, and where in the stream it goes (`.stream.grow`).

@@ -16,11 +16,13 @@ use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::os::sync::{Entry, without_unwinding};
 use crate::os::{ordinary, sys};
 use crate::registry::registration::{self, Registered};
+use crate::rings::ring::Ring;
 use crate::rings::thread::{self, SLOT_COUNT};
 use crate::service::listener;
 use crate::store::intern;
 use crate::stream;
 use eventdef::Control;
+use eventlog::format::BlockHeader;
 
 /// The [`thread::place`] of the thread that exits the program; 0: none does so far. From then on it
 /// alone puts something into the stream.
@@ -170,21 +172,29 @@ fn end_stream() {
         });
     }
     if let Some(mut parts) = stream::parts(&entry) {
-        if parts.may_be_lost() {
-            put_accounts(&mut parts);
+        let was_refused = parts.was_refused();
+        if was_refused && parts.deliver() {
+            put_accounts(&mut parts, Ring::last_account);
+        } else if parts.may_be_lost() {
+            put_accounts(&mut parts, Ring::account);
+        }
+        if !parts.end() && was_refused {
+            parts.begin_last();
+            put_accounts(&mut parts, Ring::last_account);
+            parts.end();
         }
         parts.finish();
     }
 }
 
-/// Puts what each buffer counted, for a receiver that may not have its events.
-fn put_accounts(parts: &mut stream::Parts<'_>) {
+/// Puts what each buffer counted, for a receiver or a disk that may not have its events.
+fn put_accounts(
+    parts: &mut stream::Parts<'_>,
+    account: impl Fn(&'static Ring) -> Option<BlockHeader>,
+) {
     for slot in 0..SLOT_COUNT {
         thread::each_ring(slot, |ring| {
-            if let Some(header) = ring.account() {
-                parts.push_events(header, |_, _| {});
-            }
-            false
+            account(ring).is_some_and(|header| !parts.put_account(header))
         });
     }
 }

@@ -19,7 +19,7 @@ use crate::ends::{fork, signal};
 use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::os::sync::{Entry, Guard, Locked};
 use crate::os::{ordinary, report};
-use crate::plinth::{Operation, Plinth, PlinthError, host};
+use crate::plinth::{Operation, Plinth, PlinthError, host, region};
 use crate::service::flush;
 use crate::stream::state::{
     State, bring_registries, is_registry_written, make_room, put, put_end, write_parts,
@@ -144,7 +144,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     pending::begin(bytes);
     let header = identity::header();
     state.start = header.start.get();
-    state.parts = Some(PartsBlock::begin_stream(bytes, &header));
+    state.begin(bytes, &header, plinth.can_rewrite());
     pending::set(0);
     // The header block goes first, as soon as there is something to go (a host that only appends).
     match bring_registries(state, plinth) {
@@ -167,8 +167,9 @@ pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
     let written = result.inspect_err(tell).is_ok();
     if written {
         account::add_block();
-        if !plinth.can_rewrite() {
-            volume::add_appended();
+        match plinth.can_rewrite() {
+            true => volume::note_written(place * memory::block_size() as u64, bytes.len()),
+            false => volume::add_appended(),
         }
     }
     written
@@ -332,12 +333,43 @@ impl Parts<'_> {
         !self.plinth.can_rewrite() && (account::errors().0 > 0 || self.plinth.is_behind())
     }
 
-    /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block.
-    pub(crate) fn finish(&mut self) {
+    /// Whether a host that can be written anywhere did not take something before.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.plinth.can_rewrite() && !region::is_there() && account::errors().0 > 0
+    }
+
+    /// Begins the last account (`.part.account`), for which there is room however full a disk is.
+    /// What it does not take now, it never takes.
+    pub(crate) fn begin_last(&mut self) {
+        self.deliver();
+        self.state.begin_last();
+    }
+
+    /// Puts an account; where it is one of the last, with what waits of its buffer, as refused.
+    /// False: there is no room for more.
+    pub(crate) fn put_account(&mut self, mut header: BlockHeader) -> bool {
+        if self.state.is_last {
+            let waiting = self.state.waiting.count_of(header.buffer.get());
+            header.discarded_io = header.discarded_io.get().saturating_add(waiting).into();
+            if !header.has_losses() {
+                return true;
+            }
+        }
+        self.state.has_room_for_account() && self.push_events(header, |_, _| {})
+    }
+
+    /// Ends the stream (`.part.end`): the mark, and zeros to the end of its block. False: the host
+    /// did not take it.
+    pub(crate) fn end(&mut self) -> bool {
         self.renew();
         let before = core::mem::replace(&mut self.state.is_forced, true);
-        let _ = put_end(&mut self.state, self.plinth, 0).inspect_err(tell);
+        let ended = put_end(&mut self.state, self.plinth, 0).inspect_err(tell);
         self.state.is_forced = before;
+        ended.is_ok()
+    }
+
+    /// Has the host finish.
+    pub(crate) fn finish(&mut self) {
         self.plinth.flush();
         self.plinth.finish();
     }

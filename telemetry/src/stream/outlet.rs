@@ -66,6 +66,11 @@ impl Progress {
         missing - before.refused.min(missing)
     }
 
+    /// Events that it refused, and that are held.
+    pub(crate) fn refused(&self) -> u32 {
+        self.refused
+    }
+
     /// What was refused is in the stream now, or counted otherwise: so many events.
     pub(crate) fn forgive(&mut self) -> u32 {
         core::mem::take(&mut self.refused)

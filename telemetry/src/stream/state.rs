@@ -16,7 +16,7 @@ use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::registry::registration;
 use crate::stream::unacknowledged::Waiting;
 use crate::stream::{account, pending, volume};
-use eventlog::format::{BlockHeader, BlockType};
+use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
 
 /// What the stream has under its lock.
 pub(crate) struct State {
@@ -40,6 +40,11 @@ pub(crate) struct State {
     pub(crate) is_ended: bool,
     /// Whether parts take their places in the volume at hand, be it full: it begins, or ends.
     pub(crate) is_forced: bool,
+    /// From where on the host has zeros in the header block of the volume, in which the last
+    /// account has its room; 0: it has none there.
+    kept: usize,
+    /// Whether the last account is put: what waits elsewhere is given up.
+    pub(crate) is_last: bool,
 }
 
 /// Registries that the host has: those with lower indexes.
@@ -65,7 +70,41 @@ impl State {
             spare: None,
             is_ended: false,
             is_forced: false,
+            kept: 0,
+            is_last: false,
         }
+    }
+
+    /// Begins the parts of a volume, with its header.
+    pub(crate) fn begin(&mut self, bytes: &'static mut [u8], header: &StreamHeader, keeps: bool) {
+        let mut parts = PartsBlock::begin_stream(bytes, header);
+        if keeps && !region::is_there() {
+            parts.keep_room();
+        }
+        self.parts = Some(parts);
+        (self.kept, self.is_last) = (0, false);
+    }
+
+    /// Whether another part without payload fits, and the end after it.
+    pub(crate) fn has_room_for_account(&self) -> bool {
+        let room = self.parts.as_ref().and_then(PartsBlock::room);
+        !self.is_last || room.is_some_and(|room| room >= BLOCK_HEADER_SIZE)
+    }
+
+    /// Begins the last account, where the host has room for it whatever else it refuses.
+    pub(crate) fn begin_last(&mut self) {
+        if let Some(parts) = self.parts.as_mut().filter(|parts| parts.place() != 0)
+            && self.kept != 0
+        {
+            pending::clear();
+            parts.begin_last(self.kept);
+            // Others were given up with what waits.
+            self.registry_count = REGISTRY_COUNT.load(Ordering::Relaxed);
+            self.registry_offset = 0;
+        } else if let Some(parts) = self.parts.as_mut() {
+            parts.open_kept();
+        }
+        self.is_last = true;
     }
 
     /// Of no stream, in a forked child. `is_broken`: a thread that is not there was at work on it,
@@ -104,9 +143,10 @@ pub(crate) fn put_end(
     next: u64,
 ) -> Result<(), PlinthError> {
     make_room(state, plinth, 0)?;
+    // Now, for the mark may have begun a block of its own.
+    let place = state.parts.as_ref().map_or(0, PartsBlock::place);
     put(state, parts::header(BlockType::End), |header, _| {
-        // Now, for the mark may have begun a block of its own.
-        header.sequence = region::block_count_or(volume::block_count_at_end(plinth)).into();
+        header.sequence = region::block_count_or(volume::block_count_at_end(plinth, place)).into();
         header.first = next.into();
     })?;
     if plinth.can_rewrite() { pad_parts(state, plinth) } else { write_parts(state, plinth) }
@@ -120,7 +160,10 @@ pub(crate) fn put(
 ) -> Result<(), PlinthError> {
     let put = state.parts.as_mut().is_some_and(|parts| {
         let put = parts.push(header, fill);
-        pending::set(parts.place());
+        // Of the last account the memory lacks what is before it in its block.
+        if !state.is_last {
+            pending::set(parts.place());
+        }
         put
     });
     if put { Ok(()) } else { Err(PlinthError { operation: Operation::Write, errno: libc::EFBIG }) }
@@ -140,6 +183,9 @@ pub(crate) fn make_room(
             return Ok(());
         }
         write_parts(state, plinth)?;
+        if state.is_last {
+            return Err(PlinthError { operation: Operation::Write, errno: libc::ENOSPC });
+        }
         let crossing = Crossing::begin();
         let place = match region::is_there() {
             true => Some(region::take_parts_place()?),
@@ -166,10 +212,9 @@ pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), 
     let Some(parts) = state.parts.as_mut() else { return Ok(()) };
     if parts.is_unwritten() {
         let crossing = Crossing::begin();
-        let rest = match plinth.can_rewrite() {
-            true => parts.unwritten(),
-            false => parts.unwritten_padded(),
-        };
+        // The header block is written to its end, which a full disk has for the last account then.
+        let is_padded = !plinth.can_rewrite() || parts.is_header();
+        let rest = if is_padded { parts.unwritten_padded() } else { parts.unwritten() };
         if let Err(error) = write_rest(plinth, &crossing, rest) {
             if plinth.can_rewrite() {
                 write_first_parts(state, plinth, &crossing);
@@ -177,8 +222,12 @@ pub(crate) fn write_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), 
             state.waiting.refuse();
             return Err(error);
         }
-        note_written(&mut state.waiting, parts, state.is_carrying || state.carried.is_some());
+        let is_some_carried = state.is_carrying || state.carried.is_some() || state.is_last;
+        note_written(&mut state.waiting, parts, is_some_carried);
         if plinth.can_rewrite() {
+            if parts.place() == 0 && (is_padded || state.kept != 0) {
+                state.kept = parts.used();
+            }
             parts.mark_written();
         } else {
             volume::add_appended();
@@ -224,6 +273,7 @@ fn write_rest(
     crossing.carry(offset, bytes);
     plinth.write_block(offset, bytes)?;
     account::add_bytes(bytes.len());
+    volume::note_written(offset, bytes.len());
     Ok(())
 }
 
@@ -236,7 +286,11 @@ fn pad_parts(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> 
         drop(crossing);
         return write_parts(state, plinth);
     }
-    note_written(&mut state.waiting, parts, state.is_carrying || state.carried.is_some());
+    let is_some_carried = state.is_carrying || state.carried.is_some() || state.is_last;
+    note_written(&mut state.waiting, parts, is_some_carried);
+    if parts.place() == 0 {
+        state.kept = parts.used();
+    }
     parts.mark_written();
     pending::clear();
     Ok(())

@@ -90,6 +90,12 @@ impl Waiting {
         }
     }
 
+    /// Events of a buffer that wait.
+    pub(crate) fn count_of(&mut self, buffer: u32) -> u32 {
+        let of_buffer = |part: &&mut Part| part.buffer == buffer;
+        self.waiting().iter_mut().filter(of_buffer).map(|part| part.count).sum()
+    }
+
     /// The log has all that waits.
     pub(crate) fn take_all(&mut self) {
         self.take_if(|_| true);

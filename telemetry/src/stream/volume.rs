@@ -14,7 +14,6 @@
 //! force: that never changes the volume. Design: `.sol.volume` in `design/telemetry.md`; section
 //! 2.3 of `design/format.md`.
 
-use crate::block::parts::PartsBlock;
 use crate::block::{identity, memory};
 use crate::ends::crash::Crossing;
 use crate::ends::signal::Deferred;
@@ -36,12 +35,16 @@ static PLACE: AtomicU64 = AtomicU64::new(1);
 /// Blocks of it that a host took that only appends: as many as it has there (`.part.end`).
 static APPENDED: AtomicU64 = AtomicU64::new(0);
 
+/// Blocks of it up to the last one that a host took, which can be written anywhere.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
 /// No volume, and nobody inside: for a forked child.
 pub(crate) fn restart() {
     GATE.restart();
     NUMBER.store(0, Ordering::Relaxed);
     PLACE.store(1, Ordering::Relaxed);
     APPENDED.store(0, Ordering::Relaxed);
+    WRITTEN.store(0, Ordering::Relaxed);
 }
 
 /// The number of the volume at hand.
@@ -59,10 +62,21 @@ pub(crate) fn add_appended() {
     APPENDED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Blocks of the volume at hand when its end part is written. Where blocks are appended those that
-/// were not taken leave no hole, and the one of the end part is still to come.
-pub(crate) fn block_count_at_end(plinth: &dyn Plinth) -> u64 {
-    if plinth.can_rewrite() { block_count() } else { APPENDED.load(Ordering::Relaxed) + 1 }
+/// A host that can be written anywhere took bytes at an offset.
+pub(crate) fn note_written(offset: u64, size: usize) {
+    let count = (offset + size as u64).div_ceil(memory::block_size() as u64);
+    let more = |before| (before < count).then_some(count);
+    let _ = WRITTEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+}
+
+/// Blocks of the volume at hand when its end part is written at a place. Those that were not taken
+/// are not counted beyond the last that was; where blocks are appended they leave no hole, and the
+/// one of the end part is still to come.
+pub(crate) fn block_count_at_end(plinth: &dyn Plinth, place: u64) -> u64 {
+    match plinth.can_rewrite() {
+        true => WRITTEN.load(Ordering::Relaxed).max(place + 1),
+        false => APPENDED.load(Ordering::Relaxed) + 1,
+    }
 }
 
 /// Whether the plinth would have another volume rather than this one with so many blocks more. One
@@ -190,12 +204,14 @@ fn begin(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), Plin
     header.seal();
     pending::clear();
     pending::begin(bytes);
-    state.parts = Some(PartsBlock::begin_stream(bytes, &header));
+    // Where there are volumes the oldest gives way on a full disk: no room is kept.
+    state.begin(bytes, &header, false);
     pending::set(0);
     state.is_ended = false;
     state.forget_registries();
     PLACE.store(1, Ordering::Relaxed);
     APPENDED.store(0, Ordering::Relaxed);
+    WRITTEN.store(0, Ordering::Relaxed);
     NUMBER.store(number, Ordering::Release);
     // What the host does not take of it is written again before all else.
     let _ = state::bring_registries(state, plinth).inspect_err(stream::tell);

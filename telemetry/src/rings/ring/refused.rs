@@ -12,6 +12,7 @@ use crate::block::losses;
 use crate::os::atomic::Ordering;
 use crate::registry::registration;
 use crate::stream::outlet::Progress;
+use eventlog::format::BlockHeader;
 
 impl Ring {
     /// The host refused what is held.
@@ -23,6 +24,21 @@ impl Ring {
             count += u64::from(hand_over.progress(self, sequence).refuse(block));
         }
         losses::refuse(self.slot(), count);
+    }
+
+    /// Its last account: what is held and was refused goes nowhere. The lock of the stream is held,
+    /// under which nobody waits for a ring.
+    pub(crate) fn last_account(&self) -> Option<BlockHeader> {
+        let mut header = self.account()?;
+        if let Some(mut hand_over) = self.hand_over.try_lock() {
+            let head = self.head.load(Ordering::Acquire);
+            let mut io = header.discarded_io.get();
+            for sequence in self.done.load(Ordering::Relaxed)..=head {
+                io = io.saturating_add(hand_over.progress(self, sequence).refused());
+            }
+            header.discarded_io = io.into();
+        }
+        Some(header)
     }
 
     /// What was refused of a block is not held any more.

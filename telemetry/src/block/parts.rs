@@ -39,7 +39,7 @@ impl PartsBlock {
         PartsBlock { bytes, place: 0, begin, used: begin, written: 0, end }
     }
 
-    /// Keeps room in the header block for the last account ([`begin_last`](PartsBlock::begin_last)).
+    /// Keeps room in the header block for the [last account](PartsBlock::begin_last).
     pub(crate) fn keep_room(&mut self) {
         self.end -= self.bytes.len() / KEPT_FRACTION;
     }

@@ -1,5 +1,4 @@
-//! The stream: its header, places for blocks, and the parts block in which everything small goes
-//! out.
+//! The stream: header, places for blocks, and the parts block in which all that is small goes out.
 //!
 //! ```text
 //!  ring ── full block ─▶ gate, place (volume.rs) ──▶ plinth      no lock: side by side
@@ -338,15 +337,13 @@ impl Parts<'_> {
         self.plinth.can_rewrite() && !region::is_there() && account::errors().0 > 0
     }
 
-    /// Begins the last account (`.part.account`), for which there is room however full a disk is.
-    /// What it does not take now, it never takes.
+    /// Begins the last account (`.part.account`), for which a full disk has room, too.
     pub(crate) fn begin_last(&mut self) {
         self.deliver();
         self.state.begin_last();
     }
 
-    /// Puts an account; where it is one of the last, with what waits of its buffer, as refused.
-    /// False: there is no room for more.
+    /// Puts an account, of the last ones with what waits of its buffer. False: no room for more.
     pub(crate) fn put_account(&mut self, mut header: BlockHeader) -> bool {
         if self.state.is_last {
             let waiting = self.state.waiting.count_of(header.buffer.get());

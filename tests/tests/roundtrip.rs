@@ -21,17 +21,17 @@ fn read(log: &Log, order: Order, filter: &Filter) -> Vec<Recorded> {
     }
     assert!(events.faults().is_empty(), "{:?}", events.faults());
     for count in [1, 30, 1000] {
-        assert_eq!(read_in_slices(log, order, filter, count), read, "slices of {count}");
+        assert_eq!(read_in_partitions(log, order, filter, count), read, "partitions of {count}");
     }
     read
 }
 
 /// The same events, read slice by slice.
-fn read_in_slices(log: &Log, order: Order, filter: &Filter, count: u64) -> Vec<Recorded> {
-    let slices = log.slices(order, filter, count);
+fn read_in_partitions(log: &Log, order: Order, filter: &Filter, count: u64) -> Vec<Recorded> {
+    let partitions = log.partitions(order, filter, count);
     let mut read = Vec::new();
-    for slice in 0..slices.count() {
-        let mut events = slices.events(slice);
+    for slice in 0..partitions.count() {
+        let mut events = partitions.events(slice);
         while let Some(event) = events.next() {
             read.push(recorded(&event));
         }

@@ -1,7 +1,7 @@
 //! The report: a log as a page, to look at, search and send.
 //!
 //! ```text
-//!  slices of the log ── all processors ──▶ Summary + Sample ──▶ page.html, of bounded size
+//!  partitions of the log ── all processors ──▶ Summary + Sample ──▶ page.html, of bounded size
 //! ```
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.

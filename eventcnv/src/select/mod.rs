@@ -18,7 +18,7 @@ pub(crate) mod times;
 pub(crate) use names::unknown;
 
 use condition::{Expression, Operand};
-use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Run, Slices};
+use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
 pub(crate) use names::near;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -204,10 +204,15 @@ impl Selection {
         count
     }
 
-    /// The log in slices of about `count` events, to be read side by side; `None` if the events
+    /// The log in partitions of about `count` events, to be read side by side; `None` if the events
     /// that are asked for must be counted from the first.
-    pub(crate) fn slices<'l>(&self, log: &'l Log, order: Order, count: u64) -> Option<Slices<'l>> {
-        (!self.is_counted()).then(|| log.slices(order, &self.filter, count))
+    pub(crate) fn partitions<'l>(
+        &self,
+        log: &'l Log,
+        order: Order,
+        count: u64,
+    ) -> Option<Partitions<'l>> {
+        (!self.is_counted()).then(|| log.partitions(order, &self.filter, count))
     }
 
     /// Of these events those that are asked for, `--first` and `--last` aside.

@@ -158,7 +158,7 @@ impl Summary {
             for (glance, index) in run.glances().zip(0..) {
                 bytes += u64::from(glance.size);
                 let one = Count { events: 1, bytes: glance.size.into() };
-                match rows.known.get_mut(usize::from(glance.place)) {
+                match rows.known.get_mut(usize::from(glance.event_type_index)) {
                     Some(count) => count.add(one),
                     None => rows.add_unknown(run.event(index), one),
                 }
@@ -185,7 +185,7 @@ impl Summary {
     pub(crate) fn add(&mut self, event: &Event<'_>) {
         self.go_to(event);
         let one = Count { events: 1, bytes: event.bytes.len() as u64 };
-        let row = event.event_type.and_then(|row| event.registry.place_of(row.code));
+        let row = event.event_type.and_then(|row| event.registry.event_type_index(row.code));
         if let Some(rows) = self.rows.get_mut(self.at_rows) {
             match row.and_then(|row| rows.known.get_mut(row)) {
                 Some(count) => count.add(one),

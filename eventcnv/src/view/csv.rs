@@ -114,7 +114,7 @@ impl View for Csv<'_> {
         field(out, kind.as_bytes());
         out.push(b',');
         text::decimal(out, event.thread.into());
-        let columns = self.rows.get(event.registry_place as usize);
+        let columns = self.rows.get(event.registry_index as usize);
         let columns = columns.and_then(|rows| rows.get(usize::from(event.row)));
         let columns = columns.map_or(&[][..], |columns| columns);
         let cells = columns.iter().zip(event.params());

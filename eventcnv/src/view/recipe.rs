@@ -370,7 +370,7 @@ impl Recipes {
     /// The recipe for an event, if there is one and the event has all parameters.
     #[inline(always)]
     pub(crate) fn of(&self, event: &Event<'_>) -> Option<&Recipe> {
-        let rows = self.rows.get(event.registry_place as usize)?;
+        let rows = self.rows.get(event.registry_index as usize)?;
         let recipe = rows.get(usize::from(event.row))?;
         (event.bytes.len() >= recipe.size_min).then_some(recipe)
     }

@@ -189,8 +189,8 @@ fn event<'a>(registry: &'a Registry, code: u16, bytes: &'a [u8]) -> Event<'a> {
         number: 0,
         buffer: 0,
         thread: 0,
-        registry_place: 0,
-        row: registry.place_of(code).map_or(u16::MAX, |row| row as u16),
+        registry_index: 0,
+        row: registry.event_type_index(code).map_or(u16::MAX, |row| row as u16),
         stream: registry.stream,
         kind: 0,
     }

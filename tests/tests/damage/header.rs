@@ -165,7 +165,8 @@ fn streams_of_different_boots_are_in_one_order_by_the_time_of_day() {
         found
     };
     assert_eq!(read(log.events(Order::Time, &Filter::default())), expected);
-    let slices = log.slices(Order::Time, &Filter::default(), 1);
-    let sliced: Vec<u64> = (0..slices.count()).flat_map(|n| read(slices.events(n))).collect();
+    let partitions = log.partitions(Order::Time, &Filter::default(), 1);
+    let sliced: Vec<u64> =
+        (0..partitions.count()).flat_map(|n| read(partitions.events(n))).collect();
     assert_eq!(sliced, expected);
 }

@@ -8,9 +8,9 @@
 //! Read by positioned reads, a few headers at a time, as far as the file goes: of a file that was
 //! cut, what is there counts. Design: `.debug.core` in `design/telemetry.md`.
 
-use super::fault::CoreError;
-use crate::reader::fault::OpenError;
-use crate::reader::source::Source;
+use crate::reader::fault::core::CoreError;
+use crate::reader::fault::kind::OpenError;
+use crate::reader::source::bytes::Source;
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::endian::Endianness;
 use object::pod;

@@ -8,7 +8,7 @@
 //! Design: `.debug.core` in `design/telemetry.md`.
 
 use super::elf::{Elf, Load};
-use crate::reader::source::Source;
+use crate::reader::source::bytes::Source;
 use bytemuck::Pod;
 use std::io;
 

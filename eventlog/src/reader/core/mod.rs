@@ -11,7 +11,6 @@
 //! `design/format.md`.
 
 mod elf;
-mod fault;
 mod head;
 mod memory;
 mod notes;
@@ -20,11 +19,11 @@ mod root;
 mod seal;
 mod walk;
 
-pub use fault::{CoreError, CoreFault};
+pub use crate::reader::fault::core::{CoreError, CoreFault};
 
-use super::fault::OpenError;
-use super::source::{Joined, Source};
 use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAGIC};
+use crate::reader::fault::kind::OpenError;
+use crate::reader::source::bytes::{Joined, Source};
 use rescue::Rescued;
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -9,7 +9,6 @@
 //! buffer. Rules: `.root.stream`, `.root.preamble`, `.root.loss`, `.root.counts` in
 //! `design/format.md`.
 
-use super::fault::CoreFault;
 use super::memory::Memory;
 use super::seal;
 use super::{Image, Missing, head, root::Root};
@@ -17,8 +16,9 @@ use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MIN, BlockHeader, BlockType, EXTENT_COUNTS,
     ExtentEntry, ExtentType,
 };
-use crate::reader::block;
-use crate::reader::source::Source;
+use crate::reader::fault::core::CoreFault;
+use crate::reader::source::bytes::Source;
+use crate::reader::stream::block;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;

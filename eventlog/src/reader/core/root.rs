@@ -8,13 +8,13 @@
 //! `.root.self`, `.root.order` in `design/format.md`.
 
 use super::elf::Elf;
-use super::fault::CoreError;
 use super::memory::Memory;
 use crate::format::{
     BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK, ClockSync, ROOT_ALIGNMENT,
     ROOT_MAGIC, ROOT_SIZE, ROOT_VERSION, Root as RawRoot,
 };
-use crate::reader::source::Source;
+use crate::reader::fault::core::CoreError;
+use crate::reader::source::bytes::Source;
 use std::io;
 
 /// Places with the magic that are looked at, at most: a core may have copies.

@@ -11,7 +11,7 @@
 use crate::format::{
     BASE_RECORD_CODE, BLOCK_HEADER_SIZE, BlockHeader, BlockType, ClockSync, EVENT_HEADER_SIZE,
 };
-use crate::reader::block::{self, Head};
+use crate::reader::stream::block::{self, Head};
 
 /// Seals a block, if it is one of events that is open. Of its bytes only so many are there: an
 /// event that goes beyond them is taken out, so that the chain ends before it.

@@ -9,7 +9,7 @@
 
 use super::memory::Memory;
 use crate::format::NodeHead;
-use crate::reader::source::Source;
+use crate::reader::source::bytes::Source;
 use bytemuck::Pod;
 use std::collections::HashSet;
 use std::io;

@@ -8,10 +8,10 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 use super::platform::{Head, head, is_size};
-use crate::reader::fault::FaultKind;
-use crate::reader::faults::Faults;
-use crate::reader::registry::{Platform, Registry};
-use crate::reader::segment::{Decoded, Located, Segment};
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::fault::list::Faults;
+use crate::reader::index::segment::{Decoded, Located, Segment};
+use crate::reader::model::registry::{Platform, Registry};
 
 /// What is said of bytes that were events when the stream was indexed.
 const CHANGED: &str = "what was an event is none any more: the log changed while it was read";

@@ -8,8 +8,8 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; layout: `.mps.event` in `design/format.md`.
 
 use super::platform::{Fit, Head, Shapes};
-use crate::reader::registry::Registry;
-use crate::reader::segment::KIND_MIXED;
+use crate::reader::index::segment::KIND_MIXED;
+use crate::reader::model::registry::Registry;
 
 /// The size of no event.
 const NO_SIZE: u32 = u32::MAX;

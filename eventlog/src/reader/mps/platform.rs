@@ -10,7 +10,7 @@
 //! The stream is the C structures of the MPS as they lay in memory. Layout: `.mps.event`,
 //! `.mps.params` in `design/format.md`.
 
-use crate::reader::registry::{EventType, Platform, Registry, StringEnd};
+use crate::reader::model::registry::{EventType, Platform, Registry, StringEnd};
 use eventdef::{Sort, Version};
 use std::cmp::Ordering;
 

@@ -12,9 +12,9 @@
 use super::platform::{
     Clocks, Fit, Head, PLATFORMS, Shapes, align, head, is_short_clock, of_version,
 };
-use super::releases::is_decoded_by;
-use crate::reader::index::Stream;
-use crate::reader::registry::{Platform, Registry};
+use crate::reader::fault::releases::is_decoded_by;
+use crate::reader::model::registry::{Platform, Registry};
+use crate::reader::model::stream::Stream;
 use eventdef::Version;
 use std::cmp::Reverse;
 

@@ -9,13 +9,13 @@ use self::encode::Arg::{self, D, N, S};
 use self::encode::{Row, encode, encoded, init};
 use super::index::{CELL_SIZE, index};
 use super::platform::{PLATFORMS, Shapes, platform};
-use crate::reader::event::{Event, Value};
-use crate::reader::fault::{FaultKind, OpenError};
+use crate::reader::fault::kind::{FaultKind, OpenError};
+use crate::reader::index::segment::{Decoded, Segment};
 use crate::reader::index::{Index, Options};
-use crate::reader::label::Labels;
 use crate::reader::log::Log;
-use crate::reader::registry::{Platform, Registry};
-use crate::reader::segment::{Decoded, Segment};
+use crate::reader::model::event::{Event, Value};
+use crate::reader::model::label::Labels;
+use crate::reader::model::registry::{Platform, Registry};
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 
@@ -75,7 +75,7 @@ fn read(bytes: &[u8], index: &Index) -> Vec<(String, u64, Vec<Arg>)> {
                 number: 0,
                 buffer: 0,
                 thread: 0,
-                registry_place: segment.registry,
+                registry_index: segment.registry,
                 row: located.row,
                 stream: segment.stream,
                 kind: 0,

@@ -7,13 +7,13 @@
 use super::encode::Arg::N;
 use super::encode::{encoded, init};
 use super::{index, kinds, log, open, platform, read, rows, starts};
-use crate::reader::fault::{Fault, FaultKind, OpenError};
-use crate::reader::filter::Filter;
+use crate::reader::fault::kind::{Fault, FaultKind, OpenError};
 use crate::reader::index::{Index, Options};
 use crate::reader::log::Log;
-use crate::reader::merge::Order;
 use crate::reader::mps::platform::PLATFORMS;
-use crate::reader::source::Source;
+use crate::reader::order::filter::Filter;
+use crate::reader::order::merge::Order;
+use crate::reader::source::bytes::Source;
 use std::io;
 use std::ops::Range;
 

@@ -8,13 +8,13 @@
 use super::encode::Arg::{self, D, N, S};
 use super::encode::{encode_as, encoded, init};
 use super::{index, kinds, open_as, owned, read, rows};
-use crate::reader::fault::FaultKind;
-use crate::reader::filter::Filter;
+use crate::reader::fault::kind::FaultKind;
 use crate::reader::index::Options;
 use crate::reader::log::Log;
-use crate::reader::merge::Order;
+use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::platform::{PLATFORMS, of_version};
-use crate::reader::registry::{Platform, Registry};
+use crate::reader::order::filter::Filter;
+use crate::reader::order::merge::Order;
 use eventdef::mps::REGISTRY;
 use eventdef::{Sort, Version};
 

@@ -1,0 +1,5 @@
+//! What a log as a whole tells: what is where, whether it is sound, how much was lost.
+
+pub(crate) mod losses;
+pub(crate) mod survey;
+pub(crate) mod verify;

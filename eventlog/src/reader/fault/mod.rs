@@ -1,0 +1,7 @@
+//! What is found wrong in a log, where, and what it costs. Knows the format; reads nothing.
+
+pub(crate) mod core;
+pub(crate) mod kind;
+pub(crate) mod list;
+pub(crate) mod releases;
+pub(crate) mod text;

@@ -1,0 +1,14 @@
+//! Streams in our format: blocks and parts to an index and to located events. Knows sources, faults, the
+//! model and the index.
+
+pub(crate) mod block;
+pub(crate) mod encoding;
+pub(crate) mod entry;
+pub(crate) mod gaps;
+pub(crate) mod head;
+pub(crate) mod identity;
+pub(crate) mod indexer;
+pub(crate) mod numbers;
+pub(crate) mod parts;
+pub(crate) mod piece;
+pub(crate) mod volume;

@@ -13,6 +13,7 @@
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use crate::page::{Page, Pen, STORE_SIZE};
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Platform, Registry, Value};
 
@@ -241,12 +242,10 @@ impl Recipe {
     }
 
     #[inline(always)]
-    fn write_plain<const BIG: bool>(&self, bytes: &[u8], pen: &mut Pen<'_>) {
+    fn write_plain<O: ByteOrder>(&self, bytes: &[u8], pen: &mut Pen<'_>) {
         pen.put(&self.opening.bytes, self.opening.size.into());
         for plain in &self.plain {
-            let load = load(bytes, plain.at);
-            let load = if BIG { load.swap_bytes() } else { load };
-            pen.hex_after(plain.byte, load >> plain.shift & plain.mask);
+            pen.hex_after(plain.byte, load::<O>(bytes, plain.at) >> plain.shift & plain.mask);
         }
         pen.put(&self.closing.bytes, self.closing.size.into());
     }
@@ -265,9 +264,9 @@ impl Recipe {
         head(&mut pen);
         if !self.plain.is_empty() {
             if self.platform.big_endian {
-                self.write_plain::<true>(event.bytes, &mut pen);
+                self.write_plain::<BigEndian>(event.bytes, &mut pen);
             } else {
-                self.write_plain::<false>(event.bytes, &mut pen);
+                self.write_plain::<LittleEndian>(event.bytes, &mut pen);
             }
             let written = pen.written();
             page.keep(written);
@@ -278,8 +277,11 @@ impl Recipe {
             if step.rest.size > 0 {
                 self.text(step.rest, &mut pen);
             }
-            let load = load(event.bytes, step.at);
-            let load = if self.platform.big_endian { load.swap_bytes() } else { load };
+            let load = if self.platform.big_endian {
+                load::<BigEndian>(event.bytes, step.at)
+            } else {
+                load::<LittleEndian>(event.bytes, step.at)
+            };
             let value = load >> step.shift & step.mask;
             match step.form {
                 Form::Hex => pen.hex(value),
@@ -318,13 +320,13 @@ impl Recipe {
     }
 }
 
-/// The eight bytes that begin there, the first as the lowest.
+/// The eight bytes that begin there, as a number.
 #[inline(always)]
-fn load(bytes: &[u8], at: u32) -> u64 {
+fn load<O: ByteOrder>(bytes: &[u8], at: u32) -> u64 {
     // 32 bits, so that the end cannot overflow: one comparison is enough.
     let at = at as usize;
-    let load = bytes.get(at..at.wrapping_add(8)).and_then(|load| load.first_chunk());
-    u64::from_le_bytes(load.copied().unwrap_or_default())
+    let load = bytes.get(at..at.wrapping_add(8)).and_then(|load| load.first_chunk::<8>());
+    load.map_or(0, |load| O::read_u64(load))
 }
 
 #[inline(always)]

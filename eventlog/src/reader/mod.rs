@@ -4,8 +4,11 @@
 //!  Source ── index: headers only ──▶ [Segment] + [Registry] + [Fault]
 //!                                      │ by time (heap of open segments, bounded cache) or by file
 //!                                      ▼
-//!                                   Event<'_>, one at a time
+//!                                   Event<'log, '_>, one at a time
 //! ```
+//!
+//! Rooms, the lowest first; imports run downward only: `fault`, `source`, `model`, `marks`,
+//! `index`, `stream`, `mps`, `core`, `log`, `order`, `live`, `audit`.
 //!
 //! To read a log: open it, ask for its events, take them one at a time.
 //!

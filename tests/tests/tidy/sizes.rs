@@ -16,8 +16,8 @@ const FILE_LINES_WITH_TESTS_MAX: usize = 600;
 const MAIN_LINES_MAX: usize = 40;
 /// Tables: a registry is as long as its list of event types.
 const TABLES: [&str; 1] = ["eventdef/src/mps.rs"];
-/// Files with one match over all variants of an enum, which is not cut: a new variant must not compile
-/// before it has an arm.
+/// Files with one match over all variants of an enum, which is not cut: a new variant does not
+/// compile before it has an arm.
 const ONE_MATCH: [&str; 1] = ["eventlog/src/reader/fault/text.rs"];
 
 #[test]

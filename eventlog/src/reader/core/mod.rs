@@ -14,6 +14,7 @@ mod elf;
 mod head;
 mod memory;
 mod notes;
+mod order;
 mod rescue;
 mod root;
 mod seal;
@@ -165,14 +166,13 @@ impl Core {
         let image = &*self.image;
         let (source, memory) = (&*image.source, &image.memory);
         let chain = root.extents;
-        let extents = walk::chain(source, memory, chain, ExtentEntry::swapped, &mut left.extents)?;
+        let extents = walk::chain::<ExtentEntry>(source, memory, chain, &mut left.extents)?;
         let chain = root.registries;
-        let registries =
-            walk::chain(source, memory, chain, RegistryEntry::swapped, &mut left.registries)?;
+        let registries = walk::chain::<RegistryEntry>(source, memory, chain, &mut left.registries)?;
         let found = rescue::rescue(&self.image, root, &extents.entries, &mut left.looks)?;
         let mut masks = Vec::new();
         for entry in &registries.entries {
-            let mask = |address| memory.read_value(source, address, |mask: &u64| mask.swap_bytes());
+            let mask = |address| memory.read_value::<u64>(source, address);
             let (recorded, output) = (mask(entry.recorded)?, mask(entry.output)?);
             masks.push(Masks { registry: entry.index, recorded, output });
         }

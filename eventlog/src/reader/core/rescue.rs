@@ -279,8 +279,7 @@ impl Look<'_> {
 
     /// The totals of a buffer (`.root.counts`).
     fn totals(&self, address: u64) -> io::Result<Option<[u64; EXTENT_COUNTS]>> {
-        let swap = |totals: &[u64; EXTENT_COUNTS]| totals.map(u64::swap_bytes);
-        self.image.memory.read_value(&*self.image.source, address, swap)
+        self.image.memory.read_value::<[u64; EXTENT_COUNTS]>(&*self.image.source, address)
     }
 
     fn faults(&self) -> Vec<CoreFault> {

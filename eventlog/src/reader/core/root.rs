@@ -47,7 +47,7 @@ pub(super) struct Roots {
 pub(super) fn find(source: &dyn Source, memory: &Memory, elf: &Elf) -> io::Result<Roots> {
     let mut roots = Roots::default();
     for address in memory.find(source, &ROOT_MAGIC, ROOT_ALIGNMENT, PLACE_COUNT_MAX)? {
-        let Some(root) = memory.read_value(source, address, RawRoot::swapped)? else { continue };
+        let Some(root) = memory.read_value::<RawRoot>(source, address)? else { continue };
         match read(&root, address, elf) {
             Ok(Some(_)) if roots.sound.len() >= ROOT_COUNT_MAX => break,
             Ok(Some(root)) => roots.sound.push(root),

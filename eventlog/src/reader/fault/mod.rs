@@ -1,4 +1,6 @@
-//! What is found wrong in a log, where, and what it costs. Knows the format; reads nothing.
+//! What is wrong in a log, where, and what it costs.
+//!
+//! Knows the format. Reads nothing.
 
 pub(crate) mod core;
 pub(crate) mod kind;

@@ -1,4 +1,6 @@
-//! A stream that is read while it arrives: blocks in, events out. Keeps no log.
+//! A stream that is read while it arrives: blocks in, events out.
+//!
+//! Knows our format and the model. Keeps no log.
 
 pub(crate) mod arriving;
 pub(crate) mod given;

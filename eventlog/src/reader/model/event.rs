@@ -80,14 +80,7 @@ impl<'a> Event<'a> {
     pub fn code(&self) -> u16 {
         match self.event_type {
             Some(event_type) => event_type.code,
-            None => {
-                let code = self.bytes.first_chunk().copied().unwrap_or_default();
-                if self.registry.platform.big_endian {
-                    u16::from_be_bytes(code)
-                } else {
-                    u16::from_le_bytes(code)
-                }
-            }
+            None => self.registry.platform.u16(self.bytes).unwrap_or_default(),
         }
     }
 
@@ -144,8 +137,8 @@ fn value<'a>(param: &Param, bytes: &'a [u8], platform: Platform) -> Option<Value
         Sort::P => Value::P(word(rest, platform)?),
         Sort::A => Value::A(word(rest, platform)?),
         Sort::W => Value::W(word(rest, platform)?),
-        Sort::U => Value::U(u32_at(rest, platform)?),
-        Sort::D => Value::D(f64::from_bits(u64_at(rest, platform)?)),
+        Sort::U => Value::U(platform.u32(rest)?),
+        Sort::D => Value::D(f64::from_bits(platform.u64(rest)?)),
         Sort::B => Value::B(*rest.first()? & param.mask != 0),
         Sort::S if rest.is_empty() => return None,
         Sort::S => Value::S(string(rest, platform.string_end)),
@@ -154,23 +147,7 @@ fn value<'a>(param: &Param, bytes: &'a [u8], platform: Platform) -> Option<Value
 
 #[inline(always)]
 fn word(rest: &[u8], platform: Platform) -> Option<u64> {
-    if platform.word_size == 8 {
-        u64_at(rest, platform)
-    } else {
-        u32_at(rest, platform).map(u64::from)
-    }
-}
-
-#[inline(always)]
-fn u64_at(rest: &[u8], platform: Platform) -> Option<u64> {
-    let value = u64::from_le_bytes(*rest.first_chunk()?);
-    Some(if platform.big_endian { value.swap_bytes() } else { value })
-}
-
-#[inline(always)]
-fn u32_at(rest: &[u8], platform: Platform) -> Option<u32> {
-    let value = u32::from_le_bytes(*rest.first_chunk()?);
-    Some(if platform.big_endian { value.swap_bytes() } else { value })
+    if platform.word_size == 8 { platform.u64(rest) } else { platform.u32(rest).map(u64::from) }
 }
 
 /// The string that begins the rest of an event (`.event.string`).

@@ -1,5 +1,6 @@
-//! What a log is made of: streams, registries, events, labels, the time of ticks. Knows no file and no
-//! block.
+//! What a log is made of: streams, registries, events, labels, the wall time of ticks.
+//!
+//! Knows faults. Knows no source and no block.
 
 pub(crate) mod compare;
 pub(crate) mod event;

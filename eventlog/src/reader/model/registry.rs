@@ -9,6 +9,7 @@
 //!
 //! Encoding: section 5.1 of `design/format.md`; layout: `.event.params`, `.mps.params`.
 
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use eventdef::{Sort, Version};
 
 /// In [`Registry::rows`]: no event type has this code.
@@ -46,6 +47,39 @@ pub struct Platform {
 }
 
 impl Platform {
+    /// The number that these bytes begin with, if they are all there.
+    #[inline(always)]
+    pub fn u16(&self, bytes: &[u8]) -> Option<u16> {
+        let bytes = bytes.first_chunk::<2>()?;
+        Some(if self.big_endian {
+            BigEndian::read_u16(bytes)
+        } else {
+            LittleEndian::read_u16(bytes)
+        })
+    }
+
+    /// The same of 4 bytes.
+    #[inline(always)]
+    pub fn u32(&self, bytes: &[u8]) -> Option<u32> {
+        let bytes = bytes.first_chunk::<4>()?;
+        Some(if self.big_endian {
+            BigEndian::read_u32(bytes)
+        } else {
+            LittleEndian::read_u32(bytes)
+        })
+    }
+
+    /// The same of 8 bytes.
+    #[inline(always)]
+    pub fn u64(&self, bytes: &[u8]) -> Option<u64> {
+        let bytes = bytes.first_chunk::<8>()?;
+        Some(if self.big_endian {
+            BigEndian::read_u64(bytes)
+        } else {
+            LittleEndian::read_u64(bytes)
+        })
+    }
+
     /// A platform of our own streams.
     pub const fn stream(big_endian: bool, word_size: u8) -> Platform {
         Platform {

@@ -255,12 +255,7 @@ pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option
     }
     let unsigned = |index: usize| {
         let offset = usize::from(platform.event_header_size) + 4 * index;
-        let value = bytes.get(offset..)?.first_chunk()?;
-        Some(if platform.big_endian {
-            u32::from_be_bytes(*value)
-        } else {
-            u32::from_le_bytes(*value)
-        })
+        platform.u32(bytes.get(offset..)?)
     };
     let small = |index: usize, max: u16| u16::try_from(unsigned(index)?).ok().filter(|&n| n <= max);
     let version = Version { major: small(0, 99)?, median: small(1, 999)?, minor: small(2, 999)? };

@@ -1,5 +1,6 @@
-//! The events of an opened log, in order of time or of the file: filters, the merge, partitions that are read
-//! side by side.
+//! The events of a log, in order of time or of the file: filters, the merge, partitions.
+//!
+//! Knows a log and its segments. Knows no format.
 
 pub(crate) mod each;
 pub(crate) mod filter;

@@ -1,5 +1,6 @@
-//! Where bytes come from: files, memory, sources that are joined, rings that are written meanwhile. Knows
-//! block headers; knows no event.
+//! Where bytes come from: files, memory, several sources as one, rings that are written meanwhile.
+//!
+//! Knows headers of blocks. Knows no event.
 
 pub(crate) mod bytes;
 pub(crate) mod headers;

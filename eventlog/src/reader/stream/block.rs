@@ -16,6 +16,7 @@ use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::{Decoded, Located, Segment};
 use crate::reader::model::registry::{Platform, Registry, Row};
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
 
 /// Flag of a [`Segment`]: it is a part, whose payload follows its header.
 pub(crate) const PART: u8 = 1;
@@ -120,9 +121,9 @@ fn one(
     let walk = Walk { offset: segment.offset, header: &header, registry, range, limit };
     let before = decoded.located.len();
     let end = if registry.platform.big_endian {
-        walk.run::<true>(&decoded.bytes, &mut decoded.located, faults)
+        walk.run::<BigEndian>(&decoded.bytes, &mut decoded.located, faults)
     } else {
-        walk.run::<false>(&decoded.bytes, &mut decoded.located, faults)
+        walk.run::<LittleEndian>(&decoded.bytes, &mut decoded.located, faults)
     };
     let located = decoded.located.get_mut(before..)?;
     located.reverse();
@@ -175,9 +176,9 @@ pub(crate) fn is_count_right(header: &BlockHeader, bytes: &[u8]) -> bool {
     let mut count = 0;
     while !rest.is_empty() {
         let head = if header.flags & BIG_ENDIAN != 0 {
-            head::<true>(rest, 0)
+            head::<BigEndian>(rest, 0)
         } else {
-            head::<false>(rest, 0)
+            head::<LittleEndian>(rest, 0)
         };
         let Some(Head { code, size, .. }) = head else { return false };
         if size & 7 != 0 || size == 0 {
@@ -238,20 +239,15 @@ pub(crate) struct Head {
 }
 
 #[inline(always)]
-pub(crate) fn head<const BIG: bool>(bytes: &[u8], at: usize) -> Option<Head> {
-    let chunk = *bytes.get(at..)?.first_chunk::<8>()?;
-    Some(if BIG {
-        let word = u64::from_be_bytes(chunk);
-        Head { code: (word >> 48) as u16, size: (word >> 32) as u16, delta: word as u32 }
-    } else {
-        let word = u64::from_le_bytes(chunk);
-        Head { code: word as u16, size: (word >> 16) as u16, delta: (word >> 32) as u32 }
-    })
+pub(crate) fn head<O: ByteOrder>(bytes: &[u8], at: usize) -> Option<Head> {
+    let [a, b, c, d, delta @ ..] = bytes.get(at..)?.first_chunk::<8>()?;
+    let (code, size) = (O::read_u16(&[*a, *b]), O::read_u16(&[*c, *d]));
+    Some(Head { code, size, delta: O::read_u32(delta) })
 }
 
 impl Walk<'_> {
     /// Walks from *last* to *top* (`.event.fill`), newest first.
-    fn run<const BIG: bool>(
+    fn run<O: ByteOrder>(
         &self,
         bytes: &[u8],
         located: &mut Vec<Located>,
@@ -265,7 +261,7 @@ impl Walk<'_> {
         let mut torn = false;
         let mut at = self.range.start;
         while at < self.range.end {
-            let Some(Head { code, size, delta }) = head::<BIG>(bytes, at) else {
+            let Some(Head { code, size, delta }) = head::<O>(bytes, at) else {
                 return End { base, torn, broken: Some((at, 0)) };
             };
             let next = at + usize::from(size);
@@ -275,7 +271,7 @@ impl Walk<'_> {
             }
             if code == BASE_RECORD_CODE {
                 // `.event.base`: older events count from the base before.
-                match base_record::<BIG>(bytes, at, size) {
+                match base_record::<O>(bytes, at, size) {
                     Some((after, before)) => {
                         torn |= after != base;
                         base = before;
@@ -342,7 +338,8 @@ impl Walk<'_> {
     #[cold]
     fn rebase(&self, bytes: &[u8], located: &mut [Located], mut base: u64, mut top: usize) {
         let big = self.registry.platform.big_endian;
-        let head = |at| if big { head::<true>(bytes, at) } else { head::<false>(bytes, at) };
+        let head =
+            |at| if big { head::<BigEndian>(bytes, at) } else { head::<LittleEndian>(bytes, at) };
         for event in located {
             // What stands between two events is base records: the one next to the newer event
             // holds.
@@ -351,9 +348,9 @@ impl Walk<'_> {
             while at < top {
                 let size = head(at).map_or(0, |head| head.size);
                 let record = if big {
-                    base_record::<true>(bytes, at, size)
+                    base_record::<BigEndian>(bytes, at, size)
                 } else {
-                    base_record::<false>(bytes, at, size)
+                    base_record::<LittleEndian>(bytes, at, size)
                 };
                 newest = newest.or(record);
                 at += usize::from(size).max(BASE_RECORD_SIZE);
@@ -367,20 +364,12 @@ impl Walk<'_> {
 }
 
 /// The bases in a base record: the new one, and the one before.
-pub(crate) fn base_record<const BIG: bool>(
-    bytes: &[u8],
-    at: usize,
-    size: u16,
-) -> Option<(u64, u64)> {
+pub(crate) fn base_record<O: ByteOrder>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
     if usize::from(size) < BASE_RECORD_SIZE {
         return None;
     }
     let rest = bytes.get(at + 8..)?;
     let (base, rest) = rest.split_first_chunk::<8>()?;
     let before = rest.first_chunk::<8>()?;
-    Some(if BIG {
-        (u64::from_be_bytes(*base), u64::from_be_bytes(*before))
-    } else {
-        (u64::from_le_bytes(*base), u64::from_le_bytes(*before))
-    })
+    Some((O::read_u64(base), O::read_u64(before)))
 }

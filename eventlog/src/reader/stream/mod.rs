@@ -1,5 +1,6 @@
-//! Streams in our format: blocks and parts to an index and to located events. Knows sources, faults, the
-//! model and the index.
+//! Streams in our format: blocks and parts to an index, and to located events.
+//!
+//! Knows sources, the model and the index. Knows no other format.
 
 pub(crate) mod block;
 pub(crate) mod encoding;

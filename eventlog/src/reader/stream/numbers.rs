@@ -10,6 +10,7 @@
 
 use super::block::{Head, head, payload};
 use crate::format::{BASE_RECORD_CODE, BASE_RECORD_SIZE, BIG_ENDIAN, BlockHeader, NUMBERED};
+use byteorder::{BigEndian, LittleEndian};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -40,7 +41,7 @@ pub(crate) fn ranges(header: &BlockHeader, bytes: &[u8], is_part: bool) -> Vec<R
 fn record<'a>(header: &BlockHeader, bytes: &'a [u8], is_part: bool) -> &'a [u8] {
     let bytes = bytes.get(payload(header, is_part)).unwrap_or_default();
     let is_big = header.flags & BIG_ENDIAN != 0;
-    let head = if is_big { head::<true>(bytes, 0) } else { head::<false>(bytes, 0) };
+    let head = if is_big { head::<BigEndian>(bytes, 0) } else { head::<LittleEndian>(bytes, 0) };
     let is_it = |head: &Head| head.code == BASE_RECORD_CODE && is_numbered(header);
     let size = head.filter(is_it).map_or(0, |head| usize::from(head.size));
     bytes.get(BASE_RECORD_SIZE..size).unwrap_or_default()

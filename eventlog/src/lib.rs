@@ -9,6 +9,7 @@
 //!
 //! The format is specified in `design/format.md`, and nowhere else.
 #![forbid(unsafe_code)]
+#![deny(missing_debug_implementations)]
 
 pub mod control;
 pub mod format;

@@ -89,7 +89,7 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
     let mut faults: Vec<Fault> = log.faults().iter().cloned().collect();
     let mut all = Vec::new();
     for order in [Order::Time, Order::File] {
-        let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+        let mut events = log.events(order, &Filter::new().labels(true));
         let mut found = Vec::new();
         while let Some(event) = events.next() {
             assert!(event.bytes.len() >= 8);
@@ -114,7 +114,7 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
 fn assert_slices_give_the_same(bytes: &[u8]) {
     let log = Log::from_source(bytes.to_vec()).unwrap();
     for order in [Order::Time, Order::File] {
-        let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+        let mut events = log.events(order, &Filter::new().labels(true));
         let mut found = Vec::new();
         while let Some(event) = events.next() {
             found.push((event.buffer, event.number, event.ticks, event.code()));
@@ -126,7 +126,7 @@ fn assert_slices_give_the_same(bytes: &[u8]) {
 
 /// Events and faults, read slice by slice.
 fn read_in_partitions(log: &Log, order: Order) -> (Vec<Identity>, Vec<Fault>) {
-    let partitions = log.partitions(order, &Filter { labels: true, ..Filter::default() }, 3);
+    let partitions = log.partitions(order, &Filter::new().labels(true), 3);
     let mut faults = partitions.faults().clone();
     let mut found = Vec::new();
     for slice in 0..partitions.count() {

@@ -106,7 +106,7 @@ impl Chrome {
         self.text.extend_from_slice(b"}}");
     }
 
-    fn event(&mut self, event: &Event<'_>, moment: &Moment, timeline: &Timeline) {
+    fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
         let (tid, new) = self.who.thread(event);
         let pid = self.who.pid(event.stream);
         if let Some(name) = new.filter(|name| !name.is_empty()) {
@@ -193,7 +193,7 @@ impl Chrome {
     }
 
     /// Appends the entry of an event, with its parameters: of a phase, with fields of that.
-    fn entry(&mut self, name: &str, form: (&str, &str), at: &Whence, event: &Event<'_>) {
+    fn entry(&mut self, name: &str, form: (&str, &str), at: &Whence, event: &Event<'_, '_>) {
         let (phase, fields) = form;
         let is_span = matches!(phase, "b" | "e");
         let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);

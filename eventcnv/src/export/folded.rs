@@ -91,7 +91,7 @@ pub(crate) fn write(
 }
 
 /// What an event weighs.
-fn weigh(event: &Event<'_>, weight: Option<&str>) -> u64 {
+fn weigh(event: &Event<'_, '_>, weight: Option<&str>) -> u64 {
     match weight {
         None => 1,
         Some(param) => event.param(param).and_then(|value| value.as_u64()).unwrap_or(0),

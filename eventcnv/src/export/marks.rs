@@ -91,7 +91,7 @@ pub(crate) struct Side {
 
 impl Side {
     /// The values by which an event is told from others.
-    pub(crate) fn key(&self, event: &Event<'_>) -> Key {
+    pub(crate) fn key(&self, event: &Event<'_, '_>) -> Key {
         self.key.map(|index| {
             let value = index.and_then(|index| event.param_at(index.into()));
             value.and_then(|value| value.as_u64()).unwrap_or(0)
@@ -99,7 +99,7 @@ impl Side {
     }
 
     /// The pointer, address or word that comes first of them, if any.
-    pub(crate) fn first<'e>(&self, event: &Event<'e>) -> Option<Value<'e>> {
+    pub(crate) fn first<'e>(&self, event: &Event<'_, 'e>) -> Option<Value<'e>> {
         event.param_at(self.key.first().copied().flatten()?.into())
     }
 
@@ -173,7 +173,7 @@ impl Marks {
     }
 
     /// What an event is to its marks.
-    pub(crate) fn role(&self, event: &Event<'_>) -> Role {
+    pub(crate) fn role(&self, event: &Event<'_, '_>) -> Role {
         let Some(event_type) = event.event_type else { return Role::default() };
         let place = (event.stream, event.registry.index, event_type.code);
         self.roles.get(&place).copied().unwrap_or_default()

@@ -140,7 +140,7 @@ struct Entry<'a, 'e> {
     ns: u64,
     track: u64,
     name: Option<&'a str>,
-    event: Option<&'a Event<'e>>,
+    event: Option<&'a Event<'e, 'e>>,
     moment: &'a Moment,
     value: Option<Number>,
 }
@@ -167,7 +167,7 @@ impl Perfetto {
         });
     }
 
-    fn event(&mut self, event: &Event<'_>, moment: &Moment, timeline: &Timeline) {
+    fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
         let name = |pair| Some(timeline.marks.name(pair));
         let code;
         let thread = self.thread(event);
@@ -282,7 +282,7 @@ impl Perfetto {
         })
     }
 
-    fn thread(&mut self, event: &Event<'_>) -> u64 {
+    fn thread(&mut self, event: &Event<'_, '_>) -> u64 {
         let process = self.process(event.stream);
         let pid = self.who.pid(event.stream);
         let (tid, _) = self.who.thread(event);
@@ -318,7 +318,7 @@ impl Perfetto {
 }
 
 /// The kind of an event as its category, its parameters as annotations, and its ticks.
-fn params(event: &Event<'_>, names: &mut Names, track_event: &mut Message) {
+fn params(event: &Event<'_, '_>, names: &mut Names, track_event: &mut Message) {
     let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
     track_event.uint(3, names.number(Table::Category, kind));
     for (param, value) in event.params() {

@@ -168,7 +168,7 @@ impl Timeline {
     }
 
     /// What the next event is.
-    pub(crate) fn moment(&mut self, event: &Event<'_>) -> Moment {
+    pub(crate) fn moment(&mut self, event: &Event<'_, '_>) -> Moment {
         let role = self.marks.role(event);
         let ns = self.clock.ns(event.stream, event.ticks);
         let act = role.part.map_or(Act::Instant, |side| {
@@ -187,7 +187,7 @@ impl Timeline {
         Moment { ns, act, flow, counter }
     }
 
-    fn slice(&mut self, side: &Side, event: &Event<'_>) -> Act {
+    fn slice(&mut self, side: &Side, event: &Event<'_, '_>) -> Act {
         let pair = side.pair;
         let own = (pair, side.key(event));
         let open = self.open.entry((event.stream, event.thread)).or_default();
@@ -208,7 +208,7 @@ impl Timeline {
         Act::End { pair, within }
     }
 
-    fn span(&mut self, side: &Side, event: &Event<'_>) -> Act {
+    fn span(&mut self, side: &Side, event: &Event<'_, '_>) -> Act {
         let (stream, pair) = (event.stream, side.pair);
         let mut key = side.key(event);
         if let (Some(first), false) = (key.first_mut(), side.has_key()) {
@@ -232,7 +232,7 @@ impl Timeline {
         Act::SpanBegin { pair, lane, is_again: before.is_some() }
     }
 
-    fn flow(&mut self, side: &Side, event: &Event<'_>) -> Option<Flow> {
+    fn flow(&mut self, side: &Side, event: &Event<'_, '_>) -> Option<Flow> {
         let place = (event.stream, side.pair, side.key(event));
         let pair = side.pair;
         if side.is_end {
@@ -253,7 +253,7 @@ impl Timeline {
         side: &Side,
         change: Change,
         value: Value<'_>,
-        event: &Event<'_>,
+        event: &Event<'_, '_>,
     ) -> Option<usize> {
         let place = (event.stream, side.pair, side.key(event));
         let index = match self.counter_of.get(&place) {
@@ -291,7 +291,7 @@ impl Timeline {
 }
 
 /// A counter's name: with what it counts of, and what that was called when it was first counted.
-fn counter_name(name: &str, side: &Side, event: &Event<'_>) -> String {
+fn counter_name(name: &str, side: &Side, event: &Event<'_, '_>) -> String {
     let mut name = name.to_owned();
     let Some(value) = side.first(event) else { return name };
     let Some(number) = value.as_u64() else { return name };

@@ -73,7 +73,7 @@ impl Who {
     }
 
     /// The number of the thread of an event; and what it is called, if it is a new one.
-    pub(crate) fn thread(&mut self, event: &Event<'_>) -> (u32, Option<String>) {
+    pub(crate) fn thread(&mut self, event: &Event<'_, '_>) -> (u32, Option<String>) {
         let place = (event.stream, event.thread);
         if let Some(thread) = self.threads.get(&place) {
             return (thread.tid, None);

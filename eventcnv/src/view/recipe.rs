@@ -48,7 +48,7 @@ pub(crate) trait Own {
     fn value(value: Value<'_>, out: &mut Vec<u8>);
 
     /// What a pointer or address is called, by the number of the string.
-    fn label(_event: &Event<'_>, _id: u64, _out: &mut Vec<u8>) {}
+    fn label(_event: &Event<'_, '_>, _id: u64, _out: &mut Vec<u8>) {}
 }
 
 /// Text, by where it is in that of its recipe.
@@ -255,7 +255,7 @@ impl Recipe {
     #[inline(always)]
     pub(crate) fn write<O: Own>(
         &self,
-        event: &Event<'_>,
+        event: &Event<'_, '_>,
         page: &mut Page,
         head: impl FnOnce(&mut Pen<'_>),
     ) -> bool {
@@ -330,13 +330,13 @@ fn load<O: ByteOrder>(bytes: &[u8], at: u32) -> u64 {
 }
 
 #[inline(always)]
-fn label_id(event: &Event<'_>, step: &Step, value: u64) -> Option<u64> {
+fn label_id(event: &Event<'_, '_>, step: &Step, value: u64) -> Option<u64> {
     let value = if step.is_pointer { Value::P(value) } else { Value::A(value) };
     event.labels.label_id_of(value)
 }
 
 #[inline(never)]
-fn own<O: Own>(event: &Event<'_>, step: &Step, out: &mut Vec<u8>) {
+fn own<O: Own>(event: &Event<'_, '_>, step: &Step, out: &mut Vec<u8>) {
     if let Some(value) = event.param_at(step.index.into()) {
         O::value(value, out);
     }
@@ -371,9 +371,9 @@ impl Recipes {
 
     /// The recipe for an event, if there is one and the event has all parameters.
     #[inline(always)]
-    pub(crate) fn of(&self, event: &Event<'_>) -> Option<&Recipe> {
+    pub(crate) fn of(&self, event: &Event<'_, '_>) -> Option<&Recipe> {
         let rows = self.rows.get(event.registry_index as usize)?;
-        let recipe = rows.get(usize::from(event.row))?;
+        let recipe = rows.get(usize::from(event.event_type_index))?;
         (event.bytes.len() >= recipe.size_min).then_some(recipe)
     }
 }

@@ -13,13 +13,11 @@
 //! To read a log: open it, ask for its events, take them one at a time.
 //!
 //! ```
-//! use eventlog::reader::{Filter, Log, Order, Pick};
+//! use eventlog::reader::{Filter, Log, Order};
 //!
 //! fn bytes_allocated(path: &str) -> Result<u64, Box<dyn std::error::Error>> {
 //!     let log = Log::open(path)?;
-//!     let event_types = vec![Pick::Name("PoolAlloc".into())];
-//!     let filter = Filter { event_types, ..Filter::default() };
-//!     let mut events = log.events(Order::Time, &filter);
+//!     let mut events = log.events(Order::Time, &Filter::new().event("PoolAlloc"));
 //!     let mut bytes = 0;
 //!     while let Some(event) = events.next() {
 //!         bytes += event.param("size").and_then(|size| size.as_u64()).unwrap_or(0);
@@ -65,7 +63,7 @@ pub use index::{Account, Format, Options};
 pub use live::arriving::Live;
 pub use log::{Increment, Log};
 pub use model::compare::{Change, Difference, Part, compare, version_min};
-pub use model::event::{Event, Params, Value};
+pub use model::event::{Event, OwnedEvent, Params, Value};
 pub use model::label::{LABEL_MEMORY_MAX, Labels};
 pub use model::registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
 pub use model::stream::Stream;
@@ -73,8 +71,31 @@ pub use model::time::WallTime;
 pub use mps::HeaderError;
 pub use order::each::{Glance, Run};
 pub use order::filter::{Filter, Pick};
-pub use order::merge::{Events, Order};
+pub use order::merge::{Events, Order, OwnedEvents};
 pub use order::open::CACHE_SIZE_MAX;
 pub use order::partitions::Partitions;
 pub use source::bytes::{FileSource, Joined, Source};
 pub use stream::piece::{Piece, What};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_send<T: Send>() {}
+    fn assert_send_and_sync<T: Send + Sync>() {}
+
+    #[test]
+    fn logs_are_shared_by_threads_and_readings_move_between_them() {
+        assert_send_and_sync::<Log>();
+        assert_send_and_sync::<Partitions<'_>>();
+        assert_send_and_sync::<Event<'_, '_>>();
+        assert_send_and_sync::<OwnedEvent<'_>>();
+        assert_send_and_sync::<Run<'_, '_>>();
+        assert_send_and_sync::<Labels>();
+        assert_send_and_sync::<(Registry, Stream, Account, Filter, Options)>();
+        assert_send_and_sync::<(Fault, Faults, OpenError, HeaderError)>();
+        assert_send::<Events<'_>>();
+        assert_send::<OwnedEvents<'_>>();
+        assert_send::<core::Core>();
+    }
+}

@@ -26,6 +26,7 @@ use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAG
 use crate::reader::fault::kind::OpenError;
 use crate::reader::source::bytes::{Joined, Source};
 use rescue::Rescued;
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -108,6 +109,12 @@ pub struct Masks {
     pub recorded: Option<u64>,
     /// The kinds that were output.
     pub output: Option<u64>,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
 }
 
 impl Core {

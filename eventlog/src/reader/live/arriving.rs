@@ -1,7 +1,7 @@
 //! A stream that is read while it arrives: bytes in, the events of whole blocks out.
 //!
 //! ```text
-//!  bytes ─▶ │ block, so far │ ── whole? ──▶ parts.rs, block.rs ──▶ Event<'_>, as they stand there
+//!  bytes ─▶ │ block, so far │ ── whole? ──▶ parts.rs, block.rs ──▶ Event<'_, '_>, as they stand there
 //!                                              └ registries, labels, which were given already
 //! ```
 //!
@@ -26,6 +26,7 @@ use crate::reader::stream::head::{self, Found};
 use crate::reader::stream::indexer::Indexer;
 use crate::reader::stream::volume::Volumes;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What an indexer of blocks that are given to it reads from.
 static NOTHING: Vec<u8> = Vec::new();
@@ -75,6 +76,12 @@ struct Events {
     decoded: Decoded,
 }
 
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("offset", &self.offset).finish_non_exhaustive()
+    }
+}
+
 impl Default for Live {
     fn default() -> Live {
         Live::new()
@@ -111,7 +118,7 @@ impl Live {
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
-        give: &mut dyn FnMut(&Event<'_>),
+        give: &mut dyn FnMut(&Event<'_, '_>),
     ) -> Result<(), OpenError> {
         while !bytes.is_empty() {
             let block_size = self.grid.map_or(STREAM_HEADER_SIZE, |grid| grid.block_size as usize);
@@ -137,7 +144,7 @@ impl Live {
 
     /// Gives the events of what has arrived of the last block, which may be short
     /// (`.stream.tail`).
-    pub fn finish(&mut self, give: &mut dyn FnMut(&Event<'_>)) {
+    pub fn finish(&mut self, give: &mut dyn FnMut(&Event<'_, '_>)) {
         if let Some(grid) = self.grid
             && !self.bytes.is_empty()
         {
@@ -215,7 +222,7 @@ impl Live {
     }
 
     /// Reads the block that has arrived, of which so many bytes are there.
-    fn block(&mut self, there: usize, give: &mut dyn FnMut(&Event<'_>)) {
+    fn block(&mut self, there: usize, give: &mut dyn FnMut(&Event<'_, '_>)) {
         let Some(grid) = self.grid else { return };
         let bytes = std::mem::take(&mut self.bytes);
         match self.parts_at.take() {
@@ -237,7 +244,8 @@ impl Live {
             let at = segment.offset.saturating_sub(self.offset) as usize;
             let end = at.saturating_add(segment.size as usize).min(there);
             let bytes = bytes.get(at..end).unwrap_or_default();
-            self.events.give(&segment, bytes, &mut self.indexer.faults, give);
+            let origin = self.indexer.streams.first();
+            self.events.give(&segment, bytes, origin, &mut self.indexer.faults, give);
         }
         self.offset = self.offset.saturating_add(grid.block_size);
         self.is_seen = false;
@@ -350,8 +358,9 @@ impl Events {
         &mut self,
         segment: &Segment,
         bytes: &[u8],
+        origin: Option<&Stream>,
         faults: &mut Faults,
-        give: &mut dyn FnMut(&Event<'_>),
+        give: &mut dyn FnMut(&Event<'_, '_>),
     ) {
         self.prepare(segment.registry);
         let unknown;
@@ -372,6 +381,7 @@ impl Events {
             }
             let event_type = registry.event_types.get(usize::from(located.row));
             let event = Event {
+                origin,
                 ticks: located.ticks,
                 registry,
                 event_type,
@@ -382,7 +392,7 @@ impl Events {
                 buffer: segment.buffer,
                 thread: segment.thread,
                 registry_index: u32::MAX,
-                row: located.row,
+                event_type_index: located.row,
                 stream: segment.stream,
                 kind: segment.kind,
             };

@@ -206,6 +206,7 @@ impl Log {
     }
 
     /// The ticks of the first and the last event of a stream, by its index; `None` if it has none.
+    #[must_use]
     pub fn span(&self, stream: u16) -> Option<(u64, u64)> {
         let mut span: Option<(u64, u64)> = None;
         let mut decoded = Decoded::default();
@@ -246,10 +247,11 @@ impl Log {
         decoded: &'a Decoded,
         n: usize,
         labels: &'a Labels,
-    ) -> Option<Event<'a>> {
+    ) -> Option<Event<'a, 'a>> {
         let (number, located) = decoded.get(n)?;
         let event_type = registry.event_types.get(usize::from(located.row));
         Some(Event {
+            origin: self.streams().get(usize::from(segment.stream)),
             ticks: located.ticks,
             registry,
             event_type,
@@ -260,7 +262,7 @@ impl Log {
             buffer: segment.buffer,
             thread: segment.thread,
             registry_index: segment.registry,
-            row: located.row,
+            event_type_index: located.row,
             stream: segment.stream,
             kind: match event_type {
                 Some(event_type) if segment.kind == KIND_MIXED => event_type.kind,

@@ -223,7 +223,7 @@ impl Labels {
 
     /// Takes an event of a role in, and what memory it takes off `room`. Says whether there was
     /// enough.
-    pub(crate) fn feed(&mut self, role: Role, event: &Event<'_>, room: &mut usize) -> bool {
+    pub(crate) fn feed(&mut self, role: Role, event: &Event<'_, '_>, room: &mut usize) -> bool {
         match (role, event.param_at(0), event.param_at(1)) {
             (Role::Intern, Some(Value::W(id)), Some(Value::S(string))) => {
                 self.intern(id, string, room)

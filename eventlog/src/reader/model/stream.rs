@@ -11,6 +11,7 @@ pub(crate) const SYNC_COUNT_MAX: usize = 1 << 16;
 
 /// A stream of the log: what its header says. Of an MPS log most of it is empty.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Stream {
     /// Where it begins in the source.
     pub offset: u64,

@@ -15,9 +15,9 @@ use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
 
 /// Events of one stream, registry, buffer and thread, whose numbers follow on one another.
-#[derive(Clone, Copy)]
-pub struct Run<'a> {
-    open: &'a Open<'a>,
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'l, 'a> {
+    open: &'a Open<'l>,
     labels: &'a Labels,
     located: &'a [Located],
     number: u64,
@@ -34,7 +34,7 @@ pub struct Glance {
     pub event_type_index: u16,
 }
 
-impl<'a> Run<'a> {
+impl<'l, 'a> Run<'l, 'a> {
     /// How many events there are: one at least.
     pub fn count(&self) -> usize {
         self.located.len()
@@ -46,7 +46,7 @@ impl<'a> Run<'a> {
     }
 
     /// Their registry.
-    pub fn registry(&self) -> &'a Registry {
+    pub fn registry(&self) -> &'l Registry {
         self.open.registry
     }
 
@@ -62,7 +62,7 @@ impl<'a> Run<'a> {
 
     /// Gives each event to a function.
     #[inline]
-    pub fn each(&self, take: &mut impl FnMut(&Event<'_>)) {
+    pub fn each(&self, take: &mut impl FnMut(&Event<'l, '_>)) {
         for (located, index) in self.located.iter().zip(0..) {
             take(&event(self.open, self.number.wrapping_add(index), located, self.labels));
         }
@@ -70,17 +70,17 @@ impl<'a> Run<'a> {
 
     /// The event of this index, from 0.
     #[inline]
-    pub fn event(&self, index: usize) -> Option<Event<'a>> {
+    pub fn event(&self, index: usize) -> Option<Event<'l, 'a>> {
         let located = self.located.get(index)?;
         Some(event(self.open, self.number.wrapping_add(index as u64), located, self.labels))
     }
 }
 
-impl Events<'_> {
+impl<'l> Events<'l> {
     /// Gives the events that are left to a function, as [`Events::each`] does, in runs as long as
     /// can be had at no cost.
     #[inline]
-    pub fn each_run(&mut self, mut take: impl FnMut(&Run<'_>)) {
+    pub fn each_run(&mut self, mut take: impl FnMut(&Run<'l, '_>)) {
         loop {
             self.take_rest_of_segment(&mut take);
             let Some((number, located)) = self.find_timely() else { return };
@@ -96,7 +96,7 @@ impl Events<'_> {
     /// Gives what is left of the current segment as a run, if nothing comes in between and all of
     /// it is wanted.
     #[inline]
-    fn take_rest_of_segment(&mut self, take: &mut impl FnMut(&Run<'_>)) {
+    fn take_rest_of_segment(&mut self, take: &mut impl FnMut(&Run<'l, '_>)) {
         let labels = &self.no_labels;
         let Some(open) = self.open.get_mut(self.current as usize) else { return };
         let is_all = open.actions.is_none() && (open.from, open.to) == (0, u64::MAX);
@@ -121,13 +121,13 @@ impl Events<'_> {
     /// Gives the events that are left to a function: those that [`Events::next`] would give, in the
     /// same order, at less cost.
     #[inline]
-    pub fn each(&mut self, mut take: impl FnMut(&Event<'_>)) {
+    pub fn each(&mut self, mut take: impl FnMut(&Event<'l, '_>)) {
         self.each_run(|run| run.each(&mut take));
     }
 
     /// The same, as long as the function says that it wants more; in order of time at less cost.
     #[inline]
-    pub fn each_while(&mut self, mut take: impl FnMut(&Event<'_>) -> bool) {
+    pub fn each_while(&mut self, mut take: impl FnMut(&Event<'l, '_>) -> bool) {
         while self.find().is_some() {
             // It is given with those that follow it: what is called in one place is put in line.
             if let Some(open) = self.open.get_mut(self.current as usize) {
@@ -142,7 +142,7 @@ impl Events<'_> {
     /// Gives the next event, which is in the current segment, and what is left of the segment
     /// before another has its turn, if all of it is wanted. False: no more is wanted.
     #[inline(always)]
-    fn turn(&mut self, take: &mut impl FnMut(&Event<'_>) -> bool) -> bool {
+    fn turn(&mut self, take: &mut impl FnMut(&Event<'l, '_>) -> bool) -> bool {
         let Some(open) = self.open.get_mut(self.current as usize) else { return true };
         // In order of time, what is too early or too late is left out already. At the time of the
         // bound itself the buffers decide, and the next call.
@@ -199,7 +199,7 @@ mod tests {
             for filter in [all(), of_type(), Filter { times: vec![late], ..all() }] {
                 let filter = Filter { labels: is_labelled, ..filter };
                 for order in [Order::File, Order::Time] {
-                    let told = |event: &Event<'_>| {
+                    let told = |event: &Event<'_, '_>| {
                         (event.ticks, event.offset, event.number, event.labels.label(1).is_some())
                     };
                     let (mut expected, mut found) = (Vec::new(), Vec::new());

@@ -38,7 +38,16 @@ impl Pick {
 }
 
 /// Which events to give. The default is all, without labels.
+///
+/// ```
+/// use eventlog::reader::Filter;
+///
+/// let filter = Filter::new().event("PoolAlloc").kinds(["Pool", "Object"]).labels(true);
+/// assert_eq!(filter.kinds.len(), 2);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
 pub struct Filter {
     /// Only events of these kinds; if empty, of all.
     pub kinds: Vec<Pick>,
@@ -58,6 +67,73 @@ pub struct Filter {
     /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given
     /// or not.
     pub labels: bool,
+}
+
+impl From<&str> for Pick {
+    fn from(name: &str) -> Pick {
+        Pick::Name(name.into())
+    }
+}
+
+impl From<u16> for Pick {
+    fn from(number: u16) -> Pick {
+        Pick::Number(number)
+    }
+}
+
+impl Filter {
+    /// All events, without labels.
+    pub fn new() -> Filter {
+        Filter::default()
+    }
+
+    /// Adds an event type to those that are given: by name, or by code.
+    pub fn event(self, event_type: impl Into<Pick>) -> Filter {
+        self.events([event_type])
+    }
+
+    /// Adds event types to those that are given.
+    pub fn events(mut self, event_types: impl IntoIterator<Item: Into<Pick>>) -> Filter {
+        self.event_types.extend(event_types.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds kinds to those that are given: by name, or by index.
+    pub fn kinds(mut self, kinds: impl IntoIterator<Item: Into<Pick>>) -> Filter {
+        self.kinds.extend(kinds.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds threads to those that are given, by stream and index.
+    pub fn threads(mut self, threads: impl IntoIterator<Item = (u16, u32)>) -> Filter {
+        self.threads.extend(threads);
+        self
+    }
+
+    /// Adds the times that are given of the next stream, in its ticks.
+    pub fn times(mut self, ticks: RangeInclusive<u64>) -> Filter {
+        self.times.push(ticks);
+        self
+    }
+
+    /// Leaves out segments that have none but the first events of a buffer, so many by stream and
+    /// buffer.
+    pub fn known(mut self, counts: BTreeMap<(u16, u32), u64>) -> Filter {
+        self.known = counts;
+        self
+    }
+
+    /// Gives only segments that have any of the first so many events of a buffer.
+    pub fn beginning(mut self, count: u64) -> Filter {
+        self.beginning = Some(count);
+        self
+    }
+
+    /// Sets whether labels are wanted.
+    pub fn labels(mut self, are_wanted: bool) -> Filter {
+        self.labels = are_wanted;
+        self
+    }
 }
 
 /// What a filter means for one registry.

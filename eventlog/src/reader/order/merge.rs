@@ -17,10 +17,11 @@ use crate::reader::fault::list::Faults;
 use crate::reader::index::runs::Sorter;
 use crate::reader::index::segment::Located;
 use crate::reader::log::Log;
-use crate::reader::model::event::Event;
+use crate::reader::model::event::{Event, OwnedEvent};
 use crate::reader::model::label::{LABEL_MEMORY_MAX, Labels};
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::fmt;
 use std::sync::Arc;
 
 /// The order in which events are given.
@@ -48,6 +49,10 @@ pub(crate) struct Stretch {
 }
 
 /// The events of a log: see [`Log::events`].
+///
+/// [`Events::next`] and [`Events::each`] lend each event, which costs least. As an iterator it gives
+/// events that have bytes of their own.
+#[must_use = "nothing is read until events are asked for"]
 pub struct Events<'l> {
     log: &'l Log,
     pub(super) order: Order,
@@ -82,6 +87,43 @@ impl Log {
     /// The events that a filter lets through, in an order.
     pub fn events(&self, order: Order, filter: &Filter) -> Events<'_> {
         Events::new(self, order, filter)
+    }
+}
+
+impl fmt::Debug for Events<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").field("order", &self.order).finish_non_exhaustive()
+    }
+}
+
+impl<'l> IntoIterator for Events<'l> {
+    type Item = OwnedEvent<'l>;
+    type IntoIter = OwnedEvents<'l>;
+
+    fn into_iter(self) -> OwnedEvents<'l> {
+        OwnedEvents { events: self }
+    }
+}
+
+/// The events of a log as an iterator, each with bytes of its own.
+#[derive(Debug)]
+#[must_use = "nothing is read until events are asked for"]
+pub struct OwnedEvents<'l> {
+    events: Events<'l>,
+}
+
+impl OwnedEvents<'_> {
+    /// See [`Events::faults`].
+    pub fn faults(&self) -> &Faults {
+        self.events.faults()
+    }
+}
+
+impl<'l> Iterator for OwnedEvents<'l> {
+    type Item = OwnedEvent<'l>;
+
+    fn next(&mut self) -> Option<OwnedEvent<'l>> {
+        self.events.next().map(|event| event.to_owned())
     }
 }
 
@@ -158,13 +200,13 @@ impl<'l> Events<'l> {
     /// The next event.
     #[expect(clippy::should_implement_trait, reason = "an event borrows from what was read last")]
     #[inline]
-    pub fn next(&mut self) -> Option<Event<'_>> {
+    pub fn next(&mut self) -> Option<Event<'l, '_>> {
         self.next_where(|_| true)
     }
 
     /// The next event of which this is true.
     #[inline]
-    pub fn next_where(&mut self, is_it: impl Fn(&Event<'_>) -> bool) -> Option<Event<'_>> {
+    pub fn next_where(&mut self, is_it: impl Fn(&Event<'_, '_>) -> bool) -> Option<Event<'l, '_>> {
         loop {
             let (number, located) = self.find_timely()?;
             let open = self.open.get(self.current as usize)?;
@@ -353,6 +395,7 @@ impl<'l> Events<'l> {
             buffer: u64::from(segment.stream) << 32 | u64::from(segment.buffer),
             thread: segment.thread,
             stream: segment.stream,
+            origin: log.streams().get(usize::from(segment.stream)),
             kind: segment.kind,
             is_used: true,
             stamp: 0,

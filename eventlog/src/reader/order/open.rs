@@ -12,6 +12,7 @@ use crate::reader::index::segment::{Decoded, KIND_MIXED, Located};
 use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
+use crate::reader::model::stream::Stream;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -65,6 +66,7 @@ impl PartialOrd for Waiting {
 }
 
 /// A segment that is being read.
+#[derive(Debug)]
 pub(crate) struct Open<'l> {
     pub(crate) registry: &'l Registry,
     /// By its index in the log.
@@ -85,6 +87,8 @@ pub(crate) struct Open<'l> {
     pub(crate) buffer: u64,
     pub(crate) thread: u32,
     pub(crate) stream: u16,
+    /// The stream itself.
+    pub(crate) origin: Option<&'l Stream>,
     pub(crate) kind: u8,
     /// Whether it was read from since the cache last looked.
     pub(crate) is_used: bool,
@@ -120,14 +124,15 @@ impl Open<'_> {
 
 /// The event that is located in an open segment.
 #[inline(always)]
-pub(crate) fn event<'a>(
-    open: &'a Open<'_>,
+pub(crate) fn event<'l, 'a>(
+    open: &'a Open<'l>,
     number: u64,
     located: &Located,
     labels: &'a Labels,
-) -> Event<'a> {
+) -> Event<'l, 'a> {
     let event_type = open.registry.event_types.get(usize::from(located.row));
     Event {
+        origin: open.origin,
         ticks: located.ticks,
         registry: open.registry,
         event_type,
@@ -138,7 +143,7 @@ pub(crate) fn event<'a>(
         buffer: open.buffer as u32,
         thread: open.thread,
         registry_index: open.registry_index,
-        row: located.row,
+        event_type_index: located.row,
         stream: open.stream,
         kind: match event_type {
             Some(event_type) if open.kind == KIND_MIXED => event_type.kind,

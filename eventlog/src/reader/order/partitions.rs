@@ -19,12 +19,14 @@ use crate::reader::log::Log;
 use crate::reader::model::label::Labels;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt;
 use std::sync::Arc;
 
 /// A partition has at least so many times the segments that are carried into it.
 const SEGMENTS_PER_CARRIED: usize = 2;
 
 /// The events of a log in partitions: see [`Log::partitions`].
+#[must_use]
 pub struct Partitions<'l> {
     log: &'l Log,
     order: Order,
@@ -42,6 +44,12 @@ impl Log {
     /// had is one partition.
     pub fn partitions(&self, order: Order, filter: &Filter, count: u64) -> Partitions<'_> {
         Partitions::new(self, order, filter, count)
+    }
+}
+
+impl fmt::Debug for Partitions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Partitions").field("count", &self.count()).finish_non_exhaustive()
     }
 }
 

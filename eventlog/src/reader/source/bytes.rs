@@ -7,6 +7,7 @@
 //! Never a memory mapping: a file that shrinks while it is read must give a fault, not a signal.
 //! Design: `.dumper` in `design/telemetry.md`.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -140,6 +141,12 @@ pub struct Joined {
     /// Each with where it begins.
     sources: Vec<(u64, Box<dyn Source + Send + Sync>)>,
     size: u64,
+}
+
+impl fmt::Debug for Joined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Joined").finish_non_exhaustive()
+    }
 }
 
 impl Joined {

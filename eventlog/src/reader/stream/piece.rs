@@ -47,6 +47,7 @@ impl What {
 
 /// A stretch of a log.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Piece {
     /// Where it begins.
     pub offset: u64,

@@ -143,7 +143,7 @@ fn damaged_logs_are_given_in_both_orders_to_the_last_event() {
         }
         let Ok(log) = Log::from_source(bytes) else { continue };
         let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
-        let filter = Filter { labels: true, ..Filter::default() };
+        let filter = Filter::new().labels(true);
         for order in [Order::Time, Order::File] {
             let mut events = log.events(order, &filter);
             let (mut found, mut last) = (0, (0, 0));

@@ -164,7 +164,7 @@ fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
         let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
         let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
         for order in [Order::Time, Order::File] {
-            let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+            let mut events = log.events(order, &Filter::new().labels(true));
             let mut found = 0;
             while let Some(event) = events.next() {
                 // A bit is read where its byte is there.

@@ -13,7 +13,7 @@ use super::protobuf::Message;
 use super::timeline::{Act, Counter, Moment, Number, Timeline};
 use super::who::Who;
 use crate::select::Selected;
-use eventlog::reader::{Event, Log, Value};
+use eventlog::reader::{Event, Value};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -69,12 +69,11 @@ enum Track {
 
 /// Writes events as a trace.
 pub(crate) fn write(
-    log: &Log,
     timeline: &mut Timeline,
     events: &mut Selected<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let who = Who::new(log);
+    let who = timeline.who.clone();
     let (tracks, names) = (HashSet::new(), Names::default());
     let mut perfetto = Perfetto { who, tracks, names, out: Message::default() };
     perfetto.head(&timeline.clock);
@@ -271,7 +270,7 @@ impl Perfetto {
     }
 
     fn process(&mut self, stream: u16) -> u64 {
-        let pid = self.who.pid(stream);
+        let (stream, pid) = (self.who.first(stream), self.who.pid(stream));
         let process = self.who.processes.get(usize::from(stream));
         let name = process.map_or(String::new(), |process| process.name.clone());
         self.track((Track::Process, stream, 0), None, |descriptor| {
@@ -286,10 +285,10 @@ impl Perfetto {
         let process = self.process(event.stream);
         let pid = self.who.pid(event.stream);
         let (tid, _) = self.who.thread(event);
-        let thread = self.who.threads.get(&(event.stream, event.thread));
+        let place = self.who.place(event.stream, event.thread);
+        let thread = self.who.threads.get(&place);
         let name = thread.map_or(String::new(), |thread| thread.name.clone());
-        let number = event.thread.into();
-        self.track((Track::Thread, event.stream, number), Some(process), |descriptor| {
+        self.track((Track::Thread, place.0, place.1.into()), Some(process), |descriptor| {
             descriptor.message(4, |thread| {
                 thread.uint(1, pid.into());
                 thread.uint(2, tid.into());

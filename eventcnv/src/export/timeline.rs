@@ -9,7 +9,8 @@
 //! What is open is kept in tables of a named size. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
 use super::clock::Clock;
-use super::marks::{Change, Form, Key, Marks, Side};
+use super::who::Who;
+use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Event, Value};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -90,6 +91,7 @@ type Place = (u16, u32, Key);
 pub(crate) struct Timeline {
     pub(crate) clock: Clock,
     pub(crate) marks: Marks,
+    pub(crate) who: Who,
     pub(crate) counters: Vec<Counter>,
     /// Of each thread.
     open: HashMap<(u16, u32), Vec<Open>>,
@@ -150,10 +152,11 @@ impl Lanes {
 }
 
 impl Timeline {
-    pub(crate) fn new(clock: Clock, marks: Marks) -> Timeline {
+    pub(crate) fn new(clock: Clock, marks: Marks, who: Who) -> Timeline {
         Timeline {
             clock,
             marks,
+            who,
             counters: Vec::new(),
             open: HashMap::new(),
             open_count: 0,
@@ -190,7 +193,8 @@ impl Timeline {
     fn slice(&mut self, side: &Side, event: &Event<'_, '_>) -> Act {
         let pair = side.pair;
         let own = (pair, side.key(event));
-        let open = self.open.entry((event.stream, event.thread)).or_default();
+        let thread = self.who.place(event.stream, event.thread);
+        let open = self.open.entry(thread).or_default();
         if !side.is_end {
             if self.open_count >= OPEN_COUNT_MAX {
                 self.limited.open_count += 1;

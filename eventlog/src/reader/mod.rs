@@ -45,6 +45,7 @@ mod fault;
 mod index;
 mod live;
 mod log;
+pub mod marks;
 mod model;
 mod mps;
 mod order;

@@ -8,8 +8,8 @@
 //! Design: `.cnv.marks` in `design/eventcnv.md`.
 
 use super::{Form, Half, KEY_COUNT_MAX, Marks};
+use crate::reader::model::registry::{EventType, Param, Registry};
 use eventdef::Sort;
-use eventlog::reader::{EventType, Param, Registry};
 use std::collections::HashMap;
 
 /// What the names of pairs end with.
@@ -51,7 +51,7 @@ pub(super) fn by_names(registry: &Registry, marks: &mut Marks) {
             }
             let from = Half { row: from, key: from_key, param: None };
             let to = Half { row: to, key: to_key, param: None };
-            marks.add(registry, form, called.to_owned(), from, Some(to));
+            marks.add_pair(registry, form, called.to_owned(), from, Some(to));
         }
     }
 }
@@ -81,7 +81,7 @@ fn count(registry: &Registry, name: &str, from: &EventType, to: &EventType, mark
     }
     let half = |row, param| Half { row, key, param: Some(param) };
     let (from, to) = (half(from, from_size), half(to, to_size));
-    marks.add(registry, Form::Counter, format!("{name} {called}"), from, Some(to));
+    marks.add_pair(registry, Form::Counter, format!("{name} {called}"), from, Some(to));
 }
 
 fn is_number(param: &Param) -> bool {

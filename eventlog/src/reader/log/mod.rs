@@ -294,8 +294,8 @@ impl Log {
         self.lines.as_ref()?.get(usize::from(stream))
     }
 
-    /// Whether its streams have clocks of their own, and their events are put in one order by the
-    /// time of day (`.time.align`).
+    /// Whether its streams have clocks of their own, and their events are put in one order by
+    /// CLOCK_MONOTONIC or the time of day (`.time.align`).
     pub fn is_aligned(&self) -> bool {
         self.lines.is_some()
     }

@@ -10,32 +10,9 @@
 //! Rooms, the lowest first; imports run downward only: `fault`, `source`, `model`, `marks`,
 //! `index`, `stream`, `mps`, `core`, `log`, `order`, `live`, `audit`.
 //!
-//! To read a log: open it, ask for its events, take them one at a time.
-//!
-//! ```
-//! use eventlog::reader::{Filter, Log, Order};
-//!
-//! fn bytes_allocated(path: &str) -> Result<u64, Box<dyn std::error::Error>> {
-//!     let log = Log::open(path)?;
-//!     let mut events = log.events(Order::Time, &Filter::new().event("PoolAlloc"));
-//!     let mut bytes = 0;
-//!     while let Some(event) = events.next() {
-//!         bytes += event.param("size").and_then(|size| size.as_u64()).unwrap_or(0);
-//!     }
-//!     for fault in log.faults().iter().chain(events.faults()) {
-//!         eprintln!("{path}: {fault}");
-//!     }
-//!     Ok(bytes)
-//! }
-//!
-//! # // A stream of nothing but its header, so that the function is run too.
-//! # let mut header = eventlog::format::StreamHeader::native(12);
-//! # header.seal();
-//! # let path = std::env::temp_dir().join(format!("eventlog-doc-{}.log", std::process::id()));
-//! # std::fs::write(&path, bytemuck::bytes_of(&header)).unwrap();
-//! # assert_eq!(bytes_allocated(path.to_str().unwrap()).unwrap(), 0);
-//! # std::fs::remove_file(&path).unwrap();
-//! ```
+//! To read a log: open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), take them one
+//! at a time ([`Events::next`]). What is wrong with a log never stops the reading: it is in
+//! [`Log::faults`] and [`Events::faults`].
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 

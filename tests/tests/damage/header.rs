@@ -206,9 +206,9 @@ fn streams_of_one_boot_agree_though_the_time_of_day_is_set() {
             let mut writer = Writer::new(WORDS, [uuid; 16], [uuid; 16]);
             writer.registry(1, naive::KINDS, naive::TYPES, 4000);
             for sequence in 0..2 {
-                let mut ring = ring(0, 100 * sequence, 0..0);
+                let mut ring = ring(0, 100 + 100 * sequence, 0..0);
                 (ring.fields.sequence, ring.fields.first) = (sequence, sequence);
-                assert!(ring.record(&WORDS, 100 * sequence, 2, &words(5000 + sequence)));
+                assert!(ring.record(&WORDS, 100 + 100 * sequence, 2, &words(5000 + sequence)));
                 ring.fields.sync_realtime = 2 * HOUR + 100 * sequence;
                 ring.write(&mut writer, true);
             }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  partition 0 ── worker ── work ──▶ pieces ─┐
-//!  partition 1 ── worker ── work ──▶ pieces ─┼─▶ take: those of partition 0 first, then those of 1, …
+//!  partition 1 ── worker ── work ──▶ pieces ─┼─▶ take: first those of 0, then those of 1, …
 //!  partition 2 ── …                          ┘
 //!                                    Ahead: how many wait; a worker waits that is too far ahead
 //! ```
@@ -21,8 +21,8 @@ use std::thread;
 
 /// Events of a partition, about.
 const PARTITION_SIZE: u64 = 1 << 16;
-/// Pieces of all partitions that wait to be taken, at most. Long partitions are read side by side as far as
-/// this lets workers run ahead.
+/// Pieces of all partitions that wait to be taken, at most. Long partitions are read side by side
+/// as far as this lets workers run ahead.
 const PIECE_COUNT_MAX: usize = 96;
 /// How many of these are kept for the partition whose turn it is.
 const TURN_COUNT: usize = 16;
@@ -39,8 +39,8 @@ enum Sent<T> {
     End(Box<Faults>),
 }
 
-/// The selected events of a log in an order: `work` makes pieces of those of a partition, `take` takes
-/// them in order. What was found wrong, unless taking them had to stop.
+/// The selected events of a log in an order: `work` makes pieces of those of a partition, `take`
+/// takes them in order. What was found wrong, unless taking them had to stop.
 pub(crate) fn run<T: Send>(
     log: &Log,
     selection: &Selection,
@@ -136,8 +136,8 @@ fn take_all<T>(
 
 /// How far ahead the workers are of what is taken.
 ///
-/// Pieces of other partitions than the one whose turn it is leave [`TURN_COUNT`] places free, so that
-/// there is always one to take: nobody waits for ever.
+/// Pieces of other partitions than the one whose turn it is leave [`TURN_COUNT`] places free, so
+/// that there is always one to take: nobody waits for ever.
 #[derive(Default)]
 struct Ahead {
     state: Mutex<State>,

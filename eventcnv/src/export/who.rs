@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Streams of one boot, process and start are one process; its threads are told apart by their OS
-//! numbers. No two processes have one number here, though processes of two hosts may. Design: `.cnv.export` in
-//! `design/eventcnv.md`.
+//! numbers. No two processes have one number here, though processes of two hosts may. Design:
+//! `.cnv.export` in `design/eventcnv.md`.
 
 use crate::view::threads;
 use eventlog::reader::{Event, Log};

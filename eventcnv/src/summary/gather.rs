@@ -5,8 +5,8 @@
 //!                        └──── merge, in order ────┘        takes events in
 //! ```
 //!
-//! Which partitions a worker has does not depend on how fast it is, so that what comes out is the same
-//! each time. Design: `.cnv.stats` in `design/eventcnv.md`.
+//! Which partitions a worker has does not depend on how fast it is, so that what comes out is the
+//! same each time. Design: `.cnv.stats` in `design/eventcnv.md`.
 
 use crate::select::{Selected, Selection};
 use eventlog::reader::{Faults, Log, Order, Partitions};
@@ -18,8 +18,8 @@ use std::thread;
 const PARTITION_SIZE: u64 = 1 << 18;
 
 /// Has the events taken in by at most so many workers: `make` begins one, `take` has it take the
-/// events of a partition, `merge` adds that of the next worker. What the first had in the end, and what
-/// was found wrong.
+/// events of a partition, `merge` adds that of the next worker. What the first had in the end, and
+/// what was found wrong.
 pub(crate) fn gather<T: Send>(
     log: &Log,
     selection: &Selection,

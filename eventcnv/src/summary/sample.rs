@@ -7,8 +7,8 @@
 //!                                              and of each part
 //! ```
 //!
-//! A hash decides which events are in the sample, so that it is the same whoever reads which partition.
-//! Design: `.cnv.report` in `design/eventcnv.md`.
+//! A hash decides which events are in the sample, so that it is the same whoever reads which
+//! partition. Design: `.cnv.report` in `design/eventcnv.md`.
 
 use super::overview::{identity, seconds};
 use eventlog::reader::{Event, Log};

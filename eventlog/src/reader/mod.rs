@@ -10,8 +10,8 @@
 //! Rooms, the lowest first; imports run downward only: `fault`, `source`, `model`, `marks`,
 //! `index`, `stream`, `mps`, `core`, `log`, `order`, `live`, `audit`.
 //!
-//! To read a log: open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), take them one
-//! at a time ([`Events::next`]). What is wrong with a log never stops the reading: it is in
+//! To read a log: open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), take them
+//! one at a time ([`Events::next`]). What is wrong with a log never stops the reading: it is in
 //! [`Log::faults`] and [`Events::faults`].
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
@@ -48,9 +48,11 @@ pub use model::stream::Stream;
 pub use model::time::WallTime;
 pub use mps::HeaderError;
 pub use order::each::{Glance, Run};
+pub use order::filter::Order;
 pub use order::filter::{Filter, Pick};
-pub use order::merge::{Events, Order, OwnedEvents};
+pub use order::merge::Events;
 pub use order::open::CACHE_SIZE_MAX;
+pub use order::owned::OwnedEvents;
 pub use order::partitions::Partitions;
 pub use source::bytes::{FileSource, Joined, Source};
 pub use stream::piece::{Piece, What};

@@ -10,8 +10,8 @@
 
 use crate::reader::index::{Account, Format};
 use crate::reader::log::Log;
+use crate::reader::order::filter::Order;
 use crate::reader::order::filter::{Filter, Pick};
-use crate::reader::order::merge::Order;
 use std::collections::BTreeMap;
 
 /// The event type of the store that has the counts of what no buffer could count.

@@ -108,8 +108,8 @@ impl fmt::Display for FaultKind {
             ),
             SyncBack { ticks, by } => write!(
                 f,
-                "clock sync at {ticks:#X}: the monotonic clock went back by {by} ns: wall times near \
-                 it are wrong"
+                "clock sync at {ticks:#X}: the monotonic clock went back by {by} ns: wall times \
+                 near it are wrong"
             ),
             SyncSet { ticks, by } => {
                 write!(f, "clock sync at {ticks:#X}: the time of day was set back by {by} ns")
@@ -122,9 +122,9 @@ impl fmt::Display for FaultKind {
             ),
             MpsMinor { found, known } => write!(
                 f,
-                "written by telemetry version {found} of the Memory Pool System, and the registry at \
-                 hand is of {known}: event types that were added since are given by code only; to read \
-                 them, hand over eventdef.h of version {found} with --eventdef"
+                "written by telemetry version {found} of the Memory Pool System, and the \
+                 registry at hand is of {known}: event types that were added since are given by \
+                 code only; to read them, hand over eventdef.h of version {found} with --eventdef"
             ),
             MpsVersion { found: None, known } => write!(
                 f,

@@ -1,7 +1,7 @@
 //! A stream that is read while it arrives: bytes in, the events of whole blocks out.
 //!
 //! ```text
-//!  bytes ─▶ │ block, so far │ ── whole? ──▶ parts.rs, block.rs ──▶ Event<'_, '_>, as they stand there
+//!  bytes ─▶ │ block, so far │ ── whole? ──▶ parts.rs, block.rs ──▶ Event, as they stand there
 //!                                              └ registries, labels, which were given already
 //! ```
 //!
@@ -9,23 +9,21 @@
 //! block boundary, is found by a [`super::Log`] of the same bytes. Rules: sections 2 and 3 of
 //! `design/format.md`.
 
-use super::given::Given;
+use super::events::Events;
 use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC};
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
-use crate::reader::index::segment::{Decoded, SIZE_KEPT, Segment};
+use crate::reader::index::segment::SIZE_KEPT;
 use crate::reader::model::event::Event;
-use crate::reader::model::label::{self, LABEL_MEMORY_MAX, Labels};
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
 use crate::reader::stream::block;
 use crate::reader::stream::encoding;
 use crate::reader::stream::entry::Grid;
-use crate::reader::stream::entry::{flags_of, is_plausible, platform_of, registry_key, segment};
+use crate::reader::stream::entry::{flags_of, is_plausible, segment};
 use crate::reader::stream::head::{self, Found};
 use crate::reader::stream::indexer::Indexer;
 use crate::reader::stream::volume::Volumes;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// What an indexer of blocks that are given to it reads from.
@@ -63,19 +61,6 @@ pub struct Live {
     events: Events,
 }
 
-/// What it takes to make events of segments.
-struct Events {
-    /// By index and platform, as [`registry_key`] has them.
-    registries: BTreeMap<u32, Registry>,
-    /// Memory that is left for them.
-    registry_room: usize,
-    labels: Labels,
-    label_room: usize,
-    no_labels: Labels,
-    given: Given,
-    decoded: Decoded,
-}
-
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Live").field("offset", &self.offset).finish_non_exhaustive()
@@ -99,15 +84,7 @@ impl Live {
             grid: None,
             hole: None,
             indexer: Indexer::new(&NOTHING),
-            events: Events {
-                registries: BTreeMap::new(),
-                registry_room: encoding::REGISTRY_MEMORY_MAX,
-                labels: Labels::default(),
-                label_room: LABEL_MEMORY_MAX,
-                no_labels: Labels::default(),
-                given: Given::default(),
-                decoded: Decoded::default(),
-            },
+            events: Events::new(),
         }
     }
 
@@ -161,7 +138,7 @@ impl Live {
 
     /// The registries that have arrived.
     pub fn registries(&self) -> impl Iterator<Item = &Registry> {
-        self.events.registries.values()
+        self.events.registries()
     }
 
     /// What was found wrong so far.
@@ -171,8 +148,7 @@ impl Live {
 
     /// Memory that names take, in bytes, about: registries, strings and labels.
     pub fn memory(&self) -> usize {
-        let room = self.events.registry_room + self.events.label_room;
-        encoding::REGISTRY_MEMORY_MAX + LABEL_MEMORY_MAX - room + self.indexer.pieces.size()
+        self.events.memory() + self.indexer.pieces.size()
     }
 
     /// Whether it was closed in good order (`.read.end`).
@@ -252,7 +228,7 @@ impl Live {
         self.bytes = bytes;
         self.bytes.clear();
         self.bytes.shrink_to(SIZE_KEPT);
-        self.events.decoded.shrink();
+        self.events.shrink();
         self.indexer.shrink();
     }
 
@@ -307,105 +283,6 @@ impl Live {
         if let Some(start) = self.hole.take() {
             let kind = FaultKind::BlockHole { size: self.offset.saturating_sub(start) };
             self.indexer.faults.push(start, kind);
-        }
-    }
-}
-
-impl Events {
-    /// Another stream begins.
-    fn forget(&mut self) {
-        self.registries.clear();
-        self.registry_room = encoding::REGISTRY_MEMORY_MAX;
-        self.labels = Labels::default();
-        self.label_room = LABEL_MEMORY_MAX;
-        self.given.clear();
-    }
-
-    /// Takes the registries that have arrived whole.
-    fn take_registries(&mut self, indexer: &mut Indexer<'static>) {
-        let Some(platform) = indexer.streams.first().map(|stream| stream.platform) else { return };
-        let key = |index| registry_key(index, flags_of(platform));
-        let registries = &mut self.registries;
-        let is_known = |index| registries.contains_key(&key(index));
-        let room = &mut self.registry_room;
-        for mut registry in indexer.pieces.take_whole(is_known, room, &mut indexer.faults) {
-            registry.lay_out(platform);
-            registries.insert(key(registry.index), registry);
-        }
-    }
-
-    /// Sees to it that the registry of a block is laid out for the platform of the block, if it is
-    /// known.
-    fn prepare(&mut self, key: u32) {
-        if self.registries.contains_key(&key) {
-            return;
-        }
-        let is_it = |other: &&Registry| u32::from(other.index) == key & 0xFFFF;
-        let known = self.registries.values().find(is_it);
-        if let Some(known) = known
-            && let Some(room) = self.registry_room.checked_sub(encoding::memory(known))
-        {
-            let mut registry = known.clone();
-            self.registry_room = room;
-            registry.lay_out(platform_of(key));
-            self.registries.insert(key, registry);
-        }
-    }
-
-    /// Gives the events of a segment, whose bytes these are, that were not given before
-    /// (`.event.identity`).
-    fn give(
-        &mut self,
-        segment: &Segment,
-        bytes: &[u8],
-        origin: Option<&Stream>,
-        faults: &mut Faults,
-        give: &mut dyn FnMut(&Event<'_, '_>),
-    ) {
-        self.prepare(segment.registry);
-        let unknown;
-        let registry = match self.registries.get(&segment.registry) {
-            Some(registry) => registry,
-            None => {
-                let key = segment.registry;
-                unknown = Registry::unknown(segment.stream, key as u16, platform_of(key));
-                &unknown
-            }
-        };
-        let decoded = &mut self.decoded;
-        decoded.fill(bytes);
-        block::decode(segment, registry, decoded, faults);
-        for (number, located) in (0..).map_while(|n| decoded.get(n)) {
-            if !self.given.add(segment.buffer, number) {
-                continue;
-            }
-            let event_type = registry.event_types.get(usize::from(located.row));
-            let event = Event {
-                origin,
-                ticks: located.ticks,
-                registry,
-                event_type,
-                bytes: decoded.event(located),
-                labels: &self.no_labels,
-                offset: segment.offset.saturating_add(u64::from(located.offset)),
-                number,
-                buffer: segment.buffer,
-                thread: segment.thread,
-                registry_index: u32::MAX,
-                event_type_index: located.row,
-                stream: segment.stream,
-                kind: segment.kind,
-            };
-            // `.store`: registry 0 alone labels.
-            let role = event_type
-                .filter(|_| registry.index == 0 || label::is_mps(registry))
-                .and_then(label::role);
-            if let Some(role) = role
-                && !self.labels.feed(role, &event, &mut self.label_room)
-            {
-                faults.push_once(event.offset, FaultKind::LabelLimit);
-            }
-            give(&Event { labels: &self.labels, ..event });
         }
     }
 }

@@ -3,4 +3,5 @@
 //! Knows our format and the model. Keeps no log.
 
 pub(crate) mod arriving;
+mod events;
 pub(crate) mod given;

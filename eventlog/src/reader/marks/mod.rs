@@ -6,7 +6,8 @@
 //!  names: XBegin and XEnd ────────────┘ add_named (pairs.rs)
 //! ```
 //!
-//! Knows the model alone. Of each event type the first mark of a form holds. Design: `.cnv.marks` in `design/eventcnv.md`.
+//! Knows the model alone. Of each event type the first mark of a form holds. Design: `.cnv.marks`
+//! in `design/eventcnv.md`.
 
 mod pairs;
 

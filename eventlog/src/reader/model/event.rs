@@ -107,7 +107,8 @@ pub struct Event<'log, 'e> {
     pub buffer: u32,
     /// The thread that recorded it, by its index in the stream; 0 if not known.
     pub thread: u32,
-    /// Its registry, by its index in [`crate::reader::Log::registries`]; beyond them if it is of no log.
+    /// Its registry, by its index in [`crate::reader::Log::registries`]; beyond them if it is of no
+    /// log.
     pub registry_index: u32,
     /// Its event type, by its index in the registry; beyond them if the registry lacks its code.
     pub event_type_index: u16,

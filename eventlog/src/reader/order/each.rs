@@ -7,7 +7,8 @@
 //!
 //! Order: `.time.order` in `design/format.md`.
 
-use super::merge::{Events, Order};
+use super::filter::Order;
+use super::merge::Events;
 use super::open::{Open, event};
 use crate::reader::index::segment::Located;
 use crate::reader::model::event::Event;
@@ -30,7 +31,8 @@ pub struct Glance {
     pub ticks: u64,
     /// The size of the whole event.
     pub size: u16,
-    /// The index of its type in [`Registry::event_types`]; beyond them if the registry lacks its code.
+    /// The index of its type in [`Registry::event_types`]; beyond them if the registry lacks its
+    /// code.
     pub event_type_index: u16,
 }
 

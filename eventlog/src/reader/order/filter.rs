@@ -37,6 +37,18 @@ impl Pick {
     }
 }
 
+/// The order in which events are given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By ticks, whatever the order in a buffer (`.event.monotone`); of equal ticks, by buffer and
+    /// number (`.time.order`).
+    #[default]
+    Time,
+    /// As in the file: block by block, in each the oldest event first (of a parts block, buffer by
+    /// buffer); in an MPS log, by offset.
+    File,
+}
+
 /// Which events to give. The default is all, without labels.
 ///
 /// ```

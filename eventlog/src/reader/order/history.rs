@@ -7,8 +7,9 @@
 //!
 //! Design: `.store.label` in `design/format.md`.
 
+use super::filter::Order;
 use super::filter::Plan;
-use super::merge::{Events, Order};
+use super::merge::Events;
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::log::Log;

@@ -9,49 +9,25 @@
 //! not later than that of the second, the heap is left alone. Order: `.time.order` in
 //! `design/format.md`.
 
-use super::filter::{Action, Filter, Plan};
+use super::filter::{Action, Filter, Order, Plan};
 use super::history::{history, queue};
-use super::open::{Cache, Key, Open, Waiting, event};
+use super::open::{Cache, Key, Open, Stretch, Waiting, event};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::runs::Sorter;
 use crate::reader::index::segment::Located;
 use crate::reader::log::Log;
-use crate::reader::model::event::{Event, OwnedEvent};
+use crate::reader::model::event::Event;
 use crate::reader::model::label::{LABEL_MEMORY_MAX, Labels};
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fmt;
 use std::sync::Arc;
 
-/// The order in which events are given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// By ticks, whatever the order in a buffer (`.event.monotone`); of equal ticks, by buffer and
-    /// number (`.time.order`).
-    #[default]
-    Time,
-    /// As in the file: block by block, in each the oldest event first (of a parts block, buffer by
-    /// buffer); in an MPS log, by offset.
-    File,
-}
-
-/// What of a log one partition is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stretch {
-    /// Its segments, in the order of reading: first those that began before it.
-    pub(crate) queue: Vec<u32>,
-    pub(crate) carried_count: usize,
-    /// Of segments that are carried into it, events from this time on.
-    pub(crate) from: u64,
-    /// Of segments that are carried beyond it, events up to this time.
-    pub(crate) to: u64,
-}
-
 /// The events of a log: see [`Log::events`].
 ///
-/// [`Events::next`] and [`Events::each`] lend each event, which costs least. As an iterator it gives
-/// events that have bytes of their own.
+/// [`Events::next`] and [`Events::each`] lend each event, which costs least. As an iterator it
+/// gives events that have bytes of their own.
 #[must_use = "nothing is read until events are asked for"]
 pub struct Events<'l> {
     log: &'l Log,
@@ -93,37 +69,6 @@ impl Log {
 impl fmt::Debug for Events<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("order", &self.order).finish_non_exhaustive()
-    }
-}
-
-impl<'l> IntoIterator for Events<'l> {
-    type Item = OwnedEvent<'l>;
-    type IntoIter = OwnedEvents<'l>;
-
-    fn into_iter(self) -> OwnedEvents<'l> {
-        OwnedEvents { events: self }
-    }
-}
-
-/// The events of a log as an iterator, each with bytes of its own.
-#[derive(Debug)]
-#[must_use = "nothing is read until events are asked for"]
-pub struct OwnedEvents<'l> {
-    events: Events<'l>,
-}
-
-impl OwnedEvents<'_> {
-    /// See [`Events::faults`].
-    pub fn faults(&self) -> &Faults {
-        self.events.faults()
-    }
-}
-
-impl<'l> Iterator for OwnedEvents<'l> {
-    type Item = OwnedEvent<'l>;
-
-    fn next(&mut self) -> Option<OwnedEvent<'l>> {
-        self.events.next().map(|event| event.to_owned())
     }
 }
 

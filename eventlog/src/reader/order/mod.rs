@@ -7,4 +7,5 @@ pub(crate) mod filter;
 pub(crate) mod history;
 pub(crate) mod merge;
 pub(crate) mod open;
+pub(crate) mod owned;
 pub(crate) mod partitions;

@@ -122,6 +122,18 @@ impl Open<'_> {
     }
 }
 
+/// What of a log one partition is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stretch {
+    /// Its segments, in the order of reading: first those that began before it.
+    pub(crate) queue: Vec<u32>,
+    pub(crate) carried_count: usize,
+    /// Of segments that are carried into it, events from this time on.
+    pub(crate) from: u64,
+    /// Of segments that are carried beyond it, events up to this time.
+    pub(crate) to: u64,
+}
+
 /// The event that is located in an open segment.
 #[inline(always)]
 pub(crate) fn event<'l, 'a>(

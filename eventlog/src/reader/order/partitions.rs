@@ -1,18 +1,20 @@
 //! A reading of a log in partitions, which several threads read side by side.
 //!
 //! ```text
-//!  order of time:  ─┤ partition 0 ├─┤ partition 1 ├─┤ partition 2 ├─   the events of all, one partition after the
-//!  a segment           ┌───────────┐                       other, are those of the log in its
-//!  that is carried:    begins ─────▶ goes on               order
+//!  order of time:  ─┤ 0 ├────┤ 1 ├────┤ 2 ├─   the events of all partitions, one after the
+//!  a segment          ┌────────┐                other, are those of the log in its order
+//!  that is carried:   begins ──▶ goes on
 //!  order of file:  segments 0…99 │ 100…199 │ …
 //! ```
 //!
-//! A segment that reaches into several partitions is decoded in each, so partitions are long against what
-//! reaches over their ends. Order: `.time.order` in `design/format.md`.
+//! A segment that reaches into several partitions is decoded in each, so partitions are long
+//! against what reaches over their ends. Order: `.time.order` in `design/format.md`.
 
+use super::filter::Order;
 use super::filter::{Filter, Plan};
 use super::history::{history, queue};
-use super::merge::{Events, Order, Stretch};
+use super::merge::Events;
+use super::open::Stretch;
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::log::Log;
@@ -156,7 +158,8 @@ fn by_time(log: &Log, queue: Vec<u32>, count: u64) -> Vec<Stretch> {
         }
         let new_count = stretch.queue.len() - stretch.carried_count;
         let is_long = event_count >= count && new_count >= SEGMENTS_PER_CARRIED * open.len();
-        // Segments that begin at one time are in one partition, and none has a partition before time.
+        // Segments that begin at one time are in one partition, and none has a partition before
+        // time.
         let is_end = is_long && begin > stretch.from && begin > 0;
         if is_new_era || is_end {
             let mut carried: Vec<u32> = open.iter().map(|Reverse((_, place))| *place).collect();

@@ -12,7 +12,7 @@ use crate::reader::index::{Index, Options};
 use crate::reader::log::Log;
 use crate::reader::mps::platform::PLATFORMS;
 use crate::reader::order::filter::Filter;
-use crate::reader::order::merge::Order;
+use crate::reader::order::filter::Order;
 use crate::reader::source::bytes::Source;
 use std::io;
 use std::ops::Range;

@@ -14,7 +14,7 @@ use crate::reader::log::Log;
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::platform::{PLATFORMS, of_version};
 use crate::reader::order::filter::Filter;
-use crate::reader::order::merge::Order;
+use crate::reader::order::filter::Order;
 use eventdef::mps::REGISTRY;
 use eventdef::{Sort, Version};
 

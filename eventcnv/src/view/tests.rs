@@ -180,8 +180,9 @@ fn with_event(
 
 /// An event of the first registry of a log.
 fn event<'a>(registry: &'a Registry, code: u16, bytes: &'a [u8]) -> Event<'a, 'a> {
-    assert_eq!(registry.platform.u16(bytes), Some(code));
     let mut event = Event::new(registry, 0xABC, bytes);
+    event.event_type = registry.event_type(code);
+    event.event_type_index = registry.event_type_index(code).map_or(u16::MAX, |row| row as u16);
     (event.kind, event.registry_index) = (0, 0);
     event
 }

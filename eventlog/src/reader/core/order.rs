@@ -40,8 +40,9 @@ impl<const COUNT: usize> InOrder for [u64; COUNT] {
 macro_rules! numbers {
     ($type:ident: $($field:ident)+) => {
         impl InOrder for $type {
-            fn in_order<O: ByteOrder>(self) -> $type {
-                $type { $($field: self.$field.in_order::<O>(),)+ ..self }
+            fn in_order<O: ByteOrder>(mut self) -> $type {
+                $(self.$field = self.$field.in_order::<O>();)+
+                self
             }
         }
     };

@@ -110,7 +110,7 @@ pub(crate) fn lines(streams: &[Stream], eras: &[u16]) -> Option<Vec<Line>> {
         return None;
     }
     // A stream that does not know its boot is alone.
-    let mut boots: BTreeMap<([u8; 16], u16), Vec<(&Stream, u16)>> = BTreeMap::new();
+    let mut boots: BTreeMap<_, Vec<(&Stream, u16)>> = BTreeMap::new();
     let boot_of = |stream: &Stream, era: u16| {
         (stream.boot_id, if stream.boot_id == [0; 16] { era } else { 0 })
     };

@@ -1,9 +1,9 @@
-//! A log read in slices by all processors, and what they make of it taken in order.
+//! A log read in partitions by all processors, and what they make of it taken in order.
 //!
 //! ```text
-//!  slice 0 ── worker ── work ──▶ pieces ─┐
-//!  slice 1 ── worker ── work ──▶ pieces ─┼─▶ take: those of slice 0 first, then those of 1, …
-//!  slice 2 ── …                          ┘
+//!  partition 0 ── worker ── work ──▶ pieces ─┐
+//!  partition 1 ── worker ── work ──▶ pieces ─┼─▶ take: first those of 0, then those of 1, …
+//!  partition 2 ── …                          ┘
 //!                                    Ahead: how many wait; a worker waits that is too far ahead
 //! ```
 //!
@@ -12,19 +12,19 @@
 
 use crate::select::{Selected, Selection};
 use crate::stop::Stop;
-use eventlog::reader::{Faults, Log, Order, Slices};
+use eventlog::reader::{Faults, Log, Order, Partitions};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Events of a slice, about.
-const SLICE_SIZE: u64 = 1 << 16;
-/// Pieces of all slices that wait to be taken, at most. Long slices are read side by side as far as
-/// this lets workers run ahead.
+/// Events of a partition, about.
+const PARTITION_SIZE: u64 = 1 << 16;
+/// Pieces of all partitions that wait to be taken, at most. Long partitions are read side by side
+/// as far as this lets workers run ahead.
 const PIECE_COUNT_MAX: usize = 96;
-/// How many of these are kept for the slice whose turn it is.
+/// How many of these are kept for the partition whose turn it is.
 const TURN_COUNT: usize = 16;
 /// Workers, at most.
 const WORKER_COUNT_MAX: usize = 16;
@@ -35,12 +35,12 @@ pub(crate) type Emit<'a, T> = &'a mut dyn FnMut(T) -> bool;
 /// What a worker sends.
 enum Sent<T> {
     Piece(T),
-    /// The slice is read; with what was found wrong with it.
+    /// The partition is read; with what was found wrong with it.
     End(Box<Faults>),
 }
 
-/// The selected events of a log in an order: `work` makes pieces of those of a slice, `take` takes
-/// them in order. What was found wrong, unless taking them had to stop.
+/// The selected events of a log in an order: `work` makes pieces of those of a partition, `take`
+/// takes them in order. What was found wrong, unless taking them had to stop.
 pub(crate) fn run<T: Send>(
     log: &Log,
     selection: &Selection,
@@ -50,9 +50,10 @@ pub(crate) fn run<T: Send>(
 ) -> Result<Faults, Stop> {
     let worker_count = thread::available_parallelism().map_or(1, NonZero::get);
     let worker_count = worker_count.min(WORKER_COUNT_MAX);
-    let slices = if worker_count > 1 { selection.slices(log, order, SLICE_SIZE) } else { None };
-    match slices.filter(|slices| slices.count() > 1) {
-        Some(slices) => side_by_side(&slices, selection, worker_count, &work, &mut take),
+    let partitions =
+        if worker_count > 1 { selection.partitions(log, order, PARTITION_SIZE) } else { None };
+    match partitions.filter(|partitions| partitions.count() > 1) {
+        Some(partitions) => side_by_side(&partitions, selection, worker_count, &work, &mut take),
         None => {
             let mut events = selection.events(log, order);
             let mut result = Ok(());
@@ -66,13 +67,13 @@ pub(crate) fn run<T: Send>(
 }
 
 fn side_by_side<T: Send>(
-    slices: &Slices<'_>,
+    partitions: &Partitions<'_>,
     selection: &Selection,
     worker_count: usize,
     work: &(impl Fn(&mut Selected<'_>, Emit<'_, T>) + Sync),
     take: &mut impl FnMut(T) -> Result<(), Stop>,
 ) -> Result<Faults, Stop> {
-    let (senders, receivers): (Vec<_>, Vec<_>) = (0..slices.count()).map(|_| channel()).unzip();
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..partitions.count()).map(|_| channel()).unzip();
     let senders: Vec<_> = senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect();
     let (next, ahead) = (AtomicUsize::new(0), Ahead::default());
     thread::scope(|scope| {
@@ -83,43 +84,43 @@ fn side_by_side<T: Send>(
                     let Some(sender) = senders.get(index) else { break };
                     let sender = sender.lock().ok().and_then(|mut sender| sender.take());
                     let Some(sender) = sender else { break };
-                    if !read(slices, index, selection, work, &sender, &ahead) {
+                    if !read(partitions, index, selection, work, &sender, &ahead) {
                         break;
                     }
                 }
             });
         }
-        let result = take_all(slices, receivers, &ahead, take);
+        let result = take_all(partitions, receivers, &ahead, take);
         // All that waits ends now, with or without an error.
         ahead.end();
         result
     })
 }
 
-/// Reads a slice. False: nothing more is wanted.
+/// Reads a partition. False: nothing more is wanted.
 fn read<T: Send>(
-    slices: &Slices<'_>,
+    partitions: &Partitions<'_>,
     index: usize,
     selection: &Selection,
     work: &impl Fn(&mut Selected<'_>, Emit<'_, T>),
     sender: &Sender<Sent<T>>,
     ahead: &Ahead,
 ) -> bool {
-    let mut events = selection.selected(slices.events(index));
+    let mut events = selection.selected(partitions.events(index));
     work(&mut events, &mut |piece| ahead.add(index) && sender.send(Sent::Piece(piece)).is_ok());
     sender.send(Sent::End(Box::new(events.faults().clone()))).is_ok()
 }
 
 fn take_all<T>(
-    slices: &Slices<'_>,
+    partitions: &Partitions<'_>,
     receivers: Vec<Receiver<Sent<T>>>,
     ahead: &Ahead,
     take: &mut impl FnMut(T) -> Result<(), Stop>,
 ) -> Result<Faults, Stop> {
-    let mut faults = slices.faults().clone();
+    let mut faults = partitions.faults().clone();
     for (index, receiver) in receivers.into_iter().enumerate() {
         ahead.begin_turn(index);
-        // A worker that panicked ends its slice without a word, and then the scope panics too.
+        // A worker that panicked ends its partition without a word, and then the scope panics too.
         for sent in receiver {
             match sent {
                 Sent::Piece(piece) => {
@@ -135,8 +136,8 @@ fn take_all<T>(
 
 /// How far ahead the workers are of what is taken.
 ///
-/// Pieces of other slices than the one whose turn it is leave [`TURN_COUNT`] places free, so that
-/// there is always one to take: nobody waits for ever.
+/// Pieces of other partitions than the one whose turn it is leave [`TURN_COUNT`] places free, so
+/// that there is always one to take: nobody waits for ever.
 #[derive(Default)]
 struct Ahead {
     state: Mutex<State>,
@@ -145,7 +146,7 @@ struct Ahead {
 
 #[derive(Default)]
 struct State {
-    /// The slice whose pieces are taken now.
+    /// The partition whose pieces are taken now.
     turn: usize,
     /// Pieces that are made and not taken.
     waiting_count: usize,
@@ -153,10 +154,10 @@ struct State {
 }
 
 impl Ahead {
-    /// Counts a piece of a slice, once there is a place for it. False: nothing more is wanted.
-    fn add(&self, slice: usize) -> bool {
+    /// Counts a piece of a partition, once there is a place for it. False: nothing more is wanted.
+    fn add(&self, partition: usize) -> bool {
         let has_no_place = |state: &mut State| {
-            let kept = if slice == state.turn { 0 } else { TURN_COUNT };
+            let kept = if partition == state.turn { 0 } else { TURN_COUNT };
             !state.is_ended && state.waiting_count + kept >= PIECE_COUNT_MAX
         };
         let state = self.changed.wait_while(self.state(), has_no_place);
@@ -170,8 +171,8 @@ impl Ahead {
         self.change(|state| state.waiting_count = state.waiting_count.saturating_sub(1));
     }
 
-    fn begin_turn(&self, slice: usize) {
-        self.change(|state| state.turn = slice);
+    fn begin_turn(&self, partition: usize) {
+        self.change(|state| state.turn = partition);
     }
 
     /// Nothing more is wanted.
@@ -214,8 +215,8 @@ mod tests {
         while let Some(event) = events.next() {
             expected.push((event.ticks, event.offset));
         }
-        let slices = selection.slices(&log, Order::Time, 300).unwrap();
-        assert!(slices.count() > 2, "{}", slices.count());
+        let partitions = selection.partitions(&log, Order::Time, 300).unwrap();
+        assert!(partitions.count() > 2, "{}", partitions.count());
         for worker_count in [1, 2, 7] {
             let mut found = Vec::new();
             let work = |events: &mut Selected<'_>, emit: Emit<'_, (u64, u64)>| {
@@ -229,7 +230,7 @@ mod tests {
                 found.push(piece);
                 Ok(())
             };
-            side_by_side(&slices, &selection, worker_count, &work, &mut take).unwrap();
+            side_by_side(&partitions, &selection, worker_count, &work, &mut take).unwrap();
             assert!(found == expected, "{worker_count} workers");
         }
     }
@@ -237,7 +238,7 @@ mod tests {
     #[test]
     fn nothing_more_is_read_once_nothing_more_is_taken() {
         let (log, selection) = all();
-        let slices = selection.slices(&log, Order::Time, 300).unwrap();
+        let partitions = selection.partitions(&log, Order::Time, 300).unwrap();
         let work = |events: &mut Selected<'_>, emit: Emit<'_, u64>| {
             while let Some(event) = events.next() {
                 if !emit(event.ticks) {
@@ -250,7 +251,7 @@ mod tests {
             count += 1;
             if count < 100 { Ok(()) } else { Err(Stop::Closed) }
         };
-        let result = side_by_side(&slices, &selection, 3, &work, &mut take);
+        let result = side_by_side(&partitions, &selection, 3, &work, &mut take);
         assert!(matches!(result, Err(Stop::Closed)));
         assert_eq!(count, 100);
     }
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn no_more_pieces_wait_than_there_are_places() {
         let (log, selection) = all();
-        let slices = selection.slices(&log, Order::Time, 300).unwrap();
+        let partitions = selection.partitions(&log, Order::Time, 300).unwrap();
         let (made, mut taken, mut most) = (AtomicUsize::new(0), 0, 0);
         let work = |events: &mut Selected<'_>, emit: Emit<'_, ()>| {
             while events.next().is_some() && emit(()) {
@@ -274,7 +275,7 @@ mod tests {
             taken += 1;
             Ok(())
         };
-        side_by_side(&slices, &selection, 3, &work, &mut take).unwrap();
+        side_by_side(&partitions, &selection, 3, &work, &mut take).unwrap();
         assert!(taken > 20 * PIECE_COUNT_MAX, "{taken}");
         assert!((TURN_COUNT..=PIECE_COUNT_MAX + 1).contains(&most), "{most}");
     }

@@ -11,7 +11,7 @@ use crate::input::{self, FILENAME_VARIABLE};
 use crate::stop::{Stop, complain};
 use crate::text::counted;
 use crate::{core, select};
-use eventlog::reader::{Faults, Log, Losses, OpenError, Options, Order, Stream};
+use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order, Stream};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
@@ -84,7 +84,7 @@ pub(crate) struct Reading {
     starts: Vec<(u64, String)>,
     progress: Progress,
     /// Whether the log is read stretch by stretch.
-    by_stretch: bool,
+    by_increment: bool,
     /// Whether seconds were asked for.
     has_seconds: Cell<bool>,
     /// Lines that told of what its cores lack.
@@ -103,14 +103,17 @@ impl Reading {
         Reading::with(input.logs(), &input.known, stdout, None)
     }
 
-    /// The same, but of a log of which that can be had, no more is looked at than what comes first
-    /// in an order, with labels or without: see [`Reading::go_on`].
-    pub(crate) fn open_by_stretch(
+    /// Opens a log that is read by increments, as far as its order and labels allow: see
+    /// [`Reading::next_increment`].
+    pub(crate) fn open_by_increment(
         input: &Input,
         order: Order,
         labels: bool,
     ) -> Result<Reading, Stop> {
-        Reading::with(input.logs(), &input.known, Stdout::Used, Some((order, labels)))
+        // Labels are looked for in all of a stream.
+        let is_whole = order == Order::Time || labels;
+        let increment = if is_whole { Increment::Stream } else { Increment::Stretch };
+        Reading::with(input.logs(), &input.known, Stdout::Used, Some(increment))
     }
 
     /// Opens each of the logs that are named by itself.
@@ -128,7 +131,7 @@ impl Reading {
         named: &[PathBuf],
         known: &Known,
         stdout: Stdout,
-        stretches: Option<(Order, bool)>,
+        increment: Option<Increment>,
     ) -> Result<Reading, Stop> {
         let paths = input::choose(named, std::env::var_os(FILENAME_VARIABLE));
         let paths = paths.map_err(Stop::Message)?;
@@ -147,23 +150,23 @@ impl Reading {
         })?;
         let progress = Progress::default();
         let source = progress.watch(source, stdout);
-        let log = match stretches.filter(|_| cores.is_empty()) {
-            Some((order, labels)) => Log::with_source_by_stretch(source, &options, order, labels),
+        let log = match increment.filter(|_| cores.is_empty()) {
+            Some(increment) => Log::with_source_by_increment(source, &options, increment),
             None => Log::with_source(source, &options),
         };
         let mut log = log.map_err(unread)?;
         if core::have_all(&cores, &log) {
-            log.excuse_holes();
+            log.drop_hole_faults();
         }
         let core_loss_count = core::report_all(&cores, &log);
-        let (finder, by_stretch) = (RefCell::default(), stretches.is_some());
+        let (finder, by_increment) = (RefCell::default(), increment.is_some());
         let has_seconds = Cell::new(false);
         Ok(Reading {
             name,
             log,
             starts,
             progress,
-            by_stretch,
+            by_increment,
             has_seconds,
             core_loss_count,
             finder,
@@ -176,9 +179,9 @@ impl Reading {
         self.starts.get(at.saturating_sub(1)).map_or(&self.name, |(_, name)| name)
     }
 
-    /// Goes on to the next stretch of the log, whose events are then those of [`Reading::log`].
-    pub(crate) fn go_on(&mut self) -> bool {
-        self.log.go_on()
+    /// Goes on to the next increment of the log, whose events are then those of [`Reading::log`].
+    pub(crate) fn next_increment(&mut self) -> bool {
+        self.log.next_increment()
     }
 
     /// What is selected of it. All of it is about to be read once.
@@ -193,7 +196,7 @@ impl Reading {
         if select.is_relative() {
             self.use_seconds();
         }
-        if !self.by_stretch {
+        if !self.by_increment {
             self.progress.begin_events(self.log.size());
         }
         self.finder.replace(selection.finder());

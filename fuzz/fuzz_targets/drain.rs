@@ -17,7 +17,7 @@ pub fn drain(bytes: Vec<u8>) {
     let Ok(log) = Log::from_source(bytes) else { return };
     let mut counts = Vec::new();
     for order in [Order::Time, Order::File] {
-        let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+        let mut events = log.events(order, &Filter::new().labels(true));
         let mut count = 0u64;
         while let Some(event) = events.next() {
             count += 1;

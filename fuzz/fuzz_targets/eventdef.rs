@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let options = Options { mps_registry: Some(registry), ..Options::default() };
     let log = log.get(1..).unwrap_or_default().to_vec();
     let Ok(log) = Log::with_source(Box::new(log), &options) else { return };
-    let mut events = log.events(Order::Time, &Filter { labels: true, ..Filter::default() });
+    let mut events = log.events(Order::Time, &Filter::new().labels(true));
     while let Some(event) = events.next() {
         std::hint::black_box(event.params().count());
     }

@@ -192,7 +192,7 @@ fn counted(log: &Log) -> Vec<u64> {
     let (mut live, mut steps) = (0, Vec::new());
     let mut events = log.events(Order::Time, &Filter::default());
     while let Some(event) = events.next() {
-        let of = |event: &Event<'_>, name: &str| event.param(name).and_then(|it| it.as_u64());
+        let of = |event: &Event<'_, '_>, name: &str| event.param(name).and_then(|it| it.as_u64());
         let address = of(&event, "address").unwrap_or(0);
         let size = of(&event, "size").unwrap_or(0) * of(&event, "count").unwrap_or(1);
         match event.name() {

@@ -97,6 +97,7 @@ pub struct BlockFields {
     pub base: u64,
     pub base_last: u64,
     pub sync_ticks: u64,
+    pub sync_monotonic: u64,
     pub sync_realtime: u64,
     pub overwritten: u64,
     pub discarded: [u32; 4],
@@ -242,6 +243,7 @@ impl Writer {
         put(&mut header, 64, &fields.base_last.to_le_bytes());
         put(&mut header, 72, &buffer.thread.to_le_bytes());
         put(&mut header, 80, &fields.sync_ticks.to_le_bytes());
+        put(&mut header, 88, &fields.sync_monotonic.to_le_bytes());
         put(&mut header, 96, &fields.sync_realtime.to_le_bytes());
         put(&mut header, 104, &fields.overwritten.to_le_bytes());
         for (index, count) in fields.discarded.iter().enumerate() {

@@ -89,7 +89,7 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
     let mut faults: Vec<Fault> = log.faults().iter().cloned().collect();
     let mut all = Vec::new();
     for order in [Order::Time, Order::File] {
-        let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+        let mut events = log.events(order, &Filter::new().labels(true));
         let mut found = Vec::new();
         while let Some(event) = events.next() {
             assert!(event.bytes.len() >= 8);
@@ -110,27 +110,27 @@ fn read(bytes: Vec<u8>) -> Result<(Vec<Identity>, Vec<Fault>), OpenError> {
     Ok((all.swap_remove(0), faults))
 }
 
-/// Judges that slices give the same events and faults, in the same order.
+/// Judges that partitions give the same events and faults, in the same order.
 fn assert_slices_give_the_same(bytes: &[u8]) {
     let log = Log::from_source(bytes.to_vec()).unwrap();
     for order in [Order::Time, Order::File] {
-        let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+        let mut events = log.events(order, &Filter::new().labels(true));
         let mut found = Vec::new();
         while let Some(event) = events.next() {
             found.push((event.buffer, event.number, event.ticks, event.code()));
         }
         let faults = events.faults().iter().cloned().collect();
-        assert_eq!(read_in_slices(&log, order), (found, faults));
+        assert_eq!(read_in_partitions(&log, order), (found, faults));
     }
 }
 
 /// Events and faults, read slice by slice.
-fn read_in_slices(log: &Log, order: Order) -> (Vec<Identity>, Vec<Fault>) {
-    let slices = log.slices(order, &Filter { labels: true, ..Filter::default() }, 3);
-    let mut faults = slices.faults().clone();
+fn read_in_partitions(log: &Log, order: Order) -> (Vec<Identity>, Vec<Fault>) {
+    let partitions = log.partitions(order, &Filter::new().labels(true), 3);
+    let mut faults = partitions.faults().clone();
     let mut found = Vec::new();
-    for slice in 0..slices.count() {
-        let mut events = slices.events(slice);
+    for slice in 0..partitions.count() {
+        let mut events = partitions.events(slice);
         while let Some(event) = events.next() {
             found.push((event.buffer, event.number, event.ticks, event.code()));
         }

@@ -20,7 +20,7 @@ mod numbers;
 type Given = (u16, u32, u64, u64, u16, u8, u32, u16, Vec<u8>, Option<Vec<u8>>);
 
 /// The values of an event.
-fn values(event: &eventlog::reader::Event<'_>) -> Vec<u8> {
+fn values(event: &eventlog::reader::Event<'_, '_>) -> Vec<u8> {
     let mut text = String::new();
     for (param, value) in event.params() {
         text += &match value {
@@ -34,7 +34,7 @@ fn values(event: &eventlog::reader::Event<'_>) -> Vec<u8> {
 /// What the reader gives, but for events that are too short for their parameters, of which a log
 /// made of another has none (`.cut.short`).
 fn given(log: &Log, order: Order, filter: &Filter) -> Vec<Given> {
-    let filter = Filter { labels: true, ..filter.clone() };
+    let filter = filter.clone().labels(true);
     let mut events = log.events(order, &filter);
     let mut given = Vec::new();
     while let Some(event) = events.next() {
@@ -278,7 +278,7 @@ fn an_event_without_all_its_parameters_is_left_out_and_counted_as_lost() {
 }
 
 fn kinds(numbers: &[u16]) -> Filter {
-    Filter { kinds: numbers.iter().map(|&n| Pick::Number(n)).collect(), ..Filter::default() }
+    Filter::new().kinds(numbers.iter().copied())
 }
 
 /// `.cnv.cut`, `.cnv.merge`, `.cut.flag`
@@ -293,9 +293,9 @@ fn what_was_cut_is_what_was_selected_and_put_together_it_is_the_whole() {
         let middle = recorded[recorded.len() / 2].ticks;
         for filter in [
             kinds(&[random.below(3) as u16]),
-            Filter { event_types: types, ..Filter::default() },
-            Filter { threads: vec![(0, 1 + random.below(9) as u32)], ..Filter::default() },
-            Filter { times: vec![0..=middle], ..Filter::default() },
+            Filter::new().events(types),
+            Filter::new().threads([(0, 1 + random.below(9) as u32)]),
+            Filter::new().times(0..=middle),
         ] {
             for order in [Order::Time, Order::File] {
                 let piece = Log::from_source(cut(&log, &filter, order)).unwrap();
@@ -304,10 +304,7 @@ fn what_was_cut_is_what_was_selected_and_put_together_it_is_the_whole() {
                 assert_same(&everything(&piece), &expected, &format!("piece of seed {seed}"));
             }
         }
-        let types = |codes: &[u16]| Filter {
-            event_types: codes.iter().map(|&code| Pick::Number(code)).collect(),
-            ..Filter::default()
-        };
+        let types = |codes: &[u16]| Filter::new().events(codes.iter().copied());
         let pieces = [&[1, 0x300][..], &[2, 5]].map(|it| cut(&log, &types(it), Order::File));
         let both = Log::from_source(pieces.concat()).unwrap();
         assert_eq!(both.streams().len(), 1);

@@ -7,7 +7,7 @@
 //!
 //! Rules: `.control.tool`, `.control.status` in `design/telemetry.md`.
 
-use eventlog::format::control::{AnswerLine, REQUEST_SIZE_MAX, Request, write_answer_end};
+use eventlog::control::{AnswerLine, REQUEST_SIZE_MAX, Request, write_answer_end};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -48,7 +48,7 @@ fn rescue(core: Vec<u8>) -> Result<(Vec<Identity>, Vec<String>), OpenError> {
 
 /// Why nothing is read of a core: a line.
 fn refused(core: Vec<u8>) -> String {
-    let error = open(core).err().expect("it is refused").to_string();
+    let error = open(core).expect_err("it is refused").to_string();
     assert!(error.lines().count() == 1 && !error.is_empty(), "{error}");
     error
 }
@@ -362,7 +362,7 @@ fn what_has_no_stream_is_refused_with_a_line() {
         let said = refused(cores::elf(WORDS, elf_type, &[], &segments));
         assert!(said.contains(what), "{said}");
     }
-    let error = open(process().core()[..50].to_vec()).err().expect("it is refused");
+    let error = open(process().core()[..50].to_vec()).expect_err("it is refused");
     assert!(matches!(error, OpenError::Core(CoreError::Header)), "{error}");
 }
 

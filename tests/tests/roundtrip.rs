@@ -21,17 +21,17 @@ fn read(log: &Log, order: Order, filter: &Filter) -> Vec<Recorded> {
     }
     assert!(events.faults().is_empty(), "{:?}", events.faults());
     for count in [1, 30, 1000] {
-        assert_eq!(read_in_slices(log, order, filter, count), read, "slices of {count}");
+        assert_eq!(read_in_partitions(log, order, filter, count), read, "partitions of {count}");
     }
     read
 }
 
 /// The same events, read slice by slice.
-fn read_in_slices(log: &Log, order: Order, filter: &Filter, count: u64) -> Vec<Recorded> {
-    let slices = log.slices(order, filter, count);
+fn read_in_partitions(log: &Log, order: Order, filter: &Filter, count: u64) -> Vec<Recorded> {
+    let partitions = log.partitions(order, filter, count);
     let mut read = Vec::new();
-    for slice in 0..slices.count() {
-        let mut events = slices.events(slice);
+    for slice in 0..partitions.count() {
+        let mut events = partitions.events(slice);
         while let Some(event) = events.next() {
             read.push(recorded(&event));
         }
@@ -40,7 +40,7 @@ fn read_in_slices(log: &Log, order: Order, filter: &Filter, count: u64) -> Vec<R
     read
 }
 
-fn recorded(event: &Event<'_>) -> Recorded {
+fn recorded(event: &Event<'_, '_>) -> Recorded {
     use eventlog::reader::Value as Read;
     let value = |value| match value {
         Read::P(value) => Value::P(value),
@@ -195,10 +195,7 @@ fn events_that_are_not_asked_for_are_left_out() {
     let (writer, mut expected) = naive::write(recipe(11, false));
     let log = Log::from_source(writer.bytes()).unwrap();
     sort(&mut expected);
-    let filter = Filter {
-        event_types: vec![Pick::Name("words".into()), Pick::Number(5)],
-        ..Filter::default()
-    };
+    let filter = Filter::new().event("words").event(5);
     let all = expected.len();
     expected.retain(|event| event.code == 2 || event.code == 5);
     assert!(!expected.is_empty() && expected.len() < all);
@@ -215,7 +212,7 @@ fn threads_and_times_that_are_not_asked_for_are_left_out() {
         let (thread, from, to) = (middle.thread, middle.ticks, expected[expected.len() - 3].ticks);
         for labels in [false, true] {
             let threads = vec![(0, thread)];
-            let filter = Filter { threads, times: vec![from..=to], labels, ..Filter::default() };
+            let filter = Filter::new().threads(threads).times(from..=to).labels(labels);
             let is_asked =
                 |event: &&Recorded| event.thread == thread && (from..=to).contains(&event.ticks);
             let asked: Vec<Recorded> = expected.iter().filter(is_asked).cloned().collect();
@@ -241,7 +238,7 @@ fn blocks_of_kinds_that_are_not_asked_for_are_not_even_read() {
     }
     let mut bytes = writer.bytes();
     let log = Log::from_source(bytes.clone()).unwrap();
-    let filter = Filter { kinds: vec![Pick::Name("POOL".into())], ..Filter::default() };
+    let filter = Filter::new().kinds(["POOL"]);
     let found = read(&log, Order::Time, &filter);
     assert_eq!(found.iter().map(|event| event.code).collect::<Vec<_>>(), [2, 2]);
     // Damage in the other block is not even seen, once the log is open.
@@ -269,7 +266,7 @@ fn blocks_of_threads_and_times_that_are_not_asked_for_are_not_even_read() {
         bytes[(block + 1) * WORDS.block_size() - 1] ^= 1;
     }
     let log = Log::from_source(bytes).unwrap();
-    let filter = Filter { threads: vec![(0, 1)], times: vec![0..=100], ..Filter::default() };
+    let filter = Filter::new().threads([(0, 1)]).times(0..=100);
     let found = read(&log, Order::Time, &filter);
     assert_eq!(found.iter().map(|event| event.ticks).collect::<Vec<_>>(), [10, 11]);
 }
@@ -357,7 +354,7 @@ fn a_label_holds_from_its_time_until_the_next() {
     store.write(&mut writer, true);
     let log = Log::from_source(writer.bytes()).unwrap();
     let kinds = vec![Pick::Name("pool".into())];
-    let filter = Filter { labels: true, kinds, ..Filter::default() };
+    let filter = Filter::new().labels(true).kinds(kinds);
     for order in [Order::Time, Order::File] {
         let mut events = log.events(order, &filter);
         let mut found = Vec::new();
@@ -386,7 +383,7 @@ fn labels_beyond_what_is_kept_are_reported_once() {
         store.advance(&platform, id);
     }
     let log = Log::from_source(writer.bytes()).unwrap();
-    let filter = Filter { labels: true, ..Filter::default() };
+    let filter = Filter::new().labels(true);
     for order in [Order::Time, Order::File] {
         let mut events = log.events(order, &filter);
         let mut last = None;

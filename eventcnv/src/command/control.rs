@@ -11,7 +11,7 @@
 use crate::stop::{Stop, complain};
 pub(crate) use args::{ABOUT, Control, EXAMPLES};
 use args::{ControlRequest, Process, SOCKET_VARIABLE};
-use eventlog::format::control::{AnswerLine, Mask, REQUEST_SIZE_MAX, Request, SocketName, Verb};
+use eventlog::control::{AnswerLine, Mask, REQUEST_SIZE_MAX, Request, SocketName, Verb};
 use eventlog::format::text::OneLine;
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};

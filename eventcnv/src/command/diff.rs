@@ -13,7 +13,7 @@ use crate::select::Select;
 use crate::stop::Stop;
 use crate::summary::difference::{Difference, Side};
 use crate::view;
-use eventlog::reader::{Filter, Log, Order, Pick, Value};
+use eventlog::reader::{Filter, Log, Order, Value};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Diff) -> Result<bool, Stop> {
 
 /// The strings that a log has for labels.
 fn labels(log: &Log) -> BTreeSet<Vec<u8>> {
-    let filter = Filter { event_types: vec![Pick::Name("Intern".into())], ..Filter::default() };
+    let filter = Filter::new().event("Intern");
     let mut events = log.events(Order::File, &filter);
     let mut labels = BTreeSet::new();
     while let Some(event) = events.next() {

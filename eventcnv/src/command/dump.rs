@@ -182,8 +182,8 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
         return Ok(true);
     }
     let labels = args.verbose >= 2 || args.style == Style::Json;
-    let mut reading = if args.is_by_stretch() {
-        Reading::open_by_stretch(&args.input, args.order.into(), labels)?
+    let mut reading = if args.is_by_increment() {
+        Reading::open_by_increment(&args.input, args.order.into(), labels)?
     } else {
         Reading::open_with(&args.input, Stdout::Used)?
     };
@@ -207,7 +207,7 @@ pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
 
 impl Dump {
     /// Whether what is printed of a stretch of the log depends on nothing that follows it.
-    fn is_by_stretch(&self) -> bool {
+    fn is_by_increment(&self) -> bool {
         let is_plain = self.style != Style::Csv && self.time == Form::Ticks && self.verbose <= 2;
         is_plain && !self.select.is_given() && !self.stats && !self.registry
     }
@@ -224,7 +224,7 @@ fn write_stretches(
     loop {
         let selection = reading.select(&args.select, labels)?;
         faults.append(&write(args, reading, &selection, out)?);
-        if !reading.go_on() {
+        if !reading.next_increment() {
             return Ok(faults);
         }
     }

@@ -8,8 +8,9 @@
 
 use crate::export::clock::{Base, Clock};
 use crate::export::ctf::Files;
-use crate::export::marks::{Given, Marks};
+use crate::export::marks::Given;
 use crate::export::timeline::Timeline;
+use crate::export::who::Who;
 use crate::export::{chrome, ctf, folded, perfetto};
 use crate::output::{Pending, PendingDirectory};
 use crate::reading::{Input, Reading, Stdout};
@@ -121,7 +122,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     let reading = Reading::open_with(&args.input, Stdout::unless(&args.output))?;
     let wrong = |what| Stop::Message(format!("{}: {what}", reading.name));
     check_folded(args, format, reading.log.registries()).map_err(wrong)?;
-    let marks = Marks::new(&args.given, reading.log.registries()).map_err(wrong)?;
+    let marks = args.given.marks(reading.log.registries()).map_err(wrong)?;
     let selection = reading.select(&args.select, true)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let clock = Clock::new(&reading.log);
@@ -135,7 +136,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
             notes
         }
         _ => {
-            let mut timeline = Timeline::new(clock, marks);
+            let mut timeline = Timeline::new(clock, marks, Who::new(&reading.log));
             let notes = write_file(args, format, &reading, &mut timeline, &mut events)?;
             timeline.notes().into_iter().chain(notes).collect()
         }
@@ -175,7 +176,7 @@ fn write_file(
     let mut notes = Vec::new();
     let mut write = |out: &mut dyn Write| {
         match format {
-            Format::Perfetto => perfetto::write(log, timeline, events, out)?,
+            Format::Perfetto => perfetto::write(timeline, events, out)?,
             Format::Folded => notes = folded::write(log, timeline, &args.folded, events, out)?,
             _ => chrome::write(log, timeline, events, out)?,
         }

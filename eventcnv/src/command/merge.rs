@@ -65,7 +65,11 @@ fn tell_clocks(output: &Output, log: &Log) -> Result<(), Stop> {
             output.tell(&format!("{pair} have one clock: their events are in order of time"))?;
             continue;
         }
+        let is_one_boot = first.boot_id == stream.boot_id && first.boot_id != [0; 16];
         let agreement = match (uncertainty(first), uncertainty(stream)) {
+            (Some(a), Some(b)) if is_one_boot => {
+                format!("these agree within {} us by their syncs", (a + b).div_ceil(1000))
+            }
             (Some(a), Some(b)) => format!(
                 "their times of day agree within {} us by their syncs, as far as the clocks of \
                  their hosts do",
@@ -74,6 +78,7 @@ fn tell_clocks(output: &Output, log: &Log) -> Result<(), Stop> {
             _ => "nothing tells how they are to each other".to_owned(),
         };
         let order = match log.is_aligned() {
+            true if is_one_boot => "their events are in order of the times since they booted",
             true => "their events are in order of the time of day",
             false => "one comes after the other",
         };

@@ -114,6 +114,6 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
 /// Whether anything in the log is called anything.
 fn has_labels(log: &Log) -> bool {
     let picks = ["Label", "LabelPointer"].map(|name| Pick::Name(name.into()));
-    let filter = Filter { event_types: picks.into(), ..Filter::default() };
+    let filter = Filter::new().events(picks);
     log.events(Order::File, &filter).next().is_some()
 }

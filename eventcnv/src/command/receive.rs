@@ -217,7 +217,7 @@ impl<'a> Printer<'a> {
             }
             let (text, form, name_width) = (&mut self.text, self.form, self.name_width);
             let mut written = Ok(());
-            let give = &mut |event: &Event<'_>| {
+            let give = &mut |event: &Event<'_, '_>| {
                 line(form, name_width, event, text);
                 if text.len() >= TEXT_SIZE {
                     written =
@@ -297,7 +297,7 @@ impl<'a> Printer<'a> {
 }
 
 /// Appends the line of an event in a form.
-fn line(form: u8, name_width: usize, event: &Event<'_>, text: &mut Vec<u8>) {
+fn line(form: u8, name_width: usize, event: &Event<'_, '_>, text: &mut Vec<u8>) {
     let clock = view::clock::Clock::Ticks;
     match form {
         0 => view::numeric::Numeric::new(clock, &[]).line(event, text),

@@ -1,7 +1,7 @@
 //! The report: a log as a page, to look at, search and send.
 //!
 //! ```text
-//!  slices of the log ── all processors ──▶ Summary + Sample ──▶ page.html, of bounded size
+//!  partitions of the log ── all processors ──▶ Summary + Sample ──▶ page.html, of bounded size
 //! ```
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
@@ -139,7 +139,7 @@ fn take_in(log: &Log, selection: &Selection) -> (Axis, Taken, eventlog::reader::
 fn labels(log: &Log, axis: &Axis) -> Vec<(String, String, f64)> {
     let names = ["Label", "LabelPointer"].map(|name| Pick::Name(name.to_owned()));
     let event_types = names.to_vec();
-    let filter = Filter { event_types, labels: true, ..Filter::default() };
+    let filter = Filter::new().events(event_types).labels(true);
     let mut events = log.events(Order::Time, &filter);
     let mut found = Vec::new();
     while let Some(event) = events.next() {
@@ -156,7 +156,7 @@ fn labels(log: &Log, axis: &Axis) -> Vec<(String, String, f64)> {
 }
 
 /// What an event calls what.
-fn label(event: &Event<'_>) -> Option<(String, String)> {
+fn label(event: &Event<'_, '_>) -> Option<(String, String)> {
     let (Value::P(value) | Value::A(value) | Value::W(value)) = event.param_at(0)? else {
         return None;
     };

@@ -1,7 +1,7 @@
 //! Statistics: what there is in a log, how much, when, and what was lost.
 //!
 //! ```text
-//!  slices of the log ── all processors ──▶ Summary ──▶ Overview ──▶ text │ JSON
+//!  partitions of the log ── all processors ──▶ Summary ──▶ Overview ──▶ text │ JSON
 //! ```
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.

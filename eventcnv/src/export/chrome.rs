@@ -29,7 +29,7 @@ pub(crate) fn write(
     events: &mut Selected<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut chrome = Chrome { who: Who::new(log), origin: None, text: Vec::new() };
+    let mut chrome = Chrome { who: timeline.who.clone(), origin: None, text: Vec::new() };
     chrome.head(log, timeline);
     while let Some(event) = events.next() {
         let moment = timeline.moment(&event);
@@ -83,11 +83,17 @@ impl Chrome {
         // The first entry has no comma before it: it is an empty one, which all readers take.
         self.text.extend_from_slice(b"\n{\"name\":\"clock\",\"ph\":\"M\",\"ts\":0,\"pid\":0}");
         for index in 0..self.who.processes.len() as u16 {
+            if self.who.first(index) != index {
+                continue;
+            }
             let name = self.who.processes.get(usize::from(index));
             let name = name.map_or(String::new(), |process| process.name.clone());
             self.metadata("process_name", self.who.pid(index), None, &name);
         }
-        for ((stream, _), thread) in self.who.threads.clone() {
+        for ((stream, index), thread) in self.who.threads.clone() {
+            if self.who.place(stream, index) != (stream, index) {
+                continue;
+            }
             self.metadata("thread_name", self.who.pid(stream), Some(thread.tid), &thread.name);
         }
     }
@@ -106,7 +112,7 @@ impl Chrome {
         self.text.extend_from_slice(b"}}");
     }
 
-    fn event(&mut self, event: &Event<'_>, moment: &Moment, timeline: &Timeline) {
+    fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
         let (tid, new) = self.who.thread(event);
         let pid = self.who.pid(event.stream);
         if let Some(name) = new.filter(|name| !name.is_empty()) {
@@ -193,7 +199,7 @@ impl Chrome {
     }
 
     /// Appends the entry of an event, with its parameters: of a phase, with fields of that.
-    fn entry(&mut self, name: &str, form: (&str, &str), at: &Whence, event: &Event<'_>) {
+    fn entry(&mut self, name: &str, form: (&str, &str), at: &Whence, event: &Event<'_, '_>) {
         let (phase, fields) = form;
         let is_span = matches!(phase, "b" | "e");
         let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);

@@ -101,7 +101,7 @@ struct Ctf {
 impl Ctf {
     fn event(
         &mut self,
-        event: &Event<'_>,
+        event: &Event<'_, '_>,
         ns: u64,
         size: usize,
         files: &mut dyn Files,
@@ -152,7 +152,7 @@ impl Ctf {
 }
 
 /// The number of an event's type.
-fn id(event: &Event<'_>) -> u32 {
+fn id(event: &Event<'_, '_>) -> u32 {
     let Some(event_type) = event.event_type else { return UNKNOWN };
     let last = event_type.params.len().saturating_sub(1);
     let has_string = event_type.params.last().is_some_and(|param| param.sort == Sort::S);
@@ -161,7 +161,7 @@ fn id(event: &Event<'_>) -> u32 {
 }
 
 /// The size of the parameters that an event lacks; none, if that is too much.
-fn missing(event: &Event<'_>) -> Option<usize> {
+fn missing(event: &Event<'_, '_>) -> Option<usize> {
     let params = event.event_type.map_or(&[][..], |event_type| &event_type.params);
     let mut size = 0;
     // Each takes a byte at least.
@@ -172,7 +172,7 @@ fn missing(event: &Event<'_>) -> Option<usize> {
 }
 
 /// Appends the parameters of an event, and so many bytes for those that it lacks.
-fn fields(event: &Event<'_>, missing: usize, packet: &mut Packet) {
+fn fields(event: &Event<'_, '_>, missing: usize, packet: &mut Packet) {
     for (_, value) in event.params() {
         match value {
             Value::P(value) | Value::A(value) | Value::W(value) => packet.u64(value),

@@ -9,7 +9,6 @@
 //! twice. Design: `.cnv.folded` in `design/eventcnv.md`.
 
 use super::timeline::{Act, Timeline};
-use super::who::Who;
 use crate::select::Selected;
 use crate::text;
 use eventdef::Sort;
@@ -83,7 +82,7 @@ pub(crate) fn write(
             table.add(&line(&String::from_utf8_lossy(stack)), weigh(&event, weight), out)?;
         }
     } else {
-        slices(log, timeline, weight, events, &mut table, out)?;
+        slices(timeline, weight, events, &mut table, out)?;
     }
     table.write(out)?;
     out.flush()?;
@@ -91,7 +90,7 @@ pub(crate) fn write(
 }
 
 /// What an event weighs.
-fn weigh(event: &Event<'_>, weight: Option<&str>) -> u64 {
+fn weigh(event: &Event<'_, '_>, weight: Option<&str>) -> u64 {
     match weight {
         None => 1,
         Some(param) => event.param(param).and_then(|value| value.as_u64()).unwrap_or(0),
@@ -147,19 +146,18 @@ impl Thread {
 }
 
 fn slices(
-    log: &Log,
     timeline: &mut Timeline,
     weight: Option<&str>,
     events: &mut Selected<'_>,
     table: &mut Table,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut who = Who::new(log);
+    let mut who = timeline.who.clone();
     let mut threads: HashMap<(u16, u32), Thread> = HashMap::new();
     let mut ns_last = 0;
     while let Some(event) = events.next() {
         let moment = timeline.moment(&event);
-        let place = (event.stream, event.thread);
+        let place = who.place(event.stream, event.thread);
         ns_last = moment.ns.max(ns_last);
         let thread = threads.entry(place).or_insert_with(|| {
             let (tid, _) = who.thread(&event);

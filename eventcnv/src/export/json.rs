@@ -26,7 +26,7 @@ const WHOLE_MAX: u64 = 1 << 53;
 
 /// Appends the value of a parameter: pointers and addresses as strings, and words of more bits than
 /// numbers of JSON have.
-pub(super) fn value(out: &mut Vec<u8>, event: &Event<'_>, value: Value<'_>) {
+pub(super) fn value(out: &mut Vec<u8>, event: &Event<'_, '_>, value: Value<'_>) {
     match value {
         Value::W(word) if word <= WHOLE_MAX => text::decimal(out, word),
         Value::P(word) | Value::A(word) | Value::W(word) => {

@@ -1,46 +1,14 @@
-//! Marks: which event types begin and end something, which are linked, what is counted.
+//! Marks that are given on the command line, before those that a log has.
 //!
 //! ```text
-//!  --slice TraceBegin=TraceEnd:trace ─┐ first
-//!  [slice …] in a registry's doc ─────┼──▶ Mark ── event types, parameters ──▶ Role of each type
-//!  names: XBegin and XEnd ────────────┘ last          pairs.rs: names
+//!  --slice TraceBegin=TraceEnd:trace ──▶ eventlog::reader::Marks
 //! ```
 //!
-//! Of each event type the first mark of a sort holds. Design: `.cnv.marks` in `design/eventcnv.md`.
-
-mod pairs;
+//! Design: `.cnv.marks` in `design/eventcnv.md`.
 
 use crate::select;
-use eventlog::reader::{Event, EventType, Registry, Value};
-use std::collections::HashMap;
-
-/// Values by which a pair is told from others, at most.
-const KEY_COUNT_MAX: usize = 4;
-
-/// The values by which a pair is told from others.
-pub(crate) type Key = [u64; KEY_COUNT_MAX];
-
-/// What the two event types of a mark are to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
-    /// They begin and end what a thread does: slices nest.
-    Slice,
-    /// They begin and end the life of something, in whatever thread.
-    Span,
-    /// The one led to the other.
-    Flow,
-    /// They add to a counter and subtract from it; or one says its value.
-    Counter,
-}
-
-impl Form {
-    const ALL: [(&str, Form); 4] = [
-        ("slice", Form::Slice),
-        ("span", Form::Span),
-        ("flow", Form::Flow),
-        ("counter", Form::Counter),
-    ];
-}
+use eventlog::reader::Registry;
+use eventlog::reader::marks::{Form, MarkError, Marks};
 
 /// Marks that are given on the command line.
 #[derive(Debug, Default, clap::Args)]
@@ -69,337 +37,39 @@ pub(crate) struct Given {
     no_names: bool,
 }
 
-/// A mark as it was written.
-#[derive(Debug, PartialEq, Eq)]
-struct Mark<'a> {
-    form: Form,
-    from: (&'a str, Option<&'a str>),
-    to: Option<(&'a str, Option<&'a str>)>,
-    /// Names of parameters in the one and in the other.
-    key: Vec<(&'a str, &'a str)>,
-}
-
-/// What an event type is to a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Side {
-    /// The pair, by its index in [`Marks::pairs`].
-    pub(crate) pair: u32,
-    pub(crate) is_end: bool,
-    /// Indices of the parameters by which it is told from others.
-    key: [Option<u8>; KEY_COUNT_MAX],
-}
-
-impl Side {
-    /// The values by which an event is told from others.
-    pub(crate) fn key(&self, event: &Event<'_>) -> Key {
-        self.key.map(|index| {
-            let value = index.and_then(|index| event.param_at(index.into()));
-            value.and_then(|value| value.as_u64()).unwrap_or(0)
-        })
-    }
-
-    /// The pointer, address or word that comes first of them, if any.
-    pub(crate) fn first<'e>(&self, event: &Event<'e>) -> Option<Value<'e>> {
-        event.param_at(self.key.first().copied().flatten()?.into())
-    }
-
-    /// Whether it is told from others by any value.
-    pub(crate) fn has_key(&self) -> bool {
-        self.key.iter().any(Option::is_some)
-    }
-}
-
-/// How an event type changes a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Is,
-    Add,
-    Subtract,
-}
-
-/// What an event type is to its marks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Role {
-    /// A slice or a span.
-    pub(crate) part: Option<Side>,
-    pub(crate) flow: Option<Side>,
-    /// With the index of the parameter.
-    pub(crate) counter: Option<(Side, Change, u8)>,
-}
-
-/// A pair, or a counter.
-#[derive(Clone, Debug)]
-pub(crate) struct Pair {
-    pub(crate) form: Form,
-    pub(crate) name: Box<str>,
-}
-
-/// The marks of a log.
-#[derive(Debug, Default)]
-pub(crate) struct Marks {
-    pub(crate) pairs: Vec<Pair>,
-    /// By stream, registry, code.
-    roles: HashMap<(u16, u16, u16), Role>,
-}
-
-impl Marks {
+impl Given {
     /// The marks of these registries. Else what is wrong with those on the command line.
-    pub(crate) fn new(given: &Given, registries: &[Registry]) -> Result<Marks, String> {
+    pub(crate) fn marks(&self, registries: &[Registry]) -> Result<Marks, String> {
         let mut marks = Marks::default();
-        let lists = [&given.slices, &given.spans, &given.flows, &given.counters];
+        let lists = [&self.slices, &self.spans, &self.flows, &self.counters];
         for ((name, form), list) in Form::ALL.into_iter().zip(lists) {
             for text in list {
-                let wrong = |what: String| format!("--{name} {text}: {what}");
-                let mark = parse(form, text).map_err(wrong)?;
-                let take = |registry| marks.take(&mark, registry).is_ok();
-                if registries.iter().map(take).filter(|is_taken| *is_taken).count() == 0 {
-                    return Err(wrong(unknown(&mark, registries)));
-                }
+                let wrong = |error| format!("--{name} {text}: {}", unknown(error, registries));
+                marks.add(form, text, registries).map_err(wrong)?;
             }
         }
         for registry in registries {
-            let docs = registry.event_types.iter().map(|row| &row.doc);
-            for doc in [&registry.doc].into_iter().chain(docs) {
-                for mark in in_doc(doc) {
-                    // What names nothing is prose.
-                    let _ = marks.take(&mark, registry);
-                }
-            }
-            if !given.no_names {
-                pairs::by_names(registry, &mut marks);
+            marks.add_declared(registry);
+            if !self.no_names {
+                marks.add_named(registry);
             }
         }
         Ok(marks)
     }
-
-    /// What an event is to its marks.
-    pub(crate) fn role(&self, event: &Event<'_>) -> Role {
-        let Some(event_type) = event.event_type else { return Role::default() };
-        let place = (event.stream, event.registry.index, event_type.code);
-        self.roles.get(&place).copied().unwrap_or_default()
-    }
-
-    /// What a pair is called.
-    pub(crate) fn name(&self, pair: u32) -> &str {
-        self.pairs.get(pair as usize).map_or("?", |pair| &pair.name)
-    }
-
-    /// Takes a mark in, as far as its event types have none of the sort yet.
-    fn take(&mut self, mark: &Mark<'_>, registry: &Registry) -> Result<(), Unknown> {
-        let (from, to) = sides(mark, registry)?;
-        let name = match (mark.form, to) {
-            (Form::Counter, Some(to)) => {
-                let param = mark.from.1.unwrap_or_default();
-                format!("{} {param}", common(&from.row.name, &to.row.name))
-            }
-            (Form::Counter, None) => format!("{}.{}", mark.from.0, mark.from.1.unwrap_or_default()),
-            (_, Some(to)) => common(&from.row.name, &to.row.name).to_owned(),
-            (_, None) => return Err(Unknown),
-        };
-        self.add(registry, mark.form, name, from, to);
-        Ok(())
-    }
-
-    /// Adds a pair of event types, or one with the value of a counter.
-    fn add(
-        &mut self,
-        registry: &Registry,
-        form: Form,
-        name: String,
-        from: Half<'_>,
-        to: Option<Half<'_>>,
-    ) {
-        let place = |half: &Half<'_>| (registry.stream, registry.index, half.row.code);
-        let is_free = |half: &Half<'_>| {
-            let role = self.roles.get(&place(half)).copied().unwrap_or_default();
-            match form {
-                Form::Slice | Form::Span => role.part.is_none(),
-                Form::Flow => role.flow.is_none(),
-                Form::Counter => role.counter.is_none(),
-            }
-        };
-        if ![Some(from), to].iter().flatten().all(is_free) {
-            return;
-        }
-        let pair = self.pairs.len() as u32;
-        self.pairs.push(Pair { form, name: name.into() });
-        for (half, is_end) in [(Some(from), false), (to, true)] {
-            let Some(half) = half else { continue };
-            let role = self.roles.entry(place(&half)).or_default();
-            let side = Side { pair, is_end, key: half.key };
-            match form {
-                Form::Slice | Form::Span => role.part = Some(side),
-                Form::Flow => role.flow = Some(side),
-                Form::Counter => {
-                    let change = match (is_end, to) {
-                        (_, None) => Change::Is,
-                        (false, _) => Change::Add,
-                        (true, _) => Change::Subtract,
-                    };
-                    role.counter = half.param.map(|param| (side, change, param));
-                }
-            }
-        }
-    }
 }
 
-/// An event type of a pair: its key, and the parameter that is counted.
-#[derive(Clone, Copy)]
-struct Half<'r> {
-    row: &'r EventType,
-    key: [Option<u8>; KEY_COUNT_MAX],
-    param: Option<u8>,
-}
-
-/// A name stands for nothing.
-#[derive(Debug)]
-struct Unknown;
-
-/// The event types of a mark in a registry.
-fn sides<'r>(
-    mark: &Mark<'_>,
-    registry: &'r Registry,
-) -> Result<(Half<'r>, Option<Half<'r>>), Unknown> {
-    let index = |row: &EventType, name: &str| {
-        row.param(name).and_then(|(index, _)| u8::try_from(index).ok()).ok_or(Unknown)
-    };
-    let half = |(name, param): (&str, Option<&str>), is_end: bool| {
-        let is_it = |row: &&EventType| row.name.eq_ignore_ascii_case(name);
-        let row = registry.event_types.iter().find(is_it).ok_or(Unknown)?;
-        let mut key = [None; KEY_COUNT_MAX];
-        for (place, (of_from, of_to)) in key.iter_mut().zip(&mark.key) {
-            *place = Some(index(row, if is_end { of_to } else { of_from })?);
-        }
-        let param = param.map(|param| index(row, param)).transpose()?;
-        Ok(Half { row, key, param })
-    };
-    let mut from = half(mark.from, false)?;
-    let mut to = mark.to.map(|to| half(to, true)).transpose()?;
-    if let (Some(to), true) = (&mut to, mark.key.is_empty() && mark.form != Form::Counter) {
-        (from.key, to.key) = pairs::shared(from.row, to.row);
-    }
-    Ok((from, to))
-}
-
-/// What two names begin with, up to the end of a word; else the first of them.
-fn common<'a>(from: &'a str, to: &str) -> &'a str {
-    let same = from.bytes().zip(to.bytes()).take_while(|(a, b)| a == b).count();
-    let is_end = |at: &usize| {
-        from.get(*at..).is_some_and(|rest| rest.starts_with(|c: char| c.is_uppercase()))
-    };
-    let end = (1..=same).rev().find(is_end).unwrap_or(from.len());
-    from.get(..end).unwrap_or(from).trim_end_matches('_')
-}
-
-/// Reads a mark.
-fn parse(form: Form, text: &str) -> Result<Mark<'_>, String> {
-    let (of, key) = text.split_once(':').unwrap_or((text, ""));
-    let pair = |text| <str>::split_once(text, '=').unwrap_or((text, text));
-    let key: Vec<(&str, &str)> =
-        key.split(',').map(str::trim).filter(|name| !name.is_empty()).map(pair).collect();
-    let param = |text: &str| {
-        let parts = text.trim().split_once('.');
-        parts.is_some_and(|(name, param)| !name.is_empty() && !param.is_empty())
-    };
-    let split = |text| {
-        let (name, param) = <str>::split_once(text, '.').unwrap_or((text, ""));
-        (name.trim(), Some(param.trim()).filter(|param| !param.is_empty()))
-    };
-    let (from, to) = match form {
-        Form::Counter => match of.split_once('-') {
-            Some((from, to)) if param(from) && param(to) => (split(from), Some(split(to))),
-            None if param(of) => (split(of), None),
-            _ => return Err("a counter is EVENT.PARAM or EVENT.PARAM-EVENT.PARAM".to_owned()),
-        },
-        _ => match of.split_once('=') {
-            Some((from, to)) if !from.trim().is_empty() && !to.trim().is_empty() => {
-                ((from.trim(), None), Some((to.trim(), None)))
-            }
-            _ => return Err("a pair is BEGIN=END, or BEGIN=END:PARAM,...".to_owned()),
-        },
-    };
-    if key.len() > KEY_COUNT_MAX {
-        return Err(format!("at most {KEY_COUNT_MAX} parameters tell one from another"));
-    }
-    Ok(Mark { form, from, to, key })
-}
-
-/// The marks in a doc string: `[slice XBegin=XEnd]`.
-fn in_doc(doc: &str) -> impl Iterator<Item = Mark<'_>> {
-    let brackets = doc.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
-    brackets.filter_map(|(inside, _)| {
-        let (word, text) = inside.split_once(' ')?;
-        let (_, form) = Form::ALL.into_iter().find(|(name, _)| *name == word)?;
-        parse(form, text).ok()
-    })
-}
-
-/// What of a mark no registry has, with what comes near.
-fn unknown(mark: &Mark<'_>, registries: &[Registry]) -> String {
+/// What is wrong with a mark, with names that come near.
+fn unknown(error: MarkError, registries: &[Registry]) -> String {
     let rows = || registries.iter().flat_map(|registry| &registry.event_types);
-    for (name, _) in [Some(mark.from), mark.to].into_iter().flatten() {
-        if !rows().any(|row| row.name.eq_ignore_ascii_case(name)) {
-            return select::unknown("event type", name, rows().map(|row| &*row.name));
+    match error {
+        MarkError::EventType(name) => {
+            select::unknown("event type", &name, rows().map(|row| &*row.name))
         }
-    }
-    let of_key =
-        |is_end: bool| mark.key.iter().map(move |(from, to)| if is_end { *to } else { *from });
-    for (half, is_end) in [(Some(mark.from), false), (mark.to, true)] {
-        let Some((name, param)) = half else { continue };
-        let row = rows().find(|row| row.name.eq_ignore_ascii_case(name));
-        let Some(row) = row else { continue };
-        for param in param.into_iter().chain(of_key(is_end)) {
-            if row.param(param).is_none() {
-                let names = row.params.iter().map(|param| &*param.name);
-                return select::unknown(&format!("parameter of {}", row.name), param, names);
-            }
+        MarkError::Param { event_type, param } => {
+            let row = rows().find(|row| *row.name == event_type);
+            let params = row.into_iter().flat_map(|row| &row.params).map(|param| &*param.name);
+            select::unknown(&format!("parameter of {event_type}"), &param, params)
         }
-    }
-    "no registry has both event types".to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `.cnv.marks`
-    #[test]
-    fn marks_are_pairs_and_counters_with_the_parameters_that_tell_them_apart() {
-        let pair = parse(Form::Slice, "GcBegin=GcEnd:gc,heap=of").unwrap();
-        assert_eq!((pair.from, pair.to), (("GcBegin", None), Some(("GcEnd", None))));
-        assert_eq!(pair.key, [("gc", "gc"), ("heap", "of")]);
-        let counter = parse(Form::Counter, "Alloc.size-Free.bytes:pool").unwrap();
-        assert_eq!(counter.from, ("Alloc", Some("size")));
-        assert_eq!(counter.to, Some(("Free", Some("bytes"))));
-        assert_eq!(parse(Form::Counter, "Load.level").unwrap().to, None);
-        for (form, text) in [
-            (Form::Slice, "GcBegin"),
-            (Form::Slice, "=GcEnd"),
-            (Form::Flow, "a=b:p,q,r,s,t"),
-            (Form::Counter, "Alloc"),
-            (Form::Counter, "Alloc.size-Free"),
-            (Form::Counter, ".size"),
-        ] {
-            assert!(parse(form, text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn marks_stand_in_brackets_in_a_doc_string() {
-        let doc = "Begins [slice A=B:p] a [thing] of [flow C=D], [counter E.f] and [slice x].";
-        let found: Vec<(Form, &str)> = in_doc(doc).map(|mark| (mark.form, mark.from.0)).collect();
-        assert_eq!(found, [(Form::Slice, "A"), (Form::Flow, "C"), (Form::Counter, "E")]);
-    }
-
-    #[test]
-    fn a_pair_is_called_what_its_names_begin_with() {
-        for (from, to, name) in [
-            ("TraceFlipBegin", "TraceFlipEnd", "TraceFlip"),
-            ("gc_Begin", "gc_End", "gc"),
-            ("Begin", "End", "Begin"),
-            ("Load", "Lord", "Load"),
-        ] {
-            assert_eq!(common(from, to), name);
-        }
+        error => error.to_string(),
     }
 }

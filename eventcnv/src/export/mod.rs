@@ -24,4 +24,4 @@ mod protobuf;
 pub(crate) mod python;
 pub(crate) mod sql;
 pub(crate) mod timeline;
-mod who;
+pub(crate) mod who;

@@ -13,7 +13,7 @@ use super::protobuf::Message;
 use super::timeline::{Act, Counter, Moment, Number, Timeline};
 use super::who::Who;
 use crate::select::Selected;
-use eventlog::reader::{Event, Log, Value};
+use eventlog::reader::{Event, Value};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -69,12 +69,11 @@ enum Track {
 
 /// Writes events as a trace.
 pub(crate) fn write(
-    log: &Log,
     timeline: &mut Timeline,
     events: &mut Selected<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let who = Who::new(log);
+    let who = timeline.who.clone();
     let (tracks, names) = (HashSet::new(), Names::default());
     let mut perfetto = Perfetto { who, tracks, names, out: Message::default() };
     perfetto.head(&timeline.clock);
@@ -140,7 +139,7 @@ struct Entry<'a, 'e> {
     ns: u64,
     track: u64,
     name: Option<&'a str>,
-    event: Option<&'a Event<'e>>,
+    event: Option<&'a Event<'e, 'e>>,
     moment: &'a Moment,
     value: Option<Number>,
 }
@@ -167,7 +166,7 @@ impl Perfetto {
         });
     }
 
-    fn event(&mut self, event: &Event<'_>, moment: &Moment, timeline: &Timeline) {
+    fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
         let name = |pair| Some(timeline.marks.name(pair));
         let code;
         let thread = self.thread(event);
@@ -271,7 +270,7 @@ impl Perfetto {
     }
 
     fn process(&mut self, stream: u16) -> u64 {
-        let pid = self.who.pid(stream);
+        let (stream, pid) = (self.who.first(stream), self.who.pid(stream));
         let process = self.who.processes.get(usize::from(stream));
         let name = process.map_or(String::new(), |process| process.name.clone());
         self.track((Track::Process, stream, 0), None, |descriptor| {
@@ -282,14 +281,14 @@ impl Perfetto {
         })
     }
 
-    fn thread(&mut self, event: &Event<'_>) -> u64 {
+    fn thread(&mut self, event: &Event<'_, '_>) -> u64 {
         let process = self.process(event.stream);
         let pid = self.who.pid(event.stream);
         let (tid, _) = self.who.thread(event);
-        let thread = self.who.threads.get(&(event.stream, event.thread));
+        let place = self.who.place(event.stream, event.thread);
+        let thread = self.who.threads.get(&place);
         let name = thread.map_or(String::new(), |thread| thread.name.clone());
-        let number = event.thread.into();
-        self.track((Track::Thread, event.stream, number), Some(process), |descriptor| {
+        self.track((Track::Thread, place.0, place.1.into()), Some(process), |descriptor| {
             descriptor.message(4, |thread| {
                 thread.uint(1, pid.into());
                 thread.uint(2, tid.into());
@@ -318,7 +317,7 @@ impl Perfetto {
 }
 
 /// The kind of an event as its category, its parameters as annotations, and its ticks.
-fn params(event: &Event<'_>, names: &mut Names, track_event: &mut Message) {
+fn params(event: &Event<'_, '_>, names: &mut Names, track_event: &mut Message) {
     let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
     track_event.uint(3, names.number(Table::Category, kind));
     for (param, value) in event.params() {

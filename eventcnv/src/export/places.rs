@@ -25,7 +25,7 @@ impl<'l> Places<'l> {
 
     /// The index of an event's registry; beyond all if it is not there.
     #[inline]
-    pub(crate) fn of(&mut self, event: &Event<'_>) -> usize {
+    pub(crate) fn of(&mut self, event: &Event<'_, '_>) -> usize {
         let last = self.log.registries().get(self.last);
         if !last.is_some_and(|last| std::ptr::eq(last, event.registry)) {
             let key = (event.registry.stream, event.registry.index);

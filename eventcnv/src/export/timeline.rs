@@ -9,7 +9,8 @@
 //! What is open is kept in tables of a named size. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
 use super::clock::Clock;
-use super::marks::{Change, Form, Key, Marks, Side};
+use super::who::Who;
+use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Event, Value};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -90,6 +91,7 @@ type Place = (u16, u32, Key);
 pub(crate) struct Timeline {
     pub(crate) clock: Clock,
     pub(crate) marks: Marks,
+    pub(crate) who: Who,
     pub(crate) counters: Vec<Counter>,
     /// Of each thread.
     open: HashMap<(u16, u32), Vec<Open>>,
@@ -150,10 +152,11 @@ impl Lanes {
 }
 
 impl Timeline {
-    pub(crate) fn new(clock: Clock, marks: Marks) -> Timeline {
+    pub(crate) fn new(clock: Clock, marks: Marks, who: Who) -> Timeline {
         Timeline {
             clock,
             marks,
+            who,
             counters: Vec::new(),
             open: HashMap::new(),
             open_count: 0,
@@ -168,7 +171,7 @@ impl Timeline {
     }
 
     /// What the next event is.
-    pub(crate) fn moment(&mut self, event: &Event<'_>) -> Moment {
+    pub(crate) fn moment(&mut self, event: &Event<'_, '_>) -> Moment {
         let role = self.marks.role(event);
         let ns = self.clock.ns(event.stream, event.ticks);
         let act = role.part.map_or(Act::Instant, |side| {
@@ -187,10 +190,11 @@ impl Timeline {
         Moment { ns, act, flow, counter }
     }
 
-    fn slice(&mut self, side: &Side, event: &Event<'_>) -> Act {
+    fn slice(&mut self, side: &Side, event: &Event<'_, '_>) -> Act {
         let pair = side.pair;
         let own = (pair, side.key(event));
-        let open = self.open.entry((event.stream, event.thread)).or_default();
+        let thread = self.who.place(event.stream, event.thread);
+        let open = self.open.entry(thread).or_default();
         if !side.is_end {
             if self.open_count >= OPEN_COUNT_MAX {
                 self.limited.open_count += 1;
@@ -208,7 +212,7 @@ impl Timeline {
         Act::End { pair, within }
     }
 
-    fn span(&mut self, side: &Side, event: &Event<'_>) -> Act {
+    fn span(&mut self, side: &Side, event: &Event<'_, '_>) -> Act {
         let (stream, pair) = (event.stream, side.pair);
         let mut key = side.key(event);
         if let (Some(first), false) = (key.first_mut(), side.has_key()) {
@@ -232,7 +236,7 @@ impl Timeline {
         Act::SpanBegin { pair, lane, is_again: before.is_some() }
     }
 
-    fn flow(&mut self, side: &Side, event: &Event<'_>) -> Option<Flow> {
+    fn flow(&mut self, side: &Side, event: &Event<'_, '_>) -> Option<Flow> {
         let place = (event.stream, side.pair, side.key(event));
         let pair = side.pair;
         if side.is_end {
@@ -253,7 +257,7 @@ impl Timeline {
         side: &Side,
         change: Change,
         value: Value<'_>,
-        event: &Event<'_>,
+        event: &Event<'_, '_>,
     ) -> Option<usize> {
         let place = (event.stream, side.pair, side.key(event));
         let index = match self.counter_of.get(&place) {
@@ -291,7 +295,7 @@ impl Timeline {
 }
 
 /// A counter's name: with what it counts of, and what that was called when it was first counted.
-fn counter_name(name: &str, side: &Side, event: &Event<'_>) -> String {
+fn counter_name(name: &str, side: &Side, event: &Event<'_, '_>) -> String {
     let mut name = name.to_owned();
     let Some(value) = side.first(event) else { return name };
     let Some(number) = value.as_u64() else { return name };

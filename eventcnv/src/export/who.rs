@@ -4,18 +4,19 @@
 //!  stream 0 ──▶ Process { pid 4711, "shop" }   thread 3 of it ──▶ Thread { tid 4713, "teller 2" }
 //! ```
 //!
-//! No two streams have one number here, though processes of two hosts may. Design: `.cnv.export` in
-//! `design/eventcnv.md`.
+//! Streams of one boot, process and start are one process; its threads are told apart by their OS
+//! numbers. No two processes have one number here, though processes of two hosts may. Design:
+//! `.cnv.export` in `design/eventcnv.md`.
 
 use crate::view::threads;
 use eventlog::reader::{Event, Log};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Numbers for processes and threads of which none is known, or is another's.
 const NUMBER_MIN: u32 = 0x4000_0000;
 
 /// A process.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) name: String,
@@ -28,21 +29,37 @@ pub(crate) struct Thread {
     pub(crate) name: String,
 }
 
-/// Who recorded the events of a log.
-#[derive(Debug)]
+/// Which processes and threads recorded the events of a log.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Who {
     /// By stream.
     pub(crate) processes: Vec<Process>,
+    /// Of each stream the first stream of its process.
+    firsts: Vec<u16>,
     /// By stream and index.
     pub(crate) threads: BTreeMap<(u16, u32), Thread>,
+    /// Threads that an earlier stream of their process has too, and where it has them.
+    same: HashMap<(u16, u32), (u16, u32)>,
+    /// Of each process, by its first stream.
     tids: Vec<HashSet<u32>>,
 }
 
 impl Who {
     pub(crate) fn new(log: &Log) -> Who {
         let mut pids = HashSet::new();
-        let mut processes = Vec::new();
+        let mut processes: Vec<Process> = Vec::new();
+        let mut firsts: Vec<u16> = Vec::new();
+        let mut known = HashMap::new();
         for (index, stream) in (0..).zip(log.streams()) {
+            let place = index as u16;
+            let key = (stream.boot_id, stream.pid, stream.start);
+            let is_known = stream.boot_id != [0; 16] && stream.pid > 0;
+            let first = if is_known { *known.entry(key).or_insert(place) } else { place };
+            firsts.push(first);
+            if let Some(process) = processes.get(usize::from(first)).cloned() {
+                processes.push(process);
+                continue;
+            }
             let name = match (&*stream.program, &*stream.host) {
                 ("", "") => format!("stream {index}"),
                 (program, "") => program.to_owned(),
@@ -53,27 +70,53 @@ impl Who {
             processes.push(Process { pid: number(stream.pid, index, &mut pids), name });
         }
         let tids = vec![HashSet::new(); processes.len()];
-        let mut who = Who { processes, threads: BTreeMap::new(), tids };
+        let mut who = Who { processes, firsts, tids, ..Who::default() };
         let mut told = BTreeMap::new();
         for thread in threads::of(log) {
             if let Ok(index) = u32::try_from(thread.index) {
                 told.insert((thread.stream, index), (thread.os_thread, thread.name));
             }
         }
-        for ((stream, index), (os_thread, name)) in told {
-            who.add(stream, index, os_thread, name);
+        // A number is used again once its thread has ended: the second thread that has it in one
+        // stream is the second one that has it in another.
+        let (mut counts, mut known) = (HashMap::new(), HashMap::new());
+        for (place, (os_thread, name)) in told {
+            let count = counts.entry((place.0, os_thread)).or_insert(0);
+            *count += 1;
+            let first = *known.entry((who.first(place.0), os_thread, *count)).or_insert(place);
+            if first == place || os_thread == 0 {
+                who.add(place.0, place.1, os_thread, name);
+            } else if let Some(thread) = who.threads.get_mut(&first) {
+                if thread.name.is_empty() {
+                    thread.name = name;
+                }
+                let thread = thread.clone();
+                who.threads.insert(place, thread);
+                who.same.insert(place, first);
+            }
         }
         who
     }
 
+    /// The first stream of the process of a stream.
+    pub(crate) fn first(&self, stream: u16) -> u16 {
+        self.firsts.get(usize::from(stream)).copied().unwrap_or(stream)
+    }
+
+    /// A thread, by the first stream that has it, and its index there.
+    pub(crate) fn place(&self, stream: u16, thread: u32) -> (u16, u32) {
+        self.same.get(&(stream, thread)).copied().unwrap_or((stream, thread))
+    }
+
     fn add(&mut self, stream: u16, index: u32, os_thread: u64, name: String) {
-        let Some(tids) = self.tids.get_mut(usize::from(stream)) else { return };
+        let first = usize::from(self.first(stream));
+        let Some(tids) = self.tids.get_mut(first) else { return };
         let tid = number(os_thread, index, tids);
         self.threads.insert((stream, index), Thread { tid, name });
     }
 
     /// The number of the thread of an event; and what it is called, if it is a new one.
-    pub(crate) fn thread(&mut self, event: &Event<'_>) -> (u32, Option<String>) {
+    pub(crate) fn thread(&mut self, event: &Event<'_, '_>) -> (u32, Option<String>) {
         let place = (event.stream, event.thread);
         if let Some(thread) = self.threads.get(&place) {
             return (thread.tid, None);
@@ -81,7 +124,7 @@ impl Who {
         // An MPS log says of no event which thread it is of: it is that of the process.
         let pid = self.pid(event.stream);
         match event.thread {
-            0 if self.tids.get(usize::from(event.stream)).is_some_and(HashSet::is_empty) => {
+            0 if self.has_no_threads(event.stream) => {
                 self.add(event.stream, 0, pid.into(), "unknown thread".to_owned());
             }
             0 => self.add(event.stream, 0, 0, "of no thread".to_owned()),
@@ -89,6 +132,10 @@ impl Who {
         }
         let new = self.threads.get(&place);
         new.map_or((0, None), |thread| (thread.tid, Some(thread.name.clone())))
+    }
+
+    fn has_no_threads(&self, stream: u16) -> bool {
+        self.tids.get(usize::from(self.first(stream))).is_some_and(HashSet::is_empty)
     }
 
     /// The process of a stream.

@@ -8,7 +8,7 @@
 
 use crate::input::{self, FILENAME_VARIABLE};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use eventlog::reader::{EventType, Kind, Log, Options, Order, Platform, Registry};
+use eventlog::reader::{EventType, Increment, Kind, Log, Options, Platform, Registry};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -72,5 +72,5 @@ fn is_file(path: &Path) -> bool {
 fn open(path: &Path) -> Option<Log> {
     let options = Options::default();
     let source = input::open(&[path.to_owned()], &options).source.ok()?;
-    Log::with_source_by_stretch(source, &options, Order::File, false).ok()
+    Log::with_source_by_increment(source, &options, Increment::Stretch).ok()
 }

@@ -101,7 +101,7 @@ enum Datum<'a> {
 }
 
 impl Operand {
-    fn of<'a>(&'a self, event: &Event<'a>) -> Option<Datum<'a>> {
+    fn of<'a>(&'a self, event: &Event<'a, 'a>) -> Option<Datum<'a>> {
         Some(match self {
             Operand::Int(value) => Datum::Int(*value),
             Operand::Real(value) => Datum::Real(*value),
@@ -143,7 +143,7 @@ fn is_of(name: Option<&str>, event_type: &EventType) -> bool {
 }
 
 impl Fact {
-    fn of<'a>(self, event: &Event<'a>) -> Datum<'a> {
+    fn of<'a>(self, event: &Event<'a, 'a>) -> Datum<'a> {
         match self {
             Fact::Event => Datum::Name(event.name()),
             Fact::Kind => {
@@ -162,7 +162,7 @@ impl Fact {
 
 impl Expression {
     /// Whether it holds of an event; neither if that has not what it speaks of.
-    pub(crate) fn holds(&self, event: &Event<'_>) -> Option<bool> {
+    pub(crate) fn holds(&self, event: &Event<'_, '_>) -> Option<bool> {
         match self {
             Expression::And(terms) => all(terms.iter().map(|term| term.holds(event)), true),
             Expression::Or(terms) => all(terms.iter().map(|term| term.holds(event)), false),

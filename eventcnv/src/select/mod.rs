@@ -18,7 +18,7 @@ pub(crate) mod times;
 pub(crate) use names::unknown;
 
 use condition::{Expression, Operand};
-use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Run, Slices};
+use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
 pub(crate) use names::near;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -204,10 +204,15 @@ impl Selection {
         count
     }
 
-    /// The log in slices of about `count` events, to be read side by side; `None` if the events
+    /// The log in partitions of about `count` events, to be read side by side; `None` if the events
     /// that are asked for must be counted from the first.
-    pub(crate) fn slices<'l>(&self, log: &'l Log, order: Order, count: u64) -> Option<Slices<'l>> {
-        (!self.is_counted()).then(|| log.slices(order, &self.filter, count))
+    pub(crate) fn partitions<'l>(
+        &self,
+        log: &'l Log,
+        order: Order,
+        count: u64,
+    ) -> Option<Partitions<'l>> {
+        (!self.is_counted()).then(|| log.partitions(order, &self.filter, count))
     }
 
     /// Of these events those that are asked for, `--first` and `--last` aside.
@@ -261,12 +266,12 @@ pub(crate) struct Selected<'l> {
 impl Selected<'_> {
     /// The next event.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<Event<'_>> {
+    pub(crate) fn next(&mut self) -> Option<Event<'_, '_>> {
         if self.left == 0 {
             return None;
         }
         let condition = self.condition;
-        let is_it = |event: &Event<'_>| {
+        let is_it = |event: &Event<'_, '_>| {
             condition.is_none_or(|condition| condition.holds(event) == Some(true))
         };
         while self.skip > 0 {
@@ -288,8 +293,8 @@ impl Selected<'_> {
     pub(crate) fn each_run<T>(
         &mut self,
         state: &mut T,
-        take_run: impl Fn(&mut T, &Run<'_>),
-        take: impl Fn(&mut T, &Event<'_>),
+        take_run: impl Fn(&mut T, &Run<'_, '_>),
+        take: impl Fn(&mut T, &Event<'_, '_>),
     ) {
         if self.condition.is_none() && self.skip == 0 && self.left == u64::MAX {
             let has_any = &self.found.has_any;
@@ -309,14 +314,14 @@ impl Selected<'_> {
 
     /// Gives the events that are left to a function: at less cost than one at a time.
     #[inline]
-    pub(crate) fn each(&mut self, take: impl FnMut(&Event<'_>)) {
-        let each = |take: &mut _, run: &Run<'_>| run.each(take);
+    pub(crate) fn each(&mut self, take: impl FnMut(&Event<'_, '_>)) {
+        let each = |take: &mut _, run: &Run<'_, '_>| run.each(take);
         self.each_run(&mut { take }, each, |take, event| take(event));
     }
 
     /// The same, as long as the function says that it wants more.
     #[inline]
-    pub(crate) fn each_while(&mut self, mut take: impl FnMut(&Event<'_>) -> bool) {
+    pub(crate) fn each_while(&mut self, mut take: impl FnMut(&Event<'_, '_>) -> bool) {
         let (condition, mut skip, mut left) = (self.condition, self.skip, self.left);
         if left == 0 {
             return;

@@ -29,7 +29,7 @@ pub(crate) fn filter(
 ) -> Result<Filter, String> {
     let kinds = picked(kinds, |kind| pick_kind(kind, registries))?;
     let event_types = picked(events, |event| pick_event_type(event, registries))?;
-    Ok(Filter { kinds, event_types, labels, ..Filter::default() })
+    Ok(Filter::new().kinds(kinds).events(event_types).labels(labels))
 }
 
 fn picked(
@@ -244,7 +244,7 @@ pub(super) fn unknown_labels(asked: &[Vec<u8>], log: &Log) -> String {
     if asked.is_empty() {
         return String::new();
     }
-    let filter = Filter { event_types: vec![Pick::Name("Intern".into())], ..Filter::default() };
+    let filter = Filter::new().event("Intern");
     let mut events = log.events(Order::File, &filter);
     let mut labels = BTreeSet::new();
     while let Some(event) = events.next()

@@ -76,7 +76,7 @@ struct Rows {
 impl Rows {
     /// Counts an event whose code the registry lacks.
     #[cold]
-    fn add_unknown(&mut self, event: Option<Event<'_>>, one: Count) {
+    fn add_unknown(&mut self, event: Option<Event<'_, '_>>, one: Count) {
         if let Some(event) = event {
             self.unknown.entry((event.code(), event.kind)).or_default().add(one);
         }
@@ -147,7 +147,7 @@ impl Summary {
 
     /// Counts events that come from one place: all at a glance, but for those of which more is to
     /// be known.
-    pub(crate) fn add_run(&mut self, run: &Run<'_>) {
+    pub(crate) fn add_run(&mut self, run: &Run<'_, '_>) {
         if self.wanted.params || run.registry().index == 0 {
             return run.each(&mut |event| self.add(event));
         }
@@ -158,7 +158,7 @@ impl Summary {
             for (glance, index) in run.glances().zip(0..) {
                 bytes += u64::from(glance.size);
                 let one = Count { events: 1, bytes: glance.size.into() };
-                match rows.known.get_mut(usize::from(glance.place)) {
+                match rows.known.get_mut(usize::from(glance.event_type_index)) {
                     Some(count) => count.add(one),
                     None => rows.add_unknown(run.event(index), one),
                 }
@@ -182,10 +182,10 @@ impl Summary {
 
     /// Counts an event.
     #[inline]
-    pub(crate) fn add(&mut self, event: &Event<'_>) {
+    pub(crate) fn add(&mut self, event: &Event<'_, '_>) {
         self.go_to(event);
         let one = Count { events: 1, bytes: event.bytes.len() as u64 };
-        let row = event.event_type.and_then(|row| event.registry.place_of(row.code));
+        let row = event.event_type.and_then(|row| event.registry.event_type_index(row.code));
         if let Some(rows) = self.rows.get_mut(self.at_rows) {
             match row.and_then(|row| rows.known.get_mut(row)) {
                 Some(count) => count.add(one),
@@ -216,7 +216,7 @@ impl Summary {
     /// Sees to it that it is known where the events that come from the place of this one are
     /// counted.
     #[inline]
-    fn go_to(&mut self, event: &Event<'_>) {
+    fn go_to(&mut self, event: &Event<'_, '_>) {
         let place = Place {
             stream: event.stream,
             registry: event.registry.index,
@@ -229,7 +229,7 @@ impl Summary {
     }
 
     #[cold]
-    fn find(&mut self, place: Place, event: &Event<'_>) {
+    fn find(&mut self, place: Place, event: &Event<'_, '_>) {
         self.place = Some(place);
         let Place { stream, registry, buffer, thread } = place;
         let rows = &mut self.rows;
@@ -268,7 +268,7 @@ impl Summary {
 
     /// What the runtime says about itself.
     #[cold]
-    fn add_own(&mut self, event: &Event<'_>) {
+    fn add_own(&mut self, event: &Event<'_, '_>) {
         let number = |name| event.param(name).and_then(|value| value.as_u64());
         let stream = event.stream;
         if event.name() == "Thread" && self.thread_names.len() < NAME_COUNT_MAX {

@@ -40,7 +40,7 @@ impl Default for TopOf {
 }
 
 impl Distribution {
-    fn add(&mut self, event: &Event<'_>, value: Value<'_>, room: &mut usize) {
+    fn add(&mut self, event: &Event<'_, '_>, value: Value<'_>, room: &mut usize) {
         self.count += 1;
         match value {
             Value::W(value) => self.numbers.add(value as f64, room),
@@ -109,7 +109,7 @@ impl Default for Params {
 
 impl Params {
     /// Counts the values of an event.
-    pub(super) fn add(&mut self, event: &Event<'_>, place: u16) {
+    pub(super) fn add(&mut self, event: &Event<'_, '_>, place: u16) {
         let key = (event.registry.stream, event.registry.index, place);
         let Params { types, param_room, page_room, is_cut } = self;
         let distributions = types.entry(key).or_insert_with(|| {

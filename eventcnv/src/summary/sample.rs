@@ -7,8 +7,8 @@
 //!                                              and of each part
 //! ```
 //!
-//! A hash decides which events are in the sample, so that it is the same whoever reads which slice.
-//! Design: `.cnv.report` in `design/eventcnv.md`.
+//! A hash decides which events are in the sample, so that it is the same whoever reads which
+//! partition. Design: `.cnv.report` in `design/eventcnv.md`.
 
 use super::overview::{identity, seconds};
 use eventlog::reader::{Event, Log};
@@ -129,7 +129,11 @@ impl Sample {
     }
 
     /// Counts an event; `write` writes its parameters, if it comes into the sample.
-    pub(crate) fn add(&mut self, event: &Event<'_>, write: impl Fn(&Event<'_>, &mut Vec<u8>)) {
+    pub(crate) fn add(
+        &mut self,
+        event: &Event<'_, '_>,
+        write: impl Fn(&Event<'_, '_>, &mut Vec<u8>),
+    ) {
         let Some(time) = self.axis.time(event.stream, event.ticks) else { return };
         let part = self.axis.part(time);
         // Streams of the MPS share a registry.
@@ -246,7 +250,7 @@ fn insert(least: &mut BTreeSet<Id>, id: Id, count: usize) -> (bool, Option<Id>) 
 }
 
 /// What an event is known by. The hash is the finisher of S. Vigna's splitmix64.
-fn id(event: &Event<'_>) -> Id {
+fn id(event: &Event<'_, '_>) -> Id {
     let Event { stream, buffer, number, .. } = *event;
     let mut hash = number ^ u64::from(buffer) << 40 ^ u64::from(stream) << 24;
     hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -56,7 +56,7 @@ impl<'l> Clock<'l> {
 
     /// Appends when an event was.
     #[inline]
-    pub(crate) fn append(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn append(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         match self {
             Clock::Ticks => text::hex16(out, event.ticks),
             _ => self.append_time(event, out),
@@ -67,7 +67,7 @@ impl<'l> Clock<'l> {
     #[inline(always)]
     pub(crate) fn write(
         &self,
-        event: &Event<'_>,
+        event: &Event<'_, '_>,
         page: &mut Page,
     ) -> impl FnOnce(&mut Pen<'_>) + use<> {
         let ticks = match self {
@@ -84,7 +84,7 @@ impl<'l> Clock<'l> {
         }
     }
 
-    fn append_time(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn append_time(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         // What is written to a vector always is.
         let _ = match self {
             Clock::Ticks => Ok(()),

@@ -35,7 +35,7 @@ impl<'l> Columns<'l> {
 
 impl View for Columns<'_> {
     #[inline]
-    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         self.clock.append(event, out);
         out.push(b' ');
         let mut values = event.params().peekable();
@@ -63,7 +63,7 @@ impl View for Columns<'_> {
     }
 
     #[inline]
-    fn write(&self, event: &Event<'_>, page: &mut Page) {
+    fn write(&self, event: &Event<'_, '_>, page: &mut Page) {
         match self.recipes.of(event) {
             Some(recipe) => {
                 let clock = self.clock.write(event, page);

@@ -91,7 +91,7 @@ fn is_asked(filter: &Filter, registry: &Registry, row: &EventType) -> bool {
 }
 
 impl View for Csv<'_> {
-    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         match self.clock {
             Clock::Ticks => text::decimal(out, event.ticks),
             _ => {
@@ -114,8 +114,8 @@ impl View for Csv<'_> {
         field(out, kind.as_bytes());
         out.push(b',');
         text::decimal(out, event.thread.into());
-        let columns = self.rows.get(event.registry_place as usize);
-        let columns = columns.and_then(|rows| rows.get(usize::from(event.row)));
+        let columns = self.rows.get(event.registry_index as usize);
+        let columns = columns.and_then(|rows| rows.get(usize::from(event.event_type_index)));
         let columns = columns.map_or(&[][..], |columns| columns);
         let cells = columns.iter().zip(event.params());
         let mut cells: Vec<(usize, Value<'_>)> =

@@ -34,7 +34,7 @@ impl<'l> Json<'l> {
     }
 
     /// Appends the time with what stands before it.
-    fn append_time(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn append_time(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         if self.time == Time::Ticks {
             out.extend_from_slice(b"{\"ticks\":");
             return text::decimal(out, event.ticks);
@@ -52,7 +52,7 @@ impl<'l> Json<'l> {
 }
 
 impl View for Json<'_> {
-    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         self.append_time(event, out);
         match event.event_type {
             Some(event_type) => name(event_type, out),
@@ -83,7 +83,7 @@ impl View for Json<'_> {
     }
 
     #[inline]
-    fn write(&self, event: &Event<'_>, page: &mut Page) {
+    fn write(&self, event: &Event<'_, '_>, page: &mut Page) {
         // The kind is that of the block.
         let recipe = self.recipes.of(event).filter(|recipe| recipe.kind == event.kind);
         let Some(recipe) = recipe else { return page.write(|out| self.line(event, out)) };
@@ -184,7 +184,7 @@ impl Own for Json<'_> {
 }
 
 /// What of its parameters is called something.
-fn labels(event: &Event<'_>, out: &mut Vec<u8>) {
+fn labels(event: &Event<'_, '_>, out: &mut Vec<u8>) {
     let mut has_any = false;
     for (param, value) in event.params() {
         if !matches!(value, Value::P(_) | Value::A(_)) {

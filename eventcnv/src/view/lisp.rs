@@ -20,7 +20,7 @@ pub(crate) struct Lisp<'l> {
 }
 
 impl View for Lisp<'_> {
-    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         out.push(b'(');
         self.clock.append(event, out);
         out.push(b' ');

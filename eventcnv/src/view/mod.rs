@@ -38,11 +38,11 @@ const NAME_WIDTH_MIN: usize = 19;
 /// One line for one event.
 pub(crate) trait View {
     /// Appends the line, with its end.
-    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>);
+    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>);
 
     /// Writes the same line on a page: by its recipe, if there is one.
     #[inline]
-    fn write(&self, event: &Event<'_>, page: &mut Page) {
+    fn write(&self, event: &Event<'_, '_>, page: &mut Page) {
         page.write(|out| self.line(event, out));
     }
 }

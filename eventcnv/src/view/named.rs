@@ -32,7 +32,7 @@ impl<'l> Named<'l> {
     }
 
     /// The line after the clock.
-    fn rest(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn rest(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         let Some(event_type) = event.event_type else {
             code(event.registry, event.code(), out);
             super::name(out, "[Unknown]", self.name_width);
@@ -67,13 +67,13 @@ impl<'l> Named<'l> {
 }
 
 impl View for Named<'_> {
-    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         self.clock.append(event, out);
         self.rest(event, out);
     }
 
     #[inline]
-    fn write(&self, event: &Event<'_>, page: &mut Page) {
+    fn write(&self, event: &Event<'_, '_>, page: &mut Page) {
         match self.recipes.of(event) {
             Some(recipe) => {
                 let clock = self.clock.write(event, page);
@@ -91,13 +91,13 @@ pub(crate) struct Threaded<'l> {
 }
 
 impl View for Threaded<'_> {
-    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         self.begin(event, out);
         self.named.rest(event, out);
     }
 
     #[inline]
-    fn write(&self, event: &Event<'_>, page: &mut Page) {
+    fn write(&self, event: &Event<'_, '_>, page: &mut Page) {
         match self.named.recipes.of(event) {
             Some(recipe) => {
                 page.write(|out| self.begin(event, out));
@@ -110,7 +110,7 @@ impl View for Threaded<'_> {
 
 impl Threaded<'_> {
     /// Clock and thread.
-    fn begin(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn begin(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         self.named.clock.append(event, out);
         out.push(b' ');
         self.threads.append(event, out);
@@ -167,7 +167,7 @@ impl Own for Named<'_> {
     }
 
     /// What a pointer or address is called at that time.
-    fn label(event: &Event<'_>, id: u64, out: &mut Vec<u8>) {
+    fn label(event: &Event<'_, '_>, id: u64, out: &mut Vec<u8>) {
         out.push(b'[');
         match event.labels.string(id) {
             Some(string) => text::quoted(out, string),

@@ -30,7 +30,7 @@ impl<'l> Numeric<'l> {
 
 impl View for Numeric<'_> {
     #[inline]
-    fn line(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         self.clock.append(event, out);
         code(event.registry, event.code(), out);
         values(event, out);
@@ -38,7 +38,7 @@ impl View for Numeric<'_> {
     }
 
     #[inline]
-    fn write(&self, event: &Event<'_>, page: &mut Page) {
+    fn write(&self, event: &Event<'_, '_>, page: &mut Page) {
         match self.recipes.of(event) {
             Some(recipe) => {
                 let clock = self.clock.write(event, page);
@@ -83,7 +83,7 @@ fn code(registry: &Registry, code: u16, out: &mut Vec<u8>) {
 
 /// Appends the values of an event, each after a space.
 #[inline]
-pub(super) fn values(event: &Event<'_>, out: &mut Vec<u8>) {
+pub(super) fn values(event: &Event<'_, '_>, out: &mut Vec<u8>) {
     for (_, value) in event.params() {
         out.push(b' ');
         self::value(value, out);

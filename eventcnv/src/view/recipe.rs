@@ -13,6 +13,7 @@
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use crate::page::{Page, Pen, STORE_SIZE};
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Platform, Registry, Value};
 
@@ -47,7 +48,7 @@ pub(crate) trait Own {
     fn value(value: Value<'_>, out: &mut Vec<u8>);
 
     /// What a pointer or address is called, by the number of the string.
-    fn label(_event: &Event<'_>, _id: u64, _out: &mut Vec<u8>) {}
+    fn label(_event: &Event<'_, '_>, _id: u64, _out: &mut Vec<u8>) {}
 }
 
 /// Text, by where it is in that of its recipe.
@@ -241,12 +242,10 @@ impl Recipe {
     }
 
     #[inline(always)]
-    fn write_plain<const BIG: bool>(&self, bytes: &[u8], pen: &mut Pen<'_>) {
+    fn write_plain<O: ByteOrder>(&self, bytes: &[u8], pen: &mut Pen<'_>) {
         pen.put(&self.opening.bytes, self.opening.size.into());
         for plain in &self.plain {
-            let load = load(bytes, plain.at);
-            let load = if BIG { load.swap_bytes() } else { load };
-            pen.hex_after(plain.byte, load >> plain.shift & plain.mask);
+            pen.hex_after(plain.byte, load::<O>(bytes, plain.at) >> plain.shift & plain.mask);
         }
         pen.put(&self.closing.bytes, self.closing.size.into());
     }
@@ -256,7 +255,7 @@ impl Recipe {
     #[inline(always)]
     pub(crate) fn write<O: Own>(
         &self,
-        event: &Event<'_>,
+        event: &Event<'_, '_>,
         page: &mut Page,
         head: impl FnOnce(&mut Pen<'_>),
     ) -> bool {
@@ -265,9 +264,9 @@ impl Recipe {
         head(&mut pen);
         if !self.plain.is_empty() {
             if self.platform.big_endian {
-                self.write_plain::<true>(event.bytes, &mut pen);
+                self.write_plain::<BigEndian>(event.bytes, &mut pen);
             } else {
-                self.write_plain::<false>(event.bytes, &mut pen);
+                self.write_plain::<LittleEndian>(event.bytes, &mut pen);
             }
             let written = pen.written();
             page.keep(written);
@@ -278,8 +277,11 @@ impl Recipe {
             if step.rest.size > 0 {
                 self.text(step.rest, &mut pen);
             }
-            let load = load(event.bytes, step.at);
-            let load = if self.platform.big_endian { load.swap_bytes() } else { load };
+            let load = if self.platform.big_endian {
+                load::<BigEndian>(event.bytes, step.at)
+            } else {
+                load::<LittleEndian>(event.bytes, step.at)
+            };
             let value = load >> step.shift & step.mask;
             match step.form {
                 Form::Hex => pen.hex(value),
@@ -318,23 +320,23 @@ impl Recipe {
     }
 }
 
-/// The eight bytes that begin there, the first as the lowest.
+/// The eight bytes that begin there, as a number.
 #[inline(always)]
-fn load(bytes: &[u8], at: u32) -> u64 {
+fn load<O: ByteOrder>(bytes: &[u8], at: u32) -> u64 {
     // 32 bits, so that the end cannot overflow: one comparison is enough.
     let at = at as usize;
-    let load = bytes.get(at..at.wrapping_add(8)).and_then(|load| load.first_chunk());
-    u64::from_le_bytes(load.copied().unwrap_or_default())
+    let load = bytes.get(at..at.wrapping_add(8)).and_then(|load| load.first_chunk::<8>());
+    load.map_or(0, |load| O::read_u64(load))
 }
 
 #[inline(always)]
-fn label_id(event: &Event<'_>, step: &Step, value: u64) -> Option<u64> {
+fn label_id(event: &Event<'_, '_>, step: &Step, value: u64) -> Option<u64> {
     let value = if step.is_pointer { Value::P(value) } else { Value::A(value) };
     event.labels.label_id_of(value)
 }
 
 #[inline(never)]
-fn own<O: Own>(event: &Event<'_>, step: &Step, out: &mut Vec<u8>) {
+fn own<O: Own>(event: &Event<'_, '_>, step: &Step, out: &mut Vec<u8>) {
     if let Some(value) = event.param_at(step.index.into()) {
         O::value(value, out);
     }
@@ -369,9 +371,9 @@ impl Recipes {
 
     /// The recipe for an event, if there is one and the event has all parameters.
     #[inline(always)]
-    pub(crate) fn of(&self, event: &Event<'_>) -> Option<&Recipe> {
-        let rows = self.rows.get(event.registry_place as usize)?;
-        let recipe = rows.get(usize::from(event.row))?;
+    pub(crate) fn of(&self, event: &Event<'_, '_>) -> Option<&Recipe> {
+        let rows = self.rows.get(event.registry_index as usize)?;
+        let recipe = rows.get(usize::from(event.event_type_index))?;
         (event.bytes.len() >= recipe.size_min).then_some(recipe)
     }
 }

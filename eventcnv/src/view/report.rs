@@ -80,7 +80,7 @@ fn escaped(text: &str) -> String {
 
 /// The parameters of an event: words in decimal, pointers and addresses in hexadecimal with their
 /// labels.
-pub(crate) fn params(event: &Event<'_>, out: &mut Vec<u8>) {
+pub(crate) fn params(event: &Event<'_, '_>, out: &mut Vec<u8>) {
     for (param, value) in event.params() {
         if !out.is_empty() {
             out.push(b' ');

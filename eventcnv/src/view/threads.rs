@@ -9,7 +9,7 @@
 
 use crate::text;
 use eventlog::format::text::OneLine;
-use eventlog::reader::{Event, Filter, Log, Order, Pick, Registry, Value};
+use eventlog::reader::{Event, Filter, Log, Order, Registry, Value};
 use std::collections::BTreeMap;
 
 /// Of a longer name the column has only so much.
@@ -25,7 +25,7 @@ pub(crate) struct Thread {
 
 /// The threads that a log tells of, the latest of a number last (`.store.thread`).
 pub(crate) fn of(log: &Log) -> Vec<Thread> {
-    let filter = Filter { event_types: vec![Pick::Name("Thread".into())], ..Filter::default() };
+    let filter = Filter::new().event("Thread");
     let mut found = Vec::new();
     // A log of the MPS tells of none, and would be read from end to end.
     let tells = |registry: &Registry| registry.event_type_named("Thread").is_some();
@@ -76,7 +76,7 @@ impl Threads {
 
     /// Appends the thread of an event: index and name; a hyphen, if it is not known.
     #[inline]
-    pub(crate) fn append(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn append(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         if let Some(text) = self.columns.get(&(event.stream, event.thread)) {
             return out.extend_from_slice(text.as_bytes());
         }

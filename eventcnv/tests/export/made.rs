@@ -229,3 +229,54 @@ fn of_slices_nested_too_deep_the_outermost_are_folded_and_that_is_told() {
     assert_eq!(deepest, Some(256));
     assert!(errors.contains(" weights are of slices nested deeper than 256"), "{errors}");
 }
+
+/// The store of a stream, as far as threads are concerned.
+const STORE: &[EventType] = &[EventType {
+    code: 0xFF03,
+    kind: 0,
+    name: "Thread",
+    params: &[('W', "thread"), ('W', "osThread"), ('S', "name")],
+}];
+
+/// A stream of a process in which thread 1 has an OS number, and records a begin and an end.
+fn stream_of_thread(uuid: &[u8; 16], os_thread: u64, [begin, end]: [u64; 2]) -> Vec<u8> {
+    let mut writer = Writer::new(PLATFORM, *uuid, [9; 16]);
+    writer.registry(0, &["Store"], STORE, 4000);
+    writer.registry(1, &["Work"], TYPES, 4000);
+    let ring = |buffer, registry| {
+        Ring::new(&PLATFORM, Buffer { buffer, registry, kind: 0, thread: 1 }, 1000)
+    };
+    let (mut store, mut work) = (ring(1, 0), ring(2, 1));
+    let told = [Value::W(1), Value::W(os_thread), Value::S("teller".into())];
+    assert!(store.record(&PLATFORM, 1000, 0xFF03, &told));
+    for (ticks, code) in [(begin, 1), (end, 2)] {
+        assert!(work.record(&PLATFORM, ticks, code, &[Value::P(ticks - ticks % 10)]));
+    }
+    [store, work].iter().for_each(|ring| ring.write(&mut writer, true));
+    writer.end();
+    writer.bytes()
+}
+
+/// `.cnv.export`: streams of one boot and process are one process, threads by their OS numbers.
+#[test]
+fn two_streams_of_one_process_are_one_process_with_its_threads() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("two.log");
+    // The second stream's slices lie within the first one's.
+    let first = stream_of_thread(b"the first stream", 77, [1010, 1019]);
+    let same = stream_of_thread(b"another stream !", 77, [1011, 1018]);
+    let other = stream_of_thread(b"the third stream", 78, [1012, 1017]);
+    fs::write(&path, [first, same, other].concat()).unwrap();
+    let path = path.to_str().unwrap();
+    let entries = entries(&[path]);
+    let of = |phase: &str| -> Vec<(u64, u64)> {
+        let found = entries.iter().filter(|entry| entry["ph"] == phase && entry["name"] == "Work");
+        found
+            .map(|entry| (entry["pid"].as_u64().unwrap(), entry["tid"].as_u64().unwrap()))
+            .collect()
+    };
+    assert_eq!(of("B"), [(4711, 77), (4711, 77), (4711, 78)]);
+    assert_eq!(of("E"), [(4711, 78), (4711, 77), (4711, 77)]);
+    let named = |what: &str| entries.iter().filter(|entry| entry["name"] == what).count();
+    assert_eq!((named("process_name"), named("thread_name")), (1, 2));
+}

@@ -5,13 +5,11 @@
 //!  header.rs           schema.rs    block.rs                   event.rs
 //! ```
 //!
-//! And the root by which a stream is found in memory: `root.rs`; the lines by which a running
-//! program is controlled: `control.rs`; text as a terminal may have it: `text.rs`; what the
-//! processes of a recording say of themselves: `roster.rs`.
+//! The root by which a stream is found in memory: `root.rs`; text as a terminal may have it:
+//! `text.rs`; what the processes of a recording tell: `roster.rs`.
 
 mod block;
 mod checksum;
-pub mod control;
 mod event;
 mod header;
 mod le;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every number is in the byte order of the process (`.root.order`), unlike what the stream itself
-//! says: a reader of the other order swaps. Layout: section 9 of `design/format.md`.
+//! says. Layout: section 9 of `design/format.md`.
 
 use super::header::{BYTE_ORDER_MARK, ClockSync};
 use bytemuck::{Pod, Zeroable};
@@ -129,31 +129,6 @@ impl Root {
         root
     }
 
-    /// The same with every number in the other byte order (`.root.order`).
-    pub fn swapped(&self) -> Root {
-        Root {
-            byte_order_mark: self.byte_order_mark.swap_bytes(),
-            version: self.version.swap_bytes(),
-            size: self.size.swap_bytes(),
-            own_address: self.own_address.swap_bytes(),
-            pid: self.pid.swap_bytes(),
-            extents: self.extents.swap_bytes(),
-            registries: self.registries.swap_bytes(),
-            sync_turn: self.sync_turn.swap_bytes(),
-            sync_uncertainty: self.sync_uncertainty.swap_bytes(),
-            sync_ticks: self.sync_ticks.swap_bytes(),
-            sync_monotonic: self.sync_monotonic.swap_bytes(),
-            sync_realtime: self.sync_realtime.swap_bytes(),
-            unhoused: self.unhoused.map(u64::swap_bytes),
-            dump: self.dump.swap_bytes(),
-            describe: self.describe.swap_bytes(),
-            flush: self.flush.swap_bytes(),
-            last: self.last.swap_bytes(),
-            control: self.control.swap_bytes(),
-            ..*self
-        }
-    }
-
     /// The last clock sync; of use where the turn is even (`.root.sync`).
     pub fn sync(&self) -> ClockSync {
         ClockSync {
@@ -190,17 +165,6 @@ const _: () = {
     assert!(offset_of!(NodeHead, stride) == 12);
 };
 
-impl NodeHead {
-    /// The same in the other byte order.
-    pub fn swapped(&self) -> NodeHead {
-        NodeHead {
-            next: self.next.swap_bytes(),
-            count: self.count.swap_bytes(),
-            stride: self.stride.swap_bytes(),
-        }
-    }
-}
-
 /// An extent: blocks that follow one another in memory (`.root.extent`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -227,20 +191,6 @@ const _: () = {
     assert!(offset_of!(ExtentEntry, buffer) == 24);
 };
 
-impl ExtentEntry {
-    /// The same in the other byte order.
-    pub fn swapped(&self) -> ExtentEntry {
-        ExtentEntry {
-            address: self.address.swap_bytes(),
-            count: self.count.swap_bytes(),
-            registry: self.registry.swap_bytes(),
-            counts: self.counts.swap_bytes(),
-            buffer: self.buffer.swap_bytes(),
-            ..*self
-        }
-    }
-}
-
 /// A registry, and where its masks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -259,60 +209,9 @@ const _: () = {
     assert!(offset_of!(RegistryEntry, output) == 16);
 };
 
-impl RegistryEntry {
-    /// The same in the other byte order.
-    pub fn swapped(&self) -> RegistryEntry {
-        RegistryEntry {
-            index: self.index.swap_bytes(),
-            recorded: self.recorded.swap_bytes(),
-            output: self.output.swap_bytes(),
-            ..*self
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Bytes of which no two are the same, as far as there are so many.
-    fn counted<T: Pod>() -> T {
-        let bytes: Vec<u8> = (0..size_of::<T>()).map(|index| index as u8).collect();
-        bytemuck::pod_read_unaligned(&bytes)
-    }
-
-    /// The fields that are swapped: where they begin, and their sizes.
-    fn check(bytes: &[u8], swapped: &[u8], fields: &[(usize, usize)]) {
-        let mut expected = bytes.to_vec();
-        fields.iter().for_each(|(at, size)| expected[*at..at + size].reverse());
-        assert_eq!(swapped, expected);
-    }
-
-    /// `.root.order`, `.root.version`
-    #[test]
-    fn every_number_is_swapped_and_nothing_else() {
-        let root: Root = counted();
-        let mut fields = vec![(16, 4), (20, 2), (22, 2), (32, 8), (56, 8), (64, 8), (72, 8)];
-        fields.extend([(80, 4), (84, 4)]);
-        fields.extend((88..184).step_by(8).map(|at| (at, 8)));
-        let swapped = root.swapped();
-        check(bytemuck::bytes_of(&root), bytemuck::bytes_of(&swapped), &fields);
-        let again = swapped.swapped();
-        assert_eq!(bytemuck::bytes_of(&again), bytemuck::bytes_of(&root));
-    }
-
-    /// `.root.node`, `.root.extent`
-    #[test]
-    fn entries_are_swapped_number_by_number() {
-        let (head, extent): (NodeHead, ExtentEntry) = (counted(), counted());
-        let registry: RegistryEntry = counted();
-        let fields = [(0, 8), (8, 4), (12, 4)];
-        check(bytemuck::bytes_of(&head), bytemuck::bytes_of(&head.swapped()), &fields);
-        let fields = [(0, 8), (8, 4), (14, 2), (16, 8), (24, 4)];
-        check(bytemuck::bytes_of(&extent), bytemuck::bytes_of(&extent.swapped()), &fields);
-        let fields = [(0, 4), (8, 8), (16, 8)];
-        check(bytemuck::bytes_of(&registry), bytemuck::bytes_of(&registry.swapped()), &fields);
-    }
 
     #[test]
     fn the_type_of_an_extent_is_known_by_its_number() {

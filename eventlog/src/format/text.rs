@@ -46,6 +46,12 @@ pub struct OneLineWriter<'a, W: fmt::Write + ?Sized>(
     pub &'a mut W,
 );
 
+impl<W: fmt::Write + ?Sized> fmt::Debug for OneLineWriter<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OneLineWriter").finish_non_exhaustive()
+    }
+}
+
 impl<W: fmt::Write + ?Sized> fmt::Write for OneLineWriter<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;

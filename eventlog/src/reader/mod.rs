@@ -4,98 +4,78 @@
 //!  Source ── index: headers only ──▶ [Segment] + [Registry] + [Fault]
 //!                                      │ by time (heap of open segments, bounded cache) or by file
 //!                                      ▼
-//!                                   Event<'_>, one at a time
+//!                                   Event<'log, '_>, one at a time
 //! ```
 //!
-//! To read a log: open it, ask for its events, take them one at a time.
+//! Rooms, the lowest first; imports run downward only: `fault`, `source`, `model`, `marks`,
+//! `index`, `stream`, `mps`, `core`, `log`, `order`, `live`, `audit`.
 //!
-//! ```
-//! use eventlog::reader::{Filter, Log, Order, Pick};
-//!
-//! fn bytes_allocated(path: &str) -> Result<u64, Box<dyn std::error::Error>> {
-//!     let log = Log::open(path)?;
-//!     let event_types = vec![Pick::Name("PoolAlloc".into())];
-//!     let filter = Filter { event_types, ..Filter::default() };
-//!     let mut events = log.events(Order::Time, &filter);
-//!     let mut bytes = 0;
-//!     while let Some(event) = events.next() {
-//!         bytes += event.param("size").and_then(|size| size.as_u64()).unwrap_or(0);
-//!     }
-//!     for fault in log.faults().iter().chain(events.faults()) {
-//!         eprintln!("{path}: {fault}");
-//!     }
-//!     Ok(bytes)
-//! }
-//!
-//! # // A stream of nothing but its header, so that the function is run too.
-//! # let mut header = eventlog::format::StreamHeader::native(12);
-//! # header.seal();
-//! # let path = std::env::temp_dir().join(format!("eventlog-doc-{}.log", std::process::id()));
-//! # std::fs::write(&path, bytemuck::bytes_of(&header)).unwrap();
-//! # assert_eq!(bytes_allocated(path.to_str().unwrap()).unwrap(), 0);
-//! # std::fs::remove_file(&path).unwrap();
-//! ```
+//! To read a log: open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), take them
+//! one at a time ([`Events::next`]). What is wrong with a log never stops the reading: it is in
+//! [`Log::faults`] and [`Events::faults`].
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
-mod align;
-pub(crate) mod block;
-mod compare;
+mod audit;
 pub mod core;
-mod each;
-mod encoding;
-pub(crate) mod entry;
-mod event;
 mod fault;
-mod fault_text;
-mod faults;
-mod filter;
-mod gaps;
-mod given;
-mod head;
-mod headers;
-mod history;
-mod identity;
 mod index;
-pub(crate) mod label;
 mod live;
 mod log;
-mod losses;
-mod merge;
+pub mod marks;
+mod model;
 mod mps;
-pub(crate) mod numbers;
-mod open;
-mod parts;
-mod rate;
-mod registry;
-mod ring;
-mod runs;
-pub(crate) mod segment;
-mod slices;
+mod order;
 mod source;
 mod stream;
-mod survey;
-mod time;
-mod verify;
-mod volume;
 
-pub use compare::{Change, Difference, Part, compare, version_min};
-pub use each::{Glance, Run};
-pub use event::{Event, Params, Value};
-pub use fault::{Fault, FaultKind, OpenError};
-pub use faults::{FAULT_COUNT_MAX, Faults};
-pub use filter::{Filter, Pick};
-pub use index::{Account, Format, Options, Stream};
-pub use label::{LABEL_MEMORY_MAX, Labels};
-pub use live::Live;
-pub use log::Log;
-pub use losses::{CAUSES, Losses, Unhoused};
-pub use merge::{Events, Order};
+pub(crate) use index::segment;
+pub(crate) use model::label;
+pub(crate) use stream::{block, entry, numbers};
+
+pub use audit::losses::{CAUSES, Losses, Unhoused};
+pub use audit::verify::Verified;
+pub use fault::kind::{Fault, FaultKind, OpenError};
+pub use fault::list::{FAULT_COUNT_MAX, Faults};
+pub use index::{Account, Format, Options};
+pub use live::arriving::Live;
+pub use log::{Increment, Log};
+pub use model::compare::{Change, Difference, Part, compare, version_min};
+pub use model::event::{Event, OwnedEvent, Params, Value};
+pub use model::label::{LABEL_MEMORY_MAX, Labels};
+pub use model::registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
+pub use model::stream::Stream;
+pub use model::time::WallTime;
 pub use mps::HeaderError;
-pub use open::CACHE_SIZE_MAX;
-pub use registry::{EventType, Kind, Param, Platform, Registry, StringEnd};
-pub use slices::Slices;
-pub use source::{FileSource, Joined, Source};
-pub use survey::{Piece, What};
-pub use time::WallTime;
-pub use verify::Verified;
+pub use order::each::{Glance, Run};
+pub use order::filter::Order;
+pub use order::filter::{Filter, Pick};
+pub use order::merge::Events;
+pub use order::open::CACHE_SIZE_MAX;
+pub use order::owned::OwnedEvents;
+pub use order::partitions::Partitions;
+pub use source::bytes::{FileSource, Joined, Source};
+pub use stream::piece::{Piece, What};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_send<T: Send>() {}
+    fn assert_send_and_sync<T: Send + Sync>() {}
+
+    #[test]
+    fn logs_are_shared_by_threads_and_readings_move_between_them() {
+        assert_send_and_sync::<Log>();
+        assert_send_and_sync::<Partitions<'_>>();
+        assert_send_and_sync::<Event<'_, '_>>();
+        assert_send_and_sync::<OwnedEvent<'_>>();
+        assert_send_and_sync::<Run<'_, '_>>();
+        assert_send_and_sync::<Labels>();
+        assert_send_and_sync::<(Registry, Stream, Account, Filter, Options)>();
+        assert_send_and_sync::<(Fault, Faults, OpenError, HeaderError)>();
+        assert_send::<Events<'_>>();
+        assert_send::<OwnedEvents<'_>>();
+        assert_send::<core::Core>();
+    }
+}

@@ -15,7 +15,7 @@ pub(super) const BUFFER: u32 = 1;
 pub(super) const KIND_UNKNOWN: u8 = 63;
 
 /// Puts an event into `to`, without its delta.
-pub(super) fn event(event: &Event<'_>, to: &mut Vec<u8>) {
+pub(super) fn event(event: &Event<'_, '_>, to: &mut Vec<u8>) {
     let platform = event.registry.platform;
     let order = Order { big_endian: platform.big_endian };
     to.clear();

@@ -20,6 +20,7 @@ use crate::reader::{Account, Event, Faults, Format, Labels, Log, Registry, Strea
 use out::Out;
 use pack::{Packer, Place};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 
@@ -65,6 +66,12 @@ pub struct Writer<'l, 'o> {
     bytes: Vec<u8>,
     faults: Faults,
     written: Written,
+}
+
+impl fmt::Debug for Writer<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
 }
 
 /// The stream that is being written.
@@ -128,7 +135,7 @@ impl<'l, 'o> Writer<'l, 'o> {
 
     /// Writes an event of the log. Streams may take turns, but each turn costs a header. The store
     /// is written anyhow, before the first event of its stream.
-    pub fn add(&mut self, event: &Event<'_>) -> io::Result<()> {
+    pub fn add(&mut self, event: &Event<'_, '_>) -> io::Result<()> {
         if self.current.as_ref().is_none_or(|current| current.index != event.stream) {
             self.begin(event.stream)?;
         }
@@ -253,7 +260,7 @@ impl<'l, 'o> Writer<'l, 'o> {
     }
 
     /// Writes an event of the current stream.
-    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+    fn event(&mut self, event: &Event<'_, '_>) -> io::Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
         let size_min = event.event_type.map_or(0, |event_type| event_type.size_min as usize);
         if event.bytes.len() < size_min {
@@ -333,7 +340,7 @@ fn may_store(log: &Log, registry: &Registry) -> bool {
 }
 
 /// Whether an event is of the store: of registry 0, or of those of the MPS that name things.
-fn is_store(log: &Log, event: &Event<'_>) -> bool {
+fn is_store(log: &Log, event: &Event<'_, '_>) -> bool {
     match log.format() {
         Format::Stream => event.registry.index == 0,
         Format::Mps => event.event_type.and_then(label::role).is_some(),
@@ -395,7 +402,7 @@ mod tests {
         drop(events);
         writer.finish().unwrap();
         let made = Log::from_source(made).unwrap();
-        let filter = Filter { known: last.clone(), ..Filter::default() };
+        let filter = Filter::new().known(last.clone());
         let mut found = BTreeMap::new();
         let mut events = made.events(Order::File, &filter);
         while let Some(event) = events.next() {

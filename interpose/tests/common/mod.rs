@@ -125,7 +125,7 @@ impl Recorded {
 }
 
 /// The events of the registry, in order of time.
-pub(crate) fn each(log: &Log, mut work: impl FnMut(&Event<'_>)) {
+pub(crate) fn each(log: &Log, mut work: impl FnMut(&Event<'_, '_>)) {
     let mut events = log.events(Order::Time, &Filter::default());
     while let Some(event) = events.next() {
         if &*event.registry.name == "malloc" {
@@ -136,13 +136,13 @@ pub(crate) fn each(log: &Log, mut work: impl FnMut(&Event<'_>)) {
 }
 
 /// A number that an event has.
-pub(crate) fn word(event: &Event<'_>, name: &str) -> u64 {
+pub(crate) fn word(event: &Event<'_, '_>, name: &str) -> u64 {
     let value = event.param(name).and_then(|value| value.as_u64());
     value.unwrap_or_else(|| panic!("{} has no {name}", event.name()))
 }
 
 /// A call as the twin says it.
-fn line(event: &Event<'_>) -> Option<String> {
+fn line(event: &Event<'_, '_>) -> Option<String> {
     let (verb, names): (_, &[&str]) = match event.name() {
         "Malloc" | "MallocLarge" => ("malloc", &["address", "size"]),
         "Calloc" => ("calloc", &["address", "count", "size"]),

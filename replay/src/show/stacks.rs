@@ -9,7 +9,7 @@
 
 use super::symbols::Symbols;
 use eventlog::format::text::OneLine;
-use eventlog::reader::{Event, Filter, Log, Order, Pick, Value};
+use eventlog::reader::{Event, Filter, Log, Order, Value};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -154,8 +154,7 @@ struct Names {
 
 impl Names {
     fn new(log: &Log) -> Names {
-        let event_types = ["Frame", "Mapping"].map(|name| Pick::Name(name.to_owned()));
-        let filter = Filter { event_types: event_types.into(), ..Filter::default() };
+        let filter = Filter::new().events(["Frame", "Mapping"]);
         let mut events = log.events(Order::File, &filter);
         let mut names = Names::default();
         while let Some(event) = events.next() {
@@ -164,7 +163,7 @@ impl Names {
         names
     }
 
-    fn take(&mut self, event: &Event<'_>) -> Option<()> {
+    fn take(&mut self, event: &Event<'_, '_>) -> Option<()> {
         let number = |name: &str| event.param(name)?.as_u64();
         if event.name() == "Frame" {
             let frame = (event.stream, number("frame")? as u32);

@@ -225,8 +225,12 @@ impl Source {
 
     fn clocks(&self) -> Vec<Clock> {
         let streams = self.log.streams();
-        let is_aligned = self.log.is_aligned();
-        streams.iter().map(|stream| Clock::new(stream, self.rate, is_aligned)).collect()
+        // Streams of one boot have CLOCK_MONOTONIC in common.
+        let boot_id = streams.first().map_or([0; 16], |stream| stream.boot_id);
+        let is_one_boot =
+            boot_id != [0; 16] && streams.iter().all(|stream| stream.boot_id == boot_id);
+        let by_time_of_day = self.log.is_aligned() && !is_one_boot;
+        streams.iter().map(|stream| Clock::new(stream, self.rate, by_time_of_day)).collect()
     }
 
     /// The rows of each registry, by stream and index.

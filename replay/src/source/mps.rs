@@ -12,7 +12,7 @@
 
 use super::rows::{Spec, Verb};
 use super::track::Map;
-use eventlog::reader::{Filter, Log, Order, Pick};
+use eventlog::reader::{Filter, Log, Order};
 
 /// What is said of objects, pools, arenas.
 pub(crate) const SPECS: &[Spec] = &[
@@ -38,8 +38,7 @@ const OF_OBJECTS: &[&str] = &["PoolAlloc", "BufferCommit"];
 
 /// The filter for events with these names.
 pub(crate) fn only(names: &[&str]) -> Filter {
-    let event_types = names.iter().map(|name| Pick::Name((*name).to_owned())).collect();
-    Filter { event_types, ..Filter::default() }
+    Filter::new().events(names.iter().copied())
 }
 
 /// The buffers of each stream that log their objects: what they are filled with is known anyway.

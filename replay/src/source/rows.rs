@@ -139,7 +139,7 @@ impl Rows {
 
     /// What an event says, if its row is one of these.
     #[inline]
-    pub(crate) fn told(&self, event: &Event<'_>) -> Option<Told> {
+    pub(crate) fn told(&self, event: &Event<'_, '_>) -> Option<Told> {
         let place = event.event_type?.code.checked_sub(self.code_min)?;
         let index = *self.by_code.get(usize::from(place))?;
         let row = self.rows.get(usize::from(index.checked_sub(1)?))?;
@@ -180,7 +180,7 @@ impl Row {
 
     /// What an event of this row says; nothing if it lacks what it must have.
     #[inline]
-    fn told(&self, event: &Event<'_>) -> Option<Told> {
+    fn told(&self, event: &Event<'_, '_>) -> Option<Told> {
         let at = |place: Place| event.param_at(usize::from(place?))?.as_u64();
         let stack = || at(self.stack).unwrap_or(0) as u32;
         let pool = || at(self.pool).unwrap_or(0);

@@ -13,7 +13,7 @@ use crate::os::local_sockets;
 use crate::os::sys::{File, Held, own_user};
 use crate::service::request::{self, PIECE_SIZE_MAX, Piece};
 use core::ffi::c_int;
-use eventlog::format::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
+use eventlog::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
 
 /// How long somebody may take to ask, and to take the answer, in ns.
 const LIMIT: u64 = 1_000_000_000;

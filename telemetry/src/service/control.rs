@@ -26,7 +26,7 @@ use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Kind};
-use eventlog::format::control::Mask;
+use eventlog::control::Mask;
 
 /// The environment variable that says which kinds are output.
 pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";

@@ -19,7 +19,7 @@ use crate::service::writer;
 use core::ffi::{CStr, c_void};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use eventlog::format::control::SocketName;
+use eventlog::control::SocketName;
 
 /// The environment variable with the directory of the socket.
 const SOCKET_VARIABLE: &CStr = c"MPS_TELEMETRY_SOCKET";

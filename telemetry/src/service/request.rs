@@ -19,7 +19,7 @@ use core::cell::Cell;
 use core::fmt::{self, Write};
 use core::sync::atomic::Ordering;
 use eventdef::Registry;
-use eventlog::format::control::{Mask, Request, Verb, Word, write_answer_end};
+use eventlog::control::{Mask, Request, Verb, Word, write_answer_end};
 
 /// The most that a piece of an answer may have, in bytes: a registry with all kinds.
 pub(crate) const PIECE_SIZE_MAX: usize = 8192;

@@ -165,7 +165,7 @@ fn a_damaged_header_does_not_hide_events_from_a_filter() {
             writer.blocks[hit][offset] ^= mask;
             let log = Log::from_source(writer.bytes()).unwrap();
             let pool = vec![eventlog::reader::Pick::Number(1)];
-            let mut events = log.events(Order::Time, &Filter { kinds: pool, ..Filter::default() });
+            let mut events = log.events(Order::Time, &Filter::new().kinds(pool));
             let mut found = 0;
             while events.next().is_some() {
                 found += 1;

@@ -165,7 +165,65 @@ fn streams_of_different_boots_are_in_one_order_by_the_time_of_day() {
         found
     };
     assert_eq!(read(log.events(Order::Time, &Filter::default())), expected);
-    let slices = log.slices(Order::Time, &Filter::default(), 1);
-    let sliced: Vec<u64> = (0..slices.count()).flat_map(|n| read(slices.events(n))).collect();
+    let partitions = log.partitions(Order::Time, &Filter::default(), 1);
+    let sliced: Vec<u64> =
+        (0..partitions.count()).flat_map(|n| read(partitions.events(n))).collect();
     assert_eq!(sliced, expected);
+}
+
+/// `.time.align`: two clocks of one boot, while the time of day is set back by more than an hour.
+#[test]
+fn streams_of_one_boot_agree_though_the_time_of_day_is_set() {
+    const HOUR: u64 = 3_600_000_000_000;
+    let stream = |uuid: u8, start: u64, step: u64, times: &[u64]| {
+        let mut writer = Writer::new(WORDS, [uuid; 16], [9; 16]);
+        writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+        for (sequence, times) in times.chunks(3).enumerate() {
+            let ticks = |time: &u64| start + time / step;
+            let mut ring = ring(0, ticks(&times[0]), 0..0);
+            ring.fields.sequence = sequence as u64;
+            ring.fields.first = 3 * sequence as u64;
+            for time in times {
+                assert!(ring.record(&WORDS, ticks(time), 2, &words(*time)));
+            }
+            let last = times[times.len() - 1];
+            ring.fields.sync_monotonic = 1_000 + last;
+            ring.fields.sync_realtime = if last < 500 { 3 * HOUR } else { HOUR } + last;
+            ring.write(&mut writer, true);
+        }
+        let mut bytes = writer.bytes();
+        bytes[104] = uuid; // `.header.clock`
+        naive::seal_stream_header(&mut bytes);
+        bytes
+    };
+    let one = [0, 80, 160, 400, 880, 888, 1600, 1680];
+    let other = [8, 96, 152, 640, 896, 1200, 1608, 2400];
+    let mut expected = [one, other].concat();
+    expected.sort();
+    for host in [None, Some(3)] {
+        // A stream of another boot, an hour later.
+        let third = host.map(|uuid| {
+            let mut writer = Writer::new(WORDS, [uuid; 16], [uuid; 16]);
+            writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+            for sequence in 0..2 {
+                let mut ring = ring(0, 100 + 100 * sequence, 0..0);
+                (ring.fields.sequence, ring.fields.first) = (sequence, sequence);
+                assert!(ring.record(&WORDS, 100 + 100 * sequence, 2, &words(5000 + sequence)));
+                ring.fields.sync_realtime = 2 * HOUR + 100 * sequence;
+                ring.write(&mut writer, true);
+            }
+            writer.bytes()
+        });
+        let is_with_third = third.is_some();
+        let all = [stream(1, 0, 1, &one), stream(2, 5000, 8, &other), third.unwrap_or_default()];
+        let log = Log::from_source(all.concat()).unwrap();
+        assert!(log.is_aligned() && !log.is_comparable(0, 1));
+        let mut events = log.events(Order::Time, &Filter::default());
+        let mut found = Vec::new();
+        while let Some(event) = events.next() {
+            found.push(event.param_at(2).and_then(|word| word.as_u64()).unwrap());
+        }
+        let third: &[u64] = if is_with_third { &[5000, 5001] } else { &[] };
+        assert_eq!(found, [&expected, third].concat());
+    }
 }

@@ -10,7 +10,7 @@ use eventlog::reader::{Event, Live};
 /// What a stream that arrives in pieces of this size gives, and the faults; `None` if it is none.
 fn arrived(bytes: &[u8], size: usize) -> Option<(Vec<Identity>, Vec<Fault>)> {
     let (mut live, mut found) = (Live::new(), Vec::new());
-    let note = &mut |event: &Event<'_>| {
+    let note = &mut |event: &Event<'_, '_>| {
         assert!(event.bytes.len() >= 8 && event.params().count() <= 5);
         found.push((event.buffer, event.number, event.ticks, event.code()));
     };

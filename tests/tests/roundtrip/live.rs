@@ -69,8 +69,9 @@ fn another_volume_in_the_same_stream_of_bytes_adds_what_is_new() {
 /// `.header.magic`, `.header.crc`, `.read.major`
 #[test]
 fn what_is_no_stream_is_refused_as_soon_as_that_is_known() {
-    let mut nothing = |_: &Event<'_>| panic!("no event");
-    let feed = |bytes: &[u8], nothing: &mut dyn FnMut(&Event<'_>)| Live::new().feed(bytes, nothing);
+    let mut nothing = |_: &Event<'_, '_>| panic!("no event");
+    let feed =
+        |bytes: &[u8], nothing: &mut dyn FnMut(&Event<'_, '_>)| Live::new().feed(bytes, nothing);
     assert!(matches!(feed(b"GET / HTTP/1.1", &mut nothing), Err(OpenError::NotALog)));
     let (writer, _) = naive::write(recipe(8, false));
     let bytes = writer.bytes();
@@ -100,7 +101,7 @@ fn a_label_that_has_arrived_is_shown() {
     ring.write(&mut writer, true);
     let mut labels = Vec::new();
     let mut live = Live::new();
-    let note = &mut |event: &Event<'_>| {
+    let note = &mut |event: &Event<'_, '_>| {
         labels.extend([77, 78].map(|value| event.labels.label(value).map(<[u8]>::to_vec)));
     };
     live.feed(&writer.bytes(), note).unwrap();

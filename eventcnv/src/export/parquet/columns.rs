@@ -94,7 +94,7 @@ impl Rows {
     #[inline]
     pub(crate) fn push(
         &mut self,
-        event: &Event<'_>,
+        event: &Event<'_, '_>,
         wall: Option<u64>,
         column_count: usize,
         with_labels: bool,
@@ -124,7 +124,7 @@ impl Rows {
     }
 
     #[inline]
-    fn push_params(&mut self, event: &Event<'_>, with_labels: bool) {
+    fn push_params(&mut self, event: &Event<'_, '_>, with_labels: bool) {
         for (_, value) in event.params().take(PARAM_COUNT_MAX) {
             match value {
                 Value::P(word) | Value::A(word) => {
@@ -155,7 +155,7 @@ impl Rows {
     }
 
     /// What a pointer or address is called at that time. What is not UTF-8 of it is replaced.
-    fn push_label(&mut self, event: &Event<'_>, value: Value<'_>) {
+    fn push_label(&mut self, event: &Event<'_, '_>, value: Value<'_>) {
         let id = event.labels.label_id_of(value);
         match id.and_then(|id| event.labels.string(id)) {
             Some(string) => self.push_bytes(String::from_utf8_lossy(string).as_bytes()),

@@ -62,7 +62,7 @@ impl<'l> Sheet<'l> {
 
     /// Takes an event in.
     #[inline]
-    pub(crate) fn push(&mut self, event: &Event<'_>) {
+    pub(crate) fn push(&mut self, event: &Event<'_, '_>) {
         let stream = usize::from(event.stream);
         let Some(&process) = self.sets.streams.get(stream) else { return };
         let set = self.set(event);
@@ -107,7 +107,7 @@ impl<'l> Sheet<'l> {
     }
 
     #[inline]
-    fn set(&mut self, event: &Event<'_>) -> usize {
+    fn set(&mut self, event: &Event<'_, '_>) -> usize {
         let codes = self.sets.codes.get(self.registries.of(event));
         let set = event.event_type.and_then(|row| codes?.get(usize::from(row.code)));
         set.map_or(0, |&set| set as usize)

@@ -58,7 +58,7 @@ impl Keys {
 
     /// The key of an event of a log.
     #[inline]
-    pub(crate) fn key(&mut self, log: i64, event: &Event<'_>) -> i64 {
+    pub(crate) fn key(&mut self, log: i64, event: &Event<'_, '_>) -> i64 {
         let first = event.number >> NUMBER_BITS << NUMBER_BITS;
         let buffer = (log, event.buffer, first);
         if self.last.0 != buffer {
@@ -68,7 +68,7 @@ impl Keys {
     }
 
     #[cold]
-    fn find(&mut self, buffer: Buffer, event: &Event<'_>) -> i64 {
+    fn find(&mut self, buffer: Buffer, event: &Event<'_, '_>) -> i64 {
         if let Some(id) = self.known.get(&buffer) {
             return *id;
         }

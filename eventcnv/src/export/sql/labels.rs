@@ -10,7 +10,7 @@
 use super::Refusal;
 use super::keys::Keys;
 use eventdef::Sort;
-use eventlog::reader::{Event, Filter, Log, Order, Pick, StringEnd};
+use eventlog::reader::{Event, Filter, Log, Order, StringEnd};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
@@ -29,8 +29,7 @@ pub(crate) fn is_label(event_type: &str) -> bool {
 
 /// Adds the labels of a log.
 pub(crate) fn add(connection: &Connection, log: &Log, streams: &[i64]) -> Result<(), Refusal> {
-    let picks = [LABEL, LABEL_POINTER].map(|name| Pick::Name(name.into()));
-    let filter = Filter { event_types: picks.into(), labels: true, ..Filter::default() };
+    let filter = Filter::new().events([LABEL, LABEL_POINTER]).labels(true);
     let mut keys = Keys::of(connection, streams)?;
     let mut insert =
         connection.prepare("INSERT OR IGNORE INTO labels VALUES(?, ?, ?, ?, ?, NULL, ?, ?)")?;
@@ -58,7 +57,7 @@ pub(crate) fn add(connection: &Connection, log: &Log, streams: &[i64]) -> Result
 }
 
 /// What an event labels, and the number of the string.
-pub(crate) fn label(event: &Event<'_>) -> Option<(u64, u64)> {
+pub(crate) fn label(event: &Event<'_, '_>) -> Option<(u64, u64)> {
     // In our streams the store alone labels (`.store`).
     if event.registry.index != 0 && event.registry.platform.string_end == StringEnd::Padding {
         return None;
@@ -71,7 +70,7 @@ pub(crate) fn label(event: &Event<'_>) -> Option<(u64, u64)> {
 }
 
 /// The sorts of what it labels.
-pub(crate) fn sort(event: &Event<'_>) -> &'static str {
+pub(crate) fn sort(event: &Event<'_, '_>) -> &'static str {
     match event.name() {
         LABEL_POINTER => "P",
         _ if event.registry.event_type_named(LABEL_POINTER).is_some() => "A",

@@ -83,7 +83,7 @@ fn beginnings(connection: &Connection, log: &Log) -> Result<Vec<Option<Beginning
     let new = |stream: &Stream| (stream.uuid == [0; 16]).then(Beginning::default);
     let mut beginnings: Vec<Option<Beginning>> = log.streams().iter().map(new).collect();
     let mut left = beginnings.iter().flatten().count();
-    let filter = Filter { beginning: Some(BEGINNING_SIZE as u64), ..Filter::default() };
+    let filter = Filter::new().beginning(BEGINNING_SIZE as u64);
     let mut events = log.events(Order::File, &filter);
     while left > 0
         && let Some(event) = events.next()

@@ -76,7 +76,7 @@ impl Batch {
 
     /// A row of what is called what.
     #[cold]
-    fn push_label(&mut self, key: i64, log: i64, event: &Event<'_>) {
+    fn push_label(&mut self, key: i64, log: i64, event: &Event<'_, '_>) {
         let Some((address, id)) = labels::label(event) else { return };
         let begin = self.cells.len() as u32;
         self.cells.extend([Cell::Integer(key), Cell::Integer(log)]);
@@ -173,7 +173,7 @@ struct Filler<'l> {
 
 impl Filler<'_> {
     #[inline]
-    fn fill(&mut self, event: &Event<'_>, keys: &mut Keys) {
+    fn fill(&mut self, event: &Event<'_, '_>, keys: &mut Keys) {
         let To { log: of, streams, tables, has_labels } = self.to;
         let log = streams.get(usize::from(event.stream)).copied().unwrap_or(-1);
         let table = self.table(event);
@@ -212,7 +212,7 @@ impl Filler<'_> {
     }
 
     #[inline]
-    fn table(&mut self, event: &Event<'_>) -> usize {
+    fn table(&mut self, event: &Event<'_, '_>) -> usize {
         match event.event_type {
             Some(event_type) => self.to.tables.index(self.places.of(event), event_type.code),
             None => UNKNOWN,

@@ -8,9 +8,10 @@
 //! Read by positioned reads, a few headers at a time, as far as the file goes: of a file that was
 //! cut, what is there counts. Design: `.debug.core` in `design/telemetry.md`.
 
-use super::fault::CoreError;
-use crate::reader::fault::OpenError;
-use crate::reader::source::Source;
+use crate::reader::fault::core::CoreError;
+use crate::reader::fault::kind::OpenError;
+use crate::reader::source::bytes::Source;
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::endian::Endianness;
 use object::pod;
@@ -148,10 +149,14 @@ impl Elf {
         self.end = self.end.max(offset.saturating_add(size));
     }
 
-    /// An unsigned number of the file, of as many bytes as there are.
+    /// An unsigned number of the file, of as many bytes as there are: 1 to 8.
     pub(super) fn number(&self, bytes: &[u8]) -> u64 {
-        let add = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
-        if self.big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
+        let size = bytes.len();
+        if self.big_endian {
+            BigEndian::read_uint(bytes, size)
+        } else {
+            LittleEndian::read_uint(bytes, size)
+        }
     }
 
     /// Type, size of the name and size of what follows, of a note that begins so.

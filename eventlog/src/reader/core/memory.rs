@@ -8,8 +8,10 @@
 //! Design: `.debug.core` in `design/telemetry.md`.
 
 use super::elf::{Elf, Load};
-use crate::reader::source::Source;
+use super::order::InOrder;
+use crate::reader::source::bytes::Source;
 use bytemuck::Pod;
+use byteorder::{BigEndian, LittleEndian};
 use std::io;
 
 /// Bytes that are looked through at a time.
@@ -130,23 +132,25 @@ impl Memory {
         Ok(done)
     }
 
-    /// Reads a value of the process's byte order, if all of it is in the core; `swap` gives it in
-    /// the other order (`.root.order`).
-    pub(super) fn read_value<T: Pod>(
+    /// Reads a value of the process's byte order, if all of it is in the core (`.root.order`).
+    pub(super) fn read_value<T: Pod + InOrder>(
         &self,
         source: &dyn Source,
         address: u64,
-        swap: fn(&T) -> T,
     ) -> io::Result<Option<T>> {
         let mut value = T::zeroed();
         let bytes = bytemuck::bytes_of_mut(&mut value);
         let is_whole = self.read(source, address, bytes)? == bytes.len();
-        Ok(is_whole.then(|| self.in_order(value, swap)))
+        Ok(is_whole.then(|| self.in_order(value)))
     }
 
     /// A value that was read from this memory, in this machine's byte order.
-    pub(super) fn in_order<T>(&self, value: T, swap: fn(&T) -> T) -> T {
-        if self.big_endian == cfg!(target_endian = "big") { value } else { swap(&value) }
+    pub(super) fn in_order<T: InOrder>(&self, value: T) -> T {
+        if self.big_endian {
+            value.in_order::<BigEndian>()
+        } else {
+            value.in_order::<LittleEndian>()
+        }
     }
 
     /// The addresses in writable memory, multiples of `step`, at which these bytes are; no more

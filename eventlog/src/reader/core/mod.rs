@@ -11,21 +11,22 @@
 //! `design/format.md`.
 
 mod elf;
-mod fault;
 mod head;
 mod memory;
 mod notes;
+mod order;
 mod rescue;
 mod root;
 mod seal;
 mod walk;
 
-pub use fault::{CoreError, CoreFault};
+pub use crate::reader::fault::core::{CoreError, CoreFault};
 
-use super::fault::OpenError;
-use super::source::{Joined, Source};
 use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAGIC};
+use crate::reader::fault::kind::OpenError;
+use crate::reader::source::bytes::{Joined, Source};
 use rescue::Rescued;
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -110,6 +111,12 @@ pub struct Masks {
     pub output: Option<u64>,
 }
 
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
+}
+
 impl Core {
     /// Reads a core as far as to know what streams are in it.
     pub fn open(source: Box<dyn Source + Send + Sync>) -> Result<Core, OpenError> {
@@ -166,14 +173,13 @@ impl Core {
         let image = &*self.image;
         let (source, memory) = (&*image.source, &image.memory);
         let chain = root.extents;
-        let extents = walk::chain(source, memory, chain, ExtentEntry::swapped, &mut left.extents)?;
+        let extents = walk::chain::<ExtentEntry>(source, memory, chain, &mut left.extents)?;
         let chain = root.registries;
-        let registries =
-            walk::chain(source, memory, chain, RegistryEntry::swapped, &mut left.registries)?;
+        let registries = walk::chain::<RegistryEntry>(source, memory, chain, &mut left.registries)?;
         let found = rescue::rescue(&self.image, root, &extents.entries, &mut left.looks)?;
         let mut masks = Vec::new();
         for entry in &registries.entries {
-            let mask = |address| memory.read_value(source, address, |mask: &u64| mask.swap_bytes());
+            let mask = |address| memory.read_value::<u64>(source, address);
             let (recorded, output) = (mask(entry.recorded)?, mask(entry.output)?);
             masks.push(Masks { registry: entry.index, recorded, output });
         }

@@ -10,8 +10,8 @@
 //! `design/telemetry.md`.
 
 use super::elf::Elf;
-use crate::reader::encoding::clean;
-use crate::reader::source::Source;
+use crate::reader::model::name::clean;
+use crate::reader::source::bytes::Source;
 use object::elf::{NT_FILE, NT_PRPSINFO, NT_PRSTATUS, NT_SIGINFO};
 use std::io;
 

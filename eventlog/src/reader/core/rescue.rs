@@ -9,7 +9,6 @@
 //! buffer. Rules: `.root.stream`, `.root.preamble`, `.root.loss`, `.root.counts` in
 //! `design/format.md`.
 
-use super::fault::CoreFault;
 use super::memory::Memory;
 use super::seal;
 use super::{Image, Missing, head, root::Root};
@@ -17,8 +16,9 @@ use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MIN, BlockHeader, BlockType, EXTENT_COUNTS,
     ExtentEntry, ExtentType,
 };
-use crate::reader::block;
-use crate::reader::source::Source;
+use crate::reader::fault::core::CoreFault;
+use crate::reader::source::bytes::Source;
+use crate::reader::stream::block;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
@@ -279,8 +279,7 @@ impl Look<'_> {
 
     /// The totals of a buffer (`.root.counts`).
     fn totals(&self, address: u64) -> io::Result<Option<[u64; EXTENT_COUNTS]>> {
-        let swap = |totals: &[u64; EXTENT_COUNTS]| totals.map(u64::swap_bytes);
-        self.image.memory.read_value(&*self.image.source, address, swap)
+        self.image.memory.read_value::<[u64; EXTENT_COUNTS]>(&*self.image.source, address)
     }
 
     fn faults(&self) -> Vec<CoreFault> {

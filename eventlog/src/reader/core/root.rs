@@ -8,13 +8,13 @@
 //! `.root.self`, `.root.order` in `design/format.md`.
 
 use super::elf::Elf;
-use super::fault::CoreError;
 use super::memory::Memory;
 use crate::format::{
     BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK, ClockSync, ROOT_ALIGNMENT,
     ROOT_MAGIC, ROOT_SIZE, ROOT_VERSION, Root as RawRoot,
 };
-use crate::reader::source::Source;
+use crate::reader::fault::core::CoreError;
+use crate::reader::source::bytes::Source;
 use std::io;
 
 /// Places with the magic that are looked at, at most: a core may have copies.
@@ -47,7 +47,7 @@ pub(super) struct Roots {
 pub(super) fn find(source: &dyn Source, memory: &Memory, elf: &Elf) -> io::Result<Roots> {
     let mut roots = Roots::default();
     for address in memory.find(source, &ROOT_MAGIC, ROOT_ALIGNMENT, PLACE_COUNT_MAX)? {
-        let Some(root) = memory.read_value(source, address, RawRoot::swapped)? else { continue };
+        let Some(root) = memory.read_value::<RawRoot>(source, address)? else { continue };
         match read(&root, address, elf) {
             Ok(Some(_)) if roots.sound.len() >= ROOT_COUNT_MAX => break,
             Ok(Some(root)) => roots.sound.push(root),

@@ -11,7 +11,8 @@
 use crate::format::{
     BASE_RECORD_CODE, BLOCK_HEADER_SIZE, BlockHeader, BlockType, ClockSync, EVENT_HEADER_SIZE,
 };
-use crate::reader::block::{self, Head};
+use crate::reader::stream::block::{self, Head};
+use byteorder::{BigEndian, LittleEndian};
 
 /// Seals a block, if it is one of events that is open. Of its bytes only so many are there: an
 /// event that goes beyond them is taken out, so that the chain ends before it.
@@ -91,8 +92,11 @@ fn walk(
 
 /// Code, size and delta of the event at a place, if it is there as a whole.
 fn event(bytes: &[u8], at: usize, big_endian: bool) -> Option<(u16, u16, u32)> {
-    let head =
-        if big_endian { block::head::<true>(bytes, at) } else { block::head::<false>(bytes, at) };
+    let head = if big_endian {
+        block::head::<BigEndian>(bytes, at)
+    } else {
+        block::head::<LittleEndian>(bytes, at)
+    };
     let Head { code, size, delta } = head?;
     let is_sound = size != 0 && size % 8 == 0 && at + usize::from(size) <= bytes.len();
     is_sound.then_some((code, size, delta))
@@ -101,8 +105,8 @@ fn event(bytes: &[u8], at: usize, big_endian: bool) -> Option<(u16, u16, u32)> {
 /// The bases in a base record.
 fn bases(bytes: &[u8], at: usize, size: u16, big_endian: bool) -> Option<(u64, u64)> {
     if big_endian {
-        block::base_record::<true>(bytes, at, size)
+        block::base_record::<BigEndian>(bytes, at, size)
     } else {
-        block::base_record::<false>(bytes, at, size)
+        block::base_record::<LittleEndian>(bytes, at, size)
     }
 }

@@ -8,8 +8,9 @@
 //! Rules: `.root.node` in `design/format.md`.
 
 use super::memory::Memory;
+use super::order::InOrder;
 use crate::format::NodeHead;
-use crate::reader::source::Source;
+use crate::reader::source::bytes::Source;
 use bytemuck::Pod;
 use std::collections::HashSet;
 use std::io;
@@ -27,13 +28,12 @@ pub(super) struct Chain<T> {
     pub(super) fault: Option<&'static str>,
 }
 
-/// Walks a chain from its first node on; `swap` gives an entry in the other byte order. Takes no
-/// more entries than are `left`.
-pub(super) fn chain<T: Pod>(
+/// Walks a chain from its first node on. Takes no more entries than are
+/// `left`.
+pub(super) fn chain<T: Pod + InOrder>(
     source: &dyn Source,
     memory: &Memory,
     first: u64,
-    swap: fn(&T) -> T,
     left: &mut usize,
 ) -> io::Result<Chain<T>> {
     let mut found = Chain { entries: Vec::new(), fault: None };
@@ -44,9 +44,9 @@ pub(super) fn chain<T: Pod>(
             found.fault = Some("comes back to where it was");
         } else if *left == 0 {
             found.fault = Some("has too many nodes");
-        } else if let Some(node) = memory.read_value(source, at, NodeHead::swapped)? {
+        } else if let Some(node) = memory.read_value::<NodeHead>(source, at)? {
             let start = at.saturating_add(size_of::<NodeHead>() as u64);
-            found.fault = entries(source, memory, start, &node, swap, left, &mut found.entries)?;
+            found.fault = entries(source, memory, start, &node, left, &mut found.entries)?;
             at = node.next;
         } else {
             found.fault = Some(NOT_IN_CORE);
@@ -56,12 +56,11 @@ pub(super) fn chain<T: Pod>(
 }
 
 /// Reads the entries of a node, several at a time; what is wrong with them, if anything is.
-fn entries<T: Pod>(
+fn entries<T: Pod + InOrder>(
     source: &dyn Source,
     memory: &Memory,
     start: u64,
     node: &NodeHead,
-    swap: fn(&T) -> T,
     left: &mut usize,
     found: &mut Vec<T>,
 ) -> io::Result<Option<&'static str>> {
@@ -86,7 +85,7 @@ fn entries<T: Pod>(
             let mut value = T::zeroed();
             let to = bytemuck::bytes_of_mut(&mut value).iter_mut();
             to.zip(entry).for_each(|(to, from)| *to = *from);
-            found.push(memory.in_order(value, swap));
+            found.push(memory.in_order(value));
         }
         if there < bytes.len() {
             return Ok(Some(NOT_IN_CORE));

@@ -14,7 +14,7 @@ use super::index::{CELL_SIZE, cell_end};
 use super::plain::{Plain, Run};
 use super::platform::head;
 use super::recognise::INIT_SIZE_MAX;
-use crate::reader::source::Source;
+use crate::reader::source::bytes::Source;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;

@@ -8,10 +8,11 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 use super::platform::{Head, head, is_size};
-use crate::reader::fault::FaultKind;
-use crate::reader::faults::Faults;
-use crate::reader::registry::{Platform, Registry};
-use crate::reader::segment::{Decoded, Located, Segment};
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::fault::list::Faults;
+use crate::reader::index::segment::{Decoded, Located, Segment};
+use crate::reader::model::registry::{Platform, Registry};
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
 
 /// What is said of bytes that were events when the stream was indexed.
 const CHANGED: &str = "what was an event is none any more: the log changed while it was read";
@@ -30,12 +31,12 @@ pub(super) fn decode(
     decoded.located.reserve((segment.count as usize).min(count_max));
     decoded.first = segment.first;
     let end = match (big_endian, event_header_size) {
-        (false, 16) => decode_on::<false, 16>(registry, decoded),
-        (false, 12) => decode_on::<false, 12>(registry, decoded),
-        (false, _) => decode_on::<false, 8>(registry, decoded),
-        (true, 16) => decode_on::<true, 16>(registry, decoded),
-        (true, 12) => decode_on::<true, 12>(registry, decoded),
-        (true, _) => decode_on::<true, 8>(registry, decoded),
+        (false, 16) => decode_on::<LittleEndian, 16>(registry, decoded),
+        (false, 12) => decode_on::<LittleEndian, 12>(registry, decoded),
+        (false, _) => decode_on::<LittleEndian, 8>(registry, decoded),
+        (true, 16) => decode_on::<BigEndian, 16>(registry, decoded),
+        (true, 12) => decode_on::<BigEndian, 12>(registry, decoded),
+        (true, _) => decode_on::<BigEndian, 8>(registry, decoded),
     };
     if end < decoded.bytes.len() {
         let size = (decoded.bytes.len() - end) as u64;
@@ -45,7 +46,7 @@ pub(super) fn decode(
 
 /// Decodes as far as there are events, whose headers have `HEADER` bytes. Gives where that is.
 #[inline(always)]
-fn decode_on<const BIG: bool, const HEADER: usize>(
+fn decode_on<O: ByteOrder, const HEADER: usize>(
     registry: &Registry,
     decoded: &mut Decoded,
 ) -> usize {
@@ -54,7 +55,7 @@ fn decode_on<const BIG: bool, const HEADER: usize>(
     let mut offset = 0;
     while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
         let event = match rest.first_chunk() {
-            Some(start) => Some(Head::read::<BIG, HEADER>(start)),
+            Some(start) => Some(Head::read::<O, HEADER>(start)),
             None => head(platform, rest),
         };
         let event = event.filter(|head| is_size(platform, head.size) && head.size <= rest.len());

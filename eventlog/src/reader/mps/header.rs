@@ -11,8 +11,8 @@
 //! `design/telemetry.md`.
 
 use super::platform::{PLATFORMS, of_version};
-use crate::reader::encoding::clean;
-use crate::reader::registry::{EventType, Kind, Param, Registry};
+use crate::reader::model::name::clean;
+use crate::reader::model::registry::{EventType, Kind, Param, Registry};
 use eventdef::{Sort, Version};
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -15,14 +15,15 @@ use super::decode::decode;
 use super::plain::{Plain, Run};
 use super::platform::{Head, PLATFORMS, Shapes, name, of_version};
 use super::recognise::{PREFIX_SIZE, Recognised, mps_stream, recognise, version_of};
-use super::releases::is_decoded_by;
 use super::window::Window;
-use crate::reader::fault::{FaultKind, OpenError};
-use crate::reader::faults::Faults;
-use crate::reader::index::{Format, Index, Options, Stream};
-use crate::reader::registry::{Platform, Registry};
-use crate::reader::segment::{KIND_MIXED, Segment};
-use crate::reader::source::Source;
+use crate::reader::fault::kind::{FaultKind, OpenError};
+use crate::reader::fault::list::Faults;
+use crate::reader::fault::releases::is_decoded_by;
+use crate::reader::index::segment::{KIND_MIXED, Segment};
+use crate::reader::index::{Format, Index, Options};
+use crate::reader::model::registry::{Platform, Registry};
+use crate::reader::model::stream::Stream;
+use crate::reader::source::bytes::Source;
 use eventdef::Version;
 
 /// The events of a segment begin within as many bytes of the source, counted from its start.

@@ -20,7 +20,6 @@ mod index;
 mod plain;
 mod platform;
 mod recognise;
-mod releases;
 mod resume;
 #[cfg(test)]
 mod tests;
@@ -30,5 +29,4 @@ mod window;
 
 pub use header::HeaderError;
 pub(crate) use index::{index, is_stream};
-pub(crate) use releases::ToRead;
 pub(crate) use unread::Unread;

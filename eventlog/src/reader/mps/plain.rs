@@ -8,8 +8,9 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; layout: `.mps.event` in `design/format.md`.
 
 use super::platform::{Fit, Head, Shapes};
-use crate::reader::registry::Registry;
-use crate::reader::segment::KIND_MIXED;
+use crate::reader::index::segment::KIND_MIXED;
+use crate::reader::model::registry::Registry;
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
 
 /// The size of no event.
 const NO_SIZE: u32 = u32::MAX;
@@ -89,18 +90,18 @@ impl Plain {
     pub(super) fn run(&self, bytes: &[u8], start: usize, end: usize) -> Run {
         let platform = self.shapes.platform;
         match (platform.big_endian, platform.event_header_size) {
-            (false, 16) => self.run_on::<false, 16>(bytes, start, end),
-            (false, 12) => self.run_on::<false, 12>(bytes, start, end),
-            (false, _) => self.run_on::<false, 8>(bytes, start, end),
-            (true, 16) => self.run_on::<true, 16>(bytes, start, end),
-            (true, 12) => self.run_on::<true, 12>(bytes, start, end),
-            (true, _) => self.run_on::<true, 8>(bytes, start, end),
+            (false, 16) => self.run_on::<LittleEndian, 16>(bytes, start, end),
+            (false, 12) => self.run_on::<LittleEndian, 12>(bytes, start, end),
+            (false, _) => self.run_on::<LittleEndian, 8>(bytes, start, end),
+            (true, 16) => self.run_on::<BigEndian, 16>(bytes, start, end),
+            (true, 12) => self.run_on::<BigEndian, 12>(bytes, start, end),
+            (true, _) => self.run_on::<BigEndian, 8>(bytes, start, end),
         }
     }
 
     /// The header of an event has `HEADER` bytes.
     #[inline(always)]
-    fn run_on<const BIG: bool, const HEADER: usize>(
+    fn run_on<O: ByteOrder, const HEADER: usize>(
         &self,
         bytes: &[u8],
         start: usize,
@@ -113,7 +114,7 @@ impl Plain {
             let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) else {
                 break;
             };
-            let head = Head::read::<BIG, HEADER>(head);
+            let head = Head::read::<O, HEADER>(head);
             let Some(rule) = rules.get(usize::from(head.code)) else { break };
             if rule.size != head.size as u32 && !self.is_text(rule, head, bytes, at) {
                 break;

@@ -10,7 +10,8 @@
 //! The stream is the C structures of the MPS as they lay in memory. Layout: `.mps.event`,
 //! `.mps.params` in `design/format.md`.
 
-use crate::reader::registry::{EventType, Platform, Registry, StringEnd};
+use crate::reader::model::registry::{EventType, Platform, Registry, StringEnd};
+use byteorder::ByteOrder;
 use eventdef::{Sort, Version};
 use std::cmp::Ordering;
 
@@ -103,52 +104,29 @@ impl Head {
     /// What an event begins with, on a platform of this byte order on which headers have `SIZE`
     /// bytes: 16, 12, or 8 where the clock has 32 bits.
     #[inline(always)]
-    pub(super) fn read<const BIG: bool, const SIZE: usize>(bytes: &[u8; 16]) -> Head {
-        let (words, _) = bytes.as_chunks::<4>();
-        let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        let ([a, b, c, d], last) = (word(0), word(SIZE / 4 - 1));
-        let (first, second) = match (SIZE, BIG) {
-            (8, true) => ([0; 4], last),
-            (8, false) => (last, [0; 4]),
-            _ => (word(SIZE / 4 - 2), last),
-        };
-        let (clock, code, size) = if BIG {
-            let [first, second] = [first, second].map(|half| u64::from(u32::from_be_bytes(half)));
-            (first << 32 | second, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
-        } else {
-            let [first, second] = [first, second].map(|half| u64::from(u32::from_le_bytes(half)));
-            (second << 32 | first, u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]))
-        };
-        Head { code, size: size.into(), clock }
+    pub(super) fn read<O: ByteOrder, const SIZE: usize>(bytes: &[u8; 16]) -> Head {
+        let ((code, size), (_, clock)) = (bytes.split_at(2), bytes.split_at(4.max(SIZE - 8)));
+        let clock = if SIZE == 8 { O::read_u32(clock).into() } else { O::read_u64(clock) };
+        Head { code: O::read_u16(code), size: O::read_u16(size).into(), clock }
     }
 }
 
 /// Code, size and clock of the event at the start of `bytes`, if they are all there.
 #[inline]
 pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
-    let code = u16_of(platform, *bytes.first_chunk()?);
-    let size = u16_of(platform, *bytes.get(2..)?.first_chunk()?);
+    let (code, size) = (platform.u16(bytes)?, platform.u16(bytes.get(2..)?)?);
     let clock = if is_short_clock(platform) {
-        let clock = *bytes.get(4..)?.first_chunk()?;
-        let clock =
-            if platform.big_endian { u32::from_be_bytes(clock) } else { u32::from_le_bytes(clock) };
-        clock.into()
+        platform.u32(bytes.get(4..)?)?.into()
     } else {
-        let clock = *bytes.get(usize::from(platform.event_header_size) - 8..)?.first_chunk()?;
-        if platform.big_endian { u64::from_be_bytes(clock) } else { u64::from_le_bytes(clock) }
+        platform.u64(bytes.get(usize::from(platform.event_header_size) - 8..)?)?
     };
     Some(Head { code, size: size.into(), clock })
 }
 
 /// The size that an event states which begins with these bytes.
 #[inline]
-pub(super) fn size(platform: Platform, [_, _, low, high]: [u8; 4]) -> usize {
-    u16_of(platform, [low, high]).into()
-}
-
-#[inline]
-fn u16_of(platform: Platform, bytes: [u8; 2]) -> u16 {
-    if platform.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+pub(super) fn size(platform: Platform, [_, _, size @ ..]: [u8; 4]) -> usize {
+    platform.u16(&size).unwrap_or_default().into()
 }
 
 /// The span of some events' clocks.
@@ -266,7 +244,7 @@ impl Shapes {
         let may_begin = |start: &&[u8]| {
             let Some(&start) = start.first_chunk() else { return false };
             self.may_begin(start)
-                && self.doubles.contains(&u16_of(self.platform, [start[0], start[1]]))
+                && self.platform.u16(&start).is_some_and(|code| self.doubles.contains(&code))
         };
         bytes.windows(4).filter(may_begin).count()
     }
@@ -289,7 +267,7 @@ impl Shapes {
     #[inline]
     pub(super) fn may_begin(&self, start: [u8; 4]) -> bool {
         let size = size(self.platform, start);
-        match self.shape(u16_of(self.platform, [start[0], start[1]])) {
+        match self.shape(self.platform.u16(&start).unwrap_or_default()) {
             Shape::Fixed(fixed) => usize::from(fixed) == size,
             Shape::Text(offset) => size > offset.into(),
             Shape::Unknown => false,

@@ -12,9 +12,9 @@
 use super::platform::{
     Clocks, Fit, Head, PLATFORMS, Shapes, align, head, is_short_clock, of_version,
 };
-use super::releases::is_decoded_by;
-use crate::reader::index::Stream;
-use crate::reader::registry::{Platform, Registry};
+use crate::reader::fault::releases::is_decoded_by;
+use crate::reader::model::registry::{Platform, Registry};
+use crate::reader::model::stream::Stream;
 use eventdef::Version;
 use std::cmp::Reverse;
 
@@ -255,12 +255,7 @@ pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option
     }
     let unsigned = |index: usize| {
         let offset = usize::from(platform.event_header_size) + 4 * index;
-        let value = bytes.get(offset..)?.first_chunk()?;
-        Some(if platform.big_endian {
-            u32::from_be_bytes(*value)
-        } else {
-            u32::from_le_bytes(*value)
-        })
+        platform.u32(bytes.get(offset..)?)
     };
     let small = |index: usize, max: u16| u16::try_from(unsigned(index)?).ok().filter(|&n| n <= max);
     let version = Version { major: small(0, 99)?, median: small(1, 999)?, minor: small(2, 999)? };

@@ -13,8 +13,8 @@ use super::index::{
 use super::platform::{PLATFORMS, head, is_size, size};
 use super::recognise::{INIT_SIZE_MAX, PREFIX_SIZE, Recognised, recognise, version_of};
 use super::window::Window;
-use crate::reader::fault::FaultKind;
-use crate::reader::registry::Platform;
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::model::registry::Platform;
 
 /// How many events must fit, one after another, where reading goes on after damage.
 const CHAIN_COUNT: usize = 4;

@@ -9,13 +9,12 @@ use self::encode::Arg::{self, D, N, S};
 use self::encode::{Row, encode, encoded, init};
 use super::index::{CELL_SIZE, index};
 use super::platform::{PLATFORMS, Shapes, platform};
-use crate::reader::event::{Event, Value};
-use crate::reader::fault::{FaultKind, OpenError};
+use crate::reader::fault::kind::{FaultKind, OpenError};
+use crate::reader::index::segment::{Decoded, Segment};
 use crate::reader::index::{Index, Options};
-use crate::reader::label::Labels;
 use crate::reader::log::Log;
-use crate::reader::registry::{Platform, Registry};
-use crate::reader::segment::{Decoded, Segment};
+use crate::reader::model::event::{Event, Value};
+use crate::reader::model::registry::{Platform, Registry};
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 
@@ -65,21 +64,9 @@ fn read(bytes: &[u8], index: &Index) -> Vec<(String, u64, Vec<Arg>)> {
         for located in &decoded.located {
             assert!((segment.ticks_min..=segment.ticks_max).contains(&located.ticks));
             let at = located.offset as usize;
-            let event = Event {
-                ticks: located.ticks,
-                registry,
-                event_type: registry.event_types.get(usize::from(located.row)),
-                bytes: &decoded.bytes[at..at + usize::from(located.size)],
-                labels: &Labels::default(),
-                offset: segment.offset,
-                number: 0,
-                buffer: 0,
-                thread: 0,
-                registry_place: segment.registry,
-                row: located.row,
-                stream: segment.stream,
-                kind: 0,
-            };
+            let bytes = &decoded.bytes[at..at + usize::from(located.size)];
+            let event = Event::new(registry, located.ticks, bytes);
+            assert_eq!(event.event_type_index, located.row);
             let args = event.params().map(|(_, value)| match value {
                 Value::P(value) | Value::A(value) | Value::W(value) => N(value),
                 Value::U(value) => N(value.into()),

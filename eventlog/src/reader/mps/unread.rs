@@ -13,9 +13,9 @@
 use super::ahead::Division;
 use super::index::{CELL_SIZE, Indexer, first};
 use super::window::Window;
-use crate::reader::fault::OpenError;
+use crate::reader::fault::kind::OpenError;
 use crate::reader::index::{Index, Options};
-use crate::reader::source::Source;
+use crate::reader::source::bytes::Source;
 
 /// How much is walked at first.
 const SIZE_FIRST: u64 = 4 << 20;

@@ -13,8 +13,8 @@ use super::ahead::{Ahead, Division, Found, Part, Work};
 use super::index::{CLOCK_DISTANCE_MAX, Indexer, LOOKAHEAD_SIZE, LOOSE_CHAIN_COUNT, cell_end};
 use super::platform::{Fit, Head, head};
 use super::window::Window;
-use crate::reader::fault::FaultKind;
-use crate::reader::source::Source;
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::source::bytes::Source;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 

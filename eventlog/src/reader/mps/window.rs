@@ -7,7 +7,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
-use crate::reader::source::Source;
+use crate::reader::source::bytes::Source;
 
 /// Bytes read at once.
 const WINDOW_SIZE: usize = 1 << 20;

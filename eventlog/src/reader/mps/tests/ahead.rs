@@ -8,15 +8,15 @@
 use super::encode::Arg::{N, S};
 use super::encode::{Row, encode_as, encoded, init};
 use super::{PLATFORMS, log, starts};
+use crate::reader::index::segment::Segment;
 use crate::reader::index::{Index, Options};
+use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::ahead::{Division, Work};
 use crate::reader::mps::index::{CELL_SIZE, index_divided};
 use crate::reader::mps::plain::Plain;
 use crate::reader::mps::platform::Shapes;
 use crate::reader::mps::unread::Unread;
-use crate::reader::registry::{Platform, Registry};
-use crate::reader::segment::Segment;
-use crate::reader::source::Source;
+use crate::reader::source::bytes::Source;
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 use std::io;

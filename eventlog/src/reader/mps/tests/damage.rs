@@ -7,13 +7,13 @@
 use super::encode::Arg::N;
 use super::encode::{encoded, init};
 use super::{index, kinds, log, open, platform, read, rows, starts};
-use crate::reader::fault::{Fault, FaultKind, OpenError};
-use crate::reader::filter::Filter;
+use crate::reader::fault::kind::{Fault, FaultKind, OpenError};
 use crate::reader::index::{Index, Options};
 use crate::reader::log::Log;
-use crate::reader::merge::Order;
 use crate::reader::mps::platform::PLATFORMS;
-use crate::reader::source::Source;
+use crate::reader::order::filter::Filter;
+use crate::reader::order::filter::Order;
+use crate::reader::source::bytes::Source;
 use std::io;
 use std::ops::Range;
 
@@ -143,7 +143,7 @@ fn damaged_logs_are_given_in_both_orders_to_the_last_event() {
         }
         let Ok(log) = Log::from_source(bytes) else { continue };
         let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
-        let filter = Filter { labels: true, ..Filter::default() };
+        let filter = Filter::new().labels(true);
         for order in [Order::Time, Order::File] {
             let mut events = log.events(order, &filter);
             let (mut found, mut last) = (0, (0, 0));

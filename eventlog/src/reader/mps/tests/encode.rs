@@ -4,7 +4,7 @@
 //!  (name, clock, values) ──▶ the bytes of the C structure on that platform
 //! ```
 
-use crate::reader::registry::Platform;
+use crate::reader::model::registry::Platform;
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 

@@ -8,13 +8,13 @@
 use super::encode::Arg::{self, D, N, S};
 use super::encode::{encode_as, encoded, init};
 use super::{index, kinds, open_as, owned, read, rows};
-use crate::reader::fault::FaultKind;
-use crate::reader::filter::Filter;
+use crate::reader::fault::kind::FaultKind;
 use crate::reader::index::Options;
 use crate::reader::log::Log;
-use crate::reader::merge::Order;
+use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::platform::{PLATFORMS, of_version};
-use crate::reader::registry::{Platform, Registry};
+use crate::reader::order::filter::Filter;
+use crate::reader::order::filter::Order;
 use eventdef::mps::REGISTRY;
 use eventdef::{Sort, Version};
 
@@ -164,7 +164,7 @@ fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
         let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
         let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
         for order in [Order::Time, Order::File] {
-            let mut events = log.events(order, &Filter { labels: true, ..Filter::default() });
+            let mut events = log.events(order, &Filter::new().labels(true));
             let mut found = 0;
             while let Some(event) = events.next() {
                 // A bit is read where its byte is there.

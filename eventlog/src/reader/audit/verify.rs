@@ -1,0 +1,231 @@
+//! Whether a log is sound: every checksum, count, chain, number, sequence and clock sync.
+//!
+//! ```text
+//!  index (was read) ─ numbers, registries, holes, end ────────────────┐
+//!  survey ─ headers: sequences, syncs, what is where ─────────────────┼─▶ Faults, by offset
+//!  segments, 64 at a time, on all cores ─ checksum, chain, parameters ┘
+//! ```
+//!
+//! What the reader would tell while it gives all events is found here too, for the same code
+//! decodes. Design: `.cnv.verify` in `design/eventcnv.md`; rules: 3.3 of `design/format.md`.
+
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::fault::list::Faults;
+use crate::reader::index::segment::{Decoded, Segment};
+use crate::reader::log::Log;
+use crate::reader::model::registry::Registry;
+use crate::reader::model::stream::{SYNC_COUNT_MAX, Stream};
+use crate::reader::stream::block;
+use crate::reader::stream::entry::Grid;
+use crate::reader::stream::entry::segment;
+use crate::reader::stream::piece::{Piece, What};
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// Segments that one thread decodes at a time.
+const BATCH: usize = 64;
+/// Batches that may wait for one before them, for each thread.
+const WAITING_COUNT_MAX: usize = 4;
+/// Threads at most.
+const THREAD_COUNT_MAX: usize = 64;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// What is wrong, beyond what [`Log::faults`] has, by offset.
+    pub faults: Faults,
+    /// Events of the log, each once.
+    pub event_count: u64,
+    /// How many pieces there are of each kind, and their bytes; parts apart.
+    pub pieces: BTreeMap<(What, bool), (u64, u64)>,
+}
+
+impl Log {
+    /// Reads all of the log, on so many threads (`None`: as many as there are cores), and checks
+    /// all that can be checked.
+    pub fn verify(&self, thread_count: Option<NonZero<usize>>) -> Verified {
+        let mut verified = Verified::default();
+        let mut look = Look { log: self, last: HashMap::new(), more: Vec::new() };
+        self.survey(&mut |piece| {
+            let (count, size) = verified.pieces.entry((piece.what, piece.is_part)).or_default();
+            *count += 1;
+            *size += piece.size;
+            look.piece(piece, &mut verified.faults);
+        });
+        for stream in self.streams() {
+            check_syncs(stream, &mut verified.faults);
+        }
+        let more = look.more;
+        let cores = || thread::available_parallelism().ok();
+        let threads = thread_count.or_else(cores).map_or(1, NonZero::get).min(THREAD_COUNT_MAX);
+        let whole = self.segments().len();
+        let segments = Segments { log: self, whole, more: &more };
+        segments.decode_all(threads, &mut verified);
+        verified.faults.settle(self.faults());
+        verified
+    }
+
+    /// The registry of a block, laid out for its platform.
+    fn registry_of(&self, piece: &Piece) -> Option<u32> {
+        let key = (piece.header.registry.get(), block::platform(&piece.header));
+        let is_it = |registry: &Registry| {
+            registry.stream == piece.stream && (registry.index, registry.platform) == key
+        };
+        self.registries().iter().position(is_it).map(|place| place as u32)
+    }
+}
+
+/// What is checked of headers alone.
+struct Look<'l> {
+    log: &'l Log,
+    /// First number and sequence of the last block of each buffer.
+    last: HashMap<(u16, u32), (u64, u64)>,
+    /// What the log reads nothing from, as its events are elsewhere too, or it has none.
+    more: Vec<Segment>,
+}
+
+impl Look<'_> {
+    fn piece(&mut self, piece: &Piece, faults: &mut Faults) {
+        if piece.what != What::Events || piece.header.magic == [0; 4] {
+            return;
+        }
+        let header = &piece.header;
+        let (first, sequence) = (header.first.get(), header.sequence.get());
+        let is_read =
+            self.log.segments().binary_search_by_key(&piece.offset, |at| at.offset).is_ok();
+        // What is damaged says nothing of its order.
+        if is_read || piece.is_part {
+            let key = (piece.stream, header.buffer.get());
+            let before = self.last.insert(key, (first, sequence));
+            let is_against = |(first_before, before): &(u64, u64)| {
+                let numbers = first.cmp(first_before);
+                numbers.is_ne() && sequence.cmp(before) == numbers.reverse()
+            };
+            if let Some((_, before)) = before.filter(is_against) {
+                let buffer = header.buffer.get();
+                let kind = FaultKind::BlockSequence { buffer, found: sequence, before };
+                faults.push(piece.offset, kind);
+            }
+        }
+        let is_extra = if piece.is_part { !piece.is_right } else { !is_read };
+        if is_extra {
+            let block_size = self.log.streams().get(usize::from(piece.stream));
+            let block_size = block_size.map_or(0, |stream| u64::from(stream.block_size));
+            let grid = Grid {
+                stream: piece.stream,
+                block_size_log2: header.block_size_log2,
+                block_size,
+                flags: None,
+                is_ring: false,
+            };
+            let flags = if piece.is_part { block::PART } else { 0 };
+            let mut segment = segment(grid, piece.offset, piece.size as u32, flags, header);
+            segment.registry = self.log.registry_of(piece).unwrap_or(u32::MAX);
+            self.more.push(segment);
+        }
+    }
+}
+
+/// Whether the clocks of a stream go forward (`.time.sync`), as far as syncs can tell.
+fn check_syncs(stream: &Stream, faults: &mut Faults) {
+    // Of more than are kept, every second one was let go.
+    debug_assert!(stream.syncs.len() <= SYNC_COUNT_MAX);
+    for (before, sync) in stream.syncs.iter().zip(stream.syncs.iter().skip(1)) {
+        let ticks = sync.ticks;
+        let slack = u64::from(before.uncertainty) + u64::from(sync.uncertainty);
+        let by = before.monotonic.saturating_sub(sync.monotonic);
+        if by > slack && sync.monotonic != 0 {
+            faults.push(stream.offset, FaultKind::SyncBack { ticks, by });
+        }
+        let by = before.realtime.saturating_sub(sync.realtime);
+        if by > slack && sync.realtime != 0 {
+            faults.push(stream.offset, FaultKind::SyncSet { ticks, by });
+        }
+    }
+}
+
+/// What is decoded: all segments, and then what else there is.
+struct Segments<'l> {
+    log: &'l Log,
+    whole: usize,
+    more: &'l [Segment],
+}
+
+impl Segments<'_> {
+    /// Decodes them, on so many threads, and takes what was found in order.
+    fn decode_all(&self, threads: usize, verified: &mut Verified) {
+        let count = (self.whole + self.more.len()).div_ceil(BATCH);
+        let next = AtomicUsize::new(0);
+        let is_over = AtomicBool::new(false);
+        let (sender, receiver) = mpsc::sync_channel(WAITING_COUNT_MAX * threads);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                let (sender, next, is_over) = (sender.clone(), &next, &is_over);
+                scope.spawn(move || {
+                    let mut decoded = Decoded::default();
+                    while !is_over.load(Ordering::Relaxed) {
+                        let batch = next.fetch_add(1, Ordering::Relaxed);
+                        if batch >= count {
+                            break;
+                        }
+                        let found = self.batch(batch, &mut decoded);
+                        if sender.send((batch, found)).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let mut waiting = BTreeMap::new();
+            let mut merged = 0;
+            for (batch, found) in receiver {
+                waiting.insert(batch, found);
+                while let Some((events, faults)) = waiting.remove(&merged) {
+                    merged += 1;
+                    verified.event_count += events;
+                    verified.faults.absorb(faults);
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    /// Decodes a batch. Gives how many events the log has of it.
+    fn batch(&self, batch: usize, decoded: &mut Decoded) -> (u64, Faults) {
+        let mut faults = Faults::default();
+        let mut events = 0;
+        for place in batch * BATCH..(batch + 1) * BATCH {
+            if let Some(segment) = self.log.segments().get(place) {
+                self.segment(segment, decoded, &mut faults);
+                events += decoded.located.len() as u64;
+            } else if let Some(segment) = self.more.get(place - self.whole) {
+                self.segment(segment, decoded, &mut faults);
+            } else {
+                break;
+            }
+        }
+        (events, faults)
+    }
+
+    fn segment(&self, segment: &Segment, decoded: &mut Decoded, faults: &mut Faults) {
+        let unknown;
+        let registry = match self.log.registries().get(segment.registry as usize) {
+            Some(registry) => registry,
+            None => {
+                let stream = self.log.streams().get(usize::from(segment.stream));
+                let Some(stream) = stream else { return };
+                unknown = Registry::unknown(segment.stream, 0, stream.platform);
+                &unknown
+            }
+        };
+        self.log.decode(segment, registry, decoded, faults);
+        let latest = decoded.located.iter().map(|located| located.ticks).max().unwrap_or(0);
+        if latest > segment.ticks_max {
+            let kind = FaultKind::EventLate { ticks: latest, sync: segment.ticks_max };
+            faults.push(segment.offset, kind);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Numbers in the memory of a process, which are in its byte order.
+//!
+//! Rule: `.root.order` in `design/format.md`.
+
+use crate::format::{ExtentEntry, NodeHead, RegistryEntry, Root};
+use bytemuck::bytes_of;
+use byteorder::ByteOrder;
+
+/// What a process has in memory.
+pub(super) trait InOrder {
+    /// The value, whose bytes are in the order `O`.
+    fn in_order<O: ByteOrder>(self) -> Self;
+}
+
+impl InOrder for u16 {
+    fn in_order<O: ByteOrder>(self) -> u16 {
+        O::read_u16(bytes_of(&self))
+    }
+}
+
+impl InOrder for u32 {
+    fn in_order<O: ByteOrder>(self) -> u32 {
+        O::read_u32(bytes_of(&self))
+    }
+}
+
+impl InOrder for u64 {
+    fn in_order<O: ByteOrder>(self) -> u64 {
+        O::read_u64(bytes_of(&self))
+    }
+}
+
+impl<const COUNT: usize> InOrder for [u64; COUNT] {
+    fn in_order<O: ByteOrder>(self) -> [u64; COUNT] {
+        self.map(u64::in_order::<O>)
+    }
+}
+
+/// Names the numbers of a structure; all else in it is bytes.
+macro_rules! numbers {
+    ($type:ident: $($field:ident)+) => {
+        impl InOrder for $type {
+            fn in_order<O: ByteOrder>(mut self) -> $type {
+                $(self.$field = self.$field.in_order::<O>();)+
+                self
+            }
+        }
+    };
+}
+
+numbers!(Root: byte_order_mark version size own_address pid extents registries sync_turn
+    sync_uncertainty sync_ticks sync_monotonic sync_realtime unhoused dump describe flush last
+    control);
+numbers!(NodeHead: next count stride);
+numbers!(ExtentEntry: address count registry counts buffer);
+numbers!(RegistryEntry: index recorded output);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Pod;
+    use byteorder::{BigEndian, LittleEndian};
+
+    /// Bytes of which no two are the same, as far as there are so many.
+    fn counted<T: Pod>() -> T {
+        let bytes: Vec<u8> = (0..size_of::<T>()).map(|index| index as u8).collect();
+        bytemuck::pod_read_unaligned(&bytes)
+    }
+
+    /// The fields that are swapped: where they begin, and their sizes.
+    fn swapped<T: InOrder>(value: T) -> T {
+        if cfg!(target_endian = "big") {
+            value.in_order::<LittleEndian>()
+        } else {
+            value.in_order::<BigEndian>()
+        }
+    }
+
+    fn check(bytes: &[u8], swapped: &[u8], fields: &[(usize, usize)]) {
+        let mut expected = bytes.to_vec();
+        fields.iter().for_each(|(at, size)| expected[*at..at + size].reverse());
+        assert_eq!(swapped, expected);
+    }
+
+    /// `.root.order`, `.root.version`
+    #[test]
+    fn every_number_is_swapped_and_nothing_else() {
+        let root: Root = counted();
+        let mut fields = vec![(16, 4), (20, 2), (22, 2), (32, 8), (56, 8), (64, 8), (72, 8)];
+        fields.extend([(80, 4), (84, 4)]);
+        fields.extend((88..184).step_by(8).map(|at| (at, 8)));
+        let other = swapped(root);
+        check(bytemuck::bytes_of(&root), bytemuck::bytes_of(&other), &fields);
+        let again = swapped(other);
+        assert_eq!(bytemuck::bytes_of(&again), bytemuck::bytes_of(&root));
+    }
+
+    /// `.root.node`, `.root.extent`
+    #[test]
+    fn entries_are_swapped_number_by_number() {
+        let (head, extent): (NodeHead, ExtentEntry) = (counted(), counted());
+        let registry: RegistryEntry = counted();
+        let fields = [(0, 8), (8, 4), (12, 4)];
+        check(bytemuck::bytes_of(&head), bytemuck::bytes_of(&swapped(head)), &fields);
+        let fields = [(0, 8), (8, 4), (14, 2), (16, 8), (24, 4)];
+        check(bytemuck::bytes_of(&extent), bytemuck::bytes_of(&swapped(extent)), &fields);
+        let fields = [(0, 4), (8, 8), (16, 8)];
+        check(bytemuck::bytes_of(&registry), bytemuck::bytes_of(&swapped(registry)), &fields);
+    }
+}

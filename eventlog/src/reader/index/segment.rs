@@ -1,0 +1,282 @@
+//! Segments: stretches of the source that are decoded as one, and what decoding makes of them.
+//!
+//! ```text
+//!  source  ────┤ block ├────┤part├┤part├──────
+//!                 │
+//!              Segment (index: where, when, whose, which numbers)
+//!                 │ decode
+//!              Decoded: bytes + [Located { ticks, offset, row }], buffers used again and again
+//! ```
+//!
+//! Design: `eventlog::reader` in `ARCHITECTURE.md`.
+
+use super::runs::Sorter;
+use crate::reader::fault::list::Faults;
+use crate::reader::model::registry::Registry;
+use std::ops::Range;
+
+/// The kind of a segment whose events are of several kinds.
+pub(crate) const KIND_MIXED: u8 = u8::MAX;
+
+/// Bytes of a buffer that a stream which arrives keeps from block to block: of many streams, few
+/// arrive at a time.
+pub(crate) const SIZE_KEPT: usize = 1 << 16;
+
+/// The entry of a stretch of the source in the index: a few dozen bytes for each block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Where it begins in the source, header included.
+    pub(crate) offset: u64,
+    /// None of its events is earlier, unless a clock was set back.
+    pub(crate) ticks_min: u64,
+    /// None of its events is later, as far as known; `u64::MAX` if not known.
+    pub(crate) ticks_max: u64,
+    /// Number in the buffer of the first event to give.
+    pub(crate) first: u64,
+    /// Events to give: those numbered [first, first + count).
+    pub(crate) count: u32,
+    /// Size in the source, header included.
+    pub(crate) size: u32,
+    /// The buffer, by its index in the stream.
+    pub(crate) buffer: u32,
+    /// The thread, by its index in the stream.
+    pub(crate) thread: u32,
+    /// The registry, by its index in the log.
+    pub(crate) registry: u32,
+    /// The stream, by its index in the log.
+    pub(crate) stream: u16,
+    /// The kind, or [`KIND_MIXED`].
+    pub(crate) kind: u8,
+    /// For the format's own use.
+    pub(crate) flags: u8,
+}
+
+const _: () = assert!(size_of::<Segment>() == 56);
+
+/// An event in [`Decoded::bytes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Located {
+    /// When it happened.
+    pub(crate) ticks: u64,
+    /// Where it begins in the segment.
+    pub(crate) offset: u32,
+    /// Its size.
+    pub(crate) size: u16,
+    /// Its event type, by its index in the registry; beyond them if unknown.
+    pub(crate) row: u16,
+}
+
+const _: () = assert!(size_of::<Located>() == 16);
+
+/// A segment, decoded.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    /// The segment's bytes, put here before it is decoded.
+    pub(crate) bytes: Vec<u8>,
+    /// The events to give. The decoder leaves them in file order: in our streams oldest first, in
+    /// an MPS log by offset; [`Decoded::sort`] puts them in order of time.
+    pub(crate) located: Vec<Located>,
+    /// Number in its buffer of the first event in file order; the n-th has *first* + n, unless
+    /// `numbers` says which.
+    pub(crate) first: u64,
+    /// The number of each of `located`, where they do not follow on one another; else empty.
+    pub(crate) numbers: Vec<u64>,
+    /// The place in file order of each of `located`; empty if it is in file order.
+    places: Vec<u32>,
+    /// Events before the first of `located` that are not held any more.
+    skipped: usize,
+    /// Of a window, where the stretches of the segment that it holds begin there, and in `bytes`;
+    /// what is located is located in the segment. Empty if `bytes` are the segment's.
+    stretches: Vec<(u32, u32)>,
+}
+
+impl Decoded {
+    /// Puts the events in order of time, stably: a clock may have been set back
+    /// (`.event.monotone`).
+    pub(crate) fn sort(&mut self, sorter: &mut Sorter) {
+        self.places.clear();
+        if !self.located.is_sorted_by_key(|located| located.ticks) {
+            sorter.sort(&mut self.located, &mut self.places);
+            if !self.numbers.is_empty() {
+                let number = |&place: &u32| self.numbers.get(place as usize).copied();
+                self.numbers = self.places.iter().filter_map(number).collect();
+            }
+        }
+    }
+
+    /// The n-th event, and its number in its buffer.
+    #[inline(always)]
+    pub(crate) fn get(&self, n: usize) -> Option<(u64, &Located)> {
+        let index = n.wrapping_sub(self.skipped);
+        let located = self.located.get(index)?;
+        if let Some(&number) = self.numbers.get(index) {
+            return Some((number, located));
+        }
+        let place = self.places.get(index).map_or(n as u64, |&place| place.into());
+        Some((self.first.wrapping_add(place), located))
+    }
+
+    /// Leaves only the events whose numbers are in these ranges, the lowest of which comes first.
+    /// They are in file order.
+    pub(crate) fn choose(&mut self, ranges: &[Range<u64>]) {
+        let number = |n: usize| self.get(n).map_or(0, |(number, _)| number);
+        let numbers: Vec<u64> = (0..self.located.len()).map(number).collect();
+        let is_chosen = |number: u64| {
+            let after = ranges.partition_point(|range| range.end <= number);
+            ranges.get(after).is_some_and(|range| range.contains(&number))
+        };
+        let mut each = numbers.iter();
+        self.located.retain(|_| each.next().is_some_and(|&number| is_chosen(number)));
+        self.numbers = numbers.into_iter().filter(|&number| is_chosen(number)).collect();
+    }
+
+    /// The bytes of an event.
+    #[inline(always)]
+    pub(crate) fn event(&self, located: &Located) -> &[u8] {
+        let start = if self.stretches.is_empty() {
+            located.offset
+        } else {
+            self.place_in_window(located.offset)
+        };
+        let start = start as usize;
+        self.bytes.get(start..start.saturating_add(usize::from(located.size))).unwrap_or_default()
+    }
+
+    /// Where in the bytes of a window the event begins that is there in the segment.
+    fn place_in_window(&self, offset: u32) -> u32 {
+        let after = self.stretches.partition_point(|(from, _)| *from <= offset);
+        let stretch = after.checked_sub(1).and_then(|before| self.stretches.get(before));
+        stretch.map_or(u32::MAX, |(from, to)| to.saturating_add(offset - from))
+    }
+
+    /// A copy that holds the n-th event and as many after it as fit into `size` bytes, wherever in
+    /// the segment they are.
+    pub(crate) fn window(&self, n: usize, size: usize) -> Decoded {
+        let index = n.wrapping_sub(self.skipped);
+        let rest = self.located.get(index..).unwrap_or_default();
+        let mut left = size;
+        let fits = |located: &&Located| {
+            let own = size_of::<Located>()
+                + size_of::<u64>() * usize::from(!self.numbers.is_empty())
+                + size_of::<u32>()
+                + size_of::<(u32, u32)>();
+            let next = left.checked_sub(usize::from(located.size) + own);
+            left = next.unwrap_or(0);
+            next.is_some()
+        };
+        let count = rest.iter().take_while(fits).count();
+        let located = rest.get(..count).unwrap_or_default().to_vec();
+        let places = self.places.get(index..).unwrap_or_default();
+        let places = places.get(..count).unwrap_or_default().to_vec();
+        let numbers = self.numbers.get(index..).unwrap_or_default();
+        let numbers = numbers.get(..count).unwrap_or_default().to_vec();
+        let mut by_offset: Vec<&Located> = located.iter().collect();
+        by_offset.sort_unstable_by_key(|located| located.offset);
+        let bytes_size = located.iter().map(|located| usize::from(located.size)).sum();
+        let (mut bytes, mut stretches) = (Vec::with_capacity(bytes_size), Vec::new());
+        let mut end = None;
+        for event in by_offset {
+            if end != Some(event.offset) {
+                stretches.push((event.offset, bytes.len() as u32));
+            }
+            end = event.offset.checked_add(event.size.into());
+            bytes.extend_from_slice(self.event(event));
+        }
+        Decoded { bytes, located, first: self.first, numbers, places, skipped: n, stretches }
+    }
+
+    /// Empties it of events, but for its memory. Bytes stay, to be written over.
+    pub(crate) fn clear(&mut self) {
+        self.located.clear();
+        self.numbers.clear();
+        self.places.clear();
+        self.first = 0;
+        self.skipped = 0;
+        self.stretches.clear();
+    }
+
+    /// Empties it, and puts bytes there that are to be decoded.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) {
+        self.clear();
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Gives the memory of a large block back; what it holds is gone.
+    pub(crate) fn shrink(&mut self) {
+        self.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(SIZE_KEPT);
+        self.located.shrink_to(SIZE_KEPT / size_of::<Located>());
+        self.numbers.shrink_to(SIZE_KEPT / size_of::<u64>());
+    }
+
+    /// Memory that it holds, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.capacity()
+            + self.located.capacity() * size_of::<Located>()
+            + self.numbers.capacity() * size_of::<u64>()
+            + self.places.capacity() * size_of::<u32>()
+            + self.stretches.capacity() * size_of::<(u32, u32)>()
+    }
+}
+
+/// Decodes a segment: `decoded.bytes` holds its bytes (fewer than its size if the source ends).
+/// Fills `located` (in file order) and `first`; [`Decoded::sort`] is called after it.
+pub(crate) type Decode = fn(&Segment, &Registry, &mut Decoded, &mut Faults);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events of 8 bytes, whose ticks are these; the bytes of each are its place in file order.
+    fn decoded(ticks: &[u64]) -> Decoded {
+        let located = |(place, &ticks): (usize, &u64)| Located {
+            ticks,
+            offset: 100 + 8 * place as u32,
+            size: 8,
+            row: 0,
+        };
+        let bytes = (0..ticks.len() as u64).flat_map(u64::to_le_bytes);
+        Decoded {
+            bytes: [0; 100].into_iter().chain(bytes).collect(),
+            located: ticks.iter().enumerate().map(located).collect(),
+            ..Decoded::default()
+        }
+    }
+
+    /// Ticks and number of the n-th event, if it is held; its bytes must agree.
+    fn get(decoded: &Decoded, n: usize) -> Option<(u64, u64)> {
+        let (number, located) = decoded.get(n)?;
+        assert_eq!(decoded.event(located), number.to_le_bytes());
+        Some((located.ticks, number))
+    }
+
+    #[test]
+    fn runs_newest_first_are_sorted_stably() {
+        let ticks: Vec<u64> = (0..2000).map(|n| 5000 + n / 300 - n % 300).collect();
+        let mut decoded = decoded(&ticks);
+        decoded.sort(&mut Sorter::default());
+        let mut expected: Vec<(u64, u64)> = ticks.iter().copied().zip(0..).collect();
+        expected.sort();
+        let found: Vec<_> = (0..ticks.len()).filter_map(|n| get(&decoded, n)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_window_holds_the_next_events_wherever_they_are_in_the_segment() {
+        // Twenty runs, each of which spans all time.
+        let ticks: Vec<u64> = (0..2000).map(|n| 20 * (n % 100) + n / 100).collect();
+        let mut whole = decoded(&ticks);
+        whole.sort(&mut Sorter::default());
+        for n in [0, 1, 700, 1990, 2000] {
+            let window = whole.window(n, 4096);
+            assert!(window.memory() <= 4096);
+            let held = (n..2000).take_while(|&n| window.get(n).is_some()).count();
+            assert!(held >= 100.min(2000 - n), "{held}");
+            assert!((n..n + held).all(|n| get(&window, n) == get(&whole, n)));
+            let again = window.window(n + held / 2, 1024);
+            assert_eq!(get(&again, n + held / 2), get(&whole, n + held / 2));
+        }
+    }
+}

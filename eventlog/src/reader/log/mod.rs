@@ -1,0 +1,384 @@
+//! A log: what the first pass found in a source, of either format.
+//!
+//! ```text
+//!  recognise ──▶ index (stream.rs, mps/) ──▶ Index ──▶ Log
+//! ```
+//!
+//! Design: `eventlog::reader` in `ARCHITECTURE.md`.
+
+mod rate;
+
+use crate::reader::core::{self, Core};
+use crate::reader::fault::kind::{FaultKind, OpenError};
+use crate::reader::fault::list::Faults;
+use crate::reader::index::align::{self, Line};
+use crate::reader::index::segment::{Decoded, KIND_MIXED, Segment};
+use crate::reader::index::{Account, Format, Index, Options};
+use crate::reader::model::event::Event;
+use crate::reader::model::label::Labels;
+use crate::reader::model::registry::Registry;
+use crate::reader::model::stream::Stream;
+use crate::reader::mps::{self, Unread};
+use crate::reader::source::bytes::{FileSource, Source};
+use crate::reader::source::ring;
+use crate::reader::stream::indexer;
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+
+/// Bytes by which the format is recognised: enough for the first part of a stream whose header is
+/// damaged.
+const HEAD_SIZE: usize = 1 << 20;
+
+/// How much of a raw log of MPS, which has no index, is looked at before its events are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Increment {
+    /// A whole stream: events in order of time, or with labels.
+    Stream,
+    /// About as much as is decoded at a time: events in order of the file, without labels.
+    Stretch,
+}
+
+/// A log: streams of ours, or a raw stream of MPS.
+pub struct Log {
+    source: Box<dyn Source + Send + Sync>,
+    index: Index,
+    eras: Vec<u16>,
+    /// Of streams of several eras, how they lie on one line of time.
+    lines: Option<Vec<Line>>,
+    /// What was not looked at yet, of a log that is read by increments.
+    unread: Option<Box<Unread>>,
+}
+
+impl Log {
+    /// Opens a log file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Log, OpenError> {
+        Log::open_with(path, &Options::default())
+    }
+
+    /// Opens a log file of which more is known than it says.
+    pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Log, OpenError> {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(OpenError::Directory);
+        }
+        Log::with_source(Box::new(FileSource::new(file)?), options)
+    }
+
+    /// Reads the log in a source.
+    pub fn from_source(source: impl Source + Send + Sync + 'static) -> Result<Log, OpenError> {
+        Log::with_source(Box::new(source), &Options::default())
+    }
+
+    /// Reads the log in a source of which more is known than it says.
+    pub fn with_source(
+        source: Box<dyn Source + Send + Sync>,
+        options: &Options,
+    ) -> Result<Log, OpenError> {
+        Log::begin(source, options, None)
+    }
+
+    /// Reads the log in a source an increment at a time: its streams, registries, faults and
+    /// events are those of an increment, until [`Log::next_increment`] has gone on to the next.
+    /// A log that has a header and an index is one increment.
+    pub fn with_source_by_increment(
+        source: Box<dyn Source + Send + Sync>,
+        options: &Options,
+        increment: Increment,
+    ) -> Result<Log, OpenError> {
+        Log::begin(source, options, Some(increment))
+    }
+
+    fn begin(
+        source: Box<dyn Source + Send + Sync>,
+        options: &Options,
+        increment: Option<Increment>,
+    ) -> Result<Log, OpenError> {
+        if source.size() == 0 {
+            return Err(OpenError::Empty);
+        }
+        let head = beginning(&*source)?;
+        if core::is_elf(&head) {
+            let core = Core::open(source)?;
+            let mut log = Log::with_source(Box::new(core.log()), options)?;
+            for fault in core.faults() {
+                log.index.faults.push(0, FaultKind::Core(fault.clone()));
+            }
+            return Ok(log);
+        }
+        // `.ring.read`
+        let copy = if source.is_still() { None } else { ring::copy(&*source, &head)? };
+        let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
+        let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
+        if let Some(increment) = increment
+            && !indexer::recognise(&head)
+        {
+            let mut unread = Unread::begin(&*source, options, increment == Increment::Stream)?;
+            if unread.is_described()
+                && let Some(index) = unread.next(&*source)
+            {
+                return Ok(Log { unread: Some(Box::new(unread)), ..Log::of(source, index) });
+            }
+        }
+        let mut index = index(&*source, &head, options, is_moving)?;
+        if let Some(rate) = options.clock_rate {
+            index.streams.iter_mut().for_each(|stream| stream.set_clock_rate(rate));
+        }
+        let mut log = Log::of(source, index);
+        log.measure_clocks();
+        Ok(log)
+    }
+
+    /// The format of what begins with these bytes, the first of a log; `None` if it is no log.
+    pub fn format_of(head: &[u8], options: &Options) -> Option<Format> {
+        if indexer::recognise(head) {
+            return Some(Format::Stream);
+        }
+        mps::is_stream(head, options).then_some(Format::Mps)
+    }
+
+    fn of(source: Box<dyn Source + Send + Sync>, index: Index) -> Log {
+        let eras = eras(&index.streams);
+        let lines = align::lines(&index.streams, &eras);
+        Log { source, index, eras, lines, unread: None }
+    }
+
+    /// Goes on to the next increment, if the log is read by increments and there is one: then its
+    /// events come next, and streams and faults include what was found before.
+    pub fn next_increment(&mut self) -> bool {
+        let next = self.unread.as_mut().and_then(|unread| unread.next(&*self.source));
+        if let Some(index) = next {
+            self.eras = eras(&index.streams);
+            self.lines = align::lines(&index.streams, &self.eras);
+            self.index = index;
+            return true;
+        }
+        // Faults may have been found where there was no event any more.
+        if let Some(unread) = self.unread.take() {
+            self.index = unread.end();
+        }
+        false
+    }
+
+    /// Its format.
+    pub fn format(&self) -> Format {
+        self.index.format
+    }
+
+    /// The streams in it, in file order; one, unless logs were concatenated.
+    pub fn streams(&self) -> &[Stream] {
+        &self.index.streams
+    }
+
+    /// The registries of all streams, by stream and index.
+    pub fn registries(&self) -> &[Registry] {
+        &self.index.registries
+    }
+
+    /// What the headers told of faults; what is found while events are read is in
+    /// [`Events::faults`].
+    pub fn faults(&self) -> &Faults {
+        &self.index.faults
+    }
+
+    /// Drops the faults that are holes (`.stream.hole`). Where cores of the end of all its streams
+    /// are read with a log, a block that was not written is in a core, and numbers tell of what is
+    /// missing.
+    pub fn drop_hole_faults(&mut self) {
+        self.index.faults.drop_holes();
+    }
+
+    /// What each buffer counted, by stream and buffer. Empty for an MPS log.
+    pub fn accounts(&self) -> &[Account] {
+        &self.index.accounts
+    }
+
+    /// Whether every stream in it was closed in good order (`.read.end`). An MPS log cannot say,
+    /// and counts as closed.
+    pub fn is_closed(&self) -> bool {
+        self.index.streams.iter().all(|stream| stream.closed)
+    }
+
+    /// Size of the source in bytes.
+    pub fn size(&self) -> u64 {
+        self.source.size()
+    }
+
+    /// The ticks of the first and the last event of a stream, by its index; `None` if it has none.
+    #[must_use]
+    pub fn span(&self, stream: u16) -> Option<(u64, u64)> {
+        let mut span: Option<(u64, u64)> = None;
+        let mut decoded = Decoded::default();
+        for segment in self.index.segments.iter().filter(|segment| segment.stream == stream) {
+            let (mut first, mut last) = (segment.ticks_min, segment.ticks_max);
+            if last == u64::MAX {
+                // Of an open block it is not known until it is looked at.
+                let Some(registry) = self.registries().get(segment.registry as usize) else {
+                    continue;
+                };
+                self.decode(segment, registry, &mut decoded, &mut Faults::default());
+                let ticks = || decoded.located.iter().map(|located| located.ticks);
+                let (Some(least), Some(greatest)) = (ticks().min(), ticks().max()) else {
+                    continue;
+                };
+                (first, last) = (least, greatest);
+            }
+            span = Some(span.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
+        }
+        span
+    }
+
+    /// Whether events of two streams are ordered by their ticks (`.time.order`).
+    pub fn is_comparable(&self, one: u16, other: u16) -> bool {
+        self.era(one) == self.era(other)
+    }
+
+    /// Whether events were left out of a stream when the log was made (`.cut.flag`).
+    pub(crate) fn is_cut(&self, stream: u16) -> bool {
+        self.index.streams.get(usize::from(stream)).is_some_and(|stream| stream.is_cut)
+    }
+
+    /// The n-th event, in file order, of a segment that was decoded and not sorted.
+    pub(crate) fn event<'a>(
+        &'a self,
+        segment: &Segment,
+        registry: &'a Registry,
+        decoded: &'a Decoded,
+        n: usize,
+        labels: &'a Labels,
+    ) -> Option<Event<'a, 'a>> {
+        let (number, located) = decoded.get(n)?;
+        let event_type = registry.event_types.get(usize::from(located.row));
+        Some(Event {
+            origin: self.streams().get(usize::from(segment.stream)),
+            ticks: located.ticks,
+            registry,
+            event_type,
+            bytes: decoded.event(located),
+            labels,
+            offset: segment.offset.wrapping_add(u64::from(located.offset)),
+            number,
+            buffer: segment.buffer,
+            thread: segment.thread,
+            registry_index: segment.registry,
+            event_type_index: located.row,
+            stream: segment.stream,
+            kind: match event_type {
+                Some(event_type) if segment.kind == KIND_MIXED => event_type.kind,
+                _ => segment.kind,
+            },
+        })
+    }
+
+    /// A stream, to tell more of it.
+    pub(crate) fn stream_mut(&mut self, stream: u16) -> Option<&mut Stream> {
+        self.index.streams.get_mut(usize::from(stream))
+    }
+
+    pub(crate) fn source(&self) -> &(dyn Source + Sync) {
+        &*self.source
+    }
+
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.index.segments
+    }
+
+    pub(crate) fn segment(&self, place: u32) -> Option<&Segment> {
+        self.index.segments.get(place as usize)
+    }
+
+    /// The line of time of a stream, if those of several eras are put in one order
+    /// (`.time.align`).
+    pub(crate) fn line(&self, stream: u16) -> Option<&Line> {
+        self.lines.as_ref()?.get(usize::from(stream))
+    }
+
+    /// Whether its streams have clocks of their own, and their events are put in one order by
+    /// CLOCK_MONOTONIC or the time of day (`.time.align`).
+    pub fn is_aligned(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Where a segment comes: streams that are put in one order are of one group, and then the
+    /// least time of its events.
+    pub(crate) fn place(&self, segment: &Segment) -> (u16, u64) {
+        match self.line(segment.stream) {
+            Some(line) => (0, line.at(segment.ticks_min)),
+            None => (self.era(segment.stream), segment.ticks_min),
+        }
+    }
+
+    /// Streams whose ticks compare are of one era (`.time.order`).
+    fn era(&self, stream: u16) -> u16 {
+        self.eras.get(usize::from(stream)).copied().unwrap_or(stream)
+    }
+
+    /// Reads a segment and decodes it.
+    pub(crate) fn decode(
+        &self,
+        segment: &Segment,
+        registry: &Registry,
+        decoded: &mut Decoded,
+        faults: &mut Faults,
+    ) {
+        decoded.clear();
+        let left = self.source.size().saturating_sub(segment.offset);
+        let size = u64::from(segment.size).min(left) as usize;
+        // What is there is written over, which need not be cleared before.
+        decoded.bytes.resize(size, 0);
+        match self.source.read_at(segment.offset, &mut decoded.bytes) {
+            Ok(size) => {
+                decoded.bytes.truncate(size);
+                (self.index.decode)(segment, registry, decoded, faults);
+                if let Some(ranges) = self.index.chosen.get(&segment.offset) {
+                    decoded.choose(ranges);
+                }
+            }
+            Err(error) => {
+                decoded.bytes.clear();
+                faults.push(segment.offset, FaultKind::Io { message: error.to_string() });
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("format", &self.format()).finish_non_exhaustive()
+    }
+}
+
+/// The bytes by which the format is recognised.
+fn beginning(source: &dyn Source) -> Result<Vec<u8>, OpenError> {
+    let mut head = vec![0; HEAD_SIZE.min(usize::try_from(source.size()).unwrap_or(HEAD_SIZE))];
+    let size = source.read_at(0, &mut head)?;
+    head.truncate(size);
+    Ok(head)
+}
+
+/// Recognises the format, and lets it index the source.
+fn index(
+    source: &(dyn Source + Sync),
+    head: &[u8],
+    options: &Options,
+    is_moving: bool,
+) -> Result<Index, OpenError> {
+    if indexer::recognise(head) {
+        return indexer::index(source, is_moving);
+    }
+    mps::index(source, options)
+}
+
+/// The era of each stream: the first one with the same boot and clock.
+fn eras(streams: &[Stream]) -> Vec<u16> {
+    let mut eras = HashMap::new();
+    let mut era = |(index, stream): (usize, &Stream)| {
+        let index = index as u16;
+        if stream.boot_id == [0; 16] {
+            return index;
+        }
+        *eras.entry((stream.boot_id, stream.clock_source)).or_insert(index)
+    };
+    streams.iter().enumerate().map(&mut era).collect()
+}

@@ -1,0 +1,437 @@
+//! Marks: which event types begin and end something, which are linked, what is counted.
+//!
+//! ```text
+//!  TraceBegin=TraceEnd:trace ─────────┐ add
+//!  [slice …] in a registry's doc ─────┼ add_declared ──▶ event types, parameters ──▶ Role of each
+//!  names: XBegin and XEnd ────────────┘ add_named (pairs.rs)
+//! ```
+//!
+//! Knows the model alone. Of each event type the first mark of a form holds. Design: `.cnv.marks`
+//! in `design/eventcnv.md`.
+
+mod pairs;
+
+use crate::reader::model::event::{Event, Value};
+use crate::reader::model::registry::{EventType, Registry};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Values by which a pair is told from others, at most.
+const KEY_COUNT_MAX: usize = 4;
+
+/// The values by which a pair is told from others.
+pub type Key = [u64; KEY_COUNT_MAX];
+
+/// What the two event types of a mark are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// They begin and end what a thread does: slices nest.
+    Slice,
+    /// They begin and end the life of something, in whatever thread.
+    Span,
+    /// The one led to the other.
+    Flow,
+    /// They add to a counter and subtract from it; or one says its value.
+    Counter,
+}
+
+impl Form {
+    /// The word for each, as in `[slice GcBegin=GcEnd]`.
+    pub const ALL: [(&str, Form); 4] = [
+        ("slice", Form::Slice),
+        ("span", Form::Span),
+        ("flow", Form::Flow),
+        ("counter", Form::Counter),
+    ];
+}
+
+/// A mark as it was written.
+#[derive(Debug, PartialEq, Eq)]
+struct Mark<'a> {
+    form: Form,
+    from: (&'a str, Option<&'a str>),
+    to: Option<(&'a str, Option<&'a str>)>,
+    /// Names of parameters in the one and in the other.
+    key: Vec<(&'a str, &'a str)>,
+}
+
+/// What an event type is to a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// The pair, by its index in [`Marks::pairs`].
+    pub pair: u32,
+    /// Whether it is the second of the two.
+    pub is_end: bool,
+    /// Indices of the parameters by which it is told from others.
+    key: [Option<u8>; KEY_COUNT_MAX],
+}
+
+impl Side {
+    /// The values by which an event is told from others.
+    pub fn key(&self, event: &Event<'_, '_>) -> Key {
+        self.key.map(|index| {
+            let value = index.and_then(|index| event.param_at(index.into()));
+            value.and_then(|value| value.as_u64()).unwrap_or(0)
+        })
+    }
+
+    /// The pointer, address or word that comes first of them, if any.
+    pub fn first<'e>(&self, event: &Event<'_, 'e>) -> Option<Value<'e>> {
+        event.param_at(self.key.first().copied().flatten()?.into())
+    }
+
+    /// Whether it is told from others by any value.
+    pub fn has_key(&self) -> bool {
+        self.key.iter().any(Option::is_some)
+    }
+}
+
+/// How an event type changes a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The parameter is the value.
+    Is,
+    /// The parameter is added.
+    Add,
+    /// The parameter is subtracted.
+    Subtract,
+}
+
+/// What an event type is to its marks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Role {
+    /// A slice or a span.
+    pub part: Option<Side>,
+    /// A flow.
+    pub flow: Option<Side>,
+    /// A counter, with the index of the parameter.
+    pub counter: Option<(Side, Change, u8)>,
+}
+
+/// A pair, or a counter.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// What its event types are to each other.
+    pub form: Form,
+    /// Its name.
+    pub name: Box<str>,
+}
+
+/// The marks of a log.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    /// Pairs and counters.
+    pub pairs: Vec<Pair>,
+    /// By stream, registry, code.
+    roles: HashMap<(u16, u16, u16), Role>,
+}
+
+impl Marks {
+    /// The marks that registries declare, and those that the names of their event types tell.
+    pub fn of(registries: &[Registry]) -> Marks {
+        let mut marks = Marks::default();
+        for registry in registries {
+            marks.add_declared(registry);
+            marks.add_named(registry);
+        }
+        marks
+    }
+
+    /// Adds a mark: BEGIN=END, EVENT.PARAM or EVENT.PARAM-EVENT.PARAM, with :PARAM,... at the end.
+    pub fn add(
+        &mut self,
+        form: Form,
+        text: &str,
+        registries: &[Registry],
+    ) -> Result<(), MarkError> {
+        let mark = parse(form, text).map_err(MarkError::Syntax)?;
+        let takes = |registry: &&Registry| self.take(&mark, registry).is_ok();
+        match registries.iter().filter(takes).count() {
+            0 => Err(unknown(&mark, registries)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the marks in the doc strings of a registry.
+    pub fn add_declared(&mut self, registry: &Registry) {
+        let docs = registry.event_types.iter().map(|row| &row.doc);
+        for doc in [&registry.doc].into_iter().chain(docs) {
+            for mark in in_doc(doc) {
+                // What names nothing is prose.
+                let _ = self.take(&mark, registry);
+            }
+        }
+    }
+
+    /// Adds the marks that the names of a registry's event types tell.
+    pub fn add_named(&mut self, registry: &Registry) {
+        pairs::by_names(registry, self);
+    }
+
+    /// What an event is to its marks.
+    pub fn role(&self, event: &Event<'_, '_>) -> Role {
+        let Some(event_type) = event.event_type else { return Role::default() };
+        let place = (event.stream, event.registry.index, event_type.code);
+        self.roles.get(&place).copied().unwrap_or_default()
+    }
+
+    /// What a pair is called.
+    pub fn name(&self, pair: u32) -> &str {
+        self.pairs.get(pair as usize).map_or("?", |pair| &pair.name)
+    }
+
+    /// Takes a mark in, as far as its event types have none of the sort yet.
+    fn take(&mut self, mark: &Mark<'_>, registry: &Registry) -> Result<(), Unknown> {
+        let (from, to) = sides(mark, registry)?;
+        let name = match (mark.form, to) {
+            (Form::Counter, Some(to)) => {
+                let param = mark.from.1.unwrap_or_default();
+                format!("{} {param}", common(&from.row.name, &to.row.name))
+            }
+            (Form::Counter, None) => format!("{}.{}", mark.from.0, mark.from.1.unwrap_or_default()),
+            (_, Some(to)) => common(&from.row.name, &to.row.name).to_owned(),
+            (_, None) => return Err(Unknown),
+        };
+        self.add_pair(registry, mark.form, name, from, to);
+        Ok(())
+    }
+
+    /// Adds a pair of event types, or one with the value of a counter.
+    fn add_pair(
+        &mut self,
+        registry: &Registry,
+        form: Form,
+        name: String,
+        from: Half<'_>,
+        to: Option<Half<'_>>,
+    ) {
+        let place = |half: &Half<'_>| (registry.stream, registry.index, half.row.code);
+        let is_free = |half: &Half<'_>| {
+            let role = self.roles.get(&place(half)).copied().unwrap_or_default();
+            match form {
+                Form::Slice | Form::Span => role.part.is_none(),
+                Form::Flow => role.flow.is_none(),
+                Form::Counter => role.counter.is_none(),
+            }
+        };
+        if ![Some(from), to].iter().flatten().all(is_free) {
+            return;
+        }
+        let pair = self.pairs.len() as u32;
+        self.pairs.push(Pair { form, name: name.into() });
+        for (half, is_end) in [(Some(from), false), (to, true)] {
+            let Some(half) = half else { continue };
+            let role = self.roles.entry(place(&half)).or_default();
+            let side = Side { pair, is_end, key: half.key };
+            match form {
+                Form::Slice | Form::Span => role.part = Some(side),
+                Form::Flow => role.flow = Some(side),
+                Form::Counter => {
+                    let change = match (is_end, to) {
+                        (_, None) => Change::Is,
+                        (false, _) => Change::Add,
+                        (true, _) => Change::Subtract,
+                    };
+                    role.counter = half.param.map(|param| (side, change, param));
+                }
+            }
+        }
+    }
+}
+
+/// An event type of a pair: its key, and the parameter that is counted.
+#[derive(Clone, Copy)]
+struct Half<'r> {
+    row: &'r EventType,
+    key: [Option<u8>; KEY_COUNT_MAX],
+    param: Option<u8>,
+}
+
+/// A name stands for nothing.
+#[derive(Debug)]
+struct Unknown;
+
+/// The event types of a mark in a registry.
+fn sides<'r>(
+    mark: &Mark<'_>,
+    registry: &'r Registry,
+) -> Result<(Half<'r>, Option<Half<'r>>), Unknown> {
+    let index = |row: &EventType, name: &str| {
+        row.param(name).and_then(|(index, _)| u8::try_from(index).ok()).ok_or(Unknown)
+    };
+    let half = |(name, param): (&str, Option<&str>), is_end: bool| {
+        let is_it = |row: &&EventType| row.name.eq_ignore_ascii_case(name);
+        let row = registry.event_types.iter().find(is_it).ok_or(Unknown)?;
+        let mut key = [None; KEY_COUNT_MAX];
+        for (place, (of_from, of_to)) in key.iter_mut().zip(&mark.key) {
+            *place = Some(index(row, if is_end { of_to } else { of_from })?);
+        }
+        let param = param.map(|param| index(row, param)).transpose()?;
+        Ok(Half { row, key, param })
+    };
+    let mut from = half(mark.from, false)?;
+    let mut to = mark.to.map(|to| half(to, true)).transpose()?;
+    if let (Some(to), true) = (&mut to, mark.key.is_empty() && mark.form != Form::Counter) {
+        (from.key, to.key) = pairs::shared(from.row, to.row);
+    }
+    Ok((from, to))
+}
+
+/// What two names begin with, up to the end of a word; else the first of them.
+fn common<'a>(from: &'a str, to: &str) -> &'a str {
+    let same = from.bytes().zip(to.bytes()).take_while(|(a, b)| a == b).count();
+    let is_end = |at: &usize| {
+        from.get(*at..).is_some_and(|rest| rest.starts_with(|c: char| c.is_uppercase()))
+    };
+    let end = (1..=same).rev().find(is_end).unwrap_or(from.len());
+    from.get(..end).unwrap_or(from).trim_end_matches('_')
+}
+
+/// Reads a mark.
+fn parse(form: Form, text: &str) -> Result<Mark<'_>, String> {
+    let (of, key) = text.split_once(':').unwrap_or((text, ""));
+    let pair = |text| <str>::split_once(text, '=').unwrap_or((text, text));
+    let key: Vec<(&str, &str)> =
+        key.split(',').map(str::trim).filter(|name| !name.is_empty()).map(pair).collect();
+    let param = |text: &str| {
+        let parts = text.trim().split_once('.');
+        parts.is_some_and(|(name, param)| !name.is_empty() && !param.is_empty())
+    };
+    let split = |text| {
+        let (name, param) = <str>::split_once(text, '.').unwrap_or((text, ""));
+        (name.trim(), Some(param.trim()).filter(|param| !param.is_empty()))
+    };
+    let (from, to) = match form {
+        Form::Counter => match of.split_once('-') {
+            Some((from, to)) if param(from) && param(to) => (split(from), Some(split(to))),
+            None if param(of) => (split(of), None),
+            _ => return Err("a counter is EVENT.PARAM or EVENT.PARAM-EVENT.PARAM".to_owned()),
+        },
+        _ => match of.split_once('=') {
+            Some((from, to)) if !from.trim().is_empty() && !to.trim().is_empty() => {
+                ((from.trim(), None), Some((to.trim(), None)))
+            }
+            _ => return Err("a pair is BEGIN=END, or BEGIN=END:PARAM,...".to_owned()),
+        },
+    };
+    if key.len() > KEY_COUNT_MAX {
+        return Err(format!("at most {KEY_COUNT_MAX} parameters tell one from another"));
+    }
+    Ok(Mark { form, from, to, key })
+}
+
+/// The marks in a doc string: `[slice XBegin=XEnd]`.
+fn in_doc(doc: &str) -> impl Iterator<Item = Mark<'_>> {
+    let brackets = doc.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+    brackets.filter_map(|(inside, _)| {
+        let (word, text) = inside.split_once(' ')?;
+        let (_, form) = Form::ALL.into_iter().find(|(name, _)| *name == word)?;
+        parse(form, text).ok()
+    })
+}
+
+/// Why a mark cannot be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MarkError {
+    /// It does not parse, for this reason.
+    Syntax(String),
+    /// No registry has an event type of this name.
+    EventType(String),
+    /// An event type has no parameter of this name.
+    Param {
+        /// The event type.
+        event_type: String,
+        /// The parameter.
+        param: String,
+    },
+    /// No registry has both event types.
+    Apart,
+}
+
+impl fmt::Display for MarkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MarkError::Syntax(what) => f.write_str(what),
+            MarkError::EventType(name) => write!(f, "no event type is called {name:?}"),
+            MarkError::Param { event_type, param } => {
+                write!(f, "no parameter of {event_type} is called {param:?}")
+            }
+            MarkError::Apart => f.write_str("no registry has both event types"),
+        }
+    }
+}
+
+impl std::error::Error for MarkError {}
+
+/// What of a mark no registry has.
+fn unknown(mark: &Mark<'_>, registries: &[Registry]) -> MarkError {
+    let row = |name: &str| {
+        let mut rows = registries.iter().flat_map(|registry| &registry.event_types);
+        rows.find(|row| row.name.eq_ignore_ascii_case(name))
+    };
+    for (name, _) in [Some(mark.from), mark.to].into_iter().flatten() {
+        if row(name).is_none() {
+            return MarkError::EventType(name.to_owned());
+        }
+    }
+    let of_key =
+        |is_end: bool| mark.key.iter().map(move |(from, to)| if is_end { *to } else { *from });
+    for (half, is_end) in [(Some(mark.from), false), (mark.to, true)] {
+        let Some((name, param)) = half else { continue };
+        let Some(row) = row(name) else { continue };
+        for param in param.into_iter().chain(of_key(is_end)) {
+            if row.param(param).is_none() {
+                let (event_type, param) = (row.name.to_string(), param.to_owned());
+                return MarkError::Param { event_type, param };
+            }
+        }
+    }
+    MarkError::Apart
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `.cnv.marks`
+    #[test]
+    fn marks_are_pairs_and_counters_with_the_parameters_that_tell_them_apart() {
+        let pair = parse(Form::Slice, "GcBegin=GcEnd:gc,heap=of").unwrap();
+        assert_eq!((pair.from, pair.to), (("GcBegin", None), Some(("GcEnd", None))));
+        assert_eq!(pair.key, [("gc", "gc"), ("heap", "of")]);
+        let counter = parse(Form::Counter, "Alloc.size-Free.bytes:pool").unwrap();
+        assert_eq!(counter.from, ("Alloc", Some("size")));
+        assert_eq!(counter.to, Some(("Free", Some("bytes"))));
+        assert_eq!(parse(Form::Counter, "Load.level").unwrap().to, None);
+        for (form, text) in [
+            (Form::Slice, "GcBegin"),
+            (Form::Slice, "=GcEnd"),
+            (Form::Flow, "a=b:p,q,r,s,t"),
+            (Form::Counter, "Alloc"),
+            (Form::Counter, "Alloc.size-Free"),
+            (Form::Counter, ".size"),
+        ] {
+            assert!(parse(form, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn marks_stand_in_brackets_in_a_doc_string() {
+        let doc = "Begins [slice A=B:p] a [thing] of [flow C=D], [counter E.f] and [slice x].";
+        let found: Vec<(Form, &str)> = in_doc(doc).map(|mark| (mark.form, mark.from.0)).collect();
+        assert_eq!(found, [(Form::Slice, "A"), (Form::Flow, "C"), (Form::Counter, "E")]);
+    }
+
+    #[test]
+    fn a_pair_is_called_what_its_names_begin_with() {
+        for (from, to, name) in [
+            ("TraceFlipBegin", "TraceFlipEnd", "TraceFlip"),
+            ("gc_Begin", "gc_End", "gc"),
+            ("Begin", "End", "Begin"),
+            ("Load", "Lord", "Load"),
+        ] {
+            assert_eq!(common(from, to), name);
+        }
+    }
+}

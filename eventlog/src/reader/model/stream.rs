@@ -1,0 +1,77 @@
+//! A stream of a log: what its header says, and the clock syncs of its blocks.
+//!
+//! Layout: section 2.1 of `design/format.md`.
+
+use super::registry::Platform;
+use crate::format::ClockSync;
+use eventdef::Version;
+
+/// Clock syncs of a stream that are kept; beyond, every second one is let go.
+pub(crate) const SYNC_COUNT_MAX: usize = 1 << 16;
+
+/// A stream of the log: what its header says. Of an MPS log most of it is empty.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stream {
+    /// Where it begins in the source.
+    pub offset: u64,
+    /// The platform that wrote it.
+    pub platform: Platform,
+    /// The version of the format; of MPS, the version that `EventInit` states.
+    pub version: Version,
+    /// ELF machine number; 0 unknown.
+    pub architecture: u16,
+    /// Size of a block in bytes; 0 in an MPS log.
+    pub block_size: u32,
+    /// Identifies the stream.
+    pub uuid: [u8; 16],
+    /// Identifies the boot of the host; zero unknown.
+    pub boot_id: [u8; 16],
+    /// The stream of the process that forked this one; zero none.
+    pub parent: [u8; 16],
+    /// Process identifier.
+    pub pid: u64,
+    /// The parent's process identifier.
+    pub parent_pid: u64,
+    /// When the process began, ns since the Unix epoch.
+    pub start: u64,
+    /// Where the ticks come from, as numbered in `.header.clock`.
+    pub clock_source: u32,
+    /// Ticks per second where the platform states it, or the syncs of the MPS tell it; 0 unknown.
+    pub clock_rate: u64,
+    /// Whether the rate is approximate (`.mps.rate`).
+    pub is_rate_approximate: bool,
+    /// What wrote the stream.
+    pub producer: Box<str>,
+    /// Name of the host.
+    pub host: Box<str>,
+    /// Name of the program.
+    pub program: Box<str>,
+    /// Clock syncs in ascending order of ticks.
+    pub syncs: Vec<ClockSync>,
+    /// Whether it was closed in good order (`.part.end`).
+    pub closed: bool,
+    /// The lowest number of its volumes that are here, and the highest (`.header.volume`); twice 0
+    /// if it is in one file.
+    pub volumes: (u64, u64),
+    /// The volume in which it goes on after the last one here, as that says (`.volume.end`).
+    pub next_volume: Option<u64>,
+    /// Whether it is a bounded ring, whose blocks begin anew (`.header.ring`).
+    pub is_ring: bool,
+    /// Whether events were left out when it was made of another log (`.cut.flag`).
+    pub is_cut: bool,
+}
+
+impl Stream {
+    /// Keeps a clock sync; of too many, every second one.
+    pub(crate) fn add_sync(&mut self, sync: ClockSync) {
+        if self.syncs.len() >= SYNC_COUNT_MAX {
+            let mut is_kept = false;
+            self.syncs.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+        }
+        self.syncs.push(sync);
+    }
+}

@@ -1,0 +1,121 @@
+//! Wall time of ticks.
+//!
+//! ```text
+//!  sync ────── ticks ────── sync          between two: on the line through them
+//!                           sync ── ticks past the last: on the line of the last two, and says so
+//! ```
+//!
+//! Rules: `.time.sync`, `.time.interpolate` in `design/format.md`.
+
+use super::stream::Stream;
+use crate::format::ClockSync;
+
+/// When something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WallTime {
+    /// ns since 1970-01-01 00:00:00 UTC.
+    pub realtime: u64,
+    /// It lies beyond the syncs of the stream, as only what an open block holds does (or what was
+    /// recorded before there was a stream): the rate of the syncs nearest to it was assumed.
+    pub is_extrapolated: bool,
+}
+
+impl Stream {
+    /// The wall time of ticks of this stream (`.time.interpolate`); `None` if it has no two syncs.
+    pub fn wall_time(&self, ticks: u64) -> Option<WallTime> {
+        self.wall_time_near(ticks, &mut 0)
+    }
+
+    /// The same, for times that come in order: `near` is where the one before was among the syncs
+    /// (0 at first), and so often where this one is.
+    #[inline]
+    pub fn wall_time_near(&self, ticks: u64, near: &mut usize) -> Option<WallTime> {
+        let pair_at = |pair: usize| Some((self.syncs.get(pair)?, self.syncs.get(pair + 1)?));
+        let holds = |(from, to): &(&ClockSync, &ClockSync)| (from.ticks..to.ticks).contains(&ticks);
+        let (from, to) = match pair_at(*near).filter(holds) {
+            Some(pair) => pair,
+            None => {
+                let after = self.syncs.partition_point(|sync| sync.ticks <= ticks);
+                let last_pair = self.syncs.len().checked_sub(2)?;
+                *near = after.saturating_sub(1).min(last_pair);
+                pair_at(*near)?
+            }
+        };
+        let is_between = from.ticks <= ticks && ticks <= to.ticks;
+        Some(WallTime { realtime: on_line(from, to, ticks)?, is_extrapolated: !is_between })
+    }
+}
+
+impl Stream {
+    /// The ticks of a wall time, in ns since 1970: the opposite of [`Stream::wall_time`]. What is
+    /// before any ticks is 0.
+    pub fn ticks_at(&self, realtime: u64) -> Option<u64> {
+        let after = self.syncs.partition_point(|sync| sync.realtime <= realtime);
+        let last_pair = self.syncs.len().checked_sub(2)?;
+        let pair = after.saturating_sub(1).min(last_pair);
+        let (from, to) = (self.syncs.get(pair)?, self.syncs.get(pair + 1)?);
+        let run = i128::from(to.realtime) - i128::from(from.realtime);
+        let rise = i128::from(to.ticks) - i128::from(from.ticks);
+        let way = i128::from(realtime) - i128::from(from.realtime);
+        // Up, so that no event is between the ticks and the time.
+        let quotient = way.checked_mul(rise)?.checked_add(run - 1)?.checked_div_euclid(run)?;
+        let ticks = i128::from(from.ticks).checked_add(quotient)?;
+        Some(u64::try_from(ticks.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// The realtime of ticks on the line through two syncs.
+fn on_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
+    on_short_line(from, to, ticks).or_else(|| on_long_line(from, to, ticks))
+}
+
+/// The same, as far as 64 bits suffice, as between two syncs they mostly do: division of 128 bits
+/// takes longer than all else.
+fn on_short_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
+    let run = to.ticks.checked_sub(from.ticks)?;
+    let rise = to.realtime.checked_sub(from.realtime)?;
+    let way = ticks.checked_sub(from.ticks)?;
+    from.realtime.checked_add(way.checked_mul(rise)?.checked_div(run)?)
+}
+
+fn on_long_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
+    let run = i128::from(to.ticks) - i128::from(from.ticks);
+    let rise = i128::from(to.realtime) - i128::from(from.realtime);
+    let way = i128::from(ticks) - i128::from(from.ticks);
+    let realtime = i128::from(from.realtime) + (way.checked_mul(rise)?).checked_div(run)?;
+    u64::try_from(realtime).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sync(ticks: u64, realtime: u64) -> ClockSync {
+        ClockSync { ticks, monotonic: 0, realtime, uncertainty: 0 }
+    }
+
+    /// `.time.interpolate`, in 64 bits and in 128.
+    #[test]
+    fn a_short_line_gives_what_the_long_one_gives() {
+        let mut compared = 0;
+        for shift in 0..63 {
+            let far = (1_u64 << shift) + 7;
+            for (from, to) in [
+                (sync(100, 5), sync(100 + far, 5 + far / 3)),
+                (sync(1, 1 << 60), sync(2 + shift, (1 << 60) + far)),
+                (sync(9, 80), sync(9, 90)),
+                (sync(50, 70), sync(60, 40)),
+            ] {
+                for ticks in [0, 1, 99, 100, 101, 100 + far / 2, 100 + far, 200 + far] {
+                    let long = on_long_line(&from, &to, ticks);
+                    if let Some(short) = on_short_line(&from, &to, ticks) {
+                        assert_eq!(Some(short), long, "{from:?} {to:?} {ticks}");
+                        compared += 1;
+                    }
+                    assert_eq!(on_line(&from, &to, ticks), long);
+                }
+            }
+        }
+        assert!(compared > 500, "{compared}");
+    }
+}

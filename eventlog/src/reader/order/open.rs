@@ -1,0 +1,261 @@
+//! Open segments, and the cache of what is decoded of them.
+//!
+//! ```text
+//!  Open: decoded whole ──too much in memory──▶ its next few events ──still──▶ nothing
+//! ```
+//!
+//! Design: `eventlog::reader` in `ARCHITECTURE.md`.
+
+use super::filter::Action;
+use crate::reader::index::align::Line;
+use crate::reader::index::segment::{Decoded, KIND_MIXED, Located};
+use crate::reader::model::event::Event;
+use crate::reader::model::label::Labels;
+use crate::reader::model::registry::Registry;
+use crate::reader::model::stream::Stream;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Memory of the decoded segments that are kept, in bytes, but for the one being read, and for
+/// what each buffer adds to it.
+pub const CACHE_SIZE_MAX: usize = 24 << 20;
+
+/// And for each buffer of the log as much again: one of the smallest blocks, as two readings may go
+/// on side by side. Events that take turns among thousands of buffers are decoded for each window:
+/// the longer that is, the less often.
+const BUFFER_SIZE_MAX: usize = 4 << 10;
+/// The part of the cache that windows may take, in eighths.
+const WINDOW_EIGHTHS: usize = 7;
+
+/// Buffers that are kept for use again, and the most memory that one of them may hold.
+const SPARE_COUNT_MAX: usize = 8;
+const SPARE_SIZE_MAX: usize = 4 << 20;
+
+/// The place of an event in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// In ticks, or where they are on the line of time of several eras.
+    pub(crate) time: u64,
+    /// Stream and buffer.
+    pub(crate) buffer: u64,
+    pub(crate) number: u64,
+}
+
+impl Key {
+    /// Later than any.
+    pub(crate) const LAST: Key = Key { time: u64::MAX, buffer: u64::MAX, number: u64::MAX };
+}
+
+/// An open segment, by its next event; the greatest is the earliest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) key: Key,
+    pub(crate) slot: u32,
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+        (other.key, other.slot).cmp(&(self.key, self.slot))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A segment that is being read.
+#[derive(Debug)]
+pub(crate) struct Open<'l> {
+    pub(crate) registry: &'l Registry,
+    /// By its index in the log.
+    pub(crate) registry_index: u32,
+    pub(crate) actions: Option<Arc<[Action]>>,
+    pub(crate) decoded: Decoded,
+    /// Only events of [from, to] are given, in ticks.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Events given, in the order of reading.
+    pub(crate) position: u32,
+    /// Events in all; those that are decoded at the moment may be fewer.
+    pub(crate) count: u32,
+    pub(crate) segment: u32,
+    /// If its stream is put in one order with those of other eras.
+    pub(crate) line: Option<&'l Line>,
+    pub(crate) offset: u64,
+    pub(crate) buffer: u64,
+    pub(crate) thread: u32,
+    pub(crate) stream: u16,
+    /// The stream itself.
+    pub(crate) origin: Option<&'l Stream>,
+    pub(crate) kind: u8,
+    /// Whether it was read from since the cache last looked.
+    pub(crate) is_used: bool,
+    /// By which the cache knows it; 0 if nothing of it is decoded.
+    pub(crate) stamp: u64,
+}
+
+impl Open<'_> {
+    /// Leaves out what is sorted, and neither given nor feeds the labels.
+    pub(crate) fn trim(&mut self) {
+        let located = &mut self.decoded.located;
+        let end = located.partition_point(|located| located.ticks <= self.to);
+        located.truncate(end);
+        self.position = located.partition_point(|located| located.ticks < self.from) as u32;
+    }
+
+    /// Where ticks are in the order of time.
+    #[inline(always)]
+    pub(crate) fn time(&self, ticks: u64) -> u64 {
+        match self.line {
+            None => ticks,
+            Some(line) => line.at(ticks),
+        }
+    }
+
+    /// The place of the next event in order of time, if it is decoded.
+    #[inline(always)]
+    pub(crate) fn key(&self) -> Option<Key> {
+        let (number, located) = self.decoded.get(self.position as usize)?;
+        Some(Key { time: self.time(located.ticks), buffer: self.buffer, number })
+    }
+}
+
+/// What of a log one partition is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stretch {
+    /// Its segments, in the order of reading: first those that began before it.
+    pub(crate) queue: Vec<u32>,
+    pub(crate) carried_count: usize,
+    /// Of segments that are carried into it, events from this time on.
+    pub(crate) from: u64,
+    /// Of segments that are carried beyond it, events up to this time.
+    pub(crate) to: u64,
+}
+
+/// The event that is located in an open segment.
+#[inline(always)]
+pub(crate) fn event<'l, 'a>(
+    open: &'a Open<'l>,
+    number: u64,
+    located: &Located,
+    labels: &'a Labels,
+) -> Event<'l, 'a> {
+    let event_type = open.registry.event_types.get(usize::from(located.row));
+    Event {
+        origin: open.origin,
+        ticks: located.ticks,
+        registry: open.registry,
+        event_type,
+        bytes: open.decoded.event(located),
+        labels,
+        offset: open.offset.wrapping_add(u64::from(located.offset)),
+        number,
+        buffer: open.buffer as u32,
+        thread: open.thread,
+        registry_index: open.registry_index,
+        event_type_index: located.row,
+        stream: open.stream,
+        kind: match event_type {
+            Some(event_type) if open.kind == KIND_MIXED => event_type.kind,
+            _ => open.kind,
+        },
+    }
+}
+
+/// The decoded segments that are kept.
+pub(crate) struct Cache {
+    /// Memory that they may take, in bytes.
+    size_max: usize,
+    /// What is decoded whole, in the order of looking: slot and [`Open::stamp`].
+    whole: VecDeque<(u32, u64)>,
+    /// That of which a few events are kept.
+    windows: VecDeque<(u32, u64)>,
+    /// Memory of all that is decoded, in bytes.
+    memory: usize,
+    /// Buffers to use again.
+    spare: Vec<Decoded>,
+    stamp: u64,
+}
+
+impl Cache {
+    /// The cache of a log with so many buffers.
+    pub(crate) fn new(buffer_count: usize) -> Cache {
+        Cache {
+            size_max: CACHE_SIZE_MAX.saturating_add(buffer_count.saturating_mul(BUFFER_SIZE_MAX)),
+            whole: VecDeque::new(),
+            windows: VecDeque::new(),
+            memory: 0,
+            spare: Vec::new(),
+            stamp: 0,
+        }
+    }
+
+    /// Empty buffers to decode into.
+    pub(crate) fn take(&mut self) -> Decoded {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes buffers back.
+    fn keep(&mut self, mut decoded: Decoded) {
+        if self.spare.len() < SPARE_COUNT_MAX && decoded.memory() < SPARE_SIZE_MAX {
+            decoded.clear();
+            self.spare.push(decoded);
+        }
+    }
+
+    /// Lets go of what is decoded of a segment.
+    pub(crate) fn release(&mut self, open: &mut Open<'_>) {
+        self.memory = self.memory.saturating_sub(open.decoded.memory());
+        open.stamp = 0;
+        self.keep(std::mem::take(&mut open.decoded));
+    }
+
+    /// Takes in a segment that was decoded whole, and puts others out while there is too much: of
+    /// those, the next few events are kept, so that taking turns among many segments does not
+    /// decode one for each event.
+    pub(crate) fn admit(&mut self, open: &mut [Open<'_>], slot: u32) {
+        let Some(admitted) = open.get_mut(slot as usize) else { return };
+        self.memory += admitted.decoded.memory();
+        self.stamp += 1;
+        admitted.stamp = self.stamp;
+        self.whole.push_back((slot, self.stamp));
+        let is_current = |open: &[Open<'_>], &(slot, stamp): &(u32, u64)| {
+            open.get(slot as usize).is_some_and(|open| open.stamp == stamp)
+        };
+        if self.whole.len() + self.windows.len() > 4 * open.len() + 16 {
+            self.whole.retain(|entry| is_current(open, entry));
+            self.windows.retain(|entry| is_current(open, entry));
+        }
+        let window = self.size_max / 8 * WINDOW_EIGHTHS / open.len().max(1);
+        // Each is looked at twice at most: the first time it may have been used.
+        let mut looks = self.whole.len().saturating_mul(2);
+        while self.memory > self.size_max && looks > 0 {
+            looks -= 1;
+            let Some((victim, stamp)) = self.whole.pop_front() else { break };
+            let Some(out) = open.get_mut(victim as usize) else { continue };
+            if out.stamp != stamp {
+                continue;
+            }
+            if victim == slot || std::mem::take(&mut out.is_used) {
+                self.whole.push_back((victim, stamp));
+                continue;
+            }
+            let kept = out.decoded.window(out.position as usize, window);
+            self.release(out);
+            self.memory += kept.memory();
+            out.decoded = kept;
+            out.stamp = stamp;
+            self.windows.push_back((victim, stamp));
+        }
+        // Windows that were made when fewer segments were open are too large by now.
+        while self.memory > self.size_max
+            && let Some((victim, stamp)) = self.windows.pop_front()
+        {
+            if let Some(out) = open.get_mut(victim as usize).filter(|out| out.stamp == stamp) {
+                self.release(out);
+            }
+        }
+    }
+}

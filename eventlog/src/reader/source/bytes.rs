@@ -1,0 +1,212 @@
+//! Where a log is read from: something with a size and positioned reads.
+//!
+//! ```text
+//!  File, [u8], Vec<u8> ── read_at(offset) ──▶ bytes
+//! ```
+//!
+//! Never a memory mapping: a file that shrinks while it is read must give a fault, not a signal.
+//! Design: `.dumper` in `design/telemetry.md`.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+/// Bytes at rest.
+pub trait Source {
+    /// Size in bytes, as of when the source was opened.
+    fn size(&self) -> u64;
+
+    /// Reads at `offset` into `buf`, and says how much: less than asked for only at the end.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
+
+    /// Whether nobody writes to it while it is read: then a ring in it needs no copy
+    /// (`.ring.read`).
+    fn is_still(&self) -> bool {
+        false
+    }
+}
+
+impl Source for [u8] {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
+        let rest = rest.unwrap_or_default();
+        let size = rest.len().min(buf.len());
+        if let (Some(to), Some(from)) = (buf.get_mut(..size), rest.get(..size)) {
+            to.copy_from_slice(from);
+        }
+        Ok(size)
+    }
+}
+
+impl Source for Vec<u8> {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        self.as_slice().read_at(offset, buf)
+    }
+}
+
+impl<T: Source + ?Sized> Source for &T {
+    fn size(&self) -> u64 {
+        (**self).size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, buf)
+    }
+
+    fn is_still(&self) -> bool {
+        (**self).is_still()
+    }
+}
+
+impl<T: Source + ?Sized> Source for Arc<T> {
+    fn size(&self) -> u64 {
+        (**self).size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, buf)
+    }
+
+    fn is_still(&self) -> bool {
+        (**self).is_still()
+    }
+}
+
+/// A regular file, with the size that it had when it was opened.
+#[derive(Debug)]
+pub struct FileSource {
+    file: File,
+    size: u64,
+}
+
+impl FileSource {
+    /// Takes a file that is open for reading.
+    pub fn new(file: File) -> io::Result<FileSource> {
+        let size = file.metadata()?.len();
+        Ok(FileSource { file, size })
+    }
+}
+
+impl Source for FileSource {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..) {
+            if rest.is_empty() {
+                break;
+            }
+            match read_once(&self.file, rest, offset.saturating_add(done as u64)) {
+                Ok(0) => break,
+                Ok(size) => done += size,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(unix)]
+fn read_once(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buf, offset)
+}
+
+#[cfg(windows)]
+fn read_once(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buf, offset)
+}
+
+#[cfg(not(any(unix, windows)))]
+fn read_once(mut file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    file.read(buf)
+}
+
+/// Several sources, one after the other: the volumes of a stream, or logs that belong together.
+#[derive(Default)]
+pub struct Joined {
+    /// Each with where it begins.
+    sources: Vec<(u64, Box<dyn Source + Send + Sync>)>,
+    size: u64,
+}
+
+impl fmt::Debug for Joined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Joined").finish_non_exhaustive()
+    }
+}
+
+impl Joined {
+    /// Adds one at the end.
+    pub fn push(&mut self, source: Box<dyn Source + Send + Sync>) {
+        let size = source.size();
+        self.sources.push((self.size, source));
+        self.size = self.size.saturating_add(size);
+    }
+}
+
+impl Source for Joined {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        let at = self.sources.partition_point(|(start, _)| *start <= offset).saturating_sub(1);
+        for (start, source) in self.sources.iter().skip(at) {
+            let from = offset.saturating_add(done as u64).saturating_sub(*start);
+            let left = usize::try_from(source.size().saturating_sub(from)).unwrap_or(usize::MAX);
+            let size = left.min(buf.len().saturating_sub(done));
+            let Some(rest) = buf.get_mut(done..).and_then(|rest| rest.get_mut(..size)) else {
+                break;
+            };
+            let read = source.read_at(from, rest)?;
+            done += read;
+            if read < size || done == buf.len() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// It is copied for the sake of the first one, by whose header it is known.
+    fn is_still(&self) -> bool {
+        self.sources.first().is_some_and(|(_, source)| source.is_still())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_that_are_joined_are_read_as_one() {
+        let whole: Vec<u8> = (0..100).collect();
+        let mut joined = Joined::default();
+        for piece in [&whole[..10], &[], &whole[10..11], &whole[11..100]] {
+            joined.push(Box::new(piece.to_vec()));
+        }
+        assert_eq!(joined.size(), 100);
+        for from in 0..=100 {
+            for size in [0, 1, 9, 40, 200] {
+                let (mut bytes, mut expected) = (vec![0; size], vec![0; size]);
+                let read = joined.read_at(from, &mut bytes).unwrap();
+                assert_eq!(read, whole.read_at(from, &mut expected).unwrap());
+                assert_eq!(bytes, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! A block or part to located events, oldest first.
+//!
+//! ```text
+//!  │ header │ gap │ newest ──size──▶ older ──size──▶ base record ──size──▶ oldest │ top
+//!                 last              base in force: base last ──────▶ base before
+//! ```
+//!
+//! The chain is walked from *last* up (`.block.last`), as it was left at whatever instant. Layout:
+//! 3.1 and 3.2 of `design/format.md`; rules: 3.3.
+
+use super::numbers;
+use crate::format::{
+    BASE_RECORD_CODE, BASE_RECORD_SIZE, BIG_ENDIAN, BLOCK_HEADER_SIZE, BlockHeader, WORD64,
+};
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::fault::list::Faults;
+use crate::reader::index::segment::{Decoded, Located, Segment};
+use crate::reader::model::registry::{Platform, Registry, Row};
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
+
+/// Flag of a [`Segment`]: it is a part, whose payload follows its header.
+pub(crate) const PART: u8 = 1;
+/// Flag of a [`Segment`]: a copy of some of its events is given elsewhere (`.event.identity`).
+pub(crate) const TRIMMED: u8 = 2;
+
+/// Flag of a [`Segment`]: several parts of one buffer, in one parts block, whose numbers follow on
+/// one another. Parts of other buffers may lie between them. (4 is taken: see `identity.rs`.)
+pub(crate) const SEVERAL: u8 = 8;
+/// Flag of a [`Segment`]: it says which numbers its events have (`.cut.numbers`).
+pub(crate) const NUMBERED: u8 = 16;
+
+/// The header at the start of a block's or part's bytes.
+pub(crate) fn header(bytes: &[u8]) -> Option<BlockHeader> {
+    bytemuck::try_pod_read_unaligned(bytes.get(..BLOCK_HEADER_SIZE)?).ok()
+}
+
+/// Size of the header that a block or part states (`.block.header-size`).
+pub(crate) fn header_size(header: &BlockHeader) -> usize {
+    usize::from(header.header_size_words) * 8
+}
+
+/// The platform that a block's flags state (`.block.flags`).
+pub(crate) fn platform(header: &BlockHeader) -> Platform {
+    let word_size = if header.flags & WORD64 != 0 { 8 } else { 4 };
+    Platform::stream(header.flags & BIG_ENDIAN != 0, word_size)
+}
+
+/// Where in a block's or part's bytes the events are: [last, top) in a block (`.block.last`); after
+/// the header in a part (`.parts.payload`).
+pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<usize> {
+    let start = if is_part { header_size(header) } else { header.last.get() as usize };
+    start..start.saturating_add(header.payload_size())
+}
+
+/// Whether the checksum is right over these bytes of a block or part: its header, as long as it
+/// says it is, and its payload (`.block.crc`).
+pub(crate) fn is_intact(header: &BlockHeader, bytes: &[u8], is_part: bool) -> bool {
+    bytes.get(payload(header, is_part)).is_some_and(|payload| is_right(header, bytes, payload))
+}
+
+/// Whether the checksum of a parts block is right, which covers the header alone
+/// (`.parts.header`).
+pub(crate) fn is_header_intact(header: &BlockHeader, bytes: &[u8]) -> bool {
+    is_right(header, bytes, &[])
+}
+
+fn is_right(header: &BlockHeader, bytes: &[u8], payload: &[u8]) -> bool {
+    let Some(added) = bytes.get(BLOCK_HEADER_SIZE..header_size(header)) else { return false };
+    header.checksum_with(added, payload) == header.crc.get()
+}
+
+/// Decodes a block or part: see [`crate::reader::index::segment::Decode`].
+pub(crate) fn decode(
+    segment: &Segment,
+    registry: &Registry,
+    decoded: &mut Decoded,
+    faults: &mut Faults,
+) {
+    decoded.located.clear();
+    decoded.numbers.clear();
+    decoded.first = segment.first;
+    // `.stream.tail`: what is missing counts as zero.
+    let there = decoded.bytes.len();
+    decoded.bytes.resize(segment.size as usize, 0);
+    if segment.flags & SEVERAL != 0 {
+        several(segment, registry, decoded, there, faults);
+    } else {
+        match one(segment, 0, registry, decoded, there, faults) {
+            Some(first) => decoded.first = first,
+            None => return,
+        }
+    }
+    if segment.flags & TRIMMED != 0 {
+        trim(segment, decoded);
+    }
+}
+
+/// Decodes the block or part that begins at `at`, and gives the number of its oldest event; none if
+/// it is damaged.
+fn one(
+    segment: &Segment,
+    at: usize,
+    registry: &Registry,
+    decoded: &mut Decoded,
+    there: usize,
+    faults: &mut Faults,
+) -> Option<u64> {
+    let is_part = segment.flags & PART != 0;
+    let rest = decoded.bytes.get(at..)?;
+    let header = header(rest)?;
+    let range = payload(&header, is_part);
+    // `.read.sealed`: a wrong checksum costs the block.
+    if header.is_sealed() && !is_intact(&header, rest, is_part) {
+        let kind = damage(&header, range.end, there.saturating_sub(at));
+        faults.push(segment.offset.saturating_add(at as u64), kind);
+        return None;
+    }
+    let range = at + range.start..at.saturating_add(range.end);
+    // `.read.chain`: an event that goes beyond the end of the log ends the chain.
+    let limit = there.min(range.end);
+    let walk = Walk { offset: segment.offset, header: &header, registry, range, limit };
+    let before = decoded.located.len();
+    let end = if registry.platform.big_endian {
+        walk.run::<BigEndian>(&decoded.bytes, &mut decoded.located, faults)
+    } else {
+        walk.run::<LittleEndian>(&decoded.bytes, &mut decoded.located, faults)
+    };
+    let located = decoded.located.get_mut(before..)?;
+    located.reverse();
+    let first = walk.close(&end, &decoded.bytes, located, faults);
+    if numbers::is_numbered(&header) {
+        let count = located.len();
+        let ranges = numbers::ranges(&header, decoded.bytes.get(at..)?, is_part);
+        let beyond = ranges.last().map_or(first, |last| last.end);
+        // Where the chain is broken, the newest events are there.
+        let missing = first.saturating_sub(header.first.get()) as usize;
+        let all = ranges.into_iter().flatten().chain(beyond..=u64::MAX);
+        decoded.numbers.extend(all.skip(missing).take(count));
+    }
+    Some(first)
+}
+
+/// Decodes the parts of one buffer in a stretch of a parts block; each was checked when it was met.
+fn several(
+    segment: &Segment,
+    registry: &Registry,
+    decoded: &mut Decoded,
+    there: usize,
+    faults: &mut Faults,
+) {
+    let Some(first) = header(&decoded.bytes) else { return };
+    decoded.first = first.first.get();
+    let mut at = 0;
+    while let Some(header) = decoded.bytes.get(at..).and_then(header)
+        && header_size(&header) >= BLOCK_HEADER_SIZE
+    {
+        let next = decoded.first.wrapping_add(decoded.located.len() as u64);
+        let is_next = header.block_type == first.block_type
+            && header.buffer == first.buffer
+            && header.stream == first.stream
+            && header.first.get() == next
+            && header.count.get() > 0
+            && !numbers::is_numbered(&header);
+        if is_next && one(segment, at, registry, decoded, there, faults).is_none() {
+            return;
+        }
+        at = at.saturating_add(payload(&header, true).end);
+        at = at.checked_next_multiple_of(8).unwrap_or(usize::MAX);
+    }
+}
+
+/// Whether the chain of a part has as many events as its header says.
+pub(crate) fn is_count_right(header: &BlockHeader, bytes: &[u8]) -> bool {
+    let range = payload(header, true);
+    let Some(mut rest) = bytes.get(range) else { return false };
+    let mut count = 0;
+    while !rest.is_empty() {
+        let head = if header.flags & BIG_ENDIAN != 0 {
+            head::<BigEndian>(rest, 0)
+        } else {
+            head::<LittleEndian>(rest, 0)
+        };
+        let Some(Head { code, size, .. }) = head else { return false };
+        if size & 7 != 0 || size == 0 {
+            return false;
+        }
+        let Some(older) = rest.get(usize::from(size)..) else { return false };
+        rest = older;
+        count += u32::from(code != BASE_RECORD_CODE);
+    }
+    count == header.count.get()
+}
+
+/// What is wrong with a block or part whose checksum is wrong and whose payload ends at `end`, of
+/// which so many bytes are there.
+pub(crate) fn damage(header: &BlockHeader, end: usize, there: usize) -> FaultKind {
+    match end.saturating_sub(there) as u64 {
+        0 => FaultKind::BlockChecksum { count: header.count.get() },
+        missing => FaultKind::BlockCut { missing },
+    }
+}
+
+/// Leaves only the events that the segment is to give.
+fn trim(segment: &Segment, decoded: &mut Decoded) {
+    let skip = segment.first.saturating_sub(decoded.first).min(decoded.located.len() as u64);
+    let end = segment.first.saturating_add(u64::from(segment.count));
+    let keep = end.saturating_sub(decoded.first).min(decoded.located.len() as u64);
+    decoded.located.truncate(keep as usize);
+    decoded.located.drain(..(skip as usize).min(decoded.located.len()));
+    decoded.first = decoded.first.saturating_add(skip);
+}
+
+/// The way from the newest event of a block to the oldest.
+struct Walk<'a> {
+    /// Of the block or part in the source, for faults.
+    offset: u64,
+    header: &'a BlockHeader,
+    registry: &'a Registry,
+    range: std::ops::Range<usize>,
+    /// No event goes beyond this.
+    limit: usize,
+}
+
+/// How a walk ended.
+struct End {
+    /// The base in force there.
+    base: u64,
+    /// Where the chain is broken, and the size that the event there states.
+    broken: Option<(usize, u16)>,
+    /// The bases do not follow on one another.
+    torn: bool,
+}
+
+/// An event's first eight bytes.
+pub(crate) struct Head {
+    pub(crate) code: u16,
+    pub(crate) size: u16,
+    pub(crate) delta: u32,
+}
+
+#[inline(always)]
+pub(crate) fn head<O: ByteOrder>(bytes: &[u8], at: usize) -> Option<Head> {
+    let [a, b, c, d, delta @ ..] = bytes.get(at..)?.first_chunk::<8>()?;
+    let (code, size) = (O::read_u16(&[*a, *b]), O::read_u16(&[*c, *d]));
+    Some(Head { code, size, delta: O::read_u32(delta) })
+}
+
+impl Walk<'_> {
+    /// Walks from *last* to *top* (`.event.fill`), newest first.
+    fn run<O: ByteOrder>(
+        &self,
+        bytes: &[u8],
+        located: &mut Vec<Located>,
+        faults: &mut Faults,
+    ) -> End {
+        let bytes = bytes.get(..self.limit.min(bytes.len())).unwrap_or_default();
+        // The count is not to be trusted: no more room than the bytes can fill.
+        let most = (self.header.count.get() as usize).min(self.range.len() / 8);
+        located.reserve(most);
+        let mut base = self.header.base_last.get();
+        let mut torn = false;
+        let mut at = self.range.start;
+        while at < self.range.end {
+            let Some(Head { code, size, delta }) = head::<O>(bytes, at) else {
+                return End { base, torn, broken: Some((at, 0)) };
+            };
+            let next = at + usize::from(size);
+            // `.event.size`, `.read.chain`
+            if size & 7 != 0 || size == 0 || next > bytes.len() {
+                return End { base, torn, broken: Some((at, size)) };
+            }
+            if code == BASE_RECORD_CODE {
+                // `.event.base`: older events count from the base before.
+                match base_record::<O>(bytes, at, size) {
+                    Some((after, before)) => {
+                        torn |= after != base;
+                        base = before;
+                    }
+                    None => return End { base, torn, broken: Some((at, size)) },
+                }
+            } else {
+                let row = self.registry.row(code);
+                if row.is_unknown() || size < row.size_min() {
+                    self.odd(at, code, size, row, faults);
+                }
+                let ticks = base.wrapping_add(u64::from(delta));
+                located.push(Located { ticks, offset: at as u32, size, row: row.index() });
+            }
+            at = next;
+        }
+        torn |= base != self.header.base.get();
+        End { base, torn, broken: None }
+    }
+
+    /// Reports an event of unknown code or of too small a size (`.event.unknown`, `.event.short`).
+    #[cold]
+    fn odd(&self, at: usize, code: u16, size: u16, row: Row, faults: &mut Faults) {
+        let offset = self.offset.saturating_add(at as u64);
+        if row.is_unknown() {
+            let registry = self.header.registry.get();
+            faults.push_once(offset, FaultKind::EventUnknown { registry, code });
+        } else {
+            faults.push(offset, FaultKind::EventShort { code, size });
+        }
+    }
+
+    /// Checks how the walk ended, and gives the number of the oldest event found (`.block.first`).
+    /// `located` is oldest first by now.
+    fn close(&self, end: &End, bytes: &[u8], located: &mut [Located], faults: &mut Faults) -> u64 {
+        let found = located.len() as u64;
+        let stated = self.header.count.get();
+        let first = self.header.first.get(); // `.block.first`
+        if let Some((at, size)) = end.broken {
+            // `.read.chain`: what is nearer to *last* stands, numbered down from the newest.
+            let lost = u64::from(stated).saturating_sub(found);
+            let offset = self.offset.saturating_add(at as u64);
+            faults.push(offset, FaultKind::EventChain { size, lost });
+            if end.torn {
+                self.rebase(bytes, located, end.base, at);
+            }
+            return first.saturating_add(lost);
+        }
+        if self.header.is_sealed() && found != u64::from(stated) {
+            let found = located.len() as u32;
+            faults.push(self.offset, FaultKind::EventCount { stated, found });
+        }
+        // `.block.base`: a writer that was stopped between storing *base last* and publishing the
+        // base record leaves a base that is not in force yet: then the one at *top* leads, upwards
+        // in time.
+        if end.torn {
+            self.rebase(bytes, located, self.header.base.get(), self.range.end);
+        }
+        first
+    }
+
+    /// Gives the events below `top` their ticks again, from the oldest on (`.block.base`): `base`
+    /// is in force there.
+    #[cold]
+    fn rebase(&self, bytes: &[u8], located: &mut [Located], mut base: u64, mut top: usize) {
+        let big = self.registry.platform.big_endian;
+        let head =
+            |at| if big { head::<BigEndian>(bytes, at) } else { head::<LittleEndian>(bytes, at) };
+        for event in located {
+            // What stands between two events is base records: the one next to the newer event
+            // holds.
+            let mut at = event.offset as usize + usize::from(event.size);
+            let mut newest = None;
+            while at < top {
+                let size = head(at).map_or(0, |head| head.size);
+                let record = if big {
+                    base_record::<BigEndian>(bytes, at, size)
+                } else {
+                    base_record::<LittleEndian>(bytes, at, size)
+                };
+                newest = newest.or(record);
+                at += usize::from(size).max(BASE_RECORD_SIZE);
+            }
+            base = newest.map_or(base, |(base, _)| base);
+            top = event.offset as usize;
+            let delta = head(top).map_or(0, |head| head.delta);
+            event.ticks = base.wrapping_add(u64::from(delta));
+        }
+    }
+}
+
+/// The bases in a base record: the new one, and the one before.
+pub(crate) fn base_record<O: ByteOrder>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
+    if usize::from(size) < BASE_RECORD_SIZE {
+        return None;
+    }
+    let rest = bytes.get(at + 8..)?;
+    let (base, rest) = rest.split_first_chunk::<8>()?;
+    let before = rest.first_chunk::<8>()?;
+    Some((O::read_u64(base), O::read_u64(before)))
+}

@@ -1,0 +1,79 @@
+//! What lies between blocks: holes, damage, the next stream.
+//!
+//! ```text
+//!  │ block │ 0 0 0 0 │ block │ ??? │ block │ … │ header block of another stream
+//!            hole              damage            find_stream
+//! ```
+//!
+//! Rules: `.stream.hole`, `.stream.again`, `.read.resync`, `.read.cut` in `design/format.md`.
+
+use super::entry::Grid;
+use super::head;
+use super::indexer::Indexer;
+use super::piece::{Piece, What};
+use crate::format::{STREAM_HEADER_SIZE, STREAM_MAGIC};
+use crate::reader::fault::kind::FaultKind;
+
+/// Bytes that are searched at a time for a stream header.
+const SEARCH_SIZE: usize = 1 << 20;
+
+impl Indexer<'_> {
+    /// Reports blocks that the stream in [start, end) had when it was closed, and has no more
+    /// (`.read.cut`).
+    pub(crate) fn check_count(&mut self, start: u64, end: u64) {
+        if let Some((stated, block_size)) = self.stated.take() {
+            let count = end.saturating_sub(start).div_ceil(block_size);
+            if let Some(missing) = stated.checked_sub(count).filter(|&missing| missing > 0) {
+                self.faults.push(end, FaultKind::StreamCut { missing, stated });
+            }
+        }
+    }
+
+    /// Reports a run of holes or of garbage that ends at `end`.
+    pub(crate) fn report_gap(
+        &mut self,
+        grid: Grid,
+        hole: Option<u64>,
+        garbage: Option<u64>,
+        end: u64,
+    ) {
+        if let Some(start) = hole {
+            self.visit(Piece::gap(What::Hole, start, end, grid.stream));
+            self.faults.push(start, FaultKind::BlockHole { size: end - start });
+        }
+        if let Some(start) = garbage {
+            self.visit(Piece::gap(What::Damage, start, end, grid.stream));
+            self.faults.push(start, FaultKind::BlockMagic { size: end - start });
+        }
+    }
+
+    /// Finds a stream header in [from, to).
+    pub(crate) fn find_stream(&mut self, mut from: u64, to: u64) -> Option<u64> {
+        while from < to {
+            let size = (to - from).min(SEARCH_SIZE as u64) as usize;
+            self.read(from, size + STREAM_MAGIC.len() - 1);
+            let found: Vec<_> =
+                memchr::memmem::find_iter(&self.bytes, &STREAM_MAGIC).take(64).collect();
+            for at in &found {
+                self.read(from + *at as u64, STREAM_HEADER_SIZE);
+                if head::is_sound(&self.bytes) {
+                    return Some(from + *at as u64);
+                }
+            }
+            from += match found.last() {
+                Some(last) if found.len() == 64 => *last as u64 + 1,
+                _ => size as u64,
+            };
+        }
+        None
+    }
+
+    /// Tells of a piece, if this is a survey: then what was indexed is let go of.
+    pub(crate) fn visit(&mut self, piece: Piece) {
+        if let Some(visitor) = &mut self.visitor {
+            self.segments.clear();
+            self.growing.clear();
+            visitor(&piece);
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Each event once, and what is missing: (stream, buffer, number) decides.
+//!
+//! ```text
+//!  one buffer    ├── block 0..2044 ──┤     ├── block 2044..4088 ──┤   gap: lost, or accounted for
+//!                ├ part ┤├ part ┤  covered: given by the block, if the block is whole
+//! ```
+//!
+//! The index is made of headers, which may be damaged: where numbers do not follow on one another,
+//! or registry, kind or thread differ, which are the buffer's, the blocks on both sides are read
+//! and checked: else a filter would pass over a block that says a wrong kind. So is the last one of
+//! each buffer, whose counts are the totals. Rules: `.event.identity`, `.read.sealed`, `.read.loss`
+//! in `design/format.md`.
+//!
+//! Blocks that say their numbers themselves (`.cut.numbers`) lie over one another with different
+//! events: of a buffer that has any, all are read, and numbers are given one by one.
+
+use super::block::{self, PART, TRIMMED};
+use super::numbers::{self, Given};
+use crate::format::BLOCK_HEADER_SIZE;
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::fault::list::Faults;
+use crate::reader::index::segment::Segment;
+use crate::reader::index::{Account, Index};
+use crate::reader::model::stream::Stream;
+use crate::reader::source::bytes::Source;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// Flag of a [`Segment`] while this goes on: it was checked.
+const CHECKED: u8 = 4;
+
+/// Decides which segment gives which events, and drops those that give none.
+pub(crate) fn settle(
+    source: &dyn Source,
+    index: &mut Index,
+    mut accounts: BTreeMap<(u16, u32), Account>,
+    is_moving: bool,
+) {
+    let mut order: Vec<u32> = (0..index.segments.len() as u32).collect();
+    order.sort_unstable_by_key(|&place| {
+        let segment = index.segments.get(place as usize);
+        segment.map(|at| (at.stream, at.buffer, at.first, Reverse(at.count), at.offset))
+    });
+    let mut settler = Settler {
+        source,
+        streams: &index.streams,
+        segments: &mut index.segments,
+        chosen: &mut index.chosen,
+        faults: &mut index.faults,
+        bytes: Vec::new(),
+        account: Account::default(),
+        is_ring: false,
+        is_moving,
+    };
+    let is_ring =
+        |stream: u16| index.streams.get(usize::from(stream)).is_some_and(|stream| stream.is_ring);
+    let of = |segments: &[Segment], place: u32| {
+        segments.get(place as usize).map(|segment| (segment.stream, segment.buffer))
+    };
+    let mut rest = order.as_mut_slice();
+    while let Some(&first) = rest.first() {
+        let Some(key) = of(settler.segments, first) else { break };
+        let count = rest.partition_point(|&place| of(settler.segments, place) <= Some(key));
+        let (group, others) = rest.split_at_mut(count.max(1));
+        settler.account = accounts.remove(&key).unwrap_or_default();
+        settler.is_ring = is_ring(key.0);
+        if group.iter().any(|&place| settler.is_numbered(place)) {
+            settler.numbered(group);
+        } else {
+            settler.buffer(group);
+        }
+        accounts.insert(key, settler.account);
+        rest = others;
+    }
+    index.segments.retain(|segment| segment.count > 0);
+    for segment in &mut index.segments {
+        segment.flags &= !CHECKED;
+    }
+    for ((stream, buffer), mut account) in accounts {
+        if is_ring(stream) && account.found == 0 {
+            account.overwritten = account.recorded;
+        }
+        index.accounts.push(Account { stream, buffer, ..account });
+    }
+}
+
+struct Settler<'a> {
+    source: &'a dyn Source,
+    streams: &'a [Stream],
+    segments: &'a mut [Segment],
+    chosen: &'a mut HashMap<u64, Vec<Range<u64>>>,
+    faults: &'a mut Faults,
+    bytes: Vec<u8>,
+    /// Of the buffer at hand.
+    account: Account,
+    /// Whether it is of a ring, and whether that was written as it was copied.
+    is_ring: bool,
+    is_moving: bool,
+}
+
+fn end(segment: &Segment) -> u64 {
+    segment.first.saturating_add(u64::from(segment.count))
+}
+
+/// What is the same in all blocks of a buffer.
+fn constants(segment: &Segment) -> (u32, u8, u32) {
+    (segment.registry, segment.kind, segment.thread)
+}
+
+/// What was overwritten in a ring: what is missing at the beginning, which begins anew
+/// (`.ring.beginning`); and what was counted elsewhere, but no more than is missing, as it is
+/// counted before it is gone (`.ring.overwritten`).
+fn settle_ring(account: &mut Account, first: u64, missing: u64, is_moving: bool) {
+    let io = u64::from(account.discarded_io);
+    // What had no room in the file has numbers beyond those that are there (`.ring.store`).
+    account.recorded = account.recorded.saturating_add(io.saturating_sub(missing));
+    let most = missing.saturating_sub(io);
+    let known = if is_moving { most } else { account.overwritten.max(first) };
+    account.overwritten = known.min(most);
+}
+
+impl Settler<'_> {
+    /// Settles the segments of one buffer, which are in order of their first number, the longest
+    /// first. The places in `group` are used for those that are kept.
+    fn buffer(&mut self, group: &mut [u32]) {
+        let mut kept: Vec<u32> = Vec::new();
+        for &mut place in group {
+            let Some(segment) = self.get(place) else { continue };
+            loop {
+                let top = kept.last().copied().and_then(|top| Some((top, self.get(top)?)));
+                let reached = top.map_or(0, |(_, top)| end(&top));
+                let is_alike = top.is_none_or(|(_, top)| constants(&top) == constants(&segment));
+                if segment.first == reached && is_alike {
+                    kept.push(place);
+                    break;
+                }
+                if let Some((top, _)) = top
+                    && !self.check(top)
+                {
+                    self.drop(top);
+                    kept.pop();
+                    continue;
+                }
+                // A copy that is not needed is checked too: it may be a damaged block of another
+                // buffer.
+                if self.check(place) && end(&segment) > reached {
+                    kept.push(place);
+                } else {
+                    self.drop(place);
+                }
+                break;
+            }
+        }
+        while let Some(&last) = kept.last()
+            && !self.check(last)
+        {
+            self.drop(last);
+            kept.pop();
+        }
+        self.give(&kept);
+    }
+
+    fn get(&self, place: u32) -> Option<Segment> {
+        self.segments.get(place as usize).copied()
+    }
+
+    fn drop(&mut self, place: u32) {
+        if let Some(segment) = self.segments.get_mut(place as usize) {
+            segment.count = 0;
+        }
+    }
+
+    /// Whether a block is whole, which takes reading it; a part was checked when it was met, and an
+    /// open block walked. The counts in its header become the buffer's.
+    fn check(&mut self, place: u32) -> bool {
+        let Some(segment) = self.segments.get_mut(place as usize) else { return false };
+        if segment.flags & (CHECKED | PART) != 0 {
+            return true;
+        }
+        segment.flags |= CHECKED;
+        let segment = *segment;
+        let Some(there) = self.read(&segment) else { return false };
+        let Some(header) = block::header(&self.bytes) else { return false };
+        if !header.is_sealed() {
+            // Its count is what the chain has.
+            let recorded = self.account.recorded.max(end(&segment));
+            self.account.fold(&header);
+            self.account.recorded = recorded;
+            return true;
+        }
+        if !block::is_intact(&header, &self.bytes, false) {
+            let kind = block::damage(&header, header.top.get() as usize, there);
+            self.faults.push(segment.offset, kind);
+            return false;
+        }
+        self.account.fold(&header);
+        true
+    }
+
+    /// Reads a segment, and says how much of it is there.
+    fn read(&mut self, segment: &Segment) -> Option<usize> {
+        self.bytes.clear();
+        self.bytes.resize(segment.size as usize, 0);
+        match self.source.read_at(segment.offset, &mut self.bytes) {
+            Ok(size) => Some(size),
+            Err(error) => {
+                self.faults.push(segment.offset, FaultKind::Io { message: error.to_string() });
+                None
+            }
+        }
+    }
+
+    fn is_numbered(&self, place: u32) -> bool {
+        self.get(place).is_some_and(|segment| segment.flags & block::NUMBERED != 0)
+    }
+
+    /// Settles the segments of one buffer, which are in order of their first number, number by
+    /// number: of each is given what none before it gives.
+    fn numbered(&mut self, group: &[u32]) {
+        let (mut kept, mut given) = (Vec::new(), Given::default());
+        let (mut reached, mut found) = (0, 0u64);
+        for &place in group {
+            let whole = if self.check(place) { self.ranges(place) } else { Vec::new() };
+            let mut own = Vec::new();
+            if let Some(first) = whole.first() {
+                given.forget_below(first.start);
+                reached = reached.max(whole.last().map_or(0, |last| last.end));
+            }
+            whole.iter().for_each(|range| given.add(range.clone(), &mut own));
+            let count = own.iter().fold(0, |sum, range| sum + (range.end - range.start));
+            let Some(segment) = self.segments.get_mut(place as usize) else { continue };
+            segment.count = u32::try_from(count).unwrap_or(u32::MAX);
+            let Some(first) = own.first() else { continue };
+            segment.first = first.start;
+            found = found.saturating_add(count);
+            kept.push(place);
+            if own != whole {
+                self.chosen.insert(segment.offset, own);
+            }
+        }
+        self.account.found = self.account.found.saturating_add(found);
+        let (begin, before) = self.begin(&kept);
+        let missing = reached.saturating_sub(begin).saturating_sub(found);
+        self.close(&kept, begin, before, reached, missing, None);
+    }
+
+    /// The numbers of a segment that was just checked.
+    fn ranges(&mut self, place: u32) -> Vec<Range<u64>> {
+        let Some(segment) = self.get(place) else { return Vec::new() };
+        if segment.flags & block::NUMBERED == 0 {
+            return std::iter::once(segment.first..end(&segment)).collect();
+        }
+        let is_part = segment.flags & PART != 0;
+        // Of a block the bytes are here.
+        if is_part && self.read(&segment).is_none() {
+            return Vec::new();
+        }
+        let header = block::header(&self.bytes);
+        header.map_or_else(Vec::new, |header| numbers::ranges(&header, &self.bytes, is_part))
+    }
+
+    /// Gives each number to one segment, and counts those that no segment has.
+    fn give(&mut self, kept: &[u32]) {
+        let (begin, before) = self.begin(kept);
+        let mut reached = begin;
+        let mut gap = None;
+        let mut missing = 0u64;
+        for &place in kept {
+            let Some(segment) = self.segments.get_mut(place as usize) else { continue };
+            if segment.first > reached {
+                missing = missing.saturating_add(segment.first - reached);
+                gap = gap.or(Some(segment.offset));
+            }
+            let end = end(segment);
+            let first = segment.first.max(reached);
+            if first > segment.first {
+                segment.flags |= TRIMMED;
+            }
+            segment.count = u32::try_from(end.saturating_sub(first)).unwrap_or(u32::MAX);
+            segment.first = first;
+            self.account.found = self.account.found.saturating_add(u64::from(segment.count));
+            reached = reached.max(end);
+        }
+        self.close(kept, begin, before, reached, missing, gap);
+    }
+
+    /// Settles the account of a buffer of which so many numbers below `reached` are missing, the
+    /// first of them before what is at `gap`.
+    fn close(
+        &mut self,
+        kept: &[u32],
+        begin: u64,
+        before: u64,
+        reached: u64,
+        mut missing: u64,
+        gap: Option<u64>,
+    ) {
+        let Some(last) = kept.last().and_then(|&place| self.get(place)) else { return };
+        let account = &mut self.account;
+        account.buffer = last.buffer;
+        account.registry = last.registry;
+        account.kind = last.kind;
+        account.thread = last.thread;
+        account.recorded = account.recorded.max(reached);
+        missing = missing.saturating_add(account.recorded - reached);
+        // Beside volumes of its stream of which the first are not here, a ring adds no loss either.
+        if self.is_ring && begin == 0 {
+            let first = kept.first().and_then(|&place| self.get(place)).map_or(0, |at| at.first);
+            settle_ring(&mut self.account, first, missing, self.is_moving);
+        }
+        let account = &mut self.account;
+        let accounted = account.overwritten.saturating_add(u64::from(account.discarded_io));
+        account.lost = missing.saturating_sub(accounted.saturating_sub(before));
+        if self.streams.get(usize::from(last.stream)).is_some_and(|stream| stream.is_cut) {
+            account.lost = 0; // `.cut.flag`
+        }
+        if account.lost > 0 {
+            let kind = FaultKind::Lost { buffer: last.buffer, count: account.lost };
+            self.faults.push(gap.unwrap_or(last.offset), kind);
+        }
+    }
+
+    /// The number from which on none may be missing, and how many are accounted for before it:
+    /// where the first volumes are not here, the lowest that is, and what the block that has it
+    /// says (`.volume.loss`).
+    fn begin(&self, kept: &[u32]) -> (u64, u64) {
+        let first = kept.first().and_then(|&place| self.get(place));
+        let lowest = |stream: u16| self.streams.get(usize::from(stream)).map(|at| at.volumes.0);
+        let Some(first) = first.filter(|at| at.first > 0 && lowest(at.stream) > Some(0)) else {
+            return (0, 0);
+        };
+        let mut bytes = [0; BLOCK_HEADER_SIZE];
+        // What cannot be read is reported where its events are.
+        let read = self.source.read_at(first.offset, &mut bytes);
+        let header = read.ok().and_then(|size| block::header(bytes.get(..size)?));
+        let accounted = header.map_or(0, |header| {
+            header.overwritten.get().saturating_add(u64::from(header.discarded_io.get()))
+        });
+        (first.first, accounted)
+    }
+}

@@ -1,0 +1,395 @@
+//! Our own streams: block headers alone to an index.
+//!
+//! ```text
+//!  │ header block │ events │ hole │ parts: events, registry, end │ ??? │ header block …
+//!    head.rs        entry.rs        parts.rs                       look for a stream, go on
+//! ```
+//!
+//! Rules: section 2 and 3.3 of `design/format.md`.
+
+use super::block;
+use super::encoding::Pieces;
+use super::entry::{self, Grid, is_plausible, segment};
+use super::head::{self, Found};
+use super::identity;
+use super::piece::{Piece, Visitor, What};
+use super::volume::Volumes;
+use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_MAGIC};
+use crate::reader::fault::kind::{FaultKind, OpenError};
+use crate::reader::fault::list::Faults;
+use crate::reader::index::segment::{Decoded, Segment};
+use crate::reader::index::{Account, Format, Index};
+use crate::reader::model::registry::Registry;
+use crate::reader::model::stream::Stream;
+use crate::reader::source::bytes::Source;
+use crate::reader::source::headers::{Headers, Places};
+use std::collections::{BTreeMap, HashMap};
+use std::thread;
+
+/// Streams in one log, at most; those beyond are not read.
+const STREAM_COUNT_MAX: usize = 1 << 12;
+
+/// Whether the source is a stream in our format.
+pub(crate) fn recognise(head: &[u8]) -> bool {
+    head::is_stream(head)
+}
+
+/// Indexes a source that was recognised.
+pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Index, OpenError> {
+    let mut indexer = Indexer::new(source);
+    indexer.walk()?;
+    indexer.volumes.check(&mut indexer.faults);
+    let mut index = Index {
+        format: Format::Stream,
+        decode: block::decode,
+        streams: indexer.streams,
+        registries: Vec::new(),
+        segments: indexer.segments,
+        chosen: HashMap::new(),
+        accounts: Vec::new(),
+        faults: indexer.faults,
+    };
+    identity::settle(source, &mut index, indexer.accounts, is_moving);
+    entry::resolve(&mut index, indexer.pieces);
+    for stream in &mut index.streams {
+        stream.syncs.sort_by_key(|sync| sync.ticks);
+        stream.syncs.dedup_by_key(|sync| sync.ticks);
+    }
+    Ok(index)
+}
+
+/// What has been found so far.
+pub(crate) struct Indexer<'a> {
+    source: &'a (dyn Source + Sync),
+    pub(crate) faults: Faults,
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) volumes: Volumes,
+    /// The first eight bytes of each stream's UUID.
+    pub(crate) ids: Vec<Option<[u8; 8]>>,
+    pub(crate) segments: Vec<Segment>,
+    /// Of each buffer, the place of the segment that its next part may be added to.
+    pub(crate) growing: HashMap<u32, u32>,
+    pub(crate) accounts: BTreeMap<(u16, u32), Account>,
+    pub(crate) pieces: Pieces,
+    /// Where another stream begins, if it was met among parts.
+    pub(crate) next_stream: Option<u64>,
+    /// How many blocks the stream has by its end part, and their size.
+    pub(crate) stated: Option<(u64, u64)>,
+    /// Who is told of each block and part, if this is a survey.
+    pub(crate) visitor: Option<Visitor<'a>>,
+    pub(crate) bytes: Vec<u8>,
+    scratch: Decoded,
+}
+
+impl<'a> Indexer<'a> {
+    pub(crate) fn new(source: &'a (dyn Source + Sync)) -> Indexer<'a> {
+        Indexer {
+            source,
+            faults: Faults::default(),
+            streams: Vec::new(),
+            volumes: Volumes::default(),
+            ids: Vec::new(),
+            segments: Vec::new(),
+            growing: HashMap::new(),
+            accounts: BTreeMap::new(),
+            pieces: Pieces::default(),
+            next_stream: None,
+            stated: None,
+            visitor: None,
+            bytes: Vec::new(),
+            scratch: Decoded::default(),
+        }
+    }
+
+    /// Walks all streams.
+    pub(crate) fn walk(&mut self) -> Result<(), OpenError> {
+        let mut start = 0;
+        while let Some(next) = self.stream(start)? {
+            self.check_count(start, next);
+            start = next;
+        }
+        self.check_count(start, self.source.size());
+        Ok(())
+    }
+
+    /// Reads into `self.bytes`: less than asked for at the end, nothing where the host fails.
+    pub(crate) fn read(&mut self, offset: u64, size: usize) {
+        let left = self.source.size().saturating_sub(offset);
+        let size = size.min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.bytes.resize(size, 0);
+        match self.source.read_at(offset, &mut self.bytes) {
+            Ok(size) => self.bytes.truncate(size),
+            Err(error) => {
+                self.bytes.clear();
+                self.faults.push(offset, FaultKind::Io { message: error.to_string() });
+            }
+        }
+    }
+
+    /// Reads into `self.bytes`, where what is missing counts as zero (`.stream.tail`). Gives how
+    /// much is there.
+    fn read_padded(&mut self, offset: u64, size: usize) -> usize {
+        self.read(offset, size);
+        let there = self.bytes.len();
+        self.bytes.resize(size, 0);
+        there
+    }
+
+    /// Indexes the stream that begins at `start`, and gives the start of the next one
+    /// (`.stream.again`).
+    fn stream(&mut self, start: u64) -> Result<Option<u64>, OpenError> {
+        let head = match head::read(self.source, start, &mut self.faults) {
+            Ok(Found::Head(head)) => head,
+            Ok(Found::Behind(next)) => return Ok(Some(next)),
+            Err(OpenError::Major { found, known }) if start > 0 => {
+                self.faults.push(start, FaultKind::HeaderMajor { found, known });
+                return Ok(self.find_stream(start + 1, self.source.size()));
+            }
+            Err(error) => return Err(error),
+        };
+        // Another volume or a second copy of a stream goes on where the first one left off:
+        // `.event.identity` applies to both.
+        let flags = head.is_right.then(|| entry::flags_of(head.stream.platform));
+        let is_ring = head.stream.is_ring;
+        let same = self.ids.iter().position(|id| head.id.is_some() && *id == head.id);
+        if same.is_none() && self.streams.len() >= STREAM_COUNT_MAX {
+            self.faults.push(start, FaultKind::StreamLimit);
+            return Ok(None);
+        }
+        let stream = same.unwrap_or(self.streams.len()) as u16;
+        self.ids.extend(same.is_none().then_some(head.id));
+        self.volumes.begin(stream, &mut self.streams, &head);
+        let block_size = 1 << head.block_size_log2;
+        let grid =
+            Grid { stream, block_size_log2: head.block_size_log2, block_size, flags, is_ring };
+        let there = self.read_padded(start, block_size as usize);
+        self.visit(Piece::gap(What::Stream, start, start + there as u64, stream));
+        let bytes = std::mem::take(&mut self.bytes);
+        let loose = start + self.parts(grid, start, &bytes, there, head.parts_at) as u64;
+        self.bytes = bytes;
+        if let Some(next) = self.next_stream.take() {
+            return Ok(Some(next));
+        }
+        let places =
+            Places::new(self.source, start.saturating_add(grid.block_size), grid.block_size);
+        Ok(thread::scope(|scope| self.blocks(grid, start, loose, places.headers(scope))))
+    }
+
+    /// Reads the header of a block into `self.bytes`, unless it was read ahead: as far as it is
+    /// there.
+    fn read_header(&mut self, offset: u64, headers: &mut Headers<'_, '_>) {
+        match headers.at(offset) {
+            Some(header) => {
+                self.bytes.clear();
+                self.bytes.extend_from_slice(header);
+            }
+            None => drop(self.read_padded(offset, BLOCK_HEADER_SIZE)),
+        }
+    }
+
+    /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is
+    /// known to belong to this stream.
+    fn blocks(
+        &mut self,
+        grid: Grid,
+        start: u64,
+        mut loose: u64,
+        mut headers: Headers<'_, '_>,
+    ) -> Option<u64> {
+        let size = self.source.size();
+        let mut offset = start.saturating_add(grid.block_size);
+        let mut hole = None;
+        let mut garbage = None;
+        // The header block itself may be where another stream begins.
+        if offset > size || loose.saturating_add(8) < offset {
+            let next = self.find_stream(loose.max(start + 1), offset.min(size));
+            if next.is_some() {
+                return next;
+            }
+        }
+        while offset < size {
+            let end = offset.saturating_add(grid.block_size);
+            self.read_header(offset, &mut headers);
+            if self.bytes.starts_with(&STREAM_MAGIC) {
+                return Some(offset);
+            }
+            let is_block = self.bytes.starts_with(&BLOCK_MAGIC);
+            let is_zero = self.bytes.iter().take(4).all(|&byte| byte == 0);
+            if !(is_block && self.is_of(grid)) {
+                loose = self.settle_block(grid, loose, offset);
+                let next = self.find_stream(loose, end.min(size));
+                if next.is_some() {
+                    return next;
+                }
+                self.read_padded(offset, BLOCK_HEADER_SIZE);
+                // Search nothing twice, but for a magic that goes on beyond.
+                loose = loose.max(end.min(size).saturating_sub(STREAM_MAGIC.len() as u64 - 1));
+            }
+            if is_block {
+                self.report_gap(grid, hole.take(), garbage.take(), offset);
+                loose = self.block(grid, offset);
+                if self.next_stream.is_some() {
+                    return self.next_stream.take();
+                }
+            } else if is_zero {
+                self.report_gap(grid, None, garbage.take(), offset);
+                hole = hole.or(Some(offset).filter(|_| !grid.is_ring)); // `.stream.hole`
+            } else {
+                self.report_gap(grid, hole.take(), None, offset);
+                garbage = garbage.or(Some(offset)); // `.read.resync`
+            }
+            offset = end;
+        }
+        self.report_gap(grid, None, garbage, size);
+        if hole.is_none() && garbage.is_none() {
+            loose = self.settle_block(grid, loose, offset);
+            return self.find_stream(loose, size);
+        }
+        None
+    }
+
+    /// The end of what is known to belong to this stream, if the block before `offset` is an event
+    /// block: all of it if its checksum is right, or nothing.
+    fn settle_block(&mut self, grid: Grid, loose: u64, offset: u64) -> u64 {
+        let Some(start) = offset.checked_sub(grid.block_size).filter(|start| loose == start + 1)
+        else {
+            return loose;
+        };
+        self.read_padded(start, grid.block_size as usize);
+        match block::header(&self.bytes) {
+            // The payload ends the block: if it is whole, all of the block is.
+            Some(header) if block::is_intact(&header, &self.bytes, false) => {
+                if header.payload_size() > 0 { offset } else { start + BLOCK_HEADER_SIZE as u64 }
+            }
+            _ => loose,
+        }
+    }
+
+    /// Indexes the block at `offset`, whose header is in `self.bytes`. Gives the end of what is
+    /// known to belong to this stream: one byte in, for an event block, of which no more is known
+    /// yet.
+    fn block(&mut self, grid: Grid, offset: u64) -> u64 {
+        let Some(header) = block::header(&self.bytes) else { return offset + 1 };
+        match BlockType::from_byte(header.block_type) {
+            Some(BlockType::Events) => {
+                if self.is_ours(grid, offset, &header)
+                    && is_plausible(&mut self.faults, grid, offset, &header, false)
+                {
+                    self.event_block(grid, offset, &header);
+                }
+            }
+            Some(BlockType::Parts) => {
+                // `.parts.header`: its checksum covers the header alone. If it is wrong, the parts
+                // may still be right.
+                let there = self.read_padded(offset, grid.block_size as usize);
+                let bytes = std::mem::take(&mut self.bytes);
+                let is_right = header.is_sealed() && block::is_header_intact(&header, &bytes);
+                let size = there as u64;
+                self.visit(Piece {
+                    is_right,
+                    ..Piece::new(grid.stream, offset, size, false, &header)
+                });
+                if !is_right {
+                    self.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
+                } else if !self.is_ours(grid, offset, &header) {
+                    return offset + 1;
+                }
+                // `.block.header-size`
+                let from = if is_right { block::header_size(&header) } else { BLOCK_HEADER_SIZE };
+                let end = self.parts(grid, offset, &bytes, there, from.max(BLOCK_HEADER_SIZE));
+                self.bytes = bytes;
+                let is_proven = is_right || end > BLOCK_HEADER_SIZE;
+                return if is_proven { offset + end as u64 } else { offset + 1 };
+            }
+            _ => self.faults.push_once(offset, FaultKind::BlockType { found: header.block_type }),
+        }
+        offset + 1
+    }
+
+    /// Whether the block header in `self.bytes` is of this stream, as far as that is known.
+    fn is_of(&self, grid: Grid) -> bool {
+        let id = self.ids.get(usize::from(grid.stream)).copied().flatten();
+        let header = block::header(&self.bytes);
+        id.zip(header).is_none_or(|(id, header)| header.stream == id)
+    }
+
+    /// Whether a block or part is of this stream (`.block.stream`).
+    pub(crate) fn is_ours(&mut self, grid: Grid, offset: u64, header: &BlockHeader) -> bool {
+        let Some(id) = self.ids.get_mut(usize::from(grid.stream)) else { return false };
+        if *id.get_or_insert(header.stream) == header.stream {
+            return true;
+        }
+        self.faults.push(offset, FaultKind::BlockForeign);
+        false
+    }
+
+    /// Indexes an event block.
+    fn event_block(&mut self, grid: Grid, offset: u64, header: &BlockHeader) {
+        let size = grid.block_size as u32;
+        self.visit(Piece::new(grid.stream, offset, u64::from(size), false, header));
+        let segment = segment(grid, offset, size, 0, header);
+        self.fold_newest(grid, header);
+        // An earlier sync of an open block is one too, where no program is storing it.
+        if header.is_sealed() || self.source.is_still() {
+            self.sync(grid, header);
+        }
+        // A sealed block without a base record says all in its header; else the chain has to be
+        // walked.
+        if header.is_sealed() && header.base.get() == header.base_last.get() {
+            if header.count.get() > 0 {
+                self.segments.push(segment);
+            }
+            return;
+        }
+        self.read(offset, size as usize);
+        std::mem::swap(&mut self.scratch.bytes, &mut self.bytes);
+        let walked = self.walked(segment, header);
+        self.segments.extend(walked);
+    }
+
+    /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`);
+    /// none if there is nothing in it.
+    pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) -> Option<Segment> {
+        let registry = Registry::unknown(0, 0, block::platform(header));
+        // What is wrong with it is reported when it is read, unless there is nothing to read.
+        let mut faults = Faults::default();
+        block::decode(&segment, &registry, &mut self.scratch, &mut faults);
+        if header.is_sealed() && self.scratch.located.is_empty() {
+            return Some(segment);
+        }
+        let ticks = || self.scratch.located.iter().map(|located| located.ticks);
+        let (Some(min), Some(max)) = (ticks().min(), ticks().max()) else {
+            for fault in &faults {
+                self.faults.push(fault.offset, fault.kind.clone());
+            }
+            return None;
+        };
+        segment.ticks_min = min;
+        segment.ticks_max = max;
+        if !header.is_sealed() {
+            segment.first = self.scratch.first;
+            segment.count = self.scratch.located.len() as u32;
+        }
+        Some(segment)
+    }
+
+    /// Gives the memory of a large block back.
+    pub(crate) fn shrink(&mut self) {
+        self.scratch.shrink();
+    }
+
+    /// Keeps bytes for [`Indexer::walked`].
+    pub(crate) fn set_scratch(&mut self, bytes: &[u8]) {
+        self.scratch.bytes.clear();
+        self.scratch.bytes.extend_from_slice(bytes);
+    }
+
+    /// Keeps the clock sync of a sealed block or part (`.block.sync`).
+    pub(crate) fn sync(&mut self, grid: Grid, header: &BlockHeader) {
+        if let Some(stream) = self.streams.get_mut(usize::from(grid.stream))
+            && header.sync_ticks.get() != 0
+        {
+            stream.add_sync(header.sync());
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The numbers of events of which some were left out between them, as their block says them.
+//!
+//! ```text
+//!  record at last:  │ code 0, size │ base │ base │ 2044 1 │ 3 7 │ 0 … │
+//!                      events that follow on one another ┘ └ numbers left out after them
+//!  first = 0, count = 2050  ──▶  [0, 2044)  [2045, 2048)  [2055, 2058)
+//! ```
+//!
+//! Layout: `.cut.numbers` in `design/format.md`.
+
+use super::block::{Head, head, payload};
+use crate::format::{BASE_RECORD_CODE, BASE_RECORD_SIZE, BIG_ENDIAN, BlockHeader, NUMBERED};
+use byteorder::{BigEndian, LittleEndian};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Whether a block or part says which numbers its events have.
+pub(crate) fn is_numbered(header: &BlockHeader) -> bool {
+    header.flags & NUMBERED != 0 && header.is_sealed()
+}
+
+/// The numbers that the events of a block or part have, as ranges, the lowest first: as many as its
+/// *count* says. Where the record is damaged, they go on from number to number.
+pub(crate) fn ranges(header: &BlockHeader, bytes: &[u8], is_part: bool) -> Vec<Range<u64>> {
+    let mut words = Words(record(header, bytes, is_part));
+    let (mut ranges, mut left) = (Vec::new(), u64::from(header.count.get()));
+    let mut start = header.first.get();
+    while left > 0 && start < u64::MAX {
+        let stated = words.next().filter(|&count| count > 0).unwrap_or(left);
+        let count = stated.min(left).min(u64::MAX - start);
+        let end = start + count;
+        ranges.push(start..end);
+        left -= count;
+        let next = words.next().and_then(|skipped| end.checked_add(skipped));
+        start = next.unwrap_or(end);
+    }
+    ranges
+}
+
+/// What stands in the record that a block or part begins with, if it has one.
+fn record<'a>(header: &BlockHeader, bytes: &'a [u8], is_part: bool) -> &'a [u8] {
+    let bytes = bytes.get(payload(header, is_part)).unwrap_or_default();
+    let is_big = header.flags & BIG_ENDIAN != 0;
+    let head = if is_big { head::<BigEndian>(bytes, 0) } else { head::<LittleEndian>(bytes, 0) };
+    let is_it = |head: &Head| head.code == BASE_RECORD_CODE && is_numbered(header);
+    let size = head.filter(is_it).map_or(0, |head| usize::from(head.size));
+    bytes.get(BASE_RECORD_SIZE..size).unwrap_or_default()
+}
+
+/// Numbers, seven bits a byte, the lowest first; the last byte of each is less than 128.
+struct Words<'a>(&'a [u8]);
+
+impl Iterator for Words<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let mut word = 0u64;
+        for shift in (0..u64::BITS).step_by(7) {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            word |= u64::from(byte & 0x7F) << shift;
+            if *byte < 0x80 {
+                return Some(word);
+            }
+        }
+        None
+    }
+}
+
+/// Appends a number as [`Words`] reads it.
+pub(crate) fn put(to: &mut Vec<u8>, mut word: u64) {
+    while word >= 0x80 {
+        to.push(word as u8 | 0x80);
+        word >>= 7;
+    }
+    to.push(word as u8);
+}
+
+/// Numbers that were given, as ranges that neither overlap nor touch: by their start, their end.
+#[derive(Default)]
+pub(crate) struct Given(BTreeMap<u64, u64>);
+
+impl Given {
+    /// Forgets what is below a number: nothing that comes is.
+    pub(crate) fn forget_below(&mut self, number: u64) {
+        while let Some(range) = self.0.first_entry().filter(|range| *range.get() <= number) {
+            range.remove();
+        }
+    }
+
+    /// Adds a range; which parts of it are new goes to `new`.
+    pub(crate) fn add(&mut self, range: Range<u64>, new: &mut Vec<Range<u64>>) {
+        let before = self.0.range(..range.start).next_back();
+        let before = before.filter(|(_, end)| **end >= range.start).map(|(start, _)| *start);
+        let mut whole = before.unwrap_or(range.start)..range.end;
+        let mut at = range.start;
+        while let Some((&start, &end)) = self.0.range(whole.start..=range.end).next() {
+            self.0.remove(&start);
+            if start > at {
+                new.push(at..start);
+            }
+            at = at.max(end);
+            whole.start = whole.start.min(start);
+            whole.end = whole.end.max(end);
+        }
+        if at < range.end {
+            new.push(at..range.end);
+        }
+        self.0.insert(whole.start, whole.end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockType, SEALED, WORD64};
+    use crate::reader::Faults;
+    use crate::reader::block;
+    use crate::reader::index::segment::{Decoded, Segment};
+    use crate::reader::model::registry::{Platform, Registry};
+    use bytemuck::Zeroable;
+    use std::collections::BTreeSet;
+
+    /// `.cut.numbers`: a block may say any number.
+    #[test]
+    fn the_highest_number_ends_a_block() {
+        let mut header = BlockHeader::zeroed();
+        (header.magic, header.block_type) = (BLOCK_MAGIC, BlockType::Events as u8);
+        header.flags = NUMBERED | WORD64 | SEALED;
+        (header.block_size_log2, header.header_size_words) = (12, (BLOCK_HEADER_SIZE / 8) as u8);
+        let event = [1, 0, 8, 0, 0, 0, 0, 0];
+        let record = [[0, 0, 32, 0, 0, 0, 0, 0], [0; 8], [0; 8], [1, 3, 0, 0, 0, 0, 0, 0]];
+        let payload = [record.concat(), event.repeat(5)].concat();
+        (header.top, header.count) = ((payload.len() as u32).into(), 5.into());
+        for (first, expected) in
+            [(0, [0, 4, 5, 6, 7]), (u64::MAX - 7, [7, 3, 2, 1, 0].map(|left| u64::MAX - left))]
+        {
+            header.first = first.into();
+            header.crc = header.checksum_with(&[], &payload).into();
+            let bytes = [bytemuck::bytes_of(&header), &payload].concat();
+            let segment = Segment {
+                offset: 0,
+                ticks_min: 0,
+                ticks_max: 0,
+                first,
+                count: 5,
+                size: bytes.len() as u32,
+                buffer: 0,
+                thread: 0,
+                registry: 0,
+                stream: 0,
+                kind: 0,
+                flags: block::PART | block::NUMBERED,
+            };
+            let registry = Registry::unknown(0, 1, Platform::stream(false, 8));
+            let (mut decoded, mut faults) = (Decoded::default(), Faults::default());
+            decoded.bytes = bytes;
+            block::decode(&segment, &registry, &mut decoded, &mut faults);
+            let numbers = |n: usize| decoded.get(n).map(|(number, _)| number);
+            let found: Vec<u64> = (0..5).map_while(numbers).collect();
+            assert_eq!(found, expected, "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_new_is_what_a_set_says() {
+        let mut random = 1u64;
+        for _ in 0..200 {
+            let (mut given, mut twin) = (Given::default(), BTreeSet::new());
+            for _ in 0..30 {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let start = (random >> 40) % 60;
+                let range = start..start + 1 + (random >> 50) % 9;
+                let mut new = Vec::new();
+                given.add(range.clone(), &mut new);
+                let expected: Vec<u64> = range.filter(|&number| twin.insert(number)).collect();
+                assert_eq!(new.into_iter().flatten().collect::<Vec<_>>(), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The parts in a parts block, or in the header block.
+//!
+//! ```text
+//!  │ header │ part: events │ part: registry │ ??? │ part: end │ 0 0 0 … │
+//!                                             └ look for the next part that checks
+//! ```
+//!
+//! Layout: section 4 of `design/format.md`.
+
+use super::block;
+use super::entry::Grid;
+use super::entry::{is_plausible, registry_key, segment};
+use super::head;
+use super::indexer::Indexer;
+use super::piece::Piece;
+use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::index::Account;
+use crate::reader::index::segment::Segment;
+
+/// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take
+/// forever.
+const EFFORT: usize = 16;
+
+/// The longest stretch of a parts block that is one segment, and the longest for each of its
+/// events: parts of other buffers in it are read too, for each buffer.
+const SPAN_MAX: u64 = 1 << 16;
+const SPAN_BY_EVENT_MAX: u64 = 1 << 13;
+
+impl Indexer<'_> {
+    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Of its bytes only
+    /// so many are there. Gives the end of the last part that is of this stream.
+    pub(crate) fn parts(
+        &mut self,
+        grid: Grid,
+        offset: u64,
+        bytes: &[u8],
+        there: usize,
+        mut at: usize,
+    ) -> usize {
+        let mut effort = bytes.len().saturating_mul(EFFORT);
+        let mut end = at.min(bytes.len());
+        self.growing.clear();
+        while let Some(rest) = bytes.get(at..) {
+            let start = offset.saturating_add(at as u64);
+            if rest.len() < BLOCK_HEADER_SIZE || head::is_sound(rest) {
+                break; // Whoever walks the blocks sees what comes.
+            }
+            if let Some(header) = head::part(rest) {
+                let size = block::payload(&header, true).end;
+                let part = rest.get(..size).unwrap_or(rest);
+                let is_ours = self.is_ours(grid, start, &header);
+                at = at.saturating_add(size);
+                if is_ours {
+                    self.part(grid, start, &header, part);
+                    end = at;
+                }
+                at = at.next_multiple_of(8);
+                continue;
+            }
+            // A segment is a run of sound parts.
+            self.growing.clear();
+            let next = next_part(bytes, at, &mut effort);
+            // `.stream.again`: it may come in the middle of a part that was cut.
+            self.next_stream = head::next_sound(bytes, at, next.unwrap_or(bytes.len()))
+                .map(|at| offset.saturating_add(at as u64));
+            // Zeros end the parts, unless a part comes after them: then they are a part that the
+            // host did not take.
+            let is_zero = rest.iter().take(4).all(|&byte| byte == 0);
+            if is_zero && (next.is_none() || self.next_stream.is_some()) {
+                break;
+            }
+            let size = next.unwrap_or(there).saturating_sub(at) as u64;
+            let kind = if is_zero {
+                FaultKind::BlockHole { size }
+            } else {
+                damage(rest, size, there.saturating_sub(at))
+            };
+            self.faults.push(start, kind);
+            match next {
+                Some(next) if self.next_stream.is_none() => at = next,
+                _ => break,
+            }
+        }
+        end
+    }
+
+    /// Indexes a part of this stream, whose checksum is right.
+    fn part(&mut self, grid: Grid, offset: u64, header: &BlockHeader, bytes: &[u8]) {
+        if self.visitor.is_some() {
+            let is_events = header.block_type == BlockType::Events as u8;
+            let is_right = !is_events || block::is_count_right(header, bytes);
+            let size = bytes.len() as u64;
+            self.visit(Piece { is_right, ..Piece::new(grid.stream, offset, size, true, header) });
+        }
+        match BlockType::from_byte(header.block_type) {
+            // `.part.events`
+            Some(BlockType::Events)
+                if is_plausible(&mut self.faults, grid, offset, header, true) =>
+            {
+                self.sync(grid, header);
+                let key = (grid.stream, header.buffer.get());
+                self.accounts.entry(key).or_default().fold(header);
+                let segment = segment(grid, offset, bytes.len() as u32, block::PART, header);
+                let segment = if header.base.get() != header.base_last.get() {
+                    self.set_scratch(bytes);
+                    self.walked(segment, header)
+                } else {
+                    Some(segment).filter(|segment| segment.count > 0)
+                };
+                if let Some(segment) = segment {
+                    self.add(segment, block::is_count_right(header, bytes));
+                }
+            }
+            Some(BlockType::Events) => {}
+            Some(BlockType::Registry) => {
+                let piece = bytes.get(block::payload(header, true)).unwrap_or_default();
+                self.pieces.add(grid.stream, offset, header, piece, &mut self.faults);
+            }
+            // `.part.end`
+            Some(BlockType::End) => {
+                let stated = header.sequence.get().max(self.stated.map_or(0, |(count, _)| count));
+                self.stated = Some((stated, grid.block_size));
+                if let Some(stream) = self.streams.get_mut(usize::from(grid.stream)) {
+                    self.volumes.end(stream, header);
+                }
+            }
+            Some(BlockType::Parts) | None => {
+                self.faults.push_once(offset, FaultKind::BlockType { found: header.block_type });
+            }
+        }
+    }
+}
+
+impl Indexer<'_> {
+    /// Adds a part to the index: to the entry of the part of its buffer before it in this block, if
+    /// the chains of both have what they say and the numbers follow, so that many small parts do
+    /// not take an entry each.
+    fn add(&mut self, part: Segment, is_count_right: bool) {
+        if !is_count_right || part.flags & block::NUMBERED != 0 {
+            self.growing.remove(&part.buffer);
+            self.segments.push(part);
+            return;
+        }
+        let before = self.growing.get(&part.buffer);
+        if let Some(before) = before.and_then(|&place| self.segments.get_mut(place as usize))
+            && let Some(both) = joined(before, &part)
+        {
+            *before = both;
+            return;
+        }
+        self.growing.insert(part.buffer, self.segments.len() as u32);
+        self.segments.push(part);
+    }
+}
+
+/// Two parts in one block as one segment, if they can be.
+fn joined(before: &Segment, part: &Segment) -> Option<Segment> {
+    let whose = |at: &Segment| (at.stream, at.registry, at.kind, at.thread);
+    let span = part.offset.checked_sub(before.offset)?.checked_add(u64::from(part.size))?;
+    let is_next = before.first.checked_add(u64::from(before.count)) == Some(part.first);
+    let count = before.count.checked_add(part.count)?;
+    let span_max = SPAN_MAX.min(SPAN_BY_EVENT_MAX * u64::from(count));
+    (is_next && whose(before) == whose(part) && span <= span_max).then(|| Segment {
+        ticks_min: before.ticks_min.min(part.ticks_min),
+        ticks_max: before.ticks_max.max(part.ticks_max),
+        count,
+        size: span as u32,
+        flags: before.flags | block::SEVERAL,
+        ..*before
+    })
+}
+
+/// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`)
+/// that begins these bytes, of which so many are there.
+fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
+    let header = block::header(rest).filter(|header| header.magic == BLOCK_MAGIC);
+    let Some(header) = header else { return FaultKind::PartMagic { size: skipped } };
+    let end = block::payload(&header, true).end;
+    if header.block_type == BlockType::Events as u8 || (there < end && end < rest.len()) {
+        block::damage(&header, end.min(rest.len()), there)
+    } else {
+        FaultKind::PartMagic { size: skipped }
+    }
+}
+
+/// The next part after `at`, at a multiple of 8, that checks (`.parts.sealed`).
+fn next_part(bytes: &[u8], at: usize, effort: &mut usize) -> Option<usize> {
+    let from = at.checked_add(8)?;
+    for place in memchr::memmem::find_iter(bytes.get(from..)?, &BLOCK_MAGIC) {
+        let place = from + place;
+        let rest = bytes.get(place..)?;
+        if place % 8 != 0 {
+            continue;
+        }
+        if head::part(rest).is_some() {
+            return Some(place);
+        }
+        let size = block::header(rest).map_or(0, |header| header.payload_size().min(rest.len()));
+        *effort = effort.checked_sub(size.saturating_add(BLOCK_HEADER_SIZE))?;
+    }
+    None
+}
+
+impl Indexer<'_> {
+    /// Takes over the counts of an open block of a ring, which may have no event yet
+    /// (`.ring.overwritten`).
+    pub(crate) fn fold_newest(&mut self, grid: Grid, header: &BlockHeader) {
+        if grid.is_ring && !header.is_sealed() {
+            let key = (grid.stream, header.buffer.get());
+            self.accounts.entry(key).or_default().fold_open(header);
+        }
+    }
+}
+
+impl Account {
+    /// The same of an open block, whose count is what the chain has: of its events, none is counted
+    /// here.
+    pub(crate) fn fold_open(&mut self, header: &BlockHeader) {
+        self.fold(&BlockHeader { count: 0.into(), ..*header });
+    }
+
+    /// Takes over what a block's or part's header says, which is known to be right: the counts are
+    /// totals, so the highest is the latest (`.block.discarded`, `.block.overwritten`).
+    pub(crate) fn fold(&mut self, header: &BlockHeader) {
+        self.buffer = header.buffer.get();
+        self.registry = registry_key(header.registry.get(), header.flags);
+        self.kind = header.kind;
+        self.thread = header.thread.get();
+        let last = header.first.get().saturating_add(u64::from(header.count.get()));
+        self.recorded = self.recorded.max(last);
+        self.overwritten = self.overwritten.max(header.overwritten.get());
+        self.discarded_full = self.discarded_full.max(header.discarded_full.get());
+        self.discarded_nested = self.discarded_nested.max(header.discarded_nested.get());
+        self.discarded_large = self.discarded_large.max(header.discarded_large.get());
+        self.discarded_io = self.discarded_io.max(header.discarded_io.get());
+    }
+}

@@ -1,0 +1,93 @@
+//! A stretch of a log as the walk meets it: a block, a part, a hole, damage.
+//!
+//! Layout: sections 2 to 4 of `design/format.md`.
+
+use crate::format::{BlockHeader, BlockType};
+use bytemuck::Zeroable;
+
+/// What is told of each piece.
+pub(crate) type Visitor<'a> = &'a mut dyn FnMut(&Piece);
+
+/// What a piece of a log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum What {
+    /// A stream header, and the block that it begins.
+    Stream,
+    /// Events: a block or a part; of an MPS log, a run of events.
+    Events,
+    /// A block of parts.
+    Parts,
+    /// A piece of a registry.
+    Registry,
+    /// The mark that the stream was closed.
+    End,
+    /// A block or part of a type that this reader does not know.
+    Unknown,
+    /// Blocks that were never written.
+    Hole,
+    /// Bytes that are no block.
+    Damage,
+}
+
+impl What {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            What::Stream => "stream",
+            What::Events => "events",
+            What::Parts => "parts",
+            What::Registry => "registry",
+            What::End => "end",
+            What::Unknown => "unknown",
+            What::Hole => "hole",
+            What::Damage => "damage",
+        }
+    }
+}
+
+/// A stretch of a log.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Piece {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its size; of a header block or a parts block the parts in it included, which follow.
+    pub size: u64,
+    /// The stream, by its index in the log.
+    pub stream: u16,
+    /// What it is.
+    pub what: What,
+    /// Whether it is a part, in a header block or a parts block.
+    pub is_part: bool,
+    /// Whether the checksum of a parts block is right, and the count of a part with events. (Of a
+    /// block with events nothing is known without reading it.)
+    pub is_right: bool,
+    /// What its header says; of an MPS log, what is known of the run. Zero of what has none.
+    pub header: BlockHeader,
+}
+
+impl Piece {
+    /// A block or part.
+    pub(crate) fn new(
+        stream: u16,
+        offset: u64,
+        size: u64,
+        is_part: bool,
+        header: &BlockHeader,
+    ) -> Piece {
+        let what = match BlockType::from_byte(header.block_type) {
+            Some(BlockType::Events) => What::Events,
+            Some(BlockType::Parts) => What::Parts,
+            Some(BlockType::Registry) => What::Registry,
+            Some(BlockType::End) => What::End,
+            None => What::Unknown,
+        };
+        Piece { offset, size, stream, what, is_part, is_right: true, header: *header }
+    }
+
+    /// What has no header of a block.
+    pub(crate) fn gap(what: What, start: u64, end: u64, stream: u16) -> Piece {
+        let (size, header) = (end.saturating_sub(start), BlockHeader::zeroed());
+        Piece { offset: start, size, stream, what, is_part: false, is_right: true, header }
+    }
+}

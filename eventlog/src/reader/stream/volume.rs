@@ -1,0 +1,99 @@
+//! Volumes: a stream in several files, of which some may be missing.
+//!
+//! ```text
+//!  volume 3 │ volume 4 │ volume 6 │      lowest 3: what came before is no loss
+//!                      └ 5 is missing: a fault
+//! ```
+//!
+//! Rules: section 2.3 of `design/format.md`.
+
+use super::head::Head;
+use crate::format::BlockHeader;
+use crate::reader::fault::kind::FaultKind;
+use crate::reader::fault::list::Faults;
+use crate::reader::model::stream::Stream;
+use std::collections::BTreeMap;
+
+/// Volumes that are remembered; of a log of more it is not known which are missing.
+const VOLUME_COUNT_MAX: usize = 1 << 16;
+
+/// The volumes that were met.
+#[derive(Debug, Default)]
+pub(crate) struct Volumes {
+    /// Where each begins, by stream and number.
+    places: BTreeMap<(u16, u64), u64>,
+    /// The one at hand.
+    current: u64,
+}
+
+impl Volumes {
+    /// Another stream header was met, of a stream that is known or not (`.volume.header`).
+    pub(crate) fn begin(&mut self, index: u16, streams: &mut Vec<Stream>, head: &Head) {
+        let (volume, _) = head.stream.volumes;
+        if let Some(stream) = streams.get_mut(usize::from(index)).filter(|_| head.is_right) {
+            // Beside what was not cut of it, what is missing is missing.
+            stream.is_cut &= head.stream.is_cut;
+        }
+        match streams.get_mut(usize::from(index)) {
+            Some(stream) if !head.is_right => self.current = stream.volumes.1,
+            // A ring has no volumes; beside a log of its stream it is no volume of that.
+            Some(stream) if head.stream.is_ring => {
+                self.current = volume;
+                stream.is_ring = true;
+                head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
+            }
+            Some(stream) if stream.is_ring && !self.has_any(index) => {
+                self.current = volume;
+                stream.volumes = (volume, volume);
+                stream.closed = false;
+                head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
+            }
+            Some(stream) => {
+                self.current = volume;
+                stream.volumes.0 = stream.volumes.0.min(volume);
+                if volume > stream.volumes.1 {
+                    stream.volumes.1 = volume;
+                    stream.closed = false;
+                    stream.next_volume = None;
+                }
+                head.stream.syncs.iter().for_each(|sync| stream.add_sync(*sync));
+            }
+            None => {
+                self.current = volume;
+                streams.push(head.stream.clone());
+            }
+        }
+        if head.is_right && !head.stream.is_ring && self.places.len() < VOLUME_COUNT_MAX {
+            self.places.entry((index, volume)).or_insert(head.stream.offset);
+        }
+    }
+
+    /// Whether volumes of a stream were met that are no ring.
+    fn has_any(&self, index: u16) -> bool {
+        self.places.range((index, 0)..=(index, u64::MAX)).next().is_some()
+    }
+
+    /// An end part: of the last volume it says whether the stream was closed (`.part.end`,
+    /// `.volume.end`).
+    pub(crate) fn end(&self, stream: &mut Stream, header: &BlockHeader) {
+        if self.current >= stream.volumes.1 {
+            let next = header.first.get();
+            stream.closed = next == 0;
+            stream.next_volume = Some(next).filter(|&next| next > 0);
+        }
+    }
+
+    /// Reports the volumes that are missing between others (`.volume.missing`).
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        if self.places.len() >= VOLUME_COUNT_MAX {
+            return;
+        }
+        let all = || self.places.iter();
+        for ((&(stream, before), _), (&(other, number), &offset)) in all().zip(all().skip(1)) {
+            let missing = number.saturating_sub(before).saturating_sub(1);
+            if stream == other && missing > 0 {
+                faults.push(offset, FaultKind::VolumeMissing { first: before + 1, missing });
+            }
+        }
+    }
+}

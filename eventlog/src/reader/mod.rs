@@ -27,11 +27,12 @@
 //!     Ok(bytes)
 //! }
 //!
-//! # // A stream of nothing but its header, so that the function is run too.
-//! # let mut header = eventlog::format::StreamHeader::native(12);
-//! # header.seal();
+//! # // A log without events, so that the function is run too.
 //! # let path = std::env::temp_dir().join(format!("eventlog-doc-{}.log", std::process::id()));
-//! # std::fs::write(&path, bytemuck::bytes_of(&header)).unwrap();
+//! # let mut file = std::fs::File::create(&path).unwrap();
+//! # let mut maker = eventlog::writer::Maker::new(&mut file);
+//! # maker.begin(&eventlog::writer::Origin::new()).unwrap();
+//! # maker.finish().unwrap();
 //! # assert_eq!(bytes_allocated(path.to_str().unwrap()).unwrap(), 0);
 //! # std::fs::remove_file(&path).unwrap();
 //! ```

@@ -6,7 +6,10 @@
 
 mod support;
 
+use eventdef::field::{A, P};
 use eventlog::format::{STREAM_HEADER_SIZE, StreamHeader};
+use eventlog::writer::{Cause, Maker, Origin, uuid_of};
+use shop::{Restock, Sale};
 use std::fs;
 use std::path::Path;
 use support::{golden_path, mps, run};
@@ -209,4 +212,102 @@ fn one_fault_is_told_in_the_singular() {
     fs::write(&damaged, bytes).unwrap();
     let (found, _) = expect(1, &["verify", &damaged]);
     assert!(found.ends_with(": 1 fault\n") && found.contains(", 1 stream\n"), "{found}");
+}
+
+mod shop {
+    eventdef::events! {
+        /// What a tool found out.
+        registry "shop" version(1, 0, 0);
+        kinds {
+            /// What goes out.
+            Out = 0,
+            /// What comes in.
+            In = 1,
+        }
+
+        /// Something was sold.
+        Sale(0x0001, always, Out) {
+            /// the shelf
+            shelf: P,
+            /// how many
+            count: W,
+            /// what
+            item: S,
+        }
+        /// Something was put on a shelf.
+        Restock(0x0002, always, In) {
+            /// the shelf
+            shelf: P,
+            /// where
+            place: A,
+        }
+    }
+}
+
+/// A log that a tool made: two streams that take turns, each with both kinds in one buffer.
+fn made(path: &str, lost: u64) {
+    let mut file = fs::File::create(path).unwrap();
+    let mut maker = Maker::new(&mut file);
+    let streams = ["one", "two"].map(|name| {
+        let mut origin = Origin::new();
+        (origin.uuid, origin.boot_id) = (uuid_of(name.as_bytes()), [9; 16]);
+        (origin.program, origin.block_size_log2) = (name.into(), 12);
+        maker.begin(&origin).unwrap()
+    });
+    for n in 0..1000 {
+        let ticks = 1000 + n as u64;
+        maker.turn(streams[n / 300 % 2]).unwrap();
+        if n % 300 == 0 {
+            maker.thread(ticks, 1, 4711 + n, "till").unwrap();
+            let name = maker.intern(ticks, b"apples").unwrap();
+            maker.label(ticks, 0x7000, name).unwrap();
+        }
+        let shelf = P(0x7000);
+        maker.add(1, 1, ticks, &Sale { shelf, count: n, item: b"apples" }).unwrap();
+        maker.add(1, 1, ticks, &Restock { shelf, place: A(n) }).unwrap();
+    }
+    maker.lose::<Sale>(1, 1, Cause::Full, lost).unwrap();
+    maker.finish().unwrap();
+}
+
+/// `.made`, `.made.turn`, `.made.kinds`, `.cnv.verify`, `.cnv.cut`, `.cnv.merge`
+#[test]
+fn every_command_reads_a_log_that_a_tool_made() {
+    let directory = TempDir::new().unwrap();
+    let name = |name: &str| within(&directory, name);
+    let [log, lossy, out] = ["made.log", "lossy.log", "out.log"].map(name);
+    made(&log, 0);
+    made(&lossy, 7);
+    let (found, errors) = expect(0, &["verify", &log]);
+    assert!(found.ends_with(": sound\n") && errors.is_empty(), "{found}{errors}");
+    let (found, _) = expect(3, &["verify", &lossy]);
+    assert!(found.contains(": 7 events were requested"), "{found}");
+    let all = dump(&log);
+    assert_eq!(all.lines().count(), 2000 + 3 * 4);
+    assert_eq!(all.matches("[\"apples\"]").count(), 2000 + 4, "{all}");
+    // Of one tick the sale is first.
+    let kinds: Vec<bool> = all.lines().map(|line| line.contains("Restock")).collect();
+    assert!(!kinds.windows(2).any(|pair| pair == [true, true]));
+    let (stats, _) = expect(0, &["--stats", &log]);
+    assert!(stats.contains("till") && stats.contains("nothing is known to be lost"), "{stats}");
+    let query = "SELECT count(*), sum(count) FROM Sale";
+    let (found, _) = expect(0, &["query", "--csv", &log, query]);
+    assert!(found.contains("1000,499500"), "{found}");
+    expect(0, &["sql", &log, "-o", &name("out.db")]);
+    expect(0, &["parquet", &log, "-o", &name("sets")]);
+    for words in [&["merge", &log, &log][..], &["merge", &log], &["cut", &log], &["recover", &log]]
+    {
+        expect(0, &[words, &["-o", &out, "--force"]].concat());
+        assert_eq!(dump(&out), all, "{words:?}");
+        expect(0, &["verify", &out]);
+    }
+    let pieces = ["Out", "In"].map(|kind| {
+        let piece = name(kind);
+        expect(0, &["cut", &log, "--kinds", kind, "-o", &piece]);
+        piece
+    });
+    expect(0, &["merge", &pieces[0], &pieces[1], "-o", &out, "--force"]);
+    assert_eq!(dump(&out), all);
+    expect(0, &["merge", &log, &heap(), "-o", &out, "--force"]);
+    assert_eq!(dump(&out).lines().count(), all.lines().count() + dump(&heap()).lines().count());
 }

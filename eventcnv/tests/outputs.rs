@@ -11,6 +11,9 @@
 mod support;
 mod synthetic;
 
+use eventdef::field::{A, P};
+use eventlog::writer::{Maker, Origin};
+use made::{Note, PoolAlloc};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -65,39 +68,63 @@ const CASES: [Case; 12] = [
     },
 ];
 
-const TYPES: &[EventType] = &[
-    EventType {
-        code: 1,
-        kind: 0,
-        name: "PoolAlloc",
-        params: &[('P', "pool"), ('A', "address"), ('W', "size")],
-    },
-    EventType { code: 2, kind: 0, name: "Note", params: &[('W', "number"), ('S', "text")] },
-];
+const TYPES: &[EventType] = &[EventType {
+    code: 1,
+    kind: 0,
+    name: "PoolAlloc",
+    params: &[('P', "pool"), ('A', "address"), ('W', "size")],
+}];
+
+mod made {
+    eventdef::events! {
+        /// The events of the log.
+        registry "made" version(1, 0, 0);
+        kinds standard;
+
+        /// Memory was handed out.
+        PoolAlloc(0x0001, always, Pool) {
+            /// the pool
+            pool: P,
+            /// the memory
+            address: A,
+            /// its size in bytes
+            size: W,
+        }
+        /// A number, twice.
+        Note(0x0002, always, Pool) {
+            /// as a word
+            number: W,
+            /// as text
+            text: S,
+        }
+    }
+}
+
 /// Events enough for the slowest machine to be interrupted among them.
 const EVENT_COUNT: u64 = 600_000;
 
 /// A log of ours with so many events.
 fn write_log(path: &Path, event_count: u64) {
-    let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
-    let mut writer = Writer::new(platform, *b"log for outputs!", [9; 16]);
-    writer.registry(1, &["Pool"], TYPES, 4000);
-    let mut ring =
-        Ring::new(&platform, Buffer { buffer: 1, registry: 1, kind: 0, thread: 1 }, 1000);
+    let mut file = fs::File::create(path).unwrap();
+    let mut maker = Maker::new(&mut file);
+    let mut origin = Origin::new();
+    (origin.uuid, origin.block_size_log2) = (*b"log for outputs!", 12);
+    (origin.program, origin.pid) = ("program".into(), 4711);
+    maker.begin(&origin).unwrap();
     for i in 0..event_count {
         // No two are alike, so that nothing is small where it is packed.
         let odd = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let alloc = [Value::P(odd ^ odd >> 29), Value::A(odd), Value::W(odd >> 7)];
-        let note = [Value::W(odd), Value::S(format!("{odd:x};{i}").into_bytes())];
-        let (code, values) = if i % 4 == 0 { (2, &note[..]) } else { (1, &alloc[..]) };
-        while !ring.record(&platform, 1000 + i, code, values) {
-            ring.write(&mut writer, true);
-            ring.advance(&platform, 1000 + i);
-        }
+        let number = odd as usize;
+        let added = if i % 4 == 0 {
+            let text = format!("{odd:x};{i}");
+            maker.add(1, 1, 1000 + i, &Note { number, text: text.as_bytes() })
+        } else {
+            let (pool, address) = (P(number ^ number >> 29), A(number));
+            maker.add(1, 1, 1000 + i, &PoolAlloc { pool, address, size: number >> 7 })
+        };
+        added.unwrap();
     }
-    ring.write(&mut writer, true);
-    writer.end();
-    fs::write(path, writer.bytes()).unwrap();
+    maker.finish().unwrap();
 }
 
 /// A core with so many blocks of a ring. No two are of the same events.

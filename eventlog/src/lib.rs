@@ -1,4 +1,4 @@
-//! The event log: the bytes of a stream, a reader of streams, and a writer of logs from logs.
+//! The event log: the bytes of a stream, a reader of streams, and a writer of logs.
 //!
 //! A program that records with the crate `telemetry` leaves a log. The log has its event types and
 //! their parameters in it, so this crate reads any log, also years later on another platform. It
@@ -22,11 +22,12 @@
 //!     Ok(bytes)
 //! }
 //!
-//! # // A stream of nothing but its header, so that the function is run too.
-//! # let mut header = eventlog::format::StreamHeader::native(12);
-//! # header.seal();
+//! # // A log without events, so that the function is run too.
 //! # let path = std::env::temp_dir().join(format!("eventlog-doc-{}.log", std::process::id()));
-//! # std::fs::write(&path, bytemuck::bytes_of(&header)).unwrap();
+//! # let mut file = std::fs::File::create(&path).unwrap();
+//! # let mut maker = eventlog::writer::Maker::new(&mut file);
+//! # maker.begin(&eventlog::writer::Origin::new()).unwrap();
+//! # maker.finish().unwrap();
 //! # assert_eq!(bytes_allocated(path.to_str().unwrap()).unwrap(), 0);
 //! # std::fs::remove_file(&path).unwrap();
 //! ```
@@ -37,7 +38,7 @@
 //!  format   the bytes, on which writer and reader agree; no I/O, no allocation
 //!  control  the lines of text by which a tool controls a running program
 //!  reader   bytes to blocks to events (feature `reader`)
-//!  writer   logs from logs (feature `reader`)
+//!  writer   events to logs: of a tool, or of other logs (feature `reader`)
 //! ```
 //!
 //! - **Features**: `reader`, on by default: the modules `reader` and `writer`. Without it the crate

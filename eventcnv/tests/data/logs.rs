@@ -1,7 +1,7 @@
 //! Logs to try things on, and what the numeric dump says of them.
 
 use crate::support::{mps, run};
-use crate::synthetic::naive::{BlockFields, Buffer, EventType, Platform, Value, Writer};
+use crate::synthetic::naive::{self, BlockFields, Buffer, EventType, Platform, Value, Writer};
 use crate::synthetic::recipe::{self, Recipe};
 use crate::synthetic::ring::Ring;
 use std::fs;
@@ -68,6 +68,10 @@ pub(crate) const STORE: &[EventType] = &[
 pub(crate) fn pools(count: usize) -> Vec<u8> {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = Writer::new(platform, *b"a log with pools", [9; 16]);
+    // With wall times: 10 ns a tick.
+    naive::put(&mut writer.head, 120, &1000u64.to_le_bytes());
+    naive::put(&mut writer.head, 136, &5_000_000u64.to_le_bytes());
+    naive::seal_stream_header(&mut writer.head);
     writer.registry(0, &["User"], STORE, 4000);
     writer.registry(1, &["Pool"], TYPES, 4000);
     let (pool, arena) = (Value::P(0x7000), Value::P(0xFFFF_FFFF_FFFF_F000));
@@ -97,10 +101,8 @@ pub(crate) fn pools(count: usize) -> Vec<u8> {
         for (ticks, code, values) in events.iter().take(count) {
             assert!(ring.record(&platform, *ticks, *code, values));
         }
-        // With wall times: 10 ns a tick.
-        for (sync_ticks, sync_realtime) in [(1000, 5_000_000), (2000, 5_010_000)] {
-            ring.fields = BlockFields { sync_ticks, sync_realtime, ..ring.fields };
-        }
+        let (sync_ticks, sync_realtime) = (2000, 5_010_000);
+        ring.fields = BlockFields { sync_ticks, sync_realtime, ..ring.fields };
         ring.write(&mut writer, true);
     }
     writer.end();

@@ -11,45 +11,106 @@
 use crate::chrome::entries;
 use crate::exported;
 use crate::perfetto::trace;
-use crate::synthetic::naive::{Buffer, EventType, Platform, Value, Writer};
-use crate::synthetic::ring::Ring;
+use eventdef::field::P;
+use eventlog::writer::{Maker, Origin};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
+use work::{
+    MailReceive, MailSend, PartBegin, PartEnd, PoolAlloc, TaskCreate, TaskDestroy, WorkBegin,
+    WorkEnd,
+};
 
-const PLATFORM: Platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
-const ITEM: &[(char, &str)] = &[('P', "item")];
-const SIZED: &[(char, &str)] = &[('P', "pool"), ('W', "size")];
-const TYPES: &[EventType] = &[
-    EventType { code: 1, kind: 0, name: "WorkBegin", params: ITEM },
-    EventType { code: 2, kind: 0, name: "WorkEnd", params: ITEM },
-    EventType { code: 3, kind: 0, name: "PartBegin", params: ITEM },
-    EventType { code: 4, kind: 0, name: "PartEnd", params: ITEM },
-    EventType { code: 5, kind: 0, name: "TaskCreate", params: ITEM },
-    EventType { code: 6, kind: 0, name: "TaskDestroy", params: ITEM },
-    EventType { code: 7, kind: 0, name: "MailSend", params: ITEM },
-    EventType { code: 8, kind: 0, name: "MailReceive", params: ITEM },
-    EventType { code: 9, kind: 0, name: "PoolAlloc", params: SIZED },
-    EventType { code: 10, kind: 0, name: "PoolFree", params: SIZED },
-];
+mod work {
+    eventdef::events! {
+        /// What has a place in a timeline.
+        registry "work" version(1, 0, 0);
+        kinds {
+            /// All of it.
+            Work = 0,
+        }
 
-/// A log whose threads record events, of ascending times: thread, ticks, code, parameters.
-fn write(path: &Path, events: impl Iterator<Item = (u32, u64, u16, Vec<Value>)>) {
-    let mut writer = Writer::new(PLATFORM, *b"log for exports!", [9; 16]);
-    writer.registry(1, &["Work"], TYPES, 4000);
-    let mut rings: BTreeMap<u32, Ring> = BTreeMap::new();
-    for (thread, ticks, code, values) in events {
-        let buffer = Buffer { buffer: thread, registry: 1, kind: 0, thread };
-        let ring = rings.entry(thread).or_insert_with(|| Ring::new(&PLATFORM, buffer, 1000));
-        while !ring.record(&PLATFORM, ticks, code, &values) {
-            ring.write(&mut writer, true);
-            ring.advance(&PLATFORM, ticks);
+        /// An item.
+        WorkBegin(1, always, Work) {
+            /// it
+            item: P,
+        }
+        /// An item.
+        WorkEnd(2, always, Work) {
+            /// it
+            item: P,
+        }
+        /// An item.
+        PartBegin(3, always, Work) {
+            /// it
+            item: P,
+        }
+        /// An item.
+        PartEnd(4, always, Work) {
+            /// it
+            item: P,
+        }
+        /// An item.
+        TaskCreate(5, always, Work) {
+            /// it
+            item: P,
+        }
+        /// An item.
+        TaskDestroy(6, always, Work) {
+            /// it
+            item: P,
+        }
+        /// An item.
+        MailSend(7, always, Work) {
+            /// it
+            item: P,
+        }
+        /// An item.
+        MailReceive(8, always, Work) {
+            /// it
+            item: P,
+        }
+        /// A size.
+        PoolAlloc(9, always, Work) {
+            /// of what
+            pool: P,
+            /// in bytes
+            size: W,
+        }
+        /// A size.
+        PoolFree(10, always, Work) {
+            /// of what
+            pool: P,
+            /// in bytes
+            size: W,
         }
     }
-    rings.values().for_each(|ring| ring.write(&mut writer, true));
-    writer.end();
-    fs::write(path, writer.bytes()).unwrap();
+}
+
+/// A log whose threads record events: thread, ticks, code, item.
+fn write(path: &Path, events: impl Iterator<Item = (u32, u64, u16, u64)>) {
+    let mut file = fs::File::create(path).unwrap();
+    let mut maker = Maker::new(&mut file);
+    let mut origin = Origin::new();
+    origin.program = "program".into();
+    maker.begin(&origin).unwrap();
+    for (thread, ticks, code, item) in events {
+        let item = P(item as usize);
+        let added = match code {
+            1 => maker.add(thread, thread, ticks, &WorkBegin { item }),
+            2 => maker.add(thread, thread, ticks, &WorkEnd { item }),
+            3 => maker.add(thread, thread, ticks, &PartBegin { item }),
+            4 => maker.add(thread, thread, ticks, &PartEnd { item }),
+            5 => maker.add(thread, thread, ticks, &TaskCreate { item }),
+            6 => maker.add(thread, thread, ticks, &TaskDestroy { item }),
+            7 => maker.add(thread, thread, ticks, &MailSend { item }),
+            8 => maker.add(thread, thread, ticks, &MailReceive { item }),
+            _ => maker.add(thread, thread, ticks, &PoolAlloc { pool: item, size: 1 }),
+        };
+        added.unwrap();
+    }
+    maker.finish().unwrap();
 }
 
 const THREADS: u32 = 3;
@@ -62,13 +123,13 @@ fn threads(path: &Path) {
         let step = move |step: u64, code| {
             (1..=THREADS).map(move |thread| {
                 let ticks = 1000 + round * 60 + step * 12 + u64::from(thread);
-                (thread, ticks, code, vec![Value::P(round)])
+                (thread, ticks, code, round)
             })
         };
         let begun = step(0, 1).chain(step(1, 3));
         let ended = step(2, 4).chain(step(3, 2));
         let at = 1000 + round * 60 + 12 * 3 + 5;
-        let one = move |thread, after: u64, code| (thread, at + after, code, vec![Value::P(round)]);
+        let one = move |thread, after: u64, code| (thread, at + after, code, round);
         let between = [one(1, 0, 5), one(1, 1, 7), one(THREADS, 2, 8), one(THREADS, 3, 6)];
         begun.chain(ended).chain(between)
     });
@@ -180,15 +241,12 @@ const COUNTER_COUNT: u64 = 1 << 12;
 /// Slices, spans and flows that never end, and counters: of each more than there is room for.
 fn full(path: &Path) {
     let all = [(1, OPEN_COUNT + 70), (5, OPEN_COUNT + 30), (7, OPEN_COUNT + 5)];
-    let items = all
-        .into_iter()
-        .flat_map(|(code, count)| (0..count).map(move |item| (code, vec![Value::P(item)])));
-    let counted = (0..COUNTER_COUNT + 9).map(|pool| (9, vec![Value::P(pool), Value::W(1)]));
+    let items = all.into_iter().flat_map(|(code, count)| (0..count).map(move |item| (code, item)));
+    let counted = (0..COUNTER_COUNT + 9).map(|pool| (9, pool));
     // What had room has its end.
-    let ended =
-        [(2, OPEN_COUNT - 1), (6, 0), (8, 0)].map(|(code, item)| (code, vec![Value::P(item)]));
+    let ended = [(2, OPEN_COUNT - 1), (6, 0), (8, 0)];
     let events = items.chain(counted).chain(ended).zip(1000..);
-    write(path, events.map(|((code, values), ticks)| (1, ticks, code, values)));
+    write(path, events.map(|((code, item), ticks)| (1, ticks, code, item)));
 }
 
 /// That what had no room is told on standard error.
@@ -230,31 +288,19 @@ fn of_slices_nested_too_deep_the_outermost_are_folded_and_that_is_told() {
     assert!(errors.contains(" weights are of slices nested deeper than 256"), "{errors}");
 }
 
-/// The store of a stream, as far as threads are concerned.
-const STORE: &[EventType] = &[EventType {
-    code: 0xFF03,
-    kind: 0,
-    name: "Thread",
-    params: &[('W', "thread"), ('W', "osThread"), ('S', "name")],
-}];
-
 /// A stream of a process in which thread 1 has an OS number, and records a begin and an end.
-fn stream_of_thread(uuid: &[u8; 16], os_thread: u64, [begin, end]: [u64; 2]) -> Vec<u8> {
-    let mut writer = Writer::new(PLATFORM, *uuid, [9; 16]);
-    writer.registry(0, &["Store"], STORE, 4000);
-    writer.registry(1, &["Work"], TYPES, 4000);
-    let ring = |buffer, registry| {
-        Ring::new(&PLATFORM, Buffer { buffer, registry, kind: 0, thread: 1 }, 1000)
-    };
-    let (mut store, mut work) = (ring(1, 0), ring(2, 1));
-    let told = [Value::W(1), Value::W(os_thread), Value::S("teller".into())];
-    assert!(store.record(&PLATFORM, 1000, 0xFF03, &told));
-    for (ticks, code) in [(begin, 1), (end, 2)] {
-        assert!(work.record(&PLATFORM, ticks, code, &[Value::P(ticks - ticks % 10)]));
-    }
-    [store, work].iter().for_each(|ring| ring.write(&mut writer, true));
-    writer.end();
-    writer.bytes()
+fn stream_of_thread(uuid: &[u8; 16], os_thread: usize, [begin, end]: [u64; 2]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut maker = Maker::new(&mut bytes);
+    let mut origin = Origin::new();
+    (origin.uuid, origin.boot_id, origin.pid) = (*uuid, [9; 16], 4711);
+    maker.begin(&origin).unwrap();
+    maker.thread(1000, 1, os_thread, "teller").unwrap();
+    let item = |ticks: u64| P((ticks - ticks % 10) as usize);
+    maker.add(2, 1, begin, &WorkBegin { item: item(begin) }).unwrap();
+    maker.add(2, 1, end, &WorkEnd { item: item(end) }).unwrap();
+    maker.finish().unwrap();
+    bytes
 }
 
 /// `.cnv.export`: streams of one boot and process are one process, threads by their OS numbers.

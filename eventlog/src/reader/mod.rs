@@ -31,7 +31,7 @@ mod stream;
 
 pub(crate) use index::segment;
 pub(crate) use model::label;
-pub(crate) use stream::{block, entry, numbers};
+pub(crate) use stream::{block, entry};
 
 pub use audit::losses::{CAUSES, Losses, Unhoused};
 pub use audit::verify::Verified;

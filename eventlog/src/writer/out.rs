@@ -7,9 +7,12 @@
 //! What is written is never looked at again, so it may go to a pipe. Layout: section 4 of
 //! `design/format.md`.
 
-use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, StreamHeader};
-use bytemuck::Zeroable;
+use super::pack::{self, Place};
+use crate::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
 use std::io::{self, Write};
+
+/// The largest piece of a registry in one part.
+const PIECE_SIZE_MAX: usize = 2048;
 
 /// What is written to.
 pub(super) struct Out<'o> {
@@ -21,14 +24,25 @@ pub(super) struct Out<'o> {
     /// The header block or parts block that is being filled.
     parts: Vec<u8>,
     parts_count: u64,
+    /// Whether `parts` has what must stand before later blocks: registries and names.
+    is_first: bool,
     /// Blocks of this stream that were written.
     block_count: u64,
 }
 
 impl<'o> Out<'o> {
     pub(super) fn new(to: &'o mut dyn Write) -> Out<'o> {
-        let (parts, id) = (Vec::new(), [0; 8]);
-        Out { to, size: 0, block_size: 0, log2: 0, id, parts, parts_count: 0, block_count: 0 }
+        Out {
+            to,
+            size: 0,
+            block_size: 0,
+            log2: 0,
+            id: [0; 8],
+            parts: Vec::new(),
+            parts_count: 0,
+            is_first: false,
+            block_count: 0,
+        }
     }
 
     /// Begins a stream.
@@ -40,6 +54,7 @@ impl<'o> Out<'o> {
         self.id = header.uuid.first_chunk().copied().unwrap_or_default();
         self.parts_count = 0;
         self.block_count = 0;
+        self.is_first = true; // `.stream.first`
         self.parts.extend_from_slice(bytemuck::bytes_of(header));
         Ok(())
     }
@@ -55,6 +70,7 @@ impl<'o> Out<'o> {
         self.block_count += 1;
         self.parts = parts;
         self.parts.clear();
+        self.is_first = false;
         Ok(())
     }
 
@@ -70,15 +86,8 @@ impl<'o> Out<'o> {
             self.flush_parts()?;
         }
         if self.parts.is_empty() {
-            let mut block = BlockHeader::zeroed();
-            block.magic = BLOCK_MAGIC;
-            block.block_type = BlockType::Parts as u8;
-            block.flags = header.flags;
-            block.block_size_log2 = self.log2;
-            block.header_size_words = (BLOCK_HEADER_SIZE / 8) as u8;
-            block.stream = self.id;
-            block.last = (self.block_size as u32).into();
-            block.top = block.last;
+            let of = Place { flags: header.flags, ..Place::default() };
+            let mut block = pack::header(BlockType::Parts, self.log2, self.id, &of);
             block.sequence = self.parts_count.into();
             self.parts_count += 1;
             block.seal(&[]);
@@ -87,6 +96,8 @@ impl<'o> Out<'o> {
         if header.block_type == BlockType::End as u8 {
             header.sequence = (self.block_count + 1).into();
         }
+        let is_store = header.buffer.get() == 0 && header.count.get() > 0;
+        self.is_first |= is_store || header.block_type == BlockType::Registry as u8;
         header.seal(payload);
         self.parts.extend_from_slice(bytemuck::bytes_of(&header));
         self.parts.extend_from_slice(payload);
@@ -94,10 +105,24 @@ impl<'o> Out<'o> {
         Ok(())
     }
 
+    /// Writes the encoding of a registry, in parts (`.part.registry`).
+    pub(super) fn registry(&mut self, flags: u8, index: u16, encoding: &[u8]) -> io::Result<()> {
+        let place = Place { flags, registry: index, ..Place::default() };
+        for (n, piece) in encoding.chunks(PIECE_SIZE_MAX).enumerate() {
+            let mut header = pack::header(BlockType::Registry, self.log2, self.id, &place);
+            header.last = 0.into();
+            header.top = (piece.len() as u32).into();
+            header.first = ((n * PIECE_SIZE_MAX) as u64).into();
+            header.sequence = (encoding.len() as u64).into();
+            self.part(header, piece)?;
+        }
+        Ok(())
+    }
+
     /// Writes a block of events, whose bytes are there but for the header.
     pub(super) fn block(&mut self, mut header: BlockHeader, block: &mut [u8]) -> io::Result<()> {
-        // The header block comes first (`.stream.first`).
-        if self.block_count == 0 {
+        // `.part.registry-before`
+        if self.is_first {
             self.flush_parts()?;
         }
         let last = header.last.get() as usize;

@@ -11,8 +11,8 @@
 use super::block;
 use crate::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
-    BlockHeader, BlockType, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE, STREAM_MAGIC,
-    STREAM_RING, StreamHeader,
+    BlockHeader, BlockType, ClockSync, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE,
+    STREAM_MAGIC, STREAM_RING, StreamHeader,
 };
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
@@ -244,7 +244,8 @@ fn describe(header: &StreamHeader, offset: u64, platform: Platform, block_size: 
         producer: name(&header.producer),
         host: name(&header.host),
         program: name(&header.program),
-        syncs: vec![header.sync()],
+        // `.made.sync`
+        syncs: Vec::from_iter(Some(header.sync()).filter(|sync| *sync != ClockSync::default())),
         closed: false,
         volumes: (header.volume.get(), header.volume.get()),
         next_volume: None,

@@ -67,15 +67,6 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// Appends a number as [`Words`] reads it.
-pub(crate) fn put(to: &mut Vec<u8>, mut word: u64) {
-    while word >= 0x80 {
-        to.push(word as u8 | 0x80);
-        word >>= 7;
-    }
-    to.push(word as u8);
-}
-
 /// Numbers that were given, as ranges that neither overlap nor touch: by their start, their end.
 #[derive(Default)]
 pub(crate) struct Given(BTreeMap<u64, u64>);

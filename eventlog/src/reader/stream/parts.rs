@@ -13,7 +13,9 @@ use super::entry::{is_plausible, registry_key, segment};
 use super::head;
 use super::indexer::Indexer;
 use super::piece::Piece;
-use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType};
+use crate::format::{
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
+};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::index::Account;
 use crate::reader::index::segment::Segment;
@@ -43,7 +45,7 @@ impl Indexer<'_> {
         self.growing.clear();
         while let Some(rest) = bytes.get(at..) {
             let start = offset.saturating_add(at as u64);
-            if rest.len() < BLOCK_HEADER_SIZE || head::is_sound(rest) {
+            if rest.len() < BLOCK_HEADER_SIZE || self.is_stream(start, rest) {
                 break; // Whoever walks the blocks sees what comes.
             }
             if let Some(header) = head::part(rest) {
@@ -83,6 +85,16 @@ impl Indexer<'_> {
             }
         }
         end
+    }
+
+    /// Whether another stream begins here (`.stream.again`), with the rest of a block and maybe
+    /// what follows it.
+    fn is_stream(&mut self, offset: u64, rest: &[u8]) -> bool {
+        if rest.len() < STREAM_HEADER_SIZE && rest.starts_with(&STREAM_MAGIC) {
+            self.read(offset, STREAM_HEADER_SIZE);
+            return head::is_sound(&self.bytes);
+        }
+        head::is_sound(rest)
     }
 
     /// Indexes a part of this stream, whose checksum is right.

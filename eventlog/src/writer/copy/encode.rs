@@ -6,15 +6,15 @@
 //!
 //! Layout: 2.1 and 5.1 of `design/format.md`.
 
+use super::super::origin::{numbered_uuid, put_name};
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
-    BlockHeader, BlockType, EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT,
-    STREAM_HEADER_SIZE, STREAM_RING, StreamHeader, U16le, checksum,
+    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
+    EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE,
+    STREAM_RING, StreamHeader, U16le,
 };
 use crate::reader::block;
 use crate::reader::segment::Segment;
 use crate::reader::{Format, Log, Platform, Registry, Stream};
-use bytemuck::Zeroable;
 use std::collections::HashMap;
 
 /// The blocks of what was an MPS log: an event may take 64 KiB.
@@ -97,16 +97,10 @@ fn described(uuid: [u8; 16], stream: &Stream) -> StreamHeader {
     let rate = if stream.is_rate_approximate { 0 } else { stream.clock_rate };
     header.clock_rate = rate.into();
     header.set_sync(stream.syncs.first().copied().unwrap_or_default());
-    name(&mut header.producer, &stream.producer);
-    name(&mut header.host, &stream.host);
-    name(&mut header.program, &stream.program);
+    put_name(&mut header.producer, &stream.producer);
+    put_name(&mut header.host, &stream.host);
+    put_name(&mut header.program, &stream.program);
     header
-}
-
-/// Puts a name, padded with zeros (`.header.names`).
-fn name(to: &mut [u8], name: &str) {
-    let size = name.floor_char_boundary(to.len());
-    to.iter_mut().zip(name.as_bytes().iter().take(size)).for_each(|(to, from)| *to = *from);
 }
 
 /// The UUIDs of the streams of a log, of each of which `first` gives the first segment.
@@ -121,10 +115,10 @@ pub(super) fn uuids<'l>(log: &'l Log, first: impl Fn(u16) -> Option<&'l Segment>
         let mut head = vec![0; MPS_HEAD_SIZE];
         let read = log.source().read_at(stream.offset, &mut head).unwrap_or(0);
         let head = head.get(..read).unwrap_or_default();
-        let uuid = made_uuid(head, &[]);
+        let uuid = numbered_uuid(head, &[]);
         let count = counts.entry(uuid).or_default();
         *count += 1;
-        if *count == 1 { uuid } else { made_uuid(head, &(*count - 1).to_le_bytes()) }
+        if *count == 1 { uuid } else { numbered_uuid(head, &(*count - 1).to_le_bytes()) }
     });
     made.collect()
 }
@@ -142,46 +136,9 @@ fn own_uuid(log: &Log, segment: Option<&Segment>, stream: &Stream) -> [u8; 16] {
     uuid
 }
 
-/// The UUID of a stream that has none: a number made of what it begins with, so that two logs made
-/// of one are known to be of one, and of how many before it in its log begin so (`.mps.uuid`).
-fn made_uuid(head: &[u8], before: &[u8]) -> [u8; 16] {
-    let mut uuid = [0; 16];
-    for (n, to) in (1u8..).zip(uuid.chunks_exact_mut(4)) {
-        to.copy_from_slice(&checksum(&[&[n], head, before]).to_le_bytes());
-    }
-    // Version 8 of RFC 9562: made by a rule of one's own.
-    uuid[6] = uuid[6] & 0x0F | 0x80;
-    uuid[8] = uuid[8] & 0x3F | 0x80;
-    uuid
-}
-
 /// Whether anything is known of a registry.
 pub(super) fn is_known(registry: &Registry) -> bool {
     !(registry.event_types.is_empty() && registry.kinds.is_empty() && registry.name.is_empty())
-}
-
-/// A part with a piece of a registry (`.part.registry`).
-pub(super) fn piece(
-    uuid: &[u8; 16],
-    flags: u8,
-    log2: u8,
-    index: u16,
-    first: u64,
-    size: u64,
-    piece: &[u8],
-) -> BlockHeader {
-    let mut header = BlockHeader::zeroed();
-    header.magic = BLOCK_MAGIC;
-    header.block_type = BlockType::Registry as u8;
-    header.flags = flags;
-    header.block_size_log2 = log2;
-    header.header_size_words = (BLOCK_HEADER_SIZE / 8) as u8;
-    header.stream = uuid.first_chunk().copied().unwrap_or_default();
-    header.registry = index.into();
-    header.top = (piece.len() as u32).into();
-    header.first = first.into();
-    header.sequence = size.into();
-    header
 }
 
 /// The encoding of a registry.

@@ -1,0 +1,260 @@
+//! A stream that is being made: its registries, its buffers, and what waits to be written.
+//!
+//! ```text
+//!  Registry ─▶ lawful? ─▶ index        buffer ─▶ the next number, counts        Packer: runs
+//! ```
+//!
+//! Rules: 5, 7 and `.made` in `design/format.md`.
+
+use super::error::MakeError;
+use super::origin::Origin;
+use super::out::Out;
+use super::pack::{Counts, Packer, Place};
+use crate::format::{
+    BLOCK_HEADER_SIZE, EVENT_SIZE_MAX, EventHeader, NATIVE_FLAGS, StreamHeader, encode_registry,
+    encoded_registry_size,
+};
+use eventdef::{
+    CODE_MAX, EVENT_FIXED_SIZE_MAX, Event, KIND_COUNT_MAX, ParamSink, Registry, Sort, layout, store,
+};
+use std::collections::HashMap;
+use std::io;
+
+/// Where the events of the store belong (`.store`).
+pub(super) const STORE: Place =
+    Place { flags: NATIVE_FLAGS, registry: 0, kind: 0, thread: 0, buffer: 0, number: 0 };
+
+/// Why events are not in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Requested and not recorded: no room.
+    Full,
+    /// Requested and not recorded: in the middle of recording another.
+    Nested,
+    /// Requested and not recorded: larger than a block holds.
+    Large,
+    /// Recorded, and not taken by the host. They have numbers (`.made.loss`).
+    Io,
+    /// Recorded, and overwritten: history that gave way. They have numbers too.
+    Overwritten,
+}
+
+impl Counts {
+    /// The count of a cause.
+    pub(super) fn of(&mut self, cause: Cause) -> &mut u64 {
+        match cause {
+            Cause::Full => &mut self.full,
+            Cause::Nested => &mut self.nested,
+            Cause::Large => &mut self.large,
+            Cause::Io => &mut self.io,
+            Cause::Overwritten => &mut self.overwritten,
+        }
+    }
+}
+
+/// A stream that is being made.
+pub(super) struct Making {
+    pub(super) header: StreamHeader,
+    log2: u8,
+    registries: Vec<Known>,
+    /// The index of each, by its address.
+    indexes: HashMap<usize, u16>,
+    /// How many of them stand behind the header that was written last.
+    registries_written: usize,
+    pub(super) packer: Packer,
+    pub(super) buffers: HashMap<u32, Buffer>,
+    /// The ticks of each interned string.
+    pub(super) strings: Vec<u64>,
+}
+
+/// A registry of a stream.
+struct Known {
+    registry: &'static Registry,
+    /// The least size of an event of each event type.
+    size_min: Vec<usize>,
+}
+
+/// What is known of a buffer.
+#[derive(Default)]
+pub(super) struct Buffer {
+    /// Where its next event belongs.
+    pub(super) place: Place,
+    pub(super) counts: Counts,
+}
+
+impl Making {
+    pub(super) fn new(origin: &Origin) -> Making {
+        let log2 = origin.block_size_log2;
+        Making {
+            header: origin.header(),
+            log2,
+            registries: Vec::new(),
+            indexes: HashMap::new(),
+            registries_written: 0,
+            packer: Packer::new(&origin.uuid, log2, NATIVE_FLAGS, Vec::new()),
+            buffers: HashMap::new(),
+            strings: Vec::new(),
+        }
+    }
+
+    /// Adds a registry, unless it is there, and gives its index. Its encoding takes some of `room`.
+    pub(super) fn registry(
+        &mut self,
+        registry: &'static Registry,
+        room: &mut usize,
+    ) -> Result<u16, MakeError> {
+        let address = std::ptr::from_ref(registry).addr();
+        if let Some(index) = self.indexes.get(&address) {
+            return Ok(*index);
+        }
+        if let Some(law) = broken_law(registry) {
+            return Err(MakeError::Registry { name: registry.name, law });
+        }
+        let left = room.checked_sub(encoded_registry_size(registry));
+        let index = u16::try_from(self.registries.len()).ok().filter(|index| *index < u16::MAX);
+        let (Some(left), Some(index)) = (left, index) else {
+            return Err(MakeError::Registries { name: registry.name });
+        };
+        *room = left;
+        let size_min = registry.event_types.iter().map(|row| {
+            let string = row.params.iter().any(|param| param.sort == Sort::S);
+            layout::fixed_size(row.params, layout::WORD_SIZE) + usize::from(string)
+        });
+        self.registries.push(Known { registry, size_min: size_min.collect() });
+        self.indexes.insert(address, index);
+        Ok(index)
+    }
+
+    /// Where events of a type in a buffer belong, and the least size that they have.
+    pub(super) fn place<E: Event>(
+        &mut self,
+        buffer: u32,
+        thread: u32,
+        room: &mut usize,
+    ) -> Result<(Place, usize), MakeError> {
+        let registry = E::control().registry;
+        let index = self.registry(registry, room)?;
+        let row = registry.event_types.binary_search_by_key(&E::CODE, |row| row.code).ok();
+        let row =
+            row.filter(|at| registry.event_types.get(*at).is_some_and(|it| it.kind == E::KIND));
+        let known = self.registries.get(usize::from(index));
+        let size_min = row.zip(known).and_then(|(at, known)| known.size_min.get(at));
+        let Some(&size_min) = size_min else {
+            return Err(MakeError::EventType { registry: registry.name, code: E::CODE });
+        };
+        // `.made.names`: the store has one buffer, which is of no thread.
+        if (index == 0) != (buffer == STORE.buffer) || index == 0 && thread != STORE.thread {
+            return Err(MakeError::Store { event: E::TYPE.name, buffer, thread });
+        }
+        Ok((Place { registry: index, kind: E::KIND, thread, buffer, ..STORE }, size_min))
+    }
+
+    /// Puts an event into `bytes`, without its delta.
+    pub(super) fn encode<E: Event>(
+        &self,
+        event: &E,
+        size_min: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), MakeError> {
+        let size = event.size();
+        let max = ((1 << self.log2) - BLOCK_HEADER_SIZE).min(EVENT_SIZE_MAX);
+        if !(size_min..=max).contains(&size) || !size.is_multiple_of(8) {
+            return Err(MakeError::EventSize { event: E::TYPE.name, size, max });
+        }
+        bytes.clear();
+        bytes.resize(size, 0);
+        event.encode(&mut Bytes(bytes));
+        let header = EventHeader { code: E::CODE, size: size as u16, delta: 0 };
+        Bytes(bytes).put_bytes(0, bytemuck::bytes_of(&header));
+        Ok(())
+    }
+
+    /// Puts what must stand before the next blocks and parts: the header, if those before are of
+    /// another stream (`.made.turn`), and the registries that are not there.
+    pub(super) fn put_head(&mut self, is_next: bool, out: &mut Out<'_>) -> io::Result<()> {
+        if !is_next {
+            out.begin(&self.header, self.log2)?;
+            self.registries_written = 0;
+        }
+        for (index, known) in (0..).zip(&self.registries).skip(self.registries_written) {
+            let mut encoding = Vec::new();
+            let mut put = |bytes: &[u8]| encoding.extend_from_slice(bytes);
+            encode_registry(known.registry, u64::MAX, u64::MAX, &mut put);
+            out.registry(NATIVE_FLAGS, index, &encoding)?;
+        }
+        self.registries_written = self.registries.len();
+        Ok(())
+    }
+
+    /// Takes the buffers that lost events out.
+    pub(super) fn accounts(&mut self) -> Vec<Buffer> {
+        let buffers = std::mem::take(&mut self.buffers).into_values();
+        let mut lossy: Vec<_> = buffers.filter(|it| it.counts != Counts::default()).collect();
+        lossy.sort_unstable_by_key(|buffer| buffer.place.buffer);
+        lossy
+    }
+
+    /// Gives the next numbers of a buffer away: the buffer, and the first of them.
+    pub(super) fn take(
+        &mut self,
+        place: Place,
+        count: u64,
+    ) -> Result<(&mut Buffer, u64), MakeError> {
+        let buffer = self.buffers.entry(place.buffer).or_default();
+        let number = buffer.place.number;
+        let end = number.checked_add(count);
+        let end = end.ok_or(MakeError::Numbers { buffer: place.buffer })?;
+        buffer.place = Place { number: end, ..place };
+        Ok((buffer, number))
+    }
+}
+
+/// The law that a registry breaks, if it breaks one (5 and 7 of `design/format.md`).
+fn broken_law(registry: &'static Registry) -> Option<&'static str> {
+    let (kinds, rows) = (registry.kinds, registry.event_types);
+    let is_store = std::ptr::eq(registry, &store::REGISTRY);
+    if !kinds.is_sorted_by(|a, b| a.index < b.index)
+        || kinds.last().is_some_and(|kind| usize::from(kind.index) >= KIND_COUNT_MAX)
+    {
+        return Some("its kinds are not numbered from 0 to 63 in ascending order");
+    }
+    let is_right = |code| (1..=CODE_MAX).contains(&code) || is_store;
+    if !rows.is_sorted_by(|a, b| a.code < b.code) || !rows.iter().all(|row| is_right(row.code)) {
+        return Some("its codes do not lie between 1 and FEFF in ascending order");
+    }
+    for row in rows {
+        let strings_early = row.params.iter().rev().skip(1).any(|param| param.sort == Sort::S);
+        if !kinds.iter().any(|kind| kind.index == row.kind) {
+            return Some("an event type is of no kind that it has");
+        }
+        if strings_early || layout::fixed_size(row.params, 8) > EVENT_FIXED_SIZE_MAX {
+            return Some("the parameters of an event type do not fit, or a string is not the last");
+        }
+    }
+    None
+}
+
+/// The bytes of an event; what lies beyond them is left out.
+struct Bytes<'b>(&'b mut [u8]);
+
+impl ParamSink for Bytes<'_> {
+    fn put_u8(&mut self, offset: usize, value: u8) {
+        self.put_bytes(offset, &[value]);
+    }
+
+    fn put_u32(&mut self, offset: usize, value: u32) {
+        self.put_bytes(offset, &value.to_ne_bytes());
+    }
+
+    fn put_u64(&mut self, offset: usize, value: u64) {
+        self.put_bytes(offset, &value.to_ne_bytes());
+    }
+
+    fn put_bytes(&mut self, offset: usize, value: &[u8]) {
+        let to = self.0.get_mut(offset..).and_then(|rest| rest.get_mut(..value.len()));
+        if let Some(to) = to {
+            to.copy_from_slice(value);
+        }
+    }
+}

@@ -13,13 +13,12 @@
 
 use crate::block::parts::PartsBlock;
 use crate::block::{identity, memory};
-use crate::ends::crash::{self, Crossing};
-use crate::ends::{fork, signal};
 use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::os::sync::{Entry, Guard, Locked};
-use crate::os::{ordinary, report};
-use crate::plinth::{Operation, Plinth, PlinthError, host, region};
-use crate::service::flush;
+use crate::os::way_out::{self, Crossing};
+use crate::os::{exit, forked, ordinary, pages, signals};
+use crate::plinth::{Operation, Plinth, PlinthError, failure, host, region};
+use crate::registry::registration;
 use crate::stream::state::{
     State, bring_registries, is_registry_written, make_room, put, put_end, write_parts,
 };
@@ -34,8 +33,9 @@ mod set_plinth;
 pub(crate) mod state;
 pub(crate) mod unacknowledged;
 pub(crate) mod volume;
+pub(crate) mod writer;
 
-pub(crate) use after_fork::{leave, restart};
+pub(crate) use after_fork::{leave, restart, stand_again};
 pub(crate) use set_plinth::plinth;
 pub use set_plinth::set_plinth;
 
@@ -48,15 +48,15 @@ pub enum Standing {
     Open = 1,
     /// The host could not create it: what goes out is counted as lost.
     Failed = 2,
-    /// This is a forked child, which leaves its parent's stream alone: until it begins anew, or for
-    /// ever.
+    /// This is a forked child, which leaves its parent's stream alone: until it begins again, or
+    /// for ever.
     Left = 3,
 }
 
 static STATE: Locked<State> = Locked::new(State::new());
 static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
-/// How the stream of a forked child stands when that begins anew.
-static STANDING_ANEW: AtomicU8 = AtomicU8::new(Standing::None as u8);
+/// How the stream of a forked child stands when that begins again.
+static STANDING_AGAIN: AtomicU8 = AtomicU8::new(Standing::None as u8);
 static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// How the stream stands.
@@ -76,7 +76,7 @@ fn standing_of(standing: &AtomicU8) -> Standing {
 /// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
 /// have interrupted the plinth; or another thread exits the program.
 pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
-    if entry.is_nested() || flush::is_exit_elsewhere() {
+    if entry.is_nested() || exit::is_elsewhere() {
         return None;
     }
     if standing() == Standing::None {
@@ -91,7 +91,7 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
             let (old, new) = (Standing::None as u8, standing as u8);
             let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
             if standing == Standing::Open {
-                flush::expect_exit_of_stream(entry);
+                exit::expect_for_stream(entry);
                 ordinary::expect();
             }
         }
@@ -101,7 +101,7 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
 
 /// The same, if it had to wait for the system's resolver.
 pub(crate) fn ensure_resolved(entry: &Entry) {
-    if plinth().is_none() && flush::is_something_output() && host::asks_resolver() {
+    if plinth().is_none() && registration::is_something_output() && host::asks_resolver() {
         ensure(entry);
     }
 }
@@ -119,7 +119,7 @@ fn create(state: &mut State) -> Standing {
 
 fn try_create(state: &mut State) -> Result<(), PlinthError> {
     let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
-    let map = || memory::map_bytes(memory::block_size()).ok_or(no_memory);
+    let map = || pages::map_bytes(memory::block_size()).ok_or(no_memory);
     let bytes = state.spare.take().map_or_else(map, Ok)?;
     if state.copy.is_none() {
         state.copy = Some(map()?);
@@ -141,7 +141,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     };
     plinth.create(memory::block_size())?;
     pending::begin(bytes);
-    let header = identity::header();
+    let header = identity::header(region::is_there());
     state.start = header.start.get();
     state.begin(bytes, &header, plinth.can_rewrite());
     pending::set(0);
@@ -157,7 +157,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
 /// The plinth, while the stream takes blocks.
 pub(crate) fn open_plinth() -> Option<&'static dyn Plinth> {
     // A child of which nobody was told writes nothing into its parent's log either.
-    plinth().filter(|_| standing() == Standing::Open && !fork::is_unnoticed())
+    plinth().filter(|_| standing() == Standing::Open && !forked::is_unnoticed())
 }
 
 /// Writes a whole block at a place; false if the host did not take it.
@@ -185,12 +185,12 @@ pub(crate) fn change_volume(entry: &Entry) -> bool {
 /// Where the stream goes, for a signal handler; `None` where nothing can go there.
 pub(crate) fn plinth_in_signal() -> Option<&'static dyn Plinth> {
     // The signal came while this thread wrote the first block: the plinth has begun the stream.
-    let is_begun = signal::is_crossing() && pending::has_begun();
+    let is_begun = signals::is_crossing() && pending::has_begun();
     if standing() == Standing::None && is_begun {
         return plinth();
     }
     let can_begin = plinth().is_some() || !host::asks_resolver();
-    if standing() == Standing::None && flush::is_something_output() && can_begin {
+    if standing() == Standing::None && registration::is_something_output() && can_begin {
         // What holds the lock may be what the signal interrupted: it is not waited for long.
         let mut state = STATE.lock_waiting()?;
         if standing() == Standing::None {
@@ -226,12 +226,19 @@ pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
     }
     let plinth = open_plinth()?;
     let mut state = STATE.lock(entry)?;
-    if flush::is_exit_elsewhere() {
+    if exit::is_elsewhere() {
         return None;
     }
     // A plinth that panicked may have left it so.
     state.is_forced = false;
     Some(Parts { state, plinth })
+}
+
+/// Writes the parts that were put together.
+pub(crate) fn write_out(entry: &Entry) {
+    if let Some(mut parts) = parts(entry) {
+        parts.write();
+    }
 }
 
 impl Parts<'_> {
@@ -391,10 +398,10 @@ pub(crate) fn is_file_lost() -> bool {
 /// leave.
 pub(crate) fn tell(error: &PlinthError) {
     account::note(error);
-    if crash::is_here() {
-        return crash::tell_failure();
+    if way_out::is_here() {
+        return way_out::tell_failure();
     }
     if standing() != Standing::Left && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-        report::say_failure(error, plinth());
+        failure::say(error, plinth());
     }
 }

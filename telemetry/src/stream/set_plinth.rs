@@ -7,8 +7,8 @@
 //! Design: `.sol.plinth` in `design/telemetry.md`.
 
 use super::{STATE, Standing, standing};
-use crate::block::memory;
 use crate::os::link::Link;
+use crate::os::pages;
 use crate::os::sync::Entry;
 use crate::plinth::Plinth;
 
@@ -41,6 +41,6 @@ pub(crate) fn plinth() -> Option<&'static dyn Plinth> {
 /// Makes it the one that there is from now on. Under the lock of the stream; `None` where there is
 /// no memory for that.
 pub(super) fn keep(plinth: &'static dyn Plinth) -> Option<&'static dyn Plinth> {
-    HOST.set(Some(memory::place(Host { plinth })?));
+    HOST.set(Some(pages::place(Host { plinth })?));
     Some(plinth)
 }

@@ -10,8 +10,8 @@
 
 use crate::block::parts::{self, PartsBlock};
 use crate::block::{identity, registry_encoding};
-use crate::ends::crash::Crossing;
 use crate::os::atomic::{AtomicUsize, Ordering};
+use crate::os::way_out::Crossing;
 use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::registry::registration;
 use crate::stream::unacknowledged::Waiting;

@@ -15,12 +15,12 @@
 //! 2.3 of `design/format.md`.
 
 use crate::block::{identity, memory};
-use crate::ends::crash::Crossing;
-use crate::ends::signal::Deferred;
 use crate::os::atomic::{AtomicU64, Ordering};
+use crate::os::pages;
+use crate::os::signals::Deferred;
 use crate::os::sync::Entry;
-use crate::plinth::{Operation, Plinth, PlinthError};
-use crate::store::intern;
+use crate::os::way_out::Crossing;
+use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::stream::gate::Gate;
 use crate::stream::state::{self, State};
 use crate::stream::{self, pending};
@@ -38,6 +38,9 @@ static APPENDED: AtomicU64 = AtomicU64::new(0);
 /// Blocks of it up to the last one that a host took, which can be written anywhere.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
+/// The last volume that has what was in the store when it began: no block of events goes into
+/// another one.
+static WITH_STORE: AtomicU64 = AtomicU64::new(0);
 /// No volume, and nobody inside: for a forked child.
 pub(crate) fn restart() {
     GATE.restart();
@@ -50,6 +53,16 @@ pub(crate) fn restart() {
 /// The number of the volume at hand.
 pub(crate) fn number() -> u64 {
     NUMBER.load(Ordering::Acquire)
+}
+
+/// Whether a volume has all that was in the store when it began.
+pub(crate) fn has_store(volume: u64) -> bool {
+    WITH_STORE.load(Ordering::Acquire) == volume
+}
+
+/// Notes the volume that has.
+pub(crate) fn set_with_store(volume: u64) {
+    WITH_STORE.store(volume, Ordering::Release);
 }
 
 /// Blocks of the volume at hand.
@@ -136,7 +149,7 @@ pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Writ
     let Some(pass) = GATE.enter() else { return failed };
     let volume = number();
     let is_old = block.place != 0 && block.volume != volume;
-    let is_early = !(block.is_first || intern::is_in(volume));
+    let is_early = !(block.is_first || has_store(volume));
     if is_old || is_early {
         return Written::Elsewhere;
     }
@@ -182,7 +195,7 @@ pub(crate) fn change(state: &mut State, plinth: &dyn Plinth) -> Result<(), Plint
 fn begin(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), PlinthError> {
     let bytes = match state.spare.take() {
         Some(spare) => Some(spare),
-        None => memory::map_bytes(memory::block_size()),
+        None => pages::map_bytes(memory::block_size()),
     };
     let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
     state.spare = Some(bytes.ok_or(no_memory)?);
@@ -197,7 +210,7 @@ fn begin(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), Plin
         }
     }
     let Some(bytes) = state.spare.take() else { return Err(no_memory) };
-    let mut header = identity::header();
+    let mut header = identity::header(region::is_there());
     header.volume = number.into();
     // The stream's, not the volume's.
     header.start = state.start.into();

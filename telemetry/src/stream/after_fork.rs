@@ -6,8 +6,9 @@
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
-use super::{
-    FAILURE_TOLD, STANDING, STANDING_AGAIN, STATE, Standing, plinth, standing, standing_of,
+use super::STATE;
+use super::standing::{
+    FAILURE_TOLD, STANDING, STANDING_AGAIN, Standing, plinth, standing, standing_of,
 };
 use crate::os::atomic::Ordering;
 use crate::registry::registration;

@@ -13,64 +13,46 @@
 
 use crate::block::parts::PartsBlock;
 use crate::block::{identity, memory};
-use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
+use crate::os::atomic::Ordering;
 use crate::os::sync::{Entry, Guard, Locked};
-use crate::os::way_out::{self, Crossing};
-use crate::os::{exit, forked, ordinary, pages, signals};
-use crate::plinth::{Operation, Plinth, PlinthError, failure, host, region};
+use crate::os::way_out::Crossing;
+use crate::os::{exit, ordinary, pages, signals};
+use crate::plinth::{Operation, Plinth, PlinthError, host, region};
 use crate::registry::registration;
 use crate::stream::state::{
     State, bring_registries, is_registry_written, make_room, put, put_end, write_parts,
 };
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
+use standing::STANDING;
+use volume::{Outgoing, Written};
 
 pub(crate) mod account;
 mod after_fork;
 pub(crate) mod gate;
 pub(crate) mod outlet;
 pub(crate) mod pending;
-mod set_plinth;
+mod standing;
 pub(crate) mod state;
 pub(crate) mod unacknowledged;
 pub(crate) mod volume;
 pub(crate) mod writer;
 
 pub(crate) use after_fork::{leave, restart, stand_again};
-pub(crate) use set_plinth::plinth;
-pub use set_plinth::set_plinth;
-
-/// How the stream stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// There is none yet.
-    None = 0,
-    /// It takes blocks.
-    Open = 1,
-    /// The host could not create it: what goes out is counted as lost.
-    Failed = 2,
-    /// This is a forked child, which leaves its parent's stream alone: until it begins again, or
-    /// for ever.
-    Left = 3,
-}
+pub use standing::Standing;
+pub(crate) use standing::{is_file_lost, open_plinth, plinth, standing, tell};
 
 static STATE: Locked<State> = Locked::new(State::new());
-static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
-/// How the stream of a forked child stands when that begins again.
-static STANDING_AGAIN: AtomicU8 = AtomicU8::new(Standing::None as u8);
-static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
-
-/// How the stream stands.
-pub(crate) fn standing() -> Standing {
-    standing_of(&STANDING)
-}
-
-fn standing_of(standing: &AtomicU8) -> Standing {
-    match standing.load(Ordering::Acquire) {
-        1 => Standing::Open,
-        2 => Standing::Failed,
-        3 => Standing::Left,
-        _ => Standing::None,
+/// Says where the stream goes, instead of to a file. Before there is a stream; false if there is
+/// one, or a plinth.
+pub fn set_plinth(plinth: impl Plinth + 'static) -> bool {
+    // Allocated before the lock is taken, and dropped after it where there is one already.
+    let host: Box<dyn Plinth> = Box::new(plinth);
+    let entry = Entry::new();
+    let Some(_state) = STATE.lock(&entry) else { return false };
+    if standing() != Standing::None || standing::plinth().is_some() {
+        return false;
     }
+    standing::keep(Box::leak(host)).is_some()
 }
 
 /// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
@@ -136,7 +118,7 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
                     return Err(PlinthError { operation: Operation::Refuse, errno: libc::EINVAL });
                 }
             };
-            set_plinth::keep(plinth).ok_or(no_memory)?
+            standing::keep(plinth).ok_or(no_memory)?
         }
     };
     plinth.create(memory::block_size())?;
@@ -154,12 +136,6 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
     Ok(())
 }
 
-/// The plinth, while the stream takes blocks.
-pub(crate) fn open_plinth() -> Option<&'static dyn Plinth> {
-    // A child of which nobody was told writes nothing into its parent's log either.
-    plinth().filter(|_| standing() == Standing::Open && !forked::is_unnoticed())
-}
-
 /// Writes a whole block at a place; false if the host did not take it.
 pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
     let result = plinth.write_block(place * memory::block_size() as u64, bytes);
@@ -174,12 +150,44 @@ pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
     written
 }
 
+/// Writes a whole block at its place, where nothing was before (`.write.torn`), or the same that
+/// failed.
+pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Written {
+    let failed = Written::No { place: block.place, volume: block.volume };
+    let Some(plinth) = open_plinth() else { return failed };
+    let crossing = Crossing::begin();
+    let Some(pass) = volume::GATE.enter() else { return failed };
+    let number = volume::number();
+    let is_old = block.place != 0 && block.volume != number;
+    let is_early = !(block.is_first || volume::has_store(number));
+    if is_old || is_early {
+        return Written::Elsewhere;
+    }
+    if !is_registry_written(block.registry) {
+        return failed;
+    }
+    let place = match block.place {
+        0 => volume::take_place(plinth, block.is_forced),
+        place => Some(place),
+    };
+    let Some(place) = place else {
+        drop((pass, crossing));
+        return if change_volume(entry) { Written::Elsewhere } else { failed };
+    };
+    crossing.carry(place * memory::block_size() as u64, bytes);
+    match write_at(plinth, place, bytes) {
+        true => Written::Yes,
+        false => Written::No { place, volume: number },
+    }
+}
+
 /// Goes on in another volume, unless somebody did that meanwhile. False: there is none.
 pub(crate) fn change_volume(entry: &Entry) -> bool {
     let Some(plinth) = open_plinth() else { return false };
     let Some(mut state) = STATE.lock(entry) else { return false };
     state.is_forced = false;
-    !volume::is_full_with(plinth, 1) || volume::change(&mut state, plinth).inspect_err(tell).is_ok()
+    !volume::is_full_with(plinth, 1)
+        || state::change_volume(&mut state, plinth).inspect_err(tell).is_ok()
 }
 
 /// Where the stream goes, for a signal handler; `None` where nothing can go there.
@@ -301,7 +309,7 @@ impl Parts<'_> {
     /// The place of a block that is not of parts, in this volume or the next.
     fn take_place(&mut self) -> Option<u64> {
         volume::take_place(self.plinth, false).or_else(|| {
-            volume::change(&mut self.state, self.plinth).inspect_err(tell).ok()?;
+            state::change_volume(&mut self.state, self.plinth).inspect_err(tell).ok()?;
             volume::take_place(self.plinth, true)
         })
     }
@@ -323,7 +331,7 @@ impl Parts<'_> {
     fn renew(&mut self) {
         let size = volume::block_count() * memory::block_size() as u64;
         if self.plinth.wants_volume(size) {
-            let _ = volume::change(&mut self.state, self.plinth).inspect_err(tell);
+            let _ = state::change_volume(&mut self.state, self.plinth).inspect_err(tell);
         }
     }
 
@@ -386,22 +394,5 @@ pub(crate) fn note_whole(entry: &Entry, header: &BlockHeader) {
         && let Some(mut state) = STATE.lock(entry)
     {
         state.waiting.take(header);
-    }
-}
-
-/// Whether the mapped file was taken away or cut, which is said.
-pub(crate) fn is_file_lost() -> bool {
-    crate::plinth::loss().inspect(tell).is_some()
-}
-
-/// Notes what failed, and says it once for the process: its own stream, not one that a fork has it
-/// leave.
-pub(crate) fn tell(error: &PlinthError) {
-    account::note(error);
-    if way_out::is_here() {
-        return way_out::tell_failure();
-    }
-    if standing() != Standing::Left && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-        failure::say(error, plinth());
     }
 }

@@ -14,7 +14,7 @@ use crate::block::memory::{self, Block, Custody};
 use crate::block::{chain, identity, root};
 use crate::os::sync::Entry;
 use crate::plinth::region;
-use crate::stream::volume::{self, Outgoing, Written};
+use crate::stream::volume::{Outgoing, Written};
 use crate::stream::{self, Standing};
 use core::cell::Cell;
 use eventlog::format::{BlockHeader, SEALED, U32le};
@@ -179,7 +179,7 @@ impl Outlet<'_> {
                 return Written::No { place: before.place, volume: before.volume };
             }
             let written = block.with_bytes(self.custody, |bytes| {
-                volume::write_block(self.entry, &outgoing, bytes)
+                stream::write_block(self.entry, &outgoing, bytes)
             });
             if self.keeps() || is_last || !matches!(written, Written::Elsewhere) {
                 return written;

@@ -6,7 +6,7 @@
 //!
 //! Design: `.sol.writer` in `design/telemetry.md`.
 
-use crate::stream::{self, Standing};
+use crate::stream::standing::{Standing, standing};
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 static WANTED: AtomicBool = AtomicBool::new(false);
@@ -20,7 +20,7 @@ pub(crate) fn want(wanted: bool) {
 
 /// Whether full blocks are left to the writer thread.
 pub(crate) fn is_on() -> bool {
-    STATE.load(Ordering::Relaxed) == 1 && stream::standing() != Standing::Left
+    STATE.load(Ordering::Relaxed) == 1 && standing() != Standing::Left
 }
 
 /// Whether it is there.

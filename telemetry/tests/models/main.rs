@@ -63,7 +63,8 @@ mod stream {
     pub(crate) mod gate;
     pub(crate) mod outlet;
     pub(crate) use crate::surroundings::stream::*;
-    pub(crate) use crate::surroundings::{volume, writer};
+    pub(crate) use crate::surroundings::volume::{self, write_block};
+    pub(crate) use crate::surroundings::writer;
 }
 
 mod store {

@@ -21,7 +21,6 @@ use crate::rings::{config, thread};
 use crate::service::{control, flush, listener, mask_changes, writer_thread};
 use crate::stream;
 use core::sync::atomic::Ordering;
-
 use eventdef::Control;
 
 static HOOKS: Hooks = Hooks {

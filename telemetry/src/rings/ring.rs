@@ -17,10 +17,9 @@ use crate::block::{clock, identity, losses::Counts, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::os::sync::{Entry, Locked};
 use crate::os::{link::Link, pages, sys};
-use crate::registry::policy::{self, Policy};
 use crate::stream::outlet::{Outlet, Progress, Sent};
 use crate::stream::{self, Standing, writer};
-use crate::{plinth::region, store::intern};
+use crate::{offered::Policy, plinth::region, registry::policy, store::intern};
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
 

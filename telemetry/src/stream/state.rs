@@ -11,9 +11,7 @@
 use crate::block::parts::{self, PartsBlock};
 use crate::block::{identity, memory, registry_encoding};
 use crate::os::atomic::{AtomicUsize, Ordering};
-use crate::os::pages;
-use crate::os::signals::Deferred;
-use crate::os::way_out::Crossing;
+use crate::os::{pages, signals::Deferred, way_out::Crossing};
 use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::registry::registration;
 use crate::stream::unacknowledged::Waiting;

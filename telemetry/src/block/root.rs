@@ -108,7 +108,7 @@ pub(crate) fn begin(uuid: [u8; 16]) {
     word(OWN_ADDRESS).store(own_address, Ordering::Release);
 }
 
-/// There is none until [`restart`]: what is in memory is a parent's, and not yet the child's.
+/// There is none until [`begin`]: what is in memory is a parent's, and not yet the child's.
 pub(crate) fn leave() {
     word(OWN_ADDRESS).store(0, Ordering::Release);
 }

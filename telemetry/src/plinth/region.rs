@@ -121,7 +121,7 @@ pub(crate) fn forget() {
 }
 
 /// Leaves the file to the parent process. In a forked child, after all rings have
-/// [left](Ring::leave_file_at_fork).
+/// left.
 pub(crate) fn leave() {
     if let Some(region) = REGION.get() {
         EXPECTED.store(true, Ordering::Relaxed);

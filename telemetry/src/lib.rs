@@ -47,23 +47,23 @@ mod service;
 mod store;
 mod stream;
 
-pub use ends::crash::on_fatal_signals;
 pub use inspect::postmortem::{self, postmortem};
 pub use inspect::traceback::{TRACEBACK_COUNT_MAX, traceback};
 pub use plinth::{
     FilePlinth, MappedPlinth, MemoryPlinth, Operation, Plinth, PlinthError, SocketPlinth, TeePlinth,
 };
+pub use record::control;
 pub use record::fast_path::{is_recorded, prepare, record};
-pub use registry::registration::REGISTRY_COUNT_MAX;
+pub use record::setup::on_fatal_signals;
+pub use record::strings::{intern, label, label_address};
+pub use registry::registration::{REGISTRY_COUNT_MAX, SLOT_COUNT};
 pub use rings::config::configure;
 pub use rings::ring::BLOCK_COUNT_MAX;
-pub use rings::thread::SLOT_COUNT;
-pub use service::control;
 pub use service::flush::{flush, losses, losses_of, store_losses};
 pub use service::status::{
     ClockSource, LastError, RegistryStatus, Rings, Standing, Status, Writer, status,
 };
-pub use store::intern::{STORE_BLOCK_COUNT_MAX, intern, label, label_address};
+pub use store::intern::STORE_BLOCK_COUNT_MAX;
 pub use stream::set_plinth;
 } else {
 mod absent;

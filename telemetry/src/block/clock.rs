@@ -9,7 +9,6 @@
 //! `design/format.md`.
 #![expect(unsafe_code, reason = "the processor's counter and the system's clocks")]
 
-use crate::block::root;
 use core::sync::atomic::{AtomicU32, Ordering};
 use eventlog::format::{CLOCK_INVARIANT, ClockSource, ClockSync};
 
@@ -173,7 +172,6 @@ fn nanoseconds(clock: libc::clockid_t) -> u64 {
 }
 
 /// One instant on the three clocks (`.time.sync`): of a few tries, the one read closest together.
-/// The root has it (`.root.sync`).
 pub(crate) fn sync() -> ClockSync {
     let mut best = try_sync();
     for _ in 1..SYNC_TRY_COUNT_MAX {
@@ -185,7 +183,6 @@ pub(crate) fn sync() -> ClockSync {
             best = next;
         }
     }
-    root::note_sync(&best);
     best
 }
 

@@ -6,9 +6,8 @@
 //!
 //! Design: section 2.1 of `design/format.md`.
 
-use crate::block::{clock, memory};
+use crate::block::{clock, memory, root};
 use crate::os::sys;
-use crate::plinth::region;
 use core::sync::atomic::{AtomicU64, Ordering};
 use eventlog::format::{STREAM_RING, StreamHeader};
 
@@ -36,7 +35,7 @@ fn halves(uuid: &[AtomicU64; 2]) -> [u64; 2] {
 pub(crate) fn prepare() {
     let mut uuid = [0u8; 16];
     if !sys::random(&mut uuid) {
-        let sync = clock::sync();
+        let sync = root::sync();
         let mixed = sync.ticks.rotate_left(32) ^ sync.monotonic ^ sys::process_ids().0 << 48;
         uuid[..8].copy_from_slice(&sync.realtime.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
         uuid[8..].copy_from_slice(&mixed.to_le_bytes());
@@ -58,8 +57,9 @@ pub(crate) fn id() -> [u8; 8] {
     UUID[0].load(Ordering::Relaxed).to_ne_bytes()
 }
 
-/// The header of the stream, as it begins now (`.header.once`, `.header.names`).
-pub(crate) fn header() -> StreamHeader {
+/// The header of the stream, as it begins now, as a bounded ring or not (`.header.once`,
+/// `.header.names`).
+pub(crate) fn header(is_ring: bool) -> StreamHeader {
     let mut header = StreamHeader::native(memory::block_size_log2());
     header.uuid = uuid();
     header.parent = bytemuck::cast(halves(&PARENT));
@@ -70,11 +70,11 @@ pub(crate) fn header() -> StreamHeader {
     header.clock_source = (clock::source() as u32).into();
     header.clock_flags = clock::flags().into();
     header.clock_rate = clock::rate().into();
-    let sync = clock::sync();
+    let sync = root::sync();
     header.set_sync(sync);
     header.start = sync.realtime.into();
     // `.header.ring`
-    header.flags = if region::is_there() { STREAM_RING.into() } else { 0.into() };
+    header.flags = if is_ring { STREAM_RING.into() } else { 0.into() };
     let producer = concat!("telemetry ", env!("CARGO_PKG_VERSION")).as_bytes();
     header.producer[..producer.len()].copy_from_slice(producer);
     sys::host_name(&mut header.host);
@@ -86,10 +86,7 @@ pub(crate) fn header() -> StreamHeader {
 /// The header of the stream as memory has it: a bounded ring, whatever the plinth is
 /// (`.root.preamble`).
 pub(crate) fn header_in_memory() -> StreamHeader {
-    let mut header = header();
-    header.flags = STREAM_RING.into();
-    header.seal();
-    header
+    header(true)
 }
 
 /// Hexadecimal digits of the kernel's text, in pairs; zero where it has none.

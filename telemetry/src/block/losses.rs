@@ -9,11 +9,8 @@
 //! could count go to the store. Design: `.req.loss` in `design/telemetry.md`; `.block.discarded`,
 //! `.store.discarded` in `design/format.md`.
 
-use crate::block::root;
 use crate::offered::Losses;
-use crate::registry::registration;
-use crate::rings::thread::SLOT_COUNT;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use eventlog::format::{BlockHeader, EXTENT_COUNTS};
 
 /// Why an event was discarded. The numbers are those of `.store.discarded`.
@@ -98,84 +95,6 @@ impl Losses {
         let [full, nested, large, io] = CAUSES.map(|cause| counts.discarded(cause));
         let requested = recorded + full + nested + large;
         Losses { requested, recorded, overwritten: counts.overwritten(), full, nested, large, io }
-    }
-}
-
-/// What no buffer could count: by slot, which says registry and kind.
-static UNHOUSED: [Counts; SLOT_COUNT] = [const { Counts::new() }; SLOT_COUNT];
-/// Whether there is something in `UNHOUSED` that the store was not told.
-static UNTOLD: AtomicBool = AtomicBool::new(false);
-
-/// Events that the host refused and may still take, by slot: in parts that wait
-/// (unacknowledged.rs), and in rings.
-static REFUSED: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
-
-/// The host refused so many events of a slot, which wait.
-pub(crate) fn refuse(slot: Option<usize>, count: u64) {
-    change_refused(slot, count, |before| before.saturating_add(count));
-}
-
-/// So many of these are in the log now, or counted otherwise.
-pub(crate) fn forgive(slot: Option<usize>, count: u64) {
-    change_refused(slot, count, |before| before.saturating_sub(count));
-}
-
-fn change_refused(slot: Option<usize>, count: u64, change: impl Fn(u64) -> u64) {
-    let refused = slot.and_then(|slot| REFUSED.get(slot)).filter(|_| count != 0);
-    if let Some(refused) = refused {
-        let change = |before| Some(change(before));
-        let _ = refused.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
-    }
-}
-
-/// None waits that was refused. For a forked child.
-pub(crate) fn forget_refused() {
-    for count in REFUSED.iter().filter(|count| count.load(Ordering::Relaxed) != 0) {
-        count.store(0, Ordering::Relaxed);
-    }
-}
-
-/// What is counted of a slot beside its rings.
-pub(crate) fn beside_rings(slot: usize) -> Losses {
-    let mut losses = Losses::of(0, unhoused(slot));
-    losses.io += REFUSED.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
-    losses
-}
-
-/// Counts an event that has no buffer.
-pub(crate) fn discard_unhoused(slot: usize, cause: Cause, count: u64) {
-    unhoused(slot).discard(cause, count);
-    root::discard_unhoused(cause, count);
-    UNTOLD.store(true, Ordering::Release);
-}
-
-/// The counts of a slot's events that had no buffer.
-pub(crate) fn unhoused(slot: usize) -> &'static Counts {
-    registration::refused_counts(slot).unwrap_or(&UNHOUSED[slot % SLOT_COUNT])
-}
-
-/// Nothing was lost so far. For a forked child.
-pub(crate) fn reset() {
-    registration::slots().for_each(|slot| unhoused(slot).reset());
-    root::reset_unhoused();
-    UNTOLD.store(false, Ordering::Release);
-    forget_refused();
-}
-
-/// Gives the counts of all slots that had losses, if some were added since the last time; and once
-/// more the next time, where `tell` says false.
-pub(crate) fn tell(tell: &mut dyn FnMut(usize, Cause, u64) -> bool) {
-    if !UNTOLD.swap(false, Ordering::Acquire) {
-        return;
-    }
-    for slot in registration::slots() {
-        for cause in CAUSES {
-            let count = unhoused(slot).discarded(cause);
-            if count != 0 && !tell(slot, cause, count) {
-                UNTOLD.store(true, Ordering::Release);
-                return;
-            }
-        }
     }
 }
 

@@ -17,17 +17,15 @@ mod claim;
 mod hole;
 mod mapped;
 mod parts;
-mod temporary;
 
 pub(crate) use claim::Claim;
 pub(crate) use hole::{is_cut, mend, passes_on};
-pub(crate) use temporary::Lent;
 
 use crate::block::header_words::{self, Words};
 use crate::offered::BLOCK_SIZE_LOG2_DEFAULT;
 use crate::os::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use bytemuck::Zeroable;
-use core::mem::{align_of, offset_of, size_of};
+use crate::os::pages;
+use core::mem::offset_of;
 use core::ptr::NonNull;
 use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader,
@@ -76,68 +74,6 @@ pub(crate) fn fix_block_size() {
     BLOCK_SIZE.fetch_or(CHOSEN, Ordering::Relaxed);
 }
 
-/// Pages of zeros for ever, touched beforehand so that using them faults no more.
-fn map(size: usize) -> Option<NonNull<u8>> {
-    // Miri has no pages to touch.
-    #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
-    const FLAGS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-    #[cfg(any(miri, not(any(target_os = "linux", target_os = "android"))))]
-    const FLAGS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANON;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new private mapping, placed by the system, changes no memory that exists.
-    let start = unsafe { libc::mmap(core::ptr::null_mut(), size, access, FLAGS, -1, 0) };
-    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
-}
-
-/// Zeroed bytes for ever.
-pub(crate) fn map_bytes(size: usize) -> Option<&'static mut [u8]> {
-    let start = map(size)?;
-    // SAFETY: `size` mapped bytes, zero, that nothing else points to and nothing unmaps.
-    Some(unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), size) })
-}
-
-/// So many zeroed values for ever.
-pub(crate) fn map_slice<T: Zeroable>(count: usize) -> Option<&'static mut [T]> {
-    const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
-    let start = map(count.checked_mul(size_of::<T>())?)?.cast::<T>();
-    // SAFETY: enough mapped bytes, zero (a value of `T`) and aligned to a page, that nothing else
-    // points to and nothing unmaps.
-    Some(unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), count) })
-}
-
-/// Puts a small value into pages of its own, for ever.
-pub(crate) fn place<T>(value: T) -> Option<&'static T> {
-    const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
-    let start = map(size_of::<T>())?.cast::<T>();
-    // SAFETY: enough mapped bytes, aligned to a page, that nothing else points to and nothing
-    // unmaps.
-    unsafe {
-        start.write(value);
-        Some(start.as_ref())
-    }
-}
-
-/// Puts a value into pages of its own, for ever, together with something larger that is zero at
-/// first. That is never on the stack, which in a signal handler may be small.
-pub(crate) fn place_with<T, Z: Zeroable + 'static>(
-    value: impl FnOnce(&'static mut Z) -> T,
-) -> Option<&'static T> {
-    #[repr(C)]
-    struct Pages<T, Z> {
-        value: T,
-        zeroed: Z,
-    }
-    const { assert!(align_of::<Pages<T, Z>>() <= 4096, "pages are not aligned better than this") };
-    let pages = map(size_of::<Pages<T, Z>>())?.cast::<Pages<T, Z>>().as_ptr();
-    // SAFETY: enough mapped bytes, zero and aligned to a page, that nothing else points to and
-    // nothing unmaps; the two fields do not overlap, and zero is a value of the one.
-    unsafe {
-        let place = &raw mut (*pages).value;
-        place.write(value(&mut (*pages).zeroed));
-        Some(&*place)
-    }
-}
-
 /// The right to read what was published in blocks, and to write what was sealed. Lies behind the
 /// lock of a ring (or of the store), and whoever holds it knows that no block which is not yet
 /// given up begins anew.
@@ -180,7 +116,7 @@ impl Blocks {
     /// Maps blocks.
     pub(crate) fn map(count: usize) -> Option<Blocks> {
         fix_block_size();
-        let start = map(count.checked_mul(block_size())?)?;
+        let start = pages::map(count.checked_mul(block_size())?)?;
         Some(Blocks { first: Block { start: start.as_ptr() }, count })
     }
 

@@ -8,7 +8,7 @@
 //! Knows no lock and no host. Design: section 4 of `design/format.md`.
 
 use crate::block::registry_encoding::Piece;
-use crate::block::{clock, identity, memory};
+use crate::block::{identity, memory, root};
 use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, StreamHeader,
 };
@@ -215,7 +215,7 @@ impl PartsBlock {
 pub(crate) fn header(block_type: BlockType) -> BlockHeader {
     let mut header = BlockHeader::native(block_type, memory::block_size_log2());
     header.stream = identity::id();
-    header.set_sync(clock::sync());
+    header.set_sync(root::sync());
     header
 }
 

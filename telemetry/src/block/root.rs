@@ -12,14 +12,10 @@
 #![expect(unsafe_code, reason = "a symbol that a debugger knows by its name")]
 
 mod chain;
-mod preamble;
 
-pub(crate) use preamble::{bring_registries, restart};
-
+use crate::block::clock;
 use crate::block::losses::{Cause, Counts};
 use crate::block::memory::{self, Blocks};
-use crate::block::{clock, identity};
-use crate::inspect::{debug, gdb};
 use crate::os::sys;
 use bytemuck::Zeroable;
 use chain::Chain;
@@ -36,6 +32,9 @@ const OWN_ADDRESS: usize = offset_of!(Root, own_address) / 8;
 const SYNC: usize = offset_of!(Root, sync_turn) / 8;
 const UNHOUSED: usize = offset_of!(Root, unhoused) / 8;
 const UNHOUSED_END: usize = offset_of!(Root, dump) / 8;
+/// Dump, describe, flush, last, control.
+const ENTRY_POINTS_END: usize = offset_of!(Root, control) / 8 + 1;
+const _: () = assert!(ENTRY_POINTS_END == UNHOUSED_END + 5);
 /// The word of an extent that says what it is.
 const EXTENT_WHAT: usize = offset_of!(ExtentEntry, what) / 8;
 const _: () = assert!(offset_of!(Root, sync_uncertainty) == offset_of!(Root, sync_turn) + 4);
@@ -67,35 +66,40 @@ pub(crate) static EventRoot: Words = {
 };
 
 /// Where blocks are: in this order they are a stream (`.root.stream`).
-static EXTENTS: Chain<{ size_of::<ExtentEntry>() / 8 }> = Chain::new();
-static REGISTRIES: Chain<{ size_of::<RegistryEntry>() / 8 }> = Chain::new();
+pub(crate) static EXTENTS: Chain<{ size_of::<ExtentEntry>() / 8 }> = Chain::new();
+pub(crate) static REGISTRIES: Chain<{ size_of::<RegistryEntry>() / 8 }> = Chain::new();
 /// Whether it was there once, in this process or in its parent.
-static BEGUN: AtomicBool = AtomicBool::new(false);
+pub(crate) static BEGUN: AtomicBool = AtomicBool::new(false);
 
 fn word(index: usize) -> &'static AtomicU64 {
     &EventRoot.0[index]
 }
 
 /// Whether there is a root.
-fn is_there() -> bool {
+pub(crate) fn is_there() -> bool {
     word(OWN_ADDRESS).load(Ordering::Relaxed) != 0
 }
 
+/// Notes what a debugger calls and changes: dump, describe, flush, last, control.
+pub(crate) fn set_entry_points(addresses: [u64; 5]) {
+    for (index, address) in (UNHOUSED_END..ENTRY_POINTS_END).zip(addresses) {
+        word(index).store(address, Ordering::Relaxed);
+    }
+}
+
 /// From now on there is a root: its own address comes last.
-fn begin() {
-    gdb::keep();
+pub(crate) fn begin(uuid: [u8; 16]) {
     let mut root = Root::native();
     root.block_size_log2 = memory::block_size_log2();
-    root.uuid = identity::uuid();
+    root.uuid = uuid;
     root.pid = sys::process_ids().0;
     root.extents = EXTENTS.address();
     root.registries = REGISTRIES.address();
-    root.set_sync(clock::sync());
-    [root.dump, root.describe, root.flush, root.last, root.control] = debug::entry_points();
+    root.set_sync(sync());
     let words: [u64; WORD_COUNT] = bytemuck::cast(root);
     for (index, value) in words.into_iter().enumerate().skip(MAGIC_WORD_COUNT) {
-        // Events may have been counted before.
-        if index != OWN_ADDRESS && !(UNHOUSED..UNHOUSED_END).contains(&index) {
+        // Events may have been counted before, and the entry points are known.
+        if index != OWN_ADDRESS && !(UNHOUSED..ENTRY_POINTS_END).contains(&index) {
             word(index).store(value, Ordering::Relaxed);
         }
     }
@@ -104,13 +108,20 @@ fn begin() {
     word(OWN_ADDRESS).store(own_address, Ordering::Release);
 }
 
-/// There is none until [`restart`]: what is in memory is a parent's, and not yet the child's.
+/// There is none until [`begin`]: what is in memory is a parent's, and not yet the child's.
 pub(crate) fn leave() {
     word(OWN_ADDRESS).store(0, Ordering::Release);
 }
 
-/// Notes a clock sync as the last one (`.root.sync`): unless another one is just being noted.
-pub(crate) fn note_sync(sync: &ClockSync) {
+/// One instant on the three clocks, which is noted as the last one (`.root.sync`).
+pub(crate) fn sync() -> ClockSync {
+    let sync = clock::sync();
+    note_sync(&sync);
+    sync
+}
+
+/// Notes a clock sync, unless another one is just being noted.
+fn note_sync(sync: &ClockSync) {
     let old = word(SYNC).load(Ordering::Relaxed);
     let [turn, uncertainty]: [u32; 2] = bytemuck::cast(old);
     let odd = bytemuck::cast([turn.wrapping_add(1), uncertainty]);
@@ -154,7 +165,7 @@ pub(crate) fn move_extent(extent: &Extent, blocks: &Blocks) {
 
 /// Adds an extent (`.root.extent`). `None`: there is no memory for that, and who looks into this
 /// process will not find it.
-fn add_extent(entry: ExtentEntry) -> Option<&'static Extent> {
+pub(crate) fn add_extent(entry: ExtentEntry) -> Option<&'static Extent> {
     let words = EXTENTS.insert(bytemuck::cast(entry), EXTENT_WHAT)?;
     words.get(offset_of!(ExtentEntry, address) / 8)
 }

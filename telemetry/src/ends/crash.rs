@@ -15,73 +15,41 @@
 use crate::block::losses::Counts;
 use crate::block::memory::{self, Block};
 use crate::block::parts::{self, PartsBlock};
-use crate::block::{chain, clock, identity, registry_encoding};
-use crate::ends::signal::{self, Deferred};
-use crate::os::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use crate::os::stack::{self, SpareStack};
-use crate::os::sync::{Entry, Guard, Locked};
-use crate::os::{report, sys};
+use crate::block::{chain, identity, registry_encoding, root};
+use crate::ends::signal;
+use crate::os::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::os::signals::{self, Deferred};
+use crate::os::sync::{Guard, Locked};
+use crate::os::{pages, report, stack, sys, way_out};
 use crate::plinth::{Plinth, region};
-use crate::registry::registration::{self, Registered};
-use crate::rings::thread::{self, SLOT_COUNT};
+use crate::registry::registration::{self, Registered, SLOT_COUNT};
+use crate::rings::thread;
 use crate::store::intern;
 use crate::stream::{self, pending, volume};
 use core::ffi::{CStr, c_void};
 use eventlog::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, SEALED};
 
 mod called;
-mod crossing;
 
 pub(crate) use called::bring_out;
-pub(crate) use crossing::Crossing;
 
 /// The environment variable that asks for output on fatal signals.
 const CRASH_VARIABLE: &CStr = c"MPS_TELEMETRY_CRASH";
-/// How long a handler waits for blocks that other threads are writing, in ns.
-const DRAIN_TIME_MAX: u64 = 1_000_000_000;
-/// How long a thread waits for another one that is on the way out, in ns.
-const GATE_TIME_MAX: u64 = 5_000_000_000;
 /// Allocations in which the standard library has put its own handler, at the start of a program.
 const LOOK_COUNT: u32 = 16;
-/// How long it sleeps between two looks.
-const NAP: u64 = 100_000;
 /// What is smaller than this part of a block goes out as a part: one in so many.
 const PART_FRACTION: usize = 4;
 
-static ARMED: AtomicBool = AtomicBool::new(false);
 /// Whether the program records in its allocator.
 static ALLOCATES: AtomicBool = AtomicBool::new(false);
 /// Allocations until handlers that wait for the standard library's own wait no more; 0: none do.
 static LOOKS: AtomicU32 = AtomicU32::new(0);
-/// The operating system's number of the thread that is on the way out; 0: none is.
-static LEAVING: AtomicUsize = AtomicUsize::new(0);
-/// Threads that are giving something to the plinth.
-static CROSSING: AtomicU32 = AtomicU32::new(0);
-static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
 /// The memory of the way out.
 static ROOM: Locked<Option<Room>> = Locked::new(None);
 
 struct Room {
     copy: &'static mut [u8],
     parts: PartsBlock,
-}
-
-/// From now on, a signal that ends the program first brings out what was recorded of the kinds that
-/// are output: SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT (so also `abort` and
-/// panics that abort), and SIGTERM, SIGINT, SIGQUIT and SIGHUP, but for those that the program
-/// ignores. Handlers that there are now are called afterwards; without one the program ends as it
-/// would have. `MPS_TELEMETRY_CRASH=1` does the same at the first event.
-///
-/// A stack overflow is one of these. Threads of Rust, and all threads from their first event on,
-/// have a stack for it.
-pub fn on_fatal_signals() {
-    let entry = Entry::new();
-    if registration::prepare_only(&entry) {
-        arm();
-        if LOOKS.swap(0, Ordering::AcqRel) != 0 {
-            signal::install_left(false);
-        }
-    }
 }
 
 /// Does what the environment says.
@@ -98,8 +66,9 @@ pub(crate) fn apply_environment() {
     });
 }
 
-fn arm() {
-    if ARMED.swap(true, Ordering::AcqRel) {
+/// Makes ready for fatal signals. After the first preparations of the process.
+pub(crate) fn arm() {
+    if !stack::want() {
         return;
     }
     if !ROOM.lock_waiting().is_some_and(|mut room| make_room(&mut room)) {
@@ -116,10 +85,17 @@ fn arm() {
 fn make_room(room: &mut Option<Room>) -> bool {
     if room.is_none() {
         let size = memory::block_size();
-        let bytes = memory::map_bytes(size).zip(memory::map_bytes(size));
+        let bytes = pages::map_bytes(size).zip(pages::map_bytes(size));
         *room = bytes.map(|(copy, parts)| Room { copy, parts: PartsBlock::idle(parts) });
     }
     room.is_some()
+}
+
+/// Handlers wait for the standard library's own no more.
+pub(crate) fn install_left() {
+    if LOOKS.swap(0, Ordering::AcqRel) != 0 {
+        signal::install_left(false);
+    }
 }
 
 /// Before an event of the allocator: the first one may come while the standard library, at the
@@ -143,71 +119,27 @@ fn look_again() {
     }
 }
 
-/// Sees to it that the handlers of this thread have a stack, if there are handlers.
-pub(crate) fn equip(stack: &SpareStack) {
-    if ARMED.load(Ordering::Acquire) {
-        stack.give();
-    }
-}
-
-/// Whether this thread is on the way out.
-pub(crate) fn is_here() -> bool {
-    match LEAVING.load(Ordering::SeqCst) {
-        0 => false,
-        thread => thread == sys::thread_number(),
-    }
-}
-
-/// In a forked child, where other threads do not exist.
-pub(crate) fn forget_others() {
-    LEAVING.store(0, Ordering::SeqCst);
+/// In a forked child, whose stream has nothing of the store.
+pub(crate) fn forget_parent() {
     called::forget_store();
-    CROSSING.store(u32::from(signal::is_crossing()), Ordering::SeqCst);
 }
 
-/// Brings out what is in memory, in a signal handler. False: this thread is on the way out already,
-/// or another one is and does not come to an end.
-pub(crate) fn way_out() -> bool {
-    leave(bring_all)
+/// Brings out what is in memory, in a signal handler.
+pub(crate) fn bring_out_in_signal() {
+    leave(bring_all);
 }
 
-/// Does something as the one thread that is on the way out.
+/// Does something as the one thread that is on the way out. False: this thread is already, or
+/// another one is and does not come to an end.
 fn leave(bring: extern "C" fn(*mut c_void)) -> bool {
     // No handler of the program comes in between, and no wish to end the thread.
     let _uncancelled = sys::Uncancelled::begin();
     let _deferred = Deferred::begin();
-    let me = sys::thread_number();
-    let mut waited = 0;
-    while let Err(other) = LEAVING.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst) {
-        if other == me || waited >= GATE_TIME_MAX {
-            return false;
-        }
-        sys::nap(NAP);
-        waited += NAP;
+    let begun = way_out::begin();
+    if begun {
+        stack::on_own(bring);
     }
-    let mine = u32::from(signal::is_crossing());
-    let mut waited = 0;
-    while CROSSING.load(Ordering::SeqCst) > mine && waited < DRAIN_TIME_MAX {
-        sys::nap(NAP);
-        waited += NAP;
-    }
-    stack::on_own(bring);
-    true
-}
-
-/// Lets other threads go on: the program does.
-pub(crate) fn come_back() {
-    let me = sys::thread_number();
-    let _ = LEAVING.compare_exchange(me, 0, Ordering::SeqCst, Ordering::SeqCst);
-}
-
-/// Says once that the host did not take it.
-pub(crate) fn tell_failure() {
-    if !called::is_here() && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-        sys::write_error(
-            b"telemetry: a fatal signal: the log does not take all that is in memory\n",
-        );
-    }
+    begun
 }
 
 extern "C" fn bring_all(_: *mut c_void) {
@@ -217,11 +149,9 @@ extern "C" fn bring_all(_: *mut c_void) {
         return;
     }
     if !plinth.is_signal_safe() {
-        if !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-            sys::write_error(
-                b"telemetry: a fatal signal: this log takes nothing in a signal handler\n",
-            );
-        }
+        way_out::tell_once(
+            b"telemetry: a fatal signal: this log takes nothing in a signal handler\n",
+        );
         return;
     }
     let Some(room) = ROOM.try_lock() else { return };
@@ -266,7 +196,7 @@ impl WayOut {
     fn write(&mut self, offset: u64, bytes: &[u8]) {
         if called::write(self.plinth, offset, bytes).is_err() {
             self.failed = true;
-            tell_failure();
+            way_out::tell_failure();
         }
     }
 
@@ -274,7 +204,7 @@ impl WayOut {
     /// there is no hole.
     fn write_again(&mut self) {
         if self.plinth.can_rewrite() {
-            signal::with_carried(|offset, bytes| self.write(offset, bytes));
+            signals::with_carried(|offset, bytes| self.write(offset, bytes));
         }
     }
 
@@ -290,7 +220,7 @@ impl WayOut {
         let bytes = if can_rewrite { &room.copy[..size] } else { &*room.copy };
         if called::write(self.plinth, offset, bytes).is_err() {
             self.failed = true;
-            tell_failure();
+            way_out::tell_failure();
         }
     }
 
@@ -345,7 +275,7 @@ impl WayOut {
         header.stream = identity::id();
         header.flags &= !SEALED;
         header.base_last = chain::base_at_last(events, header.base.get()).into();
-        header.set_sync(clock::sync());
+        header.set_sync(root::sync());
         counts.put(&mut header);
         if top - last <= memory::block_size() / PART_FRACTION {
             self.put_part(header, &|copy, out| out.copy_from_slice(&copy[last..top]));
@@ -363,7 +293,7 @@ impl WayOut {
         let offset = volume::take_place_by_force(self.plinth) * memory::block_size() as u64;
         if called::write(self.plinth, offset, room.copy).is_err() {
             self.failed = true;
-            tell_failure();
+            way_out::tell_failure();
         }
     }
 
@@ -391,7 +321,7 @@ impl WayOut {
         let (offset, bytes) = room.parts.unwritten_padded();
         if !bytes.is_empty() && called::write(self.plinth, offset, bytes).is_err() {
             self.failed = true;
-            tell_failure();
+            way_out::tell_failure();
         }
         room.parts.close();
     }

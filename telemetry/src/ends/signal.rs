@@ -1,7 +1,7 @@
 //! Fatal signals: the handler, and the handlers that were there before it.
 //!
 //! ```text
-//!  SIGSEGV … ─▶ handle ─▶ crash::way_out ─┬─ a handler was there: called ─ it returns ─▶ go on
+//!  SIGSEGV … ─▶ handle ─▶ crash: way out ─┬─ a handler was there: called ─ it returns ─▶ go on
 //!                                         └─ none: default ─ again, or raised ─▶ the process dies
 //! ```
 //!
@@ -10,13 +10,13 @@
 #![expect(unsafe_code, reason = "signal handlers, and what they interrupted")]
 
 use crate::ends::crash;
-use crate::os::stack;
-use core::cell::{Cell, UnsafeCell};
+use crate::os::{stack, way_out};
+use crate::rings::thread;
+use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
-use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Signals by which a program dies of a fault.
 const FAULTS: [c_int; 7] = [
@@ -130,7 +130,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         let errno_before = errno.map(|errno| *errno);
         let is_survived = SURVIVED.load(Ordering::Relaxed) & 1 << index_of(signal) != 0;
         if !is_survived {
-            crash::way_out();
+            crash::bring_out_in_signal();
         }
         pass_on(signal, info, context, is_survived);
         if let (Some(errno), Some(before)) = (errno, errno_before) {
@@ -168,7 +168,7 @@ unsafe fn pass_on(
     match abort {
         Some(_) => set_default(libc::SIGABRT),
         None if is_fault => {}
-        None => crash::come_back(),
+        None => way_out::come_back(),
     }
     // SAFETY: whoever installed it said that it is such a handler; the mask is what it asked for.
     unsafe {
@@ -177,7 +177,7 @@ unsafe fn pass_on(
             set_default(signal);
         }
         let mut called = Called { previous, signal, info, context };
-        stack::where_interrupted(context, call, (&raw mut called).cast());
+        stack::where_interrupted(context, thread::has_stack, call, (&raw mut called).cast());
     }
     if !is_fault || signal == libc::SIGABRT {
         return; // `abort` ends the program whatever its handler says.
@@ -188,10 +188,10 @@ unsafe fn pass_on(
         if let Some(previous) = abort {
             set_ours(libc::SIGABRT, previous);
         }
-        crash::come_back();
+        way_out::come_back();
     } else if is_survived {
         // It gave up: the fault comes once more, and ends the program.
-        crash::way_out();
+        crash::bring_out_in_signal();
     }
 }
 
@@ -265,33 +265,6 @@ fn is_ours(signal: c_int) -> bool {
     }
 }
 
-/// While it is there no signal handler runs on this thread: one that comes is called afterwards.
-pub(crate) struct Deferred {
-    before: libc::sigset_t,
-    // Not Send: the mask is the thread's.
-    here: PhantomData<*const ()>,
-}
-
-impl Deferred {
-    pub(crate) fn begin() -> Deferred {
-        // SAFETY: sets that are filled before they are used, and live through the call.
-        unsafe {
-            let mut all: libc::sigset_t = core::mem::zeroed();
-            let mut before: libc::sigset_t = core::mem::zeroed();
-            libc::sigfillset(&mut all);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before);
-            Deferred { before, here: PhantomData }
-        }
-    }
-}
-
-impl Drop for Deferred {
-    fn drop(&mut self) {
-        // SAFETY: a set that lives through the call.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, null_mut()) };
-    }
-}
-
 /// Where this thread's error number is.
 fn errno_place() -> Option<*mut c_int> {
     #[cfg(target_os = "linux")]
@@ -307,61 +280,4 @@ fn errno_place() -> Option<*mut c_int> {
         target_os = "freebsd"
     )))]
     return None;
-}
-
-/// What this thread is writing.
-struct Carried {
-    /// Whether it is with the plinth at all.
-    is_crossing: Cell<bool>,
-    offset: Cell<u64>,
-    start: Cell<*const u8>,
-    /// S2: not 0: so many bytes at `start`, which stay as they are while it is not 0.
-    size: Cell<usize>,
-}
-
-thread_local! {
-    static CARRIED: Carried = const {
-        Carried {
-            is_crossing: Cell::new(false),
-            offset: Cell::new(0),
-            start: Cell::new(null()),
-            size: Cell::new(0),
-        }
-    };
-}
-
-/// Notes what this thread is about to write, and where; nothing: it is done. The bytes may not
-/// change before.
-pub(crate) fn carry(offset: u64, bytes: &[u8]) {
-    CARRIED.with(|carried| {
-        carried.size.set(0);
-        compiler_fence(Ordering::SeqCst);
-        carried.offset.set(offset);
-        carried.start.set(bytes.as_ptr());
-        compiler_fence(Ordering::SeqCst);
-        carried.size.set(bytes.len());
-        compiler_fence(Ordering::SeqCst);
-    });
-}
-
-/// Notes whether this thread is with the plinth.
-pub(crate) fn set_crossing(is_crossing: bool) {
-    CARRIED.with(|carried| carried.is_crossing.set(is_crossing));
-}
-
-/// Whether this thread, or what its signal handler interrupted, is with the plinth.
-pub(crate) fn is_crossing() -> bool {
-    CARRIED.with(|carried| carried.is_crossing.get())
-}
-
-/// Gives what a signal handler has found this thread writing.
-pub(crate) fn with_carried(give: impl FnOnce(u64, &[u8])) {
-    CARRIED.with(|carried| {
-        if carried.size.get() != 0 {
-            // SAFETY: S2; whoever is writing them is this thread, and interrupted.
-            let bytes =
-                unsafe { core::slice::from_raw_parts(carried.start.get(), carried.size.get()) };
-            give(carried.offset.get(), bytes);
-        }
-    });
 }

@@ -18,29 +18,20 @@
 mod describe;
 mod dump;
 mod index;
-mod mask;
 mod out;
 mod unit;
 
-pub(crate) use mask::{accept, notice, put};
-
 use crate::ends::crash;
 use crate::os::sys;
+use crate::service::mask_changes::{self, EventKindControl};
 use core::ffi::{c_int, c_long, c_void};
-use core::sync::atomic::AtomicU64;
 use eventdef::KIND_COUNT_MAX;
 
-/// The kinds that are output, of all registries: bits by the indexes of kinds. What a debugger
-/// changes here is noticed when the next block begins, and at every flush.
-///
-/// N1: what is linked into one program or shared library has this name, and each other one here,
-///     once: two versions of this library the linker refuses. Functions of another shared library
-///     may take the place of these, which do the same there; data are hidden from it.
-// SAFETY: N1.
-#[unsafe(no_mangle)]
-pub(crate) static EventKindControl: AtomicU64 = AtomicU64::new(0);
-
 /// What stands for the newest event of a kind: its address alone is of use.
+///
+/// N1: what is linked into one program or shared library has the name of each symbol here once: two
+///     versions of this library the linker refuses. Functions of another shared library may take
+///     the place of these, which do the same there; data are hidden from it.
 #[derive(Clone, Copy)]
 pub(crate) struct Handle(#[expect(dead_code, reason = "it has an address")] u64);
 
@@ -105,7 +96,7 @@ pub(crate) extern "C" fn EventFlush() -> c_long {
 }
 
 extern "C" fn flush() -> c_long {
-    guarded(|| mask::with_changes(crash::bring_out))
+    guarded(|| mask_changes::with_changes(crash::bring_out))
 }
 
 /// The addresses of these, as the root has them: dump, describe, flush, last, control

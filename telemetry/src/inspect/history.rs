@@ -11,8 +11,9 @@
 //! `.time.order` in `design/format.md`.
 
 use crate::block::memory::{self, Block};
+use crate::registry::registration::SLOT_COUNT;
 use crate::rings::ring::Ring;
-use crate::rings::thread::{self, SLOT_COUNT};
+use crate::rings::thread;
 use crate::store::intern;
 use bytemuck::{Pod, Zeroable};
 use core::cmp::Ordering;

@@ -14,7 +14,8 @@
 use crate::inspect::history::{self, Recalled, Spot};
 use crate::inspect::text::{self, Now};
 use crate::os::report::Text;
-use crate::rings::thread::{self, SLOT_COUNT};
+use crate::registry::registration::SLOT_COUNT;
+use crate::rings::thread;
 use core::fmt;
 use eventdef::{EventType, Kind, Param, Registry, Sort};
 use eventlog::format::EVENT_SIZE_MAX;

@@ -9,7 +9,7 @@
 //! from `eventdef`'s layout. Allocates nothing, and takes no lock. Design: `.sol.traceback` in
 //! `design/telemetry.md`; `.event.params`, `.event.string`, `.store.label` in `design/format.md`.
 
-use crate::block::clock;
+use crate::block::root;
 use crate::inspect::history::{self, Recalled, Spot};
 use crate::os::report;
 use core::fmt::{self, Write};
@@ -35,7 +35,7 @@ static START: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// Notes when the process begins to record.
 pub(crate) fn prepare() {
-    let sync = clock::sync();
+    let sync = root::sync();
     START[0].store(sync.ticks, Ordering::Relaxed);
     START[1].store(sync.monotonic, Ordering::Relaxed);
 }
@@ -49,7 +49,7 @@ pub(crate) struct Now {
 
 impl Now {
     pub(crate) fn read() -> Now {
-        let sync = clock::sync();
+        let sync = root::sync();
         Now { ticks: sync.ticks, monotonic: sync.monotonic }
     }
 

@@ -7,11 +7,10 @@
 //!
 //! Allocates nothing. Design: `.sol.traceback` in `design/telemetry.md`.
 
-use crate::block::memory;
 use crate::inspect::history::{self, Spot};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, LINE_SIZE_MAX, Line, Now};
 use crate::os::sync::{Entry, Locked};
-use crate::os::{report, sys};
+use crate::os::{pages, report, sys};
 use crate::registry::names;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
@@ -127,9 +126,9 @@ fn write(count: usize, out: &mut dyn fmt::Write) -> fmt::Result {
 }
 
 fn make_room() -> Option<Room> {
-    let spots = memory::map_bytes(TRACEBACK_COUNT_MAX * size_of::<Spot>())?;
-    let event = memory::map_bytes(EVENT_SIZE_SHOWN)?;
-    let text = memory::map_bytes(LINE_SIZE_MAX)?;
+    let spots = pages::map_bytes(TRACEBACK_COUNT_MAX * size_of::<Spot>())?;
+    let event = pages::map_bytes(EVENT_SIZE_SHOWN)?;
+    let text = pages::map_bytes(LINE_SIZE_MAX)?;
     Some(Room { spots: bytemuck::cast_slice_mut(spots), event, text })
 }
 

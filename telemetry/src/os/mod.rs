@@ -2,12 +2,19 @@
 //! stacks, lines on standard error. Knows nothing of events, blocks or streams.
 
 pub(crate) mod atomic;
+pub(crate) mod depth;
+pub(crate) mod exit;
+pub(crate) mod forked;
+pub(crate) mod hooks;
 pub(crate) mod link;
 pub(crate) mod local_sockets;
 pub(crate) mod ordinary;
+pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod report;
+pub(crate) mod signals;
 pub(crate) mod sockets;
 pub(crate) mod stack;
 pub(crate) mod sync;
 pub(crate) mod sys;
+pub(crate) mod way_out;

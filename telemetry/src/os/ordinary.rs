@@ -8,13 +8,9 @@
 //!
 //! Design: `.sol.ordinary` in `design/telemetry.md`.
 
-use crate::inspect::traceback;
 use crate::os::atomic::{AtomicBool, Ordering};
 use crate::os::sync::Entry;
-use crate::os::sys;
-use crate::rings::thread;
-use crate::service::{flush, listener, writer};
-use crate::stream;
+use crate::os::{exit, hooks, sys};
 
 /// Whether something waits.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
@@ -40,12 +36,10 @@ pub(crate) fn catch_up(entry: &Entry) {
 #[cold]
 fn catch_up_if_ordinary(entry: &Entry) {
     // A program that exits needs none of it, and a thread that begins then only holds it up.
-    if flush::is_exiting() || !is_ordinary(entry) || !IS_DUE.swap(false, Ordering::Relaxed) {
+    if exit::is_exiting() || !is_ordinary(entry) || !IS_DUE.swap(false, Ordering::Relaxed) {
         return;
     }
-    traceback::hook();
-    thread::expect_end(entry);
-    stream::ensure_resolved(entry);
-    listener::start();
-    writer::start(entry);
+    if let Some(hooks) = hooks::get() {
+        (hooks.catch_up)(entry);
+    }
 }

@@ -42,7 +42,7 @@ pub(crate) fn map_fork_mark() -> Option<&'static AtomicU32> {
     #[cfg(all(not(miri), any(target_os = "linux", target_os = "android")))]
     {
         const PAGE: usize = 4096;
-        let page = crate::block::memory::map_bytes(PAGE)?.as_mut_ptr();
+        let page = crate::os::pages::map_bytes(PAGE)?.as_mut_ptr();
         // SAFETY: the page was mapped just now, private and of no file, for ever, and is aligned;
         // the call changes what becomes of it in a child, to zero, which is a value of what is put
         // there.

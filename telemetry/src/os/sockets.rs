@@ -154,7 +154,7 @@ fn ask_resolver(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {
 }
 
 /// Begins to connect. Gives a file, and whether it is connected already.
-pub(crate) fn connect(peer: &Peer) -> Result<(File, bool), Errno> {
+pub(crate) fn connect(peer: &Peer, block_size: usize) -> Result<(File, bool), Errno> {
     let family = c_int::from(peer.address.ss_family);
     let file = open(family)?;
     // SAFETY: P1; the address lives through the call.
@@ -170,7 +170,7 @@ pub(crate) fn connect(peer: &Peer) -> Result<(File, bool), Errno> {
         },
     };
     enlarge(file);
-    keep_room(file);
+    keep_room(file, block_size);
     Ok((File::new(file)?, is_connected))
 }
 
@@ -201,9 +201,9 @@ fn enlarge(file: c_int) {
 }
 
 /// Keeps some of what the system would hold for the end, when [`use_room`] has it.
-fn keep_room(file: c_int) {
+fn keep_room(file: c_int, block_size: usize) {
     // A block that was begun, and the last one; and what the system takes for itself.
-    let room = 2 * crate::block::memory::block_size() as c_int + ROOM_SPARE;
+    let room = 2 * block_size as c_int + ROOM_SPARE;
     if !set_unsent_max(file, UNSENT_MAX.max(room))
         && let Ok(given) = option(file, libc::SO_SNDBUF)
     {
@@ -330,7 +330,7 @@ mod tests {
         let path = folder.path().join("socket");
         let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
         let peer = Peer::unix(path.as_os_str().as_encoded_bytes()).expect("a path");
-        let (file, is_connected) = connect(&peer).expect("a listener");
+        let (file, is_connected) = connect(&peer, 1 << 16).expect("a listener");
         assert!(is_connected);
         let held = file;
         let file = held.number().expect("it is open");
@@ -344,7 +344,7 @@ mod tests {
         assert!(at_last(|| send(file, &[7]) == Err(libc::EPIPE)));
         held.close();
         drop(listener);
-        assert!(at_last(|| match connect(&peer) {
+        assert!(at_last(|| match connect(&peer, 1 << 16) {
             Ok((file, _)) => {
                 file.close();
                 false

@@ -10,10 +10,9 @@
 //! kernel takes up to a half of it. Design: `.sol.exit.stack` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "stacks: memory that is used by what runs")]
 
-use crate::rings::thread;
 use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// What a stack for handlers has beside the kernel's frame, in bytes: room for what the program's
 /// own handlers take that run on it. Pages that are not used cost no memory.
@@ -30,6 +29,14 @@ const RED_ZONE_SIZE: usize = 128;
 
 /// The stack for the way out: A1: null, or `OWN_SIZE` bytes for ever.
 static OWN: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+
+/// Whether fatal signals are handled, so that threads need stacks.
+static WANTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on threads need stacks for their handlers. False: that was so already.
+pub(crate) fn want() -> bool {
+    !WANTED.swap(true, Ordering::AcqRel)
+}
 
 /// Maps a stack for ever, below which there is a guard, and touches so much of its top.
 fn map(size: usize, touched_size: usize) -> Option<NonNull<u8>> {
@@ -114,14 +121,16 @@ pub(crate) fn make_own() {
 }
 
 /// Calls a handler of the program where the kernel would have called it: on the stack that the
-/// signal interrupted, where this thread has its stack for handlers from us. While it runs the
-/// thread has none, so that another handler does not overwrite this one, which is on it.
+/// signal interrupted, where this thread has its stack for handlers from us: `is_spare`, given
+/// where a stack begins, says whether it is that. While it runs the thread has none, so that
+/// another handler does not overwrite this one, which is on it.
 ///
 /// # Safety
 ///
 /// In a signal handler with this context. `call` does not unwind, and `argument` is what it takes.
 pub(crate) unsafe fn where_interrupted(
     context: *mut c_void,
+    is_spare: fn(*mut c_void) -> bool,
     call: extern "C" fn(*mut c_void),
     argument: *mut c_void,
 ) {
@@ -146,7 +155,7 @@ pub(crate) unsafe fn where_interrupted(
         let mut old: libc::stack_t = core::mem::zeroed();
         let is_ours = libc::sigaltstack(null(), &mut old) == 0
             && old.ss_flags & libc::SS_ONSTACK != 0
-            && thread::has_stack(old.ss_sp);
+            && is_spare(old.ss_sp);
         let pointer = interrupted_pointer(context).filter(|pointer| {
             let start = old.ss_sp.addr();
             is_ours && !(start..start + old.ss_size).contains(&pointer.addr())
@@ -196,9 +205,12 @@ impl SpareStack {
         SpareStack { start: AtomicPtr::new(null_mut()) }
     }
 
-    /// Gives it to this thread, unless that has one. A thread of an overflowing stack has nowhere
-    /// else to run a handler.
+    /// Gives it to this thread if handlers may come, unless that has one. A thread of an
+    /// overflowing stack has nowhere else to run a handler.
     pub(crate) fn give(&self) {
+        if !WANTED.load(Ordering::Acquire) {
+            return;
+        }
         // SAFETY: A2; the structures live through the calls.
         unsafe {
             let mut old: libc::stack_t = core::mem::zeroed();

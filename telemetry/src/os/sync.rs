@@ -13,10 +13,8 @@
 //! their generation. Design: `.sol.lock`, `.sol.fork` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a lock that neither allocates nor waits where it must not")]
 
-use crate::ends::{crash, fork};
 use crate::os::atomic::{AtomicU32, Ordering, spin_loop};
-use crate::os::sys;
-use crate::rings::thread;
+use crate::os::{depth, forked, sys, way_out};
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
@@ -72,8 +70,8 @@ impl Entry {
     /// Enters.
     pub(crate) fn new() -> Entry {
         let _uncancelled = sys::Uncancelled::begin();
-        fork::notice();
-        let (nested, errno) = (thread::deepen(), sys::errno());
+        forked::notice();
+        let (nested, errno) = (depth::deepen(), sys::errno());
         Entry { nested, promised: false, errno, _uncancelled, here: PhantomData }
     }
 
@@ -98,9 +96,9 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         if !self.nested {
-            fork::settle();
+            forked::settle();
         }
-        thread::rise();
+        depth::rise();
         sys::set_errno(self.errno);
     }
 }
@@ -187,7 +185,7 @@ impl<T> Locked<T> {
             } else {
                 wait(&mut count);
                 // In a signal handler the holder may be what it interrupted.
-                if count > CRASH_COUNT_MAX && crash::is_here() {
+                if count > CRASH_COUNT_MAX && way_out::is_here() {
                     return None;
                 }
             }

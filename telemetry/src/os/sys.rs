@@ -23,12 +23,11 @@ pub(crate) use held::{File, Held};
 pub(crate) use library::*;
 pub(crate) use mapping::*;
 pub(crate) use names::{
-    FileIdentity, identify_file, identify_name, link_file, rename_file, unlink_file,
+    FileIdentity, identify_file, identify_name, link_file, program_name, rename_file, unlink_file,
 };
 pub(crate) use own::{NotOwn, Unnamed, open_log, own_user};
 pub(crate) use threads::*;
 
-use crate::os::sync::Locked;
 use core::ffi::{CStr, c_int};
 
 /// Miri lacks some calls of the C library, which are left out there.
@@ -321,25 +320,6 @@ pub(crate) fn host_name(name: &mut [u8; 64]) {
     }
     // SAFETY: at most so many bytes are written.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-}
-
-/// The longest path of a program that is looked at, in bytes.
-const PROGRAM_PATH_SIZE_MAX: usize = 4096;
-/// Where the path of the program is put, since a stack may be small.
-static PROGRAM_PATH: Locked<[u8; PROGRAM_PATH_SIZE_MAX]> = Locked::new([0; PROGRAM_PATH_SIZE_MAX]);
-
-/// The file name of the program, as much as fits.
-pub(crate) fn program_name(name: &mut [u8; 128]) {
-    let Some(mut path) = PROGRAM_PATH.lock_waiting() else { return };
-    // SAFETY: `path` of the call ends with a NUL; at most `len` bytes are written.
-    let size = unsafe {
-        let link = c"/proc/self/exe".as_ptr();
-        libc::readlink(link, path.as_mut_ptr().cast(), path.len())
-    };
-    let path = usize::try_from(size).ok().and_then(|size| path.get(..size)).unwrap_or_default();
-    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    let size = file.len().min(name.len() - 1);
-    name[..size].copy_from_slice(&file[..size]);
 }
 
 /// Has a function called in every forked child, before `fork` returns there.

@@ -10,7 +10,7 @@
 use super::queue::Queue;
 use super::socket::SocketPlinth;
 use super::{Operation, PlinthError};
-use crate::block::clock;
+use crate::block::{clock, memory};
 use crate::os::sockets::{self, Peer};
 use crate::os::sys::Errno;
 use crate::plinth::destination::{self, Destination};
@@ -117,7 +117,7 @@ impl SocketPlinth {
         let is_again = matches!(link.standing, Standing::Down | Standing::Trying);
         while let Some(Some(peer)) = link.peers.get(link.peer_next) {
             link.peer_next += 1;
-            match sockets::connect(peer) {
+            match sockets::connect(peer, memory::block_size()) {
                 Ok((file, is_connected)) => {
                     self.file.set(Some(file));
                     link.stand(match (is_again, is_connected) {

@@ -14,10 +14,10 @@
 use super::name::LogName;
 use super::volumes::{self, Room, Volumes};
 use super::{Operation, Plinth, PlinthError};
+use crate::block::identity;
 use crate::os::sync::Locked;
 use crate::os::sys::{self, File, Held, NotOwn, Unnamed};
-use crate::os::{process, report};
-use crate::{block::identity, ends::crash, ends::fork};
+use crate::os::{forked, process, report, way_out};
 use core::ffi::{CStr, c_int};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -118,7 +118,7 @@ impl FilePlinth {
         if *torn {
             return Err(libc::EIO);
         }
-        let result = match crash::is_here() {
+        let result = match way_out::is_here() {
             true => sys::write_all_within(file, bytes, CRASH_TIME_MAX),
             false => sys::write_all_in_peace(file, bytes),
         };
@@ -159,7 +159,7 @@ impl FilePlinth {
     fn open(&self) -> Result<Result<(), Taken>, i32> {
         let mut taken = Taken::Renamed;
         for _ in 0..OPEN_COUNT_MAX {
-            let fork_count = fork::count();
+            let fork_count = forked::count();
             let file = match self.name.with_path(sys::open_log).ok_or(libc::EAGAIN)?? {
                 Ok(file) => file,
                 Err(NotOwn::Exchanged) => continue,
@@ -168,7 +168,7 @@ impl FilePlinth {
             // From here on a fork, in a signal handler, has the child leave the file, whose number
             // then stands for nothing.
             self.opening.set(Some(file));
-            let result = match fork_count == fork::count() {
+            let result = match fork_count == forked::count() {
                 true => self.claim(file),
                 false => Err(libc::ECHILD),
             };

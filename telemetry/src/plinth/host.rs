@@ -7,21 +7,23 @@
 //! Allocates nothing: a plinth and the text that it keeps are mapped, for ever.
 //! Design: `.sol.plinth` in `design/telemetry.md`.
 
-use crate::block::memory;
 use crate::os::report::{self, Text};
-use crate::os::{sockets, sys};
+use crate::os::{pages, sockets, sys};
 use crate::plinth::destination::{self, Destination, TEE_COUNT_MAX};
 use crate::plinth::{FilePlinth, MappedPlinth, PATH_SIZE_MAX, Plinth, SocketPlinth, TeePlinth};
-use crate::service::control::{FILENAME_DEFAULT, FILENAME_VARIABLE};
 use core::ffi::CStr;
 
+/// The environment variable that says what the log is called.
+pub const FILENAME_VARIABLE: &CStr = c"MPS_TELEMETRY_FILENAME";
+/// What the log is called otherwise.
+pub const FILENAME_DEFAULT: &str = "mpsio.log";
 /// What the environment says is no destination; this was said.
 pub(crate) struct Refused;
 
 /// The plinth that the environment names; `Ok(None)` if there is no memory for it, and `Err` if it
 /// names none.
 pub(crate) fn of_environment() -> Result<Option<&'static dyn Plinth>, Refused> {
-    let Some(text) = memory::map_bytes(PATH_SIZE_MAX + 1) else { return Ok(None) };
+    let Some(text) = pages::map_bytes(PATH_SIZE_MAX + 1) else { return Ok(None) };
     // What is too long is cut where it is too long for the operating system as well, which then
     // says so. A `%p` stays: it is another one in a forked child.
     sys::with_environment(FILENAME_VARIABLE, |value| {
@@ -84,7 +86,7 @@ pub(crate) fn asks_resolver() -> bool {
 }
 
 fn place(plinth: impl Plinth + 'static) -> Option<&'static dyn Plinth> {
-    Some(memory::place(plinth)?)
+    Some(pages::place(plinth)?)
 }
 
 /// A plinth for all of these.
@@ -111,7 +113,7 @@ fn refuse(text: &[u8], what: &str) -> Refused {
 
 /// A part of the text as a string of C: a copy.
 fn c_string(part: &'static [u8]) -> Option<&'static CStr> {
-    let copy = memory::map_bytes(part.len() + 1)?;
+    let copy = pages::map_bytes(part.len() + 1)?;
     copy[..part.len()].copy_from_slice(part);
     CStr::from_bytes_until_nul(copy).ok()
 }

@@ -12,12 +12,12 @@
 
 mod connect;
 pub(crate) mod destination;
+pub(crate) mod failure;
 mod file;
 pub(crate) mod host;
 mod mapped;
 mod memory;
 mod name;
-pub(crate) mod pools;
 mod queue;
 pub(crate) mod region;
 mod socket;

@@ -10,10 +10,9 @@
 //! A forked child whose log has no `%p` in its name begins with try 1. Design: `.sol.fork`,
 //! `.sol.plinth` in `design/telemetry.md`.
 
-use crate::ends::fork;
 use crate::os::report::Text;
 use crate::os::sync::Locked;
-use crate::os::{process, sys};
+use crate::os::{forked, process, sys};
 use crate::registry::names;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
@@ -68,7 +67,7 @@ impl LogName {
     /// Whether the name without anything added is that of a parent process: this is a forked child,
     /// be it that of a process which had recorded nothing.
     pub(crate) fn is_parents(&self) -> bool {
-        !self.has_pid() && (fork::count() != 0 || process::is_forked())
+        !self.has_pid() && (forked::count() != 0 || process::is_forked())
     }
 
     /// Whether the name without anything added is the process's own.

@@ -3,25 +3,21 @@
 //! ```text
 //!  │ header │ store, parts … │ blocks of kinds: open, closed, …                    │
 //!  0        1                permanent_end                                         count
-//!             never given up   taken and closed by rings, by turns: `pools.rs`
+//!             never given up   taken and closed by rings, by turns
 //! ```
 //!
-//! One for the process at most. What only one thread may do at a time (who has which block, which
-//! is the newest of a buffer) is behind one lock, which is held for as long as it takes to begin a
-//! block. Design: `.sol.mapped` in `design/telemetry.md`; section 8 of `design/format.md`.
+//! One for the process at most. Which ring has which block is known to the rings (`shares.rs`).
+//! Design: `.sol.mapped` in `design/telemetry.md`; section 8 of `design/format.md`.
 
 use crate::block::memory::{self, Block, Blocks};
 use crate::block::parts::PartsBlock;
 use crate::block::root;
 use crate::os::link::Link;
-use crate::os::report;
-use crate::os::sync::{Entry, Guard, Locked};
-use crate::plinth::pools::{POOL_COUNT_MAX, Pools};
+use crate::os::pages;
 use crate::plinth::{Operation, PlinthError};
 use crate::registry::registration;
-use crate::rings::ring::Ring;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use eventlog::format::{BLOCK_HEADER_SIZE, STREAM_HEADER_SIZE, encoded_registry_size};
 
 /// One block in so many is kept for the store and for parts.
@@ -30,30 +26,21 @@ const PERMANENT_FRACTION: usize = 8;
 const KIND_BLOCK_COUNT: usize = 2;
 
 /// The blocks of the file.
-struct Region {
-    blocks: Blocks,
+pub(crate) struct Region {
+    pub(crate) blocks: Blocks,
     /// Whether the file has its name, and rings take its blocks.
     is_open: AtomicBool,
-    state: Locked<State>,
-}
-
-/// Who has which block.
-pub(crate) struct State {
-    blocks: Blocks,
-    pools: Pools,
-    /// The ring that each block is of.
-    rings: &'static mut [Link<Ring>],
     /// The next block for the store or for parts, and the end of those.
-    permanent: u32,
-    permanent_end: u32,
-    exhaustion_told: bool,
+    permanent: AtomicU32,
+    pub(crate) permanent_end: u32,
 }
 
 static REGION: Link<Region> = Link::none();
 /// Whether a parent process had one.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
 
-fn open_one() -> Option<&'static Region> {
+/// The file, if rings take its blocks.
+pub(crate) fn open_one() -> Option<&'static Region> {
     REGION.get().filter(|region| region.is_open.load(Ordering::Acquire))
 }
 
@@ -107,14 +94,9 @@ pub(crate) fn block_count_min(parts_count: usize, kind_count: usize) -> usize {
 /// memory.
 pub(crate) fn map(file: c_int, block_count: usize, parts_count: usize) -> Option<()> {
     let permanent_end = permanent_count(block_count, parts_count) as u32;
-    let slots = memory::map_slice(block_count)?;
-    let rings = memory::map_slice(block_count)?;
-    let pools = Pools::new(slots, memory::map_slice(POOL_COUNT_MAX)?, permanent_end);
     let blocks = Blocks::map_file(file, block_count)?;
-    let exhaustion_told = false;
-    let state = State { blocks, pools, rings, permanent: 1, permanent_end, exhaustion_told };
-    let is_open = AtomicBool::new(false);
-    REGION.set(Some(memory::place(Region { blocks, is_open, state: Locked::new(state) })?));
+    let (is_open, permanent) = (AtomicBool::new(false), AtomicU32::new(1));
+    REGION.set(Some(pages::place(Region { blocks, is_open, permanent, permanent_end })?));
     Some(())
 }
 
@@ -139,7 +121,7 @@ pub(crate) fn forget() {
 }
 
 /// Leaves the file to the parent process. In a forked child, after all rings have
-/// [left](Ring::leave_file_at_fork).
+/// left.
 pub(crate) fn leave() {
     if let Some(region) = REGION.get() {
         EXPECTED.store(true, Ordering::Relaxed);
@@ -164,12 +146,7 @@ pub(crate) fn put_bytes(offset: u64, bytes: &[u8]) -> bool {
 pub(crate) fn take_parts_place() -> Result<u64, PlinthError> {
     let none = PlinthError { operation: Operation::Write, errno: libc::ENOSPC };
     let region = REGION.get().ok_or(none)?;
-    let mut state = region.state.lock_waiting().ok_or(none)?;
-    if state.permanent == state.permanent_end {
-        return Err(none);
-    }
-    state.permanent += 1;
-    Ok(u64::from(state.permanent - 1))
+    region.take_permanent(region.permanent_end).map(u64::from).ok_or(none)
 }
 
 /// Blocks of parts that the registries so far may need beside the header block.
@@ -182,75 +159,24 @@ pub(crate) fn parts_block_count() -> usize {
 }
 
 /// The same for the store, which leaves one for parts.
-pub(crate) fn take_store_block(entry: &Entry) -> Option<Block> {
-    let mut state = open_one()?.state.lock(entry)?;
-    let place = state.permanent;
-    (place + 1 < state.permanent_end).then(|| {
-        state.permanent += 1;
-        state.blocks.get(u64::from(place))
-    })
+pub(crate) fn take_store_block() -> Option<Block> {
+    let region = open_one()?;
+    let place = region.take_permanent(region.permanent_end - 1)?;
+    Some(region.blocks.get(u64::from(place)))
 }
 
-/// Takes the lock of it; `None` where there is none, or that must wait.
-pub(crate) fn lock(entry: &Entry) -> Option<Guard<'static, State>> {
-    open_one()?.state.lock(entry)
+/// Whether there is room for what is told of buffers that are in the file no more: not where it
+/// would come to be missing for the store.
+pub(crate) fn has_room_to_tell() -> bool {
+    open_one()
+        .is_some_and(|region| region.permanent.load(Ordering::Relaxed) <= region.permanent_end / 2)
 }
 
-/// A block that a ring was given, which is not begun yet.
-pub(crate) struct Taken {
-    pub(crate) place: u32,
-    pub(crate) block: Block,
-}
-
-impl State {
-    pub(crate) fn block(&self, place: u32) -> Block {
-        self.blocks.get(u64::from(place))
-    }
-
-    /// Gives a ring the block that it is to fill next. What that held is counted as overwritten, by
-    /// the ring whose it was. `own`: the block that it fills so far, which is given again if there
-    /// is no other. `None`, which is said once: there is no block for it (`.ring.full`).
-    pub(crate) fn take(&mut self, ring: &'static Ring, own: Option<u32>) -> Option<Taken> {
-        let Some(taken) = self.pools.take(ring.pool_owner(), own) else {
-            if !core::mem::replace(&mut self.exhaustion_told, true) {
-                let count = self.blocks.count();
-                report::say(format_args!(
-                    "more threads record a kind than the ring of {count} blocks has room for; \
-                     their events are counted as `full`, the program goes on"
-                ));
-            }
-            return None;
-        };
-        let block = self.block(taken.place);
-        if taken.is_fresh {
-            block.touch();
-        } else if let Some(before) = self.rings[taken.place as usize].get() {
-            before.give_up_block(self, taken.place);
-        }
-        self.rings[taken.place as usize].set(Some(ring));
-        Some(Taken { place: taken.place, block })
-    }
-
-    /// The ring whose block that one is to begin anew, and the block.
-    pub(crate) fn victim(&mut self, ring: &Ring) -> Option<(&'static Ring, u32)> {
-        let place = self.pools.victim(ring.pool_owner())?;
-        Some((self.rings[place as usize].get()?, place))
-    }
-
-    /// Whether there is room for what is told of buffers that are in the file no more: not where it
-    /// would come to be missing for the store.
-    pub(crate) fn has_room_to_tell(&self) -> bool {
-        self.permanent <= self.permanent_end / 2
-    }
-
-    /// Nothing more is recorded into a block: it may be given up.
-    pub(crate) fn close(&mut self, place: u32) {
-        self.pools.close(place);
-    }
-
-    /// Whether a block is being filled.
-    pub(crate) fn is_filled(&self, place: u32) -> bool {
-        self.pools.is_open(place)
+impl Region {
+    /// Takes the next block that is never given up, before `end`.
+    fn take_permanent(&self, end: u32) -> Option<u32> {
+        let next = |place| (place < end).then_some(place + 1);
+        self.permanent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
     }
 }
 

@@ -16,13 +16,11 @@ use super::connect::{Link, Standing};
 use super::name::LogName;
 use super::queue::Queue;
 use super::{Operation, Plinth, PlinthError};
-use crate::block::{clock, memory};
-use crate::ends::crash;
+use crate::block::clock;
 use crate::os::sync::Locked;
 use crate::os::sys::{Errno, Held};
-use crate::os::{report, sockets};
+use crate::os::{exit, hooks, pages, report, sockets, way_out};
 use crate::plinth::destination::{self, Destination};
-use crate::service::flush;
 use core::ffi::CStr;
 use core::fmt;
 use core::mem::offset_of;
@@ -159,10 +157,10 @@ impl SocketPlinth {
             if taken {
                 return Ok(());
             }
-            if flush::is_exit_here() && self.wait() {
+            if exit::is_here() && self.wait() {
                 continue;
             }
-            if flush::is_exit_here() && is_parts(bytes) && link.give_up(0) {
+            if exit::is_here() && is_parts(bytes) && link.give_up(0) {
                 continue;
             }
             link.has_refused = true;
@@ -237,7 +235,7 @@ impl Plinth for SocketPlinth {
             Standing::None => {}
         }
         if link.queue.is_none() {
-            let bytes = memory::map_bytes(block_size * QUEUE_BLOCK_COUNT);
+            let bytes = pages::map_bytes(block_size * QUEUE_BLOCK_COUNT);
             link.queue = Some(Queue::new(bytes.ok_or(failed(libc::ENOMEM))?));
             link.block_size = block_size;
         }
@@ -268,7 +266,7 @@ impl Plinth for SocketPlinth {
     fn flush(&self) {
         let Some(mut link) = self.link.lock_waiting() else { return };
         // The next block tells of an error.
-        while self.send_waiting(&mut link) == Ok(false) && crash::is_here() && self.wait() {}
+        while self.send_waiting(&mut link) == Ok(false) && way_out::is_here() && self.wait() {}
     }
 
     /// The lock is not waited for where the handler may have interrupted its holder.
@@ -285,7 +283,7 @@ impl Plinth for SocketPlinth {
         }
         let is_told = self.send_last_word(&mut link);
         link.give_up(0);
-        let refused = flush::losses().io;
+        let refused = hooks::get().map_or(0, |hooks| (hooks.refused)());
         let count = refused + link.given_up;
         // In a tee others took what this one refused; and of a block that was begun nobody counts.
         let least = if is_told && (refused > 0 || !link.has_refused) { "" } else { "at least " };

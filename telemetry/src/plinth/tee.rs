@@ -12,8 +12,8 @@
 
 use super::{Operation, Plinth, PlinthError};
 use crate::block::clock;
-use crate::os::report;
 use crate::plinth::destination::TEE_COUNT_MAX;
+use crate::plinth::failure;
 use core::fmt;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -147,7 +147,7 @@ impl Host {
 
     fn tell(&self, error: &PlinthError) {
         if !self.is_told.swap(true, Ordering::Relaxed) {
-            report::say_failure(error, Some(&*self.plinth));
+            failure::say(error, Some(&*self.plinth));
         }
     }
 }

@@ -10,11 +10,11 @@
 //! `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a global allocator is an unsafe trait")]
 
+use super::fast_path::{is_recorded, record};
 use crate::block::clock;
 use crate::ends::crash;
 use crate::os::sync::without_unwinding;
 use crate::os::sys;
-use crate::{is_recorded, record};
 use eventdef::Event;
 use std::alloc::{GlobalAlloc, Layout, System};
 

@@ -12,14 +12,16 @@
 //! in `design/format.md`.
 
 use crate::block::clock;
-use crate::block::losses::{self, Cause};
+use crate::block::losses::Cause;
 use crate::block::memory::{Claim, block_size};
-use crate::inspect::debug;
 use crate::os::ordinary;
 use crate::os::sync::Entry;
-use crate::registry::registration;
+use crate::record::setup;
+use crate::record::variety::VARIETY;
+use crate::registry::{registration, unhoused};
 use crate::rings::ring::Ring;
 use crate::rings::thread;
+use crate::service::mask_changes;
 use crate::store::intern;
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
@@ -29,7 +31,7 @@ use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SI
 /// one test.
 #[inline(always)]
 pub fn is_recorded<E: Event>() -> bool {
-    crate::VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
+    VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
 }
 
 /// Does now, for the process and the calling thread, what the first event would do, but for the
@@ -45,7 +47,7 @@ pub fn is_recorded<E: Event>() -> bool {
 /// storage of a library that was loaded with `dlopen` is allocated here, too.
 pub fn prepare() {
     let entry = Entry::promised();
-    if registration::prepare_only(&entry) {
+    if setup::prepare_only(&entry) {
         thread::make_known(&entry);
         ordinary::expect();
         ordinary::catch_up(&entry);
@@ -134,7 +136,7 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring)
         return;
     }
     let entry = Entry::new();
-    debug::notice(&entry);
+    mask_changes::notice(&entry);
     ordinary::catch_up(&entry);
     record_and_put_back(&entry, taken, &Request::of(event), &|claim| event.encode(claim));
 }
@@ -168,7 +170,7 @@ fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: usize, ring: &'st
 fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     let entry = Entry::new();
     let is_first = request.control.slot().load(Ordering::Acquire) == 0;
-    let registered = registration::register(&entry, request.control);
+    let registered = setup::register(&entry, request.control);
     // The masks that it now has may leave this kind out.
     if is_first && !request.control.is_recorded(1 << request.kind) {
         return;
@@ -176,7 +178,7 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     let slot = registration::slot_of(request.control, request.kind, request.place);
     if !registered {
         let cause = if entry.is_nested() { Cause::Nested } else { Cause::Full };
-        losses::discard_unhoused(slot, cause, 1);
+        unhoused::discard_unhoused(slot, cause, 1);
         return;
     }
     // A handler may have come since the slot was found empty, and have made the ring and put it

@@ -17,7 +17,7 @@ use eventdef::{Kind, Registry};
 const WORD_COUNT_MAX: usize = 64;
 
 /// What one mask of a registry to come begins with.
-pub(crate) struct Coming {
+pub(crate) struct Defaults {
     /// Bits that it begins with, and bits that it begins without.
     set: AtomicU64,
     reset: AtomicU64,
@@ -39,10 +39,10 @@ impl Word {
         Word { kind: Link::none(), on: AtomicBool::new(false), overruled: AtomicU64::new(0) };
 }
 
-impl Coming {
-    pub(crate) const fn new() -> Coming {
+impl Defaults {
+    pub(crate) const fn new() -> Defaults {
         let (set, reset) = (AtomicU64::new(0), AtomicU64::new(0));
-        Coming { set, reset, words: [const { Word::NONE }; WORD_COUNT_MAX] }
+        Defaults { set, reset, words: [const { Word::NONE }; WORD_COUNT_MAX] }
     }
 
     /// Bits that were set for all registries.
@@ -134,23 +134,23 @@ mod tests {
         let all = || [&ONE, &OTHER].into_iter().flat_map(|registry| registry.kinds);
         let mut state = 4711u64;
         for _ in 0..2000 {
-            let coming = Coming::new();
+            let defaults = Defaults::new();
             let mut said = Vec::new();
             for _ in 0..8 {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let (what, on) = (whats[(state >> 33) as usize % whats.len()], state >> 63 != 0);
                 said.push((what, on));
                 match what {
-                    Ok(bits) => coming.note_bits(bits, on),
+                    Ok(bits) => defaults.note_bits(bits, on),
                     Err(name) => {
                         let kind = all().find(|kind| kind.name == name).unwrap();
-                        assert!(coming.note_name(kind, on));
+                        assert!(defaults.note_name(kind, on));
                     }
                 }
                 for registry in [&ONE, &OTHER] {
                     for own in [0, 0b1010, u64::MAX] {
                         let expected = twin(own, &said, registry);
-                        assert_eq!(coming.mask(own, registry), expected, "{said:?}");
+                        assert_eq!(defaults.mask(own, registry), expected, "{said:?}");
                     }
                 }
             }
@@ -159,14 +159,17 @@ mod tests {
 
     #[test]
     fn names_beyond_the_most_that_are_remembered_are_refused() {
-        let coming = Coming::new();
+        let defaults = Defaults::new();
         let fresh = |at: usize| {
             let name = format!("Kind{at}").leak();
             &*Box::leak(Box::new(kind(0, name)))
         };
         let kinds: Vec<&'static Kind> = (0..WORD_COUNT_MAX).map(fresh).collect();
-        assert!(kinds.iter().all(|kind| coming.note_name(kind, true)));
-        assert!(!coming.note_name(fresh(WORD_COUNT_MAX), true));
-        assert!(kinds.iter().all(|kind| coming.note_name(kind, false)), "known ones still change");
+        assert!(kinds.iter().all(|kind| defaults.note_name(kind, true)));
+        assert!(!defaults.note_name(fresh(WORD_COUNT_MAX), true));
+        assert!(
+            kinds.iter().all(|kind| defaults.note_name(kind, false)),
+            "known ones still change"
+        );
     }
 }

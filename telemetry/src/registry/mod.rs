@@ -4,4 +4,6 @@
 pub(crate) mod defaults;
 pub(crate) mod names;
 pub(crate) mod policy;
+pub(crate) mod preamble;
 pub(crate) mod registration;
+pub(crate) mod unhoused;

@@ -7,6 +7,8 @@
 //!
 //! Pure. Design: `.control.env` in `design/telemetry.md`.
 
+use crate::registry::registration::{self, Registered};
+use core::fmt;
 use eventdef::{Kind, Registry};
 
 /// The word that stands for all kinds.
@@ -97,6 +99,23 @@ fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
         if number == 0 {
             return &digits[at..];
         }
+    }
+}
+
+/// The names of all kinds that chosen registries have.
+pub(crate) struct KindNames<'a>(pub(crate) &'a dyn Fn(&Registered) -> bool);
+
+impl fmt::Display for KindNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chosen = || registration::all().skip(1).filter(|each| (self.0)(each));
+        let all = || chosen().flat_map(|each| each.control.registry.kinds);
+        for (index, kind) in all().enumerate() {
+            if all().take(index).all(|before| before.name != kind.name) {
+                f.write_str(if index == 0 { "" } else { " " })?;
+                f.write_str(kind.name)?;
+            }
+        }
+        Ok(())
     }
 }
 

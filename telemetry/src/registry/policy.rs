@@ -12,9 +12,8 @@
 use crate::os::report::{self, Text};
 use crate::os::sync::Locked;
 use crate::os::sys;
-use crate::registry::{names, registration};
-use crate::rings::thread::SLOT_COUNT;
-use crate::service::control::KindNames;
+use crate::registry::names::{self, KindNames};
+use crate::registry::registration::{self, SLOT_COUNT};
 use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -1,31 +1,26 @@
-//! Registries get their places: an index in the stream, slots in every thread, masks from the
-//! environment.
+//! Registries get their places: an index in the stream, slots in every thread.
 //!
 //! ```text
-//!  first event of a registry ─▶ register: masks ─ index ─ slots ─ into the stream ─▶ Control.slot
-//!  first of the process      ─▶ prepare:  clock, UUID, exit, fork, thread ends, registry 0
+//!  a registry ─▶ find_place ─▶ index in the stream, slots in every thread    no room: counts alone
 //! ```
 //!
 //! Design: `.sol.registry`, `.control.env` in `design/telemetry.md`; `.registry.index` in
 //! `design/format.md`.
 
 use crate::block::losses::Counts;
-use crate::block::{clock, identity, memory, root};
-use crate::ends::{crash, fork};
-use crate::inspect::{debug, traceback};
 use crate::os::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::os::link::Link;
 use crate::os::sync::{Entry, Guard, Locked};
-use crate::os::{ordinary, report};
-use crate::registry::policy;
-use crate::rings::config;
-use crate::rings::thread::{self, SLOT_COUNT, SLOT_FIRST};
-use crate::service::{control, flush};
-use crate::stream;
+use crate::os::{pages, report};
 use eventdef::{Control, KIND_COUNT_MAX, Kind};
 
 /// Registries in a process, registry 0 included, at most.
 pub const REGISTRY_COUNT_MAX: usize = 512;
+/// Slots for rings in each thread: one for each registry and kind. A power of two.
+pub const SLOT_COUNT: usize = 512;
+/// Slots that stay empty for ever: those of a registry that is not registered, whose slot is 0.
+pub(crate) const SLOT_FIRST: usize = KIND_COUNT_MAX;
+const _: () = assert!(SLOT_COUNT.is_power_of_two() && SLOT_FIRST < SLOT_COUNT);
 /// The slot of a registry that has no place at all, not even an index: its events are counted with
 /// those of others of its sort.
 const NOWHERE: usize = SLOT_COUNT;
@@ -80,8 +75,9 @@ impl Registered {
     }
 }
 
-struct Registrations {
-    prepared: bool,
+pub(crate) struct Registrations {
+    /// Whether the process did what comes before its first registry.
+    pub(crate) prepared: bool,
     refusal_told: bool,
     slot_next: usize,
 }
@@ -100,6 +96,11 @@ pub(crate) fn get(index: usize) -> Option<&'static Registered> {
 /// All registries.
 pub(crate) fn all() -> impl Iterator<Item = &'static Registered> {
     (0..COUNT.load(Ordering::Acquire)).filter_map(get)
+}
+
+/// Whether some kind of some registry is output.
+pub(crate) fn is_something_output() -> bool {
+    all().any(|each| each.control.output().load(Ordering::Relaxed) != 0)
 }
 
 /// Kinds that are output, of all registries.
@@ -141,46 +142,22 @@ pub(crate) fn slot_of(control: &Control, kind: u8, place: u8) -> usize {
     }
 }
 
-/// Registers a registry unless it is; false if that must wait, or there was no room for it.
-pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
-    let has_room = || match control.slot().load(Ordering::Acquire) as usize {
+/// Whether a registry has slots; `None` where it is not registered.
+pub(crate) fn has_room(control: &Control) -> Option<bool> {
+    match control.slot().load(Ordering::Acquire) as usize {
         0 => None,
         slot => Some(slot < SLOT_COUNT),
-    };
-    if let Some(has_room) = has_room() {
-        return has_room;
     }
-    // A nested entry may have interrupted a registration half done.
-    if entry.is_nested() || !fork::arrange(entry) {
-        return false;
-    }
-    // What a debugger asked of the others by the names of kinds is asked of this one, too.
-    if get(1).is_some() {
-        debug::notice(entry);
-    }
-    let Some(mut state) = STATE.lock(entry) else { return false };
-    if let Some(has_room) = has_room() {
-        return has_room;
-    }
-    prepare(entry, &mut state);
-    let slot = find_place(&mut state, control);
-    control::apply_environment(control);
-    policy::apply_environment(control, slot);
-    root::bring_registries();
-    bring_out(entry);
-    control.slot().store(slot as u32, Ordering::Release);
-    drop(state);
-    debug::put(entry);
-    debug::notice(entry);
-    // A hook that waits for a thread that panics is looked at with each registry.
-    ordinary::expect();
-    ordinary::catch_up(entry);
-    slot < SLOT_COUNT
+}
+
+/// Takes the lock of the registrations.
+pub(crate) fn lock(entry: &Entry) -> Option<Guard<'static, Registrations>> {
+    STATE.lock(entry)
 }
 
 /// Gives a registry its index and its slots. Where there is no room its events are counted by
 /// themselves, if there is memory for that.
-fn find_place(state: &mut Registrations, control: &'static Control) -> usize {
+pub(crate) fn find_place(state: &mut Registrations, control: &'static Control) -> usize {
     // A thread that was registering it when this process was forked got so far.
     if let Some(found) = all().find(|found| core::ptr::eq(found.control, control)) {
         return found.slot;
@@ -203,42 +180,10 @@ fn find_place(state: &mut Registrations, control: &'static Control) -> usize {
     add_refused(control).unwrap_or(NOWHERE)
 }
 
-/// Once in the process, before anything else.
-fn prepare(entry: &Entry, state: &mut Guard<'_, Registrations>) {
-    if state.prepared {
-        return;
-    }
-    clock::choose();
-    identity::prepare();
-    if !memory::is_block_size_fixed() {
-        config::apply_environment();
-        memory::fix_block_size();
-    }
-    thread::prepare();
-    flush::expect_exit(entry);
-    crash::apply_environment();
-    traceback::prepare();
-    // Registry 0 is recorded by the store alone: it needs no slots.
+/// Adds registry 0 unless it is there: it is recorded by the store alone, and needs no slots.
+pub(crate) fn add_store() {
     if get(0).is_none() {
         add(&eventdef::store::CONTROL, 0, 0);
-    }
-    root::bring_registries();
-    ordinary::expect();
-    // Last: where a fork comes before, by another thread, the child does it all again.
-    state.prepared = true;
-}
-
-/// Prepares without registering.
-pub(crate) fn prepare_only(entry: &Entry) -> bool {
-    if !fork::arrange(entry) {
-        return false;
-    }
-    match STATE.lock(entry) {
-        Some(mut state) => {
-            prepare(entry, &mut state);
-            true
-        }
-        None => false,
     }
 }
 
@@ -248,7 +193,7 @@ fn add(control: &'static Control, slot: usize, slot_count: usize) -> Option<()> 
     let (index_16, noted) = (index as u16, noted(control));
     let registered =
         Registered { control, index: index_16, slot, slot_count, refused: None, noted };
-    place.set(Some(memory::place(registered)?));
+    place.set(Some(pages::place(registered)?));
     COUNT.store(index + 1, Ordering::Release);
     Some(())
 }
@@ -264,7 +209,7 @@ fn add_refused(control: &'static Control) -> Option<usize> {
     let index = COUNT.load(Ordering::Relaxed);
     let place = REGISTERED.get(index)?;
     let slot = (index + 1) * SLOT_COUNT;
-    let registered = memory::place_with(|counts: &'static mut KindCounts| {
+    let registered = pages::place_with(|counts: &'static mut KindCounts| {
         let refused = Some(&*counts);
         let noted = noted(control);
         Registered { control, index: index as u16, slot, slot_count: 0, refused, noted }
@@ -272,16 +217,6 @@ fn add_refused(control: &'static Control) -> Option<usize> {
     place.set(Some(registered?));
     COUNT.store(index + 1, Ordering::Release);
     Some(slot)
-}
-
-/// The registries go into the stream, which begins now if something is output.
-fn bring_out(entry: &Entry) {
-    if flush::is_something_output() {
-        stream::ensure(entry);
-    }
-    if let Some(mut parts) = stream::parts(entry) {
-        parts.bring_registries();
-    }
 }
 
 /// Puts right, in a forked child, what a thread that is not there may have left half done.

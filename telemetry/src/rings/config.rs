@@ -14,7 +14,7 @@ use crate::offered::{Config, ConfigError};
 use crate::os::{report, sys};
 use crate::registry::names;
 use crate::rings::ring::BLOCK_COUNT_MAX;
-use crate::service::writer;
+use crate::stream::writer;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventlog::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN};

@@ -3,5 +3,6 @@
 //! program ends.
 
 pub(crate) mod config;
+pub(crate) mod pools;
 pub(crate) mod ring;
 pub(crate) mod thread;

@@ -16,11 +16,10 @@ use crate::block::memory::{self, Block, Blocks, BlocksLink, Custody};
 use crate::block::{clock, identity, losses::Counts, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::os::sync::{Entry, Locked};
-use crate::os::{link::Link, sys};
-use crate::registry::policy::{self, Policy};
+use crate::os::{link::Link, pages, sys};
 use crate::stream::outlet::{Outlet, Progress, Sent};
-use crate::stream::{self, Standing};
-use crate::{plinth::region, service::writer, store::intern};
+use crate::stream::{self, Standing, writer};
+use crate::{offered::Policy, plinth::region, registry::policy, store::intern};
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
 
@@ -28,6 +27,7 @@ mod after_fork;
 mod mapped;
 mod observe;
 mod refused;
+pub(crate) mod shares;
 
 /// Blocks of a ring, at most.
 pub const BLOCK_COUNT_MAX: usize = 64;
@@ -95,7 +95,7 @@ impl Ring {
         ticks: u64,
     ) -> Option<&'static Ring> {
         let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
-        let ring = memory::place_with(|progress: &'static mut [Progress; BLOCK_COUNT_MAX]| Ring {
+        let ring = pages::place_with(|progress: &'static mut [Progress; BLOCK_COUNT_MAX]| Ring {
             block: memory::BlockLink::new(blocks.get(0)),
             base: AtomicU64::new(0),
             clock: clock::source(),
@@ -210,7 +210,7 @@ impl Ring {
         let policy = policy::of(self.identity.registry, self.identity.kind);
         // Of what the writer thread writes, that reads the clocks (`.block.sync`).
         if !(writer::is_on() && self.is_output()) {
-            block.put_sync(clock::sync());
+            block.put_sync(root::sync());
         }
         match policy {
             Policy::Write if writer::is_on() && self.is_next_free(head) => {}
@@ -311,7 +311,7 @@ impl Ring {
 
     /// The way out of its blocks. What the host does not take makes way all the same.
     fn outlet<'a>(&'a self, entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
-        Outlet { entry, custody, counts: &self.counts, keeps: false }
+        Outlet { entry, custody, counts: &self.counts, bring_news: Some(intern::bring_news) }
     }
 
     /// Sends the blocks that wait for it. For the writer thread; false if there were none.

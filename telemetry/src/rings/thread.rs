@@ -10,32 +10,26 @@
 //! the end of the thread is learned from a POSIX key. Design: `.sol.thread`, `.sol.nested` in
 //! `design/telemetry.md`.
 
-use crate::block::losses::{self, Cause};
-use crate::block::{clock, memory};
-use crate::ends::crash;
+use crate::block::clock;
+use crate::block::losses::Cause;
 use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use crate::os::link::{Link, OwnLink};
-use crate::os::ordinary;
 use crate::os::stack::SpareStack;
 use crate::os::sync::{Entry, without_unwinding};
 use crate::os::sys::{self, ThreadEnd};
+use crate::os::{exit, ordinary, pages};
 use crate::plinth::region;
-use crate::registry::registration;
+use crate::registry::registration::{self, SLOT_COUNT, SLOT_FIRST};
+use crate::registry::unhoused;
 use crate::rings::config;
 use crate::rings::ring::{Identity, Ring};
-use crate::service::{flush, writer};
 use crate::store::intern;
+use crate::stream::{self, writer};
 use core::ffi::c_void;
 
 mod after_fork;
 
 pub(crate) use after_fork::{leave_file, leave_parent, restart};
-
-/// Slots for rings in each thread: one for each registry and kind. A power of two.
-pub const SLOT_COUNT: usize = 512;
-/// Slots that stay empty for ever: those of a registry that is not registered, whose slot is 0.
-pub(crate) const SLOT_FIRST: usize = eventdef::KIND_COUNT_MAX;
-const _: () = assert!(SLOT_COUNT.is_power_of_two() && SLOT_FIRST < SLOT_COUNT);
 
 /// What is thread-local.
 struct Local {
@@ -44,8 +38,6 @@ struct Local {
     thread: OwnLink<Thread>,
     /// Its index in the stream; 0 until it records.
     index: AtomicU32,
-    /// Entries that it is in.
-    depth: AtomicU32,
 }
 
 thread_local! {
@@ -54,7 +46,6 @@ thread_local! {
             slots: [const { OwnLink::none() }; SLOT_COUNT],
             thread: OwnLink::none(),
             index: AtomicU32::new(0),
-            depth: AtomicU32::new(0),
         }
     };
 }
@@ -86,25 +77,6 @@ static PROCESS: AtomicU64 = AtomicU64::new(0);
 static SEARCH: Link<Thread> = Link::none();
 /// Threads that a search looks at, at most.
 const SEARCH_COUNT_MAX: usize = 16;
-
-/// Counts an entry of this thread; true if it was in one already.
-pub(crate) fn deepen() -> bool {
-    LOCAL.with(|local| {
-        let depth = local.depth.load(Ordering::Relaxed);
-        local.depth.store(depth + 1, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        depth != 0
-    })
-}
-
-/// The opposite.
-pub(crate) fn rise() {
-    LOCAL.with(|local| {
-        compiler_fence(Ordering::SeqCst);
-        let depth = local.depth.load(Ordering::Relaxed);
-        local.depth.store(depth - 1, Ordering::Relaxed);
-    });
-}
 
 /// Takes the ring out of a slot of this thread. A signal handler that comes from now on finds it
 /// empty.
@@ -140,12 +112,6 @@ pub(crate) fn count() -> u32 {
     THREAD_INDEX.load(Ordering::Relaxed) - 1
 }
 
-/// A number that no other thread has at the same time, never 0, and that a forked child keeps: the
-/// place of what is thread-local.
-pub(crate) fn place() -> usize {
-    LOCAL.with(|local| core::ptr::from_ref(local).addr())
-}
-
 /// The index of this thread in the stream; 0 if it has none yet.
 pub(crate) fn index() -> u32 {
     LOCAL.with(|local| local.index.load(Ordering::Relaxed))
@@ -158,13 +124,13 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> 
         Some(thread) => thread,
         // The entry that this one is nested in may be making the thread known just now.
         None if entry.is_nested() => {
-            losses::discard_unhoused(slot, Cause::Nested, 1);
+            unhoused::discard_unhoused(slot, Cause::Nested, 1);
             return None;
         }
         None => match enrol(entry) {
             Some(thread) => thread,
             None => {
-                losses::discard_unhoused(slot, Cause::Full, 1);
+                unhoused::discard_unhoused(slot, Cause::Full, 1);
                 return None;
             }
         },
@@ -178,7 +144,7 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> 
         expect_end(entry);
     }
     if entry.is_nested() {
-        losses::discard_unhoused(slot, Cause::Nested, 1);
+        unhoused::discard_unhoused(slot, Cause::Nested, 1);
         return None;
     }
     let ring = match adopt(entry, slot) {
@@ -188,7 +154,7 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> 
     };
     match ring {
         Some(ring) => thread.rings[slot].set(Some(ring)),
-        None => losses::discard_unhoused(slot, Cause::Full, 1),
+        None => unhoused::discard_unhoused(slot, Cause::Full, 1),
     }
     ring
 }
@@ -204,7 +170,7 @@ pub(crate) fn make_known(entry: &Entry) {
 /// Sees to it that this thread's signal handlers have a stack, if it is known.
 pub(crate) fn equip() {
     if let Some(thread) = LOCAL.with(|local| local.thread.get()) {
-        crash::equip(&thread.stack);
+        thread.stack.give();
     }
 }
 
@@ -235,8 +201,8 @@ fn enrol(entry: &Entry) -> Option<&'static Thread> {
         new
     });
     expect_end(entry);
-    crash::equip(&thread.stack);
-    flush::expect_exit_again(entry);
+    thread.stack.give();
+    exit::expect_again(entry);
     if new {
         let mut name = [0; 64];
         let name = sys::thread_name(&mut name);
@@ -284,7 +250,7 @@ impl Thread {
 }
 
 fn make_thread() -> Option<&'static Thread> {
-    let thread = memory::place_with(|rings: &'static mut [Link<Ring>; SLOT_COUNT]| Thread {
+    let thread = pages::place_with(|rings: &'static mut [Link<Ring>; SLOT_COUNT]| Thread {
         rings,
         user: AtomicUsize::new(sys::thread_number()),
         stack: SpareStack::none(),
@@ -377,7 +343,7 @@ pub(crate) fn leave(entry: &Entry) {
     thread.stack.take_away();
     thread.user.store(0, Ordering::Release);
     intern::flush(entry);
-    flush::write_parts(entry);
+    stream::write_out(entry);
 }
 
 /// What is in the rings goes out, and they are free. They are in no slot.

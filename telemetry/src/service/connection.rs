@@ -8,9 +8,9 @@
 //! Nothing here waits: it goes on as far as the other side lets it. Design: `.control.tool` in
 //! `design/telemetry.md`.
 
-use crate::block::{clock, memory};
-use crate::os::local_sockets;
+use crate::block::clock;
 use crate::os::sys::{File, Held, own_user};
+use crate::os::{local_sockets, pages};
 use crate::service::request::{self, PIECE_SIZE_MAX, Piece};
 use core::ffi::c_int;
 use eventlog::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
@@ -73,7 +73,7 @@ impl Connection {
     pub(crate) fn begin(&mut self, file: &Held, accepted: File) {
         file.set(Some(accepted));
         if self.bytes.is_none() {
-            self.bytes = memory::map_bytes(size_of::<Bytes>());
+            self.bytes = pages::map_bytes(size_of::<Bytes>());
         }
         (self.request_size, self.piece_size, self.sent_size, self.next) = (0, 0, 0, None);
         self.enter(Stage::Reading);

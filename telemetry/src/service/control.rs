@@ -6,40 +6,31 @@
 //!  …_everywhere          ─▶ masks of every registry, now and later, by the index of the kind
 //! ```
 //!
-//! Begin with [`of`]: a kind is one registry's. The functions *everywhere* take bits alone, which
-//! mean the same kind in registries with the standard kinds, and in others whatever has the index.
-//!
 //! Design: `.control` in `design/telemetry.md`; `.store.control` in `design/format.md`.
 
-use crate::inspect::debug;
 use crate::os::report::{self, Text};
 use crate::os::sync::{Entry, Locked};
 use crate::os::{ordinary, sys};
-use crate::registry::defaults::Coming;
-use crate::registry::names;
+use crate::registry::defaults::Defaults;
+use crate::registry::names::{self, KindNames};
 use crate::registry::policy::{self, Policy};
 use crate::registry::registration::{self, REGISTRY_COUNT_MAX, Registered};
-use crate::service::flush;
+use crate::service::{flush, mask_changes};
 use crate::store::intern;
 use crate::stream;
 use core::ffi::CStr;
-use core::fmt;
 use core::sync::atomic::Ordering;
 use eventdef::{Control, Kind};
 use eventlog::control::Mask;
 
 /// The environment variable that says which kinds are output.
 pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
-/// The environment variable that says what the log is called.
-pub const FILENAME_VARIABLE: &CStr = c"MPS_TELEMETRY_FILENAME";
-/// What the log is called otherwise.
-pub const FILENAME_DEFAULT: &str = "mpsio.log";
 /// Words of the control variable of which it is remembered that they were reported, at most.
 const WORD_COUNT_MAX: usize = 64;
 
 /// What was set and reset for all registries.
-static COMING_OUTPUT: Coming = Coming::new();
-static COMING_RECORDED: Coming = Coming::new();
+static DEFAULT_OUTPUT: Defaults = Defaults::new();
+static DEFAULT_RECORDED: Defaults = Defaults::new();
 /// Held while these and the masks that follow from them are changed, and while a registry gets its
 /// masks: so a registry that comes meanwhile has either what was before and is changed with the
 /// others, or what is after.
@@ -50,7 +41,7 @@ const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
 
 /// The kinds that are output in any registry, by their index.
 pub fn output_everywhere() -> u64 {
-    registration::all().fold(COMING_OUTPUT.set(), |mask, registered| {
+    registration::all().fold(DEFAULT_OUTPUT.set(), |mask, registered| {
         mask | registered.control.output().load(Ordering::Relaxed)
     })
 }
@@ -65,7 +56,7 @@ pub fn set_output_everywhere(kinds: impl Into<u64>) {
 }
 
 pub(crate) fn set_output_in(entry: &Entry, kinds: u64) {
-    change_all(entry, &|| COMING_OUTPUT.note_bits(kinds, true), &|control| {
+    change_all(entry, &|| DEFAULT_OUTPUT.note_bits(kinds, true), &|control| {
         control.output().fetch_or(kinds, Ordering::Relaxed)
     });
 }
@@ -77,7 +68,7 @@ pub fn reset_output_everywhere(kinds: impl Into<u64>) {
 
 pub(crate) fn reset_output_in(entry: &Entry, kinds: u64) {
     registration::all().skip(1).for_each(|each| flush::flush_kinds(entry, each, kinds));
-    change_all(entry, &|| COMING_OUTPUT.note_bits(kinds, false), &|control| {
+    change_all(entry, &|| DEFAULT_OUTPUT.note_bits(kinds, false), &|control| {
         control.output().fetch_and(!kinds, Ordering::Relaxed)
     });
 }
@@ -85,13 +76,13 @@ pub(crate) fn reset_output_in(entry: &Entry, kinds: u64) {
 /// The kinds that are recorded in registries to come; what every registry has, if it was never set
 /// for one alone.
 pub fn recorded_everywhere() -> u64 {
-    !COMING_RECORDED.reset()
+    !DEFAULT_RECORDED.reset()
 }
 
 /// Switches the recording of kinds on, in every registry.
 pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(&Entry::new(), &|| COMING_RECORDED.note_bits(kinds, true), &|control| {
+    change_all(&Entry::new(), &|| DEFAULT_RECORDED.note_bits(kinds, true), &|control| {
         control.recorded().fetch_or(kinds, Ordering::Relaxed)
     });
 }
@@ -99,34 +90,9 @@ pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
 /// Switches the recording of kinds off, in every registry.
 pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
-    change_all(&Entry::new(), &|| COMING_RECORDED.note_bits(kinds, false), &|control| {
+    change_all(&Entry::new(), &|| DEFAULT_RECORDED.note_bits(kinds, false), &|control| {
         control.recorded().fetch_and(!kinds, Ordering::Relaxed)
     });
-}
-
-/// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
-///
-/// ```
-/// telemetry::events! {
-///     /// The events of a heap.
-///     registry "heap" version(1, 0, 0);
-///     kinds standard;
-///
-///     /// Memory was handed out.
-///     Allocate(0x0001, always, Object) {
-///         /// its size in bytes
-///         size: W,
-///     }
-/// }
-/// # telemetry::set_plinth(telemetry::MemoryPlinth::new());
-/// let kinds = telemetry::control::of(&CONTROL);
-/// kinds.set_output(telemetry::Kinds::Object);
-/// telemetry::event!(Allocate, 16usize);
-/// kinds.reset_output(telemetry::Kinds::Object);
-/// ```
-pub fn of(control: &'static Control) -> RegistryControl {
-    registration::register(&Entry::new(), control);
-    RegistryControl { control }
 }
 
 /// The masks of one registry.
@@ -136,6 +102,10 @@ pub struct RegistryControl {
 }
 
 impl RegistryControl {
+    pub(crate) fn new(control: &'static Control) -> RegistryControl {
+        RegistryControl { control }
+    }
+
     /// The kinds that are output.
     pub fn output(self) -> u64 {
         self.control.output().load(Ordering::Relaxed)
@@ -201,21 +171,21 @@ impl RegistryControl {
 }
 
 /// Changes what registries to come begin with, and the masks of those that there are.
-fn change_all(entry: &Entry, change_coming: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
-    change_chosen(entry, &|_| true, change_coming, change);
+fn change_all(entry: &Entry, change_defaults: &dyn Fn(), change: &dyn Fn(&Control) -> u64) {
+    change_chosen(entry, &|_| true, change_defaults, change);
 }
 
 /// The same of chosen ones.
 pub(crate) fn change_chosen(
     entry: &Entry,
     is_chosen: &dyn Fn(&Registered) -> bool,
-    change_coming: &dyn Fn(),
+    change_defaults: &dyn Fn(),
     change: &dyn Fn(&Control) -> u64,
 ) {
     let chosen = || registration::all().skip(1).filter(|each| is_chosen(each));
     // A nested entry goes on without the lock.
     let changing = CHANGING.lock(entry);
-    change_coming();
+    change_defaults();
     chosen().for_each(|each| {
         change(each.control);
         each.note_output();
@@ -225,10 +195,10 @@ pub(crate) fn change_chosen(
 }
 
 /// What one of the masks of registries to come begins with.
-pub(crate) fn coming(mask: Mask) -> &'static Coming {
+pub(crate) fn defaults(mask: Mask) -> &'static Defaults {
     match mask {
-        Mask::Output => &COMING_OUTPUT,
-        Mask::Recorded => &COMING_RECORDED,
+        Mask::Output => &DEFAULT_OUTPUT,
+        Mask::Recorded => &DEFAULT_RECORDED,
     }
 }
 
@@ -273,7 +243,7 @@ fn note_names() {
             };
             // Where there is no room to remember it, registries to come begin as they would have.
             let _ =
-                registration::all().skip(1).all(is_same) && COMING_OUTPUT.note_name(kind, is_on);
+                registration::all().skip(1).all(is_same) && DEFAULT_OUTPUT.note_name(kind, is_on);
         }
     }
 }
@@ -282,7 +252,7 @@ fn note_names() {
 /// that is recorded from now on; the store says so; and where something is output there is a
 /// stream.
 fn settle(entry: &Entry, registered: &Registered) {
-    debug::put(entry);
+    mask_changes::put(entry);
     let output = registered.control.output().load(Ordering::Relaxed);
     flush::wait_for_kinds(entry, registered, !output);
     intern::record_control(entry, registered);
@@ -300,9 +270,9 @@ pub(crate) fn apply_environment(control: &Control) {
         let named = |word| names::mask(word, control.registry).unwrap_or(0);
         let wanted = names::words(value).map(named).fold(0, |mask, word| mask | word);
         let changing = CHANGING.lock_waiting();
-        let output = COMING_OUTPUT.mask(wanted, control.registry);
+        let output = DEFAULT_OUTPUT.mask(wanted, control.registry);
         control.output().fetch_or(output, Ordering::Relaxed);
-        let recorded = COMING_RECORDED.mask(u64::MAX, control.registry);
+        let recorded = DEFAULT_RECORDED.mask(u64::MAX, control.registry);
         control.recorded().fetch_and(recorded, Ordering::Relaxed);
         let registered = registration::all().find(|each| core::ptr::eq(each.control, control));
         registered.inspect(|each| _ = each.note_output());
@@ -326,23 +296,6 @@ fn report_unknown(value: &[u8]) {
                 KindNames(&|_| true)
             ));
         }
-    }
-}
-
-/// The names of all kinds that chosen registries have.
-pub(crate) struct KindNames<'a>(pub(crate) &'a dyn Fn(&Registered) -> bool);
-
-impl fmt::Display for KindNames<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let chosen = || registration::all().skip(1).filter(|each| (self.0)(each));
-        let all = || chosen().flat_map(|each| each.control.registry.kinds);
-        for (index, kind) in all().enumerate() {
-            if all().take(index).all(|before| before.name != kind.name) {
-                f.write_str(if index == 0 { "" } else { " " })?;
-                f.write_str(kind.name)?;
-            }
-        }
-        Ok(())
     }
 }
 

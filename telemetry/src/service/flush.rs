@@ -9,26 +9,19 @@
 //! `.sol.flush`, `.sol.exit` in `design/telemetry.md`; `.stream.grow`, `.part.end` in
 //! `design/format.md`.
 
-use crate::block::losses;
-use crate::inspect::debug;
 use crate::offered::Losses;
-use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::os::sync::{Entry, without_unwinding};
-use crate::os::{ordinary, sys};
-use crate::registry::registration::{self, Registered};
+use crate::os::atomic::Ordering;
+use crate::os::ordinary;
+use crate::os::sync::Entry;
+use crate::registry::registration::{self, Registered, SLOT_COUNT};
+use crate::registry::unhoused;
 use crate::rings::ring::Ring;
-use crate::rings::thread::{self, SLOT_COUNT};
-use crate::service::listener;
+use crate::rings::thread;
+use crate::service::mask_changes;
 use crate::store::intern;
 use crate::stream;
 use eventdef::Control;
 use eventlog::format::BlockHeader;
-
-/// The [`thread::place`] of the thread that exits the program; 0: none does so far. From then on it
-/// alone puts something into the stream.
-static EXITING: AtomicUsize = AtomicUsize::new(0);
-/// Whether `at_exit` will be called, or called once more.
-static EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread,
 /// at any time; in a signal handler that interrupted the runtime at other work than recording into
@@ -38,10 +31,10 @@ pub fn flush() {
     if entry.is_nested() {
         return;
     }
-    debug::notice(&entry);
+    mask_changes::notice(&entry);
     ordinary::catch_up(&entry);
     flush_rings(&entry);
-    write_parts(&entry);
+    stream::write_out(&entry);
 }
 
 fn flush_rings(entry: &Entry) {
@@ -66,7 +59,7 @@ pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
         });
     }
     intern::flush(entry);
-    write_parts(entry);
+    stream::write_out(entry);
 }
 
 /// Waits for whoever is writing blocks of these kinds of a registry.
@@ -79,89 +72,10 @@ pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64)
     }
 }
 
-/// Writes the parts that were put together.
-pub(crate) fn write_parts(entry: &Entry) {
-    if let Some(mut parts) = stream::parts(entry) {
-        parts.write();
-    }
-}
-
-/// Whether some kind of some registry is output.
-pub(crate) fn is_something_output() -> bool {
-    registration::all().any(|each| each.control.output().load(Ordering::Relaxed) != 0)
-}
-
-/// Asks for the normal exit of the program. Where this may be no ordinary code the linker has asked
-/// for it: that call comes last of all.
-pub(crate) fn expect_exit(entry: &Entry) {
-    if !EXPECTED.swap(true, Ordering::Relaxed)
-        && (!sys::IS_EXIT_LINKED || ordinary::is_ordinary(entry))
-    {
-        sys::at_exit(at_exit);
-    }
-}
-
-/// The same where the program is not exiting, for a stream that begins.
-pub(crate) fn expect_exit_of_stream(entry: &Entry) {
-    if !is_exiting() {
-        expect_exit(entry);
-    }
-}
-
-/// Whether the program exits.
-pub(crate) fn is_exiting() -> bool {
-    EXITING.load(Ordering::Relaxed) != 0
-}
-
-/// The same once the program is exiting, for what a function of the program's own records that is
-/// called at exit after ours. For the slow path, where such an event comes, as `at_exit` has left
-/// the thread without rings.
-pub(crate) fn expect_exit_again(entry: &Entry) {
-    if is_exiting() && !is_exit_elsewhere() {
-        expect_exit(entry);
-    }
-}
-
-/// In a forked child no other thread exits the program; the call for its exit may have been used up
-/// by one, or have been about to be arranged.
-pub(crate) fn forget_exit() {
-    if is_exit_elsewhere() {
-        EXITING.store(0, Ordering::Relaxed);
-        EXPECTED.store(false, Ordering::Relaxed);
-    }
-}
-
-/// Whether another thread exits the program: what this one records waits for it, and stays in
-/// memory when the process is gone. To be asked under the lock of what is to go out: whoever passed
-/// before the exit began, and still writes, holds that lock, for which `at_exit` waits.
-pub(crate) fn is_exit_elsewhere() -> bool {
-    match EXITING.load(Ordering::Relaxed) {
-        0 => false,
-        thread => thread != thread::place(),
-    }
-}
-
-/// Whether this thread exits the program: it alone may wait for a slow host, for a while.
-pub(crate) fn is_exit_here() -> bool {
-    match EXITING.load(Ordering::Relaxed) {
-        0 => false,
-        thread => thread == thread::place(),
-    }
-}
-
-/// The normal exit of the program: everything goes out, and the stream ends (`.part.end`).
-pub(crate) extern "C" fn at_exit() {
-    // Arranged twice, by a thread that a fork left half-way: once is enough.
-    if EXPECTED.swap(false, Ordering::Relaxed) {
-        EXITING.store(thread::place(), Ordering::Relaxed);
-        without_unwinding(end_stream);
-    }
-}
-
-fn end_stream() {
-    listener::end();
+/// Brings everything out, and ends the stream (`.part.end`).
+pub(crate) fn end_stream() {
     let entry = Entry::promised();
-    debug::notice(&entry);
+    mask_changes::notice(&entry);
     thread::leave(&entry);
     flush_rings(&entry);
     // A kind that was output until just now may still have its writers.
@@ -227,7 +141,7 @@ pub fn store_losses() -> Losses {
 }
 
 fn losses_of_slot(slot: usize) -> Losses {
-    let mut sum = losses::beside_rings(slot);
+    let mut sum = unhoused::beside_rings(slot);
     thread::each_ring(slot, |ring| {
         sum += ring.losses();
         false

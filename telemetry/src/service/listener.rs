@@ -15,7 +15,8 @@ use crate::os::report::{self, Text};
 use crate::os::sys::{self, Errno, Held};
 use crate::service::connection::{Connection, Stage, number_of};
 use crate::service::request::Piece;
-use crate::service::writer;
+use crate::service::writer_thread;
+use crate::stream::writer;
 use core::ffi::{CStr, c_void};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -95,7 +96,7 @@ fn start_in(directory: &[u8]) -> bool {
     DIRECTORY.set(Some(folder));
     PROCESS.store(process, Ordering::Relaxed);
     LISTENER.set(Some(listener));
-    writer::start_to_serve();
+    writer_thread::start_to_serve();
     if !writer::is_running() && !sys::start_thread(run, c"telemetry-ctl") {
         refuse(&"there can be no thread to serve it");
         end();

@@ -2,9 +2,10 @@
 //! thread, the socket and its requests. Knows rings and all below, and not how a program ends.
 
 pub(crate) mod connection;
-pub mod control;
+pub(crate) mod control;
 pub(crate) mod flush;
 pub(crate) mod listener;
+pub(crate) mod mask_changes;
 pub(crate) mod request;
 pub(crate) mod status;
-pub(crate) mod writer;
+pub(crate) mod writer_thread;

@@ -7,13 +7,13 @@
 //! A piece has a known size at most, so that an answer needs no memory in the measure of the
 //! registries. Knows no socket. Design: `.control.tool` in `design/telemetry.md`.
 
+use crate::os::exit;
 use crate::os::sync::Entry;
 use crate::plinth::PlinthError;
-use crate::registry::names;
+use crate::registry::names::{self, KindNames};
 use crate::registry::registration::{self, Registered};
-use crate::service::control::{self, KindNames};
-use crate::service::flush;
 use crate::service::status::{self, Head, RegistryStatus};
+use crate::service::{control, flush};
 use crate::stream::{self, Standing, account};
 use core::cell::Cell;
 use core::fmt::{self, Write};
@@ -188,7 +188,7 @@ fn perform<'a>(request: &Request<'a>) -> Result<(), Refusal<'a>> {
 
 /// Switches kinds: of one registry, or of all, those to come included.
 fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
-    if flush::is_exit_elsewhere() {
+    if exit::is_elsewhere() {
         return Err(Refusal::Exiting);
     }
     if on && request.mask == Mask::Output && stream::standing() == Standing::Left {
@@ -202,7 +202,7 @@ fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
         });
     }
     let is_remembered = Cell::new(true);
-    let note = || is_remembered.set(request.registry.is_some() || note_for_coming(request, on));
+    let note = || is_remembered.set(request.registry.is_some() || note_as_default(request, on));
     control::change_chosen(
         &Entry::new(),
         &|each| is_chosen(request.registry, each),
@@ -222,13 +222,13 @@ fn change<'a>(request: &Request<'a>, on: bool) -> Result<(), Refusal<'a>> {
 
 /// Notes what registries to come begin with; false if there was no room for a name. Under the lock
 /// of the masks.
-fn note_for_coming(request: &Request<'_>, on: bool) -> bool {
-    let coming = control::coming(request.mask);
-    request.kinds().filter_map(names::bits).for_each(|bits| coming.note_bits(bits, on));
+fn note_as_default(request: &Request<'_>, on: bool) -> bool {
+    let defaults = control::defaults(request.mask);
+    request.kinds().filter_map(names::bits).for_each(|bits| defaults.note_bits(bits, on));
     let kind = |word| registration::all().find_map(|each| names::kind(word, each.control.registry));
     let names = request.kinds().filter(|word| names::bits(word).is_none());
     let mut is_noted = true;
-    names.filter_map(kind).for_each(|kind| is_noted &= coming.note_name(kind, on));
+    names.filter_map(kind).for_each(|kind| is_noted &= defaults.note_name(kind, on));
     is_noted
 }
 
@@ -237,7 +237,7 @@ fn flush_to_host<'a>() -> Result<(), Refusal<'a>> {
     let (error_count, ..) = account::errors();
     flush::flush();
     let (error_count_after, error, _) = account::errors();
-    if flush::is_exit_elsewhere() {
+    if exit::is_elsewhere() {
         Err(Refusal::Exiting)
     } else if stream::standing() == Standing::Left {
         Err(Refusal::Left)

@@ -12,11 +12,11 @@ use crate::block::{clock, identity, memory};
 use crate::offered::Losses;
 use crate::os::sys;
 use crate::plinth::PlinthError;
-use crate::registry::registration::{self, Registered};
-use crate::rings::thread::{self, SLOT_COUNT};
-use crate::service::writer;
+use crate::registry::registration::{self, Registered, SLOT_COUNT};
+use crate::registry::unhoused;
+use crate::rings::thread;
 use crate::store::intern;
-use crate::stream::{self, account, volume};
+use crate::stream::{self, account, volume, writer};
 use core::fmt::{self, Write};
 use core::sync::atomic::Ordering;
 use eventdef::Registry;
@@ -171,7 +171,7 @@ fn rings() -> Rings {
 }
 
 fn losses_so_far(slot: usize) -> Losses {
-    let mut sum = crate::block::losses::beside_rings(slot);
+    let mut sum = unhoused::beside_rings(slot);
     thread::each_ring(slot, |ring| {
         sum += ring.losses();
         false

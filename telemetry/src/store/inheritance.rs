@@ -10,6 +10,7 @@
 //! `design/format.md`.
 
 use crate::block::memory::{self, Block};
+use crate::os::pages;
 use crate::store::intern::STORE_BLOCK_COUNT_MAX;
 use eventdef::{Event, store};
 use eventlog::format::EVENT_HEADER_SIZE;
@@ -73,7 +74,7 @@ impl Inherited {
         if self.count == 0 {
             return None;
         }
-        self.copy.take().or_else(|| memory::map_bytes(memory::block_size()))
+        self.copy.take().or_else(|| pages::map_bytes(memory::block_size()))
     }
 
     /// All was told.

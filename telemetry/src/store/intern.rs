@@ -8,16 +8,16 @@
 //!
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
 
-use crate::block::losses::{self, Cause, Counts};
+use crate::block::losses::{Cause, Counts};
 use crate::block::memory::{self, Block, BlockLink, Blocks, Claim, Custody};
 use crate::block::{clock, identity, root};
 use crate::offered::{Losses, StringId};
-use crate::os::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use crate::os::report;
+use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::{exit, report};
 use crate::plinth::region;
 use crate::registry::registration::{self, Registered};
-use crate::service::flush::expect_exit_again;
+use crate::registry::unhoused;
 use crate::store::inheritance::Inherited;
 use crate::stream::outlet::{Outlet, Progress, Sent};
 use crate::stream::{self, Standing, volume};
@@ -85,41 +85,25 @@ static STRING: AtomicUsize = AtomicUsize::new(1);
 /// Whether there may be something in the store that the host does not have. Relaxed: set before the
 /// program goes on, and so before whatever refers to it is in a block; cleared under the lock.
 static NEWS: AtomicBool = AtomicBool::new(false);
-/// The last volume that has what was in the store when it began: no block of events goes into
-/// another one.
-static VOLUME: AtomicU64 = AtomicU64::new(0);
 /// Whether it was said that the store is too large for volumes of this size.
 static SIZE_TOLD: AtomicBool = AtomicBool::new(false);
 /// How often the store is sent in volumes that change meanwhile.
 const VOLUME_ATTEMPTS: u32 = 3;
 
-/// Gives a string a number, by which [`label`] and event types with a string number refer to it.
-/// Each call gives a new number. [`StringId::NONE`] where it could not be kept: it is longer than
-/// an event may be, or the store is full.
-pub fn intern(string: impl AsRef<[u8]>) -> StringId {
-    let entry = Entry::new();
-    if !registration::prepare_only(&entry) {
-        COUNTS.discard(Cause::Nested, 1);
-        return StringId::NONE;
-    }
+/// Keeps a string; [`StringId::NONE`] where there is no room for it.
+pub(crate) fn intern(entry: &Entry, string: &[u8]) -> StringId {
     let id = STRING.fetch_add(1, Ordering::Relaxed);
-    let kept = record(&entry, store::Intern::new(id, string.as_ref()));
-    if kept { StringId(id) } else { StringId::NONE }
+    if record(entry, store::Intern::new(id, string)) { StringId(id) } else { StringId::NONE }
 }
 
-/// Calls something by a string from now on: a pointer, an address, or any word.
-pub fn label<T: ?Sized>(what: *const T, string: StringId) {
-    label_address(what.cast::<()>().addr(), string);
+/// Says that something is called by a string.
+pub(crate) fn label(entry: &Entry, address: usize, string: StringId) {
+    record(entry, store::Label::new(address, string.0));
 }
 
-/// The same for an address that is no pointer.
-pub fn label_address(address: usize, string: StringId) {
-    let entry = Entry::new();
-    if !registration::prepare_only(&entry) {
-        COUNTS.discard(Cause::Nested, 1);
-        return;
-    }
-    record(&entry, store::Label::new(address, string.0));
+/// Counts an event that could not wait for the store.
+pub(crate) fn discard_nested() {
+    COUNTS.discard(Cause::Nested, 1);
 }
 
 /// Says that a thread began to record (`.store.thread`).
@@ -140,7 +124,7 @@ pub(crate) fn record_control(entry: &Entry, registered: &Registered) {
 
 /// Says what no buffer could count (`.store.discarded`).
 fn record_discarded(entry: &Entry) {
-    losses::tell(&mut |slot, cause, count| {
+    unhoused::tell(&mut |slot, cause, count| {
         let owner = registration::owner(slot);
         let registry = owner.map_or(u32::from(u16::MAX), |(found, _)| u32::from(found.index));
         let kind = owner.map_or(slot as u32 % 64, |(_, kind)| u32::from(kind));
@@ -161,11 +145,11 @@ fn record<E: Event>(entry: &Entry, event: E) -> bool {
         return false;
     };
     let encode = |claim: &mut Claim| event.encode(claim);
-    expect_exit_again(entry);
+    exit::expect_again(entry);
     NEWS.store(true, Ordering::Relaxed);
     store.tell_inherited(entry);
     if region::is_open() {
-        store.enter_file(entry);
+        store.enter_file();
     }
     if store.put(E::CODE, size, &encode) {
         store.count_left_out();
@@ -193,7 +177,7 @@ pub(crate) fn flush(entry: &Entry) {
 /// refer to it: so a program may be killed. Called with the lock of a ring held. False: the host
 /// does not take it now.
 pub(crate) fn bring_news(entry: &Entry) -> bool {
-    let is_known = !NEWS.load(Ordering::Relaxed) && is_in(volume::number());
+    let is_known = !NEWS.load(Ordering::Relaxed) && volume::has_store(volume::number());
     if is_known || entry.is_nested() || stream::standing() != Standing::Open {
         return is_known;
     }
@@ -203,14 +187,9 @@ pub(crate) fn bring_news(entry: &Entry) -> bool {
     if brought {
         NEWS.store(false, Ordering::Relaxed);
         // Of which volume that is true the store knows; another may have begun just now.
-        VOLUME.store(store.volume, Ordering::Release);
+        volume::set_with_store(store.volume);
     }
     brought
-}
-
-/// Whether a volume has all that was in the store when it began.
-pub(crate) fn is_in(volume: u64) -> bool {
-    VOLUME.load(Ordering::Acquire) == volume
 }
 
 /// The store's counts.
@@ -233,7 +212,7 @@ fn losses_in(store: Option<Guard<'_, Store>>) -> Losses {
 /// The way out of the store's blocks, which never go out of memory: what the host does not take is
 /// written again.
 fn outlet<'a>(entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
-    Outlet { entry, custody, counts: &COUNTS, keeps: true }
+    Outlet { entry, custody, counts: &COUNTS, bring_news: None }
 }
 
 impl Store {
@@ -247,7 +226,7 @@ impl Store {
         debug_assert!(place.is_none());
         // The blocks in the file are the first ones.
         let mapped = Some(entry).filter(|_| self.mapped_count == self.block_count);
-        let mapped = mapped.and_then(region::take_store_block);
+        let mapped = mapped.and_then(|_| region::take_store_block());
         let known = mapped.or_else(|| self.inherited.take_spare());
         let new = known.map_or_else(|| Blocks::for_store().or_else(|| Blocks::map(1)), |_| None);
         let Some(block) = known.or_else(|| Some(new?.get(0))) else { return false };
@@ -269,7 +248,7 @@ impl Store {
         }
         // Now: in a mapped file there must be a block with the counts at every instant.
         if let Some(before) = before {
-            before.put_sync(clock::sync());
+            before.put_sync(root::sync());
         }
         self.mapped_count += usize::from(mapped.is_some());
         self.blocks[self.block_count] = Some(block);
@@ -304,7 +283,7 @@ impl Store {
     fn send_news(&mut self, entry: &Entry) -> bool {
         if region::is_open() {
             self.tell_inherited(entry);
-            self.enter_file(entry);
+            self.enter_file();
             return true;
         }
         for _ in 0..VOLUME_ATTEMPTS {

@@ -6,10 +6,10 @@
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
-use super::{
-    FAILURE_TOLD, STANDING, STANDING_ANEW, STATE, Standing, plinth, standing, standing_of,
+use super::STATE;
+use super::standing::{
+    FAILURE_TOLD, STANDING, STANDING_AGAIN, Standing, plinth, standing, standing_of,
 };
-use crate::inspect::debug;
 use crate::os::atomic::Ordering;
 use crate::registry::registration;
 use crate::stream::{pending, volume};
@@ -17,7 +17,7 @@ use crate::stream::{pending, volume};
 /// Leaves the stream to the parent process.
 pub(crate) fn leave() {
     let is_begun = match standing() {
-        // Left before, and not begun anew since: what there is is known.
+        // Left before, and not begun again since: what there is is known.
         Standing::Left => None,
         Standing::None => Some(STATE.is_taken()),
         _ => Some(true),
@@ -26,27 +26,30 @@ pub(crate) fn leave() {
     if standing() != Standing::Failed {
         FAILURE_TOLD.store(false, Ordering::Relaxed);
     }
-    let anew = match (is_begun, plinth()) {
-        (None, _) => standing_of(&STANDING_ANEW),
+    let again = match (is_begun, plinth()) {
+        (None, _) => standing_of(&STANDING_AGAIN),
         (Some(true), Some(plinth)) if !plinth.leave() => Standing::Left,
         // The environment names no place for one: that was said.
         (Some(true), None) if standing() == Standing::Failed => Standing::Failed,
         _ => Standing::None,
     };
-    STANDING_ANEW.store(anew as u8, Ordering::Relaxed);
+    STANDING_AGAIN.store(again as u8, Ordering::Relaxed);
     STANDING.store(Standing::Left as u8, Ordering::Release);
 }
 
-/// The stream of a forked child: not begun, if there can be one.
+/// The stream of a forked child: not begun, if there can be one. [`stand_again`] comes after.
 pub(crate) fn restart() {
     let (mut state, is_broken) = STATE.take_over();
     state.restart(is_broken);
     volume::restart();
     pending::restart();
-    let anew = standing_of(&STANDING_ANEW);
-    if anew != Standing::None {
+    let again = standing_of(&STANDING_AGAIN);
+    if again != Standing::None {
         registration::all().for_each(|each| each.control.output().store(0, Ordering::Relaxed));
     }
-    debug::accept();
-    STANDING.store(anew as u8, Ordering::Release);
+}
+
+/// From here on there may be a stream again.
+pub(crate) fn stand_again() {
+    STANDING.store(STANDING_AGAIN.load(Ordering::Relaxed), Ordering::Release);
 }

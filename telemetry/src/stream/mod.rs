@@ -13,70 +13,52 @@
 
 use crate::block::parts::PartsBlock;
 use crate::block::{identity, memory};
-use crate::ends::crash::{self, Crossing};
-use crate::ends::{fork, signal};
-use crate::os::atomic::{AtomicBool, AtomicU8, Ordering};
+use crate::os::atomic::Ordering;
 use crate::os::sync::{Entry, Guard, Locked};
-use crate::os::{ordinary, report};
+use crate::os::way_out::Crossing;
+use crate::os::{exit, ordinary, pages, signals};
 use crate::plinth::{Operation, Plinth, PlinthError, host, region};
-use crate::service::flush;
+use crate::registry::registration;
 use crate::stream::state::{
     State, bring_registries, is_registry_written, make_room, put, put_end, write_parts,
 };
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
+use standing::STANDING;
+use volume::{Outgoing, Written};
 
 pub(crate) mod account;
 mod after_fork;
 pub(crate) mod gate;
 pub(crate) mod outlet;
 pub(crate) mod pending;
-mod set_plinth;
+mod standing;
 pub(crate) mod state;
 pub(crate) mod unacknowledged;
 pub(crate) mod volume;
+pub(crate) mod writer;
 
-pub(crate) use after_fork::{leave, restart};
-pub(crate) use set_plinth::plinth;
-pub use set_plinth::set_plinth;
-
-/// How the stream stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// There is none yet.
-    None = 0,
-    /// It takes blocks.
-    Open = 1,
-    /// The host could not create it: what goes out is counted as lost.
-    Failed = 2,
-    /// This is a forked child, which leaves its parent's stream alone: until it begins anew, or for
-    /// ever.
-    Left = 3,
-}
+pub(crate) use after_fork::{leave, restart, stand_again};
+pub use standing::Standing;
+pub(crate) use standing::{is_file_lost, open_plinth, plinth, standing, tell};
 
 static STATE: Locked<State> = Locked::new(State::new());
-static STANDING: AtomicU8 = AtomicU8::new(Standing::None as u8);
-/// How the stream of a forked child stands when that begins anew.
-static STANDING_ANEW: AtomicU8 = AtomicU8::new(Standing::None as u8);
-static FAILURE_TOLD: AtomicBool = AtomicBool::new(false);
-
-/// How the stream stands.
-pub(crate) fn standing() -> Standing {
-    standing_of(&STANDING)
-}
-
-fn standing_of(standing: &AtomicU8) -> Standing {
-    match standing.load(Ordering::Acquire) {
-        1 => Standing::Open,
-        2 => Standing::Failed,
-        3 => Standing::Left,
-        _ => Standing::None,
+/// Says where the stream goes, instead of to a file. Before there is a stream; false if there is
+/// one, or a plinth.
+pub fn set_plinth(plinth: impl Plinth + 'static) -> bool {
+    // Allocated before the lock is taken, and dropped after it where there is one already.
+    let host: Box<dyn Plinth> = Box::new(plinth);
+    let entry = Entry::new();
+    let Some(_state) = STATE.lock(&entry) else { return false };
+    if standing() != Standing::None || standing::plinth().is_some() {
+        return false;
     }
+    standing::keep(Box::leak(host)).is_some()
 }
 
 /// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may
 /// have interrupted the plinth; or another thread exits the program.
 pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
-    if entry.is_nested() || flush::is_exit_elsewhere() {
+    if entry.is_nested() || exit::is_elsewhere() {
         return None;
     }
     if standing() == Standing::None {
@@ -91,7 +73,7 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
             let (old, new) = (Standing::None as u8, standing as u8);
             let _ = STANDING.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
             if standing == Standing::Open {
-                flush::expect_exit_of_stream(entry);
+                exit::expect_for_stream(entry);
                 ordinary::expect();
             }
         }
@@ -101,7 +83,7 @@ pub(crate) fn ensure(entry: &Entry) -> Option<Standing> {
 
 /// The same, if it had to wait for the system's resolver.
 pub(crate) fn ensure_resolved(entry: &Entry) {
-    if plinth().is_none() && flush::is_something_output() && host::asks_resolver() {
+    if plinth().is_none() && registration::is_something_output() && host::asks_resolver() {
         ensure(entry);
     }
 }
@@ -119,7 +101,7 @@ fn create(state: &mut State) -> Standing {
 
 fn try_create(state: &mut State) -> Result<(), PlinthError> {
     let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
-    let map = || memory::map_bytes(memory::block_size()).ok_or(no_memory);
+    let map = || pages::map_bytes(memory::block_size()).ok_or(no_memory);
     let bytes = state.spare.take().map_or_else(map, Ok)?;
     if state.copy.is_none() {
         state.copy = Some(map()?);
@@ -136,12 +118,12 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
                     return Err(PlinthError { operation: Operation::Refuse, errno: libc::EINVAL });
                 }
             };
-            set_plinth::keep(plinth).ok_or(no_memory)?
+            standing::keep(plinth).ok_or(no_memory)?
         }
     };
     plinth.create(memory::block_size())?;
     pending::begin(bytes);
-    let header = identity::header();
+    let header = identity::header(region::is_there());
     state.start = header.start.get();
     state.begin(bytes, &header, plinth.can_rewrite());
     pending::set(0);
@@ -152,12 +134,6 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
         result => result?,
     }
     Ok(())
-}
-
-/// The plinth, while the stream takes blocks.
-pub(crate) fn open_plinth() -> Option<&'static dyn Plinth> {
-    // A child of which nobody was told writes nothing into its parent's log either.
-    plinth().filter(|_| standing() == Standing::Open && !fork::is_unnoticed())
 }
 
 /// Writes a whole block at a place; false if the host did not take it.
@@ -174,23 +150,55 @@ pub(crate) fn write_at(plinth: &dyn Plinth, place: u64, bytes: &[u8]) -> bool {
     written
 }
 
+/// Writes a whole block at its place, where nothing was before (`.write.torn`), or the same that
+/// failed.
+pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Written {
+    let failed = Written::No { place: block.place, volume: block.volume };
+    let Some(plinth) = open_plinth() else { return failed };
+    let crossing = Crossing::begin();
+    let Some(pass) = volume::GATE.enter() else { return failed };
+    let number = volume::number();
+    let is_old = block.place != 0 && block.volume != number;
+    let is_early = !(block.is_first || volume::has_store(number));
+    if is_old || is_early {
+        return Written::Elsewhere;
+    }
+    if !is_registry_written(block.registry) {
+        return failed;
+    }
+    let place = match block.place {
+        0 => volume::take_place(plinth, block.is_forced),
+        place => Some(place),
+    };
+    let Some(place) = place else {
+        drop((pass, crossing));
+        return if change_volume(entry) { Written::Elsewhere } else { failed };
+    };
+    crossing.carry(place * memory::block_size() as u64, bytes);
+    match write_at(plinth, place, bytes) {
+        true => Written::Yes,
+        false => Written::No { place, volume: number },
+    }
+}
+
 /// Goes on in another volume, unless somebody did that meanwhile. False: there is none.
 pub(crate) fn change_volume(entry: &Entry) -> bool {
     let Some(plinth) = open_plinth() else { return false };
     let Some(mut state) = STATE.lock(entry) else { return false };
     state.is_forced = false;
-    !volume::is_full_with(plinth, 1) || volume::change(&mut state, plinth).inspect_err(tell).is_ok()
+    !volume::is_full_with(plinth, 1)
+        || state::change_volume(&mut state, plinth).inspect_err(tell).is_ok()
 }
 
 /// Where the stream goes, for a signal handler; `None` where nothing can go there.
 pub(crate) fn plinth_in_signal() -> Option<&'static dyn Plinth> {
     // The signal came while this thread wrote the first block: the plinth has begun the stream.
-    let is_begun = signal::is_crossing() && pending::has_begun();
+    let is_begun = signals::is_crossing() && pending::has_begun();
     if standing() == Standing::None && is_begun {
         return plinth();
     }
     let can_begin = plinth().is_some() || !host::asks_resolver();
-    if standing() == Standing::None && flush::is_something_output() && can_begin {
+    if standing() == Standing::None && registration::is_something_output() && can_begin {
         // What holds the lock may be what the signal interrupted: it is not waited for long.
         let mut state = STATE.lock_waiting()?;
         if standing() == Standing::None {
@@ -226,12 +234,19 @@ pub(crate) fn parts(entry: &Entry) -> Option<Parts<'static>> {
     }
     let plinth = open_plinth()?;
     let mut state = STATE.lock(entry)?;
-    if flush::is_exit_elsewhere() {
+    if exit::is_elsewhere() {
         return None;
     }
     // A plinth that panicked may have left it so.
     state.is_forced = false;
     Some(Parts { state, plinth })
+}
+
+/// Writes the parts that were put together.
+pub(crate) fn write_out(entry: &Entry) {
+    if let Some(mut parts) = parts(entry) {
+        parts.write();
+    }
 }
 
 impl Parts<'_> {
@@ -294,7 +309,7 @@ impl Parts<'_> {
     /// The place of a block that is not of parts, in this volume or the next.
     fn take_place(&mut self) -> Option<u64> {
         volume::take_place(self.plinth, false).or_else(|| {
-            volume::change(&mut self.state, self.plinth).inspect_err(tell).ok()?;
+            state::change_volume(&mut self.state, self.plinth).inspect_err(tell).ok()?;
             volume::take_place(self.plinth, true)
         })
     }
@@ -316,7 +331,7 @@ impl Parts<'_> {
     fn renew(&mut self) {
         let size = volume::block_count() * memory::block_size() as u64;
         if self.plinth.wants_volume(size) {
-            let _ = volume::change(&mut self.state, self.plinth).inspect_err(tell);
+            let _ = state::change_volume(&mut self.state, self.plinth).inspect_err(tell);
         }
     }
 
@@ -379,22 +394,5 @@ pub(crate) fn note_whole(entry: &Entry, header: &BlockHeader) {
         && let Some(mut state) = STATE.lock(entry)
     {
         state.waiting.take(header);
-    }
-}
-
-/// Whether the mapped file was taken away or cut, which is said.
-pub(crate) fn is_file_lost() -> bool {
-    crate::plinth::loss().inspect(tell).is_some()
-}
-
-/// Notes what failed, and says it once for the process: its own stream, not one that a fork has it
-/// leave.
-pub(crate) fn tell(error: &PlinthError) {
-    account::note(error);
-    if crash::is_here() {
-        return crash::tell_failure();
-    }
-    if standing() != Standing::Left && !FAILURE_TOLD.swap(true, Ordering::Relaxed) {
-        report::say_failure(error, plinth());
     }
 }

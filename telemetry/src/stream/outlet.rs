@@ -11,11 +11,10 @@
 
 use crate::block::losses::{Cause, Counts};
 use crate::block::memory::{self, Block, Custody};
-use crate::block::{chain, clock, identity};
+use crate::block::{chain, identity, root};
 use crate::os::sync::Entry;
 use crate::plinth::region;
-use crate::store::intern;
-use crate::stream::volume::{self, Outgoing, Written};
+use crate::stream::volume::{Outgoing, Written};
 use crate::stream::{self, Standing};
 use core::cell::Cell;
 use eventlog::format::{BlockHeader, SEALED, U32le};
@@ -44,7 +43,7 @@ pub(crate) struct Progress {
     place: u64,
     volume: u64,
     /// Events that it refused, of those that the stream does not have: counted as such
-    /// (`losses::refuse`).
+    /// (`unhoused::refuse`).
     refused: u32,
 }
 
@@ -103,11 +102,17 @@ pub(crate) struct Outlet<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) custody: &'a Custody,
     pub(crate) counts: &'a Counts,
-    /// Whether a block that the host does not take is kept, to be written again.
-    pub(crate) keeps: bool,
+    /// Brings what is new in the store, which comes before events. `None`: these are the blocks of
+    /// the store itself, of which one that the host does not take is kept, to be written again.
+    pub(crate) bring_news: Option<fn(&Entry) -> bool>,
 }
 
 impl Outlet<'_> {
+    /// Whether a block that the host does not take is kept.
+    fn keeps(&self) -> bool {
+        self.bring_news.is_none()
+    }
+
     /// Sends what is not in the stream yet of a block that nothing more is recorded into. False: it
     /// must wait.
     pub(crate) fn send(&self, block: Block, progress: &mut Progress) -> bool {
@@ -138,11 +143,11 @@ impl Outlet<'_> {
         }
         match self.write(block, header.registry.get(), &before) {
             // Of what is no event of the program's nothing is noted to wait.
-            Written::Yes if before.count != 0 && !self.keeps => {
+            Written::Yes if before.count != 0 && !self.keeps() => {
                 stream::note_whole(self.entry, &header);
             }
             Written::Yes => {}
-            Written::No { place, volume } if self.keeps => {
+            Written::No { place, volume } if self.keeps() => {
                 *progress = Progress { place, volume, ..before };
                 return false;
             }
@@ -161,22 +166,22 @@ impl Outlet<'_> {
     fn write(&self, block: Block, registry: u16, before: &Progress) -> Written {
         let mut attempt = 1;
         loop {
-            let has_store = self.keeps || intern::bring_news(self.entry);
+            let has_store = self.bring_news.is_none_or(|bring| bring(self.entry));
             let is_last = if has_store { STORE_ATTEMPTS } else { VOLUME_ATTEMPTS } <= attempt;
             let outgoing = Outgoing {
                 registry,
                 place: before.place,
                 volume: before.volume,
-                is_first: self.keeps || is_last,
-                is_forced: !self.keeps && attempt >= VOLUME_ATTEMPTS,
+                is_first: self.keeps() || is_last,
+                is_forced: !self.keeps() && attempt >= VOLUME_ATTEMPTS,
             };
             if !stream::has_registry(self.entry, registry) {
                 return Written::No { place: before.place, volume: before.volume };
             }
             let written = block.with_bytes(self.custody, |bytes| {
-                volume::write_block(self.entry, &outgoing, bytes)
+                stream::write_block(self.entry, &outgoing, bytes)
             });
-            if self.keeps || is_last || !matches!(written, Written::Elsewhere) {
+            if self.keeps() || is_last || !matches!(written, Written::Elsewhere) {
                 return written;
             }
             attempt += 1;
@@ -199,7 +204,7 @@ impl Outlet<'_> {
         header.stream = identity::id();
         header.last = last.into();
         header.count = count.into();
-        header.set_sync(clock::sync());
+        header.set_sync(root::sync());
         self.counts.put(&mut header);
         let base = Cell::new(before.base);
         let copy = |from: u32, top: u32, out: &mut [u8]| {
@@ -240,7 +245,7 @@ pub(crate) fn seal(block: Block, header: &mut BlockHeader, custody: &Custody, co
     header.crc = U32le::new(0);
     // What was left to the writer thread has none yet (`.block.sync`).
     if header.sync_ticks.get() == 0 {
-        header.set_sync(clock::sync());
+        header.set_sync(root::sync());
     }
     counts.put(header);
     let range = header.last.get() as usize..header.top.get() as usize;
@@ -271,7 +276,7 @@ pub(crate) fn copy_new(
     header.first = (header.first.get() + u64::from(before.count)).into();
     header.base = before.base.into();
     header.base_last = base.into();
-    header.set_sync(clock::sync());
+    header.set_sync(root::sync());
     seal(to, &mut header, custody, counts);
     *progress = Progress { last, count, base, ..before };
 }

@@ -3,19 +3,19 @@
 //! ```text
 //!  registry ─ pieces ─┐
 //!  events ─ parts ────┼─▶ put ─▶ │ parts block │ ─▶ plinth, when it is full or at a flush
-//!  end ───────────────┘    └ no room: another place (volume.rs)
+//!  end ───────────────┘    └ no room: another place, or another volume
 //! ```
 //!
 //! Design: `.sol.stream`, `.sol.outage` in `design/telemetry.md`; section 4 of `design/format.md`.
 
 use crate::block::parts::{self, PartsBlock};
-use crate::block::{identity, registry_encoding};
-use crate::ends::crash::Crossing;
+use crate::block::{identity, memory, registry_encoding};
 use crate::os::atomic::{AtomicUsize, Ordering};
+use crate::os::{pages, signals::Deferred, way_out::Crossing};
 use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::registry::registration;
 use crate::stream::unacknowledged::Waiting;
-use crate::stream::{account, pending, volume};
+use crate::stream::{account, pending, standing, volume};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
 
 /// What the stream has under its lock.
@@ -200,7 +200,7 @@ pub(crate) fn make_room(
             return Ok(());
         }
         drop(crossing);
-        volume::change(state, plinth)?;
+        change_volume(state, plinth)?;
         is_forced = true;
     }
 }
@@ -340,4 +340,61 @@ fn bring_carried(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthErr
         Err(_) => state.carried = Some(carried),
     }
     brought
+}
+
+/// Goes on in another volume: ends this one (`.volume.end`), and begins the next with header and
+/// registries (`.volume.header`). An error: there is no other one, and nothing goes out until there
+/// is. No handler comes in between: what it writes would be without header in the new one, and a
+/// child that it forks would begin its parent's. But what cannot be used in a signal handler may
+/// take its time, and the user means his Ctrl-C.
+pub(crate) fn change_volume(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
+    let _deferred = plinth.is_signal_safe().then(Deferred::begin);
+    // Before the gate is shut: who is on the way out is waited for while others can go on.
+    let _crossing = Crossing::begin();
+    let _shut = volume::GATE.shut();
+    let next = volume::number() + 1;
+    let before = core::mem::replace(&mut state.is_forced, true);
+    if !core::mem::replace(&mut state.is_ended, true) {
+        // Without it the volume was not closed, which is no fault.
+        let _ = put_end(state, plinth, next).inspect_err(standing::tell);
+    }
+    let begun = begin_volume(state, plinth, next);
+    state.is_forced = before;
+    begun
+}
+
+fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), PlinthError> {
+    let bytes = match state.spare.take() {
+        Some(spare) => Some(spare),
+        None => pages::map_bytes(memory::block_size()),
+    };
+    let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
+    state.spare = Some(bytes.ok_or(no_memory)?);
+    plinth.create(memory::block_size())?;
+    if let Some(old) = state.parts.take() {
+        // What the host did not take goes into the new volume. What is put after that waits for it,
+        // so that of a second such block there is nothing that is not here again.
+        if old.is_unwritten() && state.carried.is_none() {
+            state.carried = Some(old);
+        } else {
+            state.spare = Some(old.into_bytes());
+        }
+    }
+    let Some(bytes) = state.spare.take() else { return Err(no_memory) };
+    let mut header = identity::header(region::is_there());
+    header.volume = number.into();
+    // The stream's, not the volume's.
+    header.start = state.start.into();
+    header.seal();
+    pending::clear();
+    pending::begin(bytes);
+    // Where there are volumes the oldest gives way on a full disk: no room is kept.
+    state.begin(bytes, &header, false);
+    pending::set(0);
+    state.is_ended = false;
+    state.forget_registries();
+    volume::begin(number);
+    // What the host does not take of it is written again before all else.
+    let _ = bring_registries(state, plinth).inspect_err(standing::tell);
+    Ok(())
 }

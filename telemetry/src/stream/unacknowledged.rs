@@ -11,9 +11,10 @@
 //! be carried into another volume and be in two blocks. Design: `.sol.outage` in
 //! `design/telemetry.md`; `.event.identity` in `design/format.md`.
 
-use crate::block::{losses, memory};
+use crate::block::memory;
 use crate::os::atomic::{AtomicUsize, Ordering};
-use crate::registry::registration;
+use crate::os::pages;
+use crate::registry::{registration, unhoused};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
 
 /// Events of one part.
@@ -49,7 +50,7 @@ impl Waiting {
     /// False: there is none.
     pub(crate) fn prepare(&mut self) -> bool {
         if self.parts.is_none() {
-            self.parts = memory::map_slice(2 * memory::block_size() / BLOCK_HEADER_SIZE);
+            self.parts = pages::map_slice(2 * memory::block_size() / BLOCK_HEADER_SIZE);
         }
         self.parts.is_some()
     }
@@ -61,7 +62,7 @@ impl Waiting {
         }
         self.count = 0;
         COUNT.store(0, Ordering::Relaxed);
-        losses::forget_refused();
+        unhoused::forget_refused();
     }
 
     /// A part was put. (What the store has is in memory for ever, and put again.)
@@ -86,7 +87,7 @@ impl Waiting {
     pub(crate) fn refuse(&mut self) {
         for part in self.waiting().iter_mut().filter(|part| !part.is_refused) {
             part.is_refused = true;
-            losses::refuse(part.slot(), u64::from(part.count));
+            unhoused::refuse(part.slot(), u64::from(part.count));
         }
     }
 
@@ -118,7 +119,7 @@ impl Waiting {
                 parts[kept] = part;
                 kept += 1;
             } else if part.is_refused {
-                losses::forgive(part.slot(), u64::from(part.count));
+                unhoused::forgive(part.slot(), u64::from(part.count));
             }
         }
         self.set_count(kept);

@@ -14,16 +14,10 @@
 //! force: that never changes the volume. Design: `.sol.volume` in `design/telemetry.md`; section
 //! 2.3 of `design/format.md`.
 
-use crate::block::{identity, memory};
-use crate::ends::crash::Crossing;
-use crate::ends::signal::Deferred;
+use crate::block::memory;
 use crate::os::atomic::{AtomicU64, Ordering};
-use crate::os::sync::Entry;
-use crate::plinth::{Operation, Plinth, PlinthError};
-use crate::store::intern;
+use crate::plinth::Plinth;
 use crate::stream::gate::Gate;
-use crate::stream::state::{self, State};
-use crate::stream::{self, pending};
 
 /// The gate of the stream.
 pub(crate) static GATE: Gate = Gate::new();
@@ -38,6 +32,9 @@ static APPENDED: AtomicU64 = AtomicU64::new(0);
 /// Blocks of it up to the last one that a host took, which can be written anywhere.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
+/// The last volume that has what was in the store when it began: no block of events goes into
+/// another one.
+static WITH_STORE: AtomicU64 = AtomicU64::new(0);
 /// No volume, and nobody inside: for a forked child.
 pub(crate) fn restart() {
     GATE.restart();
@@ -50,6 +47,24 @@ pub(crate) fn restart() {
 /// The number of the volume at hand.
 pub(crate) fn number() -> u64 {
     NUMBER.load(Ordering::Acquire)
+}
+
+/// Begins the volume with this number. While nobody is inside the gate.
+pub(crate) fn begin(number: u64) {
+    PLACE.store(1, Ordering::Relaxed);
+    APPENDED.store(0, Ordering::Relaxed);
+    WRITTEN.store(0, Ordering::Relaxed);
+    NUMBER.store(number, Ordering::Release);
+}
+
+/// Whether a volume has all that was in the store when it began.
+pub(crate) fn has_store(volume: u64) -> bool {
+    WITH_STORE.load(Ordering::Acquire) == volume
+}
+
+/// Notes the volume that has.
+pub(crate) fn set_with_store(volume: u64) {
+    WITH_STORE.store(volume, Ordering::Release);
 }
 
 /// Blocks of the volume at hand.
@@ -125,95 +140,4 @@ pub(crate) enum Written {
     },
     /// The stream goes on in another volume, where the store is to be first (`.volume.store`).
     Elsewhere,
-}
-
-/// Writes a whole block at its place, where nothing was before (`.write.torn`), or the same that
-/// failed.
-pub(crate) fn write_block(entry: &Entry, block: &Outgoing, bytes: &[u8]) -> Written {
-    let failed = Written::No { place: block.place, volume: block.volume };
-    let Some(plinth) = stream::open_plinth() else { return failed };
-    let crossing = Crossing::begin();
-    let Some(pass) = GATE.enter() else { return failed };
-    let volume = number();
-    let is_old = block.place != 0 && block.volume != volume;
-    let is_early = !(block.is_first || intern::is_in(volume));
-    if is_old || is_early {
-        return Written::Elsewhere;
-    }
-    if !state::is_registry_written(block.registry) {
-        return failed;
-    }
-    let place = match block.place {
-        0 => take_place(plinth, block.is_forced),
-        place => Some(place),
-    };
-    let Some(place) = place else {
-        drop((pass, crossing));
-        return if stream::change_volume(entry) { Written::Elsewhere } else { failed };
-    };
-    crossing.carry(place * memory::block_size() as u64, bytes);
-    match stream::write_at(plinth, place, bytes) {
-        true => Written::Yes,
-        false => Written::No { place, volume },
-    }
-}
-
-/// Goes on in another volume: ends this one (`.volume.end`), and begins the next with header and
-/// registries (`.volume.header`). An error: there is no other one, and nothing goes out until there
-/// is. No handler comes in between: what it writes would be without header in the new one, and a
-/// child that it forks would begin its parent's. But what cannot be used in a signal handler may
-/// take its time, and the user means his Ctrl-C.
-pub(crate) fn change(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthError> {
-    let _deferred = plinth.is_signal_safe().then(Deferred::begin);
-    // Before the gate is shut: who is on the way out is waited for while others can go on.
-    let _crossing = Crossing::begin();
-    let _shut = GATE.shut();
-    let next = number() + 1;
-    let before = core::mem::replace(&mut state.is_forced, true);
-    if !core::mem::replace(&mut state.is_ended, true) {
-        // Without it the volume was not closed, which is no fault.
-        let _ = state::put_end(state, plinth, next).inspect_err(stream::tell);
-    }
-    let begun = begin(state, plinth, next);
-    state.is_forced = before;
-    begun
-}
-
-fn begin(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), PlinthError> {
-    let bytes = match state.spare.take() {
-        Some(spare) => Some(spare),
-        None => memory::map_bytes(memory::block_size()),
-    };
-    let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
-    state.spare = Some(bytes.ok_or(no_memory)?);
-    plinth.create(memory::block_size())?;
-    if let Some(old) = state.parts.take() {
-        // What the host did not take goes into the new volume. What is put after that waits for it,
-        // so that of a second such block there is nothing that is not here again.
-        if old.is_unwritten() && state.carried.is_none() {
-            state.carried = Some(old);
-        } else {
-            state.spare = Some(old.into_bytes());
-        }
-    }
-    let Some(bytes) = state.spare.take() else { return Err(no_memory) };
-    let mut header = identity::header();
-    header.volume = number.into();
-    // The stream's, not the volume's.
-    header.start = state.start.into();
-    header.seal();
-    pending::clear();
-    pending::begin(bytes);
-    // Where there are volumes the oldest gives way on a full disk: no room is kept.
-    state.begin(bytes, &header, false);
-    pending::set(0);
-    state.is_ended = false;
-    state.forget_registries();
-    PLACE.store(1, Ordering::Relaxed);
-    APPENDED.store(0, Ordering::Relaxed);
-    WRITTEN.store(0, Ordering::Relaxed);
-    NUMBER.store(number, Ordering::Release);
-    // What the host does not take of it is written again before all else.
-    let _ = state::bring_registries(state, plinth).inspect_err(stream::tell);
-    Ok(())
 }

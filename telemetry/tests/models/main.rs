@@ -2,8 +2,8 @@
 //! that a load may see.
 //!
 //! ```text
-//!  src/  os: link, sync · block: header_words, chain, losses
-//!        plinth: pools, region · stream: gate, outlet · rings: ring   the source itself
+//!  src/  os: link, sync · block: header_words, chain, losses · registry: unhoused
+//!        plinth: region · stream: gate, outlet · rings: pools, ring     the source itself
 //!  here  atomic: loom's · memory: cells that loom watches · surroundings: stream, clock, …
 //!        models ─▶ scenarios ─▶ weakenings: each ordering made relaxed, some model must fail
 //! ```
@@ -28,7 +28,8 @@ mod offered;
 mod os {
     pub(crate) use crate::atomic;
     pub(crate) mod link;
-    pub(crate) use crate::surroundings::{report, sys};
+    pub(crate) use crate::memory as pages;
+    pub(crate) use crate::surroundings::{depth, forked, report, sys, way_out};
     pub(crate) mod sync;
 }
 
@@ -42,14 +43,16 @@ mod block {
     pub(crate) use crate::surroundings::{clock, identity, parts, root};
 }
 
+#[allow(dead_code, reason = "the models use some of it")]
+#[path = "../../src/registry"]
 mod registry {
+    pub(crate) mod unhoused;
     pub(crate) use crate::surroundings::{policy, registration};
 }
 
 #[allow(dead_code, reason = "the models use some of it")]
 #[path = "../../src/plinth"]
 mod plinth {
-    pub(crate) mod pools;
     pub(crate) mod region;
     pub(crate) use crate::surroundings::plinth::*;
 }
@@ -60,7 +63,8 @@ mod stream {
     pub(crate) mod gate;
     pub(crate) mod outlet;
     pub(crate) use crate::surroundings::stream::*;
-    pub(crate) use crate::surroundings::volume;
+    pub(crate) use crate::surroundings::volume::{self, write_block};
+    pub(crate) use crate::surroundings::writer;
 }
 
 mod store {
@@ -70,14 +74,6 @@ mod store {
 #[allow(dead_code, unreachable_pub, reason = "the models use some of it")]
 #[path = "../../src/rings"]
 mod rings {
+    pub(crate) mod pools;
     pub(crate) mod ring;
-    pub(crate) use crate::surroundings::thread;
-}
-
-mod service {
-    pub(crate) use crate::surroundings::writer;
-}
-
-mod ends {
-    pub(crate) use crate::surroundings::{crash, fork};
 }

@@ -12,10 +12,9 @@ use crate::os::link::Link;
 use crate::os::sync::{Entry, Locked};
 use crate::plinth::region;
 use crate::registry::policy::{self, Policy};
-use crate::rings::ring::{Identity, Ring};
-use crate::service::writer;
+use crate::rings::ring::{Identity, Ring, shares};
 use crate::stream::gate::Gate;
-use crate::stream::{judge, take_log, value};
+use crate::stream::{judge, take_log, value, writer};
 use core::sync::atomic::Ordering;
 use eventdef::{Control, ParamSink, store};
 use eventlog::format::BLOCK_MAGIC;
@@ -143,7 +142,7 @@ impl Recording {
         self.ring.flush(&Entry::new());
         let losses = self.ring.losses();
         assert_eq!(losses.recorded, self.count, "{losses:?}");
-        let state = region::lock(&Entry::new()).unwrap();
+        let state = shares::lock(&Entry::new()).unwrap();
         let blocks = (0..block_count).map(|place| state.block(place));
         let of_ring = |block: &Block| {
             let header = block.header();
@@ -375,7 +374,7 @@ fn a_ring_that_overwrites_enters_a_file_while_it_is_flushed() {
     let mut recording = Recording::new(false, 5);
     open_file(8);
     let (ring, control) = (recording.ring, recording.control);
-    assert!(region::lock(&Entry::new()).is_some());
+    assert!(shares::lock(&Entry::new()).is_some());
     let flusher = thread::spawn(move || {
         control.output().store(u64::MAX, Ordering::Relaxed);
         ring.flush(&Entry::new());

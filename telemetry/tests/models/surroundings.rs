@@ -18,7 +18,7 @@ thread_local! {
 }
 
 pub(crate) mod clock {
-    use eventlog::format::{ClockSource, ClockSync};
+    use eventlog::format::ClockSource;
 
     pub(crate) fn source() -> ClockSource {
         ClockSource::Monotonic
@@ -32,10 +32,6 @@ pub(crate) mod clock {
         Some(0)
     }
 
-    pub(crate) fn sync() -> ClockSync {
-        ClockSync { ticks: 0, monotonic: 0, realtime: 0, uncertainty: 0 }
-    }
-
     pub(crate) fn ticks() -> u64 {
         0
     }
@@ -47,14 +43,14 @@ pub(crate) mod clock {
     }
 }
 
-pub(crate) mod crash {
+pub(crate) mod way_out {
     pub(crate) fn is_here() -> bool {
         false
     }
 }
 
 /// No model forks.
-pub(crate) mod fork {
+pub(crate) mod forked {
     pub(crate) fn notice() {}
 
     pub(crate) fn settle() {}
@@ -114,6 +110,8 @@ pub(crate) mod report {
 pub(crate) mod registration {
     use crate::block::losses::Counts;
 
+    pub(crate) const SLOT_COUNT: usize = 64;
+
     pub(crate) struct Registered {
         pub(crate) control: &'static eventdef::Control,
     }
@@ -139,6 +137,11 @@ pub(crate) mod registration {
 pub(crate) mod root {
     use crate::block::losses::{Cause, Counts};
     use crate::block::memory::Blocks;
+    use eventlog::format::ClockSync;
+
+    pub(crate) fn sync() -> ClockSync {
+        ClockSync { ticks: 0, monotonic: 0, realtime: 0, uncertainty: 0 }
+    }
 
     pub(crate) type Extent = core::sync::atomic::AtomicU64;
 
@@ -199,10 +202,8 @@ pub(crate) mod sys {
     }
 }
 
-pub(crate) mod thread {
+pub(crate) mod depth {
     use std::cell::Cell;
-
-    pub(crate) const SLOT_COUNT: usize = 64;
 
     loom::thread_local!(static DEPTH: Cell<u32> = Cell::new(0));
     std::thread_local!(static DEPTH_OUTSIDE: Cell<u32> = const { Cell::new(0) });

@@ -9,8 +9,8 @@
 //! among the program's own data, which come first in a core: one that was cut still has it. Design:
 //! `.sol.root` in `design/telemetry.md`; `.root.node` in `design/format.md`.
 
-use crate::block::memory;
 use crate::os::link::Link;
+use crate::os::pages;
 use bytemuck::Zeroable;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,7 @@ struct Node {
 }
 
 /// A chain of entries of so many words.
-pub(super) struct Chain<const WORD_COUNT: usize> {
+pub(crate) struct Chain<const WORD_COUNT: usize> {
     first: Node,
 }
 
@@ -56,26 +56,26 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
     }
 
     /// The address of its first node.
-    pub(super) fn address(&'static self) -> u64 {
+    pub(crate) fn address(&'static self) -> u64 {
         address_of(self.first())
     }
 
     /// It has no entries. For a forked child, which has one thread.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         let words = self.first.head.iter().chain(&self.first.entries);
         words.for_each(|word| word.store(0, Ordering::Relaxed));
         self.first.after.set(None);
     }
 
     /// Entries in it.
-    pub(super) fn count(&'static self) -> usize {
+    pub(crate) fn count(&'static self) -> usize {
         let nodes = core::iter::successors(Some(self.first()), |node| node.after.get());
         nodes.map(|node| node.count() as usize).sum()
     }
 
     /// Adds an entry that is there once its `last` word is, which is stored as the last one. Gives
     /// its words; `None`: there is no memory.
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &'static self,
         entry: [u64; WORD_COUNT],
         last: usize,
@@ -91,7 +91,7 @@ impl<const WORD_COUNT: usize> Chain<WORD_COUNT> {
     }
 
     /// Adds an entry that is there once it is counted. For whoever is alone in adding any.
-    pub(super) fn append(&'static self, entry: [u64; WORD_COUNT]) -> Option<()> {
+    pub(crate) fn append(&'static self, entry: [u64; WORD_COUNT]) -> Option<()> {
         let (node, count) = self.open_node()?;
         put(node.words::<WORD_COUNT>(count), entry, None);
         node.count_up(count).then_some(())
@@ -154,7 +154,7 @@ fn follow(link: &Link<Node>, word_count: usize) -> Option<&'static Node> {
     if let Some(node) = link.get() {
         return Some(node);
     }
-    let [new] = memory::map_slice::<Node>(1)? else { return None };
+    let [new] = pages::map_slice::<Node>(1)? else { return None };
     new.begin(word_count);
     // Of two that are made at once one is left.
     link.replace(None, Some(new));

@@ -7,16 +7,15 @@
 //! What is stopped may have any lock, of ours or of the allocator: this takes none. Design:
 //! `.debug.dump`, `.sol.exit.signal` in `design/telemetry.md`.
 
-use super::{ROOM, bring_all, come_back, leave, make_room};
+use super::{ROOM, bring_all, leave, make_room};
 use crate::block::losses::Counts;
 use crate::os::sys::Errno;
+use crate::os::way_out;
 use crate::plinth::{Plinth, PlinthError, host, region};
-use crate::service::flush;
+use crate::registry::registration;
 use crate::stream::{self, Standing, volume};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
-/// Whether whoever is on the way out comes back.
-static CALLED: AtomicBool = AtomicBool::new(false);
 /// What became of it: an error number, or 0.
 static OUTCOME: AtomicI32 = AtomicI32::new(0);
 /// Bytes that the host took on the way out.
@@ -47,11 +46,6 @@ pub(super) fn forget_store() {
     STORE_END.store(0, Ordering::Relaxed);
 }
 
-/// Whether the way out is no signal's.
-pub(super) fn is_here() -> bool {
-    CALLED.load(Ordering::Relaxed) && super::is_here()
-}
-
 /// Gives the host some of what goes out.
 pub(super) fn write(plinth: &dyn Plinth, offset: u64, bytes: &[u8]) -> Result<(), PlinthError> {
     plinth.write_block(offset, bytes)?;
@@ -68,7 +62,7 @@ pub(super) fn end(has_failed: bool) {
 /// the host took.
 pub(crate) fn bring_out() -> Result<usize, Errno> {
     // What is recorded into a mapped file is there already.
-    if !flush::is_something_output() || region::is_there() {
+    if !registration::is_something_output() || region::is_there() {
         return Ok(0);
     }
     let can_begin = || stream::plinth().is_some() || host::begins_with_a_file();
@@ -89,7 +83,7 @@ pub(crate) fn bring_out() -> Result<usize, Errno> {
     if !leave(bring_and_come_back) {
         return Err(libc::EAGAIN);
     }
-    come_back();
+    way_out::come_back();
     match OUTCOME.load(Ordering::Relaxed) {
         0 => Ok(WRITTEN.load(Ordering::Relaxed)),
         errno => Err(errno),
@@ -97,10 +91,10 @@ pub(crate) fn bring_out() -> Result<usize, Errno> {
 }
 
 extern "C" fn bring_and_come_back(_: *mut core::ffi::c_void) {
-    CALLED.store(true, Ordering::Relaxed);
+    way_out::set_called(true);
     WRITTEN.store(0, Ordering::Relaxed);
     // Unless it comes to its end.
     OUTCOME.store(libc::EAGAIN, Ordering::Relaxed);
     bring_all(core::ptr::null_mut());
-    CALLED.store(false, Ordering::Relaxed);
+    way_out::set_called(false);
 }

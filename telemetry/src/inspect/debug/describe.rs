@@ -9,9 +9,9 @@
 //! Design: `.debug.describe` in `design/telemetry.md`.
 
 use super::out::Out;
-use crate::block::memory::Lent;
 use crate::inspect::history::{self, Found, Recalled, Spot};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
+use crate::os::pages::Temporary;
 use crate::os::sys::Errno;
 use core::ffi::c_int;
 use core::fmt::Write;
@@ -29,7 +29,7 @@ pub(super) fn describe(address: usize, file: c_int) -> Result<usize, Errno> {
         }
         None => find(&mut out, address)?,
     };
-    let mut bytes = Lent::map(EVENT_SIZE_SHOWN).ok_or(libc::ENOMEM)?;
+    let mut bytes = Temporary::map(EVENT_SIZE_SHOWN).ok_or(libc::ENOMEM)?;
     let event = spot.and_then(|spot| Some((spot, spot.read(&mut bytes)?)));
     let count = usize::from(event.is_some());
     match (spot, event) {

@@ -9,10 +9,10 @@
 
 use super::index::Index;
 use super::out::Out;
-use crate::block::memory::Lent;
 use crate::inspect::history::{self, Spot};
 use crate::inspect::text::{self, EVENT_SIZE_SHOWN, Now};
 use crate::os::link::Link;
+use crate::os::pages::Temporary;
 use crate::os::sys::Errno;
 use crate::rings::ring::Ring;
 use core::ffi::c_int;
@@ -28,11 +28,11 @@ const THREAD_COUNT_MAX: usize = 1 << 16;
 /// The memory of a dump.
 struct Dump {
     out: Out,
-    event: Lent<u8>,
+    event: Temporary<u8>,
     index: Option<Index>,
-    rings: Lent<Link<Ring>>,
+    rings: Temporary<Link<Ring>>,
     /// A bit for each thread.
-    threads: Lent<u64>,
+    threads: Temporary<u64>,
     thread_count: usize,
     /// Whether there are more threads than that.
     has_more_threads: bool,
@@ -42,7 +42,7 @@ struct Dump {
 
 /// Writes the events in memory to a file, all or the newest so many; how many they are.
 pub(super) fn events(file: c_int, newest: Option<usize>) -> Result<usize, Errno> {
-    let mut spots = Lent::<Spot>::map(SPOT_COUNT).ok_or(libc::ENOMEM)?;
+    let mut spots = Temporary::<Spot>::map(SPOT_COUNT).ok_or(libc::ENOMEM)?;
     let mut dump = Dump::new(file)?;
     let now = Now::read();
     let mut left_out = 0;
@@ -83,10 +83,10 @@ impl Dump {
     fn new(file: c_int) -> Result<Dump, Errno> {
         Ok(Dump {
             out: Out::new(file)?,
-            event: Lent::map(EVENT_SIZE_SHOWN).ok_or(libc::ENOMEM)?,
+            event: Temporary::map(EVENT_SIZE_SHOWN).ok_or(libc::ENOMEM)?,
             index: Index::of_store(),
-            rings: Lent::map(RING_COUNT).ok_or(libc::ENOMEM)?,
-            threads: Lent::map(THREAD_COUNT_MAX / 64).ok_or(libc::ENOMEM)?,
+            rings: Temporary::map(RING_COUNT).ok_or(libc::ENOMEM)?,
+            threads: Temporary::map(THREAD_COUNT_MAX / 64).ok_or(libc::ENOMEM)?,
             thread_count: 0,
             has_more_threads: false,
             event_count: 0,

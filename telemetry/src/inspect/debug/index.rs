@@ -8,9 +8,9 @@
 //! looked for in the store itself, for a while. Design: `.debug.dump` in `design/telemetry.md`;
 //! `.store` in `design/format.md`.
 
-use crate::block::memory::Lent;
 use crate::inspect::history::{self, Spot};
 use crate::inspect::text;
+use crate::os::pages::Temporary;
 use crate::store::intern;
 use bytemuck::{Pod, Zeroable};
 use core::cell::Cell;
@@ -52,7 +52,7 @@ fn mark(code: u16) -> Option<u32> {
 
 /// The events of the store that say something of strings, addresses and threads.
 pub(super) struct Index {
-    places: Lent<Place>,
+    places: Temporary<Place>,
     /// Whether all of the store is in it.
     is_whole: bool,
     scan_count: Cell<u32>,
@@ -66,7 +66,7 @@ impl Index {
         let counts = intern::kept().map(|(_, block)| block.state().1 as usize);
         let place_count = (counts.sum::<usize>() * 4 / 3 + 1).next_power_of_two();
         let mut index = Index {
-            places: Lent::map(place_count.clamp(PLACE_COUNT_MIN, PLACE_COUNT_MAX))?,
+            places: Temporary::map(place_count.clamp(PLACE_COUNT_MIN, PLACE_COUNT_MAX))?,
             is_whole: true,
             scan_count: Cell::new(0),
             is_given_up: Cell::new(false),

@@ -6,8 +6,8 @@
 //!
 //! Design: `.debug.dump` in `design/telemetry.md`.
 
-use crate::block::memory::Lent;
 use crate::inspect::text::{LINE_SIZE_MAX, Line};
+use crate::os::pages::Temporary;
 use crate::os::sys::{self, Errno};
 use core::ffi::c_int;
 use core::fmt;
@@ -20,13 +20,13 @@ const TIME_MAX: c_int = 5000;
 /// A file, and what is put together for it.
 pub(super) struct Out {
     file: c_int,
-    text: Lent<u8>,
+    text: Temporary<u8>,
     size: usize,
 }
 
 impl Out {
     pub(super) fn new(file: c_int) -> Result<Out, Errno> {
-        Ok(Out { file, text: Lent::map(TEXT_SIZE).ok_or(libc::ENOMEM)?, size: 0 })
+        Ok(Out { file, text: Temporary::map(TEXT_SIZE).ok_or(libc::ENOMEM)?, size: 0 })
     }
 
     /// Puts a line; what of it is too long is cut.

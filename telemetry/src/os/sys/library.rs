@@ -12,7 +12,7 @@ use super::IS_MIRI;
 use core::ffi::c_int;
 use core::ffi::c_void;
 
-/// Whether the linker has the end of the program call `flush::at_exit` once more, after all that
+/// Whether the linker has the end of the program call `exit::at_exit` once more, after all that
 /// was asked for by `atexit`.
 pub(crate) const IS_EXIT_LINKED: bool = cfg!(not(any(miri, target_vendor = "apple")));
 
@@ -29,16 +29,16 @@ static LOADED: extern "C" fn() = begin;
 // SAFETY: the section holds addresses of functions that are called when the program exits: this one
 // after those that have no number.
 #[unsafe(link_section = ".fini_array.00102")]
-static LEFT: extern "C" fn() = crate::service::flush::at_exit;
+static LEFT: extern "C" fn() = crate::os::exit::at_exit;
 
 /// What only a moment can do at which the loader and the C library may be asked: no event is one.
 #[cfg(not(miri))]
 extern "C" fn begin() {
     pin();
-    crate::ends::fork::expect();
+    crate::os::forked::expect();
     // First, and so called after all that the program asks for.
     #[cfg(not(target_vendor = "apple"))]
-    at_quick_exit(crate::service::flush::at_exit);
+    at_quick_exit(crate::os::exit::at_exit);
 }
 
 /// A library stays when the program closes it: threads, signal handlers, functions at exits and at

@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "calls of the C library")]
 
 use super::{Errno, files, retry};
+use crate::os::sync::Locked;
 use core::ffi::{CStr, c_int};
 
 /// Gives a file another name, which is taken from whatever has it.
@@ -91,4 +92,23 @@ fn identify(call: impl Fn(*mut files::stat) -> c_int) -> Result<FileIdentity, Er
         sort: stat.st_mode & libc::S_IFMT,
     };
     Ok(identity)
+}
+
+/// The longest path of a program that is looked at, in bytes.
+const PROGRAM_PATH_SIZE_MAX: usize = 4096;
+/// Where the path of the program is put, since a stack may be small.
+static PROGRAM_PATH: Locked<[u8; PROGRAM_PATH_SIZE_MAX]> = Locked::new([0; PROGRAM_PATH_SIZE_MAX]);
+
+/// The file name of the program, as much as fits.
+pub(crate) fn program_name(name: &mut [u8; 128]) {
+    let Some(mut path) = PROGRAM_PATH.lock_waiting() else { return };
+    // SAFETY: `path` of the call ends with a NUL; at most `len` bytes are written.
+    let size = unsafe {
+        let link = c"/proc/self/exe".as_ptr();
+        libc::readlink(link, path.as_mut_ptr().cast(), path.len())
+    };
+    let path = usize::try_from(size).ok().and_then(|size| path.get(..size)).unwrap_or_default();
+    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let size = file.len().min(name.len() - 1);
+    name[..size].copy_from_slice(&file[..size]);
 }

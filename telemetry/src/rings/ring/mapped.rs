@@ -10,13 +10,14 @@
 //! instructions: `.ring.death` in `design/format.md`. Design: `.sol.mapped` in
 //! `design/telemetry.md`.
 
+use super::shares::{self, State};
 use super::{HandOver, Ring};
-use crate::block::clock;
 use crate::block::losses::Cause;
 use crate::block::memory::{Block, Custody};
+use crate::block::{clock, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::os::sync::{Entry, Guard};
-use crate::plinth::region::{self, State};
+use crate::plinth::region;
 use crate::store::intern;
 use crate::stream::{self, Standing, outlet};
 use eventlog::format::BLOCK_MAGIC;
@@ -32,7 +33,7 @@ const TELL_COUNT_MAX: usize = 8;
 /// Where the newest block of a ring is.
 pub(super) struct Place {
     /// M1: `PRIVATE`, `GONE`, or the place of the block in the file. Changed with the lock of the
-    ///     region held, to a block of the file or from it.
+    ///     shares held, to a block of the file or from it.
     place: AtomicU32,
     /// Events recorded so far, where it is `GONE`.
     recorded: AtomicU64,
@@ -153,15 +154,15 @@ impl Ring {
         stream::has_registry(entry, self.identity.registry)
     }
 
-    /// Takes the lock of the region, to take a block. Where that is the last one in the file of a
+    /// Takes the lock of the shares, to take a block. Where that is the last one in the file of a
     /// buffer, the file is told before what that counted (`.ring.gone`).
     fn lock_to_take(&'static self, entry: &Entry) -> Option<Guard<'static, State>> {
         for _ in 0..TELL_COUNT_MAX {
-            let mut state = region::lock(entry)?;
+            let mut state = shares::lock(entry)?;
             let victim = state.victim(self).filter(|(ring, place)| {
                 !core::ptr::eq(*ring, self) && ring.file_place() == Some(*place)
             });
-            let Some((ring, place)) = victim.filter(|_| state.has_room_to_tell()) else {
+            let Some((ring, place)) = victim.filter(|_| region::has_room_to_tell()) else {
                 return Some(state);
             };
             let mut header = state.block(place).header();
@@ -179,7 +180,7 @@ impl Ring {
             header.count = 0.into();
             header.last = header.top;
             header.base = header.base_last;
-            header.set_sync(clock::sync());
+            header.set_sync(root::sync());
             let Some(mut parts) = stream::parts(entry) else { break };
             if !(parts.push_events(header, |_, _| {}) && parts.deliver()) {
                 break;
@@ -187,7 +188,7 @@ impl Ring {
             drop(parts);
             ring.place.told.store(recorded, Ordering::Relaxed);
         }
-        region::lock(entry)
+        shares::lock(entry)
     }
 
     /// Ends its block in the file and begins the next one there, first (`.ring.newest`).
@@ -216,7 +217,7 @@ impl Ring {
             self.counts.discard(Cause::Io, block.state().1.into());
         }
         self.seal(block);
-        if let Some(mut state) = region::lock(entry) {
+        if let Some(mut state) = shares::lock(entry) {
             state.close(old);
         }
         true
@@ -243,7 +244,7 @@ impl Ring {
     /// Ends its block in the file, and goes on in private ones.
     fn leave_file(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
         let Some(_hand_over) = self.hand_over.lock(entry) else { return false };
-        let state = region::lock(entry);
+        let state = shares::lock(entry);
         if state.is_none() && region::is_open() {
             return false;
         }
@@ -305,7 +306,7 @@ impl Ring {
 
     /// The ring is free: the block that it fills may be given up.
     pub(crate) fn release_block(&self, entry: &Entry) {
-        let Some(mut state) = region::lock(entry) else { return };
+        let Some(mut state) = shares::lock(entry) else { return };
         // With the lock held, for another thread may say in it what was overwritten.
         if let Some(place) = self.file_place().filter(|place| state.is_filled(*place)) {
             self.seal(state.block(place));
@@ -347,7 +348,7 @@ impl Ring {
         recorded_of(block).max(first + u64::from(count))
     }
 
-    /// Events recorded so far, with the lock of the region held, or where no other thread is.
+    /// Events recorded so far, with the lock of the shares held, or where no other thread is.
     fn recorded_with_lock(&self) -> u64 {
         match self.place.get() {
             GONE => self.place.recorded.load(Ordering::Relaxed),
@@ -359,7 +360,7 @@ impl Ring {
     /// Seals a block where it lies (`.write.seal`).
     fn seal(&self, block: Block) {
         let mut header = block.header();
-        header.set_sync(clock::sync());
+        header.set_sync(root::sync());
         // Nobody records into it any more, and nobody else gives it up.
         outlet::seal(block, &mut header, &Custody::new(), &self.counts);
     }

@@ -8,7 +8,7 @@
 
 use super::Ring;
 use crate::block::memory::Block;
-use crate::block::{clock, identity};
+use crate::block::{identity, root};
 use crate::offered::Losses;
 use crate::os::atomic::Ordering;
 use eventlog::format::{BlockHeader, SEALED};
@@ -71,7 +71,7 @@ impl Ring {
         header.count = 0.into();
         header.last = header.top;
         header.base = header.base_last;
-        header.set_sync(clock::sync());
+        header.set_sync(root::sync());
         self.counts.put(&mut header);
         (self.is_output() && recorded > 0).then_some(header)
     }

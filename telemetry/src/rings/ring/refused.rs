@@ -8,9 +8,8 @@
 //! Design: `.sol.outage` in `design/telemetry.md`.
 
 use super::{HandOver, Ring};
-use crate::block::losses;
 use crate::os::atomic::Ordering;
-use crate::registry::registration;
+use crate::registry::{registration, unhoused};
 use crate::stream::outlet::Progress;
 use eventlog::format::BlockHeader;
 
@@ -23,7 +22,7 @@ impl Ring {
             let block = self.blocks.get(sequence);
             count += u64::from(hand_over.progress(self, sequence).refuse(block));
         }
-        losses::refuse(self.slot(), count);
+        unhoused::refuse(self.slot(), count);
     }
 
     /// Its last account: what is held and was refused goes nowhere. The lock of the stream is held,
@@ -45,7 +44,7 @@ impl Ring {
     pub(super) fn forgive(&self, progress: &mut Progress) {
         match progress.forgive() {
             0 => {}
-            count => losses::forgive(self.slot(), u64::from(count)),
+            count => unhoused::forgive(self.slot(), u64::from(count)),
         }
     }
 

@@ -6,11 +6,12 @@
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
-use super::{FREE, LOCAL, PROCESS, SLOT_COUNT, SLOT_FIRST, THREADS, each_ring, index, put, take};
+use super::{FREE, LOCAL, PROCESS, THREADS, each_ring, index, put, take};
 use crate::block::clock;
 use crate::os::atomic::Ordering;
 use crate::os::sys;
 use crate::plinth::region;
+use crate::registry::registration::{SLOT_COUNT, SLOT_FIRST};
 use crate::rings::ring::Ring;
 
 /// What threads record into a mapped file goes into private memory. For a forked child, before that

@@ -7,7 +7,7 @@
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
 use super::observe::kept;
-use super::{COUNTS, NEWS, SHARED, SHARED_COUNT, SHARED_DONE, STORE, Store, VOLUME};
+use super::{COUNTS, NEWS, SHARED, SHARED_COUNT, SHARED_DONE, STORE, Store};
 use crate::block::losses::Cause;
 use crate::block::memory::{self, Blocks, Claim, Custody};
 use crate::block::{chain, root};
@@ -16,6 +16,7 @@ use crate::os::sync::Entry;
 use crate::os::sys;
 use crate::plinth::region;
 use crate::stream::outlet::Progress;
+use crate::stream::volume;
 use eventdef::{Event, ParamSink, store};
 use eventlog::format::EVENT_HEADER_SIZE;
 
@@ -31,7 +32,7 @@ pub(crate) fn restart(thread: u32) {
     store.inherit(thread, is_broken);
     INHERITED.store(true, Ordering::Relaxed);
     COUNTS.forgive_parent();
-    VOLUME.store(0, Ordering::Release);
+    volume::set_with_store(0);
     NEWS.store(true, Ordering::Relaxed);
 }
 

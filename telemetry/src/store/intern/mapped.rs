@@ -10,16 +10,15 @@
 use super::{COUNTS, SHARED, Store};
 use crate::block::losses::Cause;
 use crate::block::memory;
-use crate::os::sync::Entry;
 use crate::plinth::region;
 
 impl Store {
     /// Moves blocks that are private into the mapped file, in their order, as long as there is room
     /// for them (`.ring.store`).
-    pub(super) fn enter_file(&mut self, entry: &Entry) {
+    pub(super) fn enter_file(&mut self) {
         while self.mapped_count < self.block_count && self.left_out == 0 {
             let Some(block) = self.blocks[self.mapped_count] else { return };
-            let Some(to) = region::take_store_block(entry) else { break };
+            let Some(to) = region::take_store_block() else { break };
             let last = block.state().0;
             to.take_over(&self.custody, block, last, memory::block_size() as u32);
             to.put_header(&block.header());

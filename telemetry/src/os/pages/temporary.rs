@@ -14,23 +14,23 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 /// So many values in pages of their own, zero at first, until dropped.
-pub(crate) struct Lent<T: Zeroable> {
+pub(crate) struct Temporary<T: Zeroable> {
     /// E1: `count` values, mapped, which nothing else points to.
     start: NonNull<T>,
     count: usize,
 }
 
-impl<T: Zeroable> Lent<T> {
+impl<T: Zeroable> Temporary<T> {
     /// `None`: the system has no memory.
-    pub(crate) fn map(count: usize) -> Option<Lent<T>> {
+    pub(crate) fn map(count: usize) -> Option<Temporary<T>> {
         const { assert!(align_of::<T>() <= 4096, "pages are not aligned better than this") };
         const { assert!(!core::mem::needs_drop::<T>(), "nothing is dropped but the pages") };
         let start = super::map(count.checked_mul(size_of::<T>())?)?.cast();
-        Some(Lent { start, count })
+        Some(Temporary { start, count })
     }
 }
 
-impl<T: Zeroable> Deref for Lent<T> {
+impl<T: Zeroable> Deref for Temporary<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -39,14 +39,14 @@ impl<T: Zeroable> Deref for Lent<T> {
     }
 }
 
-impl<T: Zeroable> DerefMut for Lent<T> {
+impl<T: Zeroable> DerefMut for Temporary<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above.
         unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
     }
 }
 
-impl<T: Zeroable> Drop for Lent<T> {
+impl<T: Zeroable> Drop for Temporary<T> {
     fn drop(&mut self) {
         // SAFETY: E1: mapped with this size, and not used any more.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.count * size_of::<T>()) };

@@ -10,8 +10,8 @@
 //! A debugger may stop us anywhere and change what it likes: so what it changed is the difference
 //! of two words, of which we alone change the one, and the other by exclusive or. Design:
 //! `.control.output` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "a symbol that a debugger finds by its name")]
 
-use super::EventKindControl;
 use crate::os::ordinary;
 use crate::os::sync::{Entry, Guard, Locked};
 use crate::os::sys::Errno;
@@ -19,6 +19,15 @@ use crate::registry::registration::{self, Registered};
 use crate::service::control;
 use crate::stream;
 use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The kinds that are output, of all registries: bits by the indexes of kinds. What a debugger
+/// changes here is noticed when the next block begins, and at every flush.
+///
+/// N1: what is linked into one program or shared library has this name once: two versions of this
+///     library the linker refuses. It is hidden from other shared libraries (`debug/unit.rs`).
+// SAFETY: N1.
+#[unsafe(no_mangle)]
+pub(crate) static EventKindControl: AtomicU64 = AtomicU64::new(0);
 
 /// What we put into `EventKindControl` last.
 static PUT: AtomicU64 = AtomicU64::new(0);
@@ -84,7 +93,7 @@ fn take_changes(entry: &Entry) -> (u64, u64) {
 
 /// Does something with the masks as a debugger wants them, in a process that it has stopped, where
 /// no lock is waited for. What they ask for beyond that is done when they are noticed.
-pub(super) fn with_changes(
+pub(crate) fn with_changes(
     bring_out: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
     let now = EventKindControl.load(Ordering::Relaxed);

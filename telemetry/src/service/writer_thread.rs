@@ -9,16 +9,14 @@
 //! control the program (listener.rs). Design: `.sol.writer`, `.control.tool` in
 //! `design/telemetry.md`.
 
-use crate::ends::fork;
 use crate::os::sync::{Entry, without_unwinding};
-use crate::os::{ordinary, sys};
+use crate::os::{forked, ordinary, sys};
 use crate::plinth::region;
-use crate::registry::registration;
-use crate::rings::thread::{self, SLOT_COUNT};
+use crate::registry::registration::{self, SLOT_COUNT};
+use crate::rings::thread;
 use crate::service::listener::Service;
-use crate::stream::{self, Standing, volume};
+use crate::stream::{self, Standing, volume, writer};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Rounds without work before it sleeps.
 const IDLE_COUNT_MAX: u32 = 50;
@@ -34,30 +32,6 @@ const CHILD_BLOCK_COUNT: u64 = 32;
 /// While there is work, requests from outside are looked for once in so many rounds.
 const ROUNDS_PER_TURN: u64 = 64;
 
-static WANTED: AtomicBool = AtomicBool::new(false);
-/// 0 not started, 1 running, 2 could not be started.
-static STATE: AtomicU8 = AtomicU8::new(0);
-
-/// Says whether there is to be a writer thread.
-pub(crate) fn want(wanted: bool) {
-    WANTED.store(wanted, Ordering::Relaxed);
-}
-
-/// Whether full blocks are left to the writer thread.
-pub(crate) fn is_on() -> bool {
-    STATE.load(Ordering::Relaxed) == 1 && stream::standing() != Standing::Left
-}
-
-/// Whether it is there.
-pub(crate) fn is_running() -> bool {
-    STATE.load(Ordering::Relaxed) == 1
-}
-
-/// It is not there: this is a forked child, until its stream begins.
-pub(crate) fn forget() {
-    STATE.store(0, Ordering::Relaxed);
-}
-
 /// Starts it, if it is wanted, has something to do, and is not there: in ordinary code.
 pub(crate) fn start(entry: &Entry) {
     let has_work = match stream::standing() {
@@ -69,7 +43,7 @@ pub(crate) fn start(entry: &Entry) {
     if !has_work {
         return;
     }
-    let is_short = fork::count() != 0 && volume::block_count() < CHILD_BLOCK_COUNT;
+    let is_short = forked::count() != 0 && volume::block_count() < CHILD_BLOCK_COUNT;
     if is_short && !entry.is_promised() {
         return ordinary::expect();
     }
@@ -78,11 +52,11 @@ pub(crate) fn start(entry: &Entry) {
 
 /// The same, be there blocks to write or not.
 pub(crate) fn start_to_serve() {
-    if WANTED.load(Ordering::Relaxed) && STATE.load(Ordering::Relaxed) == 0 {
+    if writer::is_due() {
         // Set first: the new thread looks at it.
-        STATE.store(1, Ordering::Relaxed);
+        writer::set_running();
         if !sys::start_thread(run, c"telemetry") {
-            STATE.store(2, Ordering::Relaxed);
+            writer::set_failed();
         }
     }
 }

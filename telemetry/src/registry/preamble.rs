@@ -8,9 +8,9 @@
 //! as long as there is room. Design: `.sol.root` in `design/telemetry.md`; `.root.preamble` in
 //! `design/format.md`.
 
-use super::{BEGUN, EXTENTS, REGISTRIES, add_extent, begin, is_there, leave};
 use crate::block::memory::{self, Block, BlockLink, Blocks};
 use crate::block::registry_encoding::{self, Piece};
+use crate::block::root::{self, BEGUN, EXTENTS, REGISTRIES};
 use crate::block::{identity, parts};
 use crate::os::report;
 use crate::os::sync::Locked;
@@ -82,8 +82,8 @@ impl Preamble {
                  recorded, but have no names in a core dump"
             ));
         }
-        if !is_there() && self.stream == identity::uuid() {
-            begin();
+        if !root::is_there() && self.stream == identity::uuid() {
+            root::begin(self.stream);
         }
     }
 
@@ -106,7 +106,7 @@ impl Preamble {
 
     /// Begins with block 0.
     fn begin_stream(&mut self) -> Option<()> {
-        leave();
+        root::leave();
         *self = Preamble { failure_told: self.failure_told, ..NONE };
         let block = block_at(0)?;
         block.put_bytes(0, bytemuck::bytes_of(&identity::header_in_memory()));
@@ -163,7 +163,7 @@ fn block_at(index: usize) -> Option<Block> {
         return Some(block);
     }
     let block = Blocks::of_preamble(index).or_else(Blocks::map_lazily)?.get(0);
-    add_extent(ExtentEntry {
+    root::add_extent(ExtentEntry {
         address: block.address() as u64,
         count: 1,
         what: ExtentType::Preamble as u8,

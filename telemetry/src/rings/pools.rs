@@ -15,7 +15,7 @@
 use bytemuck::Zeroable;
 
 /// Pools, at most: as many as a process has kinds.
-pub(crate) const POOL_COUNT_MAX: usize = crate::rings::thread::SLOT_COUNT;
+pub(crate) const POOL_COUNT_MAX: usize = crate::registry::registration::SLOT_COUNT;
 
 /// Whose a pool is: the index of a registry, and a kind.
 pub(crate) type Owner = (u16, u8);

@@ -1,0 +1,48 @@
+//! Switching kinds on and off, by the program.
+//!
+//! ```text
+//!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
+//!  control::of(&CONTROL) ─▶ masks of one registry: set_output, reset_output, …
+//!  …_everywhere          ─▶ masks of every registry, now and later, by the index of the kind
+//! ```
+//!
+//! Begin with [`of`]: a kind is one registry's. The functions *everywhere* take bits alone, which
+//! mean the same kind in registries with the standard kinds, and in others whatever has the index.
+//!
+//! Design: `.control` in `design/telemetry.md`.
+
+use crate::os::sync::Entry;
+use crate::record::setup;
+use eventdef::Control;
+
+pub use crate::plinth::host::{FILENAME_DEFAULT, FILENAME_VARIABLE};
+pub use crate::service::control::{
+    CONTROL_VARIABLE, RegistryControl, output_everywhere, recorded_everywhere,
+    reset_output_everywhere, reset_recorded_everywhere, set_output_everywhere,
+    set_recorded_everywhere,
+};
+
+/// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
+///
+/// ```
+/// telemetry::events! {
+///     /// The events of a heap.
+///     registry "heap" version(1, 0, 0);
+///     kinds standard;
+///
+///     /// Memory was handed out.
+///     Allocate(0x0001, always, Object) {
+///         /// its size in bytes
+///         size: W,
+///     }
+/// }
+/// # telemetry::set_plinth(telemetry::MemoryPlinth::new());
+/// let kinds = telemetry::control::of(&CONTROL);
+/// kinds.set_output(telemetry::Kinds::Object);
+/// telemetry::event!(Allocate, 16usize);
+/// kinds.reset_output(telemetry::Kinds::Object);
+/// ```
+pub fn of(control: &'static Control) -> RegistryControl {
+    setup::register(&Entry::new(), control);
+    RegistryControl::new(control)
+}

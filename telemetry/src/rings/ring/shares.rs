@@ -1,0 +1,112 @@
+//! Which ring has which block of the mapped file.
+//!
+//! ```text
+//!  ring ─▶ lock ─▶ take: fresh, or the oldest of a pool ─▶ filled ─▶ close ─▶ taken by another one
+//! ```
+//!
+//! What only one thread may do at a time (who has which block, which is the newest of a buffer) is
+//! behind one lock, which is held for as long as it takes to begin a block. Design: `.sol.mapped`
+//! in `design/telemetry.md`; section 8 of `design/format.md`.
+
+use super::Ring;
+use crate::block::memory::{Block, Blocks};
+use crate::os::link::Link;
+use crate::os::sync::{Entry, Guard, Locked};
+use crate::os::{pages, report};
+use crate::plinth::region::{self, Region};
+use crate::rings::pools::{POOL_COUNT_MAX, Pools};
+
+/// The shares in one file.
+struct Shares {
+    file: &'static Region,
+    state: Locked<State>,
+}
+
+/// Who has which block.
+pub(crate) struct State {
+    blocks: Blocks,
+    pools: Pools,
+    /// The ring that each block is of.
+    rings: &'static mut [Link<Ring>],
+    exhaustion_told: bool,
+}
+
+/// Those in the file at hand, or in one before it: a forked child has a file of its own.
+static SHARES: Link<Shares> = Link::none();
+
+/// Takes the lock of it; `None` where there is no file, no memory, or that must wait.
+pub(crate) fn lock(entry: &Entry) -> Option<Guard<'static, State>> {
+    let file = region::open_one()?;
+    let known = SHARES.get();
+    let is_of_file = |shares: &&'static Shares| core::ptr::eq(shares.file, file);
+    match known.filter(is_of_file) {
+        Some(shares) => shares.state.lock(entry),
+        None => {
+            let new = make(file)?;
+            // Of several threads that come to it at once, the first one's is theirs all.
+            SHARES.replace(known, Some(new));
+            SHARES.get().filter(is_of_file)?.state.lock(entry)
+        }
+    }
+}
+
+fn make(file: &'static Region) -> Option<&'static Shares> {
+    let block_count = file.blocks.count();
+    let slots = pages::map_slice(block_count)?;
+    let rings = pages::map_slice(block_count)?;
+    let pools = Pools::new(slots, pages::map_slice(POOL_COUNT_MAX)?, file.permanent_end);
+    let state = State { blocks: file.blocks, pools, rings, exhaustion_told: false };
+    pages::place(Shares { file, state: Locked::new(state) })
+}
+
+/// A block that a ring was given, which is not begun yet.
+pub(crate) struct Taken {
+    pub(crate) place: u32,
+    pub(crate) block: Block,
+}
+
+impl State {
+    pub(crate) fn block(&self, place: u32) -> Block {
+        self.blocks.get(u64::from(place))
+    }
+
+    /// Gives a ring the block that it is to fill next. What that held is counted as overwritten, by
+    /// the ring whose it was. `own`: the block that it fills so far, which is given again if there
+    /// is no other. `None`, which is said once: there is no block for it (`.ring.full`).
+    pub(crate) fn take(&mut self, ring: &'static Ring, own: Option<u32>) -> Option<Taken> {
+        let Some(taken) = self.pools.take(ring.pool_owner(), own) else {
+            if !core::mem::replace(&mut self.exhaustion_told, true) {
+                let count = self.blocks.count();
+                report::say(format_args!(
+                    "more threads record a kind than the ring of {count} blocks has room for; \
+                     their events are counted as `full`, the program goes on"
+                ));
+            }
+            return None;
+        };
+        let block = self.block(taken.place);
+        if taken.is_fresh {
+            block.touch();
+        } else if let Some(before) = self.rings[taken.place as usize].get() {
+            before.give_up_block(self, taken.place);
+        }
+        self.rings[taken.place as usize].set(Some(ring));
+        Some(Taken { place: taken.place, block })
+    }
+
+    /// The ring whose block that one is to begin anew, and the block.
+    pub(crate) fn victim(&mut self, ring: &Ring) -> Option<(&'static Ring, u32)> {
+        let place = self.pools.victim(ring.pool_owner())?;
+        Some((self.rings[place as usize].get()?, place))
+    }
+
+    /// Nothing more is recorded into a block: it may be given up.
+    pub(crate) fn close(&mut self, place: u32) {
+        self.pools.close(place);
+    }
+
+    /// Whether a block is being filled.
+    pub(crate) fn is_filled(&self, place: u32) -> bool {
+        self.pools.is_open(place)
+    }
+}

@@ -1,131 +1,208 @@
 //! Files that are written: each has its name once it is whole.
 //!
 //! ```text
-//!  Pending: .eventcnv-Ab12Cd beside it ── finish ──▶ FILE        an error, Ctrl-C ──▶ nothing
+//!  Pending: a file without a name ──────── finish ──▶ FILE     an error, a signal ──▶ nothing
+//!  a directory, or where no file is without a name: .unfinished-Ab12Cd beside FILE meanwhile
 //! ```
 //!
-//! Design: `.dumper` in `design/telemetry.md`.
-
-pub(crate) mod log;
+//! A file without a name goes with the process, however the process ends. One that has a name
+//! meanwhile is removed at an error, Ctrl-C, SIGTERM and SIGHUP. Design: `.dumper` in
+//! `design/telemetry.md`, `.rep.output` in `design/replay.md`.
 
 use crate::stop::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// What the name of what is not whole yet begins with.
-const PREFIX: &str = ".eventcnv-";
+/// How the name of an unfinished file begins.
+const PREFIX: &str = ".unfinished-";
+/// Permissions of a file, of which the user's mask takes some.
+const FILE_MODE: u32 = 0o666;
+/// The same of a directory.
+const DIRECTORY_MODE: u32 = 0o777;
+/// Bytes that are written at a time.
+const WRITE_SIZE: usize = 1 << 18;
 /// How often a directory is removed into which files are still being put.
 const REMOVAL_COUNT_MAX: usize = 100;
 
-/// What is not whole yet, to be taken away should the program be interrupted.
+/// Unfinished files and directories with names, which a signal removes.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static WATCH: Once = Once::new();
 
+/// Writes a file, which has its name once it is whole; "-" is standard output.
+///
+/// # Errors
+///
+/// The file exists and `force` is not set; it, or standard output, cannot be written; or `write`
+/// stops.
+pub fn write<T>(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T, Stop> {
+    if path.as_os_str() == "-" {
+        return Ok(buffered(io::stdout().lock(), |out| write(out))?);
+    }
+    let pending = Pending::new(path, force)?;
+    let result = pending.write(|out| write(out))?;
+    pending.finish().map(|()| result)
+}
+
+fn buffered<W: Write, T>(
+    out: W,
+    write: impl FnOnce(&mut BufWriter<W>) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut out = BufWriter::with_capacity(WRITE_SIZE, out);
+    let result = write(&mut out)?;
+    out.flush().map(|()| result)
+}
+
 /// A file that is being written.
-pub(crate) struct Pending {
-    file: NamedTempFile,
+pub struct Pending {
+    file: Place,
     path: PathBuf,
     force: bool,
 }
 
+enum Place {
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "Linux alone has these"))]
+    Nameless(File),
+    Named(NamedTempFile),
+}
+
 impl Pending {
-    /// Begins a file; one that is there already is replaced only with `force`.
-    pub(crate) fn file(path: &Path, force: bool) -> Result<Pending, Stop> {
-        refuse(path, force)?;
-        // What is there is replaced by a file, which must not become of a device.
-        if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            let name = path.display();
-            return Err(Stop::Message(format!(
-                "{name}: is there, and is no file: it is left alone"
-            )));
+    /// Begins a file.
+    ///
+    /// # Errors
+    ///
+    /// The file exists and `force` is not set, exists and is not a regular file, or cannot be made.
+    pub fn new(path: &Path, force: bool) -> Result<Pending, Stop> {
+        check(path, force)?;
+        let file = nameless(directory(path)).map_err(|error| unwritten(path, &error))?;
+        match file {
+            Some(file) => Ok(Pending { file: Place::Nameless(file), path: path.to_owned(), force }),
+            None => Pending::named(path, force),
         }
-        let failed = |error| unwritten(path, error);
-        watch().map_err(failed)?;
-        let mut builder = Builder::new();
-        builder.prefix(PREFIX).permissions(Permissions::from_mode(0o666));
-        let mut unfinished = unfinished();
-        let file = builder.tempfile_in(directory(path)).map_err(failed)?;
-        unfinished.push(file.path().to_owned());
-        Ok(Pending { file, path: path.to_owned(), force })
     }
 
-    /// What is written to.
-    pub(crate) fn as_file_mut(&mut self) -> &mut File {
-        self.file.as_file_mut()
+    /// Begins a file that a library opens by its name: see [`Pending::temporary_path`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Pending::new`].
+    pub fn named(path: &Path, force: bool) -> Result<Pending, Stop> {
+        check(path, force)?;
+        let file = begin(path, |directory| builder(FILE_MODE).tempfile_in(directory))?;
+        Ok(Pending { file: Place::Named(file), path: path.to_owned(), force })
     }
 
-    /// Where it is until it is whole, for a library that opens files itself.
-    pub(crate) fn temporary_path(&self) -> &Path {
-        self.file.path()
+    /// Returns the file, to be written to.
+    pub fn as_file(&self) -> &File {
+        match &self.file {
+            Place::Nameless(file) => file,
+            Place::Named(file) => file.as_file(),
+        }
+    }
+
+    /// Writes to the file, 256 KiB at a time.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written, or `write` fails.
+    pub fn write<T>(
+        &self,
+        write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<T>,
+    ) -> Result<T, Stop> {
+        buffered(self.as_file(), write).map_err(|error| unwritten(&self.path, &error))
+    }
+
+    /// Returns where a [`Pending::named`] is until it is whole.
+    pub fn temporary_path(&self) -> Option<&Path> {
+        match &self.file {
+            Place::Nameless(_) => None,
+            Place::Named(file) => Some(file.path()),
+        }
     }
 
     /// Puts it on the disk and gives it its name.
-    pub(crate) fn finish(self) -> Result<(), Stop> {
-        let failed = |error| unwritten(&self.path, error);
-        self.file.as_file().sync_all().map_err(failed)?;
-        let temporary = self.file.path().to_owned();
-        let named = if self.force {
-            self.file.persist(&self.path)
-        } else {
-            self.file.persist_noclobber(&self.path)
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written, or there is another of its name by now.
+    pub fn finish(self) -> Result<(), Stop> {
+        let failed = |error| unwritten(&self.path, &error);
+        self.as_file().sync_all().map_err(failed)?;
+        let named = match (self.file, self.force) {
+            (Place::Nameless(file), false) => link(&file, &self.path),
+            // A name that is taken can only be given to a file that has one.
+            (Place::Nameless(file), true) => builder(FILE_MODE)
+                .make_in(directory(&self.path), |temporary| link(&file, temporary))
+                .and_then(|named| Ok(named.persist(&self.path).map(drop)?)),
+            (Place::Named(file), force) => {
+                let temporary = file.path().to_owned();
+                let named = match force {
+                    true => file.persist(&self.path),
+                    false => file.persist_noclobber(&self.path),
+                };
+                forget(&temporary);
+                named.map(drop).map_err(io::Error::from)
+            }
         };
-        forget(&temporary);
-        named.map_err(|error| unwritten(&self.path, error.error))?;
-        sync(directory(&self.path)).map_err(failed)
+        named.and_then(|()| sync(directory(&self.path))).map_err(failed)
     }
 }
 
 /// A directory that is being filled.
-pub(crate) struct PendingDirectory {
+pub struct PendingDirectory {
     directory: TempDir,
     path: PathBuf,
     force: bool,
 }
 
 impl PendingDirectory {
-    /// Begins a directory; one that is there already, unless it is empty, is replaced only with
-    /// `force`.
-    pub(crate) fn new(path: &Path, force: bool) -> Result<PendingDirectory, Stop> {
+    /// Begins a directory.
+    ///
+    /// # Errors
+    ///
+    /// The directory exists, is not empty, and `force` is not set; or it cannot be made.
+    pub fn new(path: &Path, force: bool) -> Result<PendingDirectory, Stop> {
         if !is_empty_directory(path) {
             refuse(path, force)?;
         }
-        let failed = |error| unwritten(path, error);
-        watch().map_err(failed)?;
-        let mut builder = Builder::new();
-        builder.prefix(PREFIX).permissions(Permissions::from_mode(0o777));
-        let mut unfinished = unfinished();
-        let directory = builder.tempdir_in(directory(path)).map_err(failed)?;
-        unfinished.push(directory.path().to_owned());
+        let directory = begin(path, |parent| builder(DIRECTORY_MODE).tempdir_in(parent))?;
         Ok(PendingDirectory { directory, path: path.to_owned(), force })
     }
 
-    /// Where it is until it is whole.
-    pub(crate) fn path(&self) -> &Path {
+    /// Returns where it is until it is whole.
+    pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
     /// Puts it on the disk and gives it its name.
-    pub(crate) fn finish(self) -> Result<(), Stop> {
-        let failed = |error| unwritten(&self.path, error);
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be written or named.
+    pub fn finish(self) -> Result<(), Stop> {
+        let failed = |error| unwritten(&self.path, &error);
         let temporary = self.directory.path().to_owned();
         let old = self.path.symlink_metadata().is_ok();
         let aside = temporary.with_extension("old");
         sync_all(&temporary).map_err(failed)?;
-        // Not to be interrupted while neither has the name.
+        // No signal may come while neither has the name.
         let mut unfinished = unfinished();
         if old && (self.force || is_empty_directory(&self.path)) {
             fs::rename(&self.path, &aside).map_err(failed)?;
         }
         if let Err(error) = fs::rename(&temporary, &self.path) {
             if old {
-                // What was there before stays.
+                // The old one stays.
                 let _ = fs::rename(&aside, &self.path);
             }
             return Err(failed(error));
@@ -167,12 +244,25 @@ fn is_empty_directory(path: &Path) -> bool {
 
 fn refuse(path: &Path, force: bool) -> Result<(), Stop> {
     match path.symlink_metadata() {
-        Ok(_) if !force => Err(unwritten(path, ErrorKind::AlreadyExists.into())),
+        Ok(_) if !force => Err(unwritten(path, &ErrorKind::AlreadyExists.into())),
         _ => Ok(()),
     }
 }
 
-fn unwritten(path: &Path, error: io::Error) -> Stop {
+/// Refuses what cannot become a file of this name. A device must not become a file.
+fn check(path: &Path, force: bool) -> Result<(), Stop> {
+    refuse(path, force)?;
+    match path.metadata() {
+        Ok(old) if !old.is_file() => Err(Stop::Message(format!(
+            "{}: is there, and is no file: it is left alone",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the message for a file that cannot be written.
+pub fn unwritten(path: &Path, error: &io::Error) -> Stop {
     let name = path.display();
     Stop::Message(match error.kind() {
         ErrorKind::AlreadyExists => format!(
@@ -180,6 +270,51 @@ fn unwritten(path: &Path, error: io::Error) -> Stop {
         ),
         _ => format!("{name}: {error}"),
     })
+}
+
+fn builder(mode: u32) -> Builder<'static, 'static> {
+    let mut builder = Builder::new();
+    builder.prefix(PREFIX).permissions(Permissions::from_mode(mode));
+    builder
+}
+
+/// Makes an unfinished file or directory with a name, which a signal removes.
+fn begin<T: AsRef<Path>>(
+    path: &Path,
+    make: impl FnOnce(&Path) -> io::Result<T>,
+) -> Result<T, Stop> {
+    let failed = |error| unwritten(path, &error);
+    watch().map_err(failed)?;
+    let mut unfinished = unfinished();
+    let made = make(directory(path)).map_err(failed)?;
+    unfinished.push(made.as_ref().to_owned());
+    Ok(made)
+}
+
+/// Makes a file without a name; `None` where the file system or the system has no such files.
+#[cfg(target_os = "linux")]
+fn nameless(directory: &Path) -> io::Result<Option<File>> {
+    use rustix::fs::{Mode, OFlags, open};
+    use rustix::io::Errno;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match open(directory, flags, Mode::from_raw_mode(FILE_MODE)) {
+        Ok(file) => Ok(Some(file.into())),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Path) -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+/// Gives a file without a name one that nothing has.
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    use std::os::fd::AsRawFd;
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// The directory in which a file is.
@@ -190,13 +325,14 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Whoever holds this is not interrupted: it is held while a file is made and noted.
+/// While a thread holds this, no signal ends the program: a thread holds it while it makes a file
+/// and notes the file's name.
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does not come back if the program is being interrupted: that what it writes to is taken away is
-/// then no failure to tell of.
+/// Does not return if a signal is ending the program: that its unfinished files are gone is then no
+/// failure to report.
 pub(crate) fn yield_to_interruption() {
     drop(unfinished());
 }
@@ -219,7 +355,7 @@ fn remove_while_written(path: &Path) {
     }
 }
 
-/// Has what is not whole taken away when the program is interrupted.
+/// Has unfinished files removed when a signal ends the program.
 fn watch() -> io::Result<()> {
     let mut result = Ok(());
     WATCH.call_once(|| result = begin_to_watch());
@@ -232,7 +368,7 @@ fn begin_to_watch() -> io::Result<()> {
         pipe::register(signal, end)?;
         std::thread::spawn(move || {
             while signals.read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::Interrupted) {}
-            // Held to the end: nothing new is begun any more.
+            // Held to the end: no other file is begun.
             let unfinished = unfinished();
             unfinished.iter().for_each(|path| remove_while_written(path));
             let _ = emulate_default_handler(signal);
@@ -244,8 +380,6 @@ fn begin_to_watch() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-
     std::thread_local! {
         /// What was put on the disk, in this order.
         pub(super) static SYNCED: std::cell::RefCell<Vec<PathBuf>> = Default::default();
@@ -265,41 +399,72 @@ mod tests {
         let expected = [within("a/b/file"), within("a/b"), within("a"), temporary.clone()];
         let expected = [&expected[..], &[parent.path().to_owned()]].concat();
         assert_eq!(SYNCED.take(), expected);
-        Pending::file(&parent.path().join("file"), false).unwrap().finish().unwrap();
+        Pending::new(&parent.path().join("file"), false).unwrap().finish().unwrap();
         assert_eq!(SYNCED.take(), [parent.path()]);
     }
 
-    fn message(stop: Result<Pending, Stop>) -> String {
-        match stop {
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    fn message<T>(result: Result<T, Stop>) -> String {
+        match result {
             Err(Stop::Message(message)) => message,
             _ => panic!("it was let through"),
         }
     }
 
+    /// `.rep.output`: by whichever of these makes it.
+    fn a_file_has_its_name_once_it_is_whole(
+        begin: fn(&Path, bool) -> Result<Pending, Stop>,
+        has_name: bool,
+    ) {
+        let folder = TempDir::new().unwrap();
+        let (path, folder) = (folder.path().join("out"), folder.path());
+        for (text, force) in [("first", false), ("second", true)] {
+            let before = names(folder);
+            drop(begin(&path, force).unwrap());
+            let pending = begin(&path, force).unwrap();
+            pending.as_file().write_all(text.as_bytes()).unwrap();
+            let now = names(folder);
+            assert_eq!(now.iter().any(|name| name.starts_with(PREFIX)), has_name, "{now:?}");
+            assert_eq!(now.len(), before.len() + usize::from(has_name), "{now:?}");
+            pending.finish().unwrap();
+            assert_eq!(names(folder), ["out"]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert!(message(begin(&path, false)).contains("--force"));
+    }
+
+    /// `.rep.output`
     #[test]
-    fn a_file_has_its_name_once_it_is_whole() {
-        let directory = TempDir::new().unwrap();
-        let path = directory.path().join("out.txt");
-        let mut pending = Pending::file(&path, false).unwrap();
-        pending.as_file_mut().write_all(b"whole").unwrap();
-        assert!(!path.exists());
-        pending.finish().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"whole");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-        assert!(message(Pending::file(&path, false)).contains("--force"));
-        let mut pending = Pending::file(&path, true).unwrap();
-        pending.as_file_mut().write_all(b"new").unwrap();
-        drop(Pending::file(&path, true).unwrap());
-        assert_eq!(fs::read(&path).unwrap(), b"whole", "what was given up leaves it");
-        pending.finish().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    #[cfg(target_os = "linux")]
+    fn a_file_has_no_name_before_it_is_whole() {
+        a_file_has_its_name_once_it_is_whole(Pending::new, false);
     }
 
     #[test]
-    fn what_is_no_file_is_not_replaced_by_one() {
-        let said = message(Pending::file(Path::new("/dev/null"), true));
-        assert!(said.contains("is no file"), "{said}");
+    fn a_file_for_a_library_has_another_name_before_it_is_whole() {
+        a_file_has_its_name_once_it_is_whole(Pending::named, true);
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_written_is_refused_first() {
+        let folder = TempDir::new().unwrap();
+        for (path, reason) in
+            [("none/out", "No such file"), (".", "is no file"), ("/dev/null", "no file")]
+        {
+            // A path from the root stays as it is.
+            let why = message(Pending::new(&folder.path().join(path), true));
+            assert!(why.contains(reason), "{why}");
+        }
+        let path = folder.path().join("out");
+        let pending = Pending::new(&path, false).unwrap();
+        fs::write(&path, "of another").unwrap();
+        let why = message(pending.finish());
+        assert!(why.contains("is there already"), "{why}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "of another");
     }
 
     #[test]

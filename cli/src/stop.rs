@@ -1,27 +1,24 @@
-//! Why a command stops, and what is said on standard error.
+//! Why a command stops, and the lines on standard error.
 //!
 //! ```text
 //!  Stop::Closed ──▶ exit 0, no word          Stop::Message ──▶ "eventcnv: …", exit 2
-//!  Stop::Lost ──▶ exit 3, all was said
+//!  Stop::Lost ──▶ exit 3, all was reported
 //! ```
 //!
-//! Exit codes: `.dumper` in `design/telemetry.md`.
+//! Exit codes: `.dumper` in `design/telemetry.md`, `.rep.exit` in `design/replay.md`.
 
-use crate::output;
 use eventlog::format::text::OneLine;
 use std::io::{self, Write};
+use std::path::Path;
 
-/// The exit code where a log is undamaged, and states losses.
-pub(crate) const LOSSES: u8 = 3;
-
-/// Why nothing more can be done.
+/// Why a command does no more.
 #[derive(Debug)]
-pub(crate) enum Stop {
-    /// Whoever read the output has had enough.
+pub enum Stop {
+    /// The reader of the output has closed it.
     Closed,
     /// The log is undamaged, and states that events were lost.
     Lost,
-    /// What to say about it.
+    /// What to report.
     Message(String),
 }
 
@@ -34,18 +31,15 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Says why nothing more can be done.
-pub(crate) fn explain(message: &str) {
-    output::yield_to_interruption();
-    complain(&format!("eventcnv: {message}\n"));
+/// Writes lines to standard error. What they repeat of a path or a log steers no terminal; where
+/// nothing takes standard error, they are dropped.
+pub fn complain(text: &str) {
+    let clean = |line: &str| OneLine(line.as_bytes()).to_string();
+    let lines = text.split('\n').map(clean).collect::<Vec<String>>().join("\n");
+    let _ = io::stderr().write_all(lines.as_bytes());
 }
 
-/// Writes lines to standard error, if anybody listens. What they repeat, of a path or a log, steers
-/// no terminal.
-pub(crate) fn complain(text: &str) {
-    let lines = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
-        Some(line) => format!("{}\n", OneLine(line.as_bytes())),
-        None => OneLine(line.as_bytes()).to_string(),
-    });
-    let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
+/// Returns a path as a message has it: on one line, and without characters that steer a terminal.
+pub fn said(path: &Path) -> String {
+    OneLine(path.as_os_str().as_encoded_bytes()).to_string()
 }

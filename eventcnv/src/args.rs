@@ -13,9 +13,9 @@ use crate::command::{
 };
 use crate::input;
 use crate::select::near;
-use crate::stop::Stop;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::CompleteEnv;
+use cli::Stop;
 use std::ffi::OsString;
 use std::path::Path;
 

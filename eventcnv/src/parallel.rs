@@ -11,7 +11,7 @@
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use crate::select::{Selected, Selection};
-use crate::stop::Stop;
+use cli::Stop;
 use eventlog::reader::{Faults, Log, Order, Slices};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};

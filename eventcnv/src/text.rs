@@ -273,11 +273,6 @@ fn not_finite(out: &mut Vec<u8>, value: f64, upper: bool) {
     });
 }
 
-/// So many of something: `1 fault`, `2 faults`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,8 @@
 
 use crate::command::{compare, compile, heaps, play, player, record, show};
 use crate::heap::Contender;
-use crate::stop::Stop;
 use clap::{Parser, Subcommand};
+use cli::Stop;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,11 +11,11 @@ use crate::export::ctf::Files;
 use crate::export::marks::{Given, Marks};
 use crate::export::timeline::Timeline;
 use crate::export::{chrome, ctf, folded, perfetto};
-use crate::output::{Pending, PendingDirectory};
 use crate::reading::{Input, Reading, Stdout};
 use crate::select::{self, Select, Selected};
-use crate::stop::{Stop, complain};
 use clap::ValueEnum;
+use cli::output::{self, PendingDirectory, unwritten};
+use cli::{Stop, complain};
 use eventlog::reader::{Order, Registry};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -173,7 +173,7 @@ fn write_file(
 ) -> Result<Vec<String>, Stop> {
     let log = &reading.log;
     let mut notes = Vec::new();
-    let mut write = |out: &mut dyn Write| {
+    let write = |out: &mut dyn Write| {
         match format {
             Format::Perfetto => perfetto::write(log, timeline, events, out)?,
             Format::Folded => notes = folded::write(log, timeline, &args.folded, events, out)?,
@@ -181,13 +181,7 @@ fn write_file(
         }
         Ok(())
     };
-    if args.output.as_os_str() == "-" {
-        write(&mut io::stdout().lock())?;
-    } else {
-        let mut pending = Pending::file(&args.output, args.force)?;
-        write(pending.as_file_mut()).map_err(|error| unwritten(&args.output, &error))?;
-        pending.finish()?;
-    }
+    output::write(&args.output, args.force, write)?;
     Ok(notes)
 }
 
@@ -206,10 +200,6 @@ fn write_directory(
     let note = note.map_err(|error| unwritten(&args.output, &error))?;
     pending.finish()?;
     Ok(note)
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> Stop {
-    Stop::Message(format!("{}: {error}", path.display()))
 }
 
 /// A directory that is being filled. A file is open only while it is written to: there may be more

@@ -12,10 +12,10 @@
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::reading::{Known, Reading};
 use crate::select::Select;
-use crate::stop::{Stop, complain};
 use crate::view::clock::{self, Clock};
 use crate::view::{self, View};
 use clap::ArgAction;
+use cli::{Stop, complain};
 use eventlog::reader::{Log, Order};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;

@@ -10,8 +10,8 @@
 //! Design: `.sol.msg`, `.req.multi` in `design/telemetry.md`.
 
 use super::receive;
-use crate::stop::{Stop, complain};
 use clap::ArgAction;
+use cli::{Stop, complain};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 use std::fs;

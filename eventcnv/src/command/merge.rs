@@ -7,9 +7,9 @@
 //! Design: `.cnv.merge` in `design/eventcnv.md`.
 
 use super::recover::write_all;
-use crate::output::log::Output;
+use crate::output::Output;
 use crate::reading::{Known, Reading};
-use crate::stop::{Stop, complain};
+use cli::{Stop, complain};
 use eventlog::reader::{Log, Stream};
 use std::path::PathBuf;
 

@@ -10,8 +10,8 @@
 //! `design/telemetry.md`.
 
 use super::listen::{Connection, Shared};
-use crate::stop::complain;
 use crate::view::{self, View};
+use cli::complain;
 use eventlog::reader::{Event, Live, Stream};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};

@@ -25,7 +25,6 @@ mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;
 pub(crate) mod stats;
-mod table;
 pub(crate) mod threads;
 
 use crate::page::Page;

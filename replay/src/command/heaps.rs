@@ -7,7 +7,7 @@
 //! Design: `.rep.heap` in `design/replay.md`.
 
 use crate::heap::Contender;
-use crate::stop::Stop;
+use cli::Stop;
 use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\

@@ -8,7 +8,7 @@
 
 use crate::heap::Contender;
 use crate::play;
-use crate::stop::Stop;
+use cli::Stop;
 
 /// What it is to do.
 #[derive(Debug, clap::Args)]

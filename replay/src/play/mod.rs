@@ -33,8 +33,8 @@ pub(crate) use room::available;
 
 use crate::heap::Contender;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
-use crate::stop::{Stop, complain};
 use crate::workload::{LIVE_STEP, Workload};
+use cli::{Stop, complain};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use parent::{Course, Ran};

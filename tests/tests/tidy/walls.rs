@@ -10,12 +10,13 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and what of ours each may depend on, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 8] = [
+const WALLS: [(&str, &[&str]); 9] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
-    ("eventcnv", &["eventdef", "eventlog"]),
-    ("replay", &["eventdef", "eventlog"]),
+    ("cli", &["eventlog"]),
+    ("eventcnv", &["eventdef", "eventlog", "cli"]),
+    ("replay", &["eventdef", "eventlog", "cli"]),
     ("interpose", &["eventdef", "eventlog", "telemetry"]),
     ("tests", &["eventdef", "eventlog", "telemetry", "eventcnv", "replay"]),
     ("tests/annotated", &["telemetry"]),

@@ -63,24 +63,19 @@ impl<'l> Clock<'l> {
         }
     }
 
-    /// Writes it before what a recipe writes: ticks by the pen, all else on the page.
+    /// Writes when an event was, unless that is in ticks, which [`Clock::head`] writes.
     #[inline(always)]
-    pub(crate) fn write(
-        &self,
-        event: &Event<'_>,
-        page: &mut Page,
-    ) -> impl FnOnce(&mut Pen<'_>) + use<> {
-        let ticks = match self {
-            Clock::Ticks => Some(event.ticks),
-            _ => {
-                page.write(|out| self.append_time(event, out));
-                None
-            }
-        };
-        move |pen: &mut Pen<'_>| {
-            if let Some(ticks) = ticks {
-                pen.hex16(ticks);
-            }
+    pub(crate) fn begin(&self, event: &Event<'_>, page: &mut Page) {
+        if !matches!(self, Clock::Ticks) {
+            page.write(|out| self.append_time(event, out));
+        }
+    }
+
+    /// Writes when an event was, if that is in ticks.
+    #[inline(always)]
+    pub(crate) fn head(&self, event: &Event<'_>, pen: &mut Pen<'_>) {
+        if matches!(self, Clock::Ticks) {
+            pen.hex16(event.ticks);
         }
     }
 

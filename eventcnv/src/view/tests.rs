@@ -2,15 +2,21 @@
 
 use super::clock::{Clock, Form as Time};
 use super::columns::Columns;
-use super::json::Json;
+use super::csv::{Csv, field};
+use super::json::{Json, labels, string};
+use super::line::Lines;
+use super::lisp::Lisp;
 use super::named::Named;
 use super::numeric::Numeric;
 use super::{View, name_width, stats};
 use crate::page::Page;
 use crate::summary::overview::Overview;
 use crate::summary::{Summary, Wanted};
+use crate::text;
 use eventdef::{EventType, Kind, Param, Sort, Version};
-use eventlog::reader::{Account, Event, Filter, Labels, Log, Order, Platform, Registry, StringEnd};
+use eventlog::reader::{
+    Account, Event, Filter, Labels, Log, Order, Platform, Registry, StringEnd, Value,
+};
 use std::sync::LazyLock;
 
 const fn param(sort: Sort, name: &'static str) -> Param {
@@ -59,18 +65,17 @@ fn line(view: impl Form, index: u16, code: u16, params: &[u8]) -> String {
     line_at(0xABC, view, index, code, params)
 }
 
-/// The same by the recipes of the registry, and without any.
+/// The same by the recipes of the registry, and by one for this event alone.
 fn line_at(ticks: u64, view: impl Form, index: u16, code: u16, params: &[u8]) -> String {
     let mut registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
     registry.index = index;
-    let (mut out, mut page) = (Vec::new(), Page::new());
+    let (mut alone, mut page) = (Page::new(), Page::new());
     with_event(ticks, &registry, code, params, |event| {
-        view(&[]).line(event, &mut out);
+        view(&[]).write(event, &mut alone);
         view(std::slice::from_ref(&registry)).write(event, &mut page);
     });
-    let out = String::from_utf8(out).unwrap();
-    assert_eq!(str::from_utf8(page.text()), Ok(&*out));
-    out
+    assert_eq!(page.text(), alone.text());
+    String::from_utf8(page.text().to_vec()).unwrap()
 }
 
 /// Makes a view for the events of registries.
@@ -78,35 +83,179 @@ trait Form: Fn(&[Registry]) -> Box<dyn View> {}
 impl<F: Fn(&[Registry]) -> Box<dyn View>> Form for F {}
 
 fn numeric(registries: &[Registry]) -> Box<dyn View> {
-    Box::new(Numeric::new(Clock::Ticks, registries))
+    Box::new(Lines::new(Numeric { clock: Clock::Ticks }, registries))
 }
 
 fn columns(registries: &[Registry]) -> Box<dyn View> {
-    Box::new(Columns::new(Clock::Ticks, 19, registries))
+    Box::new(Lines::new(Columns { clock: Clock::Ticks, name_width: 19 }, registries))
 }
 
 fn named(registries: &[Registry]) -> Box<dyn View> {
-    Box::new(Named::new(Clock::Ticks, 19, registries))
+    Box::new(Lines::new(Named { clock: Clock::Ticks, name_width: 19 }, registries))
 }
 
 fn json(registries: &[Registry]) -> Box<dyn View> {
-    Box::new(Json::new(Clock::Ticks, Time::Ticks, registries))
+    Box::new(Lines::new(Json { clock: Clock::Ticks, time: Time::Ticks }, registries))
 }
 
-/// Views with the recipes of registries, each with its twin that has none.
-fn twins(registries: &[Registry]) -> [[Box<dyn View>; 2]; 4] {
+fn lisp(registries: &[Registry]) -> Box<dyn View> {
+    Box::new(Lines::new(Lisp { clock: Clock::Ticks, name_width: 19 }, registries))
+}
+
+fn double(value: f64, write: fn(&mut Vec<u8>, f64)) -> String {
+    let mut out = Vec::new();
+    write(&mut out, value);
+    String::from_utf8(out).unwrap()
+}
+
+fn bytes(value: &[u8], write: impl Fn(&mut Vec<u8>, &[u8])) -> String {
+    let mut out = Vec::new();
+    write(&mut out, value);
+    // A string may have bytes that are not UTF-8.
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The index of a registry where a code needs it, and a colon.
+fn index(event: &Event<'_>) -> String {
+    let index = event.registry.index;
+    if index > 1 { format!("{index}:") } else { String::new() }
+}
+
+/// A value as the numeric form has it.
+fn numeric_value(value: Value<'_>) -> String {
+    match value {
+        Value::P(value) | Value::A(value) | Value::W(value) => format!("{value:X}"),
+        Value::U(value) => format!("{value:X}"),
+        Value::B(value) => u8::from(value).to_string(),
+        Value::D(value) => double(value, text::double_general),
+        Value::S(value) => bytes(value, text::quoted),
+    }
+}
+
+/// The lines of an event in all forms, made of its values one by one: see [`twins`].
+fn naive(event: &Event<'_>) -> [String; 5] {
+    let (ticks, code, name) = (event.ticks, event.code(), event.name());
+    let params = || event.params();
+    let is_known = event.event_type.is_some();
+    let values: String = params().map(|(_, value)| format!(" {}", numeric_value(value))).collect();
+    let width = if event.registry.index > 1 { 1 } else { 4 };
+    let numeric = format!("{ticks:016X} {}{code:width$X}{values}\n", index(event));
+    let in_columns = |(_, value): (_, Value<'_>)| match value {
+        Value::B(value) => format!(" {:>8}", if value { "True" } else { "False" }),
+        Value::S(value) => format!(" {}", bytes(value, text::quoted)),
+        value => format!(" {:>8}", numeric_value(value)),
+    };
+    let of_columns: String = params().map(in_columns).collect();
+    let columns = match (is_known, params().next()) {
+        (false, _) => format!("{ticks:016X} [Unknown {}{code:04X}]\n", index(event)),
+        (true, None) => format!("{ticks:016X} {name}\n"),
+        _ => format!("{ticks:016X} {name:19} {of_columns}\n"),
+    };
+    let digits = usize::from(event.registry.platform.word_size) * 2;
+    let label = |value: Value<'_>| {
+        let id = event.labels.label_id_of(value)?;
+        Some(match event.labels.string(id) {
+            Some(string) => format!("[{}]", bytes(string, text::quoted)),
+            None => format!("[unknown label {id:X}]"),
+        })
+    };
+    let in_words = |value: Value<'_>| match value {
+        Value::P(word) | Value::A(word) => {
+            format!("{word:0digits$X}{}", label(value).unwrap_or_default())
+        }
+        Value::W(word) => format!("{word:0digits$X}"),
+        Value::U(value) => value.to_string(),
+        Value::B(value) => if value { "True" } else { "False" }.to_owned(),
+        Value::D(value) => double(value, text::double_short),
+        Value::S(value) => bytes(value, text::quoted),
+    };
+    let words = params().map(|(param, value)| format!("{}:{} ", param.name, in_words(value)));
+    let (named, words) = match is_known {
+        true => (name, words.collect()),
+        false => ("[Unknown]", "Unknown event.".to_owned()),
+    };
+    let named = format!("{ticks:016X} {}{code:04X} {named:19} {words}\n", index(event));
+    let quoted = |value: &[u8]| bytes(value, string);
+    let in_json = |value: Value<'_>| match value {
+        Value::P(value) | Value::A(value) => format!("\"0x{value:X}\""),
+        Value::W(value) => value.to_string(),
+        Value::U(value) => value.to_string(),
+        Value::B(value) => value.to_string(),
+        Value::D(value) if value.is_finite() => format!("{value:?}"),
+        Value::D(_) => "null".to_owned(),
+        Value::S(value) => quoted(value),
+    };
+    let words = params().map(|(param, value)| format!("{:?}:{}", param.name, in_json(value)));
+    let of_json = words.collect::<Vec<_>>().join(",");
+    let event_name = match is_known {
+        true => format!("{name:?}"),
+        false => format!("null,\"code\":{code}"),
+    };
+    let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
+    let stream = match event.stream {
+        0 => String::new(),
+        stream => format!(",\"stream\":{stream}"),
+    };
+    let labels = bytes(&[], |out, _| labels(event, out));
+    let json = format!(
+        "{{\"ticks\":{ticks},\"event\":{event_name},\"kind\":{kind:?},\"registry\":{:?}{stream},\
+         \"thread\":{},\"params\":{{{of_json}}}{labels}}}\n",
+        event.registry.name, event.thread
+    );
+    let lisp = match is_known {
+        true => format!("({ticks:016X} {name:19}{values})\n"),
+        false => format!("({ticks:016X} {code:04X})\n"),
+    };
+    [numeric, columns, named, json, lisp]
+}
+
+/// The line of an event of the only registry as CSV, likewise.
+fn naive_csv(event: &Event<'_>) -> String {
+    let mut columns: Vec<&str> = Vec::new();
+    for param in event.registry.event_types.iter().flat_map(|event_type| &event_type.params) {
+        if !columns.contains(&&*param.name) {
+            columns.push(&param.name);
+        }
+    }
+    let cell = |name: &&str| {
+        let value = event.params().find(|(param, _)| *param.name == **name);
+        match value {
+            None => String::new(),
+            Some((_, Value::P(value) | Value::A(value))) => format!("0x{value:X}"),
+            Some((_, Value::W(value))) => value.to_string(),
+            Some((_, Value::U(value))) => value.to_string(),
+            Some((_, Value::B(value))) => value.to_string(),
+            Some((_, Value::D(value))) => format!("{value:?}"),
+            Some((_, Value::S(value))) => bytes(value, field),
+        }
+    };
+    let name = match event.event_type {
+        Some(event_type) => event_type.name.clone(),
+        None => format!("0x{:X}", event.code()).into(),
+    };
+    let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
+    let cells = columns.iter().map(cell).collect::<Vec<_>>().join(",");
+    format!("{},{name},{kind},{},{cells}\n", event.ticks, event.thread)
+}
+
+/// Views with the recipes of registries, each with its twin that makes one for each event.
+fn twins(registries: &[Registry]) -> [[Box<dyn View>; 2]; 5] {
     let twin = |form: fn(&[Registry]) -> Box<dyn View>| [form(registries), form(&[])];
-    [twin(numeric), twin(columns), twin(named), twin(json)]
+    [twin(numeric), twin(columns), twin(named), twin(json), twin(lisp)]
 }
 
 fn assert_same(twins: &[[Box<dyn View>; 2]], event: &Event<'_>) {
-    for [view, twin] in twins {
-        let (mut out, mut page) = (Vec::new(), Page::new());
-        twin.line(event, &mut out);
-        view.write(event, &mut page);
-        let [out, page] = [&*out, page.text()].map(String::from_utf8_lossy);
-        assert_eq!(page, out, "{event:?}");
+    for (views, expected) in twins.iter().zip(naive(event)) {
+        for view in views {
+            assert_line(&**view, event, &expected);
+        }
     }
+}
+
+fn assert_line(view: &dyn View, event: &Event<'_>, expected: &str) {
+    let mut page = Page::new();
+    view.write(event, &mut page);
+    assert_eq!(String::from_utf8_lossy(page.text()), expected, "{event:?}");
 }
 
 #[test]
@@ -129,12 +278,15 @@ fn a_line_is_the_same_by_its_recipe_on_every_platform_and_however_short_the_even
     for platform in ours.into_iter().chain(mps) {
         let registries = [Registry::new(&REGISTRY, platform)];
         let twins = twins(&registries);
+        let csv = || Csv::new(Clock::Ticks, &registries, &Filter::default()).unwrap();
+        let csv = [Lines::new(csv(), &registries), Lines::new(csv(), &[])];
         for code in [0x1F, 0x120, 0x121, 0x122, 0xAB] {
             for size in 8..100 {
                 let bytes: Vec<u8> = (0..size).map(|_| random()).collect();
                 let kind = u8::from(size == 50);
                 let event = Event { kind, stream: size & 1, ..event(&registries[0], code, &bytes) };
                 assert_same(&twins, &event);
+                csv.iter().for_each(|csv| assert_line(csv, &event, &naive_csv(&event)));
             }
         }
     }
@@ -258,7 +410,7 @@ fn names_are_padded_to_the_longest_of_the_registry() {
     assert_eq!(name_width, "ANameLongerThanTheMpsHas".len());
     let value = 0xFFFF_u32.to_le_bytes();
     let wide = |registries: &[Registry]| -> Box<dyn View> {
-        Box::new(Columns::new(Clock::Ticks, name_width, registries))
+        Box::new(Lines::new(Columns { clock: Clock::Ticks, name_width }, registries))
     };
     let expected = "0000000000000ABC ANameLongerThanTheMpsHas      FFFF\n";
     assert_eq!(line(wide, 1, 0x121, &value), expected);

@@ -14,6 +14,7 @@ use crate::operation::{Action, Operation};
 use crate::script::{Modification, Modified, Saved, is_saved, modify};
 use cli::{Stop, complain, log};
 use eventlog::reader::{FileSource, Joined, Log, Options};
+use stacks::Stack;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -174,14 +175,14 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The stream and the stack that asked for the memory that an operation is about; 0: none, or
-    /// they are not kept.
-    pub(crate) fn stack_of(&self, operation: &Operation) -> (u16, u32) {
+    /// The stack that asked for the memory that an operation is about; number 0: none, or they are
+    /// not kept.
+    pub(crate) fn stack_of(&self, operation: &Operation) -> Stack {
         match operation.action {
             Action::Allocate { object, .. } | Action::Reallocate { object, .. } => {
-                self.of_log().map_or((0, 0), |operations| operations.stack_of(object))
+                self.of_log().map_or_else(Stack::default, |it| it.stack_of(object))
             }
-            _ => (0, 0),
+            _ => Stack::default(),
         }
     }
 

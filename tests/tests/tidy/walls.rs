@@ -10,13 +10,14 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and what of ours each may depend on, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 9] = [
+const WALLS: [(&str, &[&str]); 10] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
     ("cli", &["eventlog"]),
+    ("stacks", &["eventlog"]),
     ("eventcnv", &["eventdef", "eventlog", "cli"]),
-    ("replay", &["eventdef", "eventlog", "cli"]),
+    ("replay", &["eventdef", "eventlog", "cli", "stacks"]),
     ("interpose", &["eventdef", "eventlog", "telemetry"]),
     ("tests", &["eventdef", "eventlog", "telemetry", "eventcnv", "replay"]),
     ("tests/annotated", &["telemetry"]),

@@ -8,7 +8,7 @@
 //!
 //! Design: `.cnv.time` in `design/eventcnv.md`.
 
-use crate::page::{Page, Pen};
+use crate::page::Page;
 use crate::select::times::Clocks;
 use crate::text;
 use clap::ValueEnum;
@@ -63,19 +63,15 @@ impl<'l> Clock<'l> {
         }
     }
 
-    /// Writes when an event was, unless that is in ticks, which [`Clock::head`] writes.
+    /// Writes when an event was; or returns its ticks, if that is to be written: a pen does.
     #[inline(always)]
-    pub(crate) fn begin(&self, event: &Event<'_>, page: &mut Page) {
-        if !matches!(self, Clock::Ticks) {
-            page.write(|out| self.append_time(event, out));
-        }
-    }
-
-    /// Writes when an event was, if that is in ticks.
-    #[inline(always)]
-    pub(crate) fn head(&self, event: &Event<'_>, pen: &mut Pen<'_>) {
-        if matches!(self, Clock::Ticks) {
-            pen.hex16(event.ticks);
+    pub(crate) fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64> {
+        match self {
+            Clock::Ticks => Some(event.ticks),
+            _ => {
+                page.write(|out| self.append_time(event, out));
+                None
+            }
         }
     }
 

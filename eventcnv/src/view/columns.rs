@@ -10,9 +10,10 @@
 use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Form, Own, Recipe, Row};
+use crate::page::Page;
 use crate::text;
 use eventdef::Sort;
-use eventlog::reader::Value;
+use eventlog::reader::{Event, Value};
 
 /// Columns of a value; a wider one takes what it needs.
 const VALUE_WIDTH: usize = 8;
@@ -24,8 +25,9 @@ pub(crate) struct Columns<'l> {
 }
 
 impl Line for Columns<'_> {
-    fn clock(&self) -> &Clock<'_> {
-        &self.clock
+    #[inline(always)]
+    fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64> {
+        self.clock.begin(event, page)
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {

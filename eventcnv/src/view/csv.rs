@@ -85,10 +85,6 @@ fn is_asked(filter: &Filter, registry: &Registry, row: &EventType) -> bool {
 }
 
 impl Line for Csv<'_> {
-    fn clock(&self) -> &Clock<'_> {
-        &self.clock
-    }
-
     fn recipe(&self, row: Row<'_>) -> Recipe {
         let mut recipe = Recipe::new(row);
         let mut text = b",".to_vec();
@@ -133,7 +129,7 @@ impl Line for Csv<'_> {
     }
 
     #[inline(always)]
-    fn begin(&self, event: &Event<'_>, page: &mut Page) {
+    fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64> {
         if !matches!(self.clock, Clock::Ticks) {
             page.write(|out| {
                 self.clock.append(event, out);
@@ -141,6 +137,7 @@ impl Line for Csv<'_> {
                 out.drain(..spaces);
             });
         }
+        None
     }
 
     #[inline(always)]

@@ -27,10 +27,6 @@ pub(crate) struct Json<'l> {
 }
 
 impl Line for Json<'_> {
-    fn clock(&self) -> &Clock<'_> {
-        &self.clock
-    }
-
     fn recipe(&self, row: Row<'_>) -> Recipe {
         let mut recipe = Recipe::new(row);
         let mut text = b",\"event\":".to_vec();
@@ -71,10 +67,11 @@ impl Line for Json<'_> {
     }
 
     #[inline(always)]
-    fn begin(&self, event: &Event<'_>, page: &mut Page) {
+    fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64> {
         if self.time != Time::Ticks {
             page.write(|out| self.append_time(event, out));
         }
+        None
     }
 
     #[inline(always)]

@@ -8,7 +8,6 @@
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use super::View;
-use super::clock::Clock;
 use super::recipe::{Own, Recipe, Recipes, Row};
 use crate::page::{Page, Pen};
 use eventlog::reader::{Event, Registry};
@@ -18,20 +17,13 @@ pub(crate) trait Line: Own {
     /// The recipe of the lines of a row.
     fn recipe(&self, row: Row<'_>) -> Recipe;
 
-    /// How it writes times, if that is what a line begins with.
-    fn clock(&self) -> &Clock<'_>;
-
-    /// Writes what stands before all that a pen writes.
-    #[inline(always)]
-    fn begin(&self, event: &Event<'_>, page: &mut Page) {
-        self.clock().begin(event, page);
-    }
+    /// Writes what stands before all that a pen writes. Returns the ticks that the pen writes
+    /// first, in 16 digits, if it does.
+    fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64>;
 
     /// Writes what stands before the first step of the recipe.
     #[inline(always)]
-    fn head(&self, event: &Event<'_>, _: &Recipe, pen: &mut Pen<'_>) {
-        self.clock().head(event, pen);
-    }
+    fn head(&self, _event: &Event<'_>, _: &Recipe, _: &mut Pen<'_>) {}
 
     /// Writes what stands after the recipe, by whether something is called anything.
     #[inline(always)]
@@ -53,8 +45,13 @@ impl<L: Line> Lines<L> {
 
     #[inline(always)]
     fn by(&self, recipe: &Recipe, event: &Event<'_>, page: &mut Page) {
-        self.line.begin(event, page);
-        let head = |recipe: &Recipe, pen: &mut Pen<'_>| self.line.head(event, recipe, pen);
+        let ticks = self.line.begin(event, page);
+        let head = |recipe: &Recipe, pen: &mut Pen<'_>| {
+            if let Some(ticks) = ticks {
+                pen.hex16(ticks);
+            }
+            self.line.head(event, recipe, pen);
+        };
         let is_called = recipe.write::<L>(event, page, head);
         self.line.end(event, is_called, page);
     }

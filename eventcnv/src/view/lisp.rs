@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::line::Line;
 use super::numeric::{Numeric, values};
 use super::recipe::{Own, Recipe, Row};
-use crate::page::{Page, Pen};
+use crate::page::Page;
 use crate::text;
 use eventlog::reader::{Event, Value};
 
@@ -22,18 +22,13 @@ pub(crate) struct Lisp<'l> {
 }
 
 impl Line for Lisp<'_> {
-    fn clock(&self) -> &Clock<'_> {
-        &self.clock
-    }
-
-    fn begin(&self, event: &Event<'_>, page: &mut Page) {
+    fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64> {
         page.write(|out| {
             out.push(b'(');
             self.clock.append(event, out);
         });
+        None
     }
-
-    fn head(&self, _: &Event<'_>, _: &Recipe, _: &mut Pen<'_>) {}
 
     fn recipe(&self, row: Row<'_>) -> Recipe {
         let mut text = b" ".to_vec();

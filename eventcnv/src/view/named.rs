@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Form, Own, Recipe, Row};
 use super::threads::Threads;
-use crate::page::{Page, Pen};
+use crate::page::Page;
 use crate::text;
 use eventdef::Sort;
 use eventlog::reader::{Event, Value};
@@ -24,8 +24,9 @@ pub(crate) struct Named<'l> {
 }
 
 impl Line for Named<'_> {
-    fn clock(&self) -> &Clock<'_> {
-        &self.clock
+    #[inline(always)]
+    fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64> {
+        self.clock.begin(event, page)
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {
@@ -67,19 +68,14 @@ pub(crate) struct Threaded<'l> {
 }
 
 impl Line for Threaded<'_> {
-    fn clock(&self) -> &Clock<'_> {
-        &self.named.clock
-    }
-
-    fn begin(&self, event: &Event<'_>, page: &mut Page) {
+    fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64> {
         page.write(|out| {
             self.named.clock.append(event, out);
             out.push(b' ');
             self.threads.append(event, out);
         });
+        None
     }
-
-    fn head(&self, _: &Event<'_>, _: &Recipe, _: &mut Pen<'_>) {}
 
     fn recipe(&self, row: Row<'_>) -> Recipe {
         self.named.recipe(row)

@@ -10,9 +10,10 @@
 use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Form, Own, Recipe, Row};
+use crate::page::Page;
 use crate::text;
 use eventdef::Sort;
-use eventlog::reader::Value;
+use eventlog::reader::{Event, Value};
 
 /// The numeric form, with times as asked for.
 pub(crate) struct Numeric<'l> {
@@ -20,8 +21,9 @@ pub(crate) struct Numeric<'l> {
 }
 
 impl Line for Numeric<'_> {
-    fn clock(&self) -> &Clock<'_> {
-        &self.clock
+    #[inline(always)]
+    fn begin(&self, event: &Event<'_>, page: &mut Page) -> Option<u64> {
+        self.clock.begin(event, page)
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {

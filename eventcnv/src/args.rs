@@ -119,8 +119,8 @@ impl Args {
     /// Does what the command line says. Whether that was done without a fault.
     pub(crate) fn run(&self) -> Result<bool, Stop> {
         match &self.command {
-            None => dump::run(&self.dump).map_err(|stop| self.or_command(stop)),
-            Some(Command::Dump(args)) => dump::run(args),
+            None => dump::run(&self.dump, Args::command).map_err(|stop| self.or_command(stop)),
+            Some(Command::Dump(args)) => dump::run(args, Args::command),
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),

@@ -8,12 +8,8 @@
 #![forbid(unsafe_code)]
 mod args;
 mod command;
-mod core;
 mod export;
 mod input;
-mod output;
-mod page;
-mod parallel;
 mod reading;
 mod select;
 mod summary;

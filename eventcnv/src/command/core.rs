@@ -6,8 +6,8 @@
 //!
 //! Design: `.debug.core` in `design/telemetry.md`.
 
-use crate::core::report_all;
 use crate::input;
+use crate::input::core::report_all;
 use crate::reading::report;
 use cli::{Stop, complain, output};
 use eventlog::reader::{Log, OpenError, Options};

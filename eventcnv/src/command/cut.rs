@@ -6,8 +6,8 @@
 //!
 //! Design: `.cnv.cut` in `design/eventcnv.md`.
 
+use super::output::Output;
 use super::recover::left_out;
-use crate::output::Output;
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selection};
 use cli::Stop;

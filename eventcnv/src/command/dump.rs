@@ -7,13 +7,13 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use super::man;
-use crate::args::Args;
 use crate::command::stats;
-use crate::page::Page;
-use crate::parallel::{self, Emit};
+use crate::input::threads::{self, Threads};
+use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading, Stdout};
 use crate::select::{Select, Selected, Selection};
 use crate::summary::overview;
+use crate::text::page::Page;
 use crate::view::clock::{Clock, Form};
 use crate::view::columns::Columns;
 use crate::view::csv::Csv;
@@ -22,9 +22,8 @@ use crate::view::line::{self, Line};
 use crate::view::lisp::Lisp;
 use crate::view::named::{Named, Threaded};
 use crate::view::numeric::Numeric;
-use crate::view::threads::Threads;
 use crate::view::{self, View};
-use clap::{ArgAction, CommandFactory, ValueEnum};
+use clap::{ArgAction, ValueEnum};
 use clap_complete::Shell;
 use clap_complete::env::Shells;
 use cli::Stop;
@@ -177,15 +176,15 @@ impl From<Order> for reader::Order {
     }
 }
 
-/// Does what the arguments say. Whether the log was read whole.
-pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
+/// Does what the arguments say, of a tool with these commands. Whether the log was read whole.
+pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop> {
     let out = &mut io::stdout().lock();
     if let Some(shell) = args.completions {
         return write_completions(shell, out);
     }
     if args.man {
         let mut text = Vec::new();
-        man::write(Args::command(), &mut text)?;
+        man::write(tool(), &mut text)?;
         out.write_all(&text)?;
         return Ok(true);
     }
@@ -256,7 +255,7 @@ fn write(
         (Style::Text, 1) => out.write(Columns { clock, name_width }),
         (Style::Text, 2) => out.write(Named { clock, name_width }),
         (Style::Text, _) => {
-            let threads = Threads::new(&view::threads::of(log));
+            let threads = Threads::new(&threads::of(log));
             out.write(Threaded { named: Named { clock, name_width }, threads })
         }
         (Style::Json, _) => out.write(Json { clock, time: args.time }),

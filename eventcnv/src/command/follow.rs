@@ -9,14 +9,14 @@
 //! the log is read as any other, and who was seen is known by number. Design: `.cnv.follow` in
 //! `design/eventcnv.md`.
 
+use crate::input::threads::{self, Threads};
 use crate::input::{self, FILENAME_VARIABLE};
-use crate::page::Page;
 use crate::reading::{Known, Reading};
 use crate::select::Select;
+use crate::text::page::Page;
 use crate::view::clock::{self, Clock};
 use crate::view::line;
 use crate::view::named::{Named, Threaded};
-use crate::view::threads::Threads;
 use crate::view::{self, View};
 use clap::ArgAction;
 use cli::{Stop, complain};
@@ -229,7 +229,7 @@ fn view<'l>(verbose: u8, clock: Clock<'l>, log: &'l Log) -> Box<dyn View + 'l> {
     if verbose <= 2 {
         return view::of_text(verbose, clock, name_width, registries);
     }
-    let threads = Threads::new(&view::threads::of(log));
+    let threads = Threads::new(&threads::of(log));
     let named = Named { clock, name_width };
     Box::new(line::Lines::new(Threaded { named, threads }, registries))
 }

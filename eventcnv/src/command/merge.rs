@@ -6,8 +6,8 @@
 //!
 //! Design: `.cnv.merge` in `design/eventcnv.md`.
 
+use super::output::Output;
 use super::recover::write_all;
-use crate::output::Output;
 use crate::reading::{Known, Reading};
 use cli::{Stop, complain};
 use eventlog::reader::{Log, Stream};

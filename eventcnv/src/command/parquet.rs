@@ -8,7 +8,7 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::export::parquet::{self, Failure, Piece, Sets, Sheet};
-use crate::parallel::{self, Emit};
+use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected};
 use cli::Stop;

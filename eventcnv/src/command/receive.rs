@@ -9,8 +9,8 @@
 //! Nothing that is sent is trusted, names least of all. Design: `.sol.msg`, `.dumper` in
 //! `design/telemetry.md`.
 
-use super::listen::{Connection, Shared};
-use crate::page::Page;
+use super::connection::{Connection, Shared};
+use crate::text::page::Page;
 use crate::view::clock::Clock;
 use crate::view::{self, View};
 use cli::complain;

@@ -6,7 +6,7 @@
 //!
 //! Design: `.cnv.recover` in `design/eventcnv.md`.
 
-use crate::output::Output;
+use super::output::Output;
 use crate::reading::{Input, Reading};
 use cli::Stop;
 use eventlog::writer::{Purpose, Writer, Written};

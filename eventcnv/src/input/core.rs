@@ -6,7 +6,7 @@
 //!
 //! Design: `.debug.core` in `design/telemetry.md`.
 
-use crate::view::threads::{self, Thread};
+use crate::input::threads::{self, Thread};
 use cli::complain;
 use eventlog::reader::Log;
 use eventlog::reader::core::{Core, CoreFault, InMemory};

@@ -9,7 +9,9 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
-use crate::core;
+pub(crate) mod core;
+pub(crate) mod threads;
+
 use cli::log::{HEADER_SIZE_MAX, registry_in};
 use eventlog::reader::core::{Core, is_elf};
 use eventlog::reader::{FileSource, Format, Joined, Log, OpenError, Options, Registry, Source};
@@ -317,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_spooled_is_the_same_in_memory_and_in_a_file() {
-        let bytes = include_bytes!("../../tests/golden/mps/labels.log");
+        let bytes = include_bytes!("../../../tests/golden/mps/labels.log");
         let size = bytes.len();
         for memory_max in [1000, size - 1, size, size + 1] {
             let source = spool(bytes.as_slice(), memory_max as u64, &Options::default()).unwrap();

@@ -7,13 +7,15 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+use crate::input::core;
 use crate::input::{self, FILENAME_VARIABLE};
-use crate::{core, select};
+use crate::select;
 use cli::{Stop, complain};
 use eventlog::reader::{Faults, Log, Losses, OpenError, Options, Order, Stream};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
+pub(crate) mod parallel;
 mod progress;
 
 use progress::Progress;

@@ -8,9 +8,9 @@
 //!
 //! Design: `.cnv.time` in `design/eventcnv.md`.
 
-use crate::page::Page;
 use crate::select::times::Clocks;
 use crate::text;
+use crate::text::page::Page;
 use clap::ValueEnum;
 use eventlog::reader::{Event, Log};
 use std::io::Write;

@@ -10,8 +10,8 @@
 use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Form, Own, Recipe, Row};
-use crate::page::Page;
 use crate::text;
+use crate::text::page::Page;
 use eventdef::Sort;
 use eventlog::reader::{Event, Value};
 

@@ -12,8 +12,8 @@
 use super::clock::{Clock, Form as Time};
 use super::line::Line;
 use super::recipe::{Form, Own, Recipe, Row};
-use crate::page::{Page, Pen};
 use crate::text;
+use crate::text::page::{Page, Pen};
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
 use eventlog::reader::{Event, Value};

@@ -9,7 +9,7 @@
 
 use super::View;
 use super::recipe::{Own, Recipe, Recipes, Row};
-use crate::page::{Page, Pen};
+use crate::text::page::{Page, Pen};
 use eventlog::reader::{Event, Registry};
 
 /// A form of lines, stated once: as the recipes of its lines.

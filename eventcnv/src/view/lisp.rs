@@ -11,8 +11,8 @@ use super::clock::Clock;
 use super::line::Line;
 use super::numeric::{Numeric, values};
 use super::recipe::{Own, Recipe, Row};
-use crate::page::Page;
 use crate::text;
+use crate::text::page::Page;
 use eventlog::reader::{Event, Value};
 
 /// The form, with times as asked for, and names padded to `name_width`.

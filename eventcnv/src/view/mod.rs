@@ -26,10 +26,9 @@ mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;
 pub(crate) mod stats;
-pub(crate) mod threads;
 
-use crate::page::Page;
 use crate::text;
+use crate::text::page::Page;
 use clock::Clock;
 use columns::Columns;
 use eventlog::reader::{Event, Registry};

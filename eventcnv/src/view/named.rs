@@ -11,9 +11,9 @@
 use super::clock::Clock;
 use super::line::Line;
 use super::recipe::{Form, Own, Recipe, Row};
-use super::threads::Threads;
-use crate::page::Page;
+use crate::input::threads::Threads;
 use crate::text;
+use crate::text::page::Page;
 use eventdef::Sort;
 use eventlog::reader::{Event, Value};
 

@@ -12,7 +12,7 @@
 //! covers (it is short, or of unknown type, or of no log) gets one of its own, for its line alone.
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
-use crate::page::{Page, Pen, STORE_SIZE};
+use crate::text::page::{Page, Pen, STORE_SIZE};
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Param, Platform, Registry, Value};
 

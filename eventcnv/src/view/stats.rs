@@ -8,7 +8,8 @@
 
 use crate::summary::Count;
 use crate::summary::json::{PERCENTILES, top};
-use crate::summary::overview::{GapOverview, Overview, TypeOverview, seconds};
+use crate::summary::length::seconds;
+use crate::summary::overview::{GapOverview, Overview, TypeOverview};
 use crate::text;
 use cli::table::Table;
 use eventlog::reader::{CAUSES, Stream};

@@ -9,10 +9,10 @@ use super::lisp::Lisp;
 use super::named::Named;
 use super::numeric::Numeric;
 use super::{View, name_width, stats};
-use crate::page::Page;
 use crate::summary::overview::Overview;
 use crate::summary::{Summary, Wanted};
 use crate::text;
+use crate::text::page::Page;
 use eventdef::{EventType, Kind, Param, Sort, Version};
 use eventlog::reader::{
     Account, Event, Filter, Labels, Log, Order, Platform, Registry, StringEnd, Value,

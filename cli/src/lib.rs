@@ -4,7 +4,7 @@
 //!  a command ─┬─ output.rs   files that get their names once they are whole
 //!             ├─ stop.rs     why it stops: exit codes, standard error
 //!             ├─ log.rs      the log that a command line names, and the faults in it
-//!             └─ table.rs, words.rs    columns; numbers, sizes and times in words
+//!             └─ table.rs, units.rs    columns; numbers, sizes and times in words
 //! ```
 //!
 //! Linux; the rest of Unix with it. Design: `.dumper` in `design/telemetry.md`, `.rep.exit` in
@@ -15,7 +15,7 @@ pub mod log;
 pub mod output;
 pub mod stop;
 pub mod table;
-pub mod words;
+pub mod units;
 
 pub use stop::{Stop, complain, said};
 

@@ -7,7 +7,7 @@
 //! Design: `.dumper` in `design/telemetry.md`, `.rep.source` in `design/replay.md`.
 
 use crate::said;
-use crate::words::counted;
+use crate::units::counted;
 use eventlog::reader::{Faults, Registry};
 use std::fs::File;
 use std::io::Read;

@@ -7,7 +7,7 @@
 //! Design: `.rep.exit` in `design/replay.md`.
 
 use crate::command::{compare, compile, heaps, play, player, record, show};
-use crate::heap::Contender;
+use crate::play::Contender;
 use clap::{Parser, Subcommand};
 use cli::Stop;
 

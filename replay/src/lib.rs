@@ -22,14 +22,15 @@ pub mod source;
 pub mod workload;
 
 use clap::Parser;
-use heap::Contender;
+use play::Contender;
 use std::process::ExitCode;
 
 /// The whole tool, with the command line of this process, and these heaps. A program that has a
-/// heap of its own calls this from `main`, with [`heap::built_in`] and its own:
+/// heap of its own calls this from `main`, with [`play::built_in`] and its own:
 ///
 /// ```no_run
-/// use replay::heap::{Contender, built_in, null::Null};
+/// use replay::heap::null::Null;
+/// use replay::play::{Contender, built_in};
 ///
 /// fn main() -> std::process::ExitCode {
 ///     let mut heaps = built_in();

@@ -17,7 +17,7 @@ use replay::heap::global::Global;
 use replay::heap::pools::Pools;
 use replay::heap::system::System;
 use replay::operation::{Action, Operation};
-use replay::play::{Touch, here};
+use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};
 use replay::workload::{LIVE_STEP, OpKind, Thread};
 

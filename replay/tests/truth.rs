@@ -17,7 +17,7 @@ use eventlog::reader::{Event, Filter, Log, Order};
 use guard::Guard;
 use replay::heap::system::System;
 use replay::measured::Measured;
-use replay::play::{Touch, here};
+use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};
 use replay::source::Source;
 use std::collections::HashMap;

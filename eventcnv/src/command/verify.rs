@@ -8,7 +8,7 @@
 
 use crate::reading::{Input, Reading, told};
 use cli::Stop;
-use cli::words::counted;
+use cli::units::counted;
 use eventlog::reader::{Faults, Format, Log, Losses, Verified, What};
 use serde_json::{Value, json};
 use std::io::{self, Write};

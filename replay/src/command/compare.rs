@@ -11,7 +11,7 @@ use super::play::Threads;
 use crate::operation::Operation;
 use crate::script::compare::{Side, compare};
 use crate::source::input::{How, Opened};
-use cli::words::number;
+use cli::units::number;
 use cli::{Stop, said};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.heap` in `design/replay.md`.
 
-use crate::heap::Contender;
+use crate::play::Contender;
 use cli::Stop;
 use std::io::{self, Write};
 

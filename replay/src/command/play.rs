@@ -8,8 +8,8 @@
 //! Design: `.rep.heap`, `.rep.process`, `.rep.pace` in `design/replay.md`.
 
 use crate::facts::{Parts, Touched};
-use crate::heap::Contender;
 use crate::measured::{Measured, Subject};
+use crate::play::Contender;
 use crate::play::{self, Check, Library, Mode, Opponent, Touch};
 use crate::report;
 use crate::script::{self, Modify};
@@ -17,7 +17,7 @@ use crate::show::Gather;
 use crate::source::input::{Input, Opened};
 use crate::workload::Workload;
 use cli::output::Pending;
-use cli::words::{bytes, number};
+use cli::units::{bytes, number};
 use cli::{Stop, complain};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -6,8 +6,8 @@
 //!
 //! Design: `.rep.process` in `design/replay.md`.
 
-use crate::heap::Contender;
 use crate::play;
+use crate::play::Contender;
 use cli::Stop;
 
 /// What it is to do.

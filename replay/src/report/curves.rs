@@ -11,7 +11,7 @@ use super::chart::{Chart, Line};
 use super::scale::{Scale, Tick, halved};
 use super::tables::{Parts, class_of, short_name};
 use crate::measured::{HeapMeasured, Latency, Quantiles, Sample};
-use cli::words::{Unit, bytes, latency, nanoseconds, number, three_digits};
+use cli::units::{Unit, bytes, latency, nanoseconds, number, three_digits};
 
 /// Columns of a chart over a run.
 const COLUMN_COUNT: usize = 200;

@@ -11,7 +11,7 @@
 
 use super::chart::{bottom, percent, side};
 use super::scale::{Scale, Tick};
-use cli::words::{Unit, number};
+use cli::units::{Unit, number};
 use maud::{Markup, html};
 
 /// Bars whose names are written, at most.

@@ -16,7 +16,7 @@ use super::summary::Summary;
 use super::table::of_program;
 use super::tables::{Columns, NOISE, Parts, quantile, short_name, trouble};
 use crate::measured::{HeapMeasured, Measured, Quantiles, Subject};
-use cli::words::{Unit, bytes, nanoseconds, number, three_digits};
+use cli::units::{Unit, bytes, nanoseconds, number, three_digits};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -14,7 +14,7 @@ use super::tables::{Columns, NOISE, Parts, trouble};
 use crate::facts::Program;
 use crate::measured::{Measured, Subject};
 use cli::table::Table;
-use cli::words::{bytes, counted_in_groups, nanoseconds, number};
+use cli::units::{bytes, counted_in_groups, nanoseconds, number};
 use eventlog::format::text::OneLine;
 use std::io::{self, Write};
 

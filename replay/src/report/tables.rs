@@ -11,7 +11,7 @@
 
 use super::summary::{Spread, Summary};
 use crate::measured::{HeapMeasured, Measured, Quantiles};
-use cli::words::{Unit, bytes, latency, number, or_nothing, three_digits, wait};
+use cli::units::{Unit, bytes, latency, number, or_nothing, three_digits, wait};
 
 /// A heading and rows; what is in the first column is a name, all else are numbers.
 pub(super) struct Columns {

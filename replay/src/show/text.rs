@@ -9,7 +9,7 @@
 use super::gather::{Part, Shown};
 use super::stacks::StackShown;
 use crate::report::of_program;
-use cli::words::{Unit, bytes, nanoseconds, number};
+use cli::units::{Unit, bytes, nanoseconds, number};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 

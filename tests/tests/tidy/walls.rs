@@ -26,12 +26,12 @@ const WALLS: [(&str, &[&str]); 10] = [
 /// The modules that may hold unsafe code: of the product, and of its tests and benchmarks.
 const UNSAFE_MODULES: &[&str] = &[
     "interpose/src/calls.rs",
-    "interpose/src/ends.rs",
-    "interpose/src/local.rs",
+    "interpose/src/lifecycle.rs",
     "interpose/src/real.rs",
     "interpose/src/roster.rs",
     "interpose/src/rule.rs",
     "interpose/src/stack.rs",
+    "interpose/src/thread.rs",
     "interpose/src/touched.rs",
     "interpose/src/unwind.rs",
     "replay/benches/loop/bare.rs",

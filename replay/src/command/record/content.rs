@@ -7,7 +7,7 @@
 //!
 //! Design: `.rep.record.logs` in `design/replay.md`.
 
-use cli::words::number;
+use cli::units::number;
 use eventlog::reader::{FileSource, Joined, Log, Losses, Options, Registry};
 use nix::sys::signal::Signal;
 use std::fs::File;

@@ -8,7 +8,7 @@
 //! Design: `.rep.record.roster` in `design/replay.md`.
 
 use cli::Stop;
-use cli::words::number;
+use cli::units::number;
 use eventlog::format::text::OneLine;
 use eventlog::format::{Presence, ROSTER_SIZE, roster};
 use std::collections::{BTreeMap, BTreeSet};

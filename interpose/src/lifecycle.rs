@@ -11,9 +11,9 @@
 // E1: as C1 of calls.rs: the caller keeps the promises that the C library asks of it for the
 //     function of this name; no other symbol of this library has the name.
 
-use crate::thread::{self, Doing};
 use crate::real::Function;
 use crate::recording::while_recording;
+use crate::thread::{self, Doing};
 use crate::{roster, stack, touched};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};

@@ -1,7 +1,7 @@
 //! The log that a command line names: its name in messages, the registry of its MPS, its faults.
 //!
 //! ```text
-//!  "-" ──▶ "standard input"     eventdef.h ──▶ Registry     Faults ──▶ "eventcnv: a.log: …", a line each
+//!  "-" ──▶ "standard input"     eventdef.h ──▶ Registry     Faults ──▶ "eventcnv: a.log: …"
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`, `.rep.source` in `design/replay.md`.

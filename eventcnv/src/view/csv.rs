@@ -11,7 +11,8 @@
 
 use super::clock::Clock;
 use super::line::Line;
-use super::recipe::{Form, Own, Recipe, Row};
+use super::recipe::{Form, Own, Recipe};
+use super::row::Row;
 use crate::text;
 use crate::text::page::{Page, Pen};
 use eventdef::Sort;

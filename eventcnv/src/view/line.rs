@@ -8,7 +8,8 @@
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use super::View;
-use super::recipe::{Own, Recipe, Recipes, Row};
+use super::recipe::{Own, Recipe, Recipes};
+use super::row::Row;
 use crate::text::page::{Page, Pen};
 use eventlog::reader::{Event, Registry};
 

@@ -10,7 +10,8 @@
 use super::clock::Clock;
 use super::line::Line;
 use super::numeric::{Numeric, values};
-use super::recipe::{Own, Recipe, Row};
+use super::recipe::{Own, Recipe};
+use super::row::Row;
 use crate::text;
 use crate::text::page::Page;
 use eventlog::reader::{Event, Value};

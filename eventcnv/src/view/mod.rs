@@ -25,6 +25,7 @@ pub(crate) mod numeric;
 mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;
+mod row;
 pub(crate) mod stats;
 
 use crate::text;

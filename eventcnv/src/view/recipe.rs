@@ -12,6 +12,7 @@
 //! covers (it is short, or of unknown type, or of no log) gets one of its own, for its line alone.
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
+use super::row::Row;
 use crate::text::page::{Page, Pen, STORE_SIZE};
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Param, Platform, Registry, Value};
@@ -41,31 +42,6 @@ pub(crate) enum Form {
     Choice(&'static str, &'static str),
     /// As the view appends it.
     Own,
-}
-
-/// What a recipe is for: events of one type, or of a code that their registry lacks.
-#[derive(Clone, Copy)]
-pub(crate) struct Row<'r> {
-    pub(crate) registry: &'r Registry,
-    pub(crate) event_type: Option<&'r EventType>,
-    pub(crate) code: u16,
-    pub(crate) kind: u8,
-    /// The parameters that the events have.
-    pub(crate) params: &'r [Param],
-}
-
-impl<'r> Row<'r> {
-    /// For an event as it is: a short one lacks parameters.
-    pub(crate) fn of(event: &Event<'r>) -> Row<'r> {
-        let params = event.event_type.map_or(&[][..], |event_type| &event_type.params);
-        Row {
-            registry: event.registry,
-            event_type: event.event_type,
-            code: event.code(),
-            kind: event.kind,
-            params: params.get(..event.params().count()).unwrap_or_default(),
-        }
-    }
 }
 
 /// What a view appends by itself.

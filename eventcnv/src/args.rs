@@ -13,9 +13,9 @@ use crate::command::{
 };
 use crate::input;
 use crate::select::near;
-use crate::stop::Stop;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::CompleteEnv;
+use cli::Stop;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -119,8 +119,8 @@ impl Args {
     /// Does what the command line says. Whether that was done without a fault.
     pub(crate) fn run(&self) -> Result<bool, Stop> {
         match &self.command {
-            None => dump::run(&self.dump).map_err(|stop| self.or_command(stop)),
-            Some(Command::Dump(args)) => dump::run(args),
+            None => dump::run(&self.dump, Args::command).map_err(|stop| self.or_command(stop)),
+            Some(Command::Dump(args)) => dump::run(args, Args::command),
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),

@@ -8,32 +8,16 @@
 #![forbid(unsafe_code)]
 mod args;
 mod command;
-mod core;
 mod export;
 mod input;
-mod output;
-mod page;
-mod parallel;
 mod reading;
 mod select;
-mod stop;
 mod summary;
 mod text;
 mod view;
 
 use std::process::ExitCode;
-use stop::Stop;
-const WHOLE: u8 = 0;
-const FAULTS: u8 = 1;
-const UNREAD: u8 = 2;
+
 fn main() -> ExitCode {
-    ExitCode::from(match args::parse(std::env::args_os()).run() {
-        Ok(true) | Err(Stop::Closed) => WHOLE,
-        Ok(false) => FAULTS,
-        Err(Stop::Lost) => stop::LOSSES,
-        Err(Stop::Message(message)) => {
-            stop::explain(&message);
-            UNREAD
-        }
-    })
+    cli::exit("eventcnv", args::parse(std::env::args_os()).run())
 }

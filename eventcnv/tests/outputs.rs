@@ -253,11 +253,17 @@ fn an_interrupted_command_leaves_what_was_there() {
     }
 }
 
-/// Waits until there is something in the directory that was not there.
+/// Waits until it has a file of the directory open, with a name or without, or the directory has
+/// something new.
 fn wait_until_it_writes(child: &mut Child, directory: &Path) {
     let start = Instant::now();
     let count = names(directory).len();
-    while names(directory).len() == count {
+    let open = format!("/proc/{}/fd", child.id());
+    let is_open = || {
+        let files = fs::read_dir(&open).into_iter().flatten().flatten();
+        files.filter_map(|file| fs::read_link(file.path()).ok()).any(|at| at.starts_with(directory))
+    };
+    while names(directory).len() == count && !is_open() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before it was seen to write");
         assert!(start.elapsed() < Duration::from_secs(60), "it does not begin to write");
         std::thread::sleep(Duration::from_micros(200));

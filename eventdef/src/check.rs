@@ -8,7 +8,7 @@
 //! Every message names the row and says what is wrong with it. Design: `.reg.code`, `.reg.kind`,
 //! `.annot.string` in `design/telemetry.md`; `.store` in `design/format.md`.
 
-use crate::text::Text;
+use crate::text::{Text, is_equal};
 use crate::{
     CODE_MAX, EVENT_FIXED_SIZE_MAX, EventType, KIND_COUNT_MAX, Kind, Param, Row, Sort, layout,
 };
@@ -264,17 +264,4 @@ pub const fn sorted_rows<const COUNT: usize>(parts: &[&[Row]]) -> [EventType; CO
         index += 1;
     }
     event_types
-}
-
-/// `==` for strings, in a const.
-pub(crate) const fn is_equal(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut index = 0;
-    while index < a.len() && a[index] == b[index] {
-        index += 1;
-    }
-    index == a.len()
 }

@@ -45,7 +45,7 @@ pub const fn fixed_size(params: &[Param], word_size: usize) -> usize {
 pub const fn offset_of_name(params: &[Param], name: &str) -> usize {
     let mut index = 0;
     while index < params.len() {
-        if crate::check::is_equal(params[index].name, crate::doc::name(name)) {
+        if crate::text::is_equal(params[index].name, crate::doc::name(name)) {
             return param_offset(params, index, WORD_SIZE);
         }
         index += 1;

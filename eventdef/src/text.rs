@@ -88,6 +88,19 @@ impl Text {
     }
 }
 
+/// `==` for strings, in a const.
+pub(crate) const fn is_equal(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < a.len() && a[index] == b[index] {
+        index += 1;
+    }
+    index == a.len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,8 +11,9 @@
 // C1: the caller keeps the promises that the C library asks of it for the function of this name,
 //     and so may call the real one; no other symbol of this library has the name.
 
-use crate::note::{Call, during};
-use crate::{local, real};
+use crate::events::Call;
+use crate::recording::during;
+use crate::{real, thread};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
@@ -26,7 +27,7 @@ pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
             Some(malloc) => unsafe { malloc(size) },
             None => real::arena_take(size),
         };
-        turn.note(Call::Malloc { address: memory.addr(), size });
+        turn.record(Call::Malloc { address: memory.addr(), size });
         memory
     })
 }
@@ -41,7 +42,7 @@ pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void
             Some(calloc) => unsafe { calloc(count, size) },
             None => count.checked_mul(size).map_or(null_mut(), real::arena_take),
         };
-        turn.note(Call::Calloc { address: memory.addr(), count, size });
+        turn.record(Call::Calloc { address: memory.addr(), count, size });
         memory
     })
 }
@@ -54,14 +55,14 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
         let arena_size = real::arena_size(old);
         // What is of the arena was not the program's.
         let old_noted = if arena_size.is_some() { 0 } else { old.addr() };
-        turn.note(Call::ReallocBegin { address: old_noted });
+        turn.record(Call::ReallocBegin { address: old_noted });
         let memory = match (arena_size, real::REALLOC.get()) {
             // SAFETY: C1.
             (None, Some(realloc)) => unsafe { realloc(old, size) },
             // SAFETY: C1; the size is that of the old memory.
             (old_size, _) => unsafe { move_from_arena(old, old_size.unwrap_or(0), size) },
         };
-        turn.note(Call::Realloc { address: memory.addr(), size });
+        turn.record(Call::Realloc { address: memory.addr(), size });
         memory
     })
 }
@@ -98,10 +99,10 @@ pub(crate) unsafe extern "C" fn reallocarray(
         Some(size) => unsafe { realloc(old, size) },
         None => {
             during(|turn| {
-                turn.note(Call::ReallocBegin { address: old.addr() });
-                turn.note(Call::Realloc { address: 0, size: usize::MAX });
+                turn.record(Call::ReallocBegin { address: old.addr() });
+                turn.record(Call::Realloc { address: 0, size: usize::MAX });
             });
-            local::set_errno(libc::ENOMEM);
+            thread::set_errno(libc::ENOMEM);
             null_mut()
         }
     }
@@ -115,7 +116,7 @@ pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
         return;
     }
     during(|turn| {
-        turn.note(Call::Free { address: memory.addr() });
+        turn.record(Call::Free { address: memory.addr() });
         if let Some(free) = real::FREE.get() {
             // SAFETY: C1.
             unsafe { free(memory) }
@@ -133,7 +134,7 @@ pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> 
             Some(aligned_alloc) => unsafe { aligned_alloc(alignment, size) },
             None => null_mut(),
         };
-        turn.note(Call::AlignedAlloc { address: memory.addr(), alignment, size });
+        turn.record(Call::AlignedAlloc { address: memory.addr(), alignment, size });
         memory
     })
 }
@@ -154,7 +155,7 @@ pub(crate) unsafe extern "C" fn posix_memalign(
         };
         // SAFETY: C1; without an error the place has been written.
         let address = if error == 0 { unsafe { place.read() }.addr() } else { 0 };
-        turn.note(Call::PosixMemalign { address, alignment, size });
+        turn.record(Call::PosixMemalign { address, alignment, size });
         error
     })
 }
@@ -169,7 +170,7 @@ pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut 
             Some(memalign) => unsafe { memalign(alignment, size) },
             None => null_mut(),
         };
-        turn.note(Call::Memalign { address: memory.addr(), alignment, size });
+        turn.record(Call::Memalign { address: memory.addr(), alignment, size });
         memory
     })
 }
@@ -184,7 +185,7 @@ pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
             Some(valloc) => unsafe { valloc(size) },
             None => null_mut(),
         };
-        turn.note(Call::Valloc { address: memory.addr(), size });
+        turn.record(Call::Valloc { address: memory.addr(), size });
         memory
     })
 }
@@ -199,7 +200,7 @@ pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
             Some(pvalloc) => unsafe { pvalloc(size) },
             None => null_mut(),
         };
-        turn.note(Call::Pvalloc { address: memory.addr(), size });
+        turn.record(Call::Pvalloc { address: memory.addr(), size });
         memory
     })
 }
@@ -220,7 +221,7 @@ pub(crate) unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize
             Some(malloc_usable_size) => unsafe { malloc_usable_size(memory) },
             None => 0,
         };
-        turn.note(Call::UsableSize { address: memory.addr(), size });
+        turn.record(Call::UsableSize { address: memory.addr(), size });
         size
     })
 }

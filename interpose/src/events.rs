@@ -189,3 +189,27 @@ telemetry::events! {
         count: W,
     }
 }
+
+/// A call, as far as it is recorded.
+#[derive(Clone, Copy)]
+pub(crate) enum Call {
+    Malloc { address: usize, size: usize },
+    Calloc { address: usize, count: usize, size: usize },
+    ReallocBegin { address: usize },
+    Realloc { address: usize, size: usize },
+    Free { address: usize },
+    AlignedAlloc { address: usize, alignment: usize, size: usize },
+    PosixMemalign { address: usize, alignment: usize, size: usize },
+    Memalign { address: usize, alignment: usize, size: usize },
+    Valloc { address: usize, size: usize },
+    Pvalloc { address: usize, size: usize },
+    UsableSize { address: usize, size: usize },
+}
+
+impl Call {
+    /// Whether memory was handed out, of which somebody may want to know to whom.
+    #[inline(always)]
+    pub(crate) fn is_handing_out(&self) -> bool {
+        !matches!(self, Call::Free { .. } | Call::ReallocBegin { .. } | Call::UsableSize { .. })
+    }
+}

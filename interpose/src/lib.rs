@@ -10,16 +10,16 @@
 //! here. Design: `.rep.record` in `design/replay.md`.
 
 mod calls;
-mod ends;
 mod events;
-mod local;
+mod lifecycle;
 mod mappings;
-mod note;
 mod real;
+mod recording;
 mod roster;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod rule;
 mod stack;
+mod thread;
 mod touched;
 mod tree;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]

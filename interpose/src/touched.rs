@@ -9,10 +9,9 @@
 //! `.rep.touched` in `design/replay.md`.
 #![expect(unsafe_code, reason = "calls of the operating system about memory, and its numbers")]
 
-use crate::events::{Process, Touched};
-use crate::local;
-use crate::note::Call;
+use crate::events::{Call, Process, Touched};
 use crate::real;
+use crate::thread;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use telemetry::alloc::before;
@@ -55,7 +54,7 @@ impl About {
 
 /// Looks at a call: blocks begin to be watched, and are given up.
 #[inline(always)]
-pub(crate) fn look(call: Call) {
+pub(crate) fn observe(call: Call) {
     match call {
         Call::Malloc { address, size } | Call::Realloc { address, size } if size >= SIZE_MIN => {
             watch(address, size, false);
@@ -141,14 +140,14 @@ fn pages(address: usize, size: usize) -> Option<(usize, usize)> {
     let step = count.div_ceil(ASKED_MAX).max(PAGES_AT_ONCE);
     let (mut looked, mut there, mut at) = (0, 0, 0);
     let mut residency = [0_u8; PAGES_AT_ONCE];
-    let error = local::errno();
+    let error = thread::errno();
     while at < count {
         let some = PAGES_AT_ONCE.min(count - at);
         let start = core::ptr::without_provenance_mut((first + at) * page);
         // SAFETY: the call writes a byte for each page, for which there is room, and reads nothing
         // of the memory, which need not be there.
         if unsafe { libc::mincore(start, some * page, residency.as_mut_ptr().cast()) } != 0 {
-            local::set_errno(error);
+            thread::set_errno(error);
             return None;
         }
         looked += some;

@@ -9,7 +9,8 @@
 #![expect(unsafe_code, reason = "the trait is unsafe")]
 
 use replay::heap::system::System;
-use replay::heap::{Contender, Heap, Request, built_in};
+use replay::heap::{Heap, Request};
+use replay::play::{Contender, built_in};
 use std::process::{ExitCode, abort};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -7,9 +7,9 @@
 //! Design: `.rep.exit` in `design/replay.md`.
 
 use crate::command::{compare, compile, heaps, play, player, record, show};
-use crate::heap::Contender;
-use crate::stop::Stop;
+use crate::play::Contender;
 use clap::{Parser, Subcommand};
+use cli::Stop;
 
 const EXAMPLES: &str = "\
 Examples:

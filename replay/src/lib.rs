@@ -14,29 +14,23 @@ pub mod heap;
 mod mark;
 pub mod measured;
 pub mod operation;
-mod output;
 pub mod play;
 pub mod report;
 pub mod script;
 pub mod show;
 pub mod source;
-mod stop;
 pub mod workload;
 
 use clap::Parser;
-use heap::Contender;
+use play::Contender;
 use std::process::ExitCode;
-use stop::Stop;
-
-const WHOLE: u8 = 0;
-const FAULTS: u8 = 1;
-const UNREAD: u8 = 2;
 
 /// The whole tool, with the command line of this process, and these heaps. A program that has a
-/// heap of its own calls this from `main`, with [`heap::built_in`] and its own:
+/// heap of its own calls this from `main`, with [`play::built_in`] and its own:
 ///
 /// ```no_run
-/// use replay::heap::{Contender, built_in, null::Null};
+/// use replay::heap::null::Null;
+/// use replay::play::{Contender, built_in};
 ///
 /// fn main() -> std::process::ExitCode {
 ///     let mut heaps = built_in();
@@ -45,12 +39,5 @@ const UNREAD: u8 = 2;
 /// }
 /// ```
 pub fn main_with(heaps: Vec<Contender>) -> ExitCode {
-    ExitCode::from(match args::Args::parse().run(&heaps) {
-        Ok(true) | Err(Stop::Closed) => WHOLE,
-        Ok(false) => FAULTS,
-        Err(Stop::Message(message)) => {
-            stop::complain(&format!("replay: {message}\n"));
-            UNREAD
-        }
-    })
+    cli::exit("replay", args::Args::parse().run(&heaps))
 }

@@ -1,7 +1,7 @@
 //! The tool: the library's commands, with the heaps that are built in.
 //!
 //! ```text
-//!  main ── heap::built_in() ──▶ replay::main_with ──▶ exit code
+//!  main ── play::built_in() ──▶ replay::main_with ──▶ exit code
 //! ```
 //!
 //! Design: `.rep.heap` in `design/replay.md`.
@@ -10,5 +10,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    replay::main_with(replay::heap::built_in())
+    replay::main_with(replay::play::built_in())
 }

@@ -17,7 +17,7 @@ use replay::heap::global::Global;
 use replay::heap::pools::Pools;
 use replay::heap::system::System;
 use replay::operation::{Action, Operation};
-use replay::play::{Touch, here};
+use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};
 use replay::workload::{LIVE_STEP, OpKind, Thread};
 
@@ -28,7 +28,7 @@ fn judge<H: Heap>(make: impl Fn() -> H) {
             let all = operations(seed, 12_000, thread_count, pool_count);
             let workload = compile(all.iter().copied(), Mode::default());
             let guard = Guard::new(make());
-            let run = here(&workload, &guard, Touch::None).expect("it is sound");
+            let run = in_process(&workload, &guard, Touch::None).expect("it is sound");
             let book = guard.book();
             let what = format!("seed {seed}, {thread_count} threads, {pool_count} pools");
             assert_eq!(book.wrong, Vec::<String>::new(), "{what}");
@@ -64,7 +64,7 @@ fn several_threads_reach_the_live_peak_that_was_recorded() {
         let mode = Mode { skew: Some(64), ..Mode::default() };
         let workload = compile(all.iter().copied(), mode);
         let guard = Guard::new(System);
-        here(&workload, &guard, Touch::None).expect("it is sound");
+        in_process(&workload, &guard, Touch::None).expect("it is sound");
         let most = guard.book().live_peak;
         assert_eq!(most, workload.live_peak, "they allocated and freed one after the other");
     }

@@ -17,7 +17,7 @@ use eventlog::reader::{Event, Filter, Log, Order};
 use guard::Guard;
 use replay::heap::system::System;
 use replay::measured::Measured;
-use replay::play::{Touch, here};
+use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};
 use replay::source::Source;
 use std::collections::HashMap;
@@ -235,7 +235,7 @@ fn what_is_live_at_each_step_of_a_real_log_is_what_its_addresses_say() {
         let source = Source::new(log, None).expect("it has events");
         let workload = compile(source.operations(), Mode { is_single: true, ..Mode::default() });
         let guard = Guard::new(System);
-        let run = here(&workload, &guard, Touch::None).expect("it is sound");
+        let run = in_process(&workload, &guard, Touch::None).expect("it is sound");
         let book = guard.book();
         assert_eq!(book.wrong, Vec::<String>::new(), "{name}");
         assert_eq!(run.operation_count, expected.len() as u64, "{name}");

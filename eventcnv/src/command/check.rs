@@ -10,7 +10,7 @@
 
 use crate::input;
 use crate::reading::report;
-use crate::stop::Stop;
+use cli::Stop;
 use eventdef::Version;
 use eventlog::reader::{
     Change, Difference, FaultKind, Format, Log, Options, Registry, compare, version_min,

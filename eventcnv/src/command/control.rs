@@ -8,9 +8,9 @@
 //! What a program says is shown as text of one line each, whatever it says. Design:
 //! `.control.tool` in `design/telemetry.md`.
 
-use crate::stop::{Stop, complain};
 pub(crate) use args::{ABOUT, Control, EXAMPLES};
 use args::{ControlRequest, Process, SOCKET_VARIABLE};
+use cli::{Stop, complain};
 use eventlog::control::{AnswerLine, Mask, REQUEST_SIZE_MAX, Request, SocketName, Verb};
 use eventlog::format::text::OneLine;
 use serde_json::{Value, json};

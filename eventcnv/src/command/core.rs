@@ -6,13 +6,11 @@
 //!
 //! Design: `.debug.core` in `design/telemetry.md`.
 
-use crate::core::report_all;
 use crate::input;
-use crate::output::Pending;
+use crate::input::core::report_all;
 use crate::reading::report;
-use crate::stop::{Stop, complain};
+use cli::{Stop, complain, output};
 use eventlog::reader::{Log, OpenError, Options};
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 pub(crate) const ABOUT: &str = "\
@@ -71,15 +69,7 @@ pub(crate) fn run(args: &Rescue) -> Result<bool, Stop> {
         Some(path) => path.clone(),
         None => PathBuf::from(format!("rescued-{}.log", core.core.pid())),
     };
-    if path.as_os_str() == "-" {
-        let out = &mut io::stdout().lock();
-        core.core.write_log(out).and_then(|()| out.flush())?;
-    } else {
-        let mut pending = Pending::file(&path, args.force)?;
-        let unwritten = |error| Stop::Message(format!("{}: {error}", path.display()));
-        core.core.write_log(pending.as_file_mut()).map_err(unwritten)?;
-        pending.finish()?;
-    }
+    output::write(&path, args.force, |out| core.core.write_log(out))?;
     let loss_count = report_all(&opened.cores, &log);
     report(&name, &[log.faults()]);
     complain(&format!("eventcnv: {}: {} bytes\n", path.display(), log.size()));

@@ -6,14 +6,14 @@
 //!
 //! Design: `.cnv.cut` in `design/eventcnv.md`.
 
+use super::output::Output;
 use super::recover::left_out;
-use crate::output::log::Output;
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selection};
-use crate::stop::Stop;
+use cli::Stop;
 use eventlog::reader::{Faults, Log, Order};
 use eventlog::writer::{Purpose, Writer, Written};
-use std::io::Write;
+use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\
 Writes a log with the events that are selected, and no others but those that name things: \
@@ -52,21 +52,15 @@ pub(crate) fn run(args: &Cut) -> Result<bool, Stop> {
     let selection = reading.select(&args.select, false)?;
     let output = &args.output;
     let (written, faults) =
-        output.write(args.input.logs(), |out| write(&reading.log, &selection, output, out))?;
+        output.write(args.input.logs(), |out| write(&reading.log, &selection, out))?;
     let is_whole = reading.end(&faults);
     let (count, size, short) = (written.event_count, written.size, left_out(&written));
     output.tell(&format!("{count} events, {size} bytes{short}"))?;
     Ok(is_whole)
 }
 
-fn write(
-    log: &Log,
-    selection: &Selection,
-    output: &Output,
-    out: &mut dyn Write,
-) -> Result<(Written, Faults), Stop> {
+fn write(log: &Log, selection: &Selection, out: &mut dyn Write) -> io::Result<(Written, Faults)> {
     let mut writer = Writer::new(log, Purpose::Cut, out);
-    let failed = |error| output.unwritten(error);
     // The first and the last are so by time. Then streams take turns, and are written one by one.
     let is_counted = selection.is_counted();
     let order = if is_counted { Order::Time } else { Order::File };
@@ -76,11 +70,11 @@ fn write(
         let mut events = selection.events(log, order);
         while let Some(event) = events.next() {
             if passes == 1 || usize::from(event.stream) == stream {
-                writer.add(&event).map_err(failed)?;
+                writer.add(&event)?;
             }
         }
         faults = events.faults().clone();
     }
-    let (written, _) = writer.finish().map_err(failed)?;
+    let (written, _) = writer.finish()?;
     Ok((written, faults))
 }

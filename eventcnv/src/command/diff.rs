@@ -10,9 +10,9 @@
 use super::stats;
 use crate::reading::{Known, Reading};
 use crate::select::Select;
-use crate::stop::Stop;
 use crate::summary::difference::{Difference, Side};
 use crate::view;
+use cli::Stop;
 use eventlog::reader::{Filter, Log, Order, Value};
 use std::collections::BTreeSet;
 use std::io::{self, Write};

@@ -7,19 +7,26 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use super::man;
-use crate::args::Args;
 use crate::command::stats;
-use crate::page::Page;
-use crate::parallel::{self, Emit};
+use crate::input::threads::{self, Threads};
+use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading, Stdout};
 use crate::select::{Select, Selected, Selection};
-use crate::stop::Stop;
 use crate::summary::overview;
+use crate::text::page::Page;
 use crate::view::clock::{Clock, Form};
+use crate::view::columns::Columns;
+use crate::view::csv::Csv;
+use crate::view::json::Json;
+use crate::view::line::{self, Line};
+use crate::view::lisp::Lisp;
+use crate::view::named::{Named, Threaded};
+use crate::view::numeric::Numeric;
 use crate::view::{self, View};
-use clap::{ArgAction, CommandFactory, ValueEnum};
+use clap::{ArgAction, ValueEnum};
 use clap_complete::Shell;
 use clap_complete::env::Shells;
+use cli::Stop;
 use eventlog::reader::{self, Faults, Filter, Log};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -169,15 +176,15 @@ impl From<Order> for reader::Order {
     }
 }
 
-/// Does what the arguments say. Whether the log was read whole.
-pub(crate) fn run(args: &Dump) -> Result<bool, Stop> {
+/// Does what the arguments say, of a tool with these commands. Whether the log was read whole.
+pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop> {
     let out = &mut io::stdout().lock();
     if let Some(shell) = args.completions {
         return write_completions(shell, out);
     }
     if args.man {
         let mut text = Vec::new();
-        man::write(Args::command(), &mut text)?;
+        man::write(tool(), &mut text)?;
         out.write_all(&text)?;
         return Ok(true);
     }
@@ -244,23 +251,21 @@ fn write(
     let name_width = view::name_width(registries);
     let out = &mut Lines { reading, selection, order, out };
     match (args.style, args.verbose) {
-        (Style::Text, 0) => out.write(&view::numeric::Numeric::new(clock, registries)),
-        (Style::Text, 1) => out.write(&view::columns::Columns::new(clock, name_width, registries)),
-        (Style::Text, 2) => out.write(&view::named::Named::new(clock, name_width, registries)),
+        (Style::Text, 0) => out.write(Numeric { clock }),
+        (Style::Text, 1) => out.write(Columns { clock, name_width }),
+        (Style::Text, 2) => out.write(Named { clock, name_width }),
         (Style::Text, _) => {
-            let threads = view::threads::of(log);
-            let threads = view::threads::Threads::new(&threads);
-            let named = view::named::Named::new(clock, name_width, registries);
-            out.write(&view::named::Threaded { named, threads })
+            let threads = Threads::new(&threads::of(log));
+            out.write(Threaded { named: Named { clock, name_width }, threads })
         }
-        (Style::Json, _) => out.write(&view::json::Json::new(clock, args.time, registries)),
+        (Style::Json, _) => out.write(Json { clock, time: args.time }),
         (Style::Csv, _) => {
-            let csv = view::csv::Csv::new(clock, registries, selection.filter());
+            let csv = Csv::new(clock, registries, selection.filter());
             let csv = csv.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
             out.out.write_all(&csv.head())?;
-            out.write(&csv)
+            out.write(csv)
         }
-        (Style::Lisp, _) => out.write(&view::lisp::Lisp { clock, name_width }),
+        (Style::Lisp, _) => out.write(Lisp { clock, name_width }),
     }
 }
 
@@ -274,7 +279,8 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     /// Writes a line for each event, made by all processors.
-    fn write<V: View + Sync>(&mut self, view: &V) -> Result<Faults, Stop> {
+    fn write(&mut self, line: impl Line + Sync) -> Result<Faults, Stop> {
+        let lines = line::Lines::new(line, self.reading.log.registries());
         // Pages that were written, to be used again.
         let spare: Mutex<Vec<Page>> = Mutex::default();
         let take_spare = || spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -282,7 +288,7 @@ impl Lines<'_> {
         let work = |events: &mut Selected<'_>, emit: Emit<'_, Page>| {
             let mut page = new();
             events.each_while(|event| {
-                view.write(event, &mut page);
+                lines.write(event, &mut page);
                 !page.is_full() || emit(std::mem::replace(&mut page, new()))
             });
             emit(page);

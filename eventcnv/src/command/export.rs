@@ -12,11 +12,11 @@ use crate::export::marks::Given;
 use crate::export::timeline::Timeline;
 use crate::export::who::Who;
 use crate::export::{chrome, ctf, folded, perfetto};
-use crate::output::{Pending, PendingDirectory};
 use crate::reading::{Input, Reading, Stdout};
 use crate::select::{self, Select, Selected};
-use crate::stop::{Stop, complain};
 use clap::ValueEnum;
+use cli::output::{self, PendingDirectory, unwritten};
+use cli::{Stop, complain};
 use eventlog::reader::{Order, Registry};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -174,7 +174,7 @@ fn write_file(
 ) -> Result<Vec<String>, Stop> {
     let log = &reading.log;
     let mut notes = Vec::new();
-    let mut write = |out: &mut dyn Write| {
+    let write = |out: &mut dyn Write| {
         match format {
             Format::Perfetto => perfetto::write(timeline, events, out)?,
             Format::Folded => notes = folded::write(log, timeline, &args.folded, events, out)?,
@@ -182,13 +182,7 @@ fn write_file(
         }
         Ok(())
     };
-    if args.output.as_os_str() == "-" {
-        write(&mut io::stdout().lock())?;
-    } else {
-        let mut pending = Pending::file(&args.output, args.force)?;
-        write(pending.as_file_mut()).map_err(|error| unwritten(&args.output, &error))?;
-        pending.finish()?;
-    }
+    output::write(&args.output, args.force, write)?;
     Ok(notes)
 }
 
@@ -207,10 +201,6 @@ fn write_directory(
     let note = note.map_err(|error| unwritten(&args.output, &error))?;
     pending.finish()?;
     Ok(note)
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> Stop {
-    Stop::Message(format!("{}: {error}", path.display()))
 }
 
 /// A directory that is being filled. A file is open only while it is written to: there may be more

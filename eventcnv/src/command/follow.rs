@@ -9,13 +9,17 @@
 //! the log is read as any other, and who was seen is known by number. Design: `.cnv.follow` in
 //! `design/eventcnv.md`.
 
+use crate::input::threads::{self, Threads};
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::reading::{Known, Reading};
 use crate::select::Select;
-use crate::stop::{Stop, complain};
+use crate::text::page::Page;
 use crate::view::clock::{self, Clock};
+use crate::view::line;
+use crate::view::named::{Named, Threaded};
 use crate::view::{self, View};
 use clap::ArgAction;
+use cli::{Stop, complain};
 use eventlog::reader::{Log, Order};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -189,7 +193,7 @@ impl Seen {
         let clock = Clock::new(args.time, log);
         let clock = clock.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
         let view = view(args.verbose, clock, log);
-        let mut lines = Lines { keep, kept: VecDeque::new(), text: Vec::new() };
+        let mut lines = Lines { keep, kept: VecDeque::new(), page: Page::new() };
         let mut events = selection.events(log, Order::Time);
         let mut known = self.known.clone();
         while let Some(event) = events.next() {
@@ -199,7 +203,7 @@ impl Seen {
             }
             let known = known.entry(place).or_default();
             *known = (*known).max(event.number.saturating_add(1));
-            lines.add(|text| view.line(&event, text))?;
+            lines.add(|page| view.write(&event, page))?;
             self.count += 1;
             if first.is_some_and(|first| self.count >= first) {
                 break;
@@ -220,17 +224,14 @@ impl Seen {
 }
 
 fn view<'l>(verbose: u8, clock: Clock<'l>, log: &'l Log) -> Box<dyn View + 'l> {
-    let name_width = view::name_width(log.registries());
-    match verbose {
-        0 => Box::new(view::numeric::Numeric::new(clock, &[])),
-        1 => Box::new(view::columns::Columns::new(clock, name_width, &[])),
-        2 => Box::new(view::named::Named::new(clock, name_width, &[])),
-        _ => {
-            let threads = view::threads::Threads::new(&view::threads::of(log));
-            let named = view::named::Named::new(clock, name_width, &[]);
-            Box::new(view::named::Threaded { named, threads })
-        }
+    let registries = log.registries();
+    let name_width = view::name_width(registries);
+    if verbose <= 2 {
+        return view::of_text(verbose, clock, name_width, registries);
     }
+    let threads = Threads::new(&threads::of(log));
+    let named = Named { clock, name_width };
+    Box::new(line::Lines::new(Threaded { named, threads }, registries))
 }
 
 /// Lines on their way to standard output.
@@ -238,40 +239,38 @@ struct Lines {
     /// Of what was there before, only so many lines.
     keep: Option<u64>,
     kept: VecDeque<Vec<u8>>,
-    text: Vec<u8>,
+    page: Page,
 }
 
-/// Text is handed over in pieces of about this size.
-const OUTPUT_SIZE: usize = 1 << 18;
-
 impl Lines {
-    fn add(&mut self, line: impl Fn(&mut Vec<u8>)) -> Result<(), Stop> {
-        if let Some(keep) = self.keep {
-            let spare = if self.kept.len() as u64 >= keep { self.kept.pop_front() } else { None };
+    fn add(&mut self, line: impl Fn(&mut Page)) -> Result<(), Stop> {
+        line(&mut self.page);
+        let Some(keep) = self.keep else {
+            return if self.page.is_full() { self.write() } else { Ok(()) };
+        };
+        let spare = if self.kept.len() as u64 >= keep { self.kept.pop_front() } else { None };
+        if keep > 0 {
             let mut text = spare.unwrap_or_default();
             text.clear();
-            if keep > 0 {
-                line(&mut text);
-                self.kept.push_back(text);
-            }
-            return Ok(());
+            text.extend_from_slice(self.page.text());
+            self.kept.push_back(text);
         }
-        line(&mut self.text);
-        if self.text.len() >= OUTPUT_SIZE { self.write() } else { Ok(()) }
+        self.page.clear();
+        Ok(())
     }
 
     fn finish(mut self) -> Result<(), Stop> {
         for line in std::mem::take(&mut self.kept) {
-            self.text.extend_from_slice(&line);
+            self.page.write(|text| text.extend_from_slice(&line));
         }
         self.write()
     }
 
     fn write(&mut self) -> Result<(), Stop> {
         let out = &mut io::stdout().lock();
-        out.write_all(&self.text)?;
+        out.write_all(self.page.text())?;
         out.flush()?;
-        self.text.clear();
+        self.page.clear();
         Ok(())
     }
 }

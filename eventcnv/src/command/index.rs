@@ -7,8 +7,8 @@
 //! Design: `.cnv.index` in `design/eventcnv.md`.
 
 use crate::reading::{Input, Reading, Stdout};
-use crate::stop::{Stop, complain};
 use crate::view;
+use cli::{Stop, complain};
 use eventlog::reader::{Fault, FaultKind, Faults, Format, Log, Piece, What};
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, SystemTime};

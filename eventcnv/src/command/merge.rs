@@ -6,10 +6,10 @@
 //!
 //! Design: `.cnv.merge` in `design/eventcnv.md`.
 
+use super::output::Output;
 use super::recover::write_all;
-use crate::output::log::Output;
 use crate::reading::{Known, Reading};
-use crate::stop::{Stop, complain};
+use cli::{Stop, complain};
 use eventlog::reader::{Log, Stream};
 use std::path::PathBuf;
 

@@ -7,6 +7,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 pub(crate) mod check;
+mod connection;
 pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod cut;
@@ -18,6 +19,7 @@ pub(crate) mod index;
 pub(crate) mod listen;
 mod man;
 pub(crate) mod merge;
+mod output;
 pub(crate) mod parquet;
 pub(crate) mod py;
 pub(crate) mod query;

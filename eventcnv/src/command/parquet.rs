@@ -8,11 +8,11 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use crate::export::parquet::{self, Failure, Piece, Sets, Sheet};
-use crate::output::PendingDirectory;
-use crate::parallel::{self, Emit};
+use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected};
-use crate::stop::Stop;
+use cli::Stop;
+use cli::output::PendingDirectory;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{Filter, Log, Order, Pick, Stream};
 use std::fs::{self, File};

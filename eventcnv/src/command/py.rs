@@ -7,10 +7,8 @@
 //! Design: `.cnv.py` in `design/eventcnv.md`.
 
 use crate::export::python;
-use crate::output::Pending;
 use crate::reading::{Input, Reading};
-use crate::stop::{Stop, complain};
-use std::io::{self, BufWriter, Write};
+use cli::{Stop, complain, output};
 use std::path::PathBuf;
 
 pub(crate) const ABOUT: &str = "\
@@ -64,19 +62,7 @@ pub(crate) struct Py {
 /// Writes the module. Whether the log was read whole.
 pub(crate) fn run(args: &Py) -> Result<bool, Stop> {
     let reading = Reading::open(&args.input)?;
-    if args.output.as_os_str() == "-" {
-        let out = &mut BufWriter::new(io::stdout().lock());
-        python::write(&reading.log, &reading.name, out)?;
-        out.flush()?;
-    } else {
-        let mut pending = Pending::file(&args.output, args.force)?;
-        let mut out = BufWriter::new(pending.as_file_mut());
-        let written = python::write(&reading.log, &reading.name, &mut out);
-        let written = written.and_then(|()| out.flush());
-        written.map_err(|error| Stop::Message(format!("{}: {error}", args.output.display())))?;
-        drop(out);
-        pending.finish()?;
-    }
+    output::write(&args.output, args.force, |out| python::write(&reading.log, &reading.name, out))?;
     let stranger_count = python::stranger_count(&reading.log);
     if stranger_count > 0 {
         complain(&format!(

@@ -10,8 +10,8 @@
 use crate::export::sql::{Import, Refusal, begin_new, functions};
 use crate::reading::{Known, Reading};
 use crate::select::{self, Select};
-use crate::stop::Stop;
 use crate::view::answer::{Answer, Form};
+use cli::Stop;
 use eventlog::reader::Order;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, Error};

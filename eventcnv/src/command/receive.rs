@@ -9,9 +9,11 @@
 //! Nothing that is sent is trusted, names least of all. Design: `.sol.msg`, `.dumper` in
 //! `design/telemetry.md`.
 
-use super::listen::{Connection, Shared};
-use crate::stop::complain;
+use super::connection::{Connection, Shared};
+use crate::text::page::Page;
+use crate::view::clock::Clock;
 use crate::view::{self, View};
+use cli::complain;
 use eventlog::reader::{Event, Live, Stream};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -175,13 +177,13 @@ fn file_name(program: &str) -> String {
 /// Prints the events of a log while it comes.
 struct Printer<'a> {
     form: u8,
+    view: Box<dyn View>,
     name: &'a str,
     live: Live,
     shared: &'a Shared,
-    text: Vec<u8>,
+    page: Page,
     /// Memory that is taken for what it calls things.
     memory: usize,
-    name_width: usize,
     /// Of what is known, so that a change is seen.
     registry_count: usize,
     fault_count: u64,
@@ -192,15 +194,14 @@ struct Printer<'a> {
 impl<'a> Printer<'a> {
     /// One that has read the header.
     fn new(form: u8, name: &'a str, live: Live, shared: &'a Shared) -> Printer<'a> {
-        let name_width = view::name_width([]);
         Printer {
             form,
+            view: view::of_text(form, Clock::Ticks, view::name_width([]), &[]),
             name,
             live,
             shared,
-            text: Vec::new(),
+            page: Page::new(),
             memory: 0,
-            name_width,
             registry_count: 0,
             fault_count: 0,
             is_on: true,
@@ -215,14 +216,14 @@ impl<'a> Printer<'a> {
             if !self.is_on {
                 break;
             }
-            let (text, form, name_width) = (&mut self.text, self.form, self.name_width);
+            let (page, view) = (&mut self.page, &self.view);
             let mut written = Ok(());
             let give = &mut |event: &Event<'_, '_>| {
-                line(form, name_width, event, text);
-                if text.len() >= TEXT_SIZE {
-                    written =
-                        std::mem::replace(&mut written, Ok(())).and_then(|()| out.write_all(text));
-                    text.clear();
+                view.write(event, page);
+                if page.text().len() >= TEXT_SIZE {
+                    let before = std::mem::replace(&mut written, Ok(()));
+                    written = before.and_then(|()| out.write_all(page.text()));
+                    page.clear();
                 }
             };
             self.is_on = self.live.feed(piece, give).is_ok();
@@ -233,7 +234,8 @@ impl<'a> Printer<'a> {
             let count = self.live.registries().count();
             if count != self.registry_count {
                 self.registry_count = count;
-                self.name_width = view::name_width(self.live.registries());
+                let name_width = view::name_width(self.live.registries());
+                self.view = view::of_text(self.form, Clock::Ticks, name_width, &[]);
             }
         }
         self.write(out);
@@ -241,15 +243,15 @@ impl<'a> Printer<'a> {
 
     /// Prints what is left.
     fn finish(&mut self) {
-        let (text, form, name_width) = (&mut self.text, self.form, self.name_width);
-        self.live.finish(&mut |event| line(form, name_width, event, text));
+        let (page, view) = (&mut self.page, &self.view);
+        self.live.finish(&mut |event| view.write(event, page));
         self.write(&mut io::stdout().lock());
     }
 
     fn write(&mut self, out: &mut impl Write) {
         self.report();
-        let written = out.write_all(&self.text).and_then(|()| out.flush());
-        self.text.clear();
+        let written = out.write_all(self.page.text()).and_then(|()| out.flush());
+        self.page.clear();
         if let Err(error) = written {
             self.unwritten(&error);
         }
@@ -293,16 +295,6 @@ impl<'a> Printer<'a> {
             complain(&format!("eventcnv: {}: {weight}{fault}\n", self.name));
         }
         self.fault_count = faults.count();
-    }
-}
-
-/// Appends the line of an event in a form.
-fn line(form: u8, name_width: usize, event: &Event<'_, '_>, text: &mut Vec<u8>) {
-    let clock = view::clock::Clock::Ticks;
-    match form {
-        0 => view::numeric::Numeric::new(clock, &[]).line(event, text),
-        1 => view::columns::Columns::new(clock, name_width, &[]).line(event, text),
-        _ => view::named::Named::new(clock, name_width, &[]).line(event, text),
     }
 }
 

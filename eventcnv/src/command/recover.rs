@@ -6,9 +6,9 @@
 //!
 //! Design: `.cnv.recover` in `design/eventcnv.md`.
 
-use crate::output::log::Output;
+use super::output::Output;
 use crate::reading::{Input, Reading};
-use crate::stop::Stop;
+use cli::Stop;
 use eventlog::writer::{Purpose, Writer, Written};
 
 pub(crate) const ABOUT: &str = "\
@@ -53,8 +53,7 @@ pub(crate) fn write_all(
 ) -> Result<bool, Stop> {
     let (written, faults) = output.write(read, |out| {
         let mut writer = Writer::new(&reading.log, Purpose::Whole, out);
-        let written = writer.write_all().and_then(|()| writer.finish());
-        written.map_err(|error| output.unwritten(error))
+        writer.write_all().and_then(|()| writer.finish())
     })?;
     let is_whole = reading.end(&faults);
     let lost = match written.lost_count {

@@ -6,17 +6,17 @@
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
-use crate::output::Pending;
 use crate::reading::{Input, Reading, Stdout};
 use crate::select::{Select, Selection};
-use crate::stop::Stop;
 use crate::summary::gather::gather;
 use crate::summary::overview::Overview;
 use crate::summary::sample::{Axis, Sample};
 use crate::summary::{Summary, Wanted};
 use crate::view;
+use cli::Stop;
+use cli::output::Pending;
 use eventlog::reader::{Event, Filter, Log, Order, Pick, Value};
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::PathBuf;
 
 pub(crate) const ABOUT: &str = "\
@@ -68,7 +68,7 @@ pub(crate) struct Report {
 /// Writes a page. Whether the log was read whole.
 pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let is_stdout = args.output.as_os_str() == "-";
-    let pending = if is_stdout { None } else { Some(Pending::file(&args.output, args.force)?) };
+    let pending = if is_stdout { None } else { Some(Pending::new(&args.output, args.force)?) };
     let reading = Reading::open_with(&args.input, Stdout::unless(&args.output))?;
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
@@ -85,12 +85,8 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     };
     match pending {
         None => view::report::write(&report, &mut io::stdout().lock())?,
-        Some(mut pending) => {
-            let mut out = BufWriter::new(pending.as_file_mut());
-            let written = view::report::write(&report, &mut out).and_then(|()| out.flush());
-            drop(out);
-            let unwritten = |error| Stop::Message(format!("{}: {error}", args.output.display()));
-            written.map_err(unwritten)?;
+        Some(pending) => {
+            pending.write(|out| view::report::write(&report, out))?;
             pending.finish()?;
         }
     }

@@ -8,10 +8,10 @@
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
 use crate::export::sql::{Counts, Import, Refusal, begin_new};
-use crate::output::Pending;
 use crate::reading::{Input, Reading};
 use crate::select::Select;
-use crate::stop::Stop;
+use cli::Stop;
+use cli::output::Pending;
 use eventlog::format::text::OneLine;
 use eventlog::reader::Order;
 use rusqlite::Connection;
@@ -95,9 +95,9 @@ pub(crate) fn run(args: &Sql) -> Result<bool, Stop> {
     if path.exists() && !args.force {
         return add(args, &reading, &path, || Connection::open(&path).map_err(Refusal::from));
     }
-    let pending = Pending::file(&path, args.force)?;
+    let pending = Pending::named(&path, args.force)?;
     let is_whole = add(args, &reading, &path, || {
-        let connection = Connection::open(pending.temporary_path())?;
+        let connection = Connection::open(pending.temporary_path().unwrap_or(&path))?;
         begin_new(&connection)?;
         Ok(connection)
     })?;

@@ -8,11 +8,11 @@
 
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selection};
-use crate::stop::Stop;
 use crate::summary::gather::gather;
 use crate::summary::overview::Overview;
 use crate::summary::{Summary, Wanted, json};
 use crate::view;
+use cli::Stop;
 use eventlog::reader::{Faults, Format};
 use std::io::{self, Write};
 

@@ -7,8 +7,8 @@
 //! Design: `.cnv.verify` in `design/eventcnv.md`.
 
 use crate::reading::{Input, Reading, told};
-use crate::stop::Stop;
-use crate::text;
+use cli::Stop;
+use cli::units::counted;
 use eventlog::reader::{Faults, Format, Log, Losses, Verified, What};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -162,7 +162,7 @@ fn write(
 ) -> io::Result<()> {
     let log = &reading.log;
     let name = &reading.name;
-    let streams = text::counted(log.streams().len() as u64, "stream");
+    let streams = counted(log.streams().len() as u64, "stream");
     writeln!(out, "{name}: {} bytes, {streams}", log.size())?;
     for ((what, is_part), (count, size)) in &verified.pieces {
         let (block, part) = names(*what);
@@ -181,7 +181,7 @@ fn write(
     let (fault_count, warning_count) = counts(log, verified);
     let warnings = match warning_count {
         0 => String::new(),
-        count => format!(", {}", text::counted(count, "warning")),
+        count => format!(", {}", counted(count, "warning")),
     };
     if losses.overwritten > 0 {
         writeln!(
@@ -196,7 +196,7 @@ fn write(
     let verdict = match verdict {
         Verdict::Sound => "sound".to_owned(),
         Verdict::Lossy => "undamaged, but events were lost".to_owned(),
-        Verdict::Damaged => text::counted(fault_count, "fault"),
+        Verdict::Damaged => counted(fault_count, "fault"),
     };
     writeln!(out, "{name}: {verdict}{warnings}")
 }

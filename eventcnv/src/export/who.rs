@@ -8,7 +8,7 @@
 //! numbers. No two processes have one number here, though processes of two hosts may. Design:
 //! `.cnv.export` in `design/eventcnv.md`.
 
-use crate::view::threads;
+use crate::input::threads;
 use eventlog::reader::{Event, Log};
 use std::collections::{BTreeMap, HashMap, HashSet};
 

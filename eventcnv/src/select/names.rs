@@ -8,7 +8,7 @@
 //! Design: `.control.output` in `design/telemetry.md`.
 
 use super::condition::{Expression, Operand};
-use crate::view::threads;
+use crate::input::threads;
 use eventlog::format::text::OneLine;
 use eventlog::reader::{EventType, Filter, Log, Order, Pick, Registry, Value};
 use std::collections::{BTreeSet, HashSet};

@@ -8,9 +8,18 @@
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
 
-use super::overview::seconds;
 use eventlog::reader::Stream;
 use std::collections::BTreeMap;
+
+/// How long it is from one time to another, if the stream says it: by its clock syncs, else by the
+/// stated rate.
+pub(crate) fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
+    if let (Some(first), Some(last)) = (stream.wall_time(first), stream.wall_time(last)) {
+        return Some(last.realtime.checked_sub(first.realtime)? as f64 / 1e9);
+    }
+    let ticks = last.checked_sub(first)?;
+    (stream.clock_rate > 0).then(|| ticks as f64 / stream.clock_rate as f64)
+}
 
 /// How long there was any of these streams: those that have times of day may have run side by side,
 /// others came one after the other.

@@ -12,7 +12,7 @@ pub(crate) mod difference;
 pub(crate) mod gather;
 pub(crate) mod histogram;
 pub(crate) mod json;
-mod length;
+pub(crate) mod length;
 pub(crate) mod overview;
 pub(crate) mod params;
 pub(crate) mod runs;

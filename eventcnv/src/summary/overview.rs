@@ -6,7 +6,7 @@
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
 
-use super::length::all_seconds;
+use super::length::{all_seconds, seconds};
 use super::params::Distribution;
 use super::timeline::{Gap, Timeline};
 use super::{Count, OTHERS, Summary, widen};
@@ -337,16 +337,6 @@ fn losses(
     }
     lost.retain(|_, losses| *losses != Losses::default());
     lost.into_iter().map(|((_, kind), losses)| (kind, losses)).collect()
-}
-
-/// How long it is from one time to another, if the stream says it: by its clock syncs, else by the
-/// stated rate.
-pub(crate) fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
-    if let (Some(first), Some(last)) = (stream.wall_time(first), stream.wall_time(last)) {
-        return Some(last.realtime.checked_sub(first.realtime)? as f64 / 1e9);
-    }
-    let ticks = last.checked_sub(first)?;
-    (stream.clock_rate > 0).then(|| ticks as f64 / stream.clock_rate as f64)
 }
 
 pub(crate) fn identity(registry: &Registry) -> Identity {

@@ -10,7 +10,8 @@
 //! A hash decides which events are in the sample, so that it is the same whoever reads which
 //! partition. Design: `.cnv.report` in `design/eventcnv.md`.
 
-use super::overview::{identity, seconds};
+use super::length::seconds;
+use super::overview::identity;
 use eventlog::reader::{Event, Log};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

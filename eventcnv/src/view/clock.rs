@@ -8,9 +8,9 @@
 //!
 //! Design: `.cnv.time` in `design/eventcnv.md`.
 
-use crate::page::{Page, Pen};
 use crate::select::times::Clocks;
 use crate::text;
+use crate::text::page::Page;
 use clap::ValueEnum;
 use eventlog::reader::{Event, Log};
 use std::io::Write;
@@ -63,23 +63,14 @@ impl<'l> Clock<'l> {
         }
     }
 
-    /// Writes it before what a recipe writes: ticks by the pen, all else on the page.
+    /// Writes when an event was; or returns its ticks, if that is to be written: a pen does.
     #[inline(always)]
-    pub(crate) fn write(
-        &self,
-        event: &Event<'_, '_>,
-        page: &mut Page,
-    ) -> impl FnOnce(&mut Pen<'_>) + use<> {
-        let ticks = match self {
+    pub(crate) fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+        match self {
             Clock::Ticks => Some(event.ticks),
             _ => {
                 page.write(|out| self.append_time(event, out));
                 None
-            }
-        };
-        move |pen: &mut Pen<'_>| {
-            if let Some(ticks) = ticks {
-                pen.hex16(ticks);
             }
         }
     }

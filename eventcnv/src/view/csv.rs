@@ -9,12 +9,16 @@
 //! none steers a terminal. Design: `.cnv.styles` in `design/eventcnv.md`; CSV: RFC 4180, with lines
 //! that end in LF.
 
-use super::View;
 use super::clock::Clock;
+use super::line::Line;
+use super::recipe::{Form, Own, Recipe};
+use super::row::Row;
 use crate::text;
+use crate::text::page::{Page, Pen};
+use eventdef::Sort;
 use eventlog::format::text::is_steering;
-use eventlog::reader::{Event, EventType, Filter, Registry, Value};
-use std::collections::{HashMap, HashSet};
+use eventlog::reader::{Event, EventType, Filter, Param, Registry, Value};
+use std::collections::HashMap;
 use std::io::Write;
 
 /// Columns for parameters, at most: each line has all of them, so that a short log with many
@@ -28,8 +32,8 @@ pub(crate) struct Csv<'l> {
     clock: Clock<'l>,
     /// The names of parameters, in the order of their columns.
     columns: Vec<&'l str>,
-    /// For each registry, event type and parameter its column, if it has one.
-    rows: Vec<Vec<Vec<Option<u32>>>>,
+    /// The column of each name.
+    places: HashMap<&'l str, usize>,
 }
 
 impl<'l> Csv<'l> {
@@ -39,26 +43,17 @@ impl<'l> Csv<'l> {
         registries: &'l [Registry],
         filter: &Filter,
     ) -> Result<Csv<'l>, String> {
-        let (mut columns, mut known) = (Vec::new(), HashMap::new());
-        let mut column = |name: &'l str| {
-            *known.entry(name).or_insert_with(|| {
-                columns.push(name);
-                columns.len() as u32 - 1
-            })
-        };
-        let mut of_row = |registry: &Registry, row: &'l EventType| {
-            let is_asked = is_asked(filter, registry, row);
-            let params = row.params.iter().filter(|_| is_asked);
-            let mut places: Vec<_> = params.map(|param| Some(column(&param.name))).collect();
-            // Of two parameters of one name the first has the column.
-            let mut seen = HashSet::new();
-            places.iter_mut().for_each(|place| *place = place.filter(|at| seen.insert(*at)));
-            places
-        };
-        let rows = registries
-            .iter()
-            .map(|registry| registry.event_types.iter().map(|row| of_row(registry, row)).collect())
-            .collect();
+        let (mut columns, mut places) = (Vec::new(), HashMap::new());
+        for registry in registries {
+            for row in registry.event_types.iter().filter(|row| is_asked(filter, registry, row)) {
+                for param in &row.params {
+                    places.entry(&*param.name).or_insert_with(|| {
+                        columns.push(&*param.name);
+                        columns.len() - 1
+                    });
+                }
+            }
+        }
         if columns.len() > COLUMN_COUNT_MAX {
             return Err(format!(
                 "the event types have {} parameters, and a table takes {COLUMN_COUNT_MAX}; select \
@@ -66,7 +61,7 @@ impl<'l> Csv<'l> {
                 columns.len()
             ));
         }
-        Ok(Csv { clock, columns, rows })
+        Ok(Csv { clock, columns, places })
     }
 
     /// The line that names the columns.
@@ -90,61 +85,81 @@ fn is_asked(filter: &Filter, registry: &Registry, row: &EventType) -> bool {
     is_kind && is_type
 }
 
-impl View for Csv<'_> {
-    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
-        match self.clock {
-            Clock::Ticks => text::decimal(out, event.ticks),
-            _ => {
-                let begin = out.len();
-                self.clock.append(event, out);
-                let spaces = out.iter().skip(begin).take_while(|byte| **byte == b' ').count();
-                out.drain(begin..begin + spaces);
-            }
-        }
-        out.push(b',');
-        match event.event_type {
-            Some(event_type) => field(out, event_type.name.as_bytes()),
+impl Line for Csv<'_> {
+    fn recipe(&self, row: Row<'_>) -> Recipe {
+        let mut recipe = Recipe::new(row);
+        let mut text = b",".to_vec();
+        match row.event_type {
+            Some(event_type) => field(&mut text, event_type.name.as_bytes()),
             None => {
-                out.extend_from_slice(b"0x");
-                text::hex(out, event.code().into());
+                text.extend_from_slice(b"0x");
+                text::hex(&mut text, row.code.into());
             }
         }
-        out.push(b',');
-        let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
-        field(out, kind.as_bytes());
-        out.push(b',');
-        text::decimal(out, event.thread.into());
-        let columns = self.rows.get(event.registry_index as usize);
-        let columns = columns.and_then(|rows| rows.get(usize::from(event.event_type_index)));
-        let columns = columns.map_or(&[][..], |columns| columns);
-        let cells = columns.iter().zip(event.params());
-        let mut cells: Vec<(usize, Value<'_>)> =
-            cells.filter_map(|(column, (_, value))| Some(((*column)? as usize, value))).collect();
-        cells.sort_by_key(|(column, _)| *column);
+        text.push(b',');
+        let kind = row.registry.kind(row.kind).map_or("?", |kind| &kind.name);
+        field(&mut text, kind.as_bytes());
+        text.push(b',');
+        recipe.intro(&text);
+        text.clear();
+        let cell =
+            |(index, param): (usize, &'_ Param)| Some((*self.places.get(&*param.name)?, index));
+        let mut cells: Vec<(usize, usize)> =
+            row.params.iter().enumerate().filter_map(cell).collect();
+        cells.sort_unstable();
+        // Of two parameters of one name the first has the column.
+        cells.dedup_by_key(|(column, _)| *column);
         let mut count = 0;
-        for (column, value) in cells {
-            out.resize(out.len() + column + 1 - count, b',');
+        for (column, index) in cells {
+            let Some(param) = row.params.get(index) else { continue };
+            text.resize(text.len() + column + 1 - count, b',');
             count = column + 1;
-            append(value, out);
+            let form = match param.sort {
+                Sort::P | Sort::A => Form::Hex,
+                Sort::W | Sort::U => Form::Decimal,
+                Sort::B => Form::Choice("false", "true"),
+                Sort::D | Sort::S => Form::Own,
+            };
+            text.extend_from_slice(if matches!(form, Form::Hex) { b"0x" } else { b"" });
+            recipe.push(&text, param, index, form);
+            text.clear();
         }
-        out.resize(out.len() + self.columns.len() - count, b',');
-        out.push(b'\n');
+        text.resize(self.columns.len() - count, b',');
+        text.push(b'\n');
+        recipe.end(&text)
+    }
+
+    #[inline(always)]
+    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+        if !matches!(self.clock, Clock::Ticks) {
+            page.write(|out| {
+                self.clock.append(event, out);
+                let spaces = out.iter().take_while(|byte| **byte == b' ').count();
+                out.drain(..spaces);
+            });
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn head(&self, event: &Event<'_, '_>, recipe: &Recipe, pen: &mut Pen<'_>) {
+        if matches!(self.clock, Clock::Ticks) {
+            pen.decimal(event.ticks);
+        }
+        recipe.introduce(pen);
+        pen.decimal(event.thread.into());
     }
 }
 
-fn append(value: Value<'_>, out: &mut Vec<u8>) {
-    match value {
-        Value::P(value) | Value::A(value) => {
-            out.extend_from_slice(b"0x");
-            text::hex(out, value);
+impl Own for Csv<'_> {
+    fn value(value: Value<'_>, out: &mut Vec<u8>) {
+        match value {
+            Value::D(value) => {
+                let _ = write!(out, "{value:?}");
+            }
+            Value::S(value) => field(out, value),
+            _ => {}
         }
-        Value::W(value) => text::decimal(out, value),
-        Value::U(value) => text::decimal(out, value.into()),
-        Value::B(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
-        Value::D(value) => {
-            let _ = write!(out, "{value:?}");
-        }
-        Value::S(value) => field(out, value),
     }
 }
 

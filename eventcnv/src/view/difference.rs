@@ -8,11 +8,11 @@
 //! Design: `.cnv.diff` in `design/eventcnv.md`.
 
 use super::stats::{number, rounded};
-use super::table::Table;
 use crate::summary::Count;
 use crate::summary::difference::{Both, Difference};
 use crate::summary::overview::Overview;
 use crate::text;
+use cli::table::Table;
 use std::io::{self, Write};
 
 /// Rows of a table of labels or registries.

@@ -7,11 +7,14 @@
 //!
 //! Design: `.cnv.styles` in `design/eventcnv.md`.
 
-use super::View;
 use super::clock::Clock;
-use super::numeric::values;
+use super::line::Line;
+use super::numeric::{Numeric, values};
+use super::recipe::{Own, Recipe};
+use super::row::Row;
 use crate::text;
-use eventlog::reader::Event;
+use crate::text::page::Page;
+use eventlog::reader::{Event, Value};
 
 /// The form, with times as asked for, and names padded to `name_width`.
 pub(crate) struct Lisp<'l> {
@@ -19,16 +22,27 @@ pub(crate) struct Lisp<'l> {
     pub(crate) name_width: usize,
 }
 
-impl View for Lisp<'_> {
-    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
-        out.push(b'(');
-        self.clock.append(event, out);
-        out.push(b' ');
-        match event.event_type {
-            Some(event_type) => super::name(out, &event_type.name, self.name_width),
-            None => text::hex_zeros(out, event.code().into(), 4),
+impl Line for Lisp<'_> {
+    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+        page.write(|out| {
+            out.push(b'(');
+            self.clock.append(event, out);
+        });
+        None
+    }
+
+    fn recipe(&self, row: Row<'_>) -> Recipe {
+        let mut text = b" ".to_vec();
+        match row.event_type {
+            Some(event_type) => super::name(&mut text, &event_type.name, self.name_width),
+            None => text::hex_zeros(&mut text, row.code.into(), 4),
         }
-        values(event, out);
-        out.extend_from_slice(b")\n");
+        values(row, text, b")\n")
+    }
+}
+
+impl Own for Lisp<'_> {
+    fn value(value: Value<'_>, out: &mut Vec<u8>) {
+        Numeric::value(value, out);
     }
 }

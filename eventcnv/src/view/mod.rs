@@ -5,7 +5,7 @@
 //!         ├─ columns.rs   000003DEDE6D2FFC GenInit             7F1F123F2000 7F1F0E0631F0 …
 //!         ├─ named.rs     000003DEDE6D2FFC 001F GenInit             arena:00007F1F123F2000 …
 //!         ├─ json.rs, csv.rs, lisp.rs   the same for other programs
-//!         │    recipe.rs  what is known of their lines beforehand
+//!         │    line.rs, recipe.rs       how a form is stated, and its lines prepared
 //!         └─ stats.rs     counted, and told at the end
 //!  Log ──── registry.rs   the event types that it declares
 //! ```
@@ -18,32 +18,45 @@ pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod difference;
 pub(crate) mod json;
+pub(crate) mod line;
 pub(crate) mod lisp;
 pub(crate) mod named;
 pub(crate) mod numeric;
 mod recipe;
 pub(crate) mod registry;
 pub(crate) mod report;
+mod row;
 pub(crate) mod stats;
-mod table;
-pub(crate) mod threads;
 
-use crate::page::Page;
 use crate::text;
+use crate::text::page::Page;
+use clock::Clock;
+use columns::Columns;
 use eventlog::reader::{Event, Registry};
+use line::Lines;
+use named::Named;
+use numeric::Numeric;
 
 /// Columns of the name of an event type, at least: as many as the longest name of the MPS has.
 const NAME_WIDTH_MIN: usize = 19;
 
-/// One line for one event.
+/// Writes a line for each event.
 pub(crate) trait View {
-    /// Appends the line, with its end.
-    fn line(&self, event: &Event<'_, '_>, out: &mut Vec<u8>);
+    /// Writes the line of an event, with its end.
+    fn write(&self, event: &Event<'_, '_>, page: &mut Page);
+}
 
-    /// Writes the same line on a page: by its recipe, if there is one.
-    #[inline]
-    fn write(&self, event: &Event<'_, '_>, page: &mut Page) {
-        page.write(|out| self.line(event, out));
+/// The forms of text for people: numeric, in columns, named, by how often -v is given.
+pub(crate) fn of_text<'l>(
+    verbose: u8,
+    clock: Clock<'l>,
+    name_width: usize,
+    registries: &[Registry],
+) -> Box<dyn View + 'l> {
+    match verbose {
+        0 => Box::new(Lines::new(Numeric { clock }, registries)),
+        1 => Box::new(Lines::new(Columns { clock, name_width }, registries)),
+        _ => Box::new(Lines::new(Named { clock, name_width }, registries)),
     }
 }
 

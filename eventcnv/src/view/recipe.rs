@@ -8,17 +8,20 @@
 //!
 //! Where all that is written is numbers in hexadecimal with one byte between them, as in most lines
 //! of the numeric form, the steps are shorter. A value is found by one load, which ends where the
-//! parameter does, a shift and a mask, whatever the sort and the platform. What no recipe covers
-//! (an event that is short, of unknown type, of no log) a view writes as it would all events.
+//! parameter does, a shift and a mask, whatever the sort and the platform. An event that no recipe
+//! covers (it is short, or of unknown type, or of no log) gets one of its own, for its line alone.
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
-use crate::page::{Page, Pen, STORE_SIZE};
+use super::row::Row;
+use crate::text::page::{Page, Pen, STORE_SIZE};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use eventdef::Sort;
-use eventlog::reader::{Event, EventType, Platform, Registry, Value};
+use eventlog::reader::{Event, EventType, Param, Platform, Registry, Value};
 
 /// Memory that the recipes of a view may take, in bytes, about; event types beyond it have none.
 const MEMORY_MAX: usize = 4 << 20;
+/// Bytes of text that most recipes have, at most.
+const BYTES_USUAL: usize = 256;
 /// Room that a value, or what a view writes before the first step, may take beside the text.
 const VALUE_ROOM: usize = 64;
 
@@ -121,25 +124,25 @@ pub(crate) struct Recipe {
     /// What the line takes, but for what the view appends.
     room: usize,
     platform: Platform,
-    /// The kind of the event type.
-    pub(crate) kind: u8,
+    /// The kind of the events.
+    kind: u8,
 }
 
 impl Recipe {
-    /// Begins the recipe of an event type.
-    pub(crate) fn new(registry: &Registry, event_type: &EventType) -> Recipe {
+    /// Begins the recipe of a row.
+    pub(crate) fn new(row: Row<'_>) -> Recipe {
         Recipe {
-            bytes: Vec::new(),
+            bytes: Vec::with_capacity(BYTES_USUAL),
             intro: Text::default(),
-            steps: Vec::with_capacity(event_type.params.len()),
+            steps: Vec::with_capacity(row.params.len()),
             plain: Vec::new(),
             opening: Short::default(),
             closing: Short::default(),
             tail: Text::default(),
             size_min: 0,
             room: 2 * VALUE_ROOM,
-            platform: registry.platform,
-            kind: event_type.kind,
+            platform: row.registry.platform,
+            kind: row.kind,
         }
     }
 
@@ -149,8 +152,7 @@ impl Recipe {
     }
 
     /// Adds a step: this text, then the value of the parameter with this index.
-    pub(crate) fn push(&mut self, text: &[u8], event_type: &EventType, index: usize, form: Form) {
-        let Some(param) = event_type.params.get(index) else { return };
+    pub(crate) fn push(&mut self, text: &[u8], param: &Param, index: usize, form: Form) {
         let size = match param.sort {
             // Of a string, one byte must be there.
             Sort::S => 1,
@@ -189,11 +191,20 @@ impl Recipe {
     /// Ends it with this text.
     pub(crate) fn end(mut self, text: &[u8]) -> Recipe {
         self.tail = self.add(text);
-        if let Some((opening, closing, plain)) = self.in_short(text) {
-            (self.opening, self.closing, self.plain) = (opening, closing, plain);
-        }
         // So that a pen can take it sixteen bytes at a time.
         self.bytes.extend_from_slice(&[0; STORE_SIZE]);
+        self
+    }
+
+    /// Shortens the steps, if that can be: it takes a while, and makes each line faster.
+    fn shorten(mut self) -> Recipe {
+        let tail = self.bytes.get(self.tail.begin as usize..).unwrap_or_default();
+        if let Some((opening, closing, plain)) =
+            self.in_short(tail.get(..self.tail.size as usize).unwrap_or_default())
+        {
+            (self.opening, self.closing, self.plain) = (opening, closing, plain);
+        }
+        self.bytes.shrink_to_fit();
         self
     }
 
@@ -250,18 +261,18 @@ impl Recipe {
         pen.put(&self.closing.bytes, self.closing.size.into());
     }
 
-    /// Writes what `head` writes, then the steps and the tail. Whether something is called
+    /// Writes what `head` writes, then the steps and the tail. Returns whether something is called
     /// anything, of what is to be noted.
     #[inline(always)]
     pub(crate) fn write<O: Own>(
         &self,
         event: &Event<'_, '_>,
         page: &mut Page,
-        head: impl FnOnce(&mut Pen<'_>),
+        head: impl FnOnce(&Recipe, &mut Pen<'_>),
     ) -> bool {
         let mut pen = page.pen(self.room);
         let mut is_called = false;
-        head(&mut pen);
+        head(self, &mut pen);
         if !self.plain.is_empty() {
             if self.platform.big_endian {
                 self.write_plain::<BigEndian>(event.bytes, &mut pen);
@@ -350,18 +361,18 @@ pub(crate) struct Recipes {
 
 impl Recipes {
     /// Recipes for the event types of these registries, which are those of a log, in its order.
-    pub(crate) fn new(
-        registries: &[Registry],
-        recipe: impl Fn(&Registry, &EventType) -> Recipe,
-    ) -> Recipes {
+    pub(crate) fn new(registries: &[Registry], recipe: impl Fn(Row<'_>) -> Recipe) -> Recipes {
         let mut memory = 0;
         let of_registry = |registry: &Registry| {
             let mut rows = Vec::new();
-            for row in registry.event_types.iter().take_while(|row| row.params.len() < 1 << 16) {
+            let known = registry.event_types.iter();
+            for event_type in known.take_while(|row| row.params.len() < 1 << 16) {
                 if memory >= MEMORY_MAX {
                     break;
                 }
-                rows.push(recipe(registry, row));
+                let EventType { code, kind, params, .. } = event_type;
+                let (code, kind, event_type) = (*code, *kind, Some(event_type));
+                rows.push(recipe(Row { registry, event_type, code, kind, params }).shorten());
                 memory += rows.last().map_or(0, Recipe::memory);
             }
             rows
@@ -369,11 +380,12 @@ impl Recipes {
         Recipes { rows: registries.iter().map(of_registry).collect() }
     }
 
-    /// The recipe for an event, if there is one and the event has all parameters.
+    /// The recipe for an event, if there is one, the event has all parameters, and its kind is that
+    /// of its type: the kind is that of its block.
     #[inline(always)]
     pub(crate) fn of(&self, event: &Event<'_, '_>) -> Option<&Recipe> {
         let rows = self.rows.get(event.registry_index as usize)?;
         let recipe = rows.get(usize::from(event.event_type_index))?;
-        (event.bytes.len() >= recipe.size_min).then_some(recipe)
+        (event.bytes.len() >= recipe.size_min && event.kind == recipe.kind).then_some(recipe)
     }
 }

@@ -6,11 +6,12 @@
 //!
 //! Design: `.cnv.stats` in `design/eventcnv.md`.
 
-use super::table::Table;
 use crate::summary::Count;
 use crate::summary::json::{PERCENTILES, top};
-use crate::summary::overview::{GapOverview, Overview, TypeOverview, seconds};
+use crate::summary::length::seconds;
+use crate::summary::overview::{GapOverview, Overview, TypeOverview};
 use crate::text;
+use cli::table::Table;
 use eventlog::reader::{CAUSES, Stream};
 use std::io::{self, Write};
 

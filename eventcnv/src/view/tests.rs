@@ -1,16 +1,22 @@
 //! What an event looks like in each form, by the registry that it belongs to.
 
+mod naive;
+
 use super::clock::{Clock, Form as Time};
 use super::columns::Columns;
+use super::csv::Csv;
 use super::json::Json;
+use super::line::Lines;
+use super::lisp::Lisp;
 use super::named::Named;
 use super::numeric::Numeric;
 use super::{View, name_width, stats};
-use crate::page::Page;
 use crate::summary::overview::Overview;
 use crate::summary::{Summary, Wanted};
+use crate::text::page::Page;
 use eventdef::{EventType, Kind, Param, Sort, Version};
 use eventlog::reader::{Account, Event, Filter, Log, Order, Platform, Registry, StringEnd};
+use naive::{naive, naive_csv};
 
 const fn param(sort: Sort, name: &'static str) -> Param {
     Param { sort, name, doc: "" }
@@ -58,18 +64,17 @@ fn line(view: impl Form, index: u16, code: u16, params: &[u8]) -> String {
     line_at(0xABC, view, index, code, params)
 }
 
-/// The same by the recipes of the registry, and without any.
+/// The same by the recipes of the registry, and by one for this event alone.
 fn line_at(ticks: u64, view: impl Form, index: u16, code: u16, params: &[u8]) -> String {
     let mut registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
     registry.index = index;
-    let (mut out, mut page) = (Vec::new(), Page::new());
+    let (mut alone, mut page) = (Page::new(), Page::new());
     with_event(ticks, &registry, code, params, |event| {
-        view(&[]).line(event, &mut out);
+        view(&[]).write(event, &mut alone);
         view(std::slice::from_ref(&registry)).write(event, &mut page);
     });
-    let out = String::from_utf8(out).unwrap();
-    assert_eq!(str::from_utf8(page.text()), Ok(&*out));
-    out
+    assert_eq!(page.text(), alone.text());
+    String::from_utf8(page.text().to_vec()).unwrap()
 }
 
 /// Makes a view for the events of registries.
@@ -77,35 +82,43 @@ trait Form: Fn(&[Registry]) -> Box<dyn View> {}
 impl<F: Fn(&[Registry]) -> Box<dyn View>> Form for F {}
 
 fn numeric(registries: &[Registry]) -> Box<dyn View> {
-    Box::new(Numeric::new(Clock::Ticks, registries))
+    Box::new(Lines::new(Numeric { clock: Clock::Ticks }, registries))
 }
 
 fn columns(registries: &[Registry]) -> Box<dyn View> {
-    Box::new(Columns::new(Clock::Ticks, 19, registries))
+    Box::new(Lines::new(Columns { clock: Clock::Ticks, name_width: 19 }, registries))
 }
 
 fn named(registries: &[Registry]) -> Box<dyn View> {
-    Box::new(Named::new(Clock::Ticks, 19, registries))
+    Box::new(Lines::new(Named { clock: Clock::Ticks, name_width: 19 }, registries))
 }
 
 fn json(registries: &[Registry]) -> Box<dyn View> {
-    Box::new(Json::new(Clock::Ticks, Time::Ticks, registries))
+    Box::new(Lines::new(Json { clock: Clock::Ticks, time: Time::Ticks }, registries))
 }
 
-/// Views with the recipes of registries, each with its twin that has none.
-fn twins(registries: &[Registry]) -> [[Box<dyn View>; 2]; 4] {
+fn lisp(registries: &[Registry]) -> Box<dyn View> {
+    Box::new(Lines::new(Lisp { clock: Clock::Ticks, name_width: 19 }, registries))
+}
+
+/// Views with the recipes of registries, each with its twin that makes one for each event.
+fn twins(registries: &[Registry]) -> [[Box<dyn View>; 2]; 5] {
     let twin = |form: fn(&[Registry]) -> Box<dyn View>| [form(registries), form(&[])];
-    [twin(numeric), twin(columns), twin(named), twin(json)]
+    [twin(numeric), twin(columns), twin(named), twin(json), twin(lisp)]
 }
 
 fn assert_same(twins: &[[Box<dyn View>; 2]], event: &Event<'_, '_>) {
-    for [view, twin] in twins {
-        let (mut out, mut page) = (Vec::new(), Page::new());
-        twin.line(event, &mut out);
-        view.write(event, &mut page);
-        let [out, page] = [&*out, page.text()].map(String::from_utf8_lossy);
-        assert_eq!(page, out, "{event:?}");
+    for (views, expected) in twins.iter().zip(naive(event)) {
+        for view in views {
+            assert_line(&**view, event, &expected);
+        }
     }
+}
+
+fn assert_line(view: &dyn View, event: &Event<'_, '_>, expected: &str) {
+    let mut page = Page::new();
+    view.write(event, &mut page);
+    assert_eq!(String::from_utf8_lossy(page.text()), expected, "{event:?}");
 }
 
 #[test]
@@ -128,6 +141,8 @@ fn a_line_is_the_same_by_its_recipe_on_every_platform_and_however_short_the_even
     for platform in ours.into_iter().chain(mps) {
         let registries = [Registry::new(&REGISTRY, platform)];
         let twins = twins(&registries);
+        let csv = || Csv::new(Clock::Ticks, &registries, &Filter::default()).unwrap();
+        let csv = [Lines::new(csv(), &registries), Lines::new(csv(), &[])];
         for code in [0x1F, 0x120, 0x121, 0x122, 0xAB] {
             for size in 8..100 {
                 let bytes: Vec<u8> = (0..size).map(|_| random()).collect();
@@ -135,6 +150,7 @@ fn a_line_is_the_same_by_its_recipe_on_every_platform_and_however_short_the_even
                 let mut event = event(&registries[0], code, &bytes);
                 (event.kind, event.stream) = (kind, size & 1);
                 assert_same(&twins, &event);
+                csv.iter().for_each(|csv| assert_line(csv, &event, &naive_csv(&event)));
             }
         }
     }
@@ -249,7 +265,7 @@ fn names_are_padded_to_the_longest_of_the_registry() {
     assert_eq!(name_width, "ANameLongerThanTheMpsHas".len());
     let value = 0xFFFF_u32.to_le_bytes();
     let wide = |registries: &[Registry]| -> Box<dyn View> {
-        Box::new(Columns::new(Clock::Ticks, name_width, registries))
+        Box::new(Lines::new(Columns { clock: Clock::Ticks, name_width }, registries))
     };
     let expected = "0000000000000ABC ANameLongerThanTheMpsHas      FFFF\n";
     assert_eq!(line(wide, 1, 0x121, &value), expected);

@@ -1,8 +1,8 @@
 //! What the loop of the replayer costs: alone, and over the bare calls of malloc and free.
 //!
 //! ```text
-//!  the same operations ─┬─ play::here, null heap ───▶ ns an operation: what the loop costs
-//!                       ├─ play::here, malloc ──────▶ ns ┐ in turns; the median ratio:
+//!  the same operations ─┬─ play::in_process, null heap ───▶ ns an operation: what the loop costs
+//!                       ├─ play::in_process, malloc ──────▶ ns ┐ in turns; the median ratio:
 //!                       └─ bare.rs, malloc ─────────▶ ns ┘ what it adds
 //!  programs ── recorded.rs ──▶ how many times as fast their logs are replayed
 //! ```
@@ -21,7 +21,7 @@ mod row;
 use replay::heap::Heap;
 use replay::heap::null::Null;
 use replay::heap::system::System;
-use replay::play::{Touch, here};
+use replay::play::{Touch, in_process};
 use replay::workload::{LIVE_STEP, Op, OpKind, Thread, Workload};
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn main() {
 }
 
 fn ns(workload: &Workload, heap: &impl Heap) -> f64 {
-    let run = here(workload, heap, Touch::None).expect("it is sound");
+    let run = in_process(workload, heap, Touch::None).expect("it is sound");
     run.duration_ns as f64 / run.operation_count as f64
 }
 

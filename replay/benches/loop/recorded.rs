@@ -17,7 +17,7 @@ use crate::{LOOP_NS_MAX, ns, row};
 use eventlog::reader::Log;
 use replay::heap::null::Null;
 use replay::heap::system::System;
-use replay::play::{Touch, here};
+use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};
 use replay::source::Source;
 use replay::workload::Workload;
@@ -70,7 +70,7 @@ fn rows_of(program: &Program, workload: &Workload) -> String {
 
 /// How long it takes against malloc.
 fn seconds(workload: &Workload, touch: Touch) -> f64 {
-    here(workload, &System, touch).expect("it is sound").duration_ns as f64 / 1e9
+    in_process(workload, &System, touch).expect("it is sound").duration_ns as f64 / 1e9
 }
 
 fn workload(program: &Program, library: &Path, log: &Path) -> Workload {

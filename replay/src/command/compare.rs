@@ -10,9 +10,9 @@
 use super::play::Threads;
 use crate::operation::Operation;
 use crate::script::compare::{Side, compare};
-use crate::show::text::number;
 use crate::source::input::{How, Opened};
-use crate::stop::{Stop, said};
+use cli::units::number;
+use cli::{Stop, said};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

@@ -6,11 +6,11 @@
 //!
 //! Design: `.rep.file`, `.rep.modify` in `design/replay.md`.
 
-use crate::output::{Pending, unwritten};
 use crate::script::{Modify, write_with};
 use crate::source::input::{Given, Input, Opened};
-use crate::stop::{Stop, said};
-use std::io::{self, BufWriter, Write};
+use cli::output::Pending;
+use cli::{Stop, said};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 pub(crate) const ABOUT: &str = "\
@@ -52,15 +52,11 @@ pub(crate) struct Args {
 /// Saves operations. Whether the log was read whole.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let pending = Pending::new(&args.output, args.force)?;
-    let failed = |error: io::Error| unwritten(&args.output, &error);
     let opened = Opened::open(&args.input)?;
     let mut operations = opened.operations(&args.modify.list)?;
-    let mut out = BufWriter::with_capacity(1 << 18, pending.as_file());
     let facts = |operations: &&mut Given<'_>| operations.facts().clone();
-    let counts = write_with(operations.by_ref(), facts, &mut out).map_err(failed)?;
-    out.flush().map_err(failed)?;
-    drop(out);
-    let size = pending.as_file().metadata().map_err(failed)?.len();
+    let counts = pending.write(|out| write_with(operations.by_ref(), facts, out))?;
+    let size = pending.as_file().metadata()?.len();
     pending.finish()?;
     let is_whole = operations.end(false);
     let each = size as f64 / counts.operations.max(1) as f64;

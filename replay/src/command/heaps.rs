@@ -6,8 +6,8 @@
 //!
 //! Design: `.rep.heap` in `design/replay.md`.
 
-use crate::heap::Contender;
-use crate::stop::Stop;
+use crate::play::Contender;
+use cli::Stop;
 use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\

@@ -8,17 +8,17 @@
 //! Design: `.rep.heap`, `.rep.process`, `.rep.pace` in `design/replay.md`.
 
 use crate::facts::{Parts, Touched};
-use crate::heap::Contender;
 use crate::measured::{Measured, Subject};
-use crate::output::{Pending, unwritten};
+use crate::play::Contender;
 use crate::play::{self, Check, Library, Mode, Opponent, Touch};
 use crate::report;
 use crate::script::{self, Modify};
 use crate::show::Gather;
-use crate::show::text::{bytes, number};
 use crate::source::input::{Input, Opened};
-use crate::stop::{Stop, complain};
 use crate::workload::Workload;
+use cli::output::Pending;
+use cli::units::{bytes, number};
+use cli::{Stop, complain};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -190,7 +190,7 @@ fn has_room(args: &Args, opened: &Opened, live: u64, touched: &Touched) -> Resul
     if written <= available {
         return Ok(());
     }
-    let [live, written, available] = [live, written, available].map(bytes);
+    let [live, written, available] = [live, written, available].map(|size| bytes(size as f64));
     Err(Stop::Message(format!(
         "{}: {live} are live at its peak, {written} of that would be written, and {available} of \
          memory are available: it was not played (--touch none writes to none of it, --scale-size \
@@ -264,11 +264,8 @@ fn words(args: &Args) -> String {
 
 /// The page, and the table or JSON, which is there even if the page cannot be.
 fn write(args: &Args, page: Option<Pending>, measured: &Measured) -> Result<(), Stop> {
-    let paged = args.output.as_deref().zip(page).map_or(Ok(()), |(path, page)| {
-        let mut out = BufWriter::new(page.as_file());
-        let written = report::page(measured, &mut out).and_then(|()| out.flush());
-        drop(out);
-        written.map_err(|error| unwritten(path, &error)).and_then(|()| page.finish())
+    let paged = page.map_or(Ok(()), |page| {
+        page.write(|out| report::page(measured, out)).and_then(|()| page.finish())
     });
     let mut out = BufWriter::new(io::stdout().lock());
     match args.json {

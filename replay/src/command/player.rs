@@ -6,9 +6,9 @@
 //!
 //! Design: `.rep.process` in `design/replay.md`.
 
-use crate::heap::Contender;
 use crate::play;
-use crate::stop::Stop;
+use crate::play::Contender;
+use cli::Stop;
 
 /// What it is to do.
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,7 @@ mod roster;
 mod target;
 
 use crate::mark;
-use crate::stop::{Stop, complain};
+use cli::{Stop, complain};
 use content::Death;
 use logs::{Logs, Recorded};
 use nix::sys::signal::{Signal, kill};

@@ -9,7 +9,7 @@
 use crate::script::Modify;
 use crate::show::{Gather, text};
 use crate::source::input::{Input, Opened};
-use crate::stop::Stop;
+use cli::Stop;
 use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\

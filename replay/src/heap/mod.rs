@@ -8,15 +8,13 @@
 #![expect(unsafe_code, reason = "a heap is trusted to hand out memory")]
 
 mod checked;
-mod contender;
 pub mod global;
 pub mod null;
 pub mod pools;
 pub mod system;
-mod version;
+pub(crate) mod version;
 
 pub(crate) use checked::Checked;
-pub use contender::{Contender, built_in};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

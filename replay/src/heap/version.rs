@@ -12,7 +12,7 @@ use std::ffi::CStr;
 
 /// That of the C library.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(super) fn system() -> Option<String> {
+pub(crate) fn system() -> Option<String> {
     // SAFETY: the call returns a text that stays.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
     Some(format!("(GNU C Library {})", version.to_string_lossy()))
@@ -20,13 +20,13 @@ pub(super) fn system() -> Option<String> {
 
 /// Others have no name for it.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(super) fn system() -> Option<String> {
+pub(crate) fn system() -> Option<String> {
     None
 }
 
 /// That of jemalloc, and the options that decide what it keeps.
 #[cfg(feature = "jemalloc")]
-pub(super) fn jemalloc() -> Option<String> {
+pub(crate) fn jemalloc() -> Option<String> {
     use std::ffi::{c_char, c_int, c_void};
     use std::ptr::null_mut;
 
@@ -66,7 +66,7 @@ pub(super) fn jemalloc() -> Option<String> {
 
 /// That of mimalloc.
 #[cfg(feature = "mimalloc")]
-pub(super) fn mimalloc() -> Option<String> {
+pub(crate) fn mimalloc() -> Option<String> {
     unsafe extern "C" {
         safe fn mi_version() -> std::ffi::c_int;
     }
@@ -79,7 +79,7 @@ pub(super) fn mimalloc() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::heap::built_in;
+    use crate::play::built_in;
 
     /// `.rep.heap`
     #[test]

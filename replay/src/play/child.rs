@@ -23,7 +23,7 @@ use crate::facts::{Parts, Touched};
 use crate::heap::{Checked, Heap};
 use crate::mark;
 use crate::measured::{Latency, Run};
-use crate::stop::complain;
+use cli::complain;
 use serde::{Deserialize, Serialize};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;

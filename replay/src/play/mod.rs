@@ -10,9 +10,10 @@
 
 mod check;
 mod child;
+mod contender;
 mod counter;
-mod here;
 mod image;
+mod in_process;
 mod latency;
 mod library;
 mod pace;
@@ -27,14 +28,14 @@ mod watch;
 
 pub use check::Misfit;
 pub(crate) use child::{Outcome, Session, Task};
-pub use here::{Unplayed, here};
+pub use contender::{Contender, built_in};
+pub use in_process::{Unplayed, in_process};
 pub(crate) use library::Library;
 pub(crate) use room::available;
 
-use crate::heap::Contender;
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
-use crate::stop::{Stop, complain};
 use crate::workload::{LIVE_STEP, Workload};
+use cli::{Stop, complain};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use parent::{Course, Ran};

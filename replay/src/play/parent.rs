@@ -14,7 +14,7 @@ use super::shared::{PLAYED, PLAYING, Shared};
 use super::timeline::Timeline;
 use super::usage::{self, Statm};
 use crate::measured::Sample;
-use crate::show::text::number;
+use cli::units::number;
 use nix::sys::signal::Signal;
 use std::env;
 use std::ffi::OsString;

@@ -6,7 +6,7 @@
 //!
 //! Design: `.rep.process` in `design/replay.md`.
 
-use crate::stop::complain;
+use cli::complain;
 use std::io::{IsTerminal, stderr};
 
 /// Takes away what stands on the line.

@@ -11,7 +11,7 @@ use super::chart::{heap_classes, percent};
 use super::scale::Scale;
 use super::summary::Spread;
 use super::tables::{Parts, short_name};
-use super::words::{NOTHING, Unit, bytes, wait};
+use cli::units::{NOTHING, Unit, bytes, wait};
 use maud::{Markup, html};
 
 /// Operations a second.

@@ -10,8 +10,8 @@
 use super::chart::{Chart, Line};
 use super::scale::{Scale, Tick, halved};
 use super::tables::{Parts, class_of, short_name};
-use super::words::{Unit, bytes, count, latency, nanoseconds, three_digits};
 use crate::measured::{HeapMeasured, Latency, Quantiles, Sample};
+use cli::units::{Unit, bytes, latency, nanoseconds, number, three_digits};
 
 /// Columns of a chart over a run.
 const COLUMN_COUNT: usize = 200;
@@ -51,7 +51,7 @@ impl Along {
 
     fn text(self, value: f64) -> String {
         match self {
-            Along::Operations => format!("{} operations", count(value as u64)),
+            Along::Operations => format!("{} operations", number(value as u64)),
             Along::Time => nanoseconds(value),
         }
     }

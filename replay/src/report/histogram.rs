@@ -11,7 +11,7 @@
 
 use super::chart::{bottom, percent, side};
 use super::scale::{Scale, Tick};
-use super::words::{Unit, count};
+use cli::units::{Unit, number};
 use maud::{Markup, html};
 
 /// Bars whose names are written, at most.
@@ -45,7 +45,7 @@ pub(super) fn histogram(title: &str, note: &str, classes: &[(u64, u64)], unit: U
                         rect.column x=(percent((index as f64 + (1.0 - BAR_PART) / 2.0) * width))
                             width=(percent(width * BAR_PART)) y=(percent(1.0 - tallness))
                             height=(percent(tallness)) {
-                            title { "up to " (name(class.0)) ": " (count(class.1)) }
+                            title { "up to " (name(class.0)) ": " (number(class.1)) }
                         }
                     }
                 }

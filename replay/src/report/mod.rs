@@ -19,7 +19,6 @@ mod scale;
 mod summary;
 mod table;
 mod tables;
-mod words;
 
 pub use json::json;
 pub use machine::machine;

@@ -15,8 +15,8 @@ use super::histogram::histogram;
 use super::summary::Summary;
 use super::table::of_program;
 use super::tables::{Columns, NOISE, Parts, quantile, short_name, trouble};
-use super::words::{Unit, bytes, count, nanoseconds, three_digits};
 use crate::measured::{HeapMeasured, Measured, Quantiles, Subject};
+use cli::units::{Unit, bytes, nanoseconds, number, three_digits};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -133,8 +133,8 @@ fn facts(measured: &Measured) -> Markup {
     };
     let threads = if subject.thread_count == 1 { "thread" } else { "threads" };
     let facts = [
-        ("operations", count(subject.parts().iter().sum())),
-        (threads, count(subject.thread_count.into())),
+        ("operations", number(subject.parts().iter().sum())),
+        (threads, number(subject.thread_count.into())),
         ("allocated", bytes(subject.bytes_allocated as f64)),
         ("live at most", bytes(subject.live_peak as f64)),
         ("the program took", duration),
@@ -161,9 +161,9 @@ fn troubles(measured: &Measured) -> Markup {
         @if !measured.workload.skipped.is_empty() {
             p.note {
                 b { "Not as recorded: " }
-                @for (index, (what, number)) in measured.workload.skipped.iter().enumerate() {
+                @for (index, (what, count)) in measured.workload.skipped.iter().enumerate() {
                     @if index > 0 { ", " }
-                    (what) ": " (count(*number))
+                    (what) ": " (number(*count))
                 }
             }
         }
@@ -251,7 +251,7 @@ fn latencies(measured: &Measured) -> Markup {
     let heading = ["of", "count", "mean", "p50", "p99", "p99.9", "max"].map(str::to_owned).to_vec();
     let row = |name: String, of: &Quantiles| {
         let mean = if of.count > 0 { nanoseconds(of.mean) } else { "–".to_owned() };
-        let mut row = vec![name, count(of.count), mean];
+        let mut row = vec![name, number(of.count), mean];
         let which: [fn(&Quantiles) -> u64; 4] = [|q| q.p50, |q| q.p99, |q| q.p999, |q| q.max];
         row.extend(which.map(|which| quantile(of, which)));
         row
@@ -278,11 +278,11 @@ fn workload(subject: &Subject) -> Markup {
         section aria-label="Workload" {
             h2 { "The workload" }
             p {
-                (count(subject.allocation_count)) " allocations, "
-                (count(subject.reallocation_count)) " reallocations, "
-                (count(subject.free_count)) " frees"
-                @if subject.pool_count > 1 { ", in " (count(subject.pool_count.into())) " pools" }
-                "; at the end " (count(subject.left_count)) " objects ("
+                (number(subject.allocation_count)) " allocations, "
+                (number(subject.reallocation_count)) " reallocations, "
+                (number(subject.free_count)) " frees"
+                @if subject.pool_count > 1 { ", in " (number(subject.pool_count.into())) " pools" }
+                "; at the end " (number(subject.left_count)) " objects ("
                 (bytes(subject.left_bytes as f64)) ") were left."
             }
             div.pair {
@@ -302,13 +302,13 @@ fn runs(heaps: &[HeapMeasured]) -> Markup {
             @let rows = heap.runs.iter().enumerate().map(|(index, run)| vec![
                 (index + 1).to_string(),
                 nanoseconds(run.duration_ns as f64),
-                count(run.operation_count),
+                number(run.operation_count),
                 three_digits(run.duration_ns as f64 / run.operation_count as f64),
                 nanoseconds(run.processor_ns as f64),
                 bytes(run.resident_peak as f64),
                 bytes(run.live_at_peak as f64),
-                format!("{} + {}", count(run.faults_minor), count(run.faults_major)),
-                count(run.failure_count),
+                format!("{} + {}", number(run.faults_minor), number(run.faults_major)),
+                number(run.failure_count),
             ]);
             div class=(heap_classes(index)) {
                 h3 { (heap.name) }

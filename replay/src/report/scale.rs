@@ -7,7 +7,7 @@
 //!
 //! Design: `.rep.page` in `design/replay.md`.
 
-use super::words::Unit;
+use cli::units::Unit;
 
 /// Values that are written beside an axis, about.
 const TICK_COUNT: f64 = 5.0;
@@ -139,7 +139,7 @@ fn steps_of(digits: &[f64], low: i32, high: i32) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::Scale;
-    use crate::report::words::Unit;
+    use cli::units::Unit;
 
     fn texts(scale: Scale, unit: Unit) -> Vec<String> {
         scale.ticks(unit).into_iter().map(|tick| tick.text).collect()

@@ -11,10 +11,10 @@
 
 use super::summary::Summary;
 use super::tables::{Columns, NOISE, Parts, trouble};
-use super::words::{bytes, count, nanoseconds};
 use crate::facts::Program;
 use crate::measured::{Measured, Subject};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use cli::table::Table;
+use cli::units::{bytes, counted_in_groups, nanoseconds, number};
 use eventlog::format::text::OneLine;
 use std::io::{self, Write};
 
@@ -61,19 +61,16 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
 
 /// What was played.
 fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
-    let things = |number: u64, name: &str| {
-        format!("{} {name}{}", count(number), if number == 1 { "" } else { "s" })
-    };
     let parts = subject.parts();
     writeln!(
         out,
         "{}: {} of {}: {}, {}, {}",
         line(&subject.name),
-        things(parts.iter().sum(), "operation"),
-        things(subject.thread_count.into(), "thread"),
-        things(subject.allocation_count, "allocation"),
-        things(subject.reallocation_count, "reallocation"),
-        things(subject.free_count, "free"),
+        counted_in_groups(parts.iter().sum(), "operation"),
+        counted_in_groups(subject.thread_count.into(), "thread"),
+        counted_in_groups(subject.allocation_count, "allocation"),
+        counted_in_groups(subject.reallocation_count, "reallocation"),
+        counted_in_groups(subject.free_count, "free"),
     )?;
     write!(
         out,
@@ -82,7 +79,7 @@ fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
         bytes(subject.live_peak as f64),
     )?;
     if subject.pool_count > 1 {
-        write!(out, ", in {}", things(subject.pool_count.into(), "pool"))?;
+        write!(out, ", in {}", counted_in_groups(subject.pool_count.into(), "pool"))?;
     }
     if subject.duration_ns > 0 {
         write!(out, "; the program took {}", nanoseconds(subject.duration_ns as f64))?;
@@ -93,10 +90,14 @@ fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
     }
     if subject.left_count > 0 {
         let left = bytes(subject.left_bytes as f64);
-        writeln!(out, "  left at the end: {} ({left})", things(subject.left_count, "object"))?;
+        writeln!(
+            out,
+            "  left at the end: {} ({left})",
+            counted_in_groups(subject.left_count, "object")
+        )?;
     }
-    for (what, number) in &subject.skipped {
-        writeln!(out, "  {}: {}", line(what), count(*number))?;
+    for (what, count) in &subject.skipped {
+        writeln!(out, "  {}: {}", line(what), number(*count))?;
     }
     Ok(())
 }
@@ -129,17 +130,8 @@ fn line(text: &str) -> String {
 }
 
 fn columns(title: &str, columns: Columns, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     let clean = |row: Vec<String>| row.iter().map(|cell| line(cell)).collect::<Vec<_>>();
-    table.set_header(clean(columns.heading));
-    table.add_rows(columns.rows.into_iter().map(clean));
-    for (index, column) in table.column_iter_mut().enumerate() {
-        let is_first = index == 0;
-        column.set_padding((if is_first { 0 } else { 2 }, 0));
-        let side = if is_first { CellAlignment::Left } else { CellAlignment::Right };
-        column.set_cell_alignment(side);
-    }
-    writeln!(out, "\n{title}")?;
-    writeln!(out, "{}", table.trim_fmt())
+    let mut table = Table::new(1, &clean(columns.heading));
+    columns.rows.into_iter().for_each(|row| table.row(clean(row)));
+    write!(out, "\n{title}\n{table}")
 }

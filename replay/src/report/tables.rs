@@ -10,8 +10,8 @@
 //! Design: `.rep.report` in `design/replay.md`.
 
 use super::summary::{Spread, Summary};
-use super::words::{Unit, bytes, count, latency, or_nothing, three_digits, wait};
 use crate::measured::{HeapMeasured, Measured, Quantiles};
+use cli::units::{Unit, bytes, latency, number, or_nothing, three_digits, wait};
 
 /// A heading and rows; what is in the first column is a name, all else are numbers.
 pub(super) struct Columns {
@@ -106,12 +106,12 @@ impl<'m> Parts<'m> {
         heading.extend(times.iter().map(|ms| after_heading(*ms)));
         heading.extend(["minor faults", "major faults", "failed"].map(str::to_owned));
         let row = |(heap, summary): (&HeapMeasured, &Summary)| {
-            let whole = |value: Option<Spread>| or_nothing(value, |of| count(of.median as u64));
+            let whole = |value: Option<Spread>| or_nothing(value, |of| number(of.median as u64));
             let mut row = vec![name(heap)];
             row.extend(times.iter().map(|ms| size(summary.after_at(*ms))));
             row.push(whole(summary.faults_minor));
             row.push(whole(summary.faults_major));
-            row.push(or_nothing(summary.failure_count, |of| count(of.most as u64)));
+            row.push(or_nothing(summary.failure_count, |of| number(of.most as u64)));
             row
         };
         Columns { heading, rows: self.heaps().map(row).collect() }
@@ -174,7 +174,7 @@ pub(super) fn name(heap: &HeapMeasured) -> String {
 pub(super) fn trouble(heap: &HeapMeasured) -> Option<String> {
     let failed = || heap.runs.iter().map(|run| run.failure_count).max().filter(|count| *count > 0);
     let without =
-        |failed| format!("{} allocations failed: it did less than was asked", count(failed));
+        |failed| format!("{} allocations failed: it did less than was asked", number(failed));
     let failed = || failed().map(without);
     heap.failure.clone().or_else(failed).or_else(|| heap.warning.clone())
 }

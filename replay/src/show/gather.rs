@@ -6,12 +6,13 @@
 //!
 //! Design: `.rep.show` in `design/replay.md`.
 
-use super::stacks::{Stack, StackShown, Stacks};
+use super::stacks::{StackShown, Stacks};
 use super::timeline::Timeline;
 use crate::measured::Subject;
 use crate::operation::{Action, Operation};
 use foldhash::fast::FixedState;
 use serde::Serialize;
+use stacks::Stack;
 use std::collections::HashMap;
 
 /// What `show` tells.
@@ -108,7 +109,7 @@ fn part(list: &mut Vec<Part>, index: u32) -> &mut Part {
 impl Gather {
     /// Counts an operation.
     pub(crate) fn take(&mut self, operation: &Operation) {
-        self.take_of(operation, (0, 0));
+        self.take_of(operation, Stack::default());
     }
 
     /// Counts an operation, and whose it is: if it asks for memory, which stack does.

@@ -9,7 +9,6 @@
 
 mod gather;
 pub(crate) mod stacks;
-mod symbols;
 pub(crate) mod text;
 mod timeline;
 

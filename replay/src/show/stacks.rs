@@ -1,31 +1,20 @@
 //! Who allocated: objects by the stack that allocated them, and stacks as names.
 //!
 //! ```text
-//!  object ─▶ stack ─┬─ counts, bytes, what is left       Frame: a tree ─▶ addresses
-//!                   └──────────────────────────────────▶ Mapping ─▶ file, place in it ─▶ name
+//!  object ─▶ stack ─▶ counts, bytes, what is left ─ merge ─▶ those that are one ─▶ names
 //! ```
 //!
 //! Design: `.rep.stack`, `.rep.show.stack` in `design/replay.md`.
 
-use super::symbols::Symbols;
-use eventlog::format::text::OneLine;
-use eventlog::reader::{Event, Filter, Log, Order, Value};
+use eventlog::reader::Log;
 use serde::Serialize;
+use stacks::Stack;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-
-/// Frames of a stack that are told.
-const FRAME_COUNT_MAX: usize = 64;
 
 /// Frames by which stacks are told apart, at least: of a deeper one no more were recorded, or as
 /// many more as there happened to be.
 const SURE_COUNT_MIN: usize = 32;
-
-/// A stack: its stream, and its number, 0: none.
-pub(crate) type Stack = (u16, u32);
 
 /// What a stack allocated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -62,7 +51,7 @@ pub(crate) struct Stacks {
 
 impl Stacks {
     fn change(&mut self, stack: Stack, change: impl FnOnce(&mut StackShown)) {
-        if stack.1 != 0 {
+        if stack.number != 0 {
             let counted = self.all.entry(stack).or_default();
             counted.note(self.peak);
             change(&mut counted.shown);
@@ -99,8 +88,8 @@ impl Stacks {
             return Vec::new();
         }
         self.all.values_mut().for_each(|counted| counted.note(self.peak));
-        let mut names = Names::new(log);
-        let mut list = names.merge(self.all.into_iter().map(|(stack, of)| (stack, of.shown)));
+        let mut kept = stacks::Stacks::new(log);
+        let mut list = merge(&kept, self.all.into_iter().map(|(stack, of)| (stack, of.shown)));
         let mut picked = HashSet::new();
         let keys: [fn(&StackShown) -> u64; 4] = [
             |shown| shown.peak_bytes,
@@ -115,8 +104,8 @@ impl Stacks {
         }
         list.retain(|(stack, _)| picked.contains(stack));
         list.sort_by_key(|(stack, shown)| (Reverse(shown.bytes), *stack));
-        let named = |((stream, stack), shown): (Stack, StackShown)| StackShown {
-            frames: names.frames(stream, stack),
+        let named = |(stack, shown): (Stack, StackShown)| StackShown {
+            frames: kept.frames(stack).iter().map(ToString::to_string).collect(),
             ..shown
         };
         list.into_iter().map(named).collect()
@@ -134,116 +123,32 @@ impl Counted {
     }
 }
 
-/// Where a file is mapped.
-#[derive(Debug)]
-struct Mapping {
-    start: u64,
-    size: u64,
-    offset: u64,
-    path: PathBuf,
-}
-
-/// What a log says of stacks.
-#[derive(Debug, Default)]
-struct Names {
-    /// Of each frame of a stream its parent and address.
-    frames: HashMap<(u16, u32), (u32, u64)>,
-    mappings: HashMap<u16, Vec<Mapping>>,
-    symbols: Symbols,
-}
-
-impl Names {
-    fn new(log: &Log) -> Names {
-        let filter = Filter::new().events(["Frame", "Mapping"]);
-        let mut events = log.events(Order::File, &filter);
-        let mut names = Names::default();
-        while let Some(event) = events.next() {
-            names.take(&event);
-        }
-        names
-    }
-
-    fn take(&mut self, event: &Event<'_, '_>) -> Option<()> {
-        let number = |name: &str| event.param(name)?.as_u64();
-        if event.name() == "Frame" {
-            let frame = (event.stream, number("frame")? as u32);
-            self.frames.insert(frame, (number("parent")? as u32, number("address")?));
-            return Some(());
-        }
-        let Some(Value::S(path)) = event.param("path") else { return None };
-        self.mappings.entry(event.stream).or_default().push(Mapping {
-            start: number("start")?,
-            size: number("size")?,
-            offset: number("offset")?,
-            path: PathBuf::from(OsStr::from_bytes(path)),
-        });
-        Some(())
-    }
-
-    /// The addresses of a stack's frames, the innermost first.
-    fn addresses(&self, (stream, stack): Stack) -> impl Iterator<Item = u64> {
-        let mut frame = stack;
-        // A log may have them in a circle.
-        let next = move || {
-            let &(parent, address) = self.frames.get(&(stream, frame))?;
-            frame = parent;
-            Some(address)
-        };
-        std::iter::from_fn(next).take(self.frames.len())
-    }
-
-    /// Stacks that are the same as far as all of them are recorded: of a deep one more or fewer of
-    /// the outer frames may be.
-    fn merge(&self, stacks: impl Iterator<Item = (Stack, StackShown)>) -> Vec<(Stack, StackShown)> {
-        let stacks: Vec<(Stack, StackShown)> = stacks.collect();
-        let depths = stacks.iter().map(|(stack, _)| self.addresses(*stack).take(256).count());
-        let sure = (depths.max().unwrap_or(0) / 2).max(SURE_COUNT_MIN);
-        let mut merged: HashMap<(u16, Vec<u64>), (Stack, StackShown)> = HashMap::new();
-        for (stack, shown) in stacks {
-            let key = (stack.0, self.addresses(stack).take(sure).collect());
-            let (first, sum) = merged.entry(key).or_insert((stack, StackShown::default()));
-            *first = stack.min(*first);
-            for (sum, one) in [
-                (&mut sum.count, shown.count),
-                (&mut sum.bytes, shown.bytes),
-                (&mut sum.peak_count, shown.peak_count),
-                (&mut sum.peak_bytes, shown.peak_bytes),
-                (&mut sum.left_count, shown.left_count),
-                (&mut sum.left_bytes, shown.left_bytes),
-            ] {
-                *sum = sum.saturating_add(one);
-            }
-        }
-        merged.into_values().collect()
-    }
-
-    /// The names of a stack's frames, the innermost first.
-    fn frames(&mut self, stream: u16, stack: u32) -> Vec<String> {
-        let addresses: Vec<u64> = self.addresses((stream, stack)).take(FRAME_COUNT_MAX).collect();
-        let names = addresses.into_iter().flat_map(|address| self.names(stream, address));
-        names.collect()
-    }
-
-    /// What is at a return address. The call is before it, and may be the last of its function.
-    fn names(&mut self, stream: u16, address: u64) -> Vec<String> {
-        let call = address.saturating_sub(1);
-        let mappings = self.mappings.get(&stream);
-        let has = |mapping: &&Mapping| {
-            call.checked_sub(mapping.start).is_some_and(|way| way < mapping.size)
-        };
-        // What was mapped last is what is there.
-        let Some(mapping) = mappings.and_then(|list| list.iter().rev().find(has)) else {
-            return vec![format!("{address:#x}")];
-        };
-        let place = (call - mapping.start).saturating_add(mapping.offset);
-        let file = mapping.path.file_name().unwrap_or(mapping.path.as_os_str());
-        let file = OneLine(file.as_encoded_bytes()).to_string();
-        let names = self.symbols.names(&mapping.path, place);
-        match names.is_empty() {
-            true => vec![format!("{file}+{:#x}", place + 1)],
-            false => names.into_iter().map(|name| format!("{name} ({file})")).collect(),
+/// Stacks that are the same as far as all of them are recorded: of a deep one more or fewer of
+/// the outer frames may be.
+fn merge(
+    kept: &stacks::Stacks,
+    stacks: impl Iterator<Item = (Stack, StackShown)>,
+) -> Vec<(Stack, StackShown)> {
+    let stacks: Vec<(Stack, StackShown)> = stacks.collect();
+    let depths = stacks.iter().map(|(stack, _)| kept.addresses(*stack).take(256).count());
+    let sure = (depths.max().unwrap_or(0) / 2).max(SURE_COUNT_MIN);
+    let mut merged: HashMap<(u16, Vec<u64>), (Stack, StackShown)> = HashMap::new();
+    for (stack, shown) in stacks {
+        let key = (stack.stream, kept.addresses(stack).take(sure).collect());
+        let (first, sum) = merged.entry(key).or_insert((stack, StackShown::default()));
+        *first = stack.min(*first);
+        for (sum, one) in [
+            (&mut sum.count, shown.count),
+            (&mut sum.bytes, shown.bytes),
+            (&mut sum.peak_count, shown.peak_count),
+            (&mut sum.peak_bytes, shown.peak_bytes),
+            (&mut sum.left_count, shown.left_count),
+            (&mut sum.left_bytes, shown.left_bytes),
+        ] {
+            *sum = sum.saturating_add(one);
         }
     }
+    merged.into_values().collect()
 }
 
 #[cfg(test)]
@@ -253,7 +158,7 @@ mod tests {
     #[test]
     fn what_a_stack_holds_at_the_peak_is_what_it_had_then() {
         // `.rep.show.stack`
-        let (a, b) = ((0, 1), (0, 2));
+        let [a, b] = [1, 2].map(|number| Stack { stream: 0, number });
         let mut stacks = Stacks::default();
         stacks.allocate(a, 100);
         stacks.peak();
@@ -261,7 +166,7 @@ mod tests {
         stacks.peak();
         stacks.free(a, 100);
         stacks.allocate(b, 20);
-        stacks.allocate((0, 0), 7);
+        stacks.allocate(Stack::default(), 7);
         stacks.all.values_mut().for_each(|counted| counted.note(stacks.peak));
         let of = |stack| {
             let shown = &stacks.all[&stack].shown;
@@ -272,16 +177,17 @@ mod tests {
 
     #[test]
     fn stacks_that_are_cut_elsewhere_are_one() {
-        let mut names = Names::default();
+        let of = |number| Stack { stream: 0, number };
+        let mut kept = stacks::Stacks::default();
         // A deep recursion: of the one 64 frames are recorded, of the other 40.
         for frame in 1..=64 {
-            names.frames.insert((0, frame), (frame - 1, 7));
-            names.frames.insert((0, frame + 100), (if frame <= 24 { 0 } else { frame + 99 }, 7));
+            kept.add(of(frame), frame - 1, 7);
+            kept.add(of(frame + 100), if frame <= 24 { 0 } else { frame + 99 }, 7);
         }
-        names.frames.insert((0, 200), (64, 9));
+        kept.add(of(200), 64, 9);
         let one = StackShown { bytes: 5, ..StackShown::default() };
-        let of = |stack| ((0, stack), one.clone());
-        let merged = names.merge([of(64), of(164), of(200), of(3)].into_iter());
+        let stacks = [64, 164, 200, 3].map(|number| (of(number), one.clone()));
+        let merged = merge(&kept, stacks.into_iter());
         let mut bytes: Vec<u64> = merged.iter().map(|(_, shown)| shown.bytes).collect();
         bytes.sort_unstable();
         assert_eq!(bytes, [5, 5, 10]);

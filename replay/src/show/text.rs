@@ -9,6 +9,7 @@
 use super::gather::{Part, Shown};
 use super::stacks::StackShown;
 use crate::report::of_program;
+use cli::units::{Unit, bytes, nanoseconds, number};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -37,8 +38,8 @@ pub(crate) fn write(
     if let Some(program) = &shown.subject.program {
         let _ = writeln!(text, "{}", of_program(program, shown.subject.live_peak));
     }
-    histogram("sizes", &shown.subject.sizes, bytes, &mut text);
-    histogram("lifetimes", &shown.subject.lifetimes, time, &mut text);
+    histogram("sizes", &shown.subject.sizes, Unit::Bytes, &mut text);
+    histogram("lifetimes", &shown.subject.lifetimes, Unit::Nanoseconds, &mut text);
     parts("thread", &shown.threads, &mut text);
     if shown.pools.len() > 1 {
         parts("pool", &shown.pools, &mut text);
@@ -58,37 +59,6 @@ pub(crate) fn write(
 /// By what stacks are sorted.
 type Sort = (&'static str, fn(&StackShown) -> u64);
 
-/// A number with commas.
-pub(crate) fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Bytes in the largest unit that leaves three digits.
-pub(crate) fn bytes(value: u64) -> String {
-    scaled(value, &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)])
-}
-
-/// ns likewise.
-pub(crate) fn time(value: u64) -> String {
-    scaled(value, &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)])
-}
-
-fn scaled(value: u64, units: &[(&str, u64)]) -> String {
-    let unit = units.iter().rev().find(|(_, size)| value >= *size).or(units.first());
-    let Some((unit, size)) = unit else { return value.to_string() };
-    let scaled = value as f64 / *size as f64;
-    let digits = if *size == 1 || value.is_multiple_of(*size) || scaled >= 100.0 { 0 } else { 1 };
-    format!("{scaled:.digits$} {unit}")
-}
-
 fn counts(shown: &Shown, text: &mut String) {
     let subject = &shown.subject;
     let mut line = |what: &str, value: String| {
@@ -105,11 +75,14 @@ fn counts(shown: &Shown, text: &mut String) {
     if subject.pool_count > 1 {
         line("pools", number(u64::from(subject.pool_count)));
     }
-    line("duration", time(subject.duration_ns));
-    line("bytes asked for", bytes(subject.bytes_allocated));
-    let (count, when) = (number(shown.live_peak_count), time(shown.live_peak_ns));
-    line("live at the peak", format!("{} in {count} objects, at {when}", bytes(subject.live_peak)));
-    let (count, left) = (number(subject.left_count), bytes(subject.left_bytes));
+    line("duration", nanoseconds(subject.duration_ns as f64));
+    line("bytes asked for", bytes(subject.bytes_allocated as f64));
+    let (count, when) = (number(shown.live_peak_count), nanoseconds(shown.live_peak_ns as f64));
+    line(
+        "live at the peak",
+        format!("{} in {count} objects, at {when}", bytes(subject.live_peak as f64)),
+    );
+    let (count, left) = (number(subject.left_count), bytes(subject.left_bytes as f64));
     line("left at the end", format!("{left} in {count} objects"));
     for (what, count) in &subject.skipped {
         let _ = writeln!(text, "note: {} {what}", number(*count));
@@ -128,19 +101,28 @@ fn live(shown: &Shown, text: &mut String) {
         let greatest = points.iter().map(|point| point.1).max().unwrap_or(0);
         let from = points.first().map_or(0, |point| point.0);
         let bar = bar(greatest, shown.subject.live_peak);
-        let _ = writeln!(text, "{:>12} {:>10}  {bar}", time(from), bytes(greatest));
+        let _ = writeln!(
+            text,
+            "{:>12} {:>10}  {bar}",
+            nanoseconds(from as f64),
+            bytes(greatest as f64)
+        );
     }
 }
 
-fn histogram(title: &str, counts: &[(u64, u64)], name: fn(u64) -> String, text: &mut String) {
+fn histogram(title: &str, counts: &[(u64, u64)], unit: Unit, text: &mut String) {
     if counts.is_empty() {
         return;
     }
     let _ = writeln!(text, "\n{title}: up to, how many");
     let greatest = counts.iter().map(|count| count.1).max().unwrap_or(0);
     for (value, count) in counts {
-        let line =
-            format!("{:>12} {:>14}  {}", name(*value), number(*count), bar(*count, greatest));
+        let line = format!(
+            "{:>12} {:>14}  {}",
+            unit.round(*value as f64),
+            number(*count),
+            bar(*count, greatest)
+        );
         let _ = writeln!(text, "{}", line.trim_end());
     }
 }
@@ -161,7 +143,7 @@ fn parts(what: &str, parts: &[Part], text: &mut String) {
             number(part.allocation_count),
             number(part.reallocation_count),
             number(part.free_count),
-            bytes(part.bytes)
+            bytes(part.bytes as f64)
         );
     }
     if let Some(more) = sorted.len().checked_sub(PART_COUNT_MAX + 1) {
@@ -182,14 +164,16 @@ fn stacks((what, key): Sort, stacks: &[StackShown], count: usize, text: &mut Str
             count => format!(
                 ", {} of them live at the peak with {}",
                 number(count),
-                bytes(shown.peak_bytes)
+                bytes(shown.peak_bytes as f64)
             ),
         };
         let left = match shown.left_count {
             0 => String::new(),
-            left => format!(", {} of them left with {}", number(left), bytes(shown.left_bytes)),
+            left => {
+                format!(", {} of them left with {}", number(left), bytes(shown.left_bytes as f64))
+            }
         };
-        let (allocated, objects) = (bytes(shown.bytes), number(shown.count));
+        let (allocated, objects) = (bytes(shown.bytes as f64), number(shown.count));
         let _ = writeln!(text, "  {allocated} in {objects} objects{at_peak}{left}");
         for frame in shown.frames.iter().take(FRAME_COUNT_MAX) {
             let _ = writeln!(text, "      {frame}");

@@ -12,14 +12,13 @@ use crate::facts::Facts;
 use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use crate::script::{Modification, Modified, Saved, is_saved, modify};
-use crate::stop::{Stop, complain, said};
-use eventlog::reader::{Faults, FileSource, Joined, Log, Options, Registry};
+use cli::{Stop, complain, log};
+use eventlog::reader::{FileSource, Joined, Log, Options};
+use stacks::Stack;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// No `eventdef.h` is larger.
-const HEADER_SIZE_MAX: u64 = 1 << 20;
 /// Bytes by which saved operations are known.
 const HEAD_SIZE: u64 = 8;
 
@@ -76,7 +75,7 @@ impl Opened {
     /// Opens these, as one.
     pub(crate) fn of(paths: &[PathBuf], how: &How) -> Result<Opened, Stop> {
         let mut files = Vec::new();
-        let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+        let names: Vec<String> = paths.iter().map(|path| log::name(path)).collect();
         let titles: Vec<String> = names.iter().map(|name| title(name)).collect();
         let title = titles.join(" + ");
         for (path, name) in paths.iter().zip(&names) {
@@ -176,14 +175,14 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The stream and the stack that asked for the memory that an operation is about; 0: none, or
-    /// they are not kept.
-    pub(crate) fn stack_of(&self, operation: &Operation) -> (u16, u32) {
+    /// The stack that asked for the memory that an operation is about; number 0: none, or they are
+    /// not kept.
+    pub(crate) fn stack_of(&self, operation: &Operation) -> Stack {
         match operation.action {
             Action::Allocate { object, .. } | Action::Reallocate { object, .. } => {
-                self.of_log().map_or((0, 0), |operations| operations.stack_of(object))
+                self.of_log().map_or_else(Stack::default, |it| it.stack_of(object))
             }
-            _ => (0, 0),
+            _ => Stack::default(),
         }
     }
 
@@ -230,7 +229,7 @@ impl<'a> Given<'a> {
         match (&self.opened.what, self.operations.inner()) {
             (What::Log(source), Reading::Log(operations)) => {
                 for faults in [source.log().faults(), operations.faults()] {
-                    text += &told(name, faults);
+                    text += &log::faults("replay", name, faults);
                     is_whole &= faults.loss_count() == 0;
                 }
             }
@@ -244,26 +243,6 @@ impl<'a> Given<'a> {
         }
         complain(&text);
         is_whole
-    }
-}
-
-/// Faults, a line each.
-fn told(name: &str, faults: &Faults) -> String {
-    let mut text = String::new();
-    for fault in faults {
-        let weight = if fault.is_warning() { "warning: " } else { "" };
-        text += &format!("replay: {name}: {weight}{fault}\n");
-    }
-    match faults.count() - faults.iter().count() as u64 {
-        0 => text,
-        untold => text + &format!("replay: {name}: and {untold} faults more\n"),
-    }
-}
-
-fn name(path: &Path) -> String {
-    match path.to_str() {
-        Some("-") => "standard input".to_owned(),
-        _ => said(path),
     }
 }
 
@@ -303,7 +282,7 @@ fn is_saved_file(file: &File) -> bool {
 
 /// Opens logs as one.
 fn source(files: Vec<File>, how: &How, name: &str) -> Result<Source, String> {
-    let eventdef = how.eventdef.as_deref().map(mps_registry).transpose()?;
+    let eventdef = how.eventdef.as_deref().map(log::mps_registry).transpose()?;
     let options = Options { mps_registry: eventdef, ..Options::default() };
     let mut joined = Joined::default();
     let is_one = files.len() == 1;
@@ -321,19 +300,7 @@ fn source(files: Vec<File>, how: &How, name: &str) -> Result<Source, String> {
     };
     let log = log.map_err(|error| error.to_string())?;
     // Why there is nothing may be among them.
-    let faults = told(name, log.faults());
+    let faults = log::faults("replay", name, log.faults());
     let source = Source::new(log, how.registry);
     source.inspect_err(|_| complain(&faults)).map_err(|what| what.to_string())
-}
-
-/// The registry in an `eventdef.h` of the MPS.
-fn mps_registry(path: &Path) -> Result<Registry, String> {
-    let read = || {
-        let mut text = Vec::new();
-        File::open(path)?.take(HEADER_SIZE_MAX + 1).read_to_end(&mut text)?;
-        Ok(text)
-    };
-    let text = read().map_err(|error: io::Error| format!("{}: {error}", path.display()))?;
-    let registry = Registry::from_mps_header(&String::from_utf8_lossy(&text));
-    registry.map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -314,8 +314,8 @@ impl<'s> Operations<'s> {
         self.tracker.output.stacks = Some(Vec::new());
     }
 
-    /// The stream and the stack that asked for an object last; 0: none, or they are not kept.
-    pub fn stack_of(&self, object: u32) -> (u16, u32) {
+    /// The stack that asked for an object last; number 0: none, or they are not kept.
+    pub fn stack_of(&self, object: u32) -> stacks::Stack {
         let stacks = self.tracker.output.stacks.as_deref().unwrap_or_default();
         stacks.get(object as usize).copied().unwrap_or_default()
     }

@@ -14,6 +14,7 @@ use crate::facts::{Facts, Program};
 use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use foldhash::fast::FixedState;
+use stacks::Stack;
 use std::collections::{HashMap, VecDeque};
 
 /// No object: what was at the address was freed.
@@ -84,7 +85,7 @@ pub(crate) struct Output {
     /// Whether the log has events of objects, and not only of what arenas give to pools.
     pub(crate) has_objects: bool,
     /// Of each object the stream and the stack that asked for it last, if that is asked for.
-    pub(crate) stacks: Option<Vec<(u16, u32)>>,
+    pub(crate) stacks: Option<Vec<Stack>>,
 }
 
 impl Output {
@@ -104,7 +105,7 @@ impl Output {
         }
         self.objects += 1;
         if let Some(stacks) = &mut self.stacks {
-            stacks.push((at.stream, stack));
+            stacks.push(Stack { stream: at.stream, number: stack });
         }
         Some(object)
     }
@@ -290,7 +291,7 @@ impl Tracker {
                 let size = wanted.size;
                 let stacks = self.output.stacks.as_mut();
                 if let Some(place) = stacks.and_then(|list| list.get_mut(object as usize)) {
-                    *place = (at.stream, wanted.stack);
+                    *place = Stack { stream: at.stream, number: wanted.stack };
                 }
                 self.output.push(at, Action::Reallocate { object, size, is_unaligned });
             }

@@ -10,12 +10,14 @@
 use super::tree::{File, files, judge, read, rust_files};
 
 /// Members, and what of ours each may depend on, tests and benchmarks included.
-const WALLS: [(&str, &[&str]); 8] = [
+const WALLS: [(&str, &[&str]); 10] = [
     ("eventdef", &[]),
     ("eventlog", &["eventdef"]),
     ("telemetry", &["eventdef", "eventlog"]),
-    ("eventcnv", &["eventdef", "eventlog"]),
-    ("replay", &["eventdef", "eventlog"]),
+    ("cli", &["eventlog"]),
+    ("stacks", &["eventlog"]),
+    ("eventcnv", &["eventdef", "eventlog", "cli"]),
+    ("replay", &["eventdef", "eventlog", "cli", "stacks"]),
     ("interpose", &["eventdef", "eventlog", "telemetry"]),
     ("tests", &["eventdef", "eventlog", "telemetry", "eventcnv", "replay"]),
     ("tests/annotated", &["telemetry"]),
@@ -24,12 +26,12 @@ const WALLS: [(&str, &[&str]); 8] = [
 /// The modules that may hold unsafe code: of the product, and of its tests and benchmarks.
 const UNSAFE_MODULES: &[&str] = &[
     "interpose/src/calls.rs",
-    "interpose/src/ends.rs",
-    "interpose/src/local.rs",
+    "interpose/src/lifecycle.rs",
     "interpose/src/real.rs",
     "interpose/src/roster.rs",
     "interpose/src/rule.rs",
     "interpose/src/stack.rs",
+    "interpose/src/thread.rs",
     "interpose/src/touched.rs",
     "interpose/src/unwind.rs",
     "replay/benches/loop/bare.rs",

@@ -9,7 +9,7 @@
 use super::Failure;
 use super::columns::{FIRST, Form};
 use crate::export::sql::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
-use crate::view::threads;
+use crate::input::threads;
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry, Stream};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};

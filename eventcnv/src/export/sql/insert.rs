@@ -7,7 +7,7 @@
 //! Design: `.cnv.sql.speed` in `design/eventcnv.md`.
 
 use super::Refusal;
-use super::rows::{Batch, Cell, Row};
+use super::batch::{Batch, Cell, Row};
 use super::tables::{LABELS, Tables};
 use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement};

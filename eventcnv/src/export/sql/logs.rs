@@ -8,7 +8,7 @@
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
 
 use super::Refusal;
-use crate::view::threads;
+use crate::input::threads;
 use eventlog::reader::{CAUSES, Filter, Format, Log, Losses, Order, Registry, Stream};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap, HashSet};

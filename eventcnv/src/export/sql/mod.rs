@@ -10,6 +10,7 @@
 //! All of it is one transaction. Names are unique whatever their case, and quoted: `names.rs`.
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
+mod batch;
 pub(crate) mod functions;
 mod insert;
 mod keys;

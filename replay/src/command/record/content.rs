@@ -7,7 +7,7 @@
 //!
 //! Design: `.rep.record.logs` in `design/replay.md`.
 
-use crate::show::text::number;
+use cli::units::number;
 use eventlog::reader::{FileSource, Joined, Log, Losses, Options, Registry};
 use nix::sys::signal::Signal;
 use std::fs::File;

@@ -9,7 +9,7 @@
 
 use super::content::{Content, Death};
 use super::roster::Missing;
-use crate::stop::{Stop, complain};
+use cli::{Stop, complain};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -7,8 +7,8 @@
 //!
 //! Design: `.rep.record.roster` in `design/replay.md`.
 
-use crate::show::text::number;
-use crate::stop::Stop;
+use cli::Stop;
+use cli::units::number;
 use eventlog::format::text::OneLine;
 use eventlog::format::{Presence, ROSTER_SIZE, roster};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,10 +6,10 @@
 //!
 //! Design: `.rep.heap` in `design/replay.md`.
 
+use super::{Outcome, Session};
 #[cfg(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc"))]
-use super::global::Global;
-use super::{Heap, null::Null, pools::Pools, system::System};
-use crate::play::{Outcome, Session};
+use crate::heap::global::Global;
+use crate::heap::{Heap, null::Null, pools::Pools, system::System, version};
 use std::fmt;
 
 /// Plays against a heap of a type that is forgotten.
@@ -86,13 +86,13 @@ pub fn built_in() -> Vec<Contender> {
     vec![
         Contender::new("null", "costs nothing: what the loop itself takes", || Null),
         Contender::new("system", "malloc of the C library", || System)
-            .with_version(super::version::system, &["MALLOC_", "GLIBC_TUNABLES"]),
+            .with_version(version::system, &["MALLOC_", "GLIBC_TUNABLES"]),
         #[cfg(feature = "jemalloc")]
         Contender::new("jemalloc", "jemalloc", || Global(tikv_jemallocator::Jemalloc))
-            .with_version(super::version::jemalloc, &["_RJEM_MALLOC_CONF", "MALLOC_CONF"]),
+            .with_version(version::jemalloc, &["_RJEM_MALLOC_CONF", "MALLOC_CONF"]),
         #[cfg(feature = "mimalloc")]
         Contender::new("mimalloc", "mimalloc", || Global(mimalloc::MiMalloc))
-            .with_version(super::version::mimalloc, &["MIMALLOC_"]),
+            .with_version(version::mimalloc, &["MIMALLOC_"]),
         #[cfg(feature = "snmalloc")]
         Contender::new("snmalloc", "snmalloc 0.7", || Global(snmalloc_rs::SnMalloc)),
         Contender::new(

@@ -7,36 +7,12 @@
 //! Design: `.rep.record.order`, `.rep.record.nested` in `design/replay.md`.
 
 use crate::events::{
-    AlignedAlloc, Calloc, Free, Malloc, MallocLarge, Memalign, Missed, PosixMemalign, Pvalloc,
-    Realloc, ReallocBegin, ReallocLarge, UsableSize, Valloc,
+    AlignedAlloc, Call, Calloc, Free, Malloc, MallocLarge, Memalign, Missed, PosixMemalign,
+    Pvalloc, Realloc, ReallocBegin, ReallocLarge, UsableSize, Valloc,
 };
-use crate::local::{self, Doing, Local};
+use crate::thread::{self, Doing, Local};
 use crate::{real, stack, touched};
 use telemetry::alloc::{after, before};
-
-/// A call, as far as it is recorded.
-#[derive(Clone, Copy)]
-pub(crate) enum Call {
-    Malloc { address: usize, size: usize },
-    Calloc { address: usize, count: usize, size: usize },
-    ReallocBegin { address: usize },
-    Realloc { address: usize, size: usize },
-    Free { address: usize },
-    AlignedAlloc { address: usize, alignment: usize, size: usize },
-    PosixMemalign { address: usize, alignment: usize, size: usize },
-    Memalign { address: usize, alignment: usize, size: usize },
-    Valloc { address: usize, size: usize },
-    Pvalloc { address: usize, size: usize },
-    UsableSize { address: usize, size: usize },
-}
-
-impl Call {
-    /// Whether memory was handed out, of which somebody may want to know to whom.
-    #[inline(always)]
-    fn is_handing_out(&self) -> bool {
-        !matches!(self, Call::Free { .. } | Call::ReallocBegin { .. } | Call::UsableSize { .. })
-    }
-}
 
 /// A call of the program's that is being done.
 #[derive(Clone, Copy)]
@@ -49,7 +25,7 @@ pub(crate) struct Turn<'a> {
 /// Does a call of the program's. What the real function asks for meanwhile is not recorded.
 #[inline(always)]
 pub(crate) fn during<T>(work: impl FnOnce(Turn<'_>) -> T) -> T {
-    local::with(|local| {
+    thread::with(|local| {
         let before = local.doing.get();
         if before == Doing::Nothing {
             local.doing.set(Doing::Inside);
@@ -64,7 +40,7 @@ pub(crate) fn during<T>(work: impl FnOnce(Turn<'_>) -> T) -> T {
 
 /// Does work of this library's, of which what it asks for is recorded after.
 pub(crate) fn while_recording(work: impl FnOnce()) {
-    local::with(|local| {
+    thread::with(|local| {
         if local.doing.get() == Doing::Nothing {
             local.doing.set(Doing::Recording);
             work();
@@ -77,12 +53,12 @@ pub(crate) fn while_recording(work: impl FnOnce()) {
 impl Turn<'_> {
     /// Records a call.
     #[inline(always)]
-    pub(crate) fn note(self, call: Call) {
+    pub(crate) fn record(self, call: Call) {
         if self.before == Doing::Nothing {
             self.local.doing.set(Doing::Recording);
-            touched::look(call);
+            touched::observe(call);
             let stack = if stack::is_on() && call.is_handing_out() { stack::current() } else { 0 };
-            record(call, stack);
+            record_call(call, stack);
             if self.local.has_kept() {
                 settle(self.local);
             }
@@ -97,14 +73,14 @@ impl Turn<'_> {
 #[cold]
 #[inline(never)]
 fn settle(local: &Local) {
-    let missed = local.give_kept(|call| record(call, 0));
+    let missed = local.give_kept(|call| record_call(call, 0));
     if missed != 0 {
         before(|| Missed::new(missed));
     }
 }
 
 #[inline(always)]
-fn record(call: Call, stack: u32) {
+fn record_call(call: Call, stack: u32) {
     match call {
         Call::Malloc { address, size } => match u32::try_from(size) {
             Ok(size) => handed_out(|| Malloc::new(address, size, stack)),

@@ -1,4 +1,4 @@
-//! Numbers as people read them: three digits and a unit.
+//! Numbers as people read them: three digits and a unit, or all digits.
 //!
 //! ```text
 //!  1234567 ── count ─▶ 1,234,567    bytes ─▶ 1.18 MiB    nanoseconds ─▶ 1.23 ms
@@ -29,28 +29,31 @@ const COUNTS: [(f64, &str); 7] =
 const RATIOS: [(f64, &str); 1] = [(1.0, "×")];
 const ROUNDED: f64 = 0.9995;
 
-/// What stands where nothing is known.
-pub(super) const NOTHING: &str = "–";
+/// Stands where a value is not known.
+pub const NOTHING: &str = "–";
 
 /// Which units a number has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum Unit {
+    /// Bytes, in powers of 1024.
     Bytes,
+    /// Times in ns, in units up to years.
     Nanoseconds,
+    /// Counts, in powers of 1000.
     Count,
     /// A ratio, as in "1.25×".
     Ratio,
 }
 
 impl Unit {
-    /// A number with three digits: "1.50 MiB".
-    pub(super) fn text(self, value: f64) -> String {
+    /// Returns a number with three digits: "1.50 MiB".
+    pub fn text(self, value: f64) -> String {
         let (size, name) = self.step(value);
         with_name(&three_digits(value / size), name, self)
     }
 
-    /// A number that is a round one: "1.5 MiB".
-    pub(super) fn round(self, value: f64) -> String {
+    /// Returns the same without zeros at its end, for round numbers: "1.5 MiB".
+    pub fn round(self, value: f64) -> String {
         let (size, name) = self.step(value);
         let digits = three_digits(value / size);
         let digits = if digits.contains('.') {
@@ -61,8 +64,8 @@ impl Unit {
         with_name(digits, name, self)
     }
 
-    /// The unit in which a value is said, and how large it is.
-    pub(super) fn step(self, value: f64) -> (f64, &'static str) {
+    /// Returns the unit in which a value is printed: its size, and its name.
+    pub fn step(self, value: f64) -> (f64, &'static str) {
         let steps: &[(f64, &str)] = match self {
             Unit::Bytes => &BYTES,
             Unit::Nanoseconds => &TIMES,
@@ -83,8 +86,8 @@ fn with_name(digits: &str, name: &str, unit: Unit) -> String {
     }
 }
 
-/// Three digits, or all that stand before the point.
-pub(super) fn three_digits(value: f64) -> String {
+/// Returns three digits, or all that stand before the point.
+pub fn three_digits(value: f64) -> String {
     match value {
         _ if !value.is_finite() => NOTHING.to_owned(),
         _ if value == 0.0 => "0".to_owned(),
@@ -94,8 +97,8 @@ pub(super) fn three_digits(value: f64) -> String {
     }
 }
 
-/// All digits, in groups.
-pub(super) fn count(value: u64) -> String {
+/// Returns all digits of a number, in groups: "1,234,567".
+pub fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -107,38 +110,48 @@ pub(super) fn count(value: u64) -> String {
     text
 }
 
-/// Bytes with their unit.
-pub(super) fn bytes(value: f64) -> String {
+/// Returns a number of things: `1 fault`, `2 faults`.
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns the same with its digits in groups: `1,234 faults`.
+pub fn counted_in_groups(count: u64, what: &str) -> String {
+    format!("{} {what}{}", number(count), if count == 1 { "" } else { "s" })
+}
+
+/// Returns bytes with their unit.
+pub fn bytes(value: f64) -> String {
     // There are no parts of a byte.
     if value < 1000.0 { format!("{value:.0} B") } else { Unit::Bytes.text(value) }
 }
 
-/// A time with its unit.
-pub(super) fn nanoseconds(value: f64) -> String {
+/// Returns a time in ns with its unit.
+pub fn nanoseconds(value: f64) -> String {
     Unit::Nanoseconds.text(value)
 }
 
-/// A latency with its unit: it was measured in whole ns.
-pub(super) fn latency(ns: f64) -> String {
+/// Returns a latency with its unit: latencies are measured in whole ns.
+pub fn latency(ns: f64) -> String {
     if ns < 999.5 { format!("{ns:.0} ns") } else { nanoseconds(ns) }
 }
 
-/// How long a while is, in ms.
-pub(super) fn wait(ms: u64) -> String {
+/// Returns a time in ms with its unit.
+pub fn wait(ms: u64) -> String {
     match ms {
         0 => "at once".to_owned(),
         _ => Unit::Nanoseconds.round(ms as f64 * 1e6),
     }
 }
 
-/// A value that may not be known.
-pub(super) fn or_nothing<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+/// Returns the text of a value, or [`NOTHING`].
+pub fn or_nothing<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NOTHING.to_owned(), text)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Unit, bytes, count, nanoseconds, or_nothing, wait};
+    use super::{Unit, bytes, nanoseconds, number, or_nothing, wait};
 
     /// `.rep.report`
     #[test]
@@ -164,7 +177,7 @@ mod tests {
     /// `.rep.report`
     #[test]
     fn digits_stand_in_groups_of_three() {
-        let counts = [0, 12, 123, 1_234, 12_345, 1_000_000_000_000].map(count);
+        let counts = [0, 12, 123, 1_234, 12_345, 1_000_000_000_000].map(number);
         assert_eq!(counts, ["0", "12", "123", "1,234", "12,345", "1,000,000,000,000"]);
     }
 }

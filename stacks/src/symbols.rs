@@ -26,9 +26,29 @@ const FILE_SIZE_MAX: u64 = 4 << 30;
 /// Functions that are made a part of each other, at most.
 const INLINED_COUNT_MAX: usize = 16;
 
+/// A function of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name as people write it.
+    pub name: String,
+    /// The file of its source, without folders, and the line, if the program has lines.
+    pub line: Option<(String, u32)>,
+}
+
+/// Prints a function: `name source.rs:12`.
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match &self.line {
+            Some((file, line)) => write!(f, " {file}:{line}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The symbols of the files that were asked for so far.
 #[derive(Debug, Default)]
-pub(super) struct Symbols {
+pub struct Symbols {
     files: HashMap<PathBuf, Option<Table>>,
 }
 
@@ -46,14 +66,15 @@ impl fmt::Debug for Table {
 }
 
 impl Symbols {
-    /// The functions that have this place of a file, the innermost first: the last is called, the
-    /// others are a part of it.
-    pub(super) fn names(&mut self, path: &Path, place: u64) -> Vec<String> {
+    /// Returns the functions at a place of a file, the innermost first: the last is called, the
+    /// others are a part of it. None, if the file cannot be read, is not ELF, or has no symbol
+    /// there.
+    pub fn functions(&mut self, path: &Path, place: u64) -> Vec<Function> {
         if !self.files.contains_key(path) {
             self.files.insert(path.to_owned(), Table::new(path));
         }
         let table = self.files.get(path).and_then(Option::as_ref);
-        table.and_then(|table| table.names(place)).unwrap_or_default()
+        table.and_then(|table| table.functions(place)).unwrap_or_default()
     }
 }
 
@@ -73,22 +94,25 @@ impl Table {
         Some(Table { segments, loader: Loader::new(path).ok()? })
     }
 
-    fn names(&self, place: u64) -> Option<Vec<String>> {
+    fn functions(&self, place: u64) -> Option<Vec<Function>> {
         let within = |&&(begin, size, _): &&(u64, u64, u64)| {
             place.checked_sub(begin).is_some_and(|way| way < size)
         };
         let &(begin, _, address) = self.segments.iter().find(within)?;
         let address = address.checked_add(place - begin)?;
-        let named = self.of_lines(address).filter(|names| !names.is_empty());
-        named.or_else(|| Some(vec![readable(self.loader.find_symbol(address)?)]))
+        let found = self.of_lines(address).filter(|functions| !functions.is_empty());
+        found.or_else(|| {
+            let name = readable(self.loader.find_symbol(address)?);
+            Some(vec![Function { name, line: None }])
+        })
     }
 
     /// As far as the file has lines.
-    fn of_lines(&self, address: u64) -> Option<Vec<String>> {
+    fn of_lines(&self, address: u64) -> Option<Vec<Function>> {
         let mut frames = self.loader.find_frames(address).ok()?;
-        let mut names = Vec::new();
+        let mut functions = Vec::new();
         while let Ok(Some(frame)) = frames.next() {
-            if names.len() == INLINED_COUNT_MAX {
+            if functions.len() == INLINED_COUNT_MAX {
                 break;
             }
             let function = frame.function.as_ref().and_then(|function| {
@@ -99,15 +123,11 @@ impl Table {
             let Some(name) = function.or_else(symbol) else { continue };
             let line = frame.location.and_then(|location| {
                 let file = location.file?.rsplit('/').next()?;
-                Some(format!(" {file}:{}", location.line?))
+                Some((OneLine(file.as_bytes()).to_string(), location.line?))
             });
-            names.push(format!(
-                "{}{}",
-                readable(&name),
-                OneLine(line.unwrap_or_default().as_bytes())
-            ));
+            functions.push(Function { name: readable(&name), line });
         }
-        Some(names)
+        Some(functions)
     }
 }
 
@@ -144,17 +164,16 @@ mod tests {
     #[test]
     fn a_place_in_a_program_has_the_name_and_the_line_of_its_function() {
         // `.rep.show.stack`
-        let function: fn(&Table, u64) -> Option<Vec<String>> = Table::names;
+        let function: fn(&Table, u64) -> Option<Vec<Function>> = Table::functions;
         let (place, path) = mapped(function as usize as u64 + 1);
         let mut symbols = Symbols::default();
-        let names = symbols.names(&path, place);
-        let name = names.last().unwrap();
-        assert!(name.contains("Table") && name.contains("names"), "{name}");
-        assert!(name.contains(" symbols.rs:"), "{name}");
-        let none: [&str; 0] = [];
-        assert_eq!(symbols.names(&path, u64::MAX), none);
-        assert_eq!(symbols.names(Path::new("/no/such/file"), place), none);
-        assert_eq!(symbols.names(Path::new("/proc/self/maps"), place), none, "is no ELF file");
+        let functions = symbols.functions(&path, place);
+        let text = functions.last().unwrap().to_string();
+        assert!(text.contains("Table") && text.contains("functions"), "{text}");
+        assert!(text.contains(" symbols.rs:"), "{text}");
+        assert_eq!(symbols.functions(&path, u64::MAX), []);
+        assert_eq!(symbols.functions(Path::new("/no/such/file"), place), []);
+        assert_eq!(symbols.functions(Path::new("/proc/self/maps"), place), [], "is no ELF file");
     }
 
     #[test]

@@ -6,14 +6,9 @@
 //!
 //! Design: `.cnv.recover`, `.cnv.cut` in `design/eventcnv.md`.
 
-use crate::output::Pending;
-use crate::stop::Stop;
-use eventlog::format::text::OneLine;
-use std::io::{self, BufWriter, Write};
+use cli::{Stop, output, said};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-/// Bytes that are written at a time.
-const WRITE_SIZE: usize = 1 << 18;
 
 /// Where a log is written.
 #[derive(Debug, clap::Args)]
@@ -42,25 +37,13 @@ impl Output {
     pub(crate) fn write<T>(
         &self,
         read: &[PathBuf],
-        write: impl FnOnce(&mut dyn Write) -> Result<T, Stop>,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     ) -> Result<T, Stop> {
         if let Some(same) = read.iter().find(|path| self.is(path)) {
             let name = same.display();
             return Err(Stop::Message(format!("{name}: is read, and cannot be written too")));
         }
-        if self.is_stdout() {
-            let mut out = BufWriter::with_capacity(WRITE_SIZE, io::stdout().lock());
-            let result = write(&mut out)?;
-            out.flush()?;
-            return Ok(result);
-        }
-        let mut pending = Pending::file(&self.path, self.force)?;
-        let mut out = BufWriter::with_capacity(WRITE_SIZE, pending.as_file_mut());
-        let result = write(&mut out)?;
-        out.flush().map_err(|error| self.unwritten(error))?;
-        drop(out);
-        pending.finish()?;
-        Ok(result)
+        output::write(&self.path, self.force, write)
     }
 
     /// Tells what was written, on standard output, unless the log is there.
@@ -68,15 +51,6 @@ impl Output {
         if self.is_stdout() {
             return Ok(());
         }
-        let name = OneLine(self.path.as_os_str().as_encoded_bytes());
-        Ok(writeln!(io::stdout(), "{name}: {what}")?)
-    }
-
-    /// What is said where it cannot be written.
-    pub(crate) fn unwritten(&self, error: io::Error) -> Stop {
-        if self.is_stdout() {
-            return error.into();
-        }
-        Stop::Message(format!("{}: {error}", self.path.display()))
+        Ok(writeln!(io::stdout(), "{}: {what}", said(&self.path))?)
     }
 }

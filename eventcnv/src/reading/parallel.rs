@@ -11,7 +11,7 @@
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use crate::select::{Selected, Selection};
-use crate::stop::Stop;
+use cli::Stop;
 use eventlog::reader::{Faults, Log, Order, Partitions};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -196,7 +196,7 @@ mod tests {
     use crate::select::Select;
 
     fn log() -> Log {
-        let log = include_bytes!("../../tests/golden/log/heap-2.log").to_vec();
+        let log = include_bytes!("../../../tests/golden/log/heap-2.log").to_vec();
         Log::from_source(log).unwrap()
     }
 

@@ -12,6 +12,7 @@ use eventlog::format::text::is_steering;
 use std::io::Write;
 
 pub(crate) mod hex;
+pub(crate) mod page;
 
 /// Appends a value as 16 upper-case hexadecimal digits.
 #[inline]
@@ -271,11 +272,6 @@ fn not_finite(out: &mut Vec<u8>, value: f64, upper: bool) {
         (false, true) => b"INF",
         (false, false) => b"inf",
     });
-}
-
-/// So many of something: `1 fault`, `2 faults`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

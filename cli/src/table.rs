@@ -6,7 +6,7 @@
 //! ```
 
 /// Rows of cells; the first row is the heading.
-pub(super) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
     /// How many columns, from the first, are aligned to the left.
     left_count: usize,
@@ -15,22 +15,24 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(left_count: usize, heading: &[&str]) -> Table {
-        let heading = heading.iter().map(|&cell| cell.to_owned()).collect();
+    /// Returns a table with a heading, whose first `left_count` columns are aligned to the left.
+    pub fn new(left_count: usize, heading: &[impl AsRef<str>]) -> Table {
+        let heading = heading.iter().map(|cell| cell.as_ref().to_owned()).collect();
         Table { rows: vec![heading], left_count, is_end_left: false }
     }
 
     /// Aligns the last column to the left.
-    pub(super) fn end_left(&mut self) {
+    pub fn end_left(&mut self) {
         self.is_end_left = true;
     }
 
-    pub(super) fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    /// Whether there is nothing but the heading.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns whether the table has no row below its heading.
+    pub fn is_empty(&self) -> bool {
         self.rows.len() <= 1
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! Design: `.debug.core` in `design/telemetry.md`.
 
-use crate::stop::complain;
-use crate::view::threads::{self, Thread};
+use crate::input::threads::{self, Thread};
+use cli::complain;
 use eventlog::reader::Log;
 use eventlog::reader::core::{Core, CoreFault, InMemory};
 use signal_hook::low_level::signal_name;

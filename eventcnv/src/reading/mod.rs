@@ -7,14 +7,15 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
+use crate::input::core;
 use crate::input::{self, FILENAME_VARIABLE};
-use crate::stop::{Stop, complain};
-use crate::text::counted;
-use crate::{core, select};
+use crate::select;
+use cli::{Stop, complain};
 use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order, Stream};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
+pub(crate) mod parallel;
 mod progress;
 
 use progress::Progress;
@@ -135,7 +136,7 @@ impl Reading {
     ) -> Result<Reading, Stop> {
         let paths = input::choose(named, std::env::var_os(FILENAME_VARIABLE));
         let paths = paths.map_err(Stop::Message)?;
-        let mps_registry = known.eventdef.as_deref().map(input::mps_registry).transpose();
+        let mps_registry = known.eventdef.as_deref().map(cli::log::mps_registry).transpose();
         let options = Options {
             mps_registry: mps_registry.map_err(Stop::Message)?,
             clock_rate: known.clock_rate,
@@ -258,17 +259,5 @@ pub(crate) fn told(losses: &Losses) -> String {
 
 /// Tells what was found wrong, a line each.
 pub(crate) fn report(name: &str, faults: &[&Faults]) {
-    let mut text = String::new();
-    for &faults in faults {
-        for fault in faults {
-            let weight = if fault.is_warning() { "warning: " } else { "" };
-            text += &format!("eventcnv: {name}: {weight}{fault}\n");
-        }
-        let untold = faults.count() - faults.iter().count() as u64;
-        if untold > 0 {
-            let untold = counted(untold, "more fault");
-            text += &format!("eventcnv: {name}: and {untold}\n");
-        }
-    }
-    complain(&text);
+    faults.iter().for_each(|faults| complain(&cli::log::faults("eventcnv", name, faults)));
 }

@@ -10,7 +10,7 @@
 //! written. By hand, because a dump is as fast as this file. Design: `.cnv.speed` in
 //! `design/eventcnv.md`.
 
-use crate::text::{self, hex};
+use super::{self as text, hex};
 
 /// A page is handed over when it holds so much.
 const PAGE_SIZE: usize = 1 << 18;

@@ -8,7 +8,7 @@
 //! Design: `.rep.record.nested`, `.rep.record.local` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the error number; thread-local storage without a call of rtld's")]
 
-use crate::note::Call;
+use crate::events::Call;
 use core::cell::Cell;
 
 /// Calls that are kept, at most: the C library makes one or two, when a thread is started.

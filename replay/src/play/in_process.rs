@@ -36,7 +36,7 @@ impl fmt::Display for Unplayed {
 impl std::error::Error for Unplayed {}
 
 /// Plays a workload here, as fast as it goes, and frees what it leaves.
-pub fn here<H: Heap>(workload: &Workload, heap: &H, touch: Touch) -> Result<Run, Unplayed> {
+pub fn in_process<H: Heap>(workload: &Workload, heap: &H, touch: Touch) -> Result<Run, Unplayed> {
     let plan = check::check(workload).map_err(Unplayed::Misfit)?;
     let (file, size) = image::write(workload, &plan).map_err(Unplayed::Io)?;
     let (thread_count, slot_count) = (workload.threads.len(), workload.slot_count as usize);

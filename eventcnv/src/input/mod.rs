@@ -9,8 +9,10 @@
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
 
-use crate::core;
-use eventlog::format::text::OneLine;
+pub(crate) mod core;
+pub(crate) mod threads;
+
+use cli::log::{HEADER_SIZE_MAX, registry_in};
 use eventlog::reader::core::{Core, is_elf};
 use eventlog::reader::{FileSource, Format, Joined, Log, OpenError, Options, Registry, Source};
 use std::ffi::OsString;
@@ -25,9 +27,6 @@ pub(crate) const FILENAME_VARIABLE: &str = "MPS_TELEMETRY_FILENAME";
 const FILENAME_DEFAULT: &str = "mpsio.log";
 /// What cannot be sought is kept in memory up to this size.
 const SPOOL_MEMORY_MAX: u64 = 4 << 20;
-
-/// No `eventdef.h` is larger; what is read of one that is.
-const HEADER_SIZE_MAX: u64 = 1 << 20;
 
 /// Bytes by which the format of a log is known.
 const FORMAT_SIZE: usize = 1 << 18;
@@ -206,32 +205,12 @@ fn rescue(
 /// Opens a log; `-` is standard input.
 fn open_one(path: &Path, options: &Options) -> (String, Result<AnySource, OpenError>) {
     let is_stdin = path.as_os_str() == "-";
-    let name = path.as_os_str().as_encoded_bytes();
-    let name = if is_stdin { "standard input".to_owned() } else { OneLine(name).to_string() };
     let file = if is_stdin {
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
         File::open(path)
     };
-    (name, file.map_err(OpenError::Io).and_then(|file| source(file, options)))
-}
-
-/// The registry in an `eventdef.h` of the MPS.
-pub(crate) fn mps_registry(path: &Path) -> Result<Registry, String> {
-    let name = path.display();
-    let mut text = Vec::new();
-    let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
-    let read = file.take(HEADER_SIZE_MAX + 1).read_to_end(&mut text);
-    read.map_err(|error| format!("{name}: {error}"))?;
-    registry_in(&text).map_err(|error| format!("{name}: {error}"))
-}
-
-/// The registry that the text of an `eventdef.h` declares. What is no UTF-8 may stand in comments.
-fn registry_in(text: &[u8]) -> Result<Registry, String> {
-    if text.len() as u64 > HEADER_SIZE_MAX {
-        return Err("is larger than any eventdef.h of the Memory Pool System".to_owned());
-    }
-    Registry::from_mps_header(&String::from_utf8_lossy(text)).map_err(|error| error.to_string())
+    (cli::log::name(path), file.map_err(OpenError::Io).and_then(|file| source(file, options)))
 }
 
 /// The registry in an `eventdef.h`, if these bytes begin as one may: they are no log, which has
@@ -340,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_spooled_is_the_same_in_memory_and_in_a_file() {
-        let bytes = include_bytes!("../../tests/golden/mps/labels.log");
+        let bytes = include_bytes!("../../../tests/golden/mps/labels.log");
         let size = bytes.len();
         for memory_max in [1000, size - 1, size, size + 1] {
             let source = spool(bytes.as_slice(), memory_max as u64, &Options::default()).unwrap();

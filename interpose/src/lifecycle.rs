@@ -11,9 +11,9 @@
 // E1: as C1 of calls.rs: the caller keeps the promises that the C library asks of it for the
 //     function of this name; no other symbol of this library has the name.
 
-use crate::local::{self, Doing};
-use crate::note::while_recording;
 use crate::real::Function;
+use crate::recording::while_recording;
+use crate::thread::{self, Doing};
 use crate::{roster, stack, touched};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -72,7 +72,7 @@ static END: extern "C" fn() = end;
 
 /// From here to `start` what is asked for is not the program's.
 extern "C" fn begin() {
-    local::with(|local| local.doing.set(Doing::Inside));
+    thread::with(|local| local.doing.set(Doing::Inside));
 }
 
 extern "C" fn start() {
@@ -83,7 +83,7 @@ extern "C" fn start() {
         libc::pthread_atfork(None, None, Some(note_process_in_child));
         __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
     }
-    local::with(|local| local.doing.set(Doing::Nothing));
+    thread::with(|local| local.doing.set(Doing::Nothing));
     while_recording(telemetry::prepare);
 }
 
@@ -152,7 +152,7 @@ unsafe fn flush(path: *const c_char) {
 }
 
 fn missing() -> c_int {
-    crate::local::set_errno(libc::ENOSYS);
+    crate::thread::set_errno(libc::ENOSYS);
     -1
 }
 

@@ -1,0 +1,52 @@
+//! What the command-line tools of the event log have in common.
+//!
+//! ```text
+//!  a command ─┬─ output.rs   files that get their names once they are whole
+//!             ├─ stop.rs     why it stops: exit codes, standard error
+//!             ├─ log.rs      the log that a command line names, and the faults in it
+//!             └─ table.rs, units.rs    columns; numbers, sizes and times in words
+//! ```
+//!
+//! Linux; the rest of Unix with it. Design: `.dumper` in `design/telemetry.md`, `.rep.exit` in
+//! `design/replay.md`.
+#![forbid(unsafe_code)]
+
+pub mod log;
+pub mod output;
+pub mod stop;
+pub mod table;
+pub mod units;
+
+pub use stop::{Stop, complain, said};
+
+use std::process::ExitCode;
+
+/// All was done.
+const WHOLE: u8 = 0;
+/// Faults were found.
+const FAULTS: u8 = 1;
+/// Nothing could be done.
+const UNREAD: u8 = 2;
+/// The log is undamaged, and states losses.
+const LOSSES: u8 = 3;
+
+/// Returns the exit code of a tool whose command ended so: whether all was done without a fault,
+/// or why it stopped, which this reports on standard error.
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     cli::exit("eventcnv", Err(cli::Stop::Message("a.log: permission denied".to_owned())))
+/// }
+/// ```
+pub fn exit(tool: &str, result: Result<bool, Stop>) -> ExitCode {
+    ExitCode::from(match result {
+        Ok(true) | Err(Stop::Closed) => WHOLE,
+        Ok(false) => FAULTS,
+        Err(Stop::Lost) => LOSSES,
+        Err(Stop::Message(message)) => {
+            output::yield_to_interruption();
+            complain(&format!("{tool}: {message}\n"));
+            UNREAD
+        }
+    })
+}

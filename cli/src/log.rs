@@ -1,0 +1,62 @@
+//! The log that a command line names: its name in messages, the registry of its MPS, its faults.
+//!
+//! ```text
+//!  "-" ──▶ "standard input"     eventdef.h ──▶ Registry     Faults ──▶ "eventcnv: a.log: …"
+//! ```
+//!
+//! Design: `.dumper` in `design/telemetry.md`, `.rep.source` in `design/replay.md`.
+
+use crate::said;
+use crate::units::counted;
+use eventlog::reader::{Faults, Registry};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// No `eventdef.h` of the MPS is larger, in bytes.
+pub const HEADER_SIZE_MAX: u64 = 1 << 20;
+
+/// Returns what a log is called in messages.
+pub fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".to_owned() } else { said(path) }
+}
+
+/// Returns the registry in an `eventdef.h` of the MPS.
+///
+/// # Errors
+///
+/// The file cannot be read, or declares no registry: the path, and why.
+pub fn mps_registry(path: &Path) -> Result<Registry, String> {
+    let name = path.display();
+    let mut text = Vec::new();
+    let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
+    let read = file.take(HEADER_SIZE_MAX + 1).read_to_end(&mut text);
+    read.map_err(|error| format!("{name}: {error}"))?;
+    registry_in(&text).map_err(|error| format!("{name}: {error}"))
+}
+
+/// Returns the registry that the text of an `eventdef.h` declares. Comments may hold bytes that
+/// are not UTF-8.
+///
+/// # Errors
+///
+/// The text is too large, or declares no registry.
+pub fn registry_in(text: &[u8]) -> Result<Registry, String> {
+    if text.len() as u64 > HEADER_SIZE_MAX {
+        return Err("is larger than any eventdef.h of the Memory Pool System".to_owned());
+    }
+    Registry::from_mps_header(&String::from_utf8_lossy(text)).map_err(|error| error.to_string())
+}
+
+/// Returns faults of a log as lines for standard error.
+pub fn faults(tool: &str, name: &str, faults: &Faults) -> String {
+    let mut text = String::new();
+    for fault in faults {
+        let weight = if fault.is_warning() { "warning: " } else { "" };
+        text += &format!("{tool}: {name}: {weight}{fault}\n");
+    }
+    match faults.count() - faults.iter().count() as u64 {
+        0 => text,
+        untold => text + &format!("{tool}: {name}: and {}\n", counted(untold, "more fault")),
+    }
+}

@@ -1,0 +1,484 @@
+//! Files that are written: each has its name once it is whole.
+//!
+//! ```text
+//!  Pending: a file without a name ──────── finish ──▶ FILE     an error, a signal ──▶ nothing
+//!  a directory, or where no file is without a name: .unfinished-Ab12Cd beside FILE meanwhile
+//! ```
+//!
+//! A file without a name goes with the process, however the process ends. One that has a name
+//! meanwhile is removed at an error, Ctrl-C, SIGTERM and SIGHUP. Design: `.dumper` in
+//! `design/telemetry.md`, `.rep.output` in `design/replay.md`.
+
+use crate::stop::Stop;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::{emulate_default_handler, pipe};
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use tempfile::{Builder, NamedTempFile, TempDir};
+
+/// How the name of an unfinished file begins.
+const PREFIX: &str = ".unfinished-";
+/// Permissions of a file, of which the user's mask takes some.
+const FILE_MODE: u32 = 0o666;
+/// The same of a directory.
+const DIRECTORY_MODE: u32 = 0o777;
+/// Bytes that are written at a time.
+const WRITE_SIZE: usize = 1 << 18;
+/// How often a directory is removed into which files are still being put.
+const REMOVAL_COUNT_MAX: usize = 100;
+
+/// Unfinished files and directories with names, which a signal removes.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static WATCH: Once = Once::new();
+
+/// Writes a file, which has its name once it is whole; "-" is standard output.
+///
+/// # Errors
+///
+/// The file exists and `force` is not set; it, or standard output, cannot be written; or `write`
+/// stops.
+pub fn write<T>(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T, Stop> {
+    if path.as_os_str() == "-" {
+        return Ok(buffered(io::stdout().lock(), |out| write(out))?);
+    }
+    let pending = Pending::new(path, force)?;
+    let result = pending.write(|out| write(out))?;
+    pending.finish().map(|()| result)
+}
+
+fn buffered<W: Write, T>(
+    out: W,
+    write: impl FnOnce(&mut BufWriter<W>) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut out = BufWriter::with_capacity(WRITE_SIZE, out);
+    let result = write(&mut out)?;
+    out.flush().map(|()| result)
+}
+
+/// A file that is being written.
+pub struct Pending {
+    file: Place,
+    path: PathBuf,
+    force: bool,
+}
+
+enum Place {
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "Linux alone has these"))]
+    Nameless(File),
+    Named(NamedTempFile),
+}
+
+impl Pending {
+    /// Begins a file.
+    ///
+    /// # Errors
+    ///
+    /// The file exists and `force` is not set, exists and is not a regular file, or cannot be made.
+    pub fn new(path: &Path, force: bool) -> Result<Pending, Stop> {
+        check(path, force)?;
+        let file = nameless(directory(path)).map_err(|error| unwritten(path, &error))?;
+        match file {
+            Some(file) => Ok(Pending { file: Place::Nameless(file), path: path.to_owned(), force }),
+            None => Pending::named(path, force),
+        }
+    }
+
+    /// Begins a file that a library opens by its name: see [`Pending::temporary_path`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Pending::new`].
+    pub fn named(path: &Path, force: bool) -> Result<Pending, Stop> {
+        check(path, force)?;
+        let file = begin(path, |directory| builder(FILE_MODE).tempfile_in(directory))?;
+        Ok(Pending { file: Place::Named(file), path: path.to_owned(), force })
+    }
+
+    /// Returns the file, to be written to.
+    pub fn as_file(&self) -> &File {
+        match &self.file {
+            Place::Nameless(file) => file,
+            Place::Named(file) => file.as_file(),
+        }
+    }
+
+    /// Writes to the file, 256 KiB at a time.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written, or `write` fails.
+    pub fn write<T>(
+        &self,
+        write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<T>,
+    ) -> Result<T, Stop> {
+        buffered(self.as_file(), write).map_err(|error| unwritten(&self.path, &error))
+    }
+
+    /// Returns where a [`Pending::named`] is until it is whole.
+    pub fn temporary_path(&self) -> Option<&Path> {
+        match &self.file {
+            Place::Nameless(_) => None,
+            Place::Named(file) => Some(file.path()),
+        }
+    }
+
+    /// Puts it on the disk and gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written, or there is another of its name by now.
+    pub fn finish(self) -> Result<(), Stop> {
+        let failed = |error| unwritten(&self.path, &error);
+        self.as_file().sync_all().map_err(failed)?;
+        let named = match (self.file, self.force) {
+            (Place::Nameless(file), false) => link(&file, &self.path),
+            // A name that is taken can only be given to a file that has one.
+            (Place::Nameless(file), true) => builder(FILE_MODE)
+                .make_in(directory(&self.path), |temporary| link(&file, temporary))
+                .and_then(|named| Ok(named.persist(&self.path).map(drop)?)),
+            (Place::Named(file), force) => {
+                let temporary = file.path().to_owned();
+                let named = match force {
+                    true => file.persist(&self.path),
+                    false => file.persist_noclobber(&self.path),
+                };
+                forget(&temporary);
+                named.map(drop).map_err(io::Error::from)
+            }
+        };
+        named.and_then(|()| sync(directory(&self.path))).map_err(failed)
+    }
+}
+
+/// A directory that is being filled.
+pub struct PendingDirectory {
+    directory: TempDir,
+    path: PathBuf,
+    force: bool,
+}
+
+impl PendingDirectory {
+    /// Begins a directory.
+    ///
+    /// # Errors
+    ///
+    /// The directory exists, is not empty, and `force` is not set; or it cannot be made.
+    pub fn new(path: &Path, force: bool) -> Result<PendingDirectory, Stop> {
+        if !is_empty_directory(path) {
+            refuse(path, force)?;
+        }
+        let directory = begin(path, |parent| builder(DIRECTORY_MODE).tempdir_in(parent))?;
+        Ok(PendingDirectory { directory, path: path.to_owned(), force })
+    }
+
+    /// Returns where it is until it is whole.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Puts it on the disk and gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be written or named.
+    pub fn finish(self) -> Result<(), Stop> {
+        let failed = |error| unwritten(&self.path, &error);
+        let temporary = self.directory.path().to_owned();
+        let old = self.path.symlink_metadata().is_ok();
+        let aside = temporary.with_extension("old");
+        sync_all(&temporary).map_err(failed)?;
+        // No signal may come while neither has the name.
+        let mut unfinished = unfinished();
+        if old && (self.force || is_empty_directory(&self.path)) {
+            fs::rename(&self.path, &aside).map_err(failed)?;
+        }
+        if let Err(error) = fs::rename(&temporary, &self.path) {
+            if old {
+                // The old one stays.
+                let _ = fs::rename(&aside, &self.path);
+            }
+            return Err(failed(error));
+        }
+        unfinished.retain(|noted| *noted != temporary);
+        drop(unfinished);
+        let _ = self.directory.keep();
+        sync(directory(&self.path)).map_err(failed)?;
+        if old {
+            remove(&aside);
+        }
+        Ok(())
+    }
+}
+
+/// Puts all of a directory on the disk: what is in it before its own entries.
+fn sync_all(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() { sync_all(&entry.path())? } else { sync(&entry.path())? }
+    }
+    sync(path)
+}
+
+/// Puts a file, or the names in a directory, on the disk.
+fn sync(path: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    tests::SYNCED.with_borrow_mut(|synced| synced.push(path.to_owned()));
+    match File::open(path)?.sync_all() {
+        // There are file systems whose directories cannot be synced, and that do not need it.
+        Err(error) if error.kind() == ErrorKind::InvalidInput && path.is_dir() => Ok(()),
+        result => result,
+    }
+}
+
+fn is_empty_directory(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn refuse(path: &Path, force: bool) -> Result<(), Stop> {
+    match path.symlink_metadata() {
+        Ok(_) if !force => Err(unwritten(path, &ErrorKind::AlreadyExists.into())),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what cannot become a file of this name. A device must not become a file.
+fn check(path: &Path, force: bool) -> Result<(), Stop> {
+    refuse(path, force)?;
+    match path.metadata() {
+        Ok(old) if !old.is_file() => Err(Stop::Message(format!(
+            "{}: is there, and is no file: it is left alone",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the message for a file that cannot be written.
+pub fn unwritten(path: &Path, error: &io::Error) -> Stop {
+    let name = path.display();
+    Stop::Message(match error.kind() {
+        ErrorKind::AlreadyExists => format!(
+            "{name}: is there already, and is not overwritten: give another name, or --force"
+        ),
+        _ => format!("{name}: {error}"),
+    })
+}
+
+fn builder(mode: u32) -> Builder<'static, 'static> {
+    let mut builder = Builder::new();
+    builder.prefix(PREFIX).permissions(Permissions::from_mode(mode));
+    builder
+}
+
+/// Makes an unfinished file or directory with a name, which a signal removes.
+fn begin<T: AsRef<Path>>(
+    path: &Path,
+    make: impl FnOnce(&Path) -> io::Result<T>,
+) -> Result<T, Stop> {
+    let failed = |error| unwritten(path, &error);
+    watch().map_err(failed)?;
+    let mut unfinished = unfinished();
+    let made = make(directory(path)).map_err(failed)?;
+    unfinished.push(made.as_ref().to_owned());
+    Ok(made)
+}
+
+/// Makes a file without a name; `None` where the file system or the system has no such files.
+#[cfg(target_os = "linux")]
+fn nameless(directory: &Path) -> io::Result<Option<File>> {
+    use rustix::fs::{Mode, OFlags, open};
+    use rustix::io::Errno;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match open(directory, flags, Mode::from_raw_mode(FILE_MODE)) {
+        Ok(file) => Ok(Some(file.into())),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Path) -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+/// Gives a file without a name one that nothing has.
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    use std::os::fd::AsRawFd;
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// The directory in which a file is.
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// While a thread holds this, no signal ends the program: a thread holds it while it makes a file
+/// and notes the file's name.
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does not return if a signal is ending the program: that its unfinished files are gone is then no
+/// failure to report.
+pub(crate) fn yield_to_interruption() {
+    drop(unfinished());
+}
+
+fn forget(path: &Path) {
+    unfinished().retain(|noted| noted != path);
+}
+
+fn remove(path: &Path) {
+    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// Removes what other threads may still be putting files into.
+fn remove_while_written(path: &Path) {
+    for _ in 0..REMOVAL_COUNT_MAX {
+        remove(path);
+        if path.symlink_metadata().is_err() {
+            break;
+        }
+    }
+}
+
+/// Has unfinished files removed when a signal ends the program.
+fn watch() -> io::Result<()> {
+    let mut result = Ok(());
+    WATCH.call_once(|| result = begin_to_watch());
+    result
+}
+
+fn begin_to_watch() -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let (mut signals, end) = UnixStream::pair()?;
+        pipe::register(signal, end)?;
+        std::thread::spawn(move || {
+            while signals.read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::Interrupted) {}
+            // Held to the end: no other file is begun.
+            let unfinished = unfinished();
+            unfinished.iter().for_each(|path| remove_while_written(path));
+            let _ = emulate_default_handler(signal);
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    std::thread_local! {
+        /// What was put on the disk, in this order.
+        pub(super) static SYNCED: std::cell::RefCell<Vec<PathBuf>> = Default::default();
+    }
+
+    /// Else a power cut leaves names of files that are not there.
+    #[test]
+    fn what_gets_its_name_is_on_the_disk_before_and_the_name_after() {
+        let parent = TempDir::new().unwrap();
+        let path = parent.path().join("out");
+        let pending = PendingDirectory::new(&path, false).unwrap();
+        let temporary = pending.path().to_owned();
+        fs::create_dir_all(temporary.join("a/b")).unwrap();
+        fs::write(temporary.join("a/b/file"), "text").unwrap();
+        pending.finish().unwrap();
+        let within = |name: &str| temporary.join(name);
+        let expected = [within("a/b/file"), within("a/b"), within("a"), temporary.clone()];
+        let expected = [&expected[..], &[parent.path().to_owned()]].concat();
+        assert_eq!(SYNCED.take(), expected);
+        Pending::new(&parent.path().join("file"), false).unwrap().finish().unwrap();
+        assert_eq!(SYNCED.take(), [parent.path()]);
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    fn message<T>(result: Result<T, Stop>) -> String {
+        match result {
+            Err(Stop::Message(message)) => message,
+            _ => panic!("it was let through"),
+        }
+    }
+
+    /// `.rep.output`: by whichever of these makes it.
+    fn a_file_has_its_name_once_it_is_whole(
+        begin: fn(&Path, bool) -> Result<Pending, Stop>,
+        has_name: bool,
+    ) {
+        let folder = TempDir::new().unwrap();
+        let (path, folder) = (folder.path().join("out"), folder.path());
+        for (text, force) in [("first", false), ("second", true)] {
+            let before = names(folder);
+            drop(begin(&path, force).unwrap());
+            let pending = begin(&path, force).unwrap();
+            pending.as_file().write_all(text.as_bytes()).unwrap();
+            let now = names(folder);
+            assert_eq!(now.iter().any(|name| name.starts_with(PREFIX)), has_name, "{now:?}");
+            assert_eq!(now.len(), before.len() + usize::from(has_name), "{now:?}");
+            pending.finish().unwrap();
+            assert_eq!(names(folder), ["out"]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert!(message(begin(&path, false)).contains("--force"));
+    }
+
+    /// `.rep.output`
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_has_no_name_before_it_is_whole() {
+        a_file_has_its_name_once_it_is_whole(Pending::new, false);
+    }
+
+    #[test]
+    fn a_file_for_a_library_has_another_name_before_it_is_whole() {
+        a_file_has_its_name_once_it_is_whole(Pending::named, true);
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_written_is_refused_first() {
+        let folder = TempDir::new().unwrap();
+        for (path, reason) in
+            [("none/out", "No such file"), (".", "is no file"), ("/dev/null", "no file")]
+        {
+            // A path from the root stays as it is.
+            let why = message(Pending::new(&folder.path().join(path), true));
+            assert!(why.contains(reason), "{why}");
+        }
+        let path = folder.path().join("out");
+        let pending = Pending::new(&path, false).unwrap();
+        fs::write(&path, "of another").unwrap();
+        let why = message(pending.finish());
+        assert!(why.contains("is there already"), "{why}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "of another");
+    }
+
+    #[test]
+    fn a_directory_has_its_name_once_it_is_whole() {
+        let parent = TempDir::new().unwrap();
+        let path = parent.path().join("out");
+        fs::create_dir(&path).unwrap();
+        for (text, force) in [("first", false), ("second", true)] {
+            let pending = PendingDirectory::new(&path, force).unwrap();
+            fs::write(pending.path().join("file"), text).unwrap();
+            pending.finish().unwrap();
+            assert_eq!(fs::read_to_string(path.join("file")).unwrap(), text);
+            assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
+        }
+        assert!(PendingDirectory::new(&path, false).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! Why a command stops, and the lines on standard error.
+//!
+//! ```text
+//!  Stop::Closed ──▶ exit 0, no word          Stop::Message ──▶ "eventcnv: …", exit 2
+//!  Stop::Lost ──▶ exit 3, all was reported
+//! ```
+//!
+//! Exit codes: `.dumper` in `design/telemetry.md`, `.rep.exit` in `design/replay.md`.
+
+use eventlog::format::text::OneLine;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Why a command does no more.
+#[derive(Debug)]
+pub enum Stop {
+    /// The reader of the output has closed it.
+    Closed,
+    /// The log is undamaged, and states that events were lost.
+    Lost,
+    /// What to report.
+    Message(String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Stop::Closed,
+            _ => Stop::Message(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+/// Writes lines to standard error. What they repeat of a path or a log steers no terminal; where
+/// nothing takes standard error, they are dropped.
+pub fn complain(text: &str) {
+    let clean = |line: &str| OneLine(line.as_bytes()).to_string();
+    let lines = text.split('\n').map(clean).collect::<Vec<String>>().join("\n");
+    let _ = io::stderr().write_all(lines.as_bytes());
+}
+
+/// Returns a path as a message has it: on one line, and without characters that steer a terminal.
+pub fn said(path: &Path) -> String {
+    OneLine(path.as_os_str().as_encoded_bytes()).to_string()
+}

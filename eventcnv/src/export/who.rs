@@ -105,6 +105,9 @@ impl Who {
 
     /// A thread, by the first stream that has it, and its index there.
     pub(crate) fn place(&self, stream: u16, thread: u32) -> (u16, u32) {
+        if thread == 0 {
+            return (self.first(stream), 0);
+        }
         self.same.get(&(stream, thread)).copied().unwrap_or((stream, thread))
     }
 
@@ -117,7 +120,10 @@ impl Who {
 
     /// The number of the thread of an event; and what it is called, if it is a new one.
     pub(crate) fn thread(&mut self, event: &Event<'_, '_>) -> (u32, Option<String>) {
-        let place = (event.stream, event.thread);
+        let place = match event.thread {
+            0 => self.place(event.stream, 0),
+            thread => (event.stream, thread),
+        };
         if let Some(thread) = self.threads.get(&place) {
             return (thread.tid, None);
         }
@@ -125,9 +131,9 @@ impl Who {
         let pid = self.pid(event.stream);
         match event.thread {
             0 if self.has_no_threads(event.stream) => {
-                self.add(event.stream, 0, pid.into(), "unknown thread".to_owned());
+                self.add(place.0, 0, pid.into(), "unknown thread".to_owned());
             }
-            0 => self.add(event.stream, 0, 0, "of no thread".to_owned()),
+            0 => self.add(place.0, 0, 0, "of no thread".to_owned()),
             index => self.add(event.stream, index, 0, format!("thread {index}")),
         }
         let new = self.threads.get(&place);

@@ -6,8 +6,8 @@
 //!  label, thread, sync, lose ───────────┘
 //! ```
 //!
-//! Memory is bounded: events that wait have a named size in all. Each buffer takes some 100 bytes
-//! more, each interned string 8. Rules: `.made` in `design/format.md`.
+//! Memory: the events that wait, up to a named size; some 100 bytes a buffer, 8 an interned string.
+//! Rules: `.made` in `design/format.md`.
 
 use super::error::MakeError;
 use super::making::{Buffer, Cause, Making, STORE};
@@ -17,7 +17,6 @@ use super::pack::{MEMORY_MAX, Packer, Place};
 use crate::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, ClockSync};
 use eventdef::field::A;
 use eventdef::{Event, Registry, store};
-use std::fmt;
 use std::io::{self, Write};
 
 /// Clock syncs that wait for a block, at most.
@@ -105,7 +104,7 @@ pub struct Maker<'o> {
     current: Option<usize>,
     /// The stream whose blocks are being written.
     written: Option<usize>,
-    /// Bytes of events that wait, of all streams.
+    /// Bytes of events that wait in all streams.
     pub(super) memory: usize,
     /// Bytes that the encodings of further registries may have.
     registries_room: usize,
@@ -116,15 +115,8 @@ pub struct Maker<'o> {
     failed: Option<io::ErrorKind>,
 }
 
-impl fmt::Debug for Maker<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Maker").field("streams", &self.streams.len()).finish_non_exhaustive()
-    }
-}
-
 impl<'o> Maker<'o> {
-    /// Returns a maker that writes to `out`, without a stream. It writes whole blocks, so that a
-    /// `BufWriter` gains nothing.
+    /// Returns a maker that writes whole blocks to `out`, without a stream.
     pub fn new(out: &'o mut dyn Write) -> Maker<'o> {
         Maker {
             out: Out::new(out),
@@ -303,8 +295,8 @@ impl<'o> Maker<'o> {
         self.add(STORE.buffer, STORE.thread, ticks, &thread)
     }
 
-    /// Adds a clock sync to the current stream. Two of them give all events a time of day; put one
-    /// before the first event and one after the last.
+    /// Adds a clock sync to the current stream. One before the first event and one after the last
+    /// give all events a time of day.
     ///
     /// # Errors
     ///

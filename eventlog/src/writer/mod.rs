@@ -26,3 +26,9 @@ pub use error::MakeError;
 pub use maker::{Made, Maker, StreamId};
 pub use making::Cause;
 pub use origin::{Origin, uuid_of};
+
+impl std::fmt::Debug for Maker<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Maker").finish_non_exhaustive()
+    }
+}

@@ -7,8 +7,8 @@
 //! They are told whatever was selected: an event is called by what came before it.
 //! Design: `.cnv.sql.labels` in `design/eventcnv.md`.
 
-use super::Refusal;
 use super::keys::Keys;
+use super::refusal::Refusal;
 use eventdef::Sort;
 use eventlog::reader::{Event, Filter, Log, Order, StringEnd};
 use rusqlite::types::{ToSqlOutput, ValueRef};

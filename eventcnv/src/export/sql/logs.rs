@@ -7,7 +7,7 @@
 //! A stream of the MPS has no name: it is known by the events that it begins with.
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::input::threads;
 use eventlog::reader::{CAUSES, Filter, Format, Log, Losses, Order, Registry, Stream};
 use rusqlite::{Connection, OptionalExtension, params};

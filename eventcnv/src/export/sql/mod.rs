@@ -17,73 +17,22 @@ mod keys;
 mod labels;
 mod logs;
 pub(crate) mod names;
+mod refusal;
 mod rows;
 mod tables;
 
 use crate::select::Selected;
 use eventlog::reader::{Log, Losses};
+use refusal::ARRANGEMENT;
+pub(crate) use refusal::{Counts, Refusal};
 use rows::To;
-use rusqlite::{Connection, Error};
+use rusqlite::Connection;
 use tables::Tables;
 
 /// Says that a database is one of ours: `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x4556_4C31;
-/// How its tables are arranged: `PRAGMA user_version`.
-const ARRANGEMENT: i32 = 1;
 /// How long to wait for another program that writes to it.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
-
-/// Why nothing was written.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// It is a file of another kind.
-    NoDatabase,
-    /// It is a database of something else.
-    Foreign,
-    /// It is arranged in a later way than is known here.
-    Later(i32),
-    /// So many buffers cannot be told apart.
-    BufferLimit,
-    Sqlite(Error),
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => Refusal::NoDatabase,
-            _ => Refusal::Sqlite(error),
-        }
-    }
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Refusal::NoDatabase => f.write_str(
-                "is there and no database of SQLite: give another name, or --force to replace it",
-            ),
-            Refusal::Foreign => f.write_str(
-                "is a database of something else: give another name, or --force to replace it",
-            ),
-            Refusal::Later(found) => write!(
-                f,
-                "its tables are arranged in way {found}, and this eventcnv knows {ARRANGEMENT}: \
-                 give another name, or use a later eventcnv"
-            ),
-            Refusal::BufferLimit => {
-                write!(f, "has events of {} buffers, and takes no more", keys::BUFFER_COUNT_MAX)
-            }
-            Refusal::Sqlite(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-/// How many events there were, and how many of them are new.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) read: u64,
-    pub(crate) added: u64,
-}
 
 /// Makes ready a database that nobody else knows of yet: if it is given up, so is its file.
 pub(crate) fn begin_new(connection: &Connection) -> Result<(), Refusal> {

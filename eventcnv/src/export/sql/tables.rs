@@ -8,9 +8,9 @@
 //! An event type of a registry has the same table in all logs, as long as its parameters are the
 //! same. Design: `.cnv.sql` in `design/eventcnv.md`.
 
-use super::Refusal;
 use super::keys::NUMBER_BITS;
 use super::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut, quoted};
+use super::refusal::Refusal;
 use super::{labels, logs};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};

@@ -76,6 +76,7 @@ extern "C" fn begin() {
 }
 
 extern "C" fn start() {
+    look_up();
     note_process();
     roster::begin();
     // SAFETY: functions that stay.
@@ -85,6 +86,17 @@ extern "C" fn start() {
     }
     thread::with(|local| local.doing.set(Doing::Nothing));
     while_recording(telemetry::prepare);
+}
+
+/// Finds the functions now: the forked child of a process with several threads must not look.
+fn look_up() {
+    EXIT.look_up();
+    [&EXECV, &EXECVP].into_iter().for_each(|exec| _ = exec.look_up());
+    [&EXECVE, &EXECVPE].into_iter().for_each(|exec| _ = exec.look_up());
+    [&EXECL, &EXECLP, &EXECLE].into_iter().for_each(|exec| _ = exec.look_up());
+    FEXECVE.look_up();
+    EXECVEAT.look_up();
+    roster::look_up();
 }
 
 fn note_process() {

@@ -90,7 +90,8 @@ impl<F: Copy> Function<F> {
         }
     }
 
-    fn look_up(&self) -> usize {
+    /// Looks for it: from ordinary code, as no forked child may.
+    pub(crate) fn look_up(&self) -> usize {
         // SAFETY: the name ends with a NUL.
         let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) }.addr();
         self.address.store(address, Ordering::Release);

@@ -153,6 +153,12 @@ type Spawn = unsafe extern "C" fn(
 static SPAWN: Function<Spawn> = Function::new(c"posix_spawn");
 static SPAWN_BY_NAME: Function<Spawn> = Function::new(c"posix_spawnp");
 
+/// Finds the functions (`ends.rs`).
+pub(crate) fn look_up() {
+    SPAWN.look_up();
+    SPAWN_BY_NAME.look_up();
+}
+
 /// Calls the real function, and says what was started.
 ///
 /// # Safety

@@ -214,3 +214,23 @@ fn stacks_cost_little_more_than_what_is_recorded_without() {
         assert!(least < 10.0, "{way}: {least:.1} times");
     }
 }
+
+/// `.rep.record.ends`: not even where the process that forked it never called the function.
+#[test]
+fn a_forked_child_looks_for_no_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = recording("/bin/sh", folder.path());
+    command.args(["-c", "(exec /bin/true); (exit 0); exit 0"]);
+    command.env("LD_DEBUG", "symbols").env("LD_BIND_NOW", "1");
+    command.env("LD_DEBUG_OUTPUT", folder.path().join("linker"));
+    let recorded = run(command, folder);
+    assert!(recorded.status.success(), "{}", recorded.errors);
+    let process = recorded.process.to_string();
+    let said = recorded.folder.path().join(format!("linker.{process}"));
+    let said = std::fs::read_to_string(said).unwrap();
+    let (of_parent, of_child): (Vec<_>, Vec<_>) =
+        said.lines().partition(|line| line.trim_start().starts_with(&process));
+    assert!(of_parent.iter().any(|line| line.contains("symbol=execve;")));
+    let looked_up = of_child.iter().filter(|line| line.contains("symbol=")).collect::<Vec<_>>();
+    assert!(looked_up.is_empty(), "{looked_up:?}");
+}

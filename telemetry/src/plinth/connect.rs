@@ -71,12 +71,13 @@ impl Link {
         }
     }
 
-    /// Gives up the blocks that wait, but the newest `kept`; false if there are none.
-    pub(super) fn give_up(&mut self, kept: usize) -> bool {
+    /// Gives up the blocks that wait, but where `keeps_accounts` those that have only counts; false
+    /// if there are none.
+    pub(super) fn give_up(&mut self, keeps_accounts: bool) -> bool {
         let Some(queue) = &mut self.queue else { return false };
-        let before = queue.size();
-        self.given_up += queue.drop_blocks(self.block_size, kept);
-        queue.size() < before
+        let (dropped, lost) = queue.drop_blocks(self.block_size, keeps_accounts);
+        self.given_up += lost;
+        dropped > 0
     }
 
     pub(super) fn stand(&mut self, standing: Standing) {

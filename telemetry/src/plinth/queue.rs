@@ -44,44 +44,56 @@ impl Queue {
         is_there
     }
 
-    /// Takes away all whole blocks but the newest `kept`: what is left of a block that was begun
-    /// stays first. Gives how many events were in them.
-    pub(super) fn drop_blocks(&mut self, block_size: usize, kept: usize) -> u64 {
+    /// Takes away all whole blocks, but where `keeps_accounts` the newest and those without events.
+    /// What is left of a block that was begun stays first. Gives how many blocks that were, and how
+    /// many events of the program were in them.
+    pub(super) fn drop_blocks(&mut self, block_size: usize, keeps_accounts: bool) -> (usize, u64) {
         let rest = self.size % block_size;
-        let count = (self.size / block_size).saturating_sub(kept);
-        let from = rest + count * block_size;
-        let events =
-            (0..count).map(|block| self.event_count(rest + block * block_size, block_size));
-        let events = events.sum();
-        let capacity = self.bytes.len();
-        for at in (0..self.size - from).filter(|_| count > 0) {
-            self.bytes[(self.start + rest + at) % capacity] =
-                self.bytes[(self.start + from + at) % capacity];
+        let (mut to, mut dropped, mut lost) = (rest, 0, 0);
+        for from in (rest..self.size).step_by(block_size) {
+            let (events, of_program) = self.event_counts(from, block_size);
+            let is_newest = from + block_size >= self.size;
+            if !keeps_accounts || (events != 0 && !is_newest) {
+                dropped += 1;
+                lost += of_program;
+                continue;
+            }
+            let capacity = self.bytes.len();
+            for at in (0..block_size).filter(|_| from != to) {
+                self.bytes[(self.start + to + at) % capacity] =
+                    self.bytes[(self.start + from + at) % capacity];
+            }
+            to += block_size;
         }
-        self.size -= from - rest;
-        events
+        self.size = to;
+        (dropped, lost)
     }
 
-    /// How many events there are in the block at `at`: its own, or those of its parts.
-    fn event_count(&self, at: usize, block_size: usize) -> u64 {
+    /// How many events there are in the block at `at`, its own or those of its parts; and how many
+    /// of these are of the program, not of the store.
+    fn event_counts(&self, at: usize, block_size: usize) -> (u64, u64) {
         let header = |at: usize| {
             let mut bytes = [0; BLOCK_HEADER_SIZE];
             let header: Option<BlockHeader> =
                 self.copy(at, &mut bytes).then(|| bytemuck::cast(bytes));
             header.filter(|header| header.magic == BLOCK_MAGIC)
         };
-        let Some(first) = header(at) else { return 0 };
-        if first.block_type != BlockType::Parts as u8 {
-            return first.count.get().into();
-        }
-        let (mut part, mut count) = (at + BLOCK_HEADER_SIZE, 0);
-        while let Some(header) = header(part).filter(|_| part < at + block_size) {
+        let (mut all, mut of_program) = (0, 0);
+        let mut add = |header: &BlockHeader| {
             if header.block_type == BlockType::Events as u8 {
-                count += u64::from(header.count.get());
+                all += u64::from(header.count.get());
+                of_program += u64::from(header.count.get()) * u64::from(header.registry.get() != 0);
             }
+        };
+        let Some(first) = header(at) else { return (0, 0) };
+        add(&first);
+        let mut part = at + BLOCK_HEADER_SIZE;
+        let is_parts = first.block_type == BlockType::Parts as u8;
+        while let Some(header) = header(part).filter(|_| is_parts && part < at + block_size) {
+            add(&header);
             part += BLOCK_HEADER_SIZE + header.payload_size().next_multiple_of(8);
         }
-        count
+        (all, of_program)
     }
 
     /// Takes away so many of the oldest.
@@ -135,15 +147,16 @@ mod tests {
         }
     }
 
-    /// Blocks with so many events, in one or in two parts.
-    fn block(count: u32, is_parts: bool) -> Vec<u8> {
+    /// Blocks with so many events of a registry, in one or in two parts; with none: an account.
+    fn block(registry: u16, count: u32, is_parts: bool) -> Vec<u8> {
         let mut header = BlockHeader::native(BlockType::Events, 12);
+        header.registry = registry.into();
         header.count = count.into();
         let mut bytes = bytemuck::bytes_of(&header).to_vec();
         if is_parts {
             let parts = BlockHeader::native(BlockType::Parts, 12);
             let mut rest = header;
-            (header.count, rest.count) = (1.into(), (count - 1).into());
+            (header.count, rest.count) = (count.min(1).into(), count.saturating_sub(1).into());
             let all = [parts, header, BlockHeader::native(BlockType::End, 12), rest];
             bytes = all.iter().flat_map(|header| bytemuck::bytes_of(header).to_vec()).collect();
         }
@@ -152,23 +165,26 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_dropped_but_for_the_one_begun_and_the_newest() {
+    fn dropping_blocks_keeps_accounts_and_the_block_that_was_begun() {
         for begun in [0, 1, 4000] {
-            let mut queue = Queue::new(vec![0; 5 * 4096].leak());
+            let mut queue = Queue::new(vec![0; 7 * 4096].leak());
             // So that it goes around.
             assert!(queue.push(&[7; 10_000]));
             queue.advance(9_990);
             queue.push(&vec![9; begun]);
             queue.advance(10);
-            for (count, is_parts) in [(3, false), (5, true), (70, false)] {
-                assert!(queue.push(&block(count, is_parts)));
-            }
-            assert_eq!(queue.drop_blocks(4096, 1), 8, "{begun}");
-            assert_eq!(queue.size(), begun + 4096);
-            let mut bytes = vec![0; begun + 4096];
-            assert!(queue.copy(0, &mut bytes) && bytes[begun..] == block(70, false));
+            let (account, newest) = (block(1, 0, true), block(2, 6, true));
+            let events = [block(1, 3, false), block(1, 5, true), block(0, 40, true)];
+            let all = [&events[0], &account, &events[1], &events[2], &newest];
+            assert!(all.iter().all(|block| queue.push(block)));
+            // The events of the store are not the program's.
+            assert_eq!(queue.drop_blocks(4096, true), (3, 8), "{begun}");
+            let mut bytes = vec![0; begun + 2 * 4096];
+            assert!(queue.size() == bytes.len() && queue.copy(0, &mut bytes));
+            assert_eq!(bytes[begun..], [account, newest].concat());
             assert!(bytes[..begun].iter().all(|byte| *byte == 9));
-            assert_eq!((queue.drop_blocks(4096, 1), queue.drop_blocks(4096, 0)), (0, 70));
+            assert_eq!(queue.drop_blocks(4096, true), (0, 0));
+            assert_eq!((queue.drop_blocks(4096, false), queue.size()), ((2, 6), begun));
         }
     }
 

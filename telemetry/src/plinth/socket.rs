@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The program never waits for the receiver, but at its end: one second, in all. Where the receiver
-//! has not read all by then, what waits is given up for the last word: the block with what every
+//! has not read all by then, what waits is given up for the last word: the blocks with what every
 //! buffer counted, for which the system keeps room. So the receiver knows. A host that was
 //! lost is connected to again with another volume of the stream (`.header.volume`), complete in
 //! itself. Design: `.sol.msg` in `design/telemetry.md`.
@@ -160,7 +160,7 @@ impl SocketPlinth {
             if exit::is_here() && self.wait() {
                 continue;
             }
-            if exit::is_here() && is_parts(bytes) && link.give_up(0) {
+            if exit::is_here() && is_parts(bytes) && link.give_up(true) {
                 continue;
             }
             link.has_refused = true;
@@ -168,10 +168,10 @@ impl SocketPlinth {
         }
     }
 
-    /// Sends the last block, with what the buffers counted, in the place of what waits. True: the
+    /// Sends the last blocks, with what the buffers counted, in the place of what waits. True: the
     /// system has it.
     fn send_last_word(&self, link: &mut Link) -> bool {
-        link.give_up(1);
+        link.give_up(true);
         sockets::use_room(self.file());
         self.send_waiting(link) == Ok(true)
     }
@@ -282,7 +282,7 @@ impl Plinth for SocketPlinth {
             return;
         }
         let is_told = self.send_last_word(&mut link);
-        link.give_up(0);
+        link.give_up(false);
         let refused = hooks::get().map_or(0, |hooks| (hooks.refused)());
         let count = refused + link.given_up;
         // In a tee others took what this one refused; and of a block that was begun nobody counts.

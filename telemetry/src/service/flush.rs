@@ -90,6 +90,8 @@ pub(crate) fn end_stream() {
         if was_refused && parts.deliver() {
             put_accounts(&mut parts, Ring::last_account);
         } else if parts.may_be_lost() {
+            // In blocks of their own, which a slow receiver gets in the place of others.
+            parts.deliver();
             put_accounts(&mut parts, Ring::account);
         }
         if !parts.end() && was_refused {

@@ -148,7 +148,7 @@ fn a_workload_that_no_memory_has_room_for_is_not_played() {
     let output = ops.play(&tool(), &quick);
     let text = errors(&output);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{text}");
-    assert!(text.contains("test.ops: 1024 GiB are live at its peak, 1024 GiB of that "), "{text}");
+    assert!(text.contains("test.ops: 1.00 TiB are live at its peak, 1.00 TiB of that "), "{text}");
     let output = ops.play(&tool(), &[&quick[..], &["--touch", "none"]].concat());
     assert_ne!(output.status.code(), Some(2), "{}", errors(&output));
 }

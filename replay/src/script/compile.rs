@@ -262,27 +262,16 @@ impl Compiler {
         }
     }
 
-    /// Every half a window of operations is a stretch. Who comes into one knows that all of the
-    /// last but one is done: two stretches say so, as threads of the nearer one knew all before
-    /// the other.
+    /// Every half a window of operations is a stretch. Its first thread is its hub: that waits for
+    /// all threads of the last stretch but one, and for the hub before it, which knew all that
+    /// came before those. The others wait for the hub alone: waits are linear in the threads.
     #[inline]
     fn keep_together(&mut self, thread: u32, next: u32, skew: u32) {
+        match self.window.left.checked_sub(1) {
+            Some(left) => self.window.left = left,
+            None => self.new_stretch(thread, next, (skew / 2).max(1)),
+        }
         let window = &mut self.window;
-        window.left = match window.left.checked_sub(1) {
-            Some(left) => left,
-            None => {
-                let last = |thread: &u32| {
-                    let count = self.lists.get(*thread as usize).map_or(0, |list| list.ops.len());
-                    (*thread, (count as u32).saturating_sub(1))
-                };
-                let ended = window.threads.iter().map(last).collect();
-                window.before =
-                    [ended, mem::take(&mut window.before[0]), mem::take(&mut window.before[1])];
-                window.threads.clear();
-                window.index += 1;
-                (skew / 2).max(1) - 1
-            }
-        };
         if thread as usize >= window.of_thread.len() {
             window.of_thread.resize(thread as usize + 1, 0);
         }
@@ -292,11 +281,39 @@ impl Compiler {
         }
         *of_thread = window.index;
         window.threads.push(thread);
-        for &(other, last) in
-            window.before[1..].iter().flatten().filter(|(other, _)| *other != thread)
-        {
-            self.order.after(thread, next, other, last);
+        self.after_hub(thread, next);
+    }
+
+    /// A stretch begins with an operation of a thread, its hub.
+    fn new_stretch(&mut self, hub: u32, next: u32, length: u32) {
+        let ended = mem::take(&mut self.window.threads);
+        let ended = ended.into_iter().map(|thread| (thread, self.next(thread).saturating_sub(1)));
+        let ended = ended.collect();
+        let done = mem::replace(&mut self.window.before, ended);
+        for &(other, last) in done.iter().filter(|(other, _)| *other != hub) {
+            self.order.after(hub, next, other, last);
         }
+        self.after_hub(hub, next);
+        self.order.all_know(&done);
+        self.window.hub = Some((hub, next));
+        self.window.index += 1;
+        self.window.left = length - 1;
+    }
+
+    /// An op of a thread comes after the first operation of the hub.
+    #[inline]
+    fn after_hub(&mut self, thread: u32, next: u32) {
+        if let Some((hub, first)) = self.window.hub.filter(|(hub, _)| *hub != thread) {
+            self.order.after(thread, next, hub, self.end_of(hub, first));
+        }
+    }
+
+    /// The last op of the operation of a thread that begins with this one.
+    fn end_of(&self, thread: u32, first: u32) -> u32 {
+        let ops = self.lists.get(thread as usize).map_or(&[][..], |list| &list.ops);
+        let kind = |at: u32| ops.get(at as usize).map(|op| op.kind());
+        let op = first + u32::from(kind(first) == Some(OpKind::Prefix));
+        op + u32::from(kind(op) == Some(OpKind::Reallocate))
     }
 
     /// Threads meet where the most bytes were live: none goes on before all have come there.
@@ -308,10 +325,7 @@ impl Compiler {
         // What comes first after it waits for all, and all others for that: whom it waits for
         // was recorded before it, who waits for it after.
         let Some((hub, first)) = self.after_peak else { return };
-        let Some(list) = self.lists.get(hub as usize) else { return };
-        let kind = |at: u32| list.ops.get(at as usize).map(|op| op.kind());
-        let mut done = first + u32::from(kind(first) == Some(OpKind::Prefix));
-        done += u32::from(kind(done) == Some(OpKind::Reallocate));
+        let done = self.end_of(hub, first);
         for (thread, list) in
             self.lists.iter().enumerate().filter(|(thread, _)| *thread != hub as usize)
         {

@@ -1,7 +1,7 @@
 //! What compiling knows as it goes along: which threads did something lately, what is live.
 //!
 //! ```text
-//!  stretch ─▶ the threads in it, and in the three before   op ─▶ live bytes, every LIVE_STEP ops
+//!  stretch ─▶ the threads in it, and in the one before  op ─▶ live bytes, every LIVE_STEP ops
 //! ```
 //!
 //! Design: `.rep.skew`, `.rep.workload` in `design/replay.md`.
@@ -17,8 +17,10 @@ pub(crate) struct Window {
     pub(crate) index: u64,
     /// The threads of this stretch.
     pub(crate) threads: Vec<u32>,
-    /// Those of the three before, the last first, and the last op of each then.
-    pub(crate) before: [Vec<(u32, u32)>; 3],
+    /// Those of the stretch before, and the last op of each then.
+    pub(crate) before: Vec<(u32, u32)>,
+    /// The first thread of this stretch, and its first op in it.
+    pub(crate) hub: Option<(u32, u32)>,
     /// Of each thread the last stretch that it did something in.
     pub(crate) of_thread: Vec<u64>,
 }

@@ -43,13 +43,27 @@ struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     threads: Vec<Known>,
+    /// Of each thread, how many of its ops are done before whatever op begins from now on.
+    all_know: Vec<u32>,
 }
 
 impl Order {
     /// Whether a thread knows that an op of another is done.
     #[inline]
     pub(crate) fn knows(&self, thread: u32, other: u32, op: u32) -> bool {
-        self.threads.get(thread as usize).is_some_and(|known| known.count(other) > op)
+        self.all_know.get(other as usize).is_some_and(|count| *count > op)
+            || self.threads.get(thread as usize).is_some_and(|known| known.count(other) > op)
+    }
+
+    /// Each op that begins from now on, of any thread, comes after these, however that came about.
+    pub(crate) fn all_know(&mut self, done: &[(u32, u32)]) {
+        for &(thread, op) in done {
+            let count = self.all_know.len().max(thread as usize + 1);
+            self.all_know.resize(count, 0);
+            if let Some(count) = self.all_know.get_mut(thread as usize) {
+                *count = op + 1;
+            }
+        }
     }
 
     /// An op of a thread, not done yet, comes after an op of another one: waits for it unless that

@@ -365,6 +365,18 @@ fn threads_are_no_further_apart_than_the_window_in_any_order() {
 
 /// `.rep.skew`
 #[test]
+fn waits_that_keep_thousands_of_threads_together_are_linear_in_the_threads() {
+    const COUNT: u32 = 20_000;
+    let mode = Mode { skew: Some(1024), ..Mode::default() };
+    let workload = compile(phases(COUNT, 1), mode);
+    assert_eq!(workload.operation_count, 2 * u64::from(COUNT));
+    // For each operation one of its thread for the hub, one of a hub for it; two to meet.
+    let count = waits(&workload);
+    assert!(count <= 6 * COUNT as usize, "{count} waits of {COUNT} threads");
+}
+
+/// `.rep.skew`
+#[test]
 fn all_threads_meet_where_the_most_bytes_are_live() {
     let operations = phases(3, 500);
     for seed in 0..40 {

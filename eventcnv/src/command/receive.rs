@@ -200,7 +200,7 @@ impl<'a> Printer<'a> {
             name,
             live,
             shared,
-            page: Page::new(),
+            page: Page::small(),
             memory: 0,
             registry_count: 0,
             fault_count: 0,

@@ -24,6 +24,8 @@ pub(crate) const STORE_SIZE: usize = 16;
 pub(crate) struct Page {
     /// All of it, whether written or not: never made zero again.
     bytes: Vec<u8>,
+    /// How large it is again when it is made empty.
+    usual_size: usize,
     /// Where the text ends.
     end: usize,
     /// A piece of text that a pen does not write.
@@ -33,7 +35,16 @@ pub(crate) struct Page {
 impl Page {
     /// An empty page.
     pub(crate) fn new() -> Page {
-        Page { bytes: vec![0; PAGE_SIZE + PAGE_ROOM], end: 0, piece: Vec::new() }
+        Page::of(PAGE_SIZE + PAGE_ROOM)
+    }
+
+    /// An empty page that grows from nothing: one of many.
+    pub(crate) fn small() -> Page {
+        Page::of(0)
+    }
+
+    fn of(usual_size: usize) -> Page {
+        Page { bytes: vec![0; usual_size], usual_size, end: 0, piece: Vec::new() }
     }
 
     /// What is written on it.
@@ -50,7 +61,7 @@ impl Page {
     /// Makes it empty. What it grew by for a long line is given back.
     pub(crate) fn clear(&mut self) {
         self.end = 0;
-        self.bytes.truncate(PAGE_SIZE + PAGE_ROOM);
+        self.bytes.truncate(self.usual_size);
         self.bytes.shrink_to_fit();
         self.piece = Vec::new();
     }

@@ -4,7 +4,7 @@
 //!  naive::write ──▶ bytes ── Log::events ──▶ = what was recorded, each event once, in order
 //! ```
 
-use eventlog::reader::{Event, Filter, Log, Order, Pick};
+use eventlog::reader::{Event, Faults, Filter, Log, Order, Pick};
 use proptest::prelude::*;
 use tests::naive::{
     self, BlockFields, Buffer, Platform, Recipe, Recorded, Ring, Value, Writer, put,
@@ -323,7 +323,7 @@ fn an_account_tells_the_loss_of_a_buffer_without_events() {
         let log = Log::from_source(writer.bytes()).unwrap();
         let [account] = log.accounts() else { panic!("one buffer") };
         assert_eq!((account.recorded, account.found, account.lost), (60, 0, lost), "{volume}");
-        assert_eq!(log.losses().total(), u64::from(io) + lost);
+        assert_eq!(log.losses(&Faults::default()).total(), u64::from(io) + lost);
         assert_eq!(log.faults().count(), u64::from(lost > 0));
     }
 }

@@ -4,9 +4,12 @@
 //!  naive::write ──▶ bytes ── Log::events ──▶ = what was recorded, each event once, in order
 //! ```
 
-use eventlog::reader::{Event, Filter, Log, Order, Pick};
+use eventlog::reader::{Event, Faults, Filter, Log, Order, Pick};
 use proptest::prelude::*;
-use tests::naive::{self, Buffer, Platform, Recipe, Recorded, Ring, Value, Writer};
+use tests::naive::{
+    self, BlockFields, Buffer, Platform, Recipe, Recorded, Ring, Value, Writer, put,
+    seal_stream_header,
+};
 
 #[path = "roundtrip/live.rs"]
 mod live;
@@ -295,6 +298,33 @@ fn what_is_missing_is_reported_unless_it_is_accounted_for() {
         assert_eq!((account.discarded_full, account.discarded_nested), (1, 2));
         assert_eq!(log.faults().count(), u64::from(lost > 0));
         assert_eq!(read(&log, Order::Time, &Filter::default()).len(), 40);
+    }
+}
+
+/// `.part.account`, `.read.loss`, `.volume.loss`: what is missing of a buffer is told, too, where
+/// the log has its account alone.
+#[test]
+fn an_account_tells_the_loss_of_a_buffer_without_events() {
+    for (volume, io, lost) in [(0, 0, 60), (0, 45, 15), (0, 60, 0), (1, 45, 0)] {
+        let mut writer = writer();
+        put(&mut writer.head, 408, &[volume]);
+        seal_stream_header(&mut writer.head);
+        let discarded = [0, 0, 0, io];
+        let account = BlockFields {
+            block_type: 1,
+            last: 4096,
+            top: 4096,
+            first: 60,
+            discarded,
+            ..BlockFields::default()
+        };
+        writer.part(POOL, account, &[]);
+        writer.end();
+        let log = Log::from_source(writer.bytes()).unwrap();
+        let [account] = log.accounts() else { panic!("one buffer") };
+        assert_eq!((account.recorded, account.found, account.lost), (60, 0, lost), "{volume}");
+        assert_eq!(log.losses(&Faults::default()).total(), u64::from(io) + lost);
+        assert_eq!(log.faults().count(), u64::from(lost > 0));
     }
 }
 

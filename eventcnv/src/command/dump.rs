@@ -207,8 +207,9 @@ pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop
     }
     let written = write_stretches(args, labels, &mut reading, out);
     reading.finish();
-    let is_whole = reading.end(&written?);
-    reading.note_losses(&reading.log.losses());
+    let faults = written?;
+    let is_whole = reading.end(&faults);
+    reading.note_losses(&reading.log.losses(&faults));
     Ok(is_whole)
 }
 

@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     for note in notes {
         complain(&format!("eventcnv: {}: note: {note}\n", reading.name));
     }
-    reading.note_losses(&reading.log.losses());
+    reading.note_losses(&reading.log.losses(events.faults()));
     Ok(is_whole)
 }
 

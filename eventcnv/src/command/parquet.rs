@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     pending.finish()?;
     let is_whole = reading.end(&faults);
     reading.note(sets.note());
-    reading.note_losses(&reading.log.losses());
+    reading.note_losses(&reading.log.losses(&faults));
     let (count, file_count) = (written.event_count, written.file_count);
     let path = OneLine(args.output.as_os_str().as_encoded_bytes());
     writeln!(io::stdout(), "{path}: {count} events in {file_count} files")?;

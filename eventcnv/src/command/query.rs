@@ -134,7 +134,9 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     }
     let note = import.note();
     if read.contains("losses") {
-        import.add_losses(&connection).map_err(refused)?;
+        // Of tables that are not read no damage was met.
+        let faults = reading.log.verify(None).faults;
+        import.add_losses(&connection, &faults).map_err(refused)?;
     }
     import.finish(&connection).map_err(refused)?;
     reading.finish();

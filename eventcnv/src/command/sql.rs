@@ -121,7 +121,7 @@ fn add(
     let mut events = selection.events(&reading.log, Order::Time);
     let (connection, counts) = import.add(connection, &mut events, has_labels).map_err(refused)?;
     let note = import.note();
-    let losses = import.add_losses(&connection).map_err(refused)?;
+    let losses = import.add_losses(&connection, events.faults()).map_err(refused)?;
     import.finish(&connection).map_err(refused)?;
     connection.close().map_err(|(_, error)| refused(error.into()))?;
     let is_whole = reading.end(events.faults());

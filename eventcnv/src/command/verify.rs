@@ -95,10 +95,7 @@ enum Verdict {
 fn one(reading: &Reading, form: Form) -> Result<Verdict, Stop> {
     let log = &reading.log;
     let verified = log.verify(None);
-    let mut losses = log.losses();
-    // What damaged blocks held is missing, too.
-    let found = log.accounts().iter().fold(0_u64, |sum, account| sum.saturating_add(account.found));
-    losses.lost = losses.lost.saturating_add(found.saturating_sub(verified.event_count));
+    let losses = log.losses(&verified.faults);
     let is_whole = match form {
         Form::Nothing => log.faults().loss_count() + verified.faults.loss_count() == 0,
         _ => reading.end(&verified.faults),

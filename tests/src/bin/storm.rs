@@ -5,8 +5,8 @@
 //!                   after the one before, whose handler records the same kinds
 //! ```
 //!
-//! Prints how many events were requested and are not in the log: full, nested, large, io. Design: `.req.loss`,
-//! `.sol.nested` in `design/telemetry.md`.
+//! Prints how many events were requested and are not in the log: full, nested, large, io. Design:
+//! `.req.loss`, `.sol.nested` in `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a signal handler and its timer")]
 
 use std::env;

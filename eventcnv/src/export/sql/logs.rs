@@ -9,7 +9,7 @@
 
 use super::refusal::Refusal;
 use crate::input::threads;
-use eventlog::reader::{CAUSES, Filter, Format, Log, Losses, Order, Registry, Stream};
+use eventlog::reader::{CAUSES, Faults, Filter, Format, Log, Losses, Order, Registry, Stream};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -201,6 +201,7 @@ pub(crate) fn add_losses(
     connection: &Connection,
     log: &Log,
     numbers: &[i64],
+    faults: &Faults,
 ) -> Result<Losses, Refusal> {
     for number in numbers {
         connection.execute("DELETE FROM losses WHERE log = ?", [number])?;
@@ -210,7 +211,7 @@ pub(crate) fn add_losses(
          ON CONFLICT DO UPDATE SET count = count + excluded.count",
     )?;
     let mut sum = Losses::default();
-    for ((stream, registry, kind), losses) in log.losses_by_kind() {
+    for ((stream, registry, kind), losses) in log.losses_by_kind(faults) {
         sum.add(&losses);
         let number = numbers.get(usize::from(stream));
         for (cause, count) in CAUSES.into_iter().zip(losses.causes()) {

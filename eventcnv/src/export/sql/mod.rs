@@ -22,7 +22,7 @@ mod rows;
 mod tables;
 
 use crate::select::Selected;
-use eventlog::reader::{Log, Losses};
+use eventlog::reader::{Faults, Log, Losses};
 use refusal::ARRANGEMENT;
 pub(crate) use refusal::{Counts, Refusal};
 use rows::To;
@@ -102,8 +102,13 @@ impl<'l> Import<'l> {
     }
 
     /// Says what was requested and is not in the log. In all, that is what it gives.
-    pub(crate) fn add_losses(&self, connection: &Connection) -> Result<Losses, Refusal> {
-        logs::add_losses(connection, self.log, &self.streams)
+    /// `faults`: those that were met as its events were read.
+    pub(crate) fn add_losses(
+        &self,
+        connection: &Connection,
+        faults: &Faults,
+    ) -> Result<Losses, Refusal> {
+        logs::add_losses(connection, self.log, &self.streams, faults)
     }
 
     /// Adds labels, and ends the transaction.

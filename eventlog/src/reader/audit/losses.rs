@@ -8,11 +8,12 @@
 //! Design: `.cnv.losses` in `design/eventcnv.md`; rules: `.block.discarded`, `.store.discarded`,
 //! `.read.loss` in `design/format.md`.
 
+use crate::reader::fault::list::Faults;
 use crate::reader::index::{Account, Format};
 use crate::reader::log::Log;
 use crate::reader::order::filter::Order;
 use crate::reader::order::filter::{Filter, Pick};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The event type of the store that has the counts of what no buffer could count.
 const DISCARDED: &str = "Discarded";
@@ -93,26 +94,44 @@ pub struct Unhoused {
 }
 
 impl Log {
-    /// What was requested and is not in the log, in all. Reads the store.
-    pub fn losses(&self) -> Losses {
+    /// What was requested and is not in the log, in all, where these faults were met as its events
+    /// were read. Reads the store; and all, where blocks are damaged.
+    pub fn losses(&self, faults: &Faults) -> Losses {
         let mut sum = Losses::default();
-        self.losses_by_kind().values().for_each(|losses| sum.add(losses));
+        self.losses_by_kind(faults).values().for_each(|losses| sum.add(losses));
         sum
     }
 
     /// The same by stream, registry (its index in the stream; `u16::MAX`: unknown) and kind.
-    pub fn losses_by_kind(&self) -> BTreeMap<(u16, u16, u8), Losses> {
+    pub fn losses_by_kind(&self, faults: &Faults) -> BTreeMap<(u16, u16, u8), Losses> {
         let mut by_kind: BTreeMap<_, Losses> = BTreeMap::new();
+        let given = (faults.loss_count() > 0).then(|| self.count_by_buffer());
         for account in self.accounts() {
             let registry = self.registries().get(account.registry as usize);
             let registry = registry.map_or(u16::MAX, |registry| registry.index);
             let key = (account.stream, registry, account.kind);
-            by_kind.entry(key).or_default().add(&Losses::of(account));
+            let mut losses = Losses::of(account);
+            if let Some(given) = &given {
+                // What damaged blocks held is missing, too.
+                let count = given.get(&(account.stream, account.buffer)).copied().unwrap_or(0);
+                losses.lost = losses.lost.saturating_add(account.found.saturating_sub(count));
+            }
+            by_kind.entry(key).or_default().add(&losses);
         }
         for Unhoused { stream, registry, kind, losses } in self.unhoused() {
             by_kind.entry((stream, registry, kind)).or_default().add(&losses);
         }
         by_kind
+    }
+
+    /// How many events can be read, by stream and buffer.
+    fn count_by_buffer(&self) -> HashMap<(u16, u32), u64> {
+        let mut counts = HashMap::new();
+        let mut events = self.events(Order::File, &Filter::default());
+        while let Some(event) = events.next() {
+            *counts.entry((event.stream, event.buffer)).or_default() += 1;
+        }
+        counts
     }
 
     /// The events that no buffer could count, by stream, registry and kind. Reads the store: what

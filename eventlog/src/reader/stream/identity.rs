@@ -78,8 +78,8 @@ pub(crate) fn settle(
         segment.flags &= !CHECKED;
     }
     for ((stream, buffer), mut account) in accounts {
-        if is_ring(stream) && account.found == 0 {
-            account.overwritten = account.recorded;
+        if account.found == 0 {
+            settle_empty(&mut account, index.streams.get(usize::from(stream)), &mut index.faults);
         }
         index.accounts.push(Account { stream, buffer, ..account });
     }
@@ -118,6 +118,22 @@ fn settle_ring(account: &mut Account, first: u64, missing: u64, is_moving: bool)
     let most = missing.saturating_sub(io);
     let known = if is_moving { most } else { account.overwritten.max(first) };
     account.overwritten = known.min(most);
+}
+
+/// Settles a buffer of which the log has no event: its account says what is missing
+/// (`.part.account`), unless that may be in volumes that are not here (`.volume.loss`).
+fn settle_empty(account: &mut Account, stream: Option<&Stream>, faults: &mut Faults) {
+    let Some(stream) = stream else { return };
+    let accounted = account.overwritten.saturating_add(u64::from(account.discarded_io));
+    if stream.is_ring {
+        account.overwritten = account.recorded;
+    } else if !stream.is_cut && stream.volumes.0 == 0 {
+        account.lost = account.recorded.saturating_sub(accounted);
+    }
+    if account.lost > 0 {
+        let kind = FaultKind::Lost { buffer: account.buffer, count: account.lost };
+        faults.push(stream.offset, kind);
+    }
 }
 
 impl Settler<'_> {

@@ -177,7 +177,7 @@ impl Log {
     }
 
     /// What the headers told of faults; what is found while events are read is in
-    /// [`Events::faults`].
+    /// [`Events::faults`](crate::reader::Events::faults).
     pub fn faults(&self) -> &Faults {
         &self.index.faults
     }

@@ -76,8 +76,8 @@ pub struct Filter {
     /// Only segments that have any of the first so many events of a buffer that there are in its
     /// stream, and these whole; if `None`, all.
     pub beginning: Option<u64>,
-    /// Whether [`super::Event::labels`] is wanted, which takes reading what labels there are, given
-    /// or not.
+    /// Whether [`Event::labels`](crate::reader::Event::labels) is wanted, which takes reading what
+    /// labels there are, given or not.
     pub labels: bool,
 }
 

@@ -1,5 +1,4 @@
-//! Tests of compiling, judged by a naive twin: a player with a table of what is where, and threads
-//! that run in any order which the waits allow.
+//! Tests of compiling, judged by a naive twin: a player whose threads run in any order of waits.
 //!
 //! ```text
 //!  random operations ─┬─▶ Workload ─▶ naive player, random turns ─▶ what each object went through

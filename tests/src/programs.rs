@@ -83,10 +83,10 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_path_buf()
 }
 
-/// A program of the system that `./test` installs.
+/// A program of the system that `./test --install` installs.
 pub fn system(name: &str) -> Command {
     let answers = Command::new(name).arg("--version").output().is_ok();
-    assert!(answers, "this test runs {name}, which is not installed; ./test installs it");
+    assert!(answers, "{name}: not found; ./test --install installs it");
     Command::new(name)
 }
 

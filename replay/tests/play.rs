@@ -53,7 +53,7 @@ fn tool() -> PathBuf {
 fn example() -> PathBuf {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "-p", "replay", "--example", "heaps", "--profile", profile]);
+    build.args(["build", "-q", "-p", "mps-replay", "--example", "heaps", "--profile", profile]);
     assert!(build.status().expect("cargo is there").success());
     let beside = tool();
     beside.parent().expect("a directory").join("examples/heaps")

@@ -51,7 +51,8 @@ pub fn plugin() -> PathBuf {
 /// nothing to build: the features of what they depend on are those that the whole workspace asks
 /// for, and, since an example may use it, those that its tests ask for.
 fn build(profile: &str) {
-    let programs = ["--workspace", "--bin", "eventcnv", "--bin", "replay", "--lib"];
+    let programs =
+        ["--workspace", "--bin=eventcnv", "--bin=replay", "--bin=replay-interpose", "--lib"];
     let what = [&programs, ["--example", "plugin", "--profile", profile].as_slice()].concat();
     cargo("build", &target(), &what);
 }

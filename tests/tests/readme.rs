@@ -75,7 +75,7 @@ fn the_replay_of_the_readme_prints_the_tables_that_it_shows() {
     let command = block_of("README.md", "## Replay", "sh");
     let steps: Vec<&str> = command.trim().split(" && ").collect();
     let [build, record, play] = steps.as_slice() else { panic!("{steps:?}") };
-    assert_eq!(*build, "cargo build -q --release -p replay -p interpose");
+    assert_eq!(*build, "cargo build -q --release -p mps-replay -p mps-interpose");
     let directory = tempfile::tempdir().expect("a directory can be made");
     replay_step(directory.path(), record);
     let printed = replay_step(directory.path(), &format!("{play} --settle 0"));
@@ -192,7 +192,7 @@ fn the_dependency_lines_of_the_readme_resolve() {
     cargo.args(["tree", "--offline", "--depth", "1", "--prefix", "none"]).current_dir(&program);
     let found = lines(&mut cargo);
     for name in ["telemetry", "eventlog"] {
-        assert!(found.iter().any(|line| line.starts_with(&format!("{name} v"))), "{found:#?}");
+        assert!(found.iter().any(|line| line.starts_with(&format!("mps-{name} v"))), "{found:#?}");
     }
 }
 
@@ -392,6 +392,7 @@ fn the_page_for_contributors_names_the_proofs_checks_and_tests() {
     for command in page.split("cargo test --locked -p ").skip(1) {
         let words: Vec<&str> = command.split(['`', '\n']).next().unwrap_or("").split(' ').collect();
         let [package, "--test", test, ..] = words.as_slice() else { continue };
-        assert!(root().join(format!("{package}/tests/{test}.rs")).exists(), "{words:?}");
+        let folder = package.trim_start_matches("mps-");
+        assert!(root().join(format!("{folder}/tests/{test}.rs")).exists(), "{words:?}");
     }
 }

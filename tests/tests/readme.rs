@@ -35,11 +35,24 @@ fn block_of(path: &str, heading: &str, language: &str) -> String {
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
+/// The command with the programs of this build in the place of `cargo run`; `./proofs packages`
+/// runs it as it is.
 #[test]
 fn the_command_of_the_readme_shows_a_dump_of_the_example() {
     let directory = tempfile::tempdir().expect("a directory can be made");
+    let mut command = block("sh");
+    for (cargo, program) in [
+        ("cargo run -q -p tests --bin heap --", env!("CARGO_BIN_EXE_heap")),
+        (
+            "cargo run -q -p mps-eventcnv --no-default-features --",
+            eventcnv().get_program().to_str().expect("a path that is text"),
+        ),
+    ] {
+        assert!(command.contains(cargo), "{command}");
+        command = command.replace(cargo, program);
+    }
     let mut shell = Command::new("sh");
-    shell.args(["-c", block("sh").trim()]).current_dir(root());
+    shell.args(["-c", command.trim()]).current_dir(root());
     shell.env("MPS_TELEMETRY_FILENAME", directory.path().join("mpsio.log"));
     let dump = lines(&mut shell);
     let named =

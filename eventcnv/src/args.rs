@@ -7,10 +7,14 @@
 //!
 //! Design: `.dumper`, `.control.output`, `.control.tool` in `design/telemetry.md`.
 
+#[cfg(feature = "parquet")]
+use crate::command::parquet;
 use crate::command::{
-    check, control, core, cut, diff, dump, export, follow, index, listen, merge, parquet, py,
-    query, recover, report, sql, stats, verify,
+    check, control, core, cut, diff, dump, export, follow, index, listen, merge, py, recover,
+    report, stats, verify,
 };
+#[cfg(feature = "sql")]
+use crate::command::{query, sql};
 use crate::input;
 use crate::select::near;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -68,15 +72,18 @@ enum Command {
     #[command(after_help = "More, with examples: eventcnv check --help")]
     Check(check::Check),
     /// Add the events of a log to a database of SQLite
+    #[cfg(feature = "sql")]
     #[command(long_about = sql::ABOUT, after_long_help = sql::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv sql --help")]
     Sql(sql::Sql),
     /// Answer a question to a log, in SQL, without a database
+    #[cfg(feature = "sql")]
     #[command(long_about = query::ABOUT, after_long_help = query::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv query --help")]
     #[command(override_usage = "eventcnv query [OPTIONS] [LOG]... <SQL>")]
     Query(query::Query),
     /// Write the events of a log as data sets of Parquet
+    #[cfg(feature = "parquet")]
     #[command(long_about = parquet::ABOUT, after_long_help = parquet::EXAMPLES)]
     #[command(after_help = "More, with examples: eventcnv parquet --help")]
     Parquet(parquet::Parquet),
@@ -126,8 +133,11 @@ impl Args {
             Some(Command::Follow(args)) => follow::run(args),
             Some(Command::Report(args)) => report::run(args),
             Some(Command::Core(args)) => core::run(args),
+            #[cfg(feature = "sql")]
             Some(Command::Sql(args)) => sql::run(args),
+            #[cfg(feature = "sql")]
             Some(Command::Query(args)) => query::run(args),
+            #[cfg(feature = "parquet")]
             Some(Command::Parquet(args)) => parquet::run(args),
             Some(Command::Py(args)) => py::run(args),
             Some(Command::Export(args)) => export::run(args),

@@ -117,9 +117,13 @@ fn every_example_in_the_help_does_what_it_says() {
 /// What was left out above is tested where it says so.
 #[test]
 fn what_is_tested_elsewhere_is_there() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // A package of this crate comes without the tests of the whole system.
+    if !repository.join("tests/tests").exists() {
+        return;
+    }
     for (part, file) in ELSEWHERE {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(repository.join(file)).unwrap();
         let word = part.split([' ', '.']).find(|word| *word != "eventcnv").unwrap();
         assert!(text.contains(word), "{file} says nothing of {part}");
     }

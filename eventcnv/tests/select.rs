@@ -326,7 +326,7 @@ fn json_lines_are_json() {
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()
-            .expect("python3 is there: ./test installs it");
+            .expect("python3 runs; ./test --install installs it");
         let count = found.iter().filter(|&&byte| byte == b'\n').count();
         let mut input = python.stdin.take().unwrap();
         let writer = std::thread::spawn(move || std::io::Write::write_all(&mut input, &found));

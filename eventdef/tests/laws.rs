@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Compilers differ in the words around a message, so the second is compared only with the compiler
-//! that it was written by. `TRYBUILD=overwrite cargo test -p eventdef` writes it anew.
+//! that it was written by. `TRYBUILD=overwrite cargo test -p mps-eventdef` writes it anew.
 #![allow(missing_docs)]
 
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use eventdef::{CODE_MAX, store};
 /// `.store.control`.
 #[test]
 fn the_store_has_the_event_types_of_the_format_document() {
-    let format = include_str!("../../design/format.md");
+    let format = include_str!("format.md");
     let rows: Vec<&str> = format.lines().filter(|line| line.starts_with("| FF0")).collect();
     assert_eq!(rows.len(), store::REGISTRY.event_types.len());
     for (row, event_type) in rows.iter().zip(store::REGISTRY.event_types) {

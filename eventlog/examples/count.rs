@@ -1,4 +1,4 @@
-//! Counts the events of a log by type: `cargo run -p eventlog --example count -- run.log`.
+//! Counts the events of a log by type: `cargo run -p mps-eventlog --example count -- run.log`.
 
 use eventlog::reader::{Filter, Log, Order};
 use std::collections::BTreeMap;

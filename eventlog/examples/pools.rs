@@ -1,5 +1,5 @@
 //! Live bytes by pool over time, a line for each of ten stretches of a log:
-//! `cargo run -p eventlog --example pools -- run.log`.
+//! `cargo run -p mps-eventlog --example pools -- run.log`.
 //!
 //! A pool allocates by `PoolAlloc (pool, addr, size)` and frees by `PoolFree (pool, addr, size)`.
 

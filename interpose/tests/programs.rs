@@ -12,6 +12,7 @@ mod common;
 use common::{Recorded, compile, each, judge, recording, run, word};
 use eventlog::reader::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 /// Runs a program alone and recorded, and compares what it prints.
@@ -233,4 +234,19 @@ fn a_forked_child_looks_for_no_function() {
     assert!(of_parent.iter().any(|line| line.contains("symbol=execve;")));
     let looked_up = of_child.iter().filter(|line| line.contains("symbol=")).collect::<Vec<_>>();
     assert!(looked_up.is_empty(), "{looked_up:?}");
+}
+
+/// `.rep.record.library`: the names of the functions and variables that a library exports.
+fn exports(library: &Path) -> Vec<String> {
+    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output();
+    let text = String::from_utf8(output.expect("nm runs").stdout).unwrap();
+    let names = text.lines().filter_map(|line| line.split(' ').nth(2)).map(str::to_owned);
+    names.collect()
+}
+
+#[test]
+fn the_installed_library_exports_what_the_built_one_exports() {
+    let built = exports(common::library());
+    assert!(built.iter().any(|name| name == "malloc"), "{built:?}");
+    assert_eq!(exports(Path::new(env!("CARGO_BIN_EXE_replay-interpose"))), built);
 }

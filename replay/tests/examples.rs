@@ -31,19 +31,9 @@ fn examples(help: &str) -> Vec<String> {
     lines.map(|line| line.trim_start().split("  ").next().unwrap_or("").to_owned()).collect()
 }
 
-/// Has the library built that records: cargo builds it only if it is asked to.
-fn with_recorder() {
-    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-    let folder = Path::new(TOOL).parent().expect("a directory");
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--locked", "-p", "interpose", "--profile", profile]);
-    build.arg("--target-dir").arg(folder.parent().expect("a profile's folder is in one"));
-    assert!(build.status().expect("cargo is there").success());
-}
-
 /// What an example names: a program, what was recorded of it, a library.
 fn prepare(directory: &Path, example: &str, library: &Path) {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mps");
     let copy = |from: &Path, to: &str| fs::copy(from, directory.join(to)).map(drop);
     for name in ["program.log", "first.log", "second.log", "replayed.log"] {
         copy(&golden.join("mpmss-cut.log"), name).expect("copied");
@@ -94,7 +84,6 @@ fn every_example_in_the_help_does_what_it_says() {
     fs::write(&short, SHORT).expect("written");
     fs::set_permissions(&short, fs::Permissions::from_mode(0o755)).expect("may be run");
     let library = library(bin.path());
-    with_recorder();
     let path = std::env::var_os("PATH").expect("a path");
     let folders = [bin.path().to_owned()].into_iter().chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).expect("a path");

@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::{fs, str};
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 fn replay(words: &[&str]) -> Command {

@@ -49,11 +49,13 @@ fn tool() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_replay"))
 }
 
-/// The tool with heaps of its own, which cargo builds only if all tests are asked for.
+/// The tool with heaps of its own. Cargo builds it as it does for `cargo test --workspace`: after
+/// that nothing is left to build.
 fn example() -> PathBuf {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "-p", "replay", "--example", "heaps", "--profile", profile]);
+    build.args(["build", "-q", "--locked", "--workspace", "--example", "heaps"]);
+    build.args(["--profile", profile]);
     assert!(build.status().expect("cargo is there").success());
     let beside = tool();
     beside.parent().expect("a directory").join("examples/heaps")

@@ -39,7 +39,7 @@ fn page(measured: &Measured) -> String {
 
 /// Compares with a golden file, or rewrites it if `BLESS` is set.
 fn assert_golden(name: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/replay").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/replay").join(name);
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, found).expect("the golden file can be written");
     }

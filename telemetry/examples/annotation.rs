@@ -1,7 +1,7 @@
 //! The least program with an annotation: for reading what the compiler makes of it.
 //!
 //! ```text
-//!  cargo rustc --release -p telemetry --example annotation -- --emit asm
+//!  cargo rustc --release -p mps-telemetry --example annotation -- --emit asm
 //! ```
 //!
 //! `tests/assembly.rs` keeps that as golden files. Design: `.annot` in `design/telemetry.md`.

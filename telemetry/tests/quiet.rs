@@ -92,13 +92,8 @@ fn calls_between_marks(test: &str, environment: &[(&str, &str)]) -> Vec<String> 
             None => strace.env_remove(name),
         };
     }
-    let output = match strace.current_dir(folder.path()).output() {
-        Ok(output) => output,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            panic!("this test needs strace, which is not installed")
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let output = strace.current_dir(folder.path()).output();
+    let output = output.expect("strace runs; ./test --install installs it");
     assert!(output.status.success(), "{output:?}");
     let trace = std::fs::read_to_string(folder.path().join("trace")).unwrap();
     let between = trace.lines().skip_while(|line| !line.contains("BEGIN")).skip(1);

@@ -323,7 +323,8 @@ fn without_the_variable_there_is_no_socket_and_no_thread() {
             };
         }
         socket.map(|socket| strace.env("MPS_TELEMETRY_SOCKET", socket));
-        let output = strace.current_dir(&folder).stdin(Stdio::null()).output().unwrap();
+        let output = strace.current_dir(&folder).stdin(Stdio::null()).output();
+        let output = output.expect("strace runs; ./test --install installs it");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();

@@ -51,7 +51,8 @@ pub fn plugin() -> PathBuf {
 /// nothing to build: the features of what they depend on are those that the whole workspace asks
 /// for, and, since an example may use it, those that its tests ask for.
 fn build(profile: &str) {
-    let programs = ["--workspace", "--bin", "eventcnv", "--bin", "replay", "--lib"];
+    let programs =
+        ["--workspace", "--bin=eventcnv", "--bin=replay", "--bin=replay-interpose", "--lib"];
     let what = [&programs, ["--example", "plugin", "--profile", profile].as_slice()].concat();
     cargo("build", &target(), &what);
 }
@@ -83,10 +84,10 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_path_buf()
 }
 
-/// A program of the system that `./test` installs.
+/// A program of the system that `./test --install` installs.
 pub fn system(name: &str) -> Command {
     let answers = Command::new(name).arg("--version").output().is_ok();
-    assert!(answers, "this test runs {name}, which is not installed; ./test installs it");
+    assert!(answers, "{name}: not found; ./test --install installs it");
     Command::new(name)
 }
 

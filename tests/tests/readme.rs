@@ -35,11 +35,24 @@ fn block_of(path: &str, heading: &str, language: &str) -> String {
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
+/// The command with the programs of this build in the place of `cargo run`; `./proofs packages`
+/// runs it as it is.
 #[test]
 fn the_command_of_the_readme_shows_a_dump_of_the_example() {
     let directory = tempfile::tempdir().expect("a directory can be made");
+    let mut command = block("sh");
+    for (cargo, program) in [
+        ("cargo run -q -p tests --bin heap --", env!("CARGO_BIN_EXE_heap")),
+        (
+            "cargo run -q -p mps-eventcnv --no-default-features --",
+            eventcnv().get_program().to_str().expect("a path that is text"),
+        ),
+    ] {
+        assert!(command.contains(cargo), "{command}");
+        command = command.replace(cargo, program);
+    }
     let mut shell = Command::new("sh");
-    shell.args(["-c", block("sh").trim()]).current_dir(root());
+    shell.args(["-c", command.trim()]).current_dir(root());
     shell.env("MPS_TELEMETRY_FILENAME", directory.path().join("mpsio.log"));
     let dump = lines(&mut shell);
     let named =
@@ -75,7 +88,7 @@ fn the_replay_of_the_readme_prints_the_tables_that_it_shows() {
     let command = block_of("README.md", "## Replay", "sh");
     let steps: Vec<&str> = command.trim().split(" && ").collect();
     let [build, record, play] = steps.as_slice() else { panic!("{steps:?}") };
-    assert_eq!(*build, "cargo build -q --release -p replay -p interpose");
+    assert_eq!(*build, "cargo build -q --release -p mps-replay -p mps-interpose");
     let directory = tempfile::tempdir().expect("a directory can be made");
     replay_step(directory.path(), record);
     let printed = replay_step(directory.path(), &format!("{play} --settle 0"));
@@ -192,7 +205,7 @@ fn the_dependency_lines_of_the_readme_resolve() {
     cargo.args(["tree", "--offline", "--depth", "1", "--prefix", "none"]).current_dir(&program);
     let found = lines(&mut cargo);
     for name in ["telemetry", "eventlog"] {
-        assert!(found.iter().any(|line| line.starts_with(&format!("{name} v"))), "{found:#?}");
+        assert!(found.iter().any(|line| line.starts_with(&format!("mps-{name} v"))), "{found:#?}");
     }
 }
 
@@ -392,6 +405,7 @@ fn the_page_for_contributors_names_the_proofs_checks_and_tests() {
     for command in page.split("cargo test --locked -p ").skip(1) {
         let words: Vec<&str> = command.split(['`', '\n']).next().unwrap_or("").split(' ').collect();
         let [package, "--test", test, ..] = words.as_slice() else { continue };
-        assert!(root().join(format!("{package}/tests/{test}.rs")).exists(), "{words:?}");
+        let folder = package.trim_start_matches("mps-");
+        assert!(root().join(format!("{folder}/tests/{test}.rs")).exists(), "{words:?}");
     }
 }

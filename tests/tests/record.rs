@@ -42,6 +42,29 @@ fn a_program_has_its_output_and_its_exit_code_and_its_log_is_sound() {
     programs::run(programs::eventcnv().arg("verify").arg(&log));
 }
 
+/// `.rep.record.library`: two programs in one folder, as `cargo install` leaves them.
+#[test]
+fn an_installed_replay_finds_the_library_next_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let built = programs::replay();
+    let replay = folder.path().join("replay");
+    fs::copy(built.get_program(), &replay).unwrap();
+    let run = || {
+        let mut command = Command::new(&replay);
+        command.current_dir(&folder).args(["record", "-o", "a.log", "ls", "/"]);
+        output(command)
+    };
+    let (code, _, errors) = run();
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("library that records not found"), "{errors}");
+    let library = Path::new(built.get_program()).with_file_name("replay-interpose");
+    fs::copy(library, folder.path().join("replay-interpose")).unwrap();
+    let (code, _, errors) = run();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.ends_with(" events, nothing lost\n"), "{errors}");
+    programs::run(programs::eventcnv().arg("verify").arg(folder.path().join("a.log")));
+}
+
 /// `.rep.record.logs`
 #[test]
 fn the_log_of_a_program_is_that_of_what_it_became_and_its_children_have_theirs() {

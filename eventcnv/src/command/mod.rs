@@ -20,12 +20,15 @@ pub(crate) mod listen;
 mod man;
 pub(crate) mod merge;
 mod output;
+#[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 pub(crate) mod py;
+#[cfg(feature = "sql")]
 pub(crate) mod query;
 mod receive;
 pub(crate) mod recover;
 pub(crate) mod report;
+#[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod verify;

@@ -17,11 +17,15 @@ pub(crate) mod ctf;
 pub(crate) mod folded;
 mod json;
 pub(crate) mod marks;
+mod names;
+#[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 pub(crate) mod perfetto;
+#[cfg(any(feature = "parquet", feature = "sql"))]
 mod places;
 mod protobuf;
 pub(crate) mod python;
+#[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod timeline;
 pub(crate) mod who;

@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_spooled_is_the_same_in_memory_and_in_a_file() {
-        let bytes = include_bytes!("../../../tests/golden/mps/labels.log");
+        let bytes = include_bytes!("../../tests/golden/mps/labels.log");
         let size = bytes.len();
         for memory_max in [1000, size - 1, size, size + 1] {
             let source = spool(bytes.as_slice(), memory_max as u64, &Options::default()).unwrap();

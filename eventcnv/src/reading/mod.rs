@@ -11,7 +11,7 @@ use crate::input::core;
 use crate::input::{self, FILENAME_VARIABLE};
 use crate::select;
 use cli::{Stop, complain};
-use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order, Stream};
+use eventlog::reader::{Faults, Increment, Log, Losses, OpenError, Options, Order};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
@@ -82,6 +82,7 @@ pub(crate) struct Reading {
     pub(crate) name: String,
     pub(crate) log: Log,
     /// Where in it each file begins, and the name of that file.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "`file_of` asks"))]
     starts: Vec<(u64, String)>,
     progress: Progress,
     /// Whether the log is read stretch by stretch.
@@ -175,7 +176,8 @@ impl Reading {
     }
 
     /// The name of the file that a stream is in.
-    pub(crate) fn file_of(&self, stream: &Stream) -> &str {
+    #[cfg(feature = "parquet")]
+    pub(crate) fn file_of(&self, stream: &eventlog::reader::Stream) -> &str {
         let at = self.starts.partition_point(|(start, _)| *start <= stream.offset);
         self.starts.get(at.saturating_sub(1)).map_or(&self.name, |(_, name)| name)
     }

@@ -196,7 +196,7 @@ mod tests {
     use crate::select::Select;
 
     fn log() -> Log {
-        let log = include_bytes!("../../../tests/golden/log/heap-2.log").to_vec();
+        let log = include_bytes!("../../tests/golden/log/heap-2.log").to_vec();
         Log::from_source(log).unwrap()
     }
 

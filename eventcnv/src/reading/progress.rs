@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn all_was_read_when_the_last_event_was() {
-        let log = include_bytes!("../../../tests/golden/mps/mpmss-cut.log").to_vec();
+        let log = include_bytes!("../../tests/golden/mps/mpmss-cut.log").to_vec();
         let progress = Progress::default();
         let source = Box::new(progress.watched(Box::new(log)));
         let log = Log::with_source(source, &Options::default()).unwrap();

@@ -266,7 +266,7 @@ mod tests {
     use eventlog::reader::Order;
 
     fn sample(parts: usize) -> (Sample, u64) {
-        let bytes = include_bytes!("../../../tests/golden/mps/mpmss-cut.log").repeat(20);
+        let bytes = include_bytes!("../../tests/golden/mps/mpmss-cut.log").repeat(20);
         let log = Log::from_source(bytes).unwrap();
         let spans: Vec<_> = (0..20).map(|stream| log.span(stream)).collect();
         let axis = Axis::new(&log, &spans);

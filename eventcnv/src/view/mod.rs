@@ -12,6 +12,7 @@
 //!
 //! Design: `.dumper`, `.control.output` in `design/telemetry.md`.
 
+#[cfg(feature = "sql")]
 pub(crate) mod answer;
 pub(crate) mod clock;
 pub(crate) mod columns;

@@ -159,8 +159,8 @@ fn a_line_is_the_same_by_its_recipe_on_every_platform_and_however_short_the_even
 #[test]
 fn a_line_is_the_same_by_its_recipe_in_whole_logs() {
     let logs: [&[u8]; 2] = [
-        include_bytes!("../../../tests/golden/log/heap-2.log"),
-        include_bytes!("../../../tests/golden/mps/mpmss-cut.log"),
+        include_bytes!("../../tests/golden/log/heap-2.log"),
+        include_bytes!("../../tests/golden/mps/mpmss-cut.log"),
     ];
     for log in logs {
         let log = Log::from_source(log.to_vec()).unwrap();

@@ -34,7 +34,10 @@ for event in t.events(sys.argv[1]):
 fn python(directory: &Path, script: &str, log: &Path) -> String {
     let mut command = Command::new("python3");
     command.args(["-B", "-c", script]).arg(log).current_dir(directory);
-    let output = command.env("PYTHONIOENCODING", "utf8").output().expect("python3 can be run");
+    let output = command
+        .env("PYTHONIOENCODING", "utf8")
+        .output()
+        .expect("python3 runs; ./test --install installs it");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && errors.is_empty(), "{}: {errors}", log.display());
     String::from_utf8(output.stdout).unwrap()

@@ -170,7 +170,7 @@ fn the_query_of_the_pages_gives_pool_names_and_creation_times() {
     let log = crate::support::golden_path("log/heap.log");
     let query = "SELECT string, P.time FROM PoolInit P, Label L, Intern I
                   WHERE address = pool AND L.stringId = I.stringId";
-    let page = include_str!("../../../docs/commands.md");
+    let page = include_str!("../commands.md");
     assert!(page.contains(query), "docs/commands.md shows this query");
     let (found, code, _) = crate::support::run(&["query", log.to_str().unwrap(), query, "--csv"]);
     let found = String::from_utf8(found).unwrap();

@@ -26,7 +26,7 @@ pub(crate) fn told(output: Output) -> (Vec<u8>, i32, String) {
 
 /// A file among the golden ones.
 pub(crate) fn golden_path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 /// A golden log of the MPS, as an argument.

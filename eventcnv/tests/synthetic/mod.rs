@@ -1,4 +1,5 @@
-//! Logs and cores that are made up byte by byte, by the naive writers of the whole-system tests.
+//! Logs and cores that are made up byte by byte, by the naive writers of the whole-system tests:
+//! links to their files, which a package of this crate takes along.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -7,11 +8,7 @@
     reason = "that crate uses all of it"
 )]
 
-#[path = "../../../tests/src/cores.rs"]
 pub(crate) mod cores;
-#[path = "../../../tests/src/naive.rs"]
 pub(crate) mod naive;
-#[path = "../../../tests/src/recipe.rs"]
 pub(crate) mod recipe;
-#[path = "../../../tests/src/ring.rs"]
 pub(crate) mod ring;

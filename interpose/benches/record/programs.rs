@@ -81,7 +81,15 @@ pub(crate) fn library() -> PathBuf {
     let folder = this.ancestors().nth(2).expect("it is in target/release/deps");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut cargo = Command::new(cargo);
-    cargo.args(["build", "--quiet", "--locked", "--release", "-p", "interpose", "--target-dir"]);
+    cargo.args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--release",
+        "-p",
+        "mps-interpose",
+        "--target-dir",
+    ]);
     cargo.arg(folder.parent().expect("a profile's folder is in one"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     assert!(cargo.status().expect("cargo can be run").success());

@@ -15,22 +15,10 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// The library, built as this test was: cargo builds none before a test that is not linked to it.
+/// The library: cargo built it next to this test, …/target/debug/deps/test-0123.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        // …/target/debug/deps/test-0123
-        let this = std::env::current_exe().unwrap();
-        let folder = this.ancestors().nth(2).unwrap();
-        let profile = if folder.ends_with("release") { "release" } else { "dev" };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut cargo = Command::new(cargo);
-        cargo.args(["build", "--quiet", "--locked", "-p", "interpose", "--profile", profile]);
-        cargo.arg("--target-dir").arg(folder.parent().unwrap());
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-        assert!(cargo.status().expect("cargo can be run").success());
-        folder.join("libinterpose.so")
-    })
+    LIBRARY.get_or_init(|| std::env::current_exe().unwrap().with_file_name("libinterpose.so"))
 }
 
 /// Has a program of this folder compiled.

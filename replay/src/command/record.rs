@@ -75,7 +75,8 @@ pub(crate) struct Args {
     #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
     depth: u8,
 
-    /// The library to preload [default: libinterpose.so beside this program, or in ../lib]
+    /// The library to preload [default: libinterpose.so or replay-interpose, next to this program
+    /// or in ../lib]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
 
@@ -169,22 +170,24 @@ fn find(program: &OsStr) -> Result<PathBuf, Stop> {
 
 /// The library that records.
 fn library(named: Option<&Path>) -> Result<PathBuf, Stop> {
-    const NAME: &str = "libinterpose.so";
+    // Of a build, and as `cargo install` names it.
+    const NAMES: [&str; 2] = ["libinterpose.so", "replay-interpose"];
     if let Some(path) = named {
         let unread = |error| stop(format!("{}: {error}", path.display()));
         return path.canonicalize().map_err(unread);
     }
     let this = env::current_exe().map_err(|error| stop(format!("where is replay? {error}")))?;
     let folder = this.parent().unwrap_or(Path::new("/"));
-    let places =
-        [folder.join(NAME), folder.join("deps").join(NAME), folder.join("../lib").join(NAME)];
-    let found = places.iter().find_map(|place| place.canonicalize().ok());
-    found.ok_or_else(|| {
-        let release = if cfg!(debug_assertions) { "" } else { " --release" };
+    // Cargo builds into `deps`, and links from there what it was asked for.
+    let folders = [folder.join("deps"), folder.to_owned(), folder.join("../lib")];
+    let mut places = folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    places.find_map(|place| place.canonicalize().ok()).ok_or_else(|| {
         stop(format!(
-            "{NAME}, which records, is neither in {} nor in its ../lib: build it by `cargo build\
-             {release} -p interpose`, or say where it is by --library",
-            folder.display()
+            "{}: the library that records not found (neither {} nor {} here or in ../lib); run \
+             `cargo install mps-interpose`, or name the library by --library",
+            folder.display(),
+            NAMES[0],
+            NAMES[1]
         ))
     })
 }

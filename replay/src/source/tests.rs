@@ -329,7 +329,7 @@ fn replayed(source: &Source) -> ([usize; 4], Skipped) {
 
 macro_rules! golden {
     ($name:literal) => {
-        source(include_bytes!(concat!("../../../tests/golden/", $name)))
+        source(include_bytes!(concat!("../../tests/golden/", $name)))
     };
 }
 
@@ -367,7 +367,7 @@ fn memory_managers_with_events_of_the_same_names_are_sources_too() {
 
 #[test]
 fn a_log_without_allocations_says_which_registries_it_has() {
-    let mut bytes = include_bytes!("../../../tests/golden/log/heap.log").to_vec();
+    let mut bytes = include_bytes!("../../tests/golden/log/heap.log").to_vec();
     let log = Log::from_source(bytes.clone()).unwrap();
     let asked = Source::new(log, Some(Kind::Malloc)).unwrap_err().to_string();
     assert!(asked.starts_with("has no events of the registry malloc"), "{asked}");

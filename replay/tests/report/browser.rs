@@ -64,7 +64,7 @@ impl Page {
         browser.args(["--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom"]);
         browser.arg(format!("--user-data-dir={}", directory.path().join("profile").display()));
         browser.arg(format!("file://{}", path.display())).stdin(Stdio::null());
-        let output = browser.output().expect("chromium is installed and runs");
+        let output = browser.output().expect("chromium runs; ./test --install installs it");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         let console = errors.lines().filter(|line| line.contains("CONSOLE"));

@@ -8,7 +8,6 @@
 //! Design: `.rep.truth.foretold` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the call that says what a child took")]
 
-#[path = "../../../telemetry/benches/recording/row.rs"]
 #[expect(dead_code, reason = "its rows have other columns")]
 mod row;
 

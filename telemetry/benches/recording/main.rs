@@ -1,7 +1,7 @@
 //! What recording costs: each thing beside the least that it could cost, measured in turn with it.
 //!
 //! ```text
-//!  cargo bench -p telemetry ─┬─ memory   off, memory, two-threads, tail-*-memory
+//!  cargo bench -p mps-telemetry ─┬─ memory   off, memory, two-threads, tail-*-memory
 //!   one process each, for    ├─ mapped   memory-mapped
 //!   they differ in the       ├─ file     file, two-threads-file, tail-*, bytes, overhead
 //!   stream they have         └─ writer   file-writer, tail-*-file-writer

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! ```text
-//!  MPS_TELEMETRY_CONTROL="Pool Arena" cargo run --release -p telemetry --example heap -- FILE…
+//!  MPS_TELEMETRY_CONTROL="Pool Arena" cargo run --release -p mps-telemetry --example heap -- FILE…
 //!  eventcnv -v mpsio.log
 //! ```
 

@@ -101,7 +101,10 @@ pub(crate) fn holds(model: &Model) {
 
 /// The line of the source at a site, and the one before it.
 fn lines((file, line): Site) -> [String; 2] {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+    // The compiler runs in the root of the workspace, or of the package alone.
+    let crate_root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let paths = [crate_root.join("..").join(file), crate_root.join(file)];
+    let path = paths.iter().find(|path| path.exists()).expect("the source of the site");
     let text = std::fs::read_to_string(path).unwrap();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     [lines[line as usize - 1].to_owned(), lines[line as usize - 2].to_owned()]

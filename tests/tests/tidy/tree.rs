@@ -47,6 +47,10 @@ pub(crate) fn read(path: &str) -> String {
 fn walk(directory: &Path, found: &mut Vec<File>) {
     for entry in fs::read_dir(directory).expect("a directory of the repository is readable") {
         let path = entry.expect("an entry is readable").path();
+        // A link leads to what is walked where it is.
+        if path.is_symlink() {
+            continue;
+        }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
             if !SKIPPED.contains(&name.as_str()) {

@@ -11,7 +11,7 @@
 
 use super::super::clock::{Base, Clock};
 use super::{EMPTY, UNKNOWN};
-use crate::export::sql::names::Taken;
+use crate::export::names::Taken;
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
 use std::fmt::Write;

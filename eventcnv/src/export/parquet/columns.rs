@@ -10,7 +10,7 @@
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
 use super::Failure;
-use crate::export::sql::names::PARAM_COUNT_MAX;
+use crate::export::names::PARAM_COUNT_MAX;
 use eventlog::reader::{Event, Value};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedRowGroupWriter;

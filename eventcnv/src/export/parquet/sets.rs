@@ -8,7 +8,7 @@
 
 use super::Failure;
 use super::columns::{FIRST, Form};
-use crate::export::sql::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
+use crate::export::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut};
 use crate::input::threads;
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry, Stream};

@@ -7,7 +7,7 @@
 //!   └─ labels.rs ─▶ labels
 //! ```
 //!
-//! All of it is one transaction. Names are unique whatever their case, and quoted: `names.rs`.
+//! All of it is one transaction. Names are unique whatever their case, and quoted: `../names.rs`.
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
 mod batch;
@@ -16,7 +16,6 @@ mod insert;
 mod keys;
 mod labels;
 mod logs;
-pub(crate) mod names;
 mod refusal;
 mod rows;
 mod tables;

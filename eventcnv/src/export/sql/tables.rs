@@ -9,9 +9,9 @@
 //! same. Design: `.cnv.sql` in `design/eventcnv.md`.
 
 use super::keys::NUMBER_BITS;
-use super::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut, quoted};
 use super::refusal::Refusal;
 use super::{labels, logs};
+use crate::export::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut, quoted};
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
 use roaring::RoaringTreemap;

@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn each_event_is_given_that_next_gives() {
         let logs: [&[u8]; 2] = [
-            include_bytes!("../../../../tests/golden/log/heap-2.log"),
-            include_bytes!("../../../../tests/golden/mps/mpmss-cut.log"),
+            include_bytes!("../../../tests/golden/log/heap-2.log"),
+            include_bytes!("../../../tests/golden/mps/mpmss-cut.log"),
         ];
         let of_type = || Filter { event_types: vec![Pick::Name("PoolAlloc".into())], ..all() };
         fn all() -> Filter {

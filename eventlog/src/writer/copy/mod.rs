@@ -357,7 +357,7 @@ mod tests {
             }
             found
         };
-        let bytes = include_bytes!("../../../../tests/golden/log/heap-2.log").to_vec();
+        let bytes = include_bytes!("../../../tests/golden/log/heap-2.log").to_vec();
         let log = Log::from_source(bytes).unwrap();
         let mut made = Vec::new();
         let mut writer = Writer::new(&log, Purpose::Whole, &mut made);
@@ -377,7 +377,7 @@ mod tests {
     /// `.cut.numbers`: a block of few events may have a high number.
     #[test]
     fn of_a_cut_nothing_is_passed_over_that_is_not_known() {
-        let bytes = include_bytes!("../../../../tests/golden/log/heap-2.log").to_vec();
+        let bytes = include_bytes!("../../../tests/golden/log/heap-2.log").to_vec();
         let log = Log::from_source(bytes).unwrap();
         let mut made = Vec::new();
         let mut writer = Writer::new(&log, Purpose::Cut, &mut made);

@@ -114,7 +114,7 @@ fn a_real_log_cut_within_any_event_keeps_its_platform() {
     for (name, on) in
         [("mpmss-cut", platform(false, 8, 8)), ("mpmss-32bit-cut", platform(false, 4, 4))]
     {
-        let path = format!("{}/../tests/golden/mps/{name}.log", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/tests/golden/mps/{name}.log", env!("CARGO_MANIFEST_DIR"));
         let whole = std::fs::read(path).unwrap();
         let starts = starts(&whole, on);
         for (&start, &next) in starts.iter().zip(&starts[1..]).step_by(5).skip(10).take(60) {

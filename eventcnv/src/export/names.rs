@@ -19,6 +19,7 @@ pub(crate) struct Taken(HashMap<String, u64>);
 
 impl Taken {
     /// Takes these.
+    #[cfg(any(feature = "parquet", feature = "sql"))]
     pub(crate) fn new<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Taken {
         Taken(names.into_iter().map(|name| (name.as_ref().to_ascii_lowercase(), 1)).collect())
     }
@@ -69,10 +70,12 @@ fn allowed(name: &str) -> String {
 
 /// Parameters that have columns, at most, of each event type: the view of its table has twice as
 /// many columns, and SQLite takes 2000.
+#[cfg(any(feature = "parquet", feature = "sql"))]
 pub(crate) const PARAM_COUNT_MAX: usize = 900;
 
 /// Says which event types have more parameters than their tables have columns: their names and
 /// numbers of parameters.
+#[cfg(any(feature = "parquet", feature = "sql"))]
 pub(crate) fn note_of_cut<'a>(mut cut: impl Iterator<Item = (&'a str, usize)>) -> Option<String> {
     let (name, count) = cut.next()?;
     let others = match cut.count() {
@@ -86,6 +89,7 @@ pub(crate) fn note_of_cut<'a>(mut cut: impl Iterator<Item = (&'a str, usize)>) -
 }
 
 /// A name in quotation marks.
+#[cfg(feature = "sql")]
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\0', "\u{FFFD}").replace('"', "\"\""))
 }
@@ -115,6 +119,7 @@ mod tests {
         assert_eq!(names.last().map(|name| &**name), Some("A_149999"));
     }
 
+    #[cfg(feature = "sql")]
     #[test]
     fn a_name_does_not_end_its_quotation() {
         assert_eq!(quoted("a\" (b); --"), "\"a\"\" (b); --\"");

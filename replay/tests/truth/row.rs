@@ -1,0 +1,1 @@
+../../../telemetry/benches/recording/row.rs

@@ -21,7 +21,7 @@ mod parts;
 
 pub(crate) use claim::Claim;
 pub(crate) use hole::{is_cut, mend, passes_on};
-pub(crate) use own::OwnBlock;
+pub(crate) use own::{OwnBlock, PartsMemory};
 
 use crate::block::header_words::{self, Words};
 use crate::offered::BLOCK_SIZE_LOG2_DEFAULT;
@@ -278,12 +278,6 @@ impl BlockLink {
     /// For other threads and signal handlers: the block, if it was set.
     pub(crate) fn find(&self) -> Option<Block> {
         NonNull::new(self.start.load(Ordering::Acquire)).map(|at| Block { start: at.as_ptr() })
-    }
-
-    /// Sets it to bytes that somebody else has the use of: for [`Block::peek`] alone.
-    pub(crate) fn set_bytes(&self, bytes: &mut [u8]) {
-        assert!(bytes.len() == block_size() && bytes.as_ptr().addr().is_multiple_of(4096));
-        self.set(Block { start: bytes.as_mut_ptr() });
     }
 }
 

@@ -7,10 +7,11 @@
 //! Design: `.sol.ordering` in `design/telemetry.md`; `.write` in `design/format.md`.
 #![expect(unsafe_code, reason = "the right to a block, and its bytes")]
 
-use super::{Block, Claim, block_size};
+use super::{Block, Blocks, Claim, block_size};
 use crate::block::header_words;
 use core::marker::PhantomData;
 use core::ops::Deref;
+use core::sync::atomic::Ordering;
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, ClockSync};
 
 /// The right to store into a block, and to lend its bytes: neither `Copy` nor `Send` nor `Sync`,
@@ -89,5 +90,43 @@ impl Block {
     #[inline(always)]
     pub(crate) unsafe fn own(self) -> OwnBlock {
         OwnBlock { block: self, here: PhantomData }
+    }
+}
+
+/// The memory of a parts block. Its owner stores to it, and a signal handler copies it meanwhile
+/// ([`Block::peek`]). Unlike an [`OwnBlock`] it may go to another thread.
+///
+/// W2: the block was mapped for this value alone. Nothing else stores to it.
+pub(crate) struct PartsMemory {
+    block: Block,
+}
+
+impl PartsMemory {
+    /// Maps the memory. `None`: the system has none.
+    pub(crate) fn map() -> Option<PartsMemory> {
+        Some(PartsMemory { block: Blocks::map(1)?.get(0) })
+    }
+
+    /// The block, for signal handlers to copy.
+    pub(crate) fn block(&self) -> Block {
+        self.block
+    }
+
+    /// All of its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: B1: as many bytes, mapped for ever. W2: only this value stores to them, which
+        // needs `&mut`; other threads only load them.
+        unsafe { core::slice::from_raw_parts(self.block.start, block_size()) }
+    }
+
+    /// Stores bytes at an offset.
+    pub(crate) fn put(&mut self, offset: usize, bytes: &[u8]) {
+        self.block.store(offset, bytes);
+    }
+
+    /// Stores zeros everywhere.
+    pub(crate) fn clear(&mut self) {
+        let words = self.block.words_of(0, block_size());
+        words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 }

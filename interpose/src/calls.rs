@@ -18,12 +18,13 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
 /// As malloc.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     during(|turn| {
         let memory = match real::MALLOC.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             Some(malloc) => unsafe { malloc(size) },
             None => real::arena_take(size),
         };
@@ -33,12 +34,13 @@ pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 }
 
 /// As calloc.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     during(|turn| {
         let memory = match real::CALLOC.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             Some(calloc) => unsafe { calloc(count, size) },
             None => count.checked_mul(size).map_or(null_mut(), real::arena_take),
         };
@@ -48,7 +50,7 @@ pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void
 }
 
 /// As realloc.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     during(|turn| {
@@ -57,9 +59,11 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
         let old_noted = if arena_size.is_some() { 0 } else { old.addr() };
         turn.record(Call::ReallocBegin { address: old_noted });
         let memory = match (arena_size, real::REALLOC.get()) {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             (None, Some(realloc)) => unsafe { realloc(old, size) },
-            // SAFETY: C1; the size is that of the old memory.
+            // SAFETY: C1: the program had `old` from this library and uses it no more. `old_size`
+            // is its size.
             (old_size, _) => unsafe { move_from_arena(old, old_size.unwrap_or(0), size) },
         };
         turn.record(Call::Realloc { address: memory.addr(), size });
@@ -87,7 +91,7 @@ unsafe fn move_from_arena(old: *mut c_void, old_size: usize, size: usize) -> *mu
 }
 
 /// As reallocarray.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn reallocarray(
     old: *mut c_void,
@@ -95,7 +99,8 @@ pub(crate) unsafe extern "C" fn reallocarray(
     size: usize,
 ) -> *mut c_void {
     match count.checked_mul(size) {
-        // SAFETY: C1.
+        // SAFETY: C1: the caller keeps the promises that the C library asks for this function, and
+        // they are passed on.
         Some(size) => unsafe { realloc(old, size) },
         None => {
             during(|turn| {
@@ -109,7 +114,7 @@ pub(crate) unsafe extern "C" fn reallocarray(
 }
 
 /// As free.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
     if memory.is_null() || real::arena_size(memory).is_some() {
@@ -118,19 +123,21 @@ pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
     during(|turn| {
         turn.record(Call::Free { address: memory.addr() });
         if let Some(free) = real::FREE.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             unsafe { free(memory) }
         }
     });
 }
 
 /// As aligned_alloc.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     during(|turn| {
         let memory = match real::ALIGNED_ALLOC.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             Some(aligned_alloc) => unsafe { aligned_alloc(alignment, size) },
             None => null_mut(),
         };
@@ -140,7 +147,7 @@ pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> 
 }
 
 /// As posix_memalign.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn posix_memalign(
     place: *mut *mut c_void,
@@ -149,11 +156,13 @@ pub(crate) unsafe extern "C" fn posix_memalign(
 ) -> c_int {
     during(|turn| {
         let error = match real::POSIX_MEMALIGN.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             Some(posix_memalign) => unsafe { posix_memalign(place, alignment, size) },
             None => libc::ENOMEM,
         };
-        // SAFETY: C1; without an error the place has been written.
+        // SAFETY: C1: the caller passes a place for a pointer. Without an error that place has been
+        // written.
         let address = if error == 0 { unsafe { place.read() }.addr() } else { 0 };
         turn.record(Call::PosixMemalign { address, alignment, size });
         error
@@ -161,12 +170,13 @@ pub(crate) unsafe extern "C" fn posix_memalign(
 }
 
 /// As memalign.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     during(|turn| {
         let memory = match real::MEMALIGN.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             Some(memalign) => unsafe { memalign(alignment, size) },
             None => null_mut(),
         };
@@ -176,12 +186,13 @@ pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut 
 }
 
 /// As valloc.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
     during(|turn| {
         let memory = match real::VALLOC.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             Some(valloc) => unsafe { valloc(size) },
             None => null_mut(),
         };
@@ -191,12 +202,13 @@ pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
 }
 
 /// As pvalloc.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     during(|turn| {
         let memory = match real::PVALLOC.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             Some(pvalloc) => unsafe { pvalloc(size) },
             None => null_mut(),
         };
@@ -206,7 +218,7 @@ pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
 }
 
 /// As malloc_usable_size.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
     if memory.is_null() {
@@ -217,7 +229,8 @@ pub(crate) unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize
             return size;
         }
         let size = match real::USABLE_SIZE.get() {
-            // SAFETY: C1.
+            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
+            // and they are passed on.
             Some(malloc_usable_size) => unsafe { malloc_usable_size(memory) },
             None => 0,
         };

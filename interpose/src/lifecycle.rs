@@ -54,7 +54,7 @@ unsafe extern "C" {
 static BEGIN: extern "C" fn() = begin;
 
 #[used]
-// SAFETY: as above.
+// SAFETY: the section holds addresses of functions that are called when the library is loaded.
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
@@ -66,7 +66,7 @@ static START: extern "C" fn() = start;
 static TELL: extern "C" fn() = tell;
 
 #[used]
-// SAFETY: as above.
+// SAFETY: the section holds addresses of functions that are called when the program ends.
 #[unsafe(link_section = ".fini_array.00101")]
 static END: extern "C" fn() = end;
 
@@ -169,12 +169,13 @@ fn missing() -> c_int {
 }
 
 /// As `_exit`.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
     flush_and_end();
     match EXIT.get() {
-        // SAFETY: E1.
+        // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and
+        // they are passed on.
         Some(exit) => unsafe { exit(status) },
         // SAFETY: the call ends the process.
         None => unsafe { libc::syscall(libc::SYS_exit_group, status) },
@@ -183,73 +184,79 @@ pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
 }
 
 /// As `_Exit`.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
-    // SAFETY: E1.
+    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
+    // are passed on.
     unsafe { _exit(status) }
 }
 
 /// As execv.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: E1.
+    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
     unsafe { flush(path) };
-    // SAFETY: E1.
+    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
+    // are passed on.
     EXECV.get().map_or_else(missing, |execv| unsafe { execv(path, arguments) })
 }
 
 /// As execvp.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: E1.
+    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
     unsafe { flush(file) };
-    // SAFETY: E1.
+    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
+    // are passed on.
     EXECVP.get().map_or_else(missing, |execvp| unsafe { execvp(file, arguments) })
 }
 
 /// As execve.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execve(
     path: *const c_char,
     arguments: Strings,
     with: Strings,
 ) -> c_int {
-    // SAFETY: E1.
+    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
     unsafe { flush(path) };
-    // SAFETY: E1.
+    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
+    // are passed on.
     EXECVE.get().map_or_else(missing, |execve| unsafe { execve(path, arguments, with) })
 }
 
 /// As execvpe.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execvpe(
     file: *const c_char,
     arguments: Strings,
     with: Strings,
 ) -> c_int {
-    // SAFETY: E1.
+    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
     unsafe { flush(file) };
-    // SAFETY: E1.
+    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
+    // are passed on.
     EXECVPE.get().map_or_else(missing, |execvpe| unsafe { execvpe(file, arguments, with) })
 }
 
 /// As fexecve.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, with: Strings) -> c_int {
     // SAFETY: none has no end.
     unsafe { flush(core::ptr::null()) };
-    // SAFETY: E1.
+    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
+    // are passed on.
     FEXECVE.get().map_or_else(missing, |fexecve| unsafe { fexecve(file, arguments, with) })
 }
 
 /// As execveat.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execveat(
     folder: c_int,
@@ -258,29 +265,33 @@ pub(crate) unsafe extern "C" fn execveat(
     with: Strings,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: E1.
+    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
     unsafe { flush(path) };
     let call = |execveat: ExecAt| {
-        // SAFETY: E1.
+        // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and
+        // they are passed on.
         unsafe { execveat(folder, path, arguments, with, flags) }
     };
     EXECVEAT.get().map_or_else(missing, call)
 }
 
 unsafe extern "C" fn before_execl(path: *const c_char) -> usize {
-    // SAFETY: E1: the first of any number of arguments is in its register still.
+    // SAFETY: E1: the caller passes a string that ends with a zero. The first argument is still in
+    // its register.
     unsafe { flush(path) };
     EXECL.address()
 }
 
 unsafe extern "C" fn before_execlp(path: *const c_char) -> usize {
-    // SAFETY: E1: the first of any number of arguments is in its register still.
+    // SAFETY: E1: the caller passes a string that ends with a zero. The first argument is still in
+    // its register.
     unsafe { flush(path) };
     EXECLP.address()
 }
 
 unsafe extern "C" fn before_execle(path: *const c_char) -> usize {
-    // SAFETY: E1: the first of any number of arguments is in its register still.
+    // SAFETY: E1: the caller passes a string that ends with a zero. The first argument is still in
+    // its register.
     unsafe { flush(path) };
     EXECLE.address()
 }
@@ -290,7 +301,8 @@ unsafe extern "C" fn before_execle(path: *const c_char) -> usize {
 macro_rules! pass_on {
     ($($name:ident: $before:path;)*) => {$(
         /// As the function of the C library, which has any number of arguments.
-        // SAFETY: E1; the real function finds registers and stack as its caller left them.
+        // SAFETY: E1: the caller keeps the promises that the C library asks for this function. The
+        // real function finds registers and stack as its caller left them.
         #[cfg(target_arch = "x86_64")]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
@@ -306,7 +318,8 @@ macro_rules! pass_on {
         }
 
         /// As the function of the C library, which has any number of arguments.
-        // SAFETY: E1; the real function finds registers and stack as its caller left them.
+        // SAFETY: E1: the caller keeps the promises that the C library asks for this function. The
+        // real function finds registers and stack as its caller left them.
         #[cfg(target_arch = "aarch64")]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]

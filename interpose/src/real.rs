@@ -69,7 +69,8 @@ impl<F: Copy> Function<F> {
     #[inline(always)]
     fn at(&self, address: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
-        // SAFETY: R1.
+        // SAFETY: R1: the address is that of a function that is called as `F`, a pointer to a
+        // function.
         unsafe { core::mem::transmute_copy(&address) }
     }
 
@@ -162,7 +163,8 @@ pub(crate) fn arena_take(size: usize) -> *mut c_void {
     };
     let taken = ARENA.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end_of);
     let Ok(start) = taken else { return core::ptr::null_mut() };
-    // SAFETY: A1; the piece is within the arena, and its start a multiple of 16.
+    // SAFETY: A1: one thread moved `used` over the piece, and has it alone. The piece is within the
+    // arena, and its start a multiple of 16.
     unsafe {
         let head = ARENA.bytes.get().cast::<u8>().add(start);
         head.cast::<usize>().write(size);
@@ -177,6 +179,6 @@ pub(crate) fn arena_size(memory: *mut c_void) -> Option<usize> {
     if memory.addr().wrapping_sub(start) >= ARENA_SIZE {
         return None;
     }
-    // SAFETY: A1; what is in the arena was handed out by it, after its head was written.
+    // SAFETY: A1: what is in the arena was handed out by it, after its head was written.
     Some(unsafe { memory.byte_sub(PIECE_HEAD_SIZE).cast::<usize>().read() })
 }

@@ -174,13 +174,14 @@ unsafe fn spawn(
 ) -> c_int {
     let mut child = 0;
     let Some(spawn) = real.get() else { return libc::ENOSYS };
-    // SAFETY: P2; the number of the process is ours until it is given.
+    // SAFETY: P2: the caller keeps the promises that the C library asks for this function. The
+    // place for the number of the process is a variable of ours.
     let error = unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) };
     if error == 0 {
-        // SAFETY: P2.
+        // SAFETY: P2: the caller passes a string that ends with a zero.
         say(child, Presence::Spawned, 0, unsafe { short_name(path) });
         if !process.is_null() {
-            // SAFETY: P2.
+            // SAFETY: P2: the caller passes a place for the number of the process, or null.
             unsafe { process.write(child) };
         }
     }
@@ -188,7 +189,7 @@ unsafe fn spawn(
 }
 
 /// As `posix_spawn`: and the process is expected.
-// SAFETY: P2.
+// SAFETY: P2: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn posix_spawn(
     process: *mut libc::pid_t,
@@ -198,12 +199,13 @@ pub(crate) unsafe extern "C" fn posix_spawn(
     arguments: Strings,
     with: Strings,
 ) -> c_int {
-    // SAFETY: P2.
+    // SAFETY: P2: the caller keeps the promises that the C library asks for this function, and they
+    // are passed on.
     unsafe { spawn(&SPAWN, process, path, actions, attributes, (arguments, with)) }
 }
 
 /// As `posix_spawnp`.
-// SAFETY: P2.
+// SAFETY: P2: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn posix_spawnp(
     process: *mut libc::pid_t,
@@ -213,6 +215,7 @@ pub(crate) unsafe extern "C" fn posix_spawnp(
     arguments: Strings,
     with: Strings,
 ) -> c_int {
-    // SAFETY: P2.
+    // SAFETY: P2: the caller keeps the promises that the C library asks for this function, and they
+    // are passed on.
     unsafe { spawn(&SPAWN_BY_NAME, process, file, actions, attributes, (arguments, with)) }
 }

@@ -171,7 +171,8 @@ static CLOSE: Function<Close> = Function::new(c"dlclose");
 // symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
-    // SAFETY: S1.
+    // SAFETY: S1: the caller keeps the promises that the C library asks for dlclose, and they are
+    // passed on.
     let result = CLOSE.get().map_or(-1, |close| unsafe { close(library) });
     if is_on() {
         forget_files();

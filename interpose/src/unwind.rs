@@ -154,7 +154,8 @@ pub(crate) fn here() -> State {
 /// U1.
 #[inline(always)]
 unsafe fn read(address: usize) -> usize {
-    // SAFETY: U1. Another function's word: the compiler must not guess what is in it.
+    // SAFETY: U1: the caller names a word on this thread's stack, in a frame that has not returned.
+    // Volatile: the compiler must not guess what another function put there.
     unsafe { with_exposed_provenance::<usize>(address).read_volatile() }
 }
 
@@ -245,14 +246,16 @@ impl Walk {
                 0 => 0,
                 words => end - words * WORD,
             };
-            // SAFETY: U1.
+            // SAFETY: U1: the rule names a word on this thread's stack, in a frame that has not
+            // returned.
             let address = unsafe { read(end - WORD) };
             if address == 0 {
                 return Ok(Way { found, kept: 0, saved: 0, is_whole: true });
             }
             let frame_pointer = match saved {
                 0 => state.frame_pointer,
-                // SAFETY: U1.
+                // SAFETY: U1: the rule names a word on this thread's stack, in a frame that has not
+                // returned.
                 saved => unsafe { read(saved) },
             };
             state = State { address, stack_pointer: end, frame_pointer };

@@ -118,14 +118,16 @@ unsafe impl Heap for Troubled {
 
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
         match self.has_memory() {
-            // SAFETY: 3.
+            // SAFETY: 3: the caller passes memory of this heap, handed out for `was` and not given
+            // up since. It is the system's.
             true => unsafe { System.reallocate(old, was, request) },
             false => ptr::null_mut(),
         }
     }
 
     unsafe fn free(&self, memory: *mut u8, was: Request) {
-        // SAFETY: 4.
+        // SAFETY: 4: the caller passes memory of this heap, handed out for `was`, and gives it up
+        // once. It is the system's.
         unsafe { System.free(memory, was) };
     }
 }

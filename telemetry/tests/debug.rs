@@ -48,10 +48,10 @@ fn written(call: impl FnOnce(c_int) -> c_long) -> (String, c_long) {
     let file = tempfile::NamedTempFile::new().unwrap();
     // SAFETY: gives a pointer to this thread's error number.
     let errno = || unsafe { libc::__errno_location() };
-    // SAFETY: as above.
+    // SAFETY: the place of this thread's error number is there as long as the thread.
     unsafe { *errno() = libc::EILSEQ };
     let result = call(file.as_file().as_raw_fd());
-    // SAFETY: as above.
+    // SAFETY: the place of this thread's error number is there as long as the thread.
     assert_eq!(unsafe { *errno() }, libc::EILSEQ, "left as it was");
     (std::fs::read_to_string(file.path()).unwrap(), result)
 }

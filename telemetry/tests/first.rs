@@ -148,7 +148,7 @@ fn a_first_event_in_a_handler_never_waits_for_malloc() {
                     let begin = Instant::now();
                     while !IS_DONE.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_micros(700));
-                        // SAFETY: as above.
+                        // SAFETY: the thread waits for this one, and so is there.
                         unsafe {
                             libc::pthread_kill(me as libc::pthread_t, libc::SIGUSR1);
                             if begin.elapsed() > Duration::from_secs(20) {

@@ -225,7 +225,7 @@ fn events_of_the_exit_and_of_threads_still_there_are_in_the_log() {
             std::thread::park();
         });
         receive.recv().unwrap();
-        // SAFETY: as above.
+        // SAFETY: a function that stays.
         unsafe { libc::atexit(at_exit_after) };
     }) else {
         return;

@@ -193,7 +193,7 @@ fn fault_in_own_page() {
     own.set_len(0).unwrap();
     // SAFETY: mapped; its handler sees to it that it can be written.
     unsafe { page.cast::<u64>().write_volatile(7) };
-    // SAFETY: as before.
+    // SAFETY: mapped; its handler sees to it that it can be read.
     assert_eq!(unsafe { page.cast::<u64>().read_volatile() }, 7);
     event!(Three, 0usize, 1usize, 0usize);
     assert_eq!(telemetry::losses().recorded, 2);
@@ -241,7 +241,7 @@ fn a_handler_that_records_into_a_mapped_ring_harms_nothing() {
                 recorded += 1;
             }
         }
-        // SAFETY: as above: zero stops the timer.
+        // SAFETY: a structure that lives through the call; zero stops the timer.
         unsafe {
             let timer: libc::itimerval = std::mem::zeroed();
             libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut());

@@ -59,7 +59,7 @@ unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     unsafe { __libc_malloc(size) }
 }
 
-// SAFETY: as above.
+// SAFETY: the program's own, in place of the C library's, which does the work.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     enter();
@@ -67,7 +67,7 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     unsafe { __libc_calloc(count, size) }
 }
 
-// SAFETY: as above.
+// SAFETY: the program's own, in place of the C library's, which does the work.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     enter();
@@ -75,7 +75,7 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     unsafe { __libc_realloc(old, size) }
 }
 
-// SAFETY: as above.
+// SAFETY: the program's own, in place of the C library's, which does the work.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(old: *mut c_void) {
     enter();

@@ -71,7 +71,8 @@ impl Object {
 
     fn set(self, at: usize, word: u64) {
         for (index, byte) in word.to_le_bytes().into_iter().enumerate().take(self.size - at) {
-            // SAFETY: 17: as in `has`.
+            // SAFETY: 17: at most so many bytes from `at` on are in the object, and nobody else
+            // writes to them.
             unsafe { self.memory.add(at + index).write_volatile(byte) };
         }
     }
@@ -205,7 +206,8 @@ unsafe impl<H: Heap> Heap for Checked<'_, H> {
             // Where it was, it is nobody's any more.
             before.set(0, word.rotate_left(MOVING));
         }
-        // SAFETY: 3.
+        // SAFETY: 3: the caller passes memory of this heap, handed out for `was` and not given up
+        // since. It is the inner heap's.
         let memory = unsafe { self.heap.reallocate(old, was, request) };
         if memory.is_null() {
             let places = before.places(self.is_full);
@@ -243,7 +245,8 @@ unsafe impl<H: Heap> Heap for Checked<'_, H> {
             let word = pattern(memory.addr()).rotate_left(GIVEN_UP);
             Object { memory, size: was.size }.set(0, word);
         }
-        // SAFETY: 4.
+        // SAFETY: 4: the caller passes memory of this heap, handed out for `was`, which gives it up
+        // once. It is the inner heap's.
         unsafe { self.heap.free(memory, was) };
     }
 
@@ -271,7 +274,8 @@ mod tests {
             System.allocate_zeroed(request)
         }
         unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
-            // SAFETY: 3; the byte is in both.
+            // SAFETY: 3: the caller passes memory of this heap, handed out for `was` and not given
+            // up since. It is the system's. The byte is in both objects.
             unsafe {
                 let memory = System.reallocate(old, was, request);
                 let last = memory.add(was.size.min(request.size) - 1);
@@ -280,7 +284,8 @@ mod tests {
             }
         }
         unsafe fn free(&self, memory: *mut u8, was: Request) {
-            // SAFETY: 4.
+            // SAFETY: 4: the caller passes memory of this heap, handed out for `was`, and gives
+            // it up once. It is the system's.
             unsafe { System.free(memory, was) };
         }
     }

@@ -106,7 +106,7 @@ fn map_aligned(size: usize, alignment: usize) -> *mut u8 {
 /// 9. The pages were mapped, and nobody has them or anything in them.
 unsafe fn unmap(pages: *mut u8, size: usize) {
     if size != 0 {
-        // SAFETY: 9.
+        // SAFETY: 9: the pages were mapped, and nobody has them or anything in them.
         unsafe { libc::munmap(pages.cast(), size) };
     }
 }
@@ -187,7 +187,8 @@ impl Pool {
 
     fn end(&mut self) {
         for (extent, size) in self.extents.drain(..) {
-            // SAFETY: 8; whoever ends a pool says that nothing is left in it.
+            // SAFETY: 8: what is in the list was mapped for this pool, and is not unmapped yet. The
+            // caller that ends a pool says that nothing is left in it.
             unsafe { unmap(extent, size) };
         }
         self.free = [ptr::null_mut(); CLASS_COUNT];

@@ -235,7 +235,8 @@ impl<H: Heap> Stage<'_, H> {
         if self.is_marked {
             mark::make(mark::BEGIN);
         }
-        // SAFETY: 16.
+        // SAFETY: 16: the workload is what the parent checked and wrote, and the table has all its
+        // slots.
         unsafe {
             match (touch, speed.is_some()) {
                 (Touch::None, false) => player.play::<TOUCH_NONE, false>(),

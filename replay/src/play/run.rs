@@ -95,13 +95,13 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
                 if PACED {
                     self.pace(at);
                 } else if !W::IS_THERE {
-                    // SAFETY: 14, and `end` is no more than the length.
+                    // SAFETY: 14: the workload was checked, and `end` is no more than the length.
                     at = unsafe { self.strides::<TOUCH>(at, end) };
                     if at == end {
                         break;
                     }
                 }
-                // SAFETY: 14, and `at` is less than the length.
+                // SAFETY: 14: the workload was checked, and `at` is less than the length.
                 at += unsafe { self.step::<TOUCH>(*ops.get_unchecked(at), at) };
             }
             self.watch.rest();
@@ -129,7 +129,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             at += STRIDE;
             // Before it branches: a processor that guessed wrong then knows at once where to go.
             next = order(at);
-            // SAFETY: 14.
+            // SAFETY: 14: the workload was checked: these ops are the next ones of its thread.
             unsafe { self.stride::<TOUCH>(ops, now) };
         }
         at
@@ -146,7 +146,8 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         macro_rules! one_of {
             ($($order:literal)*) => {
                 match order {
-                    // SAFETY: 14.
+                    // SAFETY: 14: the workload was checked: these ops are the next ones of its
+                    // thread.
                     $($order => unsafe { self.in_order::<TOUCH, $order>(ops) },)*
                     _ => {}
                 }
@@ -165,7 +166,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     unsafe fn in_order<const TOUCH: u8, const FREES: usize>(&mut self, ops: [Op; STRIDE]) {
         for (index, op) in ops.into_iter().enumerate() {
             let request = Request { size: op.size() as usize, alignment: 1, pool: 0 };
-            // SAFETY: 14.
+            // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
             unsafe {
                 match FREES >> index & 1 {
                     0 => self.allocate::<TOUCH, false>(op, request),
@@ -183,7 +184,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     #[inline(always)]
     unsafe fn step<const TOUCH: u8>(&mut self, op: Op, at: usize) -> usize {
         let request = Request { size: op.size() as usize, alignment: 1, pool: 0 };
-        // SAFETY: 14.
+        // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
         unsafe {
             match op.kind() {
                 OpKind::Allocate => self.allocate::<TOUCH, false>(op, request),
@@ -211,7 +212,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             length = 2;
         }
         request.size |= op.size() as usize;
-        // SAFETY: 14.
+        // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
         unsafe {
             match op.kind() {
                 OpKind::Allocate => self.allocate::<TOUCH, false>(op, request),
@@ -250,7 +251,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             false => self.heap.allocate(request),
         };
         self.watch.after(before, OpKind::Allocate, request.size);
-        // SAFETY: 14: the slot is in the table.
+        // SAFETY: 14: the workload was checked: every slot that an op names is in the table.
         unsafe { self.slots.get_unchecked(op.slot() as usize) }.store(memory, Ordering::Relaxed);
         if memory.is_null() {
             self.fail();
@@ -265,14 +266,14 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     /// 14.
     #[inline(always)]
     unsafe fn free(&mut self, op: Op, was: Request) {
-        // SAFETY: 14: the slot is in the table.
+        // SAFETY: 14: the workload was checked: every slot that an op names is in the table.
         let slot = unsafe { self.slots.get_unchecked(op.slot() as usize) };
         let memory = slot.load(Ordering::Relaxed);
         if memory.is_null() {
             return self.skip();
         }
         let before = self.watch.before();
-        // SAFETY: 14: heap 4.
+        // SAFETY: 14, by which heap 4 holds: handed out for `was`, and given up once.
         unsafe { self.heap.free(memory, was) };
         self.watch.after(before, OpKind::Free, was.size);
     }
@@ -283,19 +284,19 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     ///
     /// 14.
     unsafe fn reallocate<const TOUCH: u8>(&mut self, op: Op, was: Request, request: Request) {
-        // SAFETY: 14: the slot is in the table.
+        // SAFETY: 14: the workload was checked: every slot that an op names is in the table.
         let slot = unsafe { self.slots.get_unchecked(op.slot() as usize) };
         let old = slot.load(Ordering::Relaxed);
         if old.is_null() {
             return self.skip();
         }
         let before = self.watch.before();
-        // SAFETY: 14: heap 3.
+        // SAFETY: 14, by which heap 3 holds: handed out for `was`, and not given up since.
         let memory = unsafe { self.heap.reallocate(old, was, request) };
         self.watch.after(before, OpKind::Reallocate, request.size);
         slot.store(memory, Ordering::Relaxed);
         if memory.is_null() {
-            // SAFETY: 14: heap 4: `old` stayed as it was.
+            // SAFETY: 14, by which heap 4 holds: `old` stayed as it was, and is given up once.
             unsafe { self.heap.free(old, was) };
             return self.fail();
         }
@@ -318,7 +319,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             true => from + self.parts.more(from, to, is_zeroed),
             false => to,
         };
-        // SAFETY: 15.
+        // SAFETY: 15: there are `to` bytes at `memory`, and they are the caller's.
         unsafe { touch::<H, TOUCH>(memory, from, to) };
     }
 
@@ -331,7 +332,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     pub(crate) unsafe fn free_left(&mut self) {
         for left in self.lists.left {
             let op = Op::of_slot(OpKind::Free, left.slot(), 0);
-            // SAFETY: 14.
+            // SAFETY: 14: what the workload leaves is in the table, and as handed out.
             unsafe { self.free(op, left.was()) };
         }
     }
@@ -384,13 +385,15 @@ unsafe fn touch<H: Heap, const TOUCH: u8>(memory: *mut u8, from: usize, to: usiz
         return;
     }
     if TOUCH == TOUCH_ALL {
-        // SAFETY: 15.
+        // SAFETY: 15: there are `to` bytes at `memory`, and they are the caller's. `from` is less
+        // than `to`.
         return unsafe { memory.add(from).write_bytes(FILLING, to - from) };
     }
     let step = if TOUCH == TOUCH_SAMPLED { CACHE_LINE } else { PAGE };
     let mut at = from;
     while at < to {
-        // SAFETY: 15: `at` is less than `to`. Volatile: nobody reads it.
+        // SAFETY: 15: there are `to` bytes at `memory`, and they are the caller's; `at` is less
+        // than `to`. Volatile: nobody reads it.
         unsafe { memory.add(at).write_volatile(FILLING) };
         at += step - (memory.addr() + at) % step;
     }

@@ -119,7 +119,8 @@ unsafe impl<H: Heap> Heap for Guard<H> {
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
         self.take(old, was);
         let expected = mark(old.addr(), was);
-        // SAFETY: 3.
+        // SAFETY: 3: the caller passes memory of this heap, handed out for `was` and not given up
+        // since. It is the inner heap's.
         let memory = unsafe { self.heap.reallocate(old, was, request) };
         if !memory.is_null() && was.size.min(request.size) >= MARK_SIZE && was.size >= 16 {
             let mut found = [0; MARK_SIZE];
@@ -142,7 +143,8 @@ unsafe impl<H: Heap> Heap for Guard<H> {
         let live = book.live;
         book.steps.push(live);
         drop(book);
-        // SAFETY: 4.
+        // SAFETY: 4: the caller passes memory of this heap, handed out for `was`, and gives it up
+        // once. It is the inner heap's.
         unsafe { self.heap.free(memory, was) };
     }
 

@@ -84,7 +84,8 @@ pub(crate) fn begin_with_writer(path: &Path) {
                 }
             }
             let start = words[block * BLOCK_SIZE / 8].as_ptr();
-            // SAFETY: F1; the thread that records stores nothing here until `written` says so.
+            // SAFETY: F1: within the ring. The thread that records stores nothing here until
+            // `written` says so.
             let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), BLOCK_SIZE) };
             file.write_all(bytes).expect("the floor's file can be written");
             progress.written.store(written + 1, Ordering::Release);
@@ -170,7 +171,7 @@ pub(crate) fn file_writer(a: u64, b: u64, c: u64) {
 #[cold]
 #[inline(never)]
 fn hand_over() {
-    // SAFETY: F3; `begin_with_writer` was called on this thread.
+    // SAFETY: F3: the ring was leaked by `begin_with_writer`, which was called on this thread.
     let progress = unsafe { (*RING.get()).progress };
     let filled = progress.filled.fetch_add(1, Ordering::Release) + 1;
     while filled - progress.written.load(Ordering::Acquire) >= BLOCK_COUNT_WITH_WRITER {
@@ -181,7 +182,7 @@ fn hand_over() {
 /// Stores one event; the place of the next.
 #[inline(always)]
 fn store(a: u64, b: u64, c: u64) -> usize {
-    // SAFETY: F3; `begin` was called on this thread.
+    // SAFETY: F3: the ring was leaked by `begin`, which was called on this thread.
     let ring = unsafe { &*RING.get() };
     let next = ring.next.get();
     let delta = ticks().wrapping_sub(ring.base);
@@ -201,7 +202,7 @@ fn store(a: u64, b: u64, c: u64) -> usize {
 #[cold]
 #[inline(never)]
 fn write_block(next: usize) {
-    // SAFETY: F3; `begin` was called on this thread.
+    // SAFETY: F3: the ring was leaked by `begin`, which was called on this thread.
     let ring = unsafe { &*RING.get() };
     let from = next.wrapping_sub(BLOCK_SIZE) & ring.mask;
     // SAFETY: F1: the block before `next` lies within the ring; this thread alone stores there.

@@ -16,26 +16,32 @@
 mod claim;
 mod hole;
 mod mapped;
+mod own;
 mod parts;
 
 pub(crate) use claim::Claim;
 pub(crate) use hole::{is_cut, mend, passes_on};
+pub(crate) use own::{OwnBlock, PartsMemory};
 
 use crate::block::header_words::{self, Words};
 use crate::offered::BLOCK_SIZE_LOG2_DEFAULT;
-use crate::os::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::os::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::os::pages;
-use core::mem::offset_of;
+use core::mem::{offset_of, size_of};
 use core::ptr::NonNull;
 use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader,
-    ClockSync,
 };
 
 /// The words of a block header with *sequence* and *buffer* (and *top*, which never changes): these
 /// tell a block from the one before at its place.
 const SEQUENCE_WORD: usize = offset_of!(BlockHeader, sequence) / 8;
 const BUFFER_WORD: usize = offset_of!(BlockHeader, buffer) / 8;
+/// What the bytes above the header are stored and loaded by (B5): the platform's largest word that
+/// it stores in one instruction.
+type Word = core::sync::atomic::AtomicUsize;
+const WORD_SIZE: usize = size_of::<Word>();
+const _: () = assert!(8usize.is_multiple_of(WORD_SIZE), "events are multiples of words");
 /// Set in `BLOCK_SIZE` once there is a block.
 const CHOSEN: u32 = 1 << 8;
 
@@ -74,35 +80,25 @@ pub(crate) fn fix_block_size() {
     BLOCK_SIZE.fetch_or(CHOSEN, Ordering::Relaxed);
 }
 
-/// The right to read what was published in blocks, and to write what was sealed. Lies behind the
-/// lock of a ring (or of the store), and whoever holds it knows that no block which is not yet
-/// given up begins anew.
-pub(crate) struct Custody(());
-
-impl Custody {
-    pub(crate) const fn new() -> Custody {
-        Custody(())
-    }
-}
-
 /// A block: `block_size()` bytes, as they stand in the stream (3.1, 3.2).
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     /// B1: `block_size()` bytes, mapped for ever, aligned to a page.
-    /// B2: the words of the header are accessed as atomics, but under `Custody` when the block is
-    ///     full.
+    /// B2: the words of the header are accessed as atomics, except by `OwnBlock::with_bytes`.
     /// B3: *last* is from 128 to `block_size()`, and a multiple of 8: only `begin` and `publish`
     ///     store it. A file whose pages are blocks is of this process and mode 0600 (`.sol.own`).
     /// B4: bytes below *last* are written by the one thread that records here; those above are
-    ///     written no more until `begin`, which a ring does only where the block was given up
-    ///     (under `Custody`), and the owner of a mapped file's block only where the block is his.
+    ///     written no more until `begin`. Both need an `OwnBlock`: one thread at a time has it.
+    /// B5: bytes above the header are stored and loaded as `Word`s, relaxed, by all threads: a
+    ///     thread may load what another one stores, and throw it away (`.sol.ordering`). The one
+    ///     plain access is that of `with_bytes`, to a block that nobody stores to meanwhile.
     ///     Not a `NonNull`: its niche would cost the fast path a test.
     start: *mut u8,
 }
 
-// SAFETY: B1 holds anywhere; B2 and B4 say who may access what.
+// SAFETY: B1: the memory is there for all threads, for ever.
 unsafe impl Send for Block {}
-// SAFETY: as above.
+// SAFETY: B2 and B5: all threads access the bytes as atomics. B4 says which thread stores where.
 unsafe impl Sync for Block {}
 
 /// Blocks that follow one another in memory.
@@ -135,19 +131,9 @@ impl Blocks {
 impl Block {
     #[inline(always)]
     fn words(self) -> &'static Words {
-        // SAFETY: B1; B2.
+        // SAFETY: B1: the header of a block that stays mapped, aligned. B2: its words are accessed
+        // as these atomics.
         unsafe { &*self.start.cast() }
-    }
-
-    /// Begins the block anew (`.write.begin`): at every instant it is either not there or a valid
-    /// open block. *last* and *top* become the block size, *count* 0.
-    pub(crate) fn begin(self, header: &BlockHeader) {
-        let mut header = *header;
-        let top = block_size() as u32;
-        header.last = top.into();
-        header.top = top.into();
-        header.count = 0.into();
-        header_words::begin(self.words(), &header);
     }
 
     /// Asks for the first lines that beginning the block, and recording into it, will store to: a
@@ -167,7 +153,7 @@ impl Block {
                     options(nostack, readonly, preserves_flags));
             }
             #[cfg(all(target_arch = "aarch64", not(miri)))]
-            // SAFETY: as above.
+            // SAFETY: a hint, which changes nothing and cannot fault.
             unsafe {
                 core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line,
                     options(nostack, readonly, preserves_flags));
@@ -177,12 +163,6 @@ impl Block {
         }
     }
 
-    /// Stores a header, the word with the magic and the flags last. For a block that nobody records
-    /// into just now.
-    pub(crate) fn put_header(self, header: &BlockHeader) {
-        header_words::put(self.words(), header);
-    }
-
     /// The header as it is now. What its owner is about to change may be old or new. *last* and
     /// *top* are within the block, whatever a page of a file says.
     pub(crate) fn header(self) -> BlockHeader {
@@ -190,13 +170,6 @@ impl Block {
         header.last = header.last.get().clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32).into();
         header.top = header.top.get().clamp(header.last.get(), block_size() as u32).into();
         header
-    }
-
-    /// Stores the clock sync of a block that nothing more is recorded into (`.block.sync`).
-    pub(crate) fn put_sync(self, sync: ClockSync) {
-        let mut header = self.header();
-        header.set_sync(sync);
-        self.put_header(&header);
     }
 
     /// Where it is in memory.
@@ -210,40 +183,45 @@ impl Block {
         (last.clamp(BLOCK_HEADER_SIZE as u32, block_size() as u32), count)
     }
 
-    /// Takes `size` bytes below *last*, a multiple of 8, if there are so many.
-    #[inline(always)]
-    pub(crate) fn claim(self, size: usize) -> Option<Claim> {
-        let state = header_words::own_state(self.words());
-        let last = state as u32 as usize;
-        if last < size.saturating_add(BLOCK_HEADER_SIZE) || !size.is_multiple_of(8) || size == 0 {
-            return None;
+    /// The words of [from, to), both multiples of their size.
+    fn words_of(self, from: usize, to: usize) -> &'static [Word] {
+        assert!(from.is_multiple_of(WORD_SIZE) && to.is_multiple_of(WORD_SIZE));
+        assert!(from <= to && to <= block_size());
+        // SAFETY: B1 and the tests: the words are within a block that stays mapped, and aligned.
+        // B5: all threads access them as these atomics.
+        unsafe { core::slice::from_raw_parts(self.start.add(from).cast(), (to - from) / WORD_SIZE) }
+    }
+
+    /// Stores bytes above the header, word by word (B5). The rest of a word that they fill in part
+    /// stays: only one thread may store there.
+    fn store(self, offset: usize, bytes: &[u8]) {
+        let before = offset % WORD_SIZE;
+        let end = (offset + bytes.len()).next_multiple_of(WORD_SIZE);
+        let words = self.words_of(offset - before, end);
+        let head_size = if before == 0 { 0 } else { bytes.len().min(WORD_SIZE - before) };
+        let (head, rest) = bytes.split_at(head_size);
+        let words = if head_size == 0 { words } else { store_within(words, before, head) };
+        let (whole, tail) = rest.as_chunks();
+        for (word, new) in words.iter().zip(whole) {
+            word.store(usize::from_ne_bytes(*new), Ordering::Relaxed);
         }
-        // SAFETY: B3 and the test: 128 <= last - size < block_size().
-        let at = unsafe { self.start.add(last - size) };
-        Some(Claim { at, size, block: self, state })
+        if !tail.is_empty() {
+            store_within(&words[whole.len()..], 0, tail);
+        }
     }
 
     /// Copies [from, to) of the block, all of it published, to `out`.
-    pub(crate) fn copy(self, _: &Custody, from: usize, to: usize, out: &mut [u8]) {
-        let (last, _) = self.state();
-        assert!(last as usize <= from && from <= to && to <= block_size());
+    pub(crate) fn copy(self, from: usize, to: usize, out: &mut [u8]) {
+        assert!(self.state().0 as usize <= from);
         assert_eq!(out.len(), to - from);
-        // SAFETY: B1; B4: from *last* upwards nobody writes while there is `Custody`; `out` is no
-        // block.
-        unsafe {
-            core::ptr::copy_nonoverlapping(self.start.add(from), out.as_mut_ptr(), out.len());
-        }
+        self.peek(from, to, out);
     }
 
     /// Copies [from, to) of a block that may begin anew meanwhile: [`is_still`](Block::is_still)
     /// says afterwards whether the copy is of use.
     pub(crate) fn peek(self, from: usize, to: usize, out: &mut [u8]) {
-        assert!(from.is_multiple_of(8) && to.is_multiple_of(8) && from <= to && to <= block_size());
-        for (index, out) in out[..to - from].chunks_mut(8).enumerate() {
-            // SAFETY: B1 and the test: within the block, aligned. Not an ordinary load, for the
-            // owner may be writing there: what comes of that is thrown away.
-            let word = unsafe { &*self.start.add(from + index * 8).cast::<AtomicU64>() };
-            out.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..out.len()]);
+        for (word, out) in self.words_of(from, to).iter().zip(out[..to - from].as_chunks_mut().0) {
+            *out = word.load(Ordering::Relaxed).to_ne_bytes();
         }
     }
 
@@ -258,12 +236,14 @@ impl Block {
         let is_same = |word| now(word) == before[word];
         has_magic && is_same(SEQUENCE_WORD) && is_same(BUFFER_WORD)
     }
+}
 
-    /// Gives all bytes of a block that nothing more is recorded into.
-    pub(crate) fn with_bytes<T>(self, _: &Custody, give: impl FnOnce(&[u8]) -> T) -> T {
-        // SAFETY: B1; B2 and B4: nobody writes to a full block while there is `Custody`.
-        give(unsafe { core::slice::from_raw_parts(self.start, block_size()) })
-    }
+/// Stores bytes within the first of these words; gives the others.
+fn store_within<'a>(words: &'a [Word], before: usize, bytes: &[u8]) -> &'a [Word] {
+    let mut new = words[0].load(Ordering::Relaxed).to_ne_bytes();
+    new[before..before + bytes.len()].copy_from_slice(bytes);
+    words[0].store(usize::from_ne_bytes(new), Ordering::Relaxed);
+    &words[1..]
 }
 
 /// Which block: for the thread that records into it to read, and to change.
@@ -298,12 +278,6 @@ impl BlockLink {
     /// For other threads and signal handlers: the block, if it was set.
     pub(crate) fn find(&self) -> Option<Block> {
         NonNull::new(self.start.load(Ordering::Acquire)).map(|at| Block { start: at.as_ptr() })
-    }
-
-    /// Sets it to bytes that somebody else has the use of: for [`Block::peek`] alone.
-    pub(crate) fn set_bytes(&self, bytes: &mut [u8]) {
-        assert!(bytes.len() == block_size() && bytes.as_ptr().addr().is_multiple_of(4096));
-        self.set(Block { start: bytes.as_mut_ptr() });
     }
 }
 

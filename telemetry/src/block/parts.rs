@@ -7,8 +7,9 @@
 //!
 //! Knows no lock and no host. Design: section 4 of `design/format.md`.
 
+use crate::block::memory::{self, PartsMemory};
 use crate::block::registry_encoding::Piece;
-use crate::block::{identity, memory, root};
+use crate::block::{identity, root};
 use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, StreamHeader,
 };
@@ -20,7 +21,7 @@ const KEPT_FRACTION: usize = 4;
 
 /// A parts block, or the header block.
 pub(crate) struct PartsBlock {
-    bytes: &'static mut [u8],
+    memory: PartsMemory,
     place: u64,
     /// Where its parts begin.
     begin: usize,
@@ -32,54 +33,54 @@ pub(crate) struct PartsBlock {
 
 impl PartsBlock {
     /// Begins block 0: the stream header, then parts (`.header.parts`).
-    pub(crate) fn begin_stream(bytes: &'static mut [u8], header: &StreamHeader) -> PartsBlock {
-        bytes.fill(0);
-        bytes[..STREAM_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(header));
-        let (begin, end) = (STREAM_HEADER_SIZE, bytes.len());
-        PartsBlock { bytes, place: 0, begin, used: begin, written: 0, end }
+    pub(crate) fn begin_stream(mut memory: PartsMemory, header: &StreamHeader) -> PartsBlock {
+        memory.clear();
+        memory.put(0, bytemuck::bytes_of(header));
+        let (begin, end) = (STREAM_HEADER_SIZE, memory.bytes().len());
+        PartsBlock { memory, place: 0, begin, used: begin, written: 0, end }
     }
 
     /// Keeps room in the header block for the [last account](PartsBlock::begin_last).
     pub(crate) fn keep_room(&mut self) {
-        self.end -= self.bytes.len() / KEPT_FRACTION;
+        self.end -= self.memory.bytes().len() / KEPT_FRACTION;
     }
 
     /// Memory for blocks, of which none is begun.
-    pub(crate) fn idle(bytes: &'static mut [u8]) -> PartsBlock {
-        let size = bytes.len();
-        PartsBlock { bytes, place: 0, begin: size, used: size, written: size, end: size }
+    pub(crate) fn idle(memory: PartsMemory) -> PartsBlock {
+        let size = memory.bytes().len();
+        PartsBlock { memory, place: 0, begin: size, used: size, written: size, end: size }
     }
 
     /// Begins another block in the same memory (`.parts.header`): the `sequence`th of the stream,
     /// at a place of its own.
     pub(crate) fn begin(&mut self, place: u64, sequence: u64, stream: [u8; 8]) {
-        let size = self.bytes.len() as u32;
+        let size = self.memory.bytes().len() as u32;
         let mut header = BlockHeader::native(BlockType::Parts, size.ilog2() as u8);
         header.stream = stream;
         header.last = size.into();
         header.top = size.into();
         header.sequence = sequence.into();
         header.seal(&[]);
-        self.bytes.fill(0);
-        self.bytes[..BLOCK_HEADER_SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        self.memory.clear();
+        self.memory.put(0, bytemuck::bytes_of(&header));
         self.place = place;
         self.begin = BLOCK_HEADER_SIZE;
         self.used = BLOCK_HEADER_SIZE;
         self.written = 0;
-        self.end = self.bytes.len();
+        self.end = self.memory.bytes().len();
     }
 
     /// Goes on in the header block, of which the host has all: zeros from `used` on.
     pub(crate) fn begin_last(&mut self, used: usize) {
-        self.bytes.fill(0);
+        self.memory.clear();
         self.place = 0;
         (self.begin, self.used, self.written) = (used, used, used);
-        self.end = self.bytes.len();
+        self.end = self.memory.bytes().len();
     }
 
     /// Gives what was kept for the last account.
     pub(crate) fn open_kept(&mut self) {
-        self.end = self.bytes.len();
+        self.end = self.memory.bytes().len();
     }
 
     /// Where its parts end.
@@ -97,24 +98,18 @@ impl PartsBlock {
         self.end.checked_sub(self.used + BLOCK_HEADER_SIZE)
     }
 
-    /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its top − last
-    /// bytes, which `fill` puts. False if it does not fit.
-    pub(crate) fn push(
-        &mut self,
-        mut header: BlockHeader,
-        fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
-    ) -> bool {
-        let size = header.payload_size();
-        if self.room().is_none_or(|room| room < size) {
+    /// Puts a part (`.parts.chain`): its header, sealed here (`.parts.sealed`), and its payload of
+    /// top − last bytes. Returns false if the part does not fit.
+    pub(crate) fn push(&mut self, mut header: BlockHeader, payload: &[u8]) -> bool {
+        if self.room().is_none_or(|room| room < payload.len()) {
             return false;
         }
-        let (head, rest) = self.bytes[self.used..].split_at_mut(BLOCK_HEADER_SIZE);
-        let payload = &mut rest[..size];
-        fill(&mut header, payload);
         header.seal(payload);
-        head.copy_from_slice(bytemuck::bytes_of(&header));
-        let end = self.used + BLOCK_HEADER_SIZE + size;
-        self.used = end.next_multiple_of(PART_ALIGNMENT).min(self.bytes.len());
+        let begin = self.used + BLOCK_HEADER_SIZE;
+        self.memory.put(begin, payload);
+        self.memory.put(self.used, bytemuck::bytes_of(&header));
+        let end = (begin + payload.len()).next_multiple_of(PART_ALIGNMENT);
+        self.used = end.min(self.memory.bytes().len());
         true
     }
 
@@ -125,18 +120,18 @@ impl PartsBlock {
 
     /// What the host does not have yet, and where in the stream it goes (`.stream.grow`).
     pub(crate) fn unwritten(&self) -> (u64, &[u8]) {
-        (self.offset() + self.written as u64, &self.bytes[self.written..self.used])
+        (self.offset() + self.written as u64, &self.memory.bytes()[self.written..self.used])
     }
 
     /// The same to the end of the block, zeros and all.
     pub(crate) fn unwritten_padded(&self) -> (u64, &[u8]) {
-        (self.offset() + self.written as u64, &self.bytes[self.written..])
+        (self.offset() + self.written as u64, &self.memory.bytes()[self.written..])
     }
 
     /// Gives the header of the first part that the host does not have.
     pub(crate) fn first_unwritten(&self, give: impl FnOnce(&BlockHeader)) {
         let at = self.written.max(self.begin);
-        if let Some(head) = self.bytes.get(at..at + BLOCK_HEADER_SIZE) {
+        if let Some(head) = self.memory.bytes().get(at..at + BLOCK_HEADER_SIZE) {
             give(&bytemuck::pod_read_unaligned(head));
         }
     }
@@ -144,7 +139,7 @@ impl PartsBlock {
     /// Where the first part ends that the host does not have, if there are others after it.
     pub(crate) fn end_of_first_unwritten(&self) -> Option<usize> {
         let at = self.written.max(self.begin);
-        let head = self.bytes.get(at..at + BLOCK_HEADER_SIZE)?;
+        let head = self.memory.bytes().get(at..at + BLOCK_HEADER_SIZE)?;
         let size = bytemuck::pod_read_unaligned::<BlockHeader>(head).payload_size();
         let end = (at + BLOCK_HEADER_SIZE + size).next_multiple_of(PART_ALIGNMENT);
         (end < self.used).then_some(end)
@@ -152,7 +147,7 @@ impl PartsBlock {
 
     /// What the host does not have of the bytes before `end`, and where in the stream that goes.
     pub(crate) fn unwritten_to(&self, end: usize) -> (u64, &[u8]) {
-        (self.offset() + self.written as u64, &self.bytes[self.written..end])
+        (self.offset() + self.written as u64, &self.memory.bytes()[self.written..end])
     }
 
     /// The host has the parts before `end`.
@@ -168,7 +163,7 @@ impl PartsBlock {
 
     /// The host has the block to its end, and it takes no more parts.
     pub(crate) fn close(&mut self) {
-        self.used = self.bytes.len();
+        self.used = self.memory.bytes().len();
         self.written = self.used;
     }
 
@@ -185,7 +180,7 @@ impl PartsBlock {
     ) -> Result<(), E> {
         let mut at = self.written.max(self.begin);
         while at + BLOCK_HEADER_SIZE <= self.used {
-            let (head, rest) = self.bytes[at..].split_at(BLOCK_HEADER_SIZE);
+            let (head, rest) = self.memory.bytes()[at..].split_at(BLOCK_HEADER_SIZE);
             let header: BlockHeader = bytemuck::pod_read_unaligned(head);
             let size = header.payload_size();
             if header.block_type == BlockType::Events as u8 {
@@ -197,8 +192,8 @@ impl PartsBlock {
     }
 
     /// Its memory, for another one.
-    pub(crate) fn into_bytes(self) -> &'static mut [u8] {
-        self.bytes
+    pub(crate) fn into_memory(self) -> PartsMemory {
+        self.memory
     }
 
     /// Its place in the stream.
@@ -207,7 +202,7 @@ impl PartsBlock {
     }
 
     fn offset(&self) -> u64 {
-        self.place * self.bytes.len() as u64
+        self.place * self.memory.bytes().len() as u64
     }
 }
 
@@ -252,16 +247,14 @@ pub(crate) fn sound_size(bytes: &[u8], is_first: bool) -> usize {
 mod tests {
     use super::*;
 
-    const SIZE: usize = 4096;
-
     fn stream_begun() -> PartsBlock {
-        let mut header = StreamHeader::native(12);
+        let mut header = StreamHeader::native(memory::block_size_log2());
         header.seal();
-        PartsBlock::begin_stream(vec![0; SIZE].leak(), &header)
+        PartsBlock::begin_stream(PartsMemory::map().expect("memory"), &header)
     }
 
     fn part(size: u32, count: u32) -> BlockHeader {
-        let mut header = BlockHeader::native(BlockType::Events, 12);
+        let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
         header.last = 1000.into();
         header.top = (1000 + size).into();
         header.count = count.into();
@@ -269,7 +262,7 @@ mod tests {
     }
 
     fn push(parts: &mut PartsBlock, size: u32, count: u32) -> bool {
-        parts.push(part(size, count), |_, payload| payload.fill(0xEE))
+        parts.push(part(size, count), &vec![0xEE; size as usize])
     }
 
     /// `.parts.chain`, `.parts.payload`, `.parts.sealed`, `.header.parts`
@@ -296,27 +289,61 @@ mod tests {
         push(&mut parts, 16, 1);
         let (offset, bytes) = parts.unwritten();
         assert_eq!((offset, bytes.len()), (512 + 136, 144));
-        assert_eq!(parts.unwritten_padded().1.len(), SIZE - (512 + 136));
+        assert_eq!(parts.unwritten_padded().1.len(), memory::block_size() - (512 + 136));
     }
 
     /// `.parts.fits`, `.parts.header`
     #[test]
     fn a_part_that_does_not_fit_goes_into_the_next_block() {
         let mut parts = stream_begun();
-        let size = (SIZE - 512 - 128) as u32;
+        let block_size = memory::block_size();
+        let size = (block_size - 512 - 128) as u32;
         assert!(!push(&mut parts, size + 1, 1) && push(&mut parts, size, 1));
         assert_eq!(parts.room(), None);
         parts.begin(5, 3, [7; 8]);
         let (offset, bytes) = parts.unwritten();
-        assert_eq!((offset, bytes.len()), (5 * SIZE as u64, 128));
+        assert_eq!((offset, bytes.len()), (5 * block_size as u64, 128));
         let header: BlockHeader = bytemuck::pod_read_unaligned(bytes);
         assert_eq!(header.block_type, BlockType::Parts as u8);
-        assert_eq!((header.last.get(), header.top.get()), (SIZE as u32, SIZE as u32));
+        assert_eq!((header.last.get(), header.top.get()), (block_size as u32, block_size as u32));
         assert_eq!((header.sequence.get(), header.stream), (3, [7; 8]));
         assert_eq!(header.crc.get(), header.checksum(&[]));
-        let most = PartsBlock::payload_size_max(SIZE) as u32;
+        let most = PartsBlock::payload_size_max(block_size) as u32;
         assert!(!push(&mut parts, most + 1, 1) && push(&mut parts, most, 1));
         assert!(parts.unwritten_padded().1[128 + 128 + most as usize..].is_empty());
+    }
+
+    /// `.sol.ordering`: a signal handler copies the block while its owner puts parts and begins it
+    /// again. Miri and the thread sanitizer see a data race if a store is a plain one.
+    #[test]
+    fn a_copy_made_meanwhile_holds_whole_parts() {
+        let mut parts = stream_begun();
+        let block = parts.memory.block();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut copy = vec![0; memory::block_size()];
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    block.peek(0, memory::block_size(), &mut copy);
+                    let used = sound_size(&copy, false);
+                    let mut at = BLOCK_HEADER_SIZE;
+                    while at < used {
+                        let header: BlockHeader = bytemuck::pod_read_unaligned(&copy[at..at + 128]);
+                        let payload = &copy[at + 128..at + 128 + header.payload_size()];
+                        assert!(payload.iter().all(|byte| *byte == header.count.get() as u8));
+                        at += 128 + payload.len().next_multiple_of(8);
+                    }
+                }
+            });
+            for sequence in 0..if cfg!(miri) { 4 } else { 2000 } {
+                parts.begin(1, sequence, [7; 8]);
+                (1..8).for_each(|count| {
+                    let size = 40 + 9 * count;
+                    assert!(parts.push(part(size, count), &vec![count as u8; size as usize]));
+                });
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 
     /// `.stream.grow`: the same bytes, whatever came after them.

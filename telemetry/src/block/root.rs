@@ -54,7 +54,7 @@ pub(crate) struct Words([AtomicU64; WORD_COUNT]);
 ///
 /// Y1: what is linked into one program or shared library has this name once: two versions of this
 ///     library the linker refuses, and that of another shared library stays there.
-// SAFETY: Y1.
+// SAFETY: Y1: no other symbol that is linked into the same program or library has this name.
 #[unsafe(no_mangle)]
 #[used]
 pub(crate) static EventRoot: Words = {

@@ -13,7 +13,7 @@
 //! `design/telemetry.md`; `.read.open`, `.write.begin` in `design/format.md`.
 
 use crate::block::losses::Counts;
-use crate::block::memory::{self, Block};
+use crate::block::memory::{self, Block, PartsMemory};
 use crate::block::parts::{self, PartsBlock};
 use crate::block::{chain, identity, registry_encoding, root};
 use crate::ends::signal;
@@ -84,9 +84,9 @@ pub(crate) fn arm() {
 /// False: there is no memory for it.
 fn make_room(room: &mut Option<Room>) -> bool {
     if room.is_none() {
-        let size = memory::block_size();
-        let bytes = pages::map_bytes(size).zip(pages::map_bytes(size));
-        *room = bytes.map(|(copy, parts)| Room { copy, parts: PartsBlock::idle(parts) });
+        let copy = pages::map_bytes(memory::block_size());
+        let both = copy.zip(PartsMemory::map());
+        *room = both.map(|(copy, parts)| Room { copy, parts: PartsBlock::idle(parts) });
     }
     room.is_some()
 }
@@ -231,7 +231,9 @@ impl WayOut {
         let room = PartsBlock::payload_size_max(memory::block_size());
         while let Some(piece) = registry_encoding::next(registered.control, offset, room) {
             let header = parts::piece_header(registered.index, offset, &piece);
-            self.put_part(header, &|_, out| piece.encode(registered.control, offset, out));
+            let Some(room) = &mut *self.room else { return };
+            piece.encode(registered.control, offset, &mut room.copy[..piece.size]);
+            self.put_part(header, 0);
             offset += piece.size;
         }
     }
@@ -278,7 +280,7 @@ impl WayOut {
         header.set_sync(root::sync());
         counts.put(&mut header);
         if top - last <= memory::block_size() / PART_FRACTION {
-            self.put_part(header, &|copy, out| out.copy_from_slice(&copy[last..top]));
+            self.put_part(header, last);
         } else {
             self.write_copy(header, last, top);
         }
@@ -297,8 +299,9 @@ impl WayOut {
         }
     }
 
-    /// Puts a part into a parts block of its own, which goes out when it is full.
-    fn put_part(&mut self, header: BlockHeader, fill: &dyn Fn(&[u8], &mut [u8])) {
+    /// Puts a part into a parts block of its own, which goes out when it is full. The payload is at
+    /// `from` in the copy.
+    fn put_part(&mut self, header: BlockHeader, from: usize) {
         let size = header.payload_size();
         let has_room = |room: &Room| room.parts.room().is_some_and(|room| room >= size);
         if !self.room.as_ref().is_some_and(has_room) {
@@ -311,8 +314,7 @@ impl WayOut {
             );
         }
         let Some(room) = &mut *self.room else { return };
-        let copy = &*room.copy;
-        room.parts.push(header, |_, out| fill(copy, out));
+        room.parts.push(header, &room.copy[from..from + size]);
     }
 
     /// Writes that parts block, and takes no more into it.

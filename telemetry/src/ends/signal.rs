@@ -38,7 +38,8 @@ struct Previous {
     known: AtomicBool,
 }
 
-// SAFETY: S1.
+// SAFETY: S1: the action is written before `known` is set, and not after; it is read once `known`
+// is.
 unsafe impl Sync for Previous {}
 
 static PREVIOUS: [Previous; FAULTS.len() + REQUESTS.len()] = [const {
@@ -115,7 +116,7 @@ fn set_ours(signal: c_int, previous: &libc::sigaction) {
 /// The handler that was there before, if ours was put before it.
 fn previous(signal: c_int) -> Option<&'static libc::sigaction> {
     let previous = &PREVIOUS[index_of(signal)];
-    // SAFETY: S1: it is known.
+    // SAFETY: S1: `known` is set, so that the action was written, and is written no more.
     let action = || unsafe { (*previous.action.get()).assume_init_ref() };
     previous.known.load(Ordering::Acquire).then(action)
 }
@@ -271,7 +272,7 @@ fn errno_place() -> Option<*mut c_int> {
     // SAFETY: gives a pointer to this thread's error number.
     return Some(unsafe { libc::__errno_location() });
     #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
-    // SAFETY: as above.
+    // SAFETY: gives a pointer to this thread's error number.
     return Some(unsafe { libc::__error() });
     #[cfg(not(any(
         target_os = "linux",

@@ -39,7 +39,7 @@ static HANDLES: [Handle; KIND_COUNT_MAX] = [Handle(0); KIND_COUNT_MAX];
 
 /// For each kind, by its index, the address by which [`EventDescribe`] describes its newest event,
 /// of whatever thread and registry.
-// SAFETY: N1.
+// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) static EventLast: [&Handle; KIND_COUNT_MAX] = {
     let mut all = [&HANDLES[0]; KIND_COUNT_MAX];
@@ -54,7 +54,7 @@ pub(crate) static EventLast: [&Handle; KIND_COUNT_MAX] = {
 /// Writes all events that are in memory to a file, a line each, oldest first: of all kinds and
 /// threads, output or not, but those of the store, which are shown where they are used. Gives how
 /// many; or an error number, negative.
-// SAFETY: N1.
+// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDump(file: c_int) -> c_long {
     dump(file)
@@ -65,7 +65,7 @@ extern "C" fn dump(file: c_int) -> c_long {
 }
 
 /// The same of the newest events alone, so many at most.
-// SAFETY: N1.
+// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDumpLast(file: c_int, count: c_int) -> c_long {
     guarded(|| {
@@ -76,7 +76,7 @@ pub(crate) extern "C" fn EventDumpLast(file: c_int, count: c_int) -> c_long {
 
 /// Describes the event at this address to a file: an address within it, or one of [`EventLast`].
 /// Gives 1, or 0 where there is none, which it says; or an error number, negative.
-// SAFETY: N1.
+// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventDescribe(address: *const c_void, file: c_int) -> c_long {
     describe(address, file)
@@ -89,7 +89,7 @@ extern "C" fn describe(address: *const c_void, file: c_int) -> c_long {
 /// Brings out what is in memory of the kinds that are output, as on a fatal signal: without any
 /// lock. Gives how many bytes; or an error number, negative: EAGAIN if the stream is in use by what
 /// is stopped, ENOTSUP if its plinth cannot be called now.
-// SAFETY: N1.
+// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn EventFlush() -> c_long {
     flush()

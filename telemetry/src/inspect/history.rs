@@ -378,6 +378,7 @@ mod tests {
     use crate::block::clock;
     use crate::os::sync::Entry;
     use crate::rings::ring::Identity;
+    use crate::rings::ring::Own;
     use eventdef::{ParamSink, store};
     use eventlog::format::BaseRecord;
 
@@ -393,13 +394,13 @@ mod tests {
         }
     }
 
-    fn ring(ticks: u64) -> &'static Ring {
+    fn ring(ticks: u64) -> Own {
         clock::choose();
         let identity = Identity { registry: 1, kind: 0, buffer: 77 };
         Ring::create(&store::CONTROL, identity, 1, 2, ticks).expect("memory")
     }
 
-    fn put(ring: &Ring, delta: u32, value: u64) -> bool {
+    fn put(ring: &Own, delta: u32, value: u64) -> bool {
         let Some(mut claim) = ring.block().claim(16) else { return false };
         claim.put_header(7, delta);
         claim.put_u64(8, value);
@@ -415,11 +416,11 @@ mod tests {
     #[test]
     fn a_ring_is_read_from_its_newest_event_on() {
         let ring = ring(1000);
-        assert!(put(ring, 1, 0) && put(ring, 2, 0));
+        assert!(put(&ring, 1, 0) && put(&ring, 2, 0));
         let claim = ring.block().claim(BASE_RECORD_SIZE).expect("room");
         claim.publish_base(&BaseRecord::new(9_000, 1000));
-        assert!(put(ring, 3, 0));
-        assert_eq!(ticks_and_numbers(ring), [(9003, 2), (1002, 1), (1001, 0)]);
+        assert!(put(&ring, 3, 0));
+        assert_eq!(ticks_and_numbers(&ring), [(9003, 2), (1002, 1), (1001, 0)]);
     }
 
     #[test]
@@ -427,15 +428,15 @@ mod tests {
         let ring = ring(clock::ticks());
         let mut count = 0;
         for _ in 0..3 {
-            while put(ring, 1, count) {
+            while put(&ring, 1, count) {
                 count += 1;
             }
             assert!(ring.advance(&Entry::new(), clock::ticks(), 1));
         }
-        let numbers: Vec<u64> = of_ring(ring).map(|spot| spot.number).collect();
+        let numbers: Vec<u64> = of_ring(&ring).map(|spot| spot.number).collect();
         let oldest = 2 * (count / 3);
         assert_eq!(numbers, (oldest..count).rev().collect::<Vec<_>>(), "one full, one empty");
-        let oldest = of_ring(ring).last().expect("an event");
+        let oldest = of_ring(&ring).last().expect("an event");
         assert!(Walk::begin(ring.block_of(oldest.sequence), oldest.sequence, 77).is_some());
         assert!(Walk::begin(ring.block_of(0), 0, 77).is_none(), "begun anew since");
     }

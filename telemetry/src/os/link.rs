@@ -28,7 +28,7 @@ impl<T: Sync> Link<T> {
     }
 
     pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: K1.
+        // SAFETY: K1: the pointer is null, or made of a `&'static T` before it was stored.
         unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
     }
 
@@ -57,7 +57,7 @@ impl<T: Sync> OwnLink<T> {
 
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: K2.
+        // SAFETY: K2: the pointer is null, or made of a `&'static T` by this thread.
         unsafe { self.pointer.load(Ordering::Relaxed).as_ref() }
     }
 

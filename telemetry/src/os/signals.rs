@@ -88,7 +88,8 @@ pub(crate) fn is_crossing() -> bool {
 pub(crate) fn with_carried(give: impl FnOnce(u64, &[u8])) {
     CARRIED.with(|carried| {
         if carried.size.get() != 0 {
-            // SAFETY: S2; whoever is writing them is this thread, and interrupted.
+            // SAFETY: S2: so many bytes are at `start`, and stay as they are. Only this thread
+            // writes them, and it is interrupted.
             let bytes =
                 unsafe { core::slice::from_raw_parts(carried.start.get(), carried.size.get()) };
             give(carried.offset.get(), bytes);

@@ -157,7 +157,7 @@ fn ask_resolver(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {
 pub(crate) fn connect(peer: &Peer, block_size: usize) -> Result<(File, bool), Errno> {
     let family = c_int::from(peer.address.ss_family);
     let file = open(family)?;
-    // SAFETY: P1; the address lives through the call.
+    // SAFETY: P1: the address has `size` bytes, and lives through the call.
     let result = unsafe { libc::connect(file, (&raw const peer.address).cast(), peer.size) };
     let is_connected = match result {
         0 => true,
@@ -294,7 +294,7 @@ mod tests {
         let mut peers = [None; 4];
         let count = resolve(host.as_bytes(), 0x1234, &mut peers);
         let shown = |peer: &Peer| {
-            // SAFETY: P1.
+            // SAFETY: P1: the address has `size` bytes, of the family that it says.
             let bytes = unsafe {
                 let start = (&raw const peer.address).cast::<u8>();
                 core::slice::from_raw_parts(start, peer.size as usize)

@@ -80,7 +80,7 @@ unsafe fn call_on(top: *mut u8, call: extern "C" fn(*mut c_void), argument: *mut
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above, of x21.
+    // SAFETY: the caller's promise. `call` preserves x21, and comes back.
     unsafe {
         core::arch::asm!(
             "mov x21, sp",
@@ -211,7 +211,8 @@ impl SpareStack {
         if !WANTED.load(Ordering::Acquire) {
             return;
         }
-        // SAFETY: A2; the structures live through the calls.
+        // SAFETY: A2: the bytes are mapped for ever, and this thread alone has them. The structures
+        // live through the calls.
         unsafe {
             let mut old: libc::stack_t = core::mem::zeroed();
             if libc::sigaltstack(null(), &mut old) != 0 || old.ss_flags & libc::SS_DISABLE == 0 {

@@ -223,14 +223,16 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: L1; this guard stands for the thread that set `holder`.
+        // SAFETY: L1: one thread at a time uses the value: the one that set `holder`, which has
+        // this guard.
         unsafe { &*self.locked.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: L1; this guard stands for the thread that set `holder`.
+        // SAFETY: L1: one thread at a time uses the value: the one that set `holder`, which has
+        // this guard.
         unsafe { &mut *self.locked.value.get() }
     }
 }

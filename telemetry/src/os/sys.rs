@@ -57,13 +57,13 @@ fn errno_place() -> *mut c_int {
     // SAFETY: gives a pointer to this thread's error number.
     return unsafe { libc::__errno_location() };
     #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
-    // SAFETY: as above.
+    // SAFETY: gives a pointer to this thread's error number.
     return unsafe { libc::__errno() };
     #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "dragonfly"))]
-    // SAFETY: as above.
+    // SAFETY: gives a pointer to this thread's error number.
     return unsafe { libc::__error() };
     #[cfg(any(target_os = "solaris", target_os = "illumos"))]
-    // SAFETY: as above.
+    // SAFETY: gives a pointer to this thread's error number.
     return unsafe { libc::___errno() };
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn errno() -> Errno {
 
 /// Makes it what it was, so that the program sees nothing of the calls made meanwhile.
 pub(crate) fn set_errno(errno: Errno) {
-    // SAFETY: as above.
+    // SAFETY: a place of this thread, which is there as long as the thread.
     unsafe { errno_place().write(errno) };
 }
 

@@ -19,7 +19,7 @@ use crate::os::sync::Entry;
 use crate::record::setup;
 use crate::record::variety::VARIETY;
 use crate::registry::{registration, unhoused};
-use crate::rings::ring::Ring;
+use crate::rings::ring::Own;
 use crate::rings::thread;
 use crate::service::mask_changes;
 use crate::store::intern;
@@ -72,9 +72,9 @@ pub fn record<E: Event>(event: E) {
         && let Some(delta) = ring.delta(ticks)
     {
         claim.put_header(E::CODE, delta);
-        encode_within(&event, &mut claim, slot, ring);
+        let taken = encode_within(&event, &mut claim, slot, ring);
         claim.publish();
-        return thread::put(slot, ring);
+        return taken.put_back();
     }
     record_into_taken_ring(&event, slot, ring);
 }
@@ -122,10 +122,11 @@ fn record_without_ring<E: Event>(event: &E) {
 /// are no counter's: those are as quick as the system's clock, with no entry.
 #[cold]
 #[inline(never)]
-fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring) {
-    let mut taken = Taken { slot, ring, settled: false };
+fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: Own) {
+    let mut taken = Taken { slot, ring: Some(ring), settled: false };
     let size = event.size();
     if size <= EVENT_SIZE_MAX
+        && let Some(ring) = &taken.ring
         && let Some(mut claim) = ring.block().claim(size)
         && let Some(delta) = ring.delta_by_system()
     {
@@ -144,27 +145,41 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: &'static Ring)
 /// A ring that is out of its slot: back when dropped, for an event or a plinth may panic.
 struct Taken {
     slot: usize,
-    ring: &'static Ring,
+    /// There until it is put back.
+    ring: Option<Own>,
     /// Whether what became of the event is known: recorded, or counted.
     settled: bool,
 }
 
-impl Drop for Taken {
-    fn drop(&mut self) {
-        if !self.settled {
-            self.ring.discard(Cause::Full);
+impl Taken {
+    /// Puts it back: the event was recorded.
+    #[inline(always)]
+    fn put_back(mut self) {
+        if let Some(ring) = self.ring.take() {
+            thread::put(self.slot, ring);
         }
-        thread::put(self.slot, self.ring);
+    }
+}
+
+impl Drop for Taken {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(ring) = self.ring.take() {
+            if !self.settled {
+                ring.discard(Cause::Full);
+            }
+            thread::put(self.slot, ring);
+        }
     }
 }
 
 /// Lays the parameters of an event out, by code that may be the program's own: where it panics the
 /// ring is put back, and the event counted.
 #[inline(always)]
-fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: usize, ring: &'static Ring) {
-    let taken = Taken { slot, ring, settled: false };
+fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: usize, ring: Own) -> Taken {
+    let taken = Taken { slot, ring: Some(ring), settled: false };
     event.encode(claim);
-    core::mem::forget(taken);
+    taken
 }
 
 fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
@@ -185,7 +200,7 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     // there.
     let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
-        let taken = Taken { slot, ring, settled: false };
+        let taken = Taken { slot, ring: Some(ring), settled: false };
         record_and_put_back(&entry, taken, request, encode);
     }
 }
@@ -193,12 +208,14 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
 fn record_and_put_back(entry: &Entry, mut taken: Taken, request: &Request, encode: Encode<'_>) {
     // A forked child's labels are there before its first event.
     intern::tell_inherited(entry);
-    record_slowly(entry, taken.ring, request, encode);
-    taken.settled = true;
+    if let Some(ring) = &taken.ring {
+        record_slowly(entry, ring, request, encode);
+        taken.settled = true;
+    }
 }
 
 /// Records into a ring that is taken, going to its next block if need be.
-fn record_slowly(entry: &Entry, ring: &'static Ring, request: &Request, encode: Encode<'_>) {
+fn record_slowly(entry: &Entry, ring: &Own, request: &Request, encode: Encode<'_>) {
     let size = request.size;
     if size > EVENT_SIZE_MAX || size > block_size() - BLOCK_HEADER_SIZE {
         ring.discard(Cause::Large);
@@ -213,8 +230,8 @@ fn record_slowly(entry: &Entry, ring: &'static Ring, request: &Request, encode: 
 
 /// Puts an event into the block that is being filled, after a base record if need be
 /// (`.event.base`). False: no room.
-fn put_event(ring: &Ring, code: u16, size: usize, encode: Encode<'_>) -> bool {
-    let block = ring.block();
+fn put_event(ring: &Own, code: u16, size: usize, encode: Encode<'_>) -> bool {
+    let mut block = ring.block();
     let ticks = clock::ticks();
     let mut delta = ticks.wrapping_sub(ring.base());
     if u32::try_from(delta).is_err() {
@@ -236,20 +253,19 @@ fn put_event(ring: &Ring, code: u16, size: usize, encode: Encode<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::memory::Custody;
-    use crate::rings::ring::Identity;
+    use crate::rings::ring::{Identity, Ring};
     use eventdef::{ParamSink, store};
 
     const CODE: u16 = 0x1234;
     const SIZE: usize = 16;
 
-    fn ring(ticks: u64) -> &'static Ring {
+    fn ring(ticks: u64) -> Own {
         clock::choose();
         let identity = Identity { registry: 1, kind: 0, buffer: 9 };
         Ring::create(&store::CONTROL, identity, 1, 2, ticks).expect("memory")
     }
 
-    fn put(ring: &Ring, value: u64) -> bool {
+    fn put(ring: &Own, value: u64) -> bool {
         put_event(ring, CODE, SIZE, &|claim| claim.put_u64(8, value))
     }
 
@@ -257,7 +273,7 @@ mod tests {
     fn words(ring: &Ring) -> Vec<u64> {
         let last = ring.block().state().0 as usize;
         let mut bytes = vec![0; block_size() - last];
-        ring.block().copy(&Custody::new(), last, block_size(), &mut bytes);
+        ring.block().copy(last, block_size(), &mut bytes);
         bytes.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
     }
 
@@ -266,8 +282,8 @@ mod tests {
     fn ticks_too_far_from_the_base_take_a_base_record() {
         let long_ago = clock::ticks() - (1 << 40);
         let ring = ring(long_ago);
-        assert!(put(ring, 7) && put(ring, 8));
-        let words = words(ring);
+        assert!(put(&ring, 7) && put(&ring, 8));
+        let words = words(&ring);
         assert_eq!(words.len(), 2 + 2 + 3, "two events and one base record");
         let [base_record, new, old] = [words[4], words[5], words[6]];
         assert_eq!(base_record, 24 << 16, "code 0, size 24, delta 0");
@@ -284,8 +300,8 @@ mod tests {
     fn ticks_before_the_base_take_a_base_record() {
         let future = clock::ticks() + (1 << 40);
         let ring = ring(future);
-        assert!(put(ring, 7));
-        let words = words(ring);
+        assert!(put(&ring, 7));
+        let words = words(&ring);
         assert_eq!((words.len(), words[4]), (5, future));
         assert!(ring.base() < future);
     }
@@ -296,13 +312,13 @@ mod tests {
         let ring = ring(clock::ticks());
         let mut room = block_size() - BLOCK_HEADER_SIZE;
         while room > SIZE + BASE_RECORD_SIZE {
-            assert!(put(ring, 0));
+            assert!(put(&ring, 0));
             room -= SIZE;
         }
         ring.set_base(ring.base() - (1 << 40));
         let before = ring.block().state();
-        assert_eq!(put(ring, 1), room >= SIZE + BASE_RECORD_SIZE);
-        while put(ring, 2) {}
+        assert_eq!(put(&ring, 1), room >= SIZE + BASE_RECORD_SIZE);
+        while put(&ring, 2) {}
         assert!(ring.block().state().0 <= before.0);
         assert!((ring.block().state().0 as usize) < BLOCK_HEADER_SIZE + SIZE + BASE_RECORD_SIZE);
     }
@@ -317,7 +333,7 @@ mod tests {
         for index in 0..count {
             let control = &store::CONTROL;
             let request = Request { control, kind: 0, place: 0, code: CODE, size: SIZE };
-            record_slowly(&entry, ring, &request, &|claim| claim.put_u64(8, index));
+            record_slowly(&entry, &ring, &request, &|claim| claim.put_u64(8, index));
         }
         let header = ring.block().header();
         assert_eq!((header.sequence.get(), header.first.get()), (3, 3 * per_block));
@@ -325,7 +341,7 @@ mod tests {
         let losses = ring.losses();
         assert_eq!((losses.requested, losses.recorded), (count, count));
         assert_eq!(losses.overwritten, 2 * per_block, "one block of history, one being filled");
-        let newest_value = words(ring)[1];
+        let newest_value = words(&ring)[1];
         assert_eq!(newest_value, count - 1);
     }
 }

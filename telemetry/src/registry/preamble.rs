@@ -131,7 +131,8 @@ impl Preamble {
         }
         let (control, offset) = (registered.control, self.registry_offset);
         let header = parts::piece_header(registered.index, offset, piece);
-        block_at(self.index)?.put_part(self.used, header, |out| piece.encode(control, offset, out));
+        let block = block_at(self.index)?;
+        block.put_part(self.used, header, |out| piece.encode(control, offset, out))?;
         let end = self.used + BLOCK_HEADER_SIZE + piece.size;
         self.used = end.next_multiple_of(PART_ALIGNMENT).min(memory::block_size());
         self.registry_offset += piece.size;

@@ -9,10 +9,10 @@
 //!
 //! Its thread fills the block `head` with no lock. Everything else — writing a block, copying what
 //! was published, giving up a block so that its place can be used again — needs the ring's lock,
-//! behind which lies `Custody`. Design: `.sol.buffer`, `.sol.block` in `design/telemetry.md`;
-//! `.write`, `.part.events` in `design/format.md`.
+//! with which the right to a block comes (`own.rs`). Design: `.sol.buffer`, `.sol.block` in
+//! `design/telemetry.md`; `.write`, `.part.events` in `design/format.md`.
 
-use crate::block::memory::{self, Block, Blocks, BlocksLink, Custody};
+use crate::block::memory::{self, Block, Blocks, BlocksLink, OwnBlock};
 use crate::block::{clock, identity, losses::Counts, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::os::sync::{Entry, Locked};
@@ -26,8 +26,11 @@ use eventlog::format::{BlockHeader, BlockType, ClockSource};
 mod after_fork;
 mod mapped;
 mod observe;
+mod own;
 mod refused;
 pub(crate) mod shares;
+
+pub(crate) use own::Own;
 
 /// Blocks of a ring, at most.
 pub const BLOCK_COUNT_MAX: usize = 64;
@@ -46,7 +49,6 @@ pub(crate) struct Identity {
 
 /// What only the holder of a ring's lock may do and know.
 struct HandOver {
-    custody: Custody,
     progress: &'static mut [Progress; BLOCK_COUNT_MAX],
     /// The sum of the counts that the stream was told last.
     told: u64,
@@ -93,7 +95,7 @@ impl Ring {
         thread: u32,
         block_count: usize,
         ticks: u64,
-    ) -> Option<&'static Ring> {
+    ) -> Option<Own> {
         let blocks = Blocks::map(block_count.clamp(2, BLOCK_COUNT_MAX))?;
         let ring = pages::place_with(|progress: &'static mut [Progress; BLOCK_COUNT_MAX]| Ring {
             block: memory::BlockLink::new(blocks.get(0)),
@@ -109,14 +111,15 @@ impl Ring {
             owner: AtomicU32::new(thread),
             place: mapped::Place::new(),
             next: Link::none(),
-            hand_over: Locked::new(HandOver { custody: Custody::new(), progress, told: 0 }),
+            hand_over: Locked::new(HandOver { progress, told: 0 }),
             saved: AtomicU64::new(0),
             extent: Link::none(),
         })?;
-        ring.begin(0, 0, ticks, thread);
+        let own = Own::of_new(ring);
+        own.begin(0, 0, ticks, thread);
         let extent = root::add_ring(&blocks, ring.pool_owner(), identity.buffer, &ring.counts);
         ring.extent.set(extent);
-        Some(ring)
+        Some(own)
     }
 
     /// The block that is being filled.
@@ -152,11 +155,6 @@ impl Ring {
         &self.next
     }
 
-    /// Takes a free ring for a thread.
-    pub(crate) fn adopt(&self, thread: u32) -> bool {
-        self.owner.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    }
-
     /// Makes it free.
     pub(crate) fn release(&self) {
         self.owner.store(0, Ordering::Release);
@@ -172,61 +170,6 @@ impl Ring {
     pub(crate) fn is_output(&self) -> bool {
         let mask = self.control.output().load(Ordering::Relaxed);
         mask & 1 << self.identity.kind != 0 && stream::standing() != Standing::Left
-    }
-
-    /// Begins a block (`.write.begin`, `.block.first`, `.block.base`). For the owner. Its base is
-    /// `ticks`: those of the event to come.
-    fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
-        self.begin_at(self.blocks.get(sequence), sequence, first, ticks, thread);
-    }
-
-    /// The same in a block that is given: its own, or one of a mapped file.
-    fn begin_at(&self, block: Block, sequence: u64, first: u64, ticks: u64, thread: u32) {
-        let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
-        header.registry = self.identity.registry.into();
-        header.kind = self.identity.kind;
-        header.stream = identity::id();
-        header.buffer = self.identity.buffer.into();
-        header.sequence = sequence.into();
-        header.first = first.into();
-        header.base = ticks.into();
-        header.base_last = ticks.into();
-        header.thread = thread.into();
-        self.counts.put(&mut header);
-        block.begin(&header);
-        self.base.store(ticks, Ordering::Relaxed);
-        self.block.set(block);
-        self.head.store(sequence, Ordering::Release);
-    }
-
-    /// Ends the block that is being filled and begins the next one. For the owner. False: there is
-    /// no block to begin.
-    pub(crate) fn advance(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
-        if let Some(advanced) = self.advance_in_file(entry, ticks, thread) {
-            return advanced;
-        }
-        let head = self.head.load(Ordering::Relaxed);
-        let block = self.block();
-        let policy = policy::of(self.identity.registry, self.identity.kind);
-        // Of what the writer thread writes, that reads the clocks (`.block.sync`).
-        if !(writer::is_on() && self.is_output()) {
-            block.put_sync(root::sync());
-        }
-        match policy {
-            Policy::Write if writer::is_on() && self.is_next_free(head) => {}
-            policy if policy != Policy::Write && self.is_output() => {
-                self.make_way_by_policy(entry, head, policy);
-            }
-            _ => self.make_way(entry, head),
-        }
-        if !self.is_next_free(head) {
-            return false;
-        }
-        let header = block.header();
-        let first = header.first.get() + u64::from(header.count.get());
-        self.begin(head + 1, first, ticks, thread);
-        self.blocks.get(head + 2).prefetch();
-        true
     }
 
     /// Whether the place of the block after `head` was given up.
@@ -292,14 +235,14 @@ impl Ring {
     fn send_oldest(&self, entry: &Entry, hand_over: &mut HandOver) -> bool {
         let oldest = self.done.load(Ordering::Relaxed);
         let mut progress = *hand_over.progress(self, oldest);
-        let outlet = self.outlet(entry, &hand_over.custody);
+        let outlet = self.outlet(entry);
         let told = self.counts.sum();
         if progress.missing_of(self.blocks.get(oldest)) != 0 {
             // Before the store's news, which go where there is a stream.
             let _ = stream::ensure(entry);
         }
         intern::bring_news(entry);
-        if !outlet.send(self.blocks.get(oldest), &mut progress) {
+        if !outlet.send(hand_over.oldest(self), &mut progress) {
             return false;
         }
         hand_over.told = told;
@@ -310,8 +253,8 @@ impl Ring {
     }
 
     /// The way out of its blocks. What the host does not take makes way all the same.
-    fn outlet<'a>(&'a self, entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
-        Outlet { entry, custody, counts: &self.counts, bring_news: Some(intern::bring_news) }
+    fn outlet<'a>(&'a self, entry: &'a Entry) -> Outlet<'a> {
+        Outlet { entry, counts: &self.counts, bring_news: Some(intern::bring_news) }
     }
 
     /// Sends the blocks that wait for it. For the writer thread; false if there were none.
@@ -375,7 +318,7 @@ impl Ring {
         if progress.missing_of(block) == 0 && told == hand_over.told {
             return;
         }
-        let outlet = self.outlet(entry, &hand_over.custody);
+        let outlet = self.outlet(entry);
         match outlet.send_part(block, &mut progress) {
             Sent::Yes => {
                 self.forgive(&mut progress);
@@ -390,6 +333,63 @@ impl Ring {
     /// Waits for whoever is writing its blocks.
     pub(crate) fn wait(&self, entry: &Entry) {
         drop(self.hand_over.lock(entry));
+    }
+}
+
+impl Own {
+    /// Begins a block (`.write.begin`, `.block.first`, `.block.base`). For the owner. Its base is
+    /// `ticks`: those of the event to come.
+    fn begin(&self, sequence: u64, first: u64, ticks: u64, thread: u32) {
+        self.begin_at(self.next_block(sequence), sequence, first, ticks, thread);
+    }
+
+    /// The same in a block that is given: its own, or one of a mapped file.
+    fn begin_at(&self, mut block: OwnBlock, sequence: u64, first: u64, ticks: u64, thread: u32) {
+        let mut header = BlockHeader::native(BlockType::Events, memory::block_size_log2());
+        header.registry = self.identity.registry.into();
+        header.kind = self.identity.kind;
+        header.stream = identity::id();
+        header.buffer = self.identity.buffer.into();
+        header.sequence = sequence.into();
+        header.first = first.into();
+        header.base = ticks.into();
+        header.base_last = ticks.into();
+        header.thread = thread.into();
+        self.counts.put(&mut header);
+        block.begin(&header);
+        self.base.store(ticks, Ordering::Relaxed);
+        self.block.set(*block);
+        self.head.store(sequence, Ordering::Release);
+    }
+
+    /// Ends the block that is being filled and begins the next one. For the owner. False: there is
+    /// no block to begin.
+    pub(crate) fn advance(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        if let Some(advanced) = self.advance_in_file(entry, ticks, thread) {
+            return advanced;
+        }
+        let head = self.head.load(Ordering::Relaxed);
+        let block = Ring::block(self);
+        let policy = policy::of(self.identity.registry, self.identity.kind);
+        // Of what the writer thread writes, that reads the clocks (`.block.sync`).
+        if !(writer::is_on() && self.is_output()) {
+            self.block().put_sync(root::sync());
+        }
+        match policy {
+            Policy::Write if writer::is_on() && self.is_next_free(head) => {}
+            policy if policy != Policy::Write && self.is_output() => {
+                self.make_way_by_policy(entry, head, policy);
+            }
+            _ => self.ring().make_way(entry, head),
+        }
+        if !self.is_next_free(head) {
+            return false;
+        }
+        let header = block.header();
+        let first = header.first.get() + u64::from(header.count.get());
+        self.begin(head + 1, first, ticks, thread);
+        self.blocks.get(head + 2).prefetch();
+        true
     }
 }
 

@@ -12,7 +12,7 @@
 
 use crate::block::clock;
 use crate::block::losses::Cause;
-use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use crate::os::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::os::link::{Link, OwnLink};
 use crate::os::stack::SpareStack;
 use crate::os::sync::{Entry, without_unwinding};
@@ -22,19 +22,21 @@ use crate::plinth::region;
 use crate::registry::registration::{self, SLOT_COUNT, SLOT_FIRST};
 use crate::registry::unhoused;
 use crate::rings::config;
-use crate::rings::ring::{Identity, Ring};
+use crate::rings::ring::{Identity, Own, Ring};
 use crate::store::intern;
 use crate::stream::{self, writer};
 use core::ffi::c_void;
+use slot::Slot;
 
 mod after_fork;
+mod slot;
 
 pub(crate) use after_fork::{leave_file, leave_parent, restart};
 
 /// What is thread-local.
 struct Local {
     /// T1: a ring of this thread, or none; none while an event is being recorded into the ring.
-    slots: [OwnLink<Ring>; SLOT_COUNT],
+    slots: [Slot; SLOT_COUNT],
     thread: OwnLink<Thread>,
     /// Its index in the stream; 0 until it records.
     index: AtomicU32,
@@ -43,7 +45,7 @@ struct Local {
 thread_local! {
     static LOCAL: Local = const {
         Local {
-            slots: [const { OwnLink::none() }; SLOT_COUNT],
+            slots: [const { Slot::new() }; SLOT_COUNT],
             thread: OwnLink::none(),
             index: AtomicU32::new(0),
         }
@@ -81,24 +83,14 @@ const SEARCH_COUNT_MAX: usize = 16;
 /// Takes the ring out of a slot of this thread. A signal handler that comes from now on finds it
 /// empty.
 #[inline(always)]
-pub(crate) fn take(slot: usize) -> Option<&'static Ring> {
-    LOCAL.with(|local| {
-        let place = &local.slots[slot % SLOT_COUNT];
-        let ring = place.get()?;
-        place.set(None);
-        // What a handler changed in the ring until just now is read after this.
-        compiler_fence(Ordering::SeqCst);
-        Some(ring)
-    })
+pub(crate) fn take(slot: usize) -> Option<Own> {
+    LOCAL.with(|local| local.slots[slot % SLOT_COUNT].take())
 }
 
 /// Puts the ring back.
 #[inline(always)]
-pub(crate) fn put(slot: usize, ring: &'static Ring) {
-    LOCAL.with(|local| {
-        compiler_fence(Ordering::SeqCst);
-        local.slots[slot % SLOT_COUNT].set(Some(ring));
-    });
+pub(crate) fn put(slot: usize, ring: Own) {
+    LOCAL.with(|local| local.slots[slot % SLOT_COUNT].put(ring));
 }
 
 /// Arranges to be told of the ends of threads. Once in the process.
@@ -119,7 +111,7 @@ pub(crate) fn index() -> u32 {
 
 /// The ring of this thread for a slot that is empty, taken: an existing one means that the event is
 /// nested in the recording of another. `None`: the event was counted as discarded.
-pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> {
+pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<Own> {
     let thread = match LOCAL.with(|local| local.thread.get()) {
         Some(thread) => thread,
         // The entry that this one is nested in may be making the thread known just now.
@@ -152,8 +144,8 @@ pub(crate) fn find_or_make(entry: &Entry, slot: usize) -> Option<&'static Ring> 
         Adopted::None => make(entry, slot),
         Adopted::Refused => None,
     };
-    match ring {
-        Some(ring) => thread.rings[slot].set(Some(ring)),
+    match &ring {
+        Some(own) => thread.rings[slot].set(Some(own.ring())),
         None => unhoused::discard_unhoused(slot, Cause::Full, 1),
     }
     ring
@@ -273,7 +265,7 @@ fn push<T: Sync>(first: &Link<T>, next: &Link<T>, new: &'static T) {
 
 /// What became of the wish for a ring that a thread left.
 enum Adopted {
-    Ring(&'static Ring),
+    Ring(Own),
     /// There is none.
     None,
     /// There is one, but no block of the mapped file for it; another ring would have none either.
@@ -285,12 +277,17 @@ fn adopt(entry: &Entry, slot: usize) -> Adopted {
     if FREE[slot].load(Ordering::Relaxed) == 0 {
         return Adopted::None;
     }
-    let Some(ring) = each_ring(slot, |ring| ring.adopt(index())) else { return Adopted::None };
+    let mut adopted = None;
+    each_ring(slot, |ring| {
+        adopted = ring.adopt(index());
+        adopted.is_some()
+    });
+    let Some(ring) = adopted else { return Adopted::None };
     FREE[slot].fetch_sub(1, Ordering::Relaxed);
     if ring.advance(entry, clock::ticks(), index()) {
         return Adopted::Ring(ring);
     }
-    free(slot, ring);
+    free(slot, &ring);
     if region::is_open() { Adopted::Refused } else { Adopted::None }
 }
 
@@ -299,17 +296,17 @@ fn free(slot: usize, ring: &Ring) {
     FREE[slot].fetch_add(1, Ordering::Relaxed);
 }
 
-fn make(entry: &Entry, slot: usize) -> Option<&'static Ring> {
+fn make(entry: &Entry, slot: usize) -> Option<Own> {
     let (registered, kind) = registration::owner(slot)?;
     let buffer = BUFFER.fetch_add(1, Ordering::Relaxed);
     let identity = Identity { registry: registered.index, kind, buffer };
     let block_count = config::block_count(writer::is_on());
     let ring = Ring::create(registered.control, identity, index(), block_count, clock::ticks())?;
-    push(&RINGS[slot], ring.next(), ring);
+    push(&RINGS[slot], ring.ring().next(), ring.ring());
     if ring.begin_in_file(entry, clock::ticks(), index()) {
         return Some(ring);
     }
-    free(slot, ring);
+    free(slot, &ring);
     None
 }
 
@@ -337,7 +334,7 @@ extern "C" fn end(_: *mut c_void) {
 /// later destructor, or a function called at exit), it is made known anew, with the same index.
 pub(crate) fn leave(entry: &Entry) {
     let Some(thread) = LOCAL.with(|local| local.thread.get()) else { return };
-    LOCAL.with(|local| local.slots.iter().for_each(|slot| slot.set(None)));
+    LOCAL.with(|local| local.slots.iter().for_each(Slot::clear));
     give_up_rings(entry, thread);
     LOCAL.with(|local| local.thread.set(None));
     thread.stack.take_away();

@@ -25,7 +25,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 ///
 /// N1: what is linked into one program or shared library has this name once: two versions of this
 ///     library the linker refuses. It is hidden from other shared libraries (`debug/unit.rs`).
-// SAFETY: N1.
+// SAFETY: N1: no other symbol that is linked into the same program or library has this name.
 #[unsafe(no_mangle)]
 pub(crate) static EventKindControl: AtomicU64 = AtomicU64::new(0);
 

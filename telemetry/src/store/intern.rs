@@ -9,7 +9,7 @@
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`; `.store` in `design/format.md`.
 
 use crate::block::losses::{Cause, Counts};
-use crate::block::memory::{self, Block, BlockLink, Blocks, Claim, Custody};
+use crate::block::memory::{self, Block, BlockLink, Blocks, Claim};
 use crate::block::{clock, identity, root};
 use crate::offered::{Losses, StringId};
 use crate::os::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,6 +29,7 @@ use eventlog::format::{
 mod after_fork;
 mod mapped;
 mod observe;
+mod own;
 
 pub(crate) use after_fork::{
     leave_file_at_fork, leave_parent, restart, tell_inherited, tell_inherited_in_signal,
@@ -39,7 +40,6 @@ pub(crate) use observe::{block_of, held, kept};
 pub const STORE_BLOCK_COUNT_MAX: usize = 1024;
 
 struct Store {
-    custody: Custody,
     /// What a forked child has of its parent's store, and did not tell again yet.
     inherited: Inherited,
     blocks: [Option<Block>; STORE_BLOCK_COUNT_MAX],
@@ -61,7 +61,6 @@ struct Store {
 }
 
 static STORE: Locked<Store> = Locked::new(Store {
-    custody: Custody::new(),
     inherited: Inherited::NONE,
     blocks: [None; STORE_BLOCK_COUNT_MAX],
     block_count: 0,
@@ -211,8 +210,8 @@ fn losses_in(store: Option<Guard<'_, Store>>) -> Losses {
 
 /// The way out of the store's blocks, which never go out of memory: what the host does not take is
 /// written again.
-fn outlet<'a>(entry: &'a Entry, custody: &'a Custody) -> Outlet<'a> {
-    Outlet { entry, custody, counts: &COUNTS, bring_news: None }
+fn outlet(entry: &Entry) -> Outlet<'_> {
+    Outlet { entry, counts: &COUNTS, bring_news: None }
 }
 
 impl Store {
@@ -242,13 +241,13 @@ impl Store {
         header.base = ticks.into();
         header.base_last = ticks.into();
         COUNTS.put(&mut header);
-        block.begin(&header);
+        self.own(block).begin(&header);
         if let Some(new) = new {
             root::add_store(&new, &COUNTS);
         }
         // Now: in a mapped file there must be a block with the counts at every instant.
         if let Some(before) = before {
-            before.put_sync(root::sync());
+            self.own(before).put_sync(root::sync());
         }
         self.mapped_count += usize::from(mapped.is_some());
         self.blocks[self.block_count] = Some(block);
@@ -262,6 +261,7 @@ impl Store {
     /// Puts an event into the newest block; false if there is no room.
     fn put(&mut self, code: u16, size: usize, encode: &dyn Fn(&mut Claim)) -> bool {
         let Some(block) = self.newest() else { return false };
+        let mut block = self.own(block);
         let ticks = clock::ticks().max(self.ticks);
         if u32::try_from(ticks - self.base).is_err() {
             if block.state().0 as usize - BLOCK_HEADER_SIZE < size + BASE_RECORD_SIZE {
@@ -305,8 +305,8 @@ impl Store {
         self.begin_again();
         while self.done + 1 < self.block_count {
             let Some(block) = self.blocks[self.done] else { return false };
-            let outlet = outlet(entry, &self.custody);
-            if !outlet.send(block, &mut self.progress) {
+            let outlet = outlet(entry);
+            if !outlet.send(self.own(block), &mut self.progress) {
                 return false;
             }
             self.done += 1;
@@ -343,7 +343,7 @@ impl Store {
         if self.progress.missing_of(block) == 0 && told == self.told {
             return true;
         }
-        let outlet = outlet(entry, &self.custody);
+        let outlet = outlet(entry);
         let sent = outlet.send_part(block, &mut self.progress) == Sent::Yes;
         if sent {
             self.told = told;

@@ -11,8 +11,9 @@
 //!
 //! This room knows plinths, registries and blocks; it knows no ring, no thread and no store.
 
+use crate::block::identity;
+use crate::block::memory::{self, PartsMemory};
 use crate::block::parts::PartsBlock;
-use crate::block::{identity, memory};
 use crate::os::atomic::Ordering;
 use crate::os::sync::{Entry, Guard, Locked};
 use crate::os::way_out::Crossing;
@@ -101,10 +102,9 @@ fn create(state: &mut State) -> Standing {
 
 fn try_create(state: &mut State) -> Result<(), PlinthError> {
     let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
-    let map = || pages::map_bytes(memory::block_size()).ok_or(no_memory);
-    let bytes = state.spare.take().map_or_else(map, Ok)?;
+    let parts = state.spare.take().or_else(PartsMemory::map).ok_or(no_memory)?;
     if state.copy.is_none() {
-        state.copy = Some(map()?);
+        state.copy = Some(pages::map_bytes(memory::block_size()).ok_or(no_memory)?);
     }
     if !state.waiting.prepare() {
         return Err(no_memory);
@@ -122,10 +122,10 @@ fn try_create(state: &mut State) -> Result<(), PlinthError> {
         }
     };
     plinth.create(memory::block_size())?;
-    pending::begin(bytes);
+    pending::begin(&parts);
     let header = identity::header(region::is_there());
     state.start = header.start.get();
-    state.begin(bytes, &header, plinth.can_rewrite());
+    state.begin(parts, &header, plinth.can_rewrite());
     pending::set(0);
     // The header block goes first, as soon as there is something to go (a host that only appends).
     match bring_registries(state, plinth) {

@@ -10,7 +10,7 @@
 //! `design/format.md`.
 
 use crate::block::losses::{Cause, Counts};
-use crate::block::memory::{self, Block, Custody};
+use crate::block::memory::{self, Block, OwnBlock};
 use crate::block::{chain, identity, root};
 use crate::os::sync::Entry;
 use crate::plinth::region;
@@ -100,7 +100,6 @@ pub(crate) enum Sent {
 /// A block goes out, whole or in part. Shared by rings and the store.
 pub(crate) struct Outlet<'a> {
     pub(crate) entry: &'a Entry,
-    pub(crate) custody: &'a Custody,
     pub(crate) counts: &'a Counts,
     /// Brings what is new in the store, which comes before events. `None`: these are the blocks of
     /// the store itself, of which one that the host does not take is kept, to be written again.
@@ -115,7 +114,7 @@ impl Outlet<'_> {
 
     /// Sends what is not in the stream yet of a block that nothing more is recorded into. False: it
     /// must wait.
-    pub(crate) fn send(&self, block: Block, progress: &mut Progress) -> bool {
+    pub(crate) fn send(&self, mut block: OwnBlock, progress: &mut Progress) -> bool {
         let mut header = block.header();
         let before = progress.of(&header);
         let count = header.count.get() - before.count;
@@ -134,14 +133,14 @@ impl Outlet<'_> {
         let size = (before.last - header.last.get()) as usize;
         let is_new = before.place == 0;
         let is_part = is_new && size <= memory::block_size() / PART_FRACTION;
-        if is_part && self.send_part(block, progress) == Sent::Yes {
+        if is_part && self.send_part(*block, progress) == Sent::Yes {
             return true;
         }
         // The bytes that the host did not take stay as they were sealed.
         if is_new {
-            self.seal(block, &mut header);
+            seal(&mut block, &mut header, self.counts);
         }
-        match self.write(block, header.registry.get(), &before) {
+        match self.write(&block, header.registry.get(), &before) {
             // Of what is no event of the program's nothing is noted to wait.
             Written::Yes if before.count != 0 && !self.keeps() => {
                 stream::note_whole(self.entry, &header);
@@ -163,7 +162,7 @@ impl Outlet<'_> {
     /// there is hardly room in a volume for more than that, and the block goes where it can: not
     /// before the store, which the host may be given at any moment for the last time, unless that
     /// does not take it.
-    fn write(&self, block: Block, registry: u16, before: &Progress) -> Written {
+    fn write(&self, block: &OwnBlock, registry: u16, before: &Progress) -> Written {
         let mut attempt = 1;
         loop {
             let has_store = self.bring_news.is_none_or(|bring| bring(self.entry));
@@ -178,19 +177,13 @@ impl Outlet<'_> {
             if !stream::has_registry(self.entry, registry) {
                 return Written::No { place: before.place, volume: before.volume };
             }
-            let written = block.with_bytes(self.custody, |bytes| {
-                stream::write_block(self.entry, &outgoing, bytes)
-            });
+            let written =
+                block.with_bytes(|bytes| stream::write_block(self.entry, &outgoing, bytes));
             if self.keeps() || is_last || !matches!(written, Written::Elsewhere) {
                 return written;
             }
             attempt += 1;
         }
-    }
-
-    /// Seals a block where it lies (`.write.seal`).
-    fn seal(&self, block: Block, header: &mut BlockHeader) {
-        seal(block, header, self.custody, self.counts);
     }
 
     /// Sends what was published into a block since the last time, as a part; or where that would be
@@ -208,7 +201,7 @@ impl Outlet<'_> {
         self.counts.put(&mut header);
         let base = Cell::new(before.base);
         let copy = |from: u32, top: u32, out: &mut [u8]| {
-            block.copy(self.custody, from as usize, top as usize, out);
+            block.copy(from as usize, top as usize, out);
         };
         let mut part = header;
         part.top = before.last.into();
@@ -239,7 +232,7 @@ impl Outlet<'_> {
 }
 
 /// Seals a block where it lies (`.write.seal`): the sealed flag, in the word with the magic, last.
-pub(crate) fn seal(block: Block, header: &mut BlockHeader, custody: &Custody, counts: &Counts) {
+pub(crate) fn seal(block: &mut OwnBlock, header: &mut BlockHeader, counts: &Counts) {
     header.stream = identity::id();
     header.flags |= SEALED;
     header.crc = U32le::new(0);
@@ -249,26 +242,19 @@ pub(crate) fn seal(block: Block, header: &mut BlockHeader, custody: &Custody, co
     }
     counts.put(header);
     let range = header.last.get() as usize..header.top.get() as usize;
-    header.crc = block
-        .with_bytes(custody, |bytes| header.checksum(bytes.get(range).unwrap_or_default()))
-        .into();
+    header.crc =
+        block.with_bytes(|bytes| header.checksum(bytes.get(range).unwrap_or_default())).into();
     block.put_header(header);
 }
 
 /// Makes `to`, a block of a mapped file, one with what is not in the file yet of another block,
 /// which may still be filled: a block of its own, sealed.
-pub(crate) fn copy_new(
-    block: Block,
-    to: Block,
-    custody: &Custody,
-    counts: &Counts,
-    progress: &mut Progress,
-) {
+pub(crate) fn copy_new(block: Block, to: &mut OwnBlock, counts: &Counts, progress: &mut Progress) {
     let (last, count) = block.state();
     let mut header = block.header();
     let before = progress.of(&header);
-    let new_last = to.take_over(custody, block, last, before.last);
-    let base = to.with_bytes(custody, |bytes| {
+    let new_last = to.take_over(block, last, before.last);
+    let base = to.with_bytes(|bytes| {
         chain::base_at_last(bytes.get(new_last as usize..).unwrap_or_default(), before.base)
     });
     header.last = new_last.into();
@@ -277,6 +263,6 @@ pub(crate) fn copy_new(
     header.base = before.base.into();
     header.base_last = base.into();
     header.set_sync(root::sync());
-    seal(to, &mut header, custody, counts);
+    seal(to, &mut header, counts);
     *progress = Progress { last, count, base, ..before };
 }

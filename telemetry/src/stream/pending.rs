@@ -10,7 +10,7 @@
 //! checksum whether it is whole. Design: `.sol.exit` in `design/telemetry.md`; `.parts.sealed` in
 //! `design/format.md`.
 
-use crate::block::memory::{self, BlockLink};
+use crate::block::memory::{self, BlockLink, PartsMemory};
 use crate::block::parts;
 use crate::os::atomic::{AtomicU64, Ordering, fence};
 
@@ -24,8 +24,8 @@ static REGISTRIES: AtomicU64 = AtomicU64::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// The plinth has begun the stream, and this is the memory of its parts block.
-pub(crate) fn begin(bytes: &mut [u8]) {
-    PARTS.set_bytes(bytes);
+pub(crate) fn begin(memory: &PartsMemory) {
+    PARTS.set(memory.block());
 }
 
 /// No stream, in a forked child.

@@ -8,10 +8,11 @@
 //!
 //! Design: `.sol.stream`, `.sol.outage` in `design/telemetry.md`; section 4 of `design/format.md`.
 
+use crate::block::memory::{self, PartsMemory};
 use crate::block::parts::{self, PartsBlock};
-use crate::block::{identity, memory, registry_encoding};
+use crate::block::{identity, registry_encoding};
 use crate::os::atomic::{AtomicUsize, Ordering};
-use crate::os::{pages, signals::Deferred, way_out::Crossing};
+use crate::os::{signals::Deferred, way_out::Crossing};
 use crate::plinth::{Operation, Plinth, PlinthError, region};
 use crate::registry::registration;
 use crate::stream::unacknowledged::Waiting;
@@ -35,7 +36,7 @@ pub(crate) struct State {
     /// The events in parts that the host does not have.
     pub(crate) waiting: Waiting,
     /// Memory for another parts block.
-    pub(crate) spare: Option<&'static mut [u8]>,
+    pub(crate) spare: Option<PartsMemory>,
     /// Whether the volume has its end part, and the next one could not be made.
     pub(crate) is_ended: bool,
     /// Whether parts take their places in the volume at hand, be it full: it begins, or ends.
@@ -76,8 +77,8 @@ impl State {
     }
 
     /// Begins the parts of a volume, with its header.
-    pub(crate) fn begin(&mut self, bytes: &'static mut [u8], header: &StreamHeader, keeps: bool) {
-        let mut parts = PartsBlock::begin_stream(bytes, header);
+    pub(crate) fn begin(&mut self, memory: PartsMemory, header: &StreamHeader, keeps: bool) {
+        let mut parts = PartsBlock::begin_stream(memory, header);
         if keeps && !region::is_there() {
             parts.keep_room();
         }
@@ -115,7 +116,7 @@ impl State {
         self.waiting.restart(is_broken);
         if !is_broken {
             self.copy = old.copy;
-            self.spare = old.spare.or(old.parts.map(PartsBlock::into_bytes));
+            self.spare = old.spare.or(old.parts.map(PartsBlock::into_memory));
         }
         self.forget_registries();
     }
@@ -155,11 +156,13 @@ pub(crate) fn put_end(
 /// Puts a part, for which room was made.
 pub(crate) fn put(
     state: &mut State,
-    header: BlockHeader,
+    mut header: BlockHeader,
     fill: impl FnOnce(&mut BlockHeader, &mut [u8]),
 ) -> Result<(), PlinthError> {
-    let put = state.parts.as_mut().is_some_and(|parts| {
-        let put = parts.push(header, fill);
+    let copy = state.copy.as_deref_mut().and_then(|copy| copy.get_mut(..header.payload_size()));
+    let put = state.parts.as_mut().zip(copy).is_some_and(|(parts, payload)| {
+        fill(&mut header, payload);
+        let put = parts.push(header, payload);
         // Of the last account the memory lacks what is before it in its block.
         if !state.is_last {
             pending::set(parts.place());
@@ -336,7 +339,7 @@ fn bring_carried(state: &mut State, plinth: &dyn Plinth) -> Result<(), PlinthErr
     state.is_forced = before;
     state.is_carrying = false;
     match brought {
-        Ok(()) => state.spare = Some(carried.into_bytes()),
+        Ok(()) => state.spare = Some(carried.into_memory()),
         Err(_) => state.carried = Some(carried),
     }
     brought
@@ -364,12 +367,8 @@ pub(crate) fn change_volume(state: &mut State, plinth: &dyn Plinth) -> Result<()
 }
 
 fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(), PlinthError> {
-    let bytes = match state.spare.take() {
-        Some(spare) => Some(spare),
-        None => pages::map_bytes(memory::block_size()),
-    };
     let no_memory = PlinthError { operation: Operation::Create, errno: libc::ENOMEM };
-    state.spare = Some(bytes.ok_or(no_memory)?);
+    state.spare = Some(state.spare.take().or_else(PartsMemory::map).ok_or(no_memory)?);
     plinth.create(memory::block_size())?;
     if let Some(old) = state.parts.take() {
         // What the host did not take goes into the new volume. What is put after that waits for it,
@@ -377,19 +376,19 @@ fn begin_volume(state: &mut State, plinth: &dyn Plinth, number: u64) -> Result<(
         if old.is_unwritten() && state.carried.is_none() {
             state.carried = Some(old);
         } else {
-            state.spare = Some(old.into_bytes());
+            state.spare = Some(old.into_memory());
         }
     }
-    let Some(bytes) = state.spare.take() else { return Err(no_memory) };
+    let Some(memory) = state.spare.take() else { return Err(no_memory) };
     let mut header = identity::header(region::is_there());
     header.volume = number.into();
     // The stream's, not the volume's.
     header.start = state.start.into();
     header.seal();
     pending::clear();
-    pending::begin(bytes);
+    pending::begin(&memory);
     // Where there are volumes the oldest gives way on a full disk: no room is kept.
-    state.begin(bytes, &header, false);
+    state.begin(memory, &header, false);
     pending::set(0);
     state.is_ended = false;
     state.forget_registries();

@@ -12,6 +12,7 @@
 use crate::block::header_words::{self, HEADER_WORD_COUNT, STATE_WORD, Words};
 use crate::block::losses::Counts;
 use crate::os::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::rings::ring::{Own, Ring};
 use bytemuck::Zeroable;
 use eventdef::ParamSink;
 use eventlog::format::{
@@ -19,7 +20,9 @@ use eventlog::format::{
 };
 use loom::cell::UnsafeCell;
 use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::mem::offset_of;
+use std::ops::Deref;
 
 /// Size of every event, in bytes: a header and a word.
 pub(crate) const EVENT_SIZE: usize = 16;
@@ -85,14 +88,6 @@ pub(crate) fn look(cell: &UnsafeCell<u64>) -> u64 {
     cell.with(|cell| unsafe { *cell })
 }
 
-pub(crate) struct Custody(());
-
-impl Custody {
-    pub(crate) const fn new() -> Custody {
-        Custody(())
-    }
-}
-
 struct Place {
     words: Words,
     cells: [UnsafeCell<u64>; CELL_COUNT],
@@ -103,7 +98,7 @@ pub(crate) struct Block(&'static Place);
 
 // SAFETY: loom tells of cells that two threads use at once.
 unsafe impl Send for Block {}
-// SAFETY: as above.
+// SAFETY: loom tells of cells that two threads use at once.
 unsafe impl Sync for Block {}
 
 #[derive(Clone, Copy)]
@@ -149,36 +144,19 @@ impl Blocks {
 }
 
 impl Block {
-    pub(crate) fn begin(self, header: &BlockHeader) {
-        let mut header = *header;
-        header.last = (block_size() as u32).into();
-        header.top = header.last;
-        header.count = 0.into();
-        header_words::begin(&self.0.words, &header);
-    }
-
-    pub(crate) fn put_header(self, header: &BlockHeader) {
-        header_words::put(&self.0.words, header);
+    /// # Safety
+    ///
+    /// None: loom tells if two threads store to it.
+    pub(crate) unsafe fn own(self) -> OwnBlock {
+        OwnBlock { block: self, here: PhantomData }
     }
 
     pub(crate) fn header(self) -> BlockHeader {
         header_words::get(&self.0.words)
     }
 
-    pub(crate) fn put_sync(self, sync: ClockSync) {
-        let mut header = self.header();
-        header.set_sync(sync);
-        self.put_header(&header);
-    }
-
     pub(crate) fn state(self) -> (u32, u32) {
         header_words::state(&self.0.words)
-    }
-
-    pub(crate) fn claim(self, size: usize) -> Option<Claim> {
-        let state = header_words::own_state(&self.0.words);
-        let at = (state as u32 as usize).checked_sub(size)?;
-        (at >= BLOCK_HEADER_SIZE).then_some(Claim { at, size, block: self, state })
     }
 
     pub(crate) fn prefetch(self) {}
@@ -205,36 +183,13 @@ impl Block {
         }
     }
 
-    pub(crate) fn take_over(self, _: &Custody, other: Block, last: u32, top: u32) -> u32 {
-        assert!(other.state().0 <= last && last <= top);
-        let new_last = block_size() as u32 - (top - last);
-        self.0.words[0].store(0, Ordering::Relaxed);
-        for at in (0..(top - last) as usize).step_by(8) {
-            self.write(new_last as usize + at, other.read(last as usize + at));
-        }
-        new_last
-    }
-
-    pub(crate) fn copy(self, _: &Custody, from: usize, to: usize, out: &mut [u8]) {
+    pub(crate) fn copy(self, from: usize, to: usize, out: &mut [u8]) {
         let (last, _) = self.state();
         assert!(last as usize <= from && from <= to && to <= block_size());
         assert_eq!(out.len(), to - from);
         for (at, word) in (from..to).step_by(8).zip(out.chunks_mut(8)) {
             word.copy_from_slice(&self.read(at).to_ne_bytes());
         }
-    }
-
-    /// Reads words and cells as plain memory, which loom takes amiss if another thread writes.
-    pub(crate) fn with_bytes<T>(self, _: &Custody, give: impl FnOnce(&[u8]) -> T) -> T {
-        let header: [u64; HEADER_WORD_COUNT] = self.0.words.each_ref().map(|word| {
-            // SAFETY: a plain read, which loom watches.
-            let unsync = |model: &loom::sync::atomic::AtomicU64| unsafe { model.unsync_load() };
-            word.model().map_or_else(|| word.load(Ordering::Relaxed), |model| unsync(&model.value))
-        });
-        let mut bytes = bytemuck::cast_slice(&header).to_vec();
-        let cells = (BLOCK_HEADER_SIZE..block_size()).step_by(8);
-        cells.for_each(|at| bytes.extend_from_slice(&self.read(at).to_ne_bytes()));
-        give(&bytes)
     }
 
     pub(crate) fn write(self, at: usize, value: u64) {
@@ -244,6 +199,80 @@ impl Block {
     pub(crate) fn read(self, at: usize) -> u64 {
         look(&self.0.cells[(at - BLOCK_HEADER_SIZE) / 8])
     }
+}
+
+pub(crate) struct OwnBlock {
+    block: Block,
+    here: PhantomData<*const ()>,
+}
+
+impl Deref for OwnBlock {
+    type Target = Block;
+
+    fn deref(&self) -> &Block {
+        &self.block
+    }
+}
+
+impl OwnBlock {
+    pub(crate) fn begin(&mut self, header: &BlockHeader) {
+        let mut header = *header;
+        header.last = (block_size() as u32).into();
+        header.top = header.last;
+        header.count = 0.into();
+        header_words::begin(&self.block.0.words, &header);
+    }
+
+    pub(crate) fn put_header(&mut self, header: &BlockHeader) {
+        header_words::put(&self.block.0.words, header);
+    }
+
+    pub(crate) fn put_sync(&mut self, sync: ClockSync) {
+        let mut header = self.header();
+        header.set_sync(sync);
+        self.put_header(&header);
+    }
+
+    pub(crate) fn claim(&mut self, size: usize) -> Option<Claim> {
+        let state = header_words::own_state(&self.block.0.words);
+        let at = (state as u32 as usize).checked_sub(size)?;
+        (at >= BLOCK_HEADER_SIZE).then_some(Claim { at, size, block: self.block, state })
+    }
+
+    pub(crate) fn take_over(&mut self, other: Block, last: u32, top: u32) -> u32 {
+        assert!(other.state().0 <= last && last <= top);
+        let new_last = block_size() as u32 - (top - last);
+        self.block.0.words[0].store(0, Ordering::Relaxed);
+        for at in (0..(top - last) as usize).step_by(8) {
+            self.write(new_last as usize + at, other.read(last as usize + at));
+        }
+        new_last
+    }
+
+    /// Reads words and cells as plain memory, which loom takes amiss if another thread writes.
+    pub(crate) fn with_bytes<T>(&self, give: impl FnOnce(&[u8]) -> T) -> T {
+        let header: [u64; HEADER_WORD_COUNT] = self.block.0.words.each_ref().map(|word| {
+            // SAFETY: a plain read, which loom watches.
+            let unsync = |model: &loom::sync::atomic::AtomicU64| unsafe { model.unsync_load() };
+            word.model().map_or_else(|| word.load(Ordering::Relaxed), |model| unsync(&model.value))
+        });
+        let mut bytes = bytemuck::cast_slice(&header).to_vec();
+        let cells = (BLOCK_HEADER_SIZE..block_size()).step_by(8);
+        cells.for_each(|at| bytes.extend_from_slice(&self.read(at).to_ne_bytes()));
+        give(&bytes)
+    }
+}
+
+/// The right to a block, in a model.
+pub(crate) fn own_block(block: Block) -> OwnBlock {
+    // SAFETY: loom tells if two threads store to it.
+    unsafe { block.own() }
+}
+
+/// The right to record into a ring, for the thread that has it in a model.
+pub(crate) fn own(ring: &'static Ring) -> Own {
+    // SAFETY: loom tells if two threads record into it.
+    unsafe { Own::new(ring) }
 }
 
 pub(crate) struct BlockLink(AtomicPtr<Place>);

@@ -7,7 +7,9 @@
 //! Whatever is handed over is judged at once, in `surroundings.rs`. Design: `.sol.ordering` in
 //! `design/telemetry.md`.
 
-use crate::block::memory::{self, Block, Blocks, Custody, EVENT_SIZE, block_size, keep};
+use crate::block::memory::{
+    self, Block, Blocks, EVENT_SIZE, OwnBlock, block_size, keep, own, own_block,
+};
 use crate::os::link::Link;
 use crate::os::sync::{Entry, Locked};
 use crate::plinth::region;
@@ -70,7 +72,7 @@ models! {
 }
 
 /// Puts an event into a block, as `record` does.
-fn put(block: Block, delta: u32, value: u64) -> bool {
+fn put(mut block: OwnBlock, delta: u32, value: u64) -> bool {
     let Some(mut claim) = block.claim(EVENT_SIZE) else { return false };
     claim.put_header(7, delta);
     claim.put_u64(8, value);
@@ -98,11 +100,12 @@ impl Recording {
         let control: &'static Control = keep(Control::new(&store::REGISTRY));
         control.output().store(if is_output { u64::MAX } else { 0 }, Ordering::Relaxed);
         let identity = Identity { registry: 1, kind, buffer: thread };
-        let ring = Ring::create(control, identity, thread, 2, 0).unwrap();
+        let own = Ring::create(control, identity, thread, 2, 0).unwrap();
+        let ring = own.ring();
         // What the threads will use begins here.
-        assert!(!ring.adopt(0) && ring.next().get().is_none() && !ring.is_mapped());
+        assert!(ring.adopt(0).is_none() && ring.next().get().is_none() && !ring.is_mapped());
         assert!(!ring.send_waiting(&Entry::new()) && ring.is_sent(0));
-        assert!(ring.begin_in_file(&Entry::new(), 0, thread));
+        assert!(own.begin_in_file(&Entry::new(), 0, thread));
         let mut recording = Recording { ring, control, thread, count: 0 };
         assert_eq!(recording.record(count), count);
         recording
@@ -114,8 +117,9 @@ impl Recording {
         let before = self.count;
         for _ in 0..count {
             let value = value(self.thread, self.count);
-            let put = || put(self.ring.block(), self.ring.delta(0).unwrap(), value);
-            if put() || self.ring.advance(&Entry::new(), 0, self.thread) && put() {
+            let own = own(self.ring);
+            let put = || put(own.block(), own.delta(0).unwrap(), value);
+            if put() || own.advance(&Entry::new(), 0, self.thread) && put() {
                 self.count += 1;
             } else {
                 self.ring.counts.discard(crate::block::losses::Cause::Full, 1);
@@ -154,7 +158,7 @@ impl Recording {
             let header = block.header();
             newest = newest.max((header.sequence.get(), header.overwritten.get()));
             let (last, top) = (header.last.get() as usize, header.top.get() as usize);
-            block.with_bytes(&Custody::new(), |bytes| judge(&header, &bytes[last..top], true));
+            own_block(block).with_bytes(|bytes| judge(&header, &bytes[last..top], true));
         }
         let log = take_log();
         assert_eq!(newest.1, losses.overwritten, "{log:?} {losses:?}");
@@ -166,16 +170,17 @@ impl Recording {
 /// (a) `.write.publish`
 fn a_reader_of_the_publishing_word_sees_whole_events() {
     let block = Blocks::map(1).unwrap().get(0);
-    block.begin(&eventlog::format::BlockHeader::native(eventlog::format::BlockType::Events, 12));
+    own_block(block)
+        .begin(&eventlog::format::BlockHeader::native(eventlog::format::BlockType::Events, 12));
     let owner = thread::spawn(move || {
-        assert!((0..2).all(|number| put(block, 0, value(1, number))));
+        assert!((0..2).all(|number| put(own_block(block), 0, value(1, number))));
     });
     for _ in 0..2 {
         let (last, count) = block.state();
         let size = block_size() - last as usize;
         assert_eq!(size, count as usize * EVENT_SIZE, "*last* and *count* are one word");
         let mut events = vec![0; size];
-        block.copy(&Custody::new(), last as usize, block_size(), &mut events);
+        block.copy(last as usize, block_size(), &mut events);
         for (number, event) in events.chunks(EVENT_SIZE).rev().enumerate() {
             let word = u64::from_ne_bytes(event[8..].try_into().unwrap());
             assert_eq!(word, value(1, number as u64));
@@ -259,9 +264,8 @@ fn a_ring_that_its_thread_left_is_adopted_by_another() {
         recording.ring.release();
     });
     let mut adopted = Recording { thread: 2, count: 3, ..recording };
-    let is_adopted = adopted.ring.adopt(2);
-    if is_adopted {
-        assert!(adopted.ring.advance(&Entry::new(), 0, 2), "there is room after a flush");
+    if let Some(own) = adopted.ring.adopt(2) {
+        assert!(own.advance(&Entry::new(), 0, 2), "there is room after a flush");
         assert_eq!(adopted.record(2), 2);
     }
     leaver.join().unwrap();
@@ -422,8 +426,8 @@ fn a_ring_that_was_left_is_adopted_while_its_block_is_given_up() {
     left.ring.release();
     let other = thread::spawn(move || {
         let mut adopted = Recording { thread: 3, ..left };
-        assert!(adopted.ring.adopt(3));
-        let is_begun = adopted.ring.advance(&Entry::new(), 0, 3);
+        let own = adopted.ring.adopt(3).expect("it is free");
+        let is_begun = own.advance(&Entry::new(), 0, 3);
         if is_begun {
             assert_eq!(adopted.record(1), 1);
         }

@@ -38,7 +38,7 @@ const UNSEEN: [(&str, &str); 5] = [
         "given up by the owner itself; who else looks has the lock",
     ),
     (
-        "self.begin_at(taken.block, sequence, first, ticks, thread); \
+        "self.begin_at(own::taken_block(&mut taken), sequence, first, ticks, thread); \
          self.done.store(sequence, Ordering::Release);",
         "given up by the owner itself, which has the lock",
     ),

@@ -7,21 +7,33 @@
 //! Design: `.event`, `.write.publish` in `design/format.md`.
 #![expect(unsafe_code, reason = "events laid out in the memory of a block")]
 
-use super::Block;
+use super::{Block, WORD_SIZE, Word};
 use crate::block::header_words;
+use core::sync::atomic::Ordering;
 use eventdef::ParamSink;
 use eventlog::format::{BASE_RECORD_SIZE, BaseRecord, EventHeader, block_state, block_state_step};
 
 /// The space of an event that is being recorded: not there for anybody until published.
 pub(crate) struct Claim {
-    /// C1: `size` bytes of `block`, just below the *last* of `state`.
-    pub(super) at: *mut u8,
-    pub(super) size: usize,
-    pub(super) block: Block,
-    pub(super) state: u64,
+    /// C1: `size` bytes of `block`, just below the *last* of `state`, and aligned to 8.
+    at: *mut u8,
+    size: usize,
+    block: Block,
+    state: u64,
+    /// The word that was stored last, and its offset: what shares the word needs no load.
+    stored: usize,
+    stored_at: usize,
 }
 
+/// No offset of a word.
+const NOWHERE: usize = usize::MAX;
+
 impl Claim {
+    #[inline(always)]
+    pub(super) fn new(at: *mut u8, size: usize, block: Block, state: u64) -> Claim {
+        Claim { at, size, block, state, stored: 0, stored_at: NOWHERE }
+    }
+
     /// Puts code, size and delta, in this platform's byte order (`.event.code`, `.event.size`,
     /// `.event.delta`, `.event.order`).
     #[inline(always)]
@@ -48,40 +60,123 @@ impl Claim {
         header_words::publish(self.block.words(), state);
     }
 
-    /// Where `size` bytes at `offset` go, both within the claim.
-    #[inline(always)]
-    fn place(&self, offset: usize, size: usize) -> *mut u8 {
-        assert!(offset <= self.size && size <= self.size - offset);
-        // SAFETY: C1 and the test: within the claim.
-        unsafe { self.at.add(offset) }
+    /// Stores a word at `offset`.
+    #[inline]
+    fn store(&mut self, offset: usize, word: usize) {
+        assert!(offset.is_multiple_of(WORD_SIZE));
+        assert!(offset <= self.size && WORD_SIZE <= self.size - offset);
+        // SAFETY: C1 and the tests: the word is within the claim, and aligned. B1: it stays mapped.
+        // B5: all threads access it as this atomic.
+        let place: &Word = unsafe { &*self.at.add(offset).cast() };
+        place.store(word, Ordering::Relaxed);
+        (self.stored, self.stored_at) = (word, offset);
+    }
+
+    /// Stores the word that has bytes at `offset`, with what was just put into the same word, or
+    /// zeros.
+    #[inline]
+    fn put_within<const SIZE: usize>(&mut self, offset: usize, bytes: [u8; SIZE]) {
+        let before = offset % WORD_SIZE;
+        let begin = offset - before;
+        let stored = if begin == self.stored_at { self.stored } else { 0 };
+        let mut word = stored.to_ne_bytes();
+        word[before..before + SIZE].copy_from_slice(&bytes);
+        self.store(begin, usize::from_ne_bytes(word));
     }
 }
 
 impl ParamSink for Claim {
-    #[inline(always)]
+    #[inline]
     fn put_u8(&mut self, offset: usize, value: u8) {
-        // SAFETY: C1; B4: this thread is the one that writes below *last*.
-        unsafe { self.place(offset, 1).write(value) };
+        self.put_within(offset, [value]);
     }
 
-    #[inline(always)]
+    #[inline]
     fn put_u32(&mut self, offset: usize, value: u32) {
         assert!(offset.is_multiple_of(4));
-        // SAFETY: C1; B4; B1 and B3 align the claim to 8.
-        unsafe { self.place(offset, 4).cast::<u32>().write(value) };
+        self.put_within(offset, value.to_ne_bytes());
     }
 
-    #[inline(always)]
+    #[inline]
     fn put_u64(&mut self, offset: usize, value: u64) {
-        assert!(offset.is_multiple_of(8));
-        // SAFETY: C1; B4; B1 and B3 align the claim to 8.
-        unsafe { self.place(offset, 8).cast::<u64>().write(value) };
+        let words: [usize; 8 / WORD_SIZE] = bytemuck::cast(value);
+        for (index, word) in words.into_iter().enumerate() {
+            self.store(offset + index * WORD_SIZE, word);
+        }
     }
 
-    #[inline(always)]
+    #[inline]
     fn put_bytes(&mut self, offset: usize, value: &[u8]) {
-        let place = self.place(offset, value.len());
-        // SAFETY: C1; B4; `value` is no part of a claim, which nobody else can point to.
-        unsafe { core::ptr::copy_nonoverlapping(value.as_ptr(), place, value.len()) };
+        assert!(offset <= self.size && value.len() <= self.size - offset);
+        let last = self.state as u32 as usize;
+        self.block.store(last - self.size + offset, value);
+        self.stored_at = NOWHERE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::memory::{Blocks, block_size, block_size_log2};
+    use eventdef::field::Field;
+    use eventlog::format::{BlockHeader, BlockType};
+
+    /// What is put, in plain bytes.
+    struct Bytes(Vec<u8>);
+
+    impl ParamSink for Bytes {
+        fn put_u8(&mut self, offset: usize, value: u8) {
+            self.put_bytes(offset, &[value]);
+        }
+
+        fn put_u32(&mut self, offset: usize, value: u32) {
+            self.put_bytes(offset, &value.to_ne_bytes());
+        }
+
+        fn put_u64(&mut self, offset: usize, value: u64) {
+            self.put_bytes(offset, &value.to_ne_bytes());
+        }
+
+        fn put_bytes(&mut self, offset: usize, value: &[u8]) {
+            self.0[offset..offset + value.len()].copy_from_slice(value);
+        }
+    }
+
+    /// Two numbers of four bytes, a byte, and a string that begins at any of these offsets.
+    fn put(sink: &mut impl ParamSink, offset: usize, text: &[u8]) {
+        sink.put_u64(8, 0x0102_0304_0506_0708);
+        sink.put_u32(16, 0x1112_1314);
+        sink.put_u32(20, 0x2122_2324);
+        sink.put_u8(24, 0x31);
+        if offset > 28 {
+            sink.put_u32(28, 0x4142_4344);
+        }
+        Field::put(text, offset, sink);
+    }
+
+    /// `.write.publish`: words are stored as a whole, and hold what bytes would.
+    #[test]
+    fn a_claim_holds_what_plain_bytes_would() {
+        let block = Blocks::map(1).expect("memory").get(0);
+        // SAFETY: W1: nobody else knows the block.
+        let mut block = unsafe { block.own() };
+        for offset in [25, 26, 28, 32] {
+            for length in 0..20 {
+                block.begin(&BlockHeader::native(BlockType::Events, block_size_log2()));
+                let text: Vec<u8> = (0..length).map(|index| b'a' + index).collect();
+                let size = text.as_slice().size_after(offset);
+                let mut expected = Bytes(vec![0; size]);
+                put(&mut expected, offset, &text);
+                let mut claim = block.claim(size).expect("room");
+                claim.put_u64(0, 0);
+                put(&mut claim, offset, &text);
+                claim.publish();
+                let mut found = vec![0; size];
+                block.peek(block_size() - size, block_size(), &mut found);
+                // What lies between parameters is of no meaning.
+                (25..offset.min(28)).for_each(|gap| (found[gap], expected.0[gap]) = (0, 0));
+                assert_eq!(found, expected.0, "{offset} {length}");
+            }
+        }
     }
 }

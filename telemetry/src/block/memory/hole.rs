@@ -29,7 +29,7 @@ struct Before {
     is_known: AtomicBool,
 }
 
-// SAFETY: H1.
+// SAFETY: H1: the action is written once, before the handler that reads it is installed.
 unsafe impl Sync for Before {}
 
 static BEFORE: Before =
@@ -44,7 +44,7 @@ pub(crate) fn is_cut() -> bool {
 
 /// Whether a handler of SIGBUS is this one, which passes on what is not its own to another one.
 pub(crate) fn passes_on(handler: libc::sighandler_t, to: libc::sighandler_t) -> bool {
-    // SAFETY: H1: its handler is installed.
+    // SAFETY: H1: its handler is installed, and the action was written before that.
     handler == handle as Action as libc::sighandler_t
         && unsafe { (*BEFORE.action.get()).assume_init_ref().sa_sigaction == to }
 }
@@ -127,8 +127,9 @@ fn page_size() -> usize {
 ///
 /// As a signal handler is called.
 unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: H1; the structure lives through the call. Whoever installed the handler before said
-    // that it is such a handler; the mask is what it asked for.
+    // SAFETY: H1: the action was written before this handler was installed. The structure lives
+    // through the call. The code that installed the handler before said that it is such a handler;
+    // the mask is what it asked for.
     unsafe {
         let before = (*BEFORE.action.get()).assume_init_ref();
         match before.sa_sigaction {

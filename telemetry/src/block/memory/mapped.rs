@@ -8,7 +8,7 @@
 //! `.sol.mapped` in `design/telemetry.md`; `.write`, `.ring` in `design/format.md`.
 #![expect(unsafe_code, reason = "a file as memory")]
 
-use super::{Block, Blocks, Custody, block_size, hole};
+use super::{Block, Blocks, OwnBlock, block_size, hole};
 use crate::block::header_words::HEADER_WORD_COUNT;
 use crate::block::losses::Counts;
 use core::mem::offset_of;
@@ -41,7 +41,8 @@ impl Blocks {
         let size = self.count * block_size();
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        // SAFETY: B1: the same bytes of the same file, to which nobody has a reference.
+        // SAFETY: B1: the pages stay mapped, with the same bytes of the same file, to which nobody
+        // has a reference.
         unsafe { libc::mmap(self.first.start.cast(), size, access, flags, file, 0) };
     }
 
@@ -68,7 +69,8 @@ impl Block {
     /// Touches the pages of a block that nobody used so far, so that using them faults no more.
     pub(crate) fn touch(self) {
         #[cfg(target_os = "linux")]
-        // SAFETY: B1; the call changes no byte. Where the kernel lacks it, pages fault one by one.
+        // SAFETY: B1: the pages are mapped for ever. The call changes no byte. Where the kernel
+        // lacks it, pages fault one by one.
         unsafe {
             libc::madvise(self.start.cast(), block_size(), libc::MADV_POPULATE_WRITE)
         };
@@ -114,9 +116,24 @@ impl Block {
         self.words()[last].store(words[last], Ordering::Relaxed);
     }
 
+    /// Puts bytes where there are zeros, in a block that no event is recorded into: the first eight
+    /// last, without which the rest is not there (`.stream.grow`).
+    pub(crate) fn put_bytes(self, offset: usize, bytes: &[u8]) {
+        assert!(offset <= block_size() && bytes.len() <= block_size() - offset);
+        assert!(offset.is_multiple_of(8));
+        let Some((first, rest)) = bytes.split_first_chunk::<8>() else { return };
+        self.store(offset + 8, rest);
+        // SAFETY: B1 and the test: eight bytes of a block, which stays mapped, aligned to 8. Nobody
+        // but the holder of the stream's lock stores here, and nobody of this process reads.
+        let to = unsafe { AtomicU64::from_ptr(self.start.add(offset).cast()) };
+        to.store(u64::from_ne_bytes(*first), Ordering::Release);
+    }
+}
+
+impl OwnBlock {
     /// Copies [last, top) of another block, all of it published, to the end of this one, which has
     /// no magic from now on and until its header is put (`.write.begin`). Gives its *last*.
-    pub(crate) fn take_over(self, _: &Custody, other: Block, last: u32, top: u32) -> u32 {
+    pub(crate) fn take_over(&mut self, other: Block, last: u32, top: u32) -> u32 {
         let (state, _) = other.state();
         assert!(state <= last && last <= top && top as usize <= block_size());
         let size = top - last;
@@ -124,29 +141,11 @@ impl Block {
         assert!(new_last as usize >= BLOCK_HEADER_SIZE && self.start != other.start);
         self.words()[0].store(0, Ordering::Relaxed);
         fence(Ordering::Release);
-        // SAFETY: B1 of both, which are different blocks; B4: from *last* upwards nobody writes in
-        // the one while there is `Custody`, and the other is the caller's.
-        unsafe {
-            let (from, to) = (other.start.add(last as usize), self.start.add(new_last as usize));
-            core::ptr::copy_nonoverlapping(from, to, size as usize);
+        let from = other.words_of(last as usize, top as usize);
+        for (to, from) in self.words_of(new_last as usize, block_size()).iter().zip(from) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         new_last
-    }
-
-    /// Puts bytes where there are zeros, in a block that no event is recorded into: the first eight
-    /// last, without which the rest is not there (`.stream.grow`).
-    pub(crate) fn put_bytes(self, offset: usize, bytes: &[u8]) {
-        assert!(offset <= block_size() && bytes.len() <= block_size() - offset);
-        assert!(offset.is_multiple_of(8));
-        let Some((first, rest)) = bytes.split_first_chunk::<8>() else { return };
-        // SAFETY: B1 and the test; `bytes` are no block's. Nobody but the holder of the stream's
-        // lock writes here, and nobody of this process reads.
-        unsafe {
-            let to = self.start.add(offset + 8);
-            core::ptr::copy_nonoverlapping(rest.as_ptr(), to, rest.len());
-            let to = AtomicU64::from_ptr(self.start.add(offset).cast());
-            to.store(u64::from_ne_bytes(*first), Ordering::Release);
-        }
     }
 }
 
@@ -161,7 +160,8 @@ mod tests {
     #[test]
     fn what_a_page_says_of_last_is_brought_within_the_block() {
         let block = Blocks::map(1).expect("memory").get(0);
-        block.begin(&BlockHeader::native(BlockType::Events, block_size_log2()));
+        // SAFETY: W1: nobody else knows the block.
+        unsafe { block.own() }.begin(&BlockHeader::native(BlockType::Events, block_size_log2()));
         let (least, size) = (BLOCK_HEADER_SIZE as u32, block_size() as u32);
         for last in [0, 1, least - 8, size + 8, 1 << 31, u32::MAX] {
             block.words()[STATE_WORD].store(u64::from(last).to_le(), Ordering::Relaxed);

@@ -9,6 +9,7 @@
 #![expect(unsafe_code, reason = "parts laid out in the memory of a block")]
 
 use super::{BLOCK_SIZE_LOG2_DEFAULT, Block, Blocks, block_size, fix_block_size};
+use crate::os::pages::Temporary;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader};
@@ -20,11 +21,11 @@ const RESERVE_SIZE: usize = 1 << BLOCK_SIZE_LOG2_DEFAULT;
 /// has them longest. A page of them is there once it is used.
 #[repr(C, align(4096))]
 struct Reserve {
-    /// V1: accessed through blocks alone, as B1 to B4 say.
+    /// V1: accessed through blocks alone, as B1 to B5 say: as atomics.
     bytes: UnsafeCell<[u8; RESERVE_SIZE]>,
 }
 
-// SAFETY: V1.
+// SAFETY: V1: all threads access the bytes as atomics, through blocks alone.
 unsafe impl Sync for Reserve {}
 
 impl Reserve {
@@ -83,20 +84,18 @@ impl Blocks {
 impl Block {
     /// Puts a part at an offset (`.parts.chain`): its header, sealed here (`.parts.sealed`), and
     /// its top − last bytes, which `fill` puts. In a block that nobody else changes, and that
-    /// nobody of this process reads.
+    /// nobody of this process reads. `None`: the system has no memory.
     pub(crate) fn put_part(
         self,
         offset: usize,
         mut header: BlockHeader,
         fill: impl FnOnce(&mut [u8]),
-    ) {
-        let size = header.payload_size();
-        let begin = offset + BLOCK_HEADER_SIZE;
-        assert!(begin <= block_size() && size <= block_size() - begin);
-        // SAFETY: B1 and the test; the caller has the block to himself.
-        let payload = unsafe { core::slice::from_raw_parts_mut(self.start.add(begin), size) };
-        fill(payload);
-        header.seal(payload);
+    ) -> Option<()> {
+        let mut payload = Temporary::map(header.payload_size())?;
+        fill(&mut payload);
+        header.seal(&payload);
+        self.store(offset + BLOCK_HEADER_SIZE, &payload);
         self.put_bytes(offset, bytemuck::bytes_of(&header));
+        Some(())
     }
 }

@@ -34,14 +34,16 @@ impl<T: Zeroable> Deref for Temporary<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: E1; zero is a value of `T`, and a page is aligned well enough for it.
+        // SAFETY: E1: `count` values, mapped, which nothing else points to; zero is a value of `T`,
+        // and a page is aligned well enough for it.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
 impl<T: Zeroable> DerefMut for Temporary<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above.
+        // SAFETY: E1: `count` values, mapped, which nothing else points to; zero is a value of `T`,
+        // and a page is aligned well enough for it.
         unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
     }
 }

@@ -29,7 +29,7 @@ impl Ring {
     /// path. What the child recorded since [`leave_parent`](Ring::leave_parent) is counted as
     /// nested. `is_taken`: an event is being recorded into it; then it gets other blocks, so that
     /// what is published into the old one, when the interrupted code goes on, is nowhere.
-    pub(crate) fn restart(&self, ticks: u64, thread: u32, is_taken: bool) {
+    pub(crate) fn restart(&'static self, ticks: u64, thread: u32, is_taken: bool) {
         let lost = self.recorded().saturating_sub(self.parents.load(Ordering::Relaxed));
         self.counts.forgive_parent();
         self.counts.discard(Cause::Nested, lost);
@@ -47,7 +47,7 @@ impl Ring {
         self.saved.store(0, Ordering::Relaxed);
         self.place.restart();
         let age = if thread == 0 { 0 } else { BASE_AGE };
-        self.begin(0, 0, ticks.saturating_sub(age), thread);
+        self.own_after_fork().begin(0, 0, ticks.saturating_sub(age), thread);
         self.owner.store(thread, Ordering::Release);
     }
 }

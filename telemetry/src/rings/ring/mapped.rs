@@ -11,9 +11,9 @@
 //! `design/telemetry.md`.
 
 use super::shares::{self, State};
-use super::{HandOver, Ring};
+use super::{HandOver, Own, Ring, own};
 use crate::block::losses::Cause;
-use crate::block::memory::{Block, Custody};
+use crate::block::memory::{Block, OwnBlock};
 use crate::block::{clock, root};
 use crate::os::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::os::sync::{Entry, Guard};
@@ -104,30 +104,6 @@ impl Ring {
         }
     }
 
-    /// What [`Ring::advance`] does where the file comes into it: `None` where it does not.
-    pub(super) fn advance_in_file(
-        &'static self,
-        entry: &Entry,
-        ticks: u64,
-        thread: u32,
-    ) -> Option<bool> {
-        if region::is_expected() && stream::standing() == Standing::None && self.is_output() {
-            let _ = stream::ensure(entry);
-        }
-        let goes_there = region::is_open() && self.is_output();
-        match (self.is_in_file(), goes_there) {
-            (false, false) => None,
-            (false, true) => Some(self.enter_file(entry, ticks, thread)),
-            (true, true) => Some(self.go_on_in_file(entry, ticks, thread)),
-            (true, false) => Some(self.leave_file(entry, ticks, thread)),
-        }
-    }
-
-    /// A new ring goes into the file if its events do. False: there is no block for it.
-    pub(crate) fn begin_in_file(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
-        self.advance_in_file(entry, ticks, thread).unwrap_or(true)
-    }
-
     /// What [`Ring::flush`] does where there is a file: of what is private a copy goes there.
     /// False: there is none.
     pub(super) fn flush_to_file(&'static self, entry: &Entry) -> bool {
@@ -191,90 +167,6 @@ impl Ring {
         shares::lock(entry)
     }
 
-    /// Ends its block in the file and begins the next one there, first (`.ring.newest`).
-    fn go_on_in_file(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
-        if !self.precede(entry) {
-            return false;
-        }
-        let Some(mut state) = self.lock_to_take(entry) else { return false };
-        let old = self.file_place();
-        let is_filled = old.is_some_and(|place| state.is_filled(place));
-        let first = self.recorded_with_lock();
-        let Some(taken) = state.take(self, old.filter(|_| is_filled)) else { return false };
-        let head = self.head.load(Ordering::Relaxed);
-        self.begin_at(taken.block, head + 1, first, ticks, thread);
-        self.place.set_with(taken.place, first);
-        let Some(old) = old.filter(|old| is_filled && *old != taken.place) else { return true };
-        if entry.is_nested() {
-            // The lock, now had, may be had by another thread later.
-            state.close(old);
-            return true;
-        }
-        let block = state.block(old);
-        drop(state);
-        if stream::is_file_lost() {
-            // Nobody finds it. When it begins anew it will not be counted as overwritten, too.
-            self.counts.discard(Cause::Io, block.state().1.into());
-        }
-        self.seal(block);
-        if let Some(mut state) = shares::lock(entry) {
-            state.close(old);
-        }
-        true
-    }
-
-    /// Copies what its private blocks hold into the file, and begins its next block there.
-    fn enter_file(&'static self, entry: &Entry, ticks: u64, thread: u32) -> bool {
-        let Some(mut hand_over) = self.hand_over.lock(entry) else { return false };
-        if !self.copy_all_to_file(entry, &mut hand_over) {
-            return false;
-        }
-        let Some(mut state) = self.lock_to_take(entry) else { return false };
-        let first = recorded_of(self.block());
-        let Some(taken) = state.take(self, None) else { return false };
-        // A block that nothing was recorded into was never there.
-        let is_used = self.block().state().1 != 0;
-        let sequence = self.head.load(Ordering::Relaxed) + u64::from(is_used);
-        self.begin_at(taken.block, sequence, first, ticks, thread);
-        self.done.store(sequence, Ordering::Release);
-        self.place.set_with(taken.place, first);
-        true
-    }
-
-    /// Ends its block in the file, and goes on in private ones.
-    fn leave_file(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
-        let Some(_hand_over) = self.hand_over.lock(entry) else { return false };
-        let state = shares::lock(entry);
-        if state.is_none() && region::is_open() {
-            return false;
-        }
-        let old = self.file_place();
-        self.begin_privately(self.recorded_with_lock(), ticks, thread);
-        if let (Some(mut state), Some(old)) = (state, old)
-            && state.is_filled(old)
-        {
-            self.seal(state.block(old));
-            state.close(old);
-        }
-        true
-    }
-
-    /// The same in a forked child, which has one thread: without locks, as their holders may be
-    /// gone.
-    pub(crate) fn leave_file_at_fork(&self) {
-        if self.is_in_file() {
-            let owner = self.owner.load(Ordering::Relaxed);
-            self.begin_privately(self.recorded_with_lock(), clock::ticks(), owner);
-        }
-    }
-
-    fn begin_privately(&self, first: u64, ticks: u64, thread: u32) {
-        let head = self.head.load(Ordering::Relaxed) + 1;
-        self.done.store(head, Ordering::Release);
-        self.begin(head, first, ticks, thread);
-        self.place.set(PRIVATE);
-    }
-
     /// Copies what of its private blocks is not in the file: each into a block there
     /// (`.ring.history`). False: that must wait.
     fn copy_to_file(&'static self, entry: &Entry, hand_over: &mut HandOver) -> bool {
@@ -297,8 +189,9 @@ impl Ring {
             return true;
         }
         let Some(mut state) = self.lock_to_take(entry) else { return false };
-        let Some(taken) = state.take(self, None) else { return false };
-        outlet::copy_new(block, taken.block, &hand_over.custody, &self.counts, &mut progress);
+        let Some(mut taken) = state.take(self, None) else { return false };
+        let mut to = own::taken_block(&mut taken);
+        outlet::copy_new(block, &mut to, &self.counts, &mut progress);
         state.close(taken.place);
         *hand_over.progress(self, sequence) = progress;
         true
@@ -309,7 +202,7 @@ impl Ring {
         let Some(mut state) = shares::lock(entry) else { return };
         // With the lock held, for another thread may say in it what was overwritten.
         if let Some(place) = self.file_place().filter(|place| state.is_filled(*place)) {
-            self.seal(state.block(place));
+            self.seal(own::filled_block(state.block(place)));
             state.close(place);
         }
     }
@@ -352,17 +245,125 @@ impl Ring {
     fn recorded_with_lock(&self) -> u64 {
         match self.place.get() {
             GONE => self.place.recorded.load(Ordering::Relaxed),
-            PRIVATE => recorded_of(self.block()),
-            _ => self.recorded_in(self.block()),
+            PRIVATE => recorded_of(Ring::block(self)),
+            _ => self.recorded_in(Ring::block(self)),
         }
     }
 
     /// Seals a block where it lies (`.write.seal`).
-    fn seal(&self, block: Block) {
+    fn seal(&self, mut block: OwnBlock) {
         let mut header = block.header();
         header.set_sync(root::sync());
-        // Nobody records into it any more, and nobody else gives it up.
-        outlet::seal(block, &mut header, &Custody::new(), &self.counts);
+        outlet::seal(&mut block, &mut header, &self.counts);
+    }
+}
+
+impl Ring {
+    /// Goes on in private blocks in a forked child, which has one thread: without locks, as their
+    /// holders may be gone.
+    pub(crate) fn leave_file_at_fork(&'static self) {
+        if self.is_in_file() {
+            let owner = self.owner.load(Ordering::Relaxed);
+            self.own_after_fork().begin_privately(self.recorded_with_lock(), clock::ticks(), owner);
+        }
+    }
+}
+
+impl Own {
+    /// What [`Own::advance`] does where the file comes into it: `None` where it does not.
+    pub(super) fn advance_in_file(&self, entry: &Entry, ticks: u64, thread: u32) -> Option<bool> {
+        if region::is_expected() && stream::standing() == Standing::None && self.is_output() {
+            let _ = stream::ensure(entry);
+        }
+        let goes_there = region::is_open() && self.is_output();
+        match (self.is_in_file(), goes_there) {
+            (false, false) => None,
+            (false, true) => Some(self.enter_file(entry, ticks, thread)),
+            (true, true) => Some(self.go_on_in_file(entry, ticks, thread)),
+            (true, false) => Some(self.leave_file(entry, ticks, thread)),
+        }
+    }
+
+    /// A new ring goes into the file if its events do. False: there is no block for it.
+    pub(crate) fn begin_in_file(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        self.advance_in_file(entry, ticks, thread).unwrap_or(true)
+    }
+
+    /// Ends its block in the file and begins the next one there, first (`.ring.newest`).
+    fn go_on_in_file(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        if !self.precede(entry) {
+            return false;
+        }
+        let Some(mut state) = self.ring().lock_to_take(entry) else { return false };
+        let old = self.file_place();
+        let is_filled = old.is_some_and(|place| state.is_filled(place));
+        let first = self.recorded_with_lock();
+        let Some(mut taken) = state.take(self.ring(), old.filter(|_| is_filled)) else {
+            return false;
+        };
+        let head = self.head.load(Ordering::Relaxed);
+        self.begin_at(own::taken_block(&mut taken), head + 1, first, ticks, thread);
+        self.place.set_with(taken.place, first);
+        let Some(old) = old.filter(|old| is_filled && *old != taken.place) else { return true };
+        if entry.is_nested() {
+            // The lock, now had, may be had by another thread later.
+            state.close(old);
+            return true;
+        }
+        let block = state.block(old);
+        drop(state);
+        if stream::is_file_lost() {
+            // Nobody finds it. When it begins anew it will not be counted as overwritten, too.
+            self.counts.discard(Cause::Io, block.state().1.into());
+        }
+        self.seal(own::filled_block(block));
+        if let Some(mut state) = shares::lock(entry) {
+            state.close(old);
+        }
+        true
+    }
+
+    /// Copies what its private blocks hold into the file, and begins its next block there.
+    fn enter_file(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        let Some(mut hand_over) = self.hand_over.lock(entry) else { return false };
+        if !self.ring().copy_all_to_file(entry, &mut hand_over) {
+            return false;
+        }
+        let Some(mut state) = self.ring().lock_to_take(entry) else { return false };
+        let first = recorded_of(Ring::block(self));
+        let Some(mut taken) = state.take(self.ring(), None) else { return false };
+        // A block that nothing was recorded into was never there.
+        let is_used = self.block().state().1 != 0;
+        let sequence = self.head.load(Ordering::Relaxed) + u64::from(is_used);
+        self.begin_at(own::taken_block(&mut taken), sequence, first, ticks, thread);
+        self.done.store(sequence, Ordering::Release);
+        self.place.set_with(taken.place, first);
+        true
+    }
+
+    /// Ends its block in the file, and goes on in private ones.
+    fn leave_file(&self, entry: &Entry, ticks: u64, thread: u32) -> bool {
+        let Some(_hand_over) = self.hand_over.lock(entry) else { return false };
+        let state = shares::lock(entry);
+        if state.is_none() && region::is_open() {
+            return false;
+        }
+        let old = self.file_place();
+        self.begin_privately(self.recorded_with_lock(), ticks, thread);
+        if let (Some(mut state), Some(old)) = (state, old)
+            && state.is_filled(old)
+        {
+            self.seal(own::filled_block(state.block(old)));
+            state.close(old);
+        }
+        true
+    }
+
+    fn begin_privately(&self, first: u64, ticks: u64, thread: u32) {
+        let head = self.head.load(Ordering::Relaxed) + 1;
+        self.done.store(head, Ordering::Release);
+        self.begin(head, first, ticks, thread);
+        self.place.set(PRIVATE);
     }
 }
 

@@ -72,8 +72,8 @@ fn restart_own(slot: usize, ring: &'static Ring, ticks: u64, index: u32) -> bool
         return false;
     }
     ring.restart(ticks, index, taken.is_none());
-    if taken.is_some() {
-        put(slot, ring);
+    if let Some(own) = taken {
+        put(slot, own);
     }
     true
 }

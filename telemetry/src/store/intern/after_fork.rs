@@ -7,9 +7,9 @@
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
 use super::observe::kept;
-use super::{COUNTS, NEWS, SHARED, SHARED_COUNT, SHARED_DONE, STORE, Store};
+use super::{COUNTS, NEWS, SHARED, SHARED_COUNT, SHARED_DONE, STORE, Store, own};
 use crate::block::losses::Cause;
-use crate::block::memory::{self, Blocks, Claim, Custody};
+use crate::block::memory::{self, Blocks, Claim};
 use crate::block::{chain, root};
 use crate::os::atomic::{AtomicBool, Ordering};
 use crate::os::sync::Entry;
@@ -41,15 +41,15 @@ pub(crate) fn restart(thread: u32) {
 pub(crate) fn leave_file_at_fork() {
     // Somebody who is not there may have the lock: what is published is there all the same, and
     // nobody adds to it.
-    let custody = Custody::new();
     for (sequence, block) in kept().filter(|(_, block)| region::has(*block)) {
         if let Some(blocks) = Blocks::map(1) {
             // It will be room for more.
             root::add_store(&blocks, &COUNTS);
             let copy = blocks.get(0);
             let size = memory::block_size() as u32;
-            copy.take_over(&custody, block, block.state().0, size);
-            copy.put_header(&block.header());
+            let mut own = own::new_block(copy);
+            own.take_over(block, block.state().0, size);
+            own.put_header(&block.header());
             SHARED[sequence as usize].set(copy);
         }
     }
@@ -117,7 +117,7 @@ impl Store {
         while let Some(block) = self.inherited.next() {
             let last = block.state().0 as usize;
             let events = &mut copy[last..];
-            block.copy(&self.custody, last, memory::block_size(), events);
+            block.copy(last, memory::block_size(), events);
             let mut at = chain::turn_around(events);
             while let Some((code, event, newer)) = at.and_then(|at| chain::turned(events, at)) {
                 self.tell_again(entry, code, event);

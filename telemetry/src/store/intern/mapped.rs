@@ -20,8 +20,9 @@ impl Store {
             let Some(block) = self.blocks[self.mapped_count] else { return };
             let Some(to) = region::take_store_block() else { break };
             let last = block.state().0;
-            to.take_over(&self.custody, block, last, memory::block_size() as u32);
-            to.put_header(&block.header());
+            let mut own = self.own(to);
+            own.take_over(block, last, memory::block_size() as u32);
+            own.put_header(&block.header());
             self.blocks[self.mapped_count] = Some(to);
             SHARED[self.mapped_count].set(to);
             self.mapped_count += 1;

@@ -28,8 +28,10 @@
  shlq $32, %rax
  orq $2097153, %rax
  movq %rax, -32(%r10,%rbx)
- movups (%rdi), %xmm0
- movups %xmm0, -24(%r10,%rbx)
+ movq (%rdi), %rax
+ movq %rax, -24(%r10,%rbx)
+ movq 8(%rdi), %rax
+ movq %rax, -16(%r10,%rbx)
  movq 16(%rdi), %rax
  movq %rax, -8(%r10,%rbx)
  movl $4294967264, %eax

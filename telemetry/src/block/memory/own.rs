@@ -1,0 +1,132 @@
+//! The right to a block: with it a thread records, seals, and lends the bytes.
+//!
+//! ```text
+//!  Block ─ own (unsafe) ─▶ OwnBlock ─▶ begin · claim · put header · lend
+//! ```
+//!
+//! Design: `.sol.ordering` in `design/telemetry.md`; `.write` in `design/format.md`.
+#![expect(unsafe_code, reason = "the right to a block, and its bytes")]
+
+use super::{Block, Blocks, Claim, block_size};
+use crate::block::header_words;
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::sync::atomic::Ordering;
+use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, ClockSync};
+
+/// The right to store into a block, and to lend its bytes: neither `Copy` nor `Send` nor `Sync`,
+/// and of the one block that it names.
+///
+/// W1: while it exists, no other thread has one of the same block, and none stores to the block but
+///     counts in its header (`put_overwritten`, `put_discarded`, `put_discarded_io`), while it is
+///     not lent. Parts (`put_bytes`) go to blocks that nobody has the right to.
+pub(crate) struct OwnBlock {
+    block: Block,
+    here: PhantomData<*const ()>,
+}
+
+impl Deref for OwnBlock {
+    type Target = Block;
+
+    #[inline(always)]
+    fn deref(&self) -> &Block {
+        &self.block
+    }
+}
+
+impl OwnBlock {
+    /// Begins the block anew (`.write.begin`): at every instant it is either not there or a valid
+    /// open block. *last* and *top* become the block size, *count* 0.
+    pub(crate) fn begin(&mut self, header: &BlockHeader) {
+        let mut header = *header;
+        let top = block_size() as u32;
+        header.last = top.into();
+        header.top = top.into();
+        header.count = 0.into();
+        header_words::begin(self.block.words(), &header);
+    }
+
+    /// Stores a header, the word with the magic and the flags last. For a block that nobody records
+    /// into just now.
+    pub(crate) fn put_header(&mut self, header: &BlockHeader) {
+        header_words::put(self.block.words(), header);
+    }
+
+    /// Stores the clock sync of a block that nothing more is recorded into (`.block.sync`).
+    pub(crate) fn put_sync(&mut self, sync: ClockSync) {
+        let mut header = self.header();
+        header.set_sync(sync);
+        self.put_header(&header);
+    }
+
+    /// Takes `size` bytes below *last*, a multiple of 8, if there are so many.
+    #[inline(always)]
+    pub(crate) fn claim(&mut self, size: usize) -> Option<Claim> {
+        let state = header_words::own_state(self.block.words());
+        let last = state as u32 as usize;
+        if last < size.saturating_add(BLOCK_HEADER_SIZE) || !size.is_multiple_of(8) || size == 0 {
+            return None;
+        }
+        // SAFETY: B1, B3 and the test: 128 <= last - size < block_size(), so that it is within a
+        // block that is mapped.
+        let at = unsafe { self.block.start.add(last - size) };
+        Some(Claim::new(at, size, self.block, state))
+    }
+
+    /// Gives all bytes of a block that nothing more is recorded into.
+    pub(crate) fn with_bytes<T>(&self, give: impl FnOnce(&[u8]) -> T) -> T {
+        // SAFETY: B1: as many bytes, mapped for ever. W1: no other thread stores to the block while
+        // this value exists, and this thread lends it here.
+        give(unsafe { core::slice::from_raw_parts(self.block.start, block_size()) })
+    }
+}
+
+impl Block {
+    /// The right to store into it.
+    ///
+    /// # Safety
+    ///
+    /// W1: as long as the value exists, no other thread has the right to the block.
+    #[inline(always)]
+    pub(crate) unsafe fn own(self) -> OwnBlock {
+        OwnBlock { block: self, here: PhantomData }
+    }
+}
+
+/// The memory of a parts block. Its owner stores to it, and a signal handler copies it meanwhile
+/// ([`Block::peek`]). Unlike an [`OwnBlock`] it may go to another thread.
+///
+/// W2: the block was mapped for this value alone. Nothing else stores to it.
+pub(crate) struct PartsMemory {
+    block: Block,
+}
+
+impl PartsMemory {
+    /// Maps the memory. `None`: the system has none.
+    pub(crate) fn map() -> Option<PartsMemory> {
+        Some(PartsMemory { block: Blocks::map(1)?.get(0) })
+    }
+
+    /// The block, for signal handlers to copy.
+    pub(crate) fn block(&self) -> Block {
+        self.block
+    }
+
+    /// All of its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: B1: as many bytes, mapped for ever. W2: only this value stores to them, which
+        // needs `&mut`; other threads only load them.
+        unsafe { core::slice::from_raw_parts(self.block.start, block_size()) }
+    }
+
+    /// Stores bytes at an offset.
+    pub(crate) fn put(&mut self, offset: usize, bytes: &[u8]) {
+        self.block.store(offset, bytes);
+    }
+
+    /// Stores zeros everywhere.
+    pub(crate) fn clear(&mut self) {
+        let words = self.block.words_of(0, block_size());
+        words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,117 @@
+//! Whose a ring is: the token of the thread that records into it, and the rights to its blocks.
+//!
+//! ```text
+//!  Own                 ─▶ the right to the block that is being filled
+//!  the ring's lock     ─▶ the right to a block that is full, and was not given up
+//!  the region's lock   ─▶ the right to a block of the file
+//! ```
+//!
+//! Design: `.sol.ordering` in `design/telemetry.md`.
+#![expect(unsafe_code, reason = "rights to blocks, each with its reason")]
+
+use super::shares::Taken;
+use super::{HandOver, Ring};
+use crate::block::memory::{Block, OwnBlock};
+use crate::os::atomic::Ordering;
+use core::marker::PhantomData;
+use core::ops::Deref;
+
+/// A ring that a thread has out of its slot: the right to record into it. It is neither `Copy` nor
+/// `Send` nor `Sync`.
+///
+/// O1: no other value of a ring records into the same ring.
+pub(crate) struct Own {
+    ring: &'static Ring,
+    here: PhantomData<*const ()>,
+}
+
+impl Own {
+    /// # Safety
+    ///
+    /// O1: the ring is new, or free and just taken; or this is a forked child, in which no other
+    /// thread is and what the interrupted code records goes nowhere.
+    #[inline(always)]
+    pub(crate) unsafe fn new(ring: &'static Ring) -> Own {
+        Own { ring, here: PhantomData }
+    }
+
+    /// The token of a ring that is just being made.
+    pub(super) fn of_new(ring: &'static Ring) -> Own {
+        // SAFETY: O1: no other thread knows the ring.
+        unsafe { Own::new(ring) }
+    }
+
+    /// The ring.
+    #[inline(always)]
+    pub(crate) fn ring(&self) -> &'static Ring {
+        self.ring
+    }
+
+    /// The block that is being filled.
+    #[inline(always)]
+    pub(crate) fn block(&self) -> OwnBlock {
+        // SAFETY: W1 by O1 and R1: the thread that has this value is the one that records into the
+        // block `head`. No other thread has a right to that before `head` has moved on.
+        unsafe { self.ring.block().own() }
+    }
+
+    /// A block that is to be begun with this sequence.
+    pub(super) fn next_block(&self, sequence: u64) -> OwnBlock {
+        // SAFETY: W1 by O1 and R3: the place of the block `head` + 1 was given up, so that nobody
+        // else has a right to it. In a new ring, and in a forked child, there is no other thread.
+        unsafe { self.ring.blocks.get(sequence).own() }
+    }
+}
+
+impl Deref for Own {
+    type Target = Ring;
+
+    #[inline(always)]
+    fn deref(&self) -> &Ring {
+        self.ring
+    }
+}
+
+impl Ring {
+    /// Takes a free ring for a thread.
+    pub(crate) fn adopt(&'static self, thread: u32) -> Option<Own> {
+        self.owner
+            .compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+            // SAFETY: O1: the ring was free, and now it has this thread as its owner.
+            .then(|| unsafe { Own::new(self) })
+    }
+
+    /// In a forked child, which has one thread: the ring to begin anew.
+    pub(super) fn own_after_fork(&'static self) -> Own {
+        // SAFETY: O1: no other thread is here. Where this one was recording into the ring, the ring
+        // has other blocks now (`restart`), or the event goes nowhere.
+        unsafe { Own::new(self) }
+    }
+}
+
+impl HandOver {
+    /// The oldest block that was not given up. For a thread that is not the owner: if it is full.
+    pub(super) fn oldest(&mut self, ring: &Ring) -> OwnBlock {
+        let oldest = ring.done.load(Ordering::Relaxed);
+        debug_assert!(oldest <= ring.head.load(Ordering::Relaxed));
+        // SAFETY: W1 by R3: the lock that guards `self` has one holder, who alone moves `done`. The
+        // block is before `head`, where its owner stores no more, or the holder is its owner.
+        unsafe { ring.blocks.get(oldest).own() }
+    }
+}
+
+/// A block of the file that a ring was given, with the lock of the region held.
+pub(super) fn taken_block(taken: &mut Taken) -> OwnBlock {
+    // SAFETY: W1: the region gave the place to one ring, and there it is open: no other ring is
+    // given it before it is closed. The ring that had it before has given it up.
+    unsafe { taken.block.own() }
+}
+
+/// The block of the file that a ring has filled.
+pub(super) fn filled_block(block: Block) -> OwnBlock {
+    // SAFETY: W1: the place is open in the region, for the ring of this thread, so that no other
+    // ring is given it. Nothing more is recorded into it. What was overwritten is told in the
+    // newest block of a ring alone, which this is no more, or with the region's lock held.
+    unsafe { block.own() }
+}

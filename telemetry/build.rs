@@ -1,5 +1,5 @@
-//! Whether this platform can record, which one line says where it cannot: then annotations compile
-//! to nothing. Design: `.req.port` in `design/telemetry.md`.
+//! Checks whether this platform can record. Where it cannot, one line reports that, and annotations
+//! compile to nothing. Design: `.req.port` in `design/telemetry.md`.
 
 use std::env::var;
 
@@ -15,8 +15,8 @@ fn main() {
     } else {
         let target = var("TARGET").unwrap_or_default();
         println!(
-            "cargo::warning=telemetry: {target}: recording is not supported (it takes a Unix with \
-             64-bit atomics); annotations compile to nothing"
+            "cargo::warning=telemetry: {target}: recording is not supported (it needs a Unix \
+             with 64-bit atomics); annotations compile to nothing"
         );
     }
 }

@@ -1,4 +1,10 @@
-//! What the command-line tools of the event log have in common.
+//! The common parts of the event log's command-line tools: outputs, exit codes, tables, units.
+//!
+//! ```
+//! use cli::units::bytes;
+//!
+//! assert_eq!(bytes(1_048_576.0), "1.00 MiB");
+//! ```
 //!
 //! ```text
 //!  a command ─┬─ output.rs   files that get their names once they are whole
@@ -7,7 +13,10 @@
 //!             └─ table.rs, units.rs    columns; numbers, sizes and times in words
 //! ```
 //!
-//! Linux; the rest of Unix with it. Design: `.dumper` in `design/telemetry.md`, `.rep.exit` in
+//! - **Platforms**: Unix; tests run on Linux.
+//! - **Rust**: 1.91 or later. No unsafe code. No features.
+//!
+//! Design: `.dumper` in `design/telemetry.md`, `.rep.exit` in
 //! `design/replay.md`.
 #![forbid(unsafe_code)]
 

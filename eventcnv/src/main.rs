@@ -1,8 +1,16 @@
-//! The tool of the event log: the dumper, and the control of running programs.
+//! The tool of the event log: prints, exports, compares and verifies logs, and controls running
+//! programs.
+//!
+//! ```sh
+//! eventcnv -v mpsio.log
+//! ```
 //!
 //! ```text
 //!  args.rs ──▶ command/ ──▶ reading.rs ──▶ events (select/) ──▶ view/ for people, export/
 //! ```
+//!
+//! - **Platforms**: Unix; tests run on Linux. It reads logs of each platform.
+//! - **Rust**: 1.91 or later. No unsafe code. No features.
 //!
 //! Design: `.dumper`, `.control.tool` in `design/telemetry.md`.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Arguments: which Rust types may stand for which sort.
+//! Arguments: which Rust types each sort accepts.
 //!
 //! ```text
 //!  event!(PoolAlloc, pool, addr, size)
@@ -7,35 +7,35 @@
 //!                    └──────────── P  pointers, references, NonNull  ─▶ P(usize)
 //! ```
 //!
-//! No conversion loses anything, and a wrong type is an error that says which types are right.
-//! Arguments are taken by reference, so that an annotation does not use up a `&mut`.
+//! No conversion loses anything. A wrong type is an error that names the right types. Annotations
+//! take arguments by reference, so that they do not use up a `&mut`.
 //! Design: `.annot.param`, `.param.types` in `design/telemetry.md`.
 
 use crate::field::{A, B, D, P, S, U, W};
 use core::ptr::NonNull;
 
-/// What may stand for sort P: pointers and references, which become the address they point to.
+/// An argument of sort P: a pointer or reference, which becomes its address.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter of sort P, a pointer",
     label = "expected a raw pointer, a reference, `NonNull`, or an `Option` of one of the last two",
     note = "a number that is an address in managed memory has sort A, any other number sort W"
 )]
 pub trait PointerArg {
-    /// The address it points to.
+    /// Returns the address.
     fn pointer(&self) -> usize;
 }
 
-/// What may stand for sort A: addresses in memory that the program manages.
+/// An argument of sort A: an address in memory that the program manages.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter of sort A, an address",
     label = "expected a raw pointer, `NonNull`, `Option<NonNull>` or `usize`"
 )]
 pub trait AddressArg {
-    /// The address.
+    /// Returns the address.
     fn address(&self) -> usize;
 }
 
-/// What may stand for sort W: unsigned integers that fit in a word.
+/// An argument of sort W: an unsigned integer that fits in a word.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter of sort W, a word",
     label = "expected an unsigned integer that fits in a word: `usize`, \
@@ -43,53 +43,53 @@ pub trait AddressArg {
     note = "write a literal with its type: `16usize`"
 )]
 pub trait WordArg {
-    /// The word.
+    /// Returns the word.
     fn word(&self) -> usize;
 }
 
-/// What may stand for sort U: unsigned integers of at most 32 bits.
+/// An argument of sort U: an unsigned integer of at most 32 bits.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter of sort U, an unsigned integer of 32 bits",
     label = "expected `u8`, `u16` or `u32`",
     note = "write a literal with its type: `16u32`"
 )]
 pub trait UnsignedArg {
-    /// The integer.
+    /// Returns the integer.
     fn unsigned(&self) -> u32;
 }
 
-/// What may stand for sort D.
+/// An argument of sort D.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter of sort D, a double",
     label = "expected `f64` or `f32`"
 )]
 pub trait DoubleArg {
-    /// The number.
+    /// Returns the number.
     fn double(&self) -> f64;
 }
 
-/// What may stand for sort B.
+/// An argument of sort B.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter of sort B, a Boolean",
     label = "expected `bool`"
 )]
 pub trait BooleanArg {
-    /// The Boolean.
+    /// Returns the Boolean.
     fn boolean(&self) -> bool;
 }
 
-/// What may stand for sort S: a reference to a string or to bytes.
+/// An argument of sort S: a reference to a string or to bytes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter of sort S, a string",
     label = "expected `&str`, `&[u8]` or a reference to what holds one"
 )]
 pub trait StringArg<'a> {
-    /// Its bytes.
+    /// Returns the bytes.
     fn bytes(&self) -> &'a [u8];
 }
 
-/// Makes the field of an event of an argument. `F` is the type of the field, and says the sort:
-/// what `Event { field: argument }` needs, where the sort is known by the field alone.
+/// Converts an argument to a field of type `F`, which decides the sort. `Event { field: argument }`
+/// needs it: there only the type of the field shows the sort.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a parameter that is stored as `{F}`",
     label = "of a wrong type for its parameter",
@@ -104,11 +104,11 @@ pub trait StringArg<'a> {
     note = "stored as `&[u8]`, a string: expected `&str`, `&[u8]` or a reference to what holds one"
 )]
 pub trait ToField<F> {
-    /// The field.
+    /// Returns the field.
     fn to_field(&self) -> F;
 }
 
-/// The types that have a trait, each with the value that a reference to it gives.
+/// Implements a trait for types, each with the value of a reference to it.
 macro_rules! stands_for {
     ($trait:ident::$method:ident -> $value:ty;
         $([$($generic:tt)*] $type:ty, $arg:ident => $with:expr;)*) => {
@@ -180,7 +180,7 @@ impl<'a, T: AsRef<[u8]> + ?Sized> StringArg<'a> for &'a T {
     }
 }
 
-/// A sort's trait makes the field of that sort.
+/// Implements the conversion to a field by the trait of its sort.
 macro_rules! makes_field {
     ($([$($life:lifetime)?] $trait:path, $method:ident => $field:ty, $wrap:expr;)*) => {
         $(impl<$($life,)? T: $trait> ToField<$field> for T {

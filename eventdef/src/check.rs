@@ -1,11 +1,11 @@
-//! The laws of a registry, kept by the compiler.
+//! The laws of a registry, which the compiler enforces.
 //!
 //! ```text
 //!  events! ── rows, kinds ──▶ registry(…) ── a law is broken ──▶ panic in a const: a compile error
 //!      event type `PoolAlloc`: code 0x002A is already used by `PoolInit`
 //! ```
 //!
-//! Every message names the row and says what is wrong with it. Design: `.reg.code`, `.reg.kind`,
+//! Each message names the row and the breach. Design: `.reg.code`, `.reg.kind`,
 //! `.annot.string` in `design/telemetry.md`; `.store` in `design/format.md`.
 
 use crate::text::{Text, is_equal};
@@ -13,61 +13,50 @@ use crate::{
     CODE_MAX, EVENT_FIXED_SIZE_MAX, EventType, KIND_COUNT_MAX, Kind, Param, Row, Sort, layout,
 };
 
-/// Size of the name of an event type or a parameter, at most, in bytes.
+/// The maximum size of the name of an event type or a parameter, in bytes.
 pub const NAME_SIZE_MAX: usize = 31;
-/// Size of the name of a kind, at most, in bytes.
+/// The maximum size of the name of a kind, in bytes.
 pub const KIND_NAME_SIZE_MAX: usize = 15;
 /// The kind of a row whose kind does not exist.
 const KIND_NONE: u8 = u8::MAX;
-/// The widest word that there is, in bytes.
+/// The size of the widest word, in bytes.
 const WORD_SIZE_MAX: usize = 8;
 
-/// Checks every law that a registry as a whole is under.
-#[doc(hidden)]
+/// Checks the laws of a registry. Its kinds are in ascending order of index, its rows of code.
 #[track_caller]
 pub const fn registry(name: &str, doc: &str, kinds: &[Kind], rows: &[Row], is_runtime: bool) {
     let who = Text::new("registry ").quoted(name);
     if name.is_empty() {
         who.says("it has no name")
     }
-    if doc.is_empty() {
-        who.says("it has no doc string")
-    }
+    who.check(name, usize::MAX, doc);
     check_kinds(kinds);
     let mut index = 0;
-    // Only a code that is not above all before it can be one of them: a list in ascending order
-    // is checked in one pass.
-    let mut code_highest = 0;
     while index < rows.len() {
-        // A row without a name could not be read: an error has been given already.
-        if !rows[index].event_type.name.is_empty() {
+        let EventType { name, code, .. } = rows[index].event_type;
+        // A row without a name is one that the macros have already refused.
+        if !name.is_empty() {
             check_row(&rows[index], kinds, is_runtime);
-            let code = rows[index].event_type.code;
-            if code > code_highest {
-                code_highest = code;
-            } else {
-                check_code_is_unique(rows, index);
+            if index > 0 && rows[index - 1].event_type.code == code {
+                let what = Text::new("event type ").quoted(name).then(": code ").code(code);
+                let before = rows[index - 1].event_type.name;
+                what.then(" is already used by ").quoted(before).breaks_a_law()
             }
         }
         index += 1;
     }
 }
 
-/// In ascending order of index: so that equal ones stand side by side.
+/// Checks the kinds, which are in ascending order of index.
 #[track_caller]
 const fn check_kinds(kinds: &[Kind]) {
     let mut index = 0;
     while index < kinds.len() {
         let Kind { name, doc, index: number } = kinds[index];
         let who = Text::new("kind ").quoted(name);
-        if name.len() > KIND_NAME_SIZE_MAX {
-            who.says_size_max("its name", KIND_NAME_SIZE_MAX)
-        }
+        who.check(name, KIND_NAME_SIZE_MAX, doc);
         if name.eq_ignore_ascii_case("all") {
             who.says("that name stands for all kinds, in any case")
-        }
-        if doc.is_empty() {
-            who.says("it has no doc string")
         }
         if number as usize >= KIND_COUNT_MAX {
             who.says("its index is not from 0 to 63")
@@ -87,14 +76,12 @@ const fn check_kinds(kinds: &[Kind]) {
     }
 }
 
-/// What a row alone can get wrong.
+/// Checks a row by itself.
 #[track_caller]
 const fn check_row(row: &Row, kinds: &[Kind], is_runtime: bool) {
     let EventType { name, code, kind, doc, params, .. } = row.event_type;
     let who = Text::new("event type ").quoted(name);
-    if name.len() > NAME_SIZE_MAX {
-        who.says_size_max("its name", NAME_SIZE_MAX)
-    }
+    who.check(name, NAME_SIZE_MAX, doc);
     if row.code > u16::MAX as u64 {
         who.says("a code has 16 bits; codes are from 0x0001 to 0xFEFF")
     }
@@ -106,9 +93,6 @@ const fn check_row(row: &Row, kinds: &[Kind], is_runtime: bool) {
         what.then(" is reserved for the runtime's own registry; codes are from 0x0001 to 0xFEFF")
             .breaks_a_law()
     }
-    if doc.is_empty() {
-        who.says("it has no doc string")
-    }
     if kind == KIND_NONE {
         let mut what =
             who.then(": kind ").quoted(row.kind_name).then(" does not exist; the kinds are");
@@ -119,30 +103,23 @@ const fn check_row(row: &Row, kinds: &[Kind], is_runtime: bool) {
         }
         what.breaks_a_law()
     }
-    if layout::fixed_size(params, WORD_SIZE_MAX) > EVENT_FIXED_SIZE_MAX {
-        let what = who.then(": with words of 8 bytes its fixed part has ");
-        let what = what.number(layout::fixed_size(params, WORD_SIZE_MAX));
-        what.then(" bytes, but may have ")
-            .number(EVENT_FIXED_SIZE_MAX)
-            .then(", or it may not fit a block")
-            .breaks_a_law()
+    let size = layout::fixed_size(params, WORD_SIZE_MAX);
+    if size > EVENT_FIXED_SIZE_MAX {
+        let what = who.then(": with words of 8 bytes its fixed part has ").number(size);
+        let what = what.then(" bytes, but may have ").number(EVENT_FIXED_SIZE_MAX);
+        what.then(", or it may not fit a block").breaks_a_law()
     }
     check_params(who, params);
 }
 
-/// What the parameters of a row can get wrong.
+/// Checks the parameters of a row.
 #[track_caller]
 const fn check_params(row: Text, params: &[Param]) {
     let mut index = 0;
     while index < params.len() {
         let Param { sort, name, doc } = params[index];
         let who = row.then(": parameter ").quoted(name);
-        if name.len() > NAME_SIZE_MAX {
-            who.says_size_max("its name", NAME_SIZE_MAX)
-        }
-        if doc.is_empty() {
-            who.says("it has no doc string")
-        }
+        who.check(name, NAME_SIZE_MAX, doc);
         if matches!(sort, Sort::S) && index + 1 < params.len() {
             who.says("a string comes last, and there is at most one")
         }
@@ -157,41 +134,17 @@ const fn check_params(row: Text, params: &[Param]) {
     }
 }
 
-/// No row before this one has its code. (That none has its name, the structs see to.)
-#[track_caller]
-const fn check_code_is_unique(rows: &[Row], index: usize) {
-    let EventType { name, code, .. } = rows[index].event_type;
-    let who = Text::new("event type ").quoted(name);
-    let mut other = 0;
-    while other < index {
-        let before = rows[other].event_type;
-        if before.code == code {
-            who.then(": code ")
-                .code(code)
-                .then(" is already used by ")
-                .quoted(before.name)
-                .breaks_a_law()
-        }
-        other += 1;
-    }
-}
-
-/// The index of a kind; an index that there is not for one that is too large, of which `registry`
-/// complains.
-#[doc(hidden)]
+/// Returns the index of a kind. An index that is too large becomes one that `registry` refuses.
 pub const fn kind_index(index: u64) -> u8 {
     if index < KIND_COUNT_MAX as u64 { index as u8 } else { u8::MAX }
 }
 
-/// The bit of a kind; none for an index that is too large.
-#[doc(hidden)]
+/// Returns the bit of a kind; 0 for an index that is too large.
 pub const fn kind_bit(index: u64) -> u64 {
     if index < KIND_COUNT_MAX as u64 { 1 << index } else { 0 }
 }
 
-/// The index of the kind with this name; `KIND_NONE`, of which `registry` complains, if there is
-/// none.
-#[doc(hidden)]
+/// Returns the index of the kind with this name, or `KIND_NONE`, which `registry` refuses.
 pub const fn kind_named(kinds: &[Kind], name: &str) -> u8 {
     let mut index = 0;
     while index < kinds.len() {
@@ -203,8 +156,7 @@ pub const fn kind_named(kinds: &[Kind], name: &str) -> u8 {
     KIND_NONE
 }
 
-/// The kinds in ascending order of index.
-#[doc(hidden)]
+/// Sorts kinds by index.
 pub const fn sorted_kinds<const COUNT: usize>(mut kinds: [Kind; COUNT]) -> [Kind; COUNT] {
     let mut index = 1;
     while index < COUNT {
@@ -218,8 +170,7 @@ pub const fn sorted_kinds<const COUNT: usize>(mut kinds: [Kind; COUNT]) -> [Kind
     kinds
 }
 
-/// How many rows the parts of a list have.
-#[doc(hidden)]
+/// Counts the rows of all parts of a list.
 pub const fn row_count(parts: &[&[Row]]) -> usize {
     let mut count = 0;
     let mut part = 0;
@@ -230,16 +181,20 @@ pub const fn row_count(parts: &[&[Row]]) -> usize {
     count
 }
 
-/// The rows of all parts of a list.
-#[doc(hidden)]
-pub const fn joined_rows<const COUNT: usize>(parts: &[&[Row]]) -> [Row; COUNT] {
+/// Joins the rows of all parts of a list, and sorts them by code. Rows of one code keep their
+/// order.
+pub const fn sorted_rows<const COUNT: usize>(parts: &[&[Row]]) -> [Row; COUNT] {
     let mut rows = [Row::__ROW; COUNT];
-    let mut count = 0;
-    let mut part = 0;
+    let (mut count, mut part) = (0, 0);
     while part < parts.len() {
         let mut index = 0;
         while index < parts[part].len() {
-            rows[count] = parts[part][index];
+            let mut at = count;
+            while at > 0 && rows[at - 1].event_type.code > parts[part][index].event_type.code {
+                rows[at] = rows[at - 1];
+                at -= 1;
+            }
+            rows[at] = parts[part][index];
             count += 1;
             index += 1;
         }
@@ -248,19 +203,12 @@ pub const fn joined_rows<const COUNT: usize>(parts: &[&[Row]]) -> [Row; COUNT] {
     rows
 }
 
-/// The event types of all rows, in ascending order of code.
-#[doc(hidden)]
-pub const fn sorted_rows<const COUNT: usize>(parts: &[&[Row]]) -> [EventType; COUNT] {
-    let rows: [Row; COUNT] = joined_rows(parts);
+/// Returns the event types of rows.
+pub const fn event_types<const COUNT: usize>(rows: &[Row; COUNT]) -> [EventType; COUNT] {
     let mut event_types = [Row::__ROW.event_type; COUNT];
     let mut index = 0;
     while index < COUNT {
         event_types[index] = rows[index].event_type;
-        let mut at = index;
-        while at > 0 && event_types[at - 1].code > event_types[at].code {
-            (event_types[at - 1], event_types[at]) = (event_types[at], event_types[at - 1]);
-            at -= 1;
-        }
         index += 1;
     }
     event_types

@@ -1,4 +1,4 @@
-//! Doc strings: the lines of a `///` comment made into one string, by the compiler.
+//! Doc strings: the compiler joins the lines of a `///` comment into one string.
 //!
 //! ```text
 //!  /// Memory was                  " Memory was", " handed out."  ─▶  "Memory was handed out."
@@ -7,8 +7,7 @@
 //!
 //! Design: `.reg.doc`, `.reg.param.doc` in `design/telemetry.md`.
 
-/// Size of the lines joined, in bytes.
-#[doc(hidden)]
+/// Returns the size of the joined lines, in bytes.
 pub const fn joined_size(lines: &[&str]) -> usize {
     let mut size = 0;
     let mut index = 0;
@@ -22,9 +21,7 @@ pub const fn joined_size(lines: &[&str]) -> usize {
     size
 }
 
-/// The lines, white space at both ends taken off, joined by single spaces. Empty lines count for
-/// nothing.
-#[doc(hidden)]
+/// Joins the lines by single spaces, without their outer white space and without empty lines.
 pub const fn joined<const SIZE: usize>(lines: &[&str]) -> [u8; SIZE] {
     let mut bytes = [b' '; SIZE];
     let mut size = 0;
@@ -45,8 +42,7 @@ pub const fn joined<const SIZE: usize>(lines: &[&str]) -> [u8; SIZE] {
     bytes
 }
 
-/// Bytes that came from a `str`, as a `str` again.
-#[doc(hidden)]
+/// Returns the bytes of a `str` as a `str`.
 pub const fn text(bytes: &[u8]) -> &str {
     match core::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -54,30 +50,10 @@ pub const fn text(bytes: &[u8]) -> &str {
     }
 }
 
-/// A name as it is meant: the Rust name without the `r#` of a keyword.
-#[doc(hidden)]
+/// Returns a Rust name without the `r#` of a keyword.
 pub const fn name(name: &str) -> &str {
     match name.as_bytes() {
         [b'r', b'#', rest @ ..] => text(rest),
         _ => name,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_joined_by_single_spaces() {
-        const LINES: &[&str] = &["", "  The first, ", "", " the second. "];
-        const JOINED: [u8; joined_size(LINES)] = joined(LINES);
-        assert_eq!(text(&JOINED), "The first, the second.");
-        assert_eq!(joined_size(&[]), 0);
-    }
-
-    #[test]
-    fn a_name_loses_the_mark_of_a_keyword() {
-        assert_eq!(name("r#ref"), "ref");
-        assert_eq!(name("rest"), "rest");
     }
 }

@@ -1,4 +1,4 @@
-//! What each event type's struct can do: say what it is, and lay itself out.
+//! What the struct of an event type can do: describe itself, and encode itself.
 //!
 //! ```text
 //!  PoolAlloc { pool, addr, size } ── encode ──▶ ParamSink: (offset, value) × parameters
@@ -8,11 +8,11 @@
 
 use crate::{Control, EventType, Kind};
 
-/// An event type as a Rust type. Implemented by `events!`, and by nothing else.
+/// An event type as a Rust type. `events!` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be annotated: it is not an event type, or its row is retired",
     label = "not an event type that is recorded",
-    note = "a retired row keeps its name and code, for old streams; it is no longer recorded"
+    note = "a retired row keeps its name and code, for old streams; the program does not record it"
 )]
 pub trait Event: Copy {
     /// The row of the registry.
@@ -21,27 +21,28 @@ pub trait Event: Copy {
     const CODE: u16 = Self::TYPE.code;
     /// The index of its kind.
     const KIND: u8 = Self::TYPE.kind;
-    /// The kinds of its registry, ascending by index.
+    /// The kinds of its registry, in ascending order of index.
     const KINDS: &'static [Kind];
-    /// The place of its kind among them.
+    /// The position of its kind in `KINDS`.
     const KIND_PLACE: u8 = kind_place(Self::KINDS, Self::KIND);
     /// Whether it is in the hot variety.
     const ALWAYS: bool = Self::TYPE.always;
-    /// Size of the header and the parameters but for a string, in bytes; without a string, rounded
-    /// up to a multiple of 8.
+    /// The size of the header and the parameters without a string, in bytes. If there is no string,
+    /// it is rounded up to a multiple of 8.
     const FIXED_SIZE: usize;
 
-    /// The masks of its registry.
+    /// Returns the masks of its registry.
     fn control() -> &'static Control;
 
-    /// Size of this event, in bytes: a multiple of 8. Beyond 65528 it cannot be recorded.
+    /// Returns the size of this event in bytes, a multiple of 8. The runtime records no event of
+    /// more than 65528 bytes.
     fn size(&self) -> usize;
 
-    /// Puts every parameter (and a string's padding) at its offset from the start of the event.
+    /// Puts each parameter, and a string's padding, at its offset from the start of the event.
     fn encode(&self, sink: &mut impl ParamSink);
 }
 
-/// The place of a kind among those of its registry; that of none, where there is none.
+/// Returns the position of a kind; the number of kinds if the kind does not exist.
 const fn kind_place(kinds: &[Kind], index: u8) -> u8 {
     let mut place = 0;
     while place < kinds.len() && kinds[place].index != index {
@@ -50,8 +51,9 @@ const fn kind_place(kinds: &[Kind], index: u8) -> u8 {
     place as u8
 }
 
-/// Where the parameters of an event are put. All integers are in the platform's byte order. What is
-/// put later holds: the padding of a string may be put before the string, over a longer stretch.
+/// The destination of the parameters of an event. Integers are in the platform's byte order. A
+/// later value replaces an earlier one: the padding of a string may come before the string, and
+/// overlap it.
 pub trait ParamSink {
     /// Puts a byte at `offset`.
     fn put_u8(&mut self, offset: usize, value: u8);

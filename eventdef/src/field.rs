@@ -10,13 +10,26 @@
 
 use crate::ParamSink;
 
-/// Sort P: a pointer to a structure of the program. A number, which is never followed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct P(pub usize);
+macro_rules! addresses {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub usize);
 
-/// Sort A: an address in memory that the program manages. A number, which is never followed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct A(pub usize);
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, "{:#x}", self.0)
+            }
+        }
+    )*};
+}
+
+addresses! {
+    /// Sort P: a pointer to a structure of the program. A number, which nobody dereferences.
+    P;
+    /// Sort A: an address in memory that the program manages. A number, which nobody dereferences.
+    A;
+}
 
 /// Sort W: a word, such as a size, a count or an index.
 pub type W = usize;
@@ -30,81 +43,47 @@ pub type D = f64;
 /// Sort B: a Boolean.
 pub type B = bool;
 
-/// Sort S: a string. Usually UTF-8, which nobody checks.
+/// Sort S: a string, usually UTF-8. Nothing checks its encoding.
 pub type S<'a> = &'a [u8];
 
-impl core::fmt::Debug for P {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
-
-impl core::fmt::Debug for A {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
-
-/// How a field is laid into an event. For the code that `events!` makes.
+/// How a field is encoded into an event. For the code that `events!` makes.
 #[doc(hidden)]
 pub trait Field: Copy {
     /// Puts the value at `offset`.
     fn put(self, offset: usize, sink: &mut impl ParamSink);
 
-    /// The size of an event whose parameters up to this one have `size` bytes. Only a string adds
-    /// to it.
+    /// Returns the size of an event whose parameters up to this one have `size` bytes. Only a
+    /// string adds to it.
     #[inline(always)]
     fn size_after(self, size: usize) -> usize {
         size
     }
 }
 
-impl Field for P {
-    #[inline(always)]
-    fn put(self, offset: usize, sink: &mut impl ParamSink) {
-        sink.put_word(offset, self.0);
-    }
+macro_rules! fields {
+    ($($type:ident $put:ident $field:ident => $value:expr;)*) => {$(
+        impl Field for $type {
+            #[inline(always)]
+            fn put(self, offset: usize, sink: &mut impl ParamSink) {
+                let $field = self;
+                sink.$put(offset, $value);
+            }
+        }
+    )*};
 }
 
-impl Field for A {
-    #[inline(always)]
-    fn put(self, offset: usize, sink: &mut impl ParamSink) {
-        sink.put_word(offset, self.0);
-    }
-}
-
-impl Field for W {
-    #[inline(always)]
-    fn put(self, offset: usize, sink: &mut impl ParamSink) {
-        sink.put_word(offset, self);
-    }
-}
-
-impl Field for U {
-    #[inline(always)]
-    fn put(self, offset: usize, sink: &mut impl ParamSink) {
-        sink.put_u32(offset, self);
-    }
-}
-
-impl Field for D {
-    #[inline(always)]
-    fn put(self, offset: usize, sink: &mut impl ParamSink) {
-        sink.put_u64(offset, self.to_bits());
-    }
-}
-
-impl Field for B {
-    #[inline(always)]
-    fn put(self, offset: usize, sink: &mut impl ParamSink) {
-        sink.put_u8(offset, u8::from(self));
-    }
+fields! {
+    P put_word pointer => pointer.0;
+    A put_word address => address.0;
+    W put_word word => word;
+    U put_u32 number => number;
+    D put_u64 number => number.to_bits();
+    B put_u8 truth => u8::from(truth);
 }
 
 impl Field for S<'_> {
-    /// The padding lies within the last eight bytes of the event. Where these hold nothing else
-    /// than string, they are put as one, and the string over them: no loop, and no call of
-    /// `memset`.
+    /// Puts the string over its padding, which lies within the last eight bytes of the event. If
+    /// these hold nothing else, one store puts them: no loop, and no call of `memset`.
     #[inline(always)]
     fn put(self, offset: usize, sink: &mut impl ParamSink) {
         let size = self.size_after(offset);
@@ -119,7 +98,7 @@ impl Field for S<'_> {
         sink.put_bytes(offset, self);
     }
 
-    /// At least one byte of padding, at most eight.
+    /// Adds the string with one to eight bytes of padding.
     #[inline(always)]
     fn size_after(self, size: usize) -> usize {
         (size + self.len() + 1).next_multiple_of(8)

@@ -1,4 +1,4 @@
-//! Layout: where the parameters of an event lie.
+//! The layout of an event: the offsets of its parameters.
 //!
 //! ```text
 //!  0        8        16                  FIXED_SIZE        size(), a multiple of 8
@@ -9,11 +9,11 @@
 
 use crate::{EVENT_HEADER_SIZE, Param, Sort};
 
-/// Bytes in a word of this platform.
+/// The size of a word of this platform, in bytes.
 pub const WORD_SIZE: usize = size_of::<usize>();
 
-/// The end of the first `count` parameters, in bytes from the start of the event. A string has no
-/// size of its own.
+/// Returns the end of the first `count` parameters, in bytes from the start of the event. A string
+/// has size 0 here.
 const fn end_of(params: &[Param], count: usize, word_size: usize) -> usize {
     let mut end = EVENT_HEADER_SIZE;
     let mut index = 0;
@@ -25,13 +25,19 @@ const fn end_of(params: &[Param], count: usize, word_size: usize) -> usize {
     end
 }
 
-/// The offset of a parameter in its event.
+/// Returns the offset of a parameter in its event.
+///
+/// # Panics
+///
+/// Panics if `index` is not the index of a parameter.
+#[must_use]
 pub const fn param_offset(params: &[Param], index: usize, word_size: usize) -> usize {
     params[index].sort.offset_after(end_of(params, index, word_size), word_size)
 }
 
-/// Size of the header and the parameters but for a string; without a string, rounded up to a
-/// multiple of 8.
+/// Returns the size of the header and the parameters without a string, in bytes. If there is no
+/// string, it is rounded up to a multiple of 8.
+#[must_use]
 pub const fn fixed_size(params: &[Param], word_size: usize) -> usize {
     let end = end_of(params, params.len(), word_size);
     match params {
@@ -40,7 +46,8 @@ pub const fn fixed_size(params: &[Param], word_size: usize) -> usize {
     }
 }
 
-/// The offset of the parameter with this name on this platform. For the code that `events!` makes.
+/// Returns the offset of the parameter with this name on this platform. For the code that `events!`
+/// makes.
 #[doc(hidden)]
 pub const fn offset_of_name(params: &[Param], name: &str) -> usize {
     let mut index = 0;

@@ -8,99 +8,37 @@
 //!
 //! Design: `.sol.relation`, `.reg` in `design/telemetry.md`.
 
-/// Declares a registry: the event types of a program or library, one row each.
+/// Declares a registry: the event types of a program or library, one row each. The crate's first
+/// page has an example and describes a row.
 ///
-/// ```
-/// mod heap_events {
-///     eventdef::events! {
-///         /// The events of a heap.
-///         registry "heap" version(1, 0, 0);
-///         kinds standard;
+/// A module uses it once, and gets:
 ///
-///         /// A pool was created.
-///         PoolInit(0x002D, always, Pool) {
-///             /// the pool
-///             pool: P,
-///         }
-///         /// Memory was handed out.
-///         PoolAlloc(0x002A, sometimes, Object) {
-///             /// the pool
-///             pool: P,
-///             /// the memory
-///             addr: A,
-///             /// its size in bytes
-///             size: W,
-///         }
-///         /// A pool was looked at. No longer recorded.
-///         retired PoolGlance(0x0007, sometimes, Pool) {}
-///     }
-/// }
-/// # fn main() {}
-/// ```
+/// - `REGISTRY`, a [`Registry`](crate::Registry): the list as data, in ascending order of code (the
+///   rows may stand in any order);
+/// - `CONTROL`, a [`TypedControl`](crate::TypedControl): which kinds are recorded and output;
+/// - `Kinds`, a set of kinds: the [standard kinds](crate::Kinds), or those of
+///   `kinds { /// Its documentation. ⏎ Lock = 0, … }`;
+/// - for each row a struct whose fields are the parameters, with a function `new`. The struct is an
+///   [`Event`](crate::Event) unless the row is retired.
 ///
-/// It is used once in a module, and makes there:
+/// The `///` comments are required. They become the doc strings of the registry and the Rust
+/// documentation.
 ///
-/// - `REGISTRY`, a [`Registry`](crate::Registry): all of it as data, ascending by code (the rows
-///   may stand in any order);
-/// - `CONTROL`, its [`Control`](crate::Control): which kinds are recorded, which output;
-/// - `Kinds`, a set of kinds: the [standard ones](crate::Kinds), or those of
-///   `kinds { /// What falls into it. ⏎ Lock = 0, … }`;
-/// - for each row a struct with the row's parameters as fields, which is an
-///   [`Event`](crate::Event) unless it is retired, and its `new`.
-///
-/// The `///` comments are the doc strings, in the registry and in the Rust documentation; they may
-/// not be missing. A code is a number from 1 to FEFF, never used again for another event type.
-/// *always* rows are compiled into the hot variety too. A sort is one of the letters of
-/// [`Sort`](crate::Sort). What breaks a law of the registry does not compile.
-///
-/// A long list may be spread over modules: `parts pool, trace;` after the kinds names modules whose
-/// lists begin with `part of` and the path of this module instead of `registry` and `kinds`:
-///
-/// ```
-/// mod heap_events {
-///     eventdef::events! {
-///         /// The events of a heap.
-///         registry "heap" version(1, 0, 0);
-///         kinds standard;
-///         parts pool;
-///     }
-///     pub mod pool {
-///         eventdef::events! {
-///             part of super;
-///             /// A pool was created.
-///             PoolInit(0x002D, always, Pool) {}
-///         }
-///     }
-/// }
-/// # fn main() { assert_eq!(heap_events::REGISTRY.event_types[0].name, "PoolInit"); }
-/// ```
+/// A long list may be spread over modules. `parts pool, trace;` after the kinds names the modules.
+/// Their lists begin with `part of super;` instead of `registry` and `kinds`, as those of
+/// [`mps`](crate::mps) do.
 #[macro_export]
 macro_rules! events {
     (@runtime $($registry:tt)*) => { $crate::__events! { [true] $($registry)* } };
     ($($registry:tt)*) => { $crate::__events! { [false] $($registry)* } };
 }
 
-/// The event that an annotation's arguments make, in the two forms of `event!`:
+/// Makes the event of an annotation in either form: `PoolAlloc, pool, addr, n` calls a function of
+/// the row, and `PoolAlloc { pool, addr, size: n }` finds the sort by the type of the field.
 ///
-/// ```
-/// # mod heap { eventdef::events! {
-/// #   /// A heap.
-/// #   registry "heap" version(1, 0, 0);
-/// #   kinds standard;
-/// #   /// Memory was handed out.
-/// #   PoolAlloc(1, always, Pool) {
-/// #       /** the pool */ pool: P, /** the memory */ addr: A, /** its size */ size: W
-/// #   }
-/// # } }
-/// use heap::PoolAlloc;
-/// let (pool, addr, n) = (&"pool", 0x1000, 16u32);
-/// let event = eventdef::event_value!(PoolAlloc, pool, addr, n);
-/// assert_eq!(event, eventdef::event_value!(PoolAlloc { pool, addr, size: n }));
-/// assert_eq!(event, PoolAlloc::new(pool, addr, n));
-/// ```
-///
-/// Arguments are borrowed, so that a `&mut` is not used up. Each is evaluated once. For `event!`,
-/// which hands the value on within one expression, so that a string may be a temporary.
+/// It borrows the arguments, so that `self` may be one in a method with `&mut self`, and evaluates
+/// each once. `event!` uses the value within one expression, so a string may be a temporary.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! event_value {
     ($($event:ident)::+ { $($field:ident $(: $value:expr)?),* $(,)? }) => {
@@ -111,7 +49,7 @@ macro_rules! event_value {
     ($event:path $(, $value:expr)* $(,)?) => { <$event>::__new($(&$value),*) };
 }
 
-/// The value of a field: what is given, else the variable of that name.
+/// The value of a field, or the variable of its name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __value {
@@ -123,7 +61,7 @@ macro_rules! __value {
     };
 }
 
-/// A doc string of its lines.
+/// A doc string, from its lines.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __doc {
@@ -136,7 +74,7 @@ macro_rules! __doc {
     }};
 }
 
-/// The head of a registry: its kinds; then the rows go to `__registry`.
+/// Takes the head of a registry, with its kinds; `__registry` gets the rows.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __events {
@@ -165,7 +103,7 @@ macro_rules! __events {
     };
 }
 
-/// The kinds of a registry, as a set and as data.
+/// Makes the kinds of a registry, as a set and as data.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __kinds {
@@ -186,7 +124,7 @@ macro_rules! __kinds {
 
         #[allow(dead_code)]
         impl Kinds {
-            /// The kinds as data, ascending by index.
+            /// The kinds as data, in ascending order of index.
             pub const LIST: &'static [$crate::Kind] = &$crate::check::sorted_kinds([$($crate::Kind {
                 index: $crate::check::kind_index($index),
                 name: $crate::doc::name(::core::stringify!($kind)),
@@ -196,7 +134,7 @@ macro_rules! __kinds {
     };
 }
 
-/// The registry, its masks and its laws.
+/// Makes the registry and its masks, and checks its laws.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __registry {
@@ -208,12 +146,11 @@ macro_rules! __registry {
         pub static REGISTRY: $crate::Registry = {
             const PARTS: &[&[$crate::Row]] = &[__ROWS, $($part::__ROWS),*];
             const KINDS: &[$crate::Kind] = Kinds::LIST;
-            static EVENT_TYPES: [$crate::EventType; $crate::check::row_count(PARTS)] =
+            const ROWS: [$crate::Row; $crate::check::row_count(PARTS)] =
                 $crate::check::sorted_rows(PARTS);
-            const _: () = {
-                const ROWS: [$crate::Row; EVENT_TYPES.len()] = $crate::check::joined_rows(PARTS);
+            static EVENT_TYPES: [$crate::EventType; ROWS.len()] = $crate::check::event_types(&ROWS);
+            const _: () =
                 $crate::check::registry($name, $crate::__doc!($doc), KINDS, &ROWS, $runtime);
-            };
             $crate::Registry {
                 name: $name,
                 version: $crate::Version { major: $major, median: $median, minor: $minor },
@@ -224,7 +161,8 @@ macro_rules! __registry {
         };
 
         /// Which kinds of this module's registry are recorded, and which are output.
-        pub static CONTROL: $crate::Control = $crate::Control::new(&REGISTRY);
+        pub static CONTROL: $crate::TypedControl<Kinds> =
+            $crate::TypedControl::new(&REGISTRY);
     };
     ($runtime:tt $doc:tt $name:literal $version:tt parts $($part:ident),+; $($rows:tt)*) => {
         $crate::__registry! { @whole $runtime $doc $name $version [$($part)+] $($rows)* }
@@ -234,7 +172,7 @@ macro_rules! __registry {
     };
 }
 
-/// Rows, as data and as a struct each.
+/// Makes the rows: as data, and a struct for each.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __rows {

@@ -1,4 +1,4 @@
-//! The registry as data: what `events!` makes of its list.
+//! The registry as data, which `events!` makes from its list.
 //!
 //! ```text
 //!  Registry ── kinds: [Kind]
@@ -9,24 +9,24 @@
 
 use crate::Sort;
 
-/// Kinds of a registry, at most.
+/// The maximum number of kinds of a registry.
 pub const KIND_COUNT_MAX: usize = 64;
-/// The highest code that a program's registry may use; those above belong to the runtime's own.
+/// The highest code of a program's registry. The higher codes belong to the runtime's registry.
 pub const CODE_MAX: u16 = 0xFEFF;
-/// Size of the code, size and ticks that every event begins with, in bytes.
+/// The size of an event's header (code, size and ticks) in bytes.
 pub const EVENT_HEADER_SIZE: usize = 8;
-/// The most that the fixed part of an event may have, header included, in bytes, so that it fits a
-/// block of any size.
+/// The maximum size of the fixed part of an event, header included, in bytes: it fits a block of
+/// any size.
 pub const EVENT_FIXED_SIZE_MAX: usize = 3968;
 
 /// A three-part version (`.sol.version`, `.version.parts`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// Incremented when the format of everything changes.
+    /// Changes with the format of everything.
     pub major: u16,
-    /// Incremented when an event type changes its form or meaning.
+    /// Changes when an event type changes its form or meaning.
     pub median: u16,
-    /// Incremented when an event type is added.
+    /// Changes when an event type is added.
     pub minor: u16,
 }
 
@@ -36,29 +36,29 @@ impl core::fmt::Display for Version {
     }
 }
 
-/// A list of event types, and the kinds that they fall into.
+/// A list of event types, and their kinds.
 #[derive(Debug)]
 pub struct Registry {
     /// Its name.
     pub name: &'static str,
     /// Its version.
     pub version: Version,
-    /// What it is about.
+    /// Its documentation.
     pub doc: &'static str,
-    /// Kinds, in ascending order of index.
+    /// Its kinds, in ascending order of index.
     pub kinds: &'static [Kind],
-    /// Event types, retired ones included, in ascending order of code.
+    /// Its event types, retired ones included, in ascending order of code.
     pub event_types: &'static [EventType],
 }
 
-/// A coarse group of event types, which is switched on and off as one (`.sol.kind`).
+/// A coarse group of event types, which are switched on and off together (`.sol.kind`).
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Its bit in the masks: 0 to 63.
     pub index: u8,
     /// Its name.
     pub name: &'static str,
-    /// What falls into it.
+    /// Its documentation.
     pub doc: &'static str,
 }
 
@@ -67,15 +67,15 @@ pub struct Kind {
 pub struct EventType {
     /// Its name.
     pub name: &'static str,
-    /// Its code, which is never used again for another.
+    /// Its code, which no other event type of the registry ever has.
     pub code: u16,
     /// The index of its kind.
     pub kind: u8,
-    /// Whether it is compiled into the hot variety too (`.reg.always`).
+    /// Whether the hot variety records it too (`.reg.always`).
     pub always: bool,
-    /// Whether it is no longer recorded, and only keeps its code.
+    /// Whether the program has stopped recording it; the row keeps its code.
     pub retired: bool,
-    /// What it says.
+    /// Its documentation.
     pub doc: &'static str,
     /// Its parameters, in order.
     pub params: &'static [Param],
@@ -88,6 +88,6 @@ pub struct Param {
     pub sort: Sort,
     /// Its name.
     pub name: &'static str,
-    /// What it says.
+    /// Its documentation.
     pub doc: &'static str,
 }

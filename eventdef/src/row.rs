@@ -1,15 +1,15 @@
-//! What `events!` makes of one row.
+//! What `events!` makes from one row.
 //!
 //! ```text
 //!  __row ──▶ __sorts: letters known? a string? ──▶ __struct ──▶ struct, new, __ROW
-//!  what the row says   struct Name or Name<'a>            └▶ __event ─▶ Event, unless retired
+//!  the row in parts    struct Name or Name<'a>            └▶ __event ─▶ Event, unless retired
 //! ```
 //!
 //! Design: `.reg.rel`, `.reg.params` in `design/telemetry.md`.
 
 use crate::EventType;
 
-/// A row as it stands in the list.
+/// A row of the list.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -17,11 +17,21 @@ pub struct Row {
     pub event_type: EventType,
     /// The code, which may be too large for 16 bits.
     pub code: u64,
-    /// What the row says its kind is.
+    /// The name of its kind.
     pub kind_name: &'static str,
 }
 
-/// The name of the row that begins with these words.
+impl Row {
+    /// The placeholder of a row that an error has already reported.
+    pub const __ROW: Row = {
+        let (name, doc) = ("", "");
+        let event_type =
+            EventType { name, code: 0, kind: 0, always: false, retired: true, doc, params: &[] };
+        Row { event_type, code: 0, kind_name: "" }
+    };
+}
+
+/// The name in the first words of a row.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __row_name {
@@ -41,18 +51,18 @@ macro_rules! __row_name {
 #[macro_export]
 macro_rules! __row {
     ($doc:tt [$name:ident] $head:tt $params:tt) => {
-        $crate::__row! { @parse $doc [recorded $name] $head $params }
+        $crate::__row! { @parse $doc [false $name] $head $params }
     };
     ($doc:tt [retired $name:ident] $head:tt $params:tt) => {
-        $crate::__row! { @parse $doc [retired $name] $head $params }
+        $crate::__row! { @parse $doc [true $name] $head $params }
     };
-    (@parse $doc:tt [$state:ident $name:ident] ($code:literal, $variety:ident, $kind:ident)
+    (@parse $doc:tt [$retired:tt $name:ident] ($code:literal, $variety:ident, $kind:ident)
         { $($(#[doc = $param_doc:expr])* $param:ident : $sort:ident),* $(,)? }) => {
         $crate::__sorts! { [$($param $sort)*] [] [] $name {
-            $doc $state ($code $variety $kind) { $([$($param_doc),*] $param $sort)* }
+            $doc $retired ($code $variety $kind) { $([$($param_doc),*] $param $sort)* }
         } }
     };
-    (@parse $doc:tt [$state:ident $name:ident] $($other:tt)*) => {
+    (@parse $doc:tt [$retired:tt $name:ident] $($other:tt)*) => {
         $crate::__broken_row! { $name
             "a row is: Name(0x0001, always, Kind) { /// what it is. parameter: P, … }" }
     };
@@ -63,8 +73,7 @@ macro_rules! __row {
     };
 }
 
-/// Looks through the sorts: for one that does not exist, and for a string, which makes the struct
-/// borrow.
+/// Checks the sorts: an unknown sort is an error, and a string makes the struct borrow.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __sorts {
@@ -87,7 +96,7 @@ macro_rules! __sorts {
     };
 }
 
-/// A row that cannot be read: one error, and a struct so that there are no others.
+/// Reports an invalid row by one error. An empty struct prevents further errors.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __broken_row {
@@ -103,11 +112,11 @@ macro_rules! __broken_row {
     };
 }
 
-/// The struct of a row, and how it is made.
+/// Makes the struct of a row and its constructors.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __struct {
-    ([$($generics:tt)*] $life:tt $name:ident [$($doc:expr),*] $state:ident
+    ([$($generics:tt)*] $life:tt $name:ident [$($doc:expr),*] $retired:tt
         ($code:literal $variety:ident $kind:ident)
         { $([$($param_doc:expr),*] $param:ident $sort:ident)* }) => {
         $(#[doc = $doc])*
@@ -126,7 +135,7 @@ macro_rules! __struct {
                     code: $code as u64 as u16,
                     kind: $crate::check::kind_named(Kinds::LIST, ::core::stringify!($kind)),
                     always: $crate::__variety!($variety $name),
-                    retired: $crate::__retired!($state),
+                    retired: $retired,
                     doc: $crate::__doc!([$($doc),*]),
                     params: &[$($crate::Param {
                         sort: $crate::Sort::$sort,
@@ -138,7 +147,7 @@ macro_rules! __struct {
                 kind_name: ::core::stringify!($kind),
             };
 
-            /// The event with these parameters, in the order of the registry.
+            /// Makes the event with these parameters, in the order of the registry.
             #[inline(always)]
             pub fn new($($param: $crate::__arg!([impl] $life $sort)),*) -> Self {
                 Self { $($param: $crate::ToField::to_field(&$param)),* }
@@ -151,16 +160,16 @@ macro_rules! __struct {
             }
         }
 
-        $crate::__event! { $state [$($generics)*] $name $($param)* }
+        $crate::__event! { $retired [$($generics)*] $name $($param)* }
     };
 }
 
-/// What makes a struct an event, unless its row is retired.
+/// Makes the struct an event, unless its row is retired.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __event {
-    (retired $($row:tt)*) => {};
-    (recorded [$($generics:tt)*] $name:ident $($param:ident)*) => {
+    (true $($row:tt)*) => {};
+    (false [$($generics:tt)*] $name:ident $($param:ident)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($generics)*> $crate::Event for $name<$($generics)*> {
             const TYPE: &'static $crate::EventType = &Self::__ROW.event_type;
@@ -235,34 +244,5 @@ macro_rules! __variety {
             ::core::stringify!($other),
             "`"
         ))
-    };
-}
-
-/// Whether a row is retired.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __retired {
-    (retired) => {
-        true
-    };
-    (recorded) => {
-        false
-    };
-}
-
-impl Row {
-    /// What stands for a row of which the compiler has complained already.
-    pub const __ROW: Row = Row {
-        event_type: EventType {
-            name: "",
-            code: 0,
-            kind: 0,
-            always: false,
-            retired: true,
-            doc: "",
-            params: &[],
-        },
-        code: 0,
-        kind_name: "",
     };
 }

@@ -1,4 +1,4 @@
-//! Sorts: what a parameter of an event is.
+//! Sorts: the types of an event's parameters.
 //!
 //! ```text
 //!  P pointer   A address   W word      U unsigned   D double   B Boolean   S string, last
@@ -29,7 +29,8 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// The sort with this letter.
+    /// Returns the sort with this letter.
+    #[must_use]
     pub const fn from_letter(letter: u8) -> Option<Sort> {
         Some(match letter {
             b'P' => Sort::P,
@@ -43,13 +44,15 @@ impl Sort {
         })
     }
 
-    /// The letter of the sort.
+    /// Returns the letter of the sort.
+    #[must_use]
     pub const fn letter(self) -> char {
         self as u8 as char
     }
 
-    /// Size and alignment in bytes, on a platform whose words have `word_size` bytes. A string
-    /// has alignment 1 and no size of its own: 0.
+    /// Returns the size and alignment in bytes, on a platform whose words have `word_size` bytes. A
+    /// string has size 0 here, and alignment 1.
+    #[must_use]
     pub const fn size(self, word_size: usize) -> usize {
         match self {
             Sort::P | Sort::A | Sort::W => word_size,
@@ -60,7 +63,8 @@ impl Sort {
         }
     }
 
-    /// The offset of a parameter of this sort that comes after `end` bytes of the event.
+    /// Returns the offset of a parameter of this sort that follows `end` bytes of the event.
+    #[must_use]
     pub const fn offset_after(self, end: usize, word_size: usize) -> usize {
         let size = self.size(word_size);
         if size <= 1 { end } else { end.next_multiple_of(size) }

@@ -1,11 +1,11 @@
-//! Text that a const fn can write: what the compiler says when a law is broken.
+//! Text that a const fn can write: the compiler's message when a list breaks a law.
 //!
 //! ```text
 //!  Text::new("event type ").quoted("PoolAlloc").then(": code ").code(0x2A) …
 //!  ─▶ breaks_a_law(): panic, a compile error
 //! ```
 
-/// The most that a message may have, in bytes; the rest is cut off.
+/// The maximum size of a message, in bytes.
 const TEXT_SIZE_MAX: usize = 2048;
 
 /// A message.
@@ -16,12 +16,12 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// A message that begins so.
+    /// Begins a message.
     pub(crate) const fn new(text: &str) -> Text {
         Text { bytes: [0; TEXT_SIZE_MAX], size: 0 }.then(text)
     }
 
-    /// More text. What does not fit is left off whole, so that it stays UTF-8.
+    /// Appends text, or nothing if the text does not fit: so the message stays UTF-8.
     pub(crate) const fn then(mut self, text: &str) -> Text {
         let text = text.as_bytes();
         if text.len() <= TEXT_SIZE_MAX - self.size {
@@ -35,18 +35,18 @@ impl Text {
         self
     }
 
-    /// A name.
+    /// Appends a name.
     pub(crate) const fn quoted(self, name: &str) -> Text {
         self.then("`").then(name).then("`")
     }
 
-    /// A number in decimal.
+    /// Appends a number in decimal.
     pub(crate) const fn number(self, number: usize) -> Text {
         let text = if number >= 10 { self.number(number / 10) } else { self };
         text.digit((number % 10) as u8)
     }
 
-    /// A code, as it is written in the list.
+    /// Appends a code as the list has it.
     pub(crate) const fn code(self, code: u16) -> Text {
         let [high, low] = code.to_be_bytes();
         let text = self.then("0x").digit(high >> 4).digit(high & 15);
@@ -61,20 +61,25 @@ impl Text {
         self
     }
 
-    /// Complains.
+    /// Appends the breach, and panics.
     #[track_caller]
     pub(crate) const fn says(self, what: &str) -> ! {
         self.then(": ").then(what).breaks_a_law()
     }
 
-    /// Complains of something longer than it may be.
+    /// Panics if a name is too long, or a doc string missing.
     #[track_caller]
-    pub(crate) const fn says_size_max(self, what: &str, size_max: usize) -> ! {
-        let text = self.then(": ").then(what).then(" has more than ");
-        text.number(size_max).then(" bytes").breaks_a_law()
+    pub(crate) const fn check(self, name: &str, size_max: usize, doc: &str) {
+        if name.len() > size_max {
+            let text = self.then(": its name has more than ").number(size_max);
+            text.then(" bytes").breaks_a_law()
+        }
+        if doc.is_empty() {
+            self.says("it has no doc string")
+        }
     }
 
-    /// Complains of what has been written.
+    /// Panics with the message.
     #[track_caller]
     pub(crate) const fn breaks_a_law(self) -> ! {
         panic!("{}", self.as_str())
@@ -88,7 +93,7 @@ impl Text {
     }
 }
 
-/// `==` for strings, in a const.
+/// Compares strings in a const.
 pub(crate) const fn is_equal(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() != b.len() {
@@ -104,13 +109,6 @@ pub(crate) const fn is_equal(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_put_together_of_names_numbers_and_codes() {
-        let text = Text::new("event type ").quoted("Größe").then(": ").number(3968);
-        let text = text.then(" ").code(0x002A).then(" ").number(0);
-        assert_eq!(text.as_str(), "event type `Größe`: 3968 0x002A 0");
-    }
 
     #[test]
     fn text_that_does_not_fit_is_left_off() {

@@ -135,7 +135,7 @@ fn an_event_knows_its_row_and_its_masks() {
     assert_eq!(heap::PoolAlloc::KIND, 5);
     const { assert!(!heap::PoolAlloc::ALWAYS && heap::PoolInit::ALWAYS) };
     assert_eq!(heap::Said::TYPE.params[0].name, "wordCount");
-    assert!(std::ptr::eq(heap::PoolAlloc::control(), &heap::CONTROL));
+    assert!(std::ptr::eq(heap::PoolAlloc::control(), &*heap::CONTROL));
     assert!(std::ptr::eq(heap::CONTROL.registry, &heap::REGISTRY));
 }
 
@@ -157,7 +157,7 @@ fn a_registry_may_have_kinds_of_its_own_and_parts() {
     assert_eq!(kinds, [(2, "Lock", "Locks."), (63, "Key", "Keys.")]);
     assert_eq!(own_kinds::Kinds::all().bits(), 1 << 63 | 1 << 2);
     assert_eq!(own_kinds::late::Last::KIND, 63);
-    assert!(std::ptr::eq(own_kinds::early::First::control(), &own_kinds::CONTROL));
+    assert!(std::ptr::eq(own_kinds::early::First::control(), &*own_kinds::CONTROL));
 }
 
 #[test]

@@ -1,19 +1,19 @@
-//! Reads a log whole, in both orders, every parameter and label of it; and as it arrives.
+//! Reads a log: in both orders, with every parameter and label; and as it arrives.
 
-use eventlog::reader::{Filter, Live, Log, Order};
+use eventlog::reader::{Event, Filter, Live, Log, Order};
 
-/// Reads what there is; the reader must neither panic nor hang.
+/// Reads all of a log. The reader must neither panic nor hang.
 pub fn drain(bytes: Vec<u8>) {
     let mut live = Live::new();
+    let mut count_params = |event: &Event<'_, '_>| {
+        std::hint::black_box(event.params().count());
+    };
     for piece in bytes.chunks(1000) {
-        if live
-            .feed(piece, &mut |event| drop(std::hint::black_box(event.params().count())))
-            .is_err()
-        {
+        if live.feed(piece, &mut count_params).is_err() {
             break;
         }
     }
-    live.finish(&mut |event| drop(std::hint::black_box(event.params().count())));
+    live.finish(&mut count_params);
     let Ok(log) = Log::from_source(bytes) else { return };
     let mut counts = Vec::new();
     for order in [Order::Time, Order::File] {

@@ -1,13 +1,23 @@
-//! A library that is loaded before a program (`LD_PRELOAD`) and records what it asks of its memory
-//! manager: malloc, free and their kin, from the first call before `main` to the last after it.
+//! A library that the loader loads before a program (`LD_PRELOAD`). It records the program's calls
+//! of malloc, free and their kin, from the first call before `main` to the last call after it.
+//!
+//! ```sh
+//! replay record -o bash.log bash -c 'echo hello'
+//! ```
 //!
 //! ```text
 //!  program ─ malloc ─▶ calls ─▶ real: what comes after us, the C library's or another allocator's
 //!                        └────▶ note ─▶ telemetry ─▶ log of the registry "malloc"
 //! ```
 //!
-//! Run by `replay record`. Nothing here allocates: this library's own calls of malloc would come
-//! here. Design: `.rep.record` in `design/replay.md`.
+//! `replay record` sets the environment that the library reads. Nothing here allocates: the library
+//! would record its own calls of malloc.
+//!
+//! - **Platforms**: Linux. Stacks need x86-64 and glibc to be recorded fast; elsewhere the unwinder
+//!   of the system finds them.
+//! - **Rust**: 1.91 or later. No features. The package makes a shared library, and no Rust API.
+//!
+//! Design: `.rep.record` in `design/replay.md`.
 
 mod calls;
 mod events;

@@ -10,7 +10,7 @@ use crate::events::Mapping;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::fs::File;
 use std::io::Read;
-use telemetry::alloc::{before, uncancelled};
+use telemetry::__private::{before, uncancelled};
 
 /// Mappings that are told, at most.
 const COUNT_MAX: usize = 2048;

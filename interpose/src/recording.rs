@@ -12,7 +12,7 @@ use crate::events::{
 };
 use crate::thread::{self, Doing, Local};
 use crate::{real, stack, touched};
-use telemetry::alloc::{after, before};
+use telemetry::__private::{after, before};
 
 /// A call of the program's that is being done.
 #[derive(Clone, Copy)]

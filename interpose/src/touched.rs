@@ -14,7 +14,7 @@ use crate::real;
 use crate::thread;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use telemetry::alloc::before;
+use telemetry::__private::before;
 
 /// What is smaller is written where it is used: hardly a page lies in it alone.
 const SIZE_MIN: usize = 8 << 10;

@@ -14,7 +14,7 @@
 
 use crate::events::Frame;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use telemetry::alloc::before;
+use telemetry::__private::before;
 
 const ADDRESS_COUNT_LOG2: u32 = 18;
 const FRAME_COUNT_LOG2: u32 = 21;

@@ -1,9 +1,20 @@
-//! The allocation replayer: what would this program cost under another allocator?
+//! The allocation replayer: measures the cost of a program's allocations under other allocators.
+//!
+//! ```no_run
+//! fn main() -> std::process::ExitCode {
+//!     replay::main_with(replay::play::built_in()) // the tool, with the heaps that are built in
+//! }
+//! ```
 //!
 //! ```text
 //!  log ─ source ─▶ operations ─ modify ─▶ operations ─ compile ─▶ workload
 //!                                            page, table, JSON ◀─ measured ◀─ play
 //! ```
+//!
+//! - **Platforms**: Linux.
+//! - **Rust**: 1.91 or later.
+//! - **Features**, all on by default: `jemalloc`, `mimalloc`, `snmalloc` build these allocators in.
+//!   Each needs a C compiler; jemalloc also needs make, snmalloc a compiler of C++17.
 //!
 //! Design: `design/replay.md`.
 

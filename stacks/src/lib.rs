@@ -20,6 +20,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! - **Platforms**: Unix; tests run on Linux. Symbols come from ELF files.
+//! - **Rust**: 1.91 or later. No unsafe code. No features.
 #![forbid(unsafe_code)]
 
 mod symbols;

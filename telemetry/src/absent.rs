@@ -1,51 +1,53 @@
-//! The runtime where it cannot record: what a library calls, which does nothing.
+//! The runtime where it cannot record: the same API, which does nothing.
 //!
 //! ```text
-//!  event! ─▶ is_recorded: false ─▶ no code        intern, label, flush, control ─▶ nothing
+//!  event! ─▶ is_recorded: false ─▶ no code        setup, label, flush, control ─▶ nothing
 //! ```
 //!
 //! Design: `.req.port` in `design/telemetry.md`.
 
-use crate::offered::{Config, ConfigError, Losses, StringId};
+use crate::offered::plinth::{DestinationError, Operation, Plinth, PlinthError};
+use crate::offered::setup::{Setup, SetupError};
+use crate::offered::{Losses, StringId};
 use core::fmt;
-use eventdef::{Control, Event};
+use eventdef::{Event, KindSet, TypedControl};
+use std::ffi::OsStr;
+use std::path::Path;
 
-/// Whether events of this type are recorded now: never.
+/// Returns whether events of this type are recorded now: never.
 #[inline(always)]
 pub fn is_recorded<E: Event>() -> bool {
     false
 }
 
-/// Records no event.
+/// Records nothing.
 #[inline(always)]
 pub fn record<E: Event>(event: E) {
     let _ = event;
 }
 
-/// Has nothing to prepare.
-pub fn prepare() {}
-
-/// Brings out nothing.
-pub fn flush() {}
-
-/// Chooses nothing.
-pub fn configure(config: Config) -> Result<(), ConfigError> {
-    let _ = config;
-    Ok(())
+impl Setup {
+    /// Does nothing, and never fails.
+    pub fn start(self) -> Result<(), SetupError> {
+        Ok(())
+    }
 }
 
-/// Watches no signal.
-pub fn on_fatal_signals() {}
+/// Prepares nothing.
+pub fn prepare() {}
 
-/// Gives no number: [`StringId::NONE`].
-pub fn intern(string: impl AsRef<[u8]>) -> StringId {
+/// Writes nothing.
+pub fn flush() {}
+
+/// Adds nothing, and returns [`StringId::NONE`].
+pub fn add_string(string: impl AsRef<[u8]>) -> StringId {
     let _ = string;
     StringId::NONE
 }
 
 /// Labels nothing.
-pub fn label<T: ?Sized>(what: *const T, string: StringId) {
-    let _ = (what, string);
+pub fn label<T: ?Sized>(pointer: *const T, string: StringId) {
+    let _ = (pointer, string);
 }
 
 /// Labels nothing.
@@ -53,120 +55,198 @@ pub fn label_address(address: usize, string: StringId) {
     let _ = (address, string);
 }
 
-/// What was requested and lost: nothing.
+/// Returns zeros.
 pub fn losses() -> Losses {
     Losses::default()
 }
 
-/// The same of the kinds of one registry.
-pub fn losses_of(control: &'static Control, kinds: impl Into<u64>) -> Losses {
-    let _ = (control, kinds.into());
+/// Returns zeros.
+pub fn losses_of<K: KindSet>(control: &'static TypedControl<K>, kinds: K) -> Losses {
+    let _ = (control, kinds);
     Losses::default()
 }
 
-/// The same of the store.
+/// Returns zeros.
 pub fn store_losses() -> Losses {
     Losses::default()
 }
 
-/// Shows no events.
+/// Writes one line that says that nothing is recorded.
 pub fn traceback(count: usize, out: &mut dyn fmt::Write) -> fmt::Result {
     let _ = count;
     out.write_str("telemetry: recording is not supported on this platform\n")
+}
+
+/// Plinths that nothing is written to.
+macro_rules! plinths {
+    ($($plinth:ident)*) => {$(
+        /// A plinth that nothing is written to.
+        #[derive(Clone, Debug, Default)]
+        pub struct $plinth(());
+
+        impl Plinth for $plinth {
+            fn create(&self, _: usize) -> Result<(), PlinthError> {
+                Ok(())
+            }
+
+            fn write_block(&self, _: u64, _: &[u8]) -> Result<(), PlinthError> {
+                Ok(())
+            }
+
+            fn can_rewrite(&self) -> bool {
+                true
+            }
+        }
+    )*};
+}
+plinths! { FilePlinth MappedPlinth MemoryPlinth SocketPlinth TeePlinth }
+
+impl FilePlinth {
+    /// Never fails.
+    pub fn new(path: impl AsRef<Path>) -> Result<FilePlinth, DestinationError> {
+        let _ = path;
+        Ok(FilePlinth::default())
+    }
+
+    /// Never fails.
+    pub fn bounded(
+        path: impl AsRef<Path>,
+        size: u64,
+        count: u32,
+    ) -> Result<FilePlinth, DestinationError> {
+        let _ = (size, count);
+        FilePlinth::new(path)
+    }
+}
+
+impl MappedPlinth {
+    /// Never fails.
+    pub fn new(path: impl AsRef<Path>, size: u64) -> Result<MappedPlinth, DestinationError> {
+        let _ = (path, size);
+        Ok(MappedPlinth::default())
+    }
+}
+
+impl MemoryPlinth {
+    /// Returns a plinth whose stream stays empty.
+    pub fn new() -> MemoryPlinth {
+        MemoryPlinth::default()
+    }
+
+    /// Returns no bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+impl SocketPlinth {
+    /// Never fails.
+    pub fn new(address: impl AsRef<OsStr>) -> Result<SocketPlinth, DestinationError> {
+        let _ = address;
+        Ok(SocketPlinth::default())
+    }
+}
+
+impl TeePlinth {
+    /// Never fails.
+    pub fn new(
+        plinths: impl IntoIterator<Item = Box<dyn Plinth>>,
+    ) -> Result<TeePlinth, DestinationError> {
+        plinths.into_iter().for_each(drop);
+        Ok(TeePlinth::default())
+    }
+}
+
+impl core::error::Error for PlinthError {}
+
+impl fmt::Display for PlinthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Operation::Write = self.operation else {
+            return write!(f, "cannot create (os error {})", self.errno);
+        };
+        write!(f, "cannot write (os error {})", self.errno)
+    }
 }
 
 /// What is recorded and output: nothing, whatever is switched.
 pub mod control {
     use crate::offered::Policy;
     use core::ffi::CStr;
-    use eventdef::Control;
+    use core::marker::PhantomData;
+    use eventdef::{KindSet, TypedControl};
 
     /// The environment variable with the kinds that are output, where recording is supported.
     pub const CONTROL_VARIABLE: &CStr = c"MPS_TELEMETRY_CONTROL";
     /// The environment variable with the name of the log, where recording is supported.
     pub const FILENAME_VARIABLE: &CStr = c"MPS_TELEMETRY_FILENAME";
-    /// The name of the log without it.
+    /// The default name of the log.
     pub const FILENAME_DEFAULT: &str = "mpsio.log";
 
-    /// No kinds.
-    pub fn output_everywhere() -> u64 {
-        0
+    /// Functions of all registries.
+    macro_rules! everywhere {
+        ($($get:ident $set:ident $reset:ident)*) => {$(
+            /// Returns no kinds.
+            pub fn $get() -> u64 {
+                0
+            }
+
+            /// Switches nothing.
+            pub fn $set(kinds: impl Into<u64>) {
+                let _ = kinds.into();
+            }
+
+            /// Switches nothing.
+            pub fn $reset(kinds: impl Into<u64>) {
+                let _ = kinds.into();
+            }
+        )*};
+    }
+    everywhere! {
+        output_everywhere set_output_everywhere reset_output_everywhere
+        recorded_everywhere set_recorded_everywhere reset_recorded_everywhere
     }
 
-    /// Switches nothing.
-    pub fn set_output_everywhere(kinds: impl Into<u64>) {
-        let _ = kinds.into();
-    }
-
-    /// Switches nothing.
-    pub fn reset_output_everywhere(kinds: impl Into<u64>) {
-        let _ = kinds.into();
-    }
-
-    /// No kinds.
-    pub fn recorded_everywhere() -> u64 {
-        0
-    }
-
-    /// Switches nothing.
-    pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
-        let _ = kinds.into();
-    }
-
-    /// Switches nothing.
-    pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
-        let _ = kinds.into();
-    }
-
-    /// The control of one registry.
-    pub fn of(control: &'static Control) -> RegistryControl {
+    /// Returns the control of one registry.
+    pub fn of<K: KindSet>(control: &'static TypedControl<K>) -> RegistryControl<K> {
         let _ = control;
-        RegistryControl(())
+        RegistryControl(PhantomData)
     }
 
     /// What is recorded and output of one registry: nothing.
     #[derive(Clone, Copy, Debug)]
-    pub struct RegistryControl(());
+    pub struct RegistryControl<K: KindSet>(PhantomData<fn(K)>);
 
-    impl RegistryControl {
-        /// No kinds.
-        pub fn output(self) -> u64 {
-            0
-        }
+    /// Functions of one registry.
+    macro_rules! one {
+        ($($get:ident $set:ident $reset:ident)*) => {$(
+            /// Returns no kinds.
+            pub fn $get(self) -> K {
+                K::empty()
+            }
 
-        /// Switches nothing.
-        pub fn set_output(self, kinds: impl Into<u64>) {
-            let _ = kinds.into();
-        }
+            /// Switches nothing.
+            pub fn $set(self, kinds: K) {
+                let _ = kinds;
+            }
 
-        /// Switches nothing.
-        pub fn reset_output(self, kinds: impl Into<u64>) {
-            let _ = kinds.into();
-        }
+            /// Switches nothing.
+            pub fn $reset(self, kinds: K) {
+                let _ = kinds;
+            }
+        )*};
+    }
 
-        /// No kinds.
-        pub fn recorded(self) -> u64 {
-            0
-        }
-
-        /// Switches nothing.
-        pub fn set_recorded(self, kinds: impl Into<u64>) {
-            let _ = kinds.into();
-        }
-
-        /// Switches nothing.
-        pub fn reset_recorded(self, kinds: impl Into<u64>) {
-            let _ = kinds.into();
-        }
+    impl<K: KindSet> RegistryControl<K> {
+        one! { output set_output reset_output  recorded set_recorded reset_recorded }
 
         /// Chooses nothing.
-        pub fn set_policy(self, kinds: impl Into<u64>, policy: Policy) {
-            let _ = (kinds.into(), policy);
+        pub fn set_policy(self, kinds: K, policy: Policy) {
+            let _ = (kinds, policy);
         }
     }
 }
 
-/// What [`alloc`](crate::alloc) asks for where it records.
+/// What [`around`](crate::record::around) calls where the runtime records.
 pub(crate) mod block {
     pub(crate) mod clock {
         pub(crate) fn wait_for_loads() {}
@@ -181,8 +261,8 @@ pub(crate) mod ends {
 
 pub(crate) mod os {
     pub(crate) mod sync {
-        pub(crate) fn without_unwinding(what: impl FnOnce()) {
-            what();
+        pub(crate) fn without_unwinding(work: impl FnOnce()) {
+            work();
         }
     }
 

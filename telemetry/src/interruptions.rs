@@ -9,10 +9,13 @@
 //! program order. What is requested must be recorded or counted, and what is recorded be in the
 //! log, whole. Design: `.sol.nested`, `.sol.ordering` in `design/telemetry.md`.
 
+use crate::block::memory::choose_block_size;
 use crate::inspect::debug;
 use crate::os::atomic::points;
+use crate::os::sync::Entry;
 use crate::rings::thread;
-use crate::{Config, MemoryPlinth, control, flush, intern, label_address};
+use crate::stream::set_plinth;
+use crate::{MemoryPlinth, Plinth, add_string, control, flush, label_address};
 use core::sync::atomic::Ordering;
 use eventlog::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_HEADER_SIZE};
 use std::cell::Cell;
@@ -78,7 +81,7 @@ fn fill_a_block() {
 }
 
 fn label() {
-    label_address(NEXT.get(), intern("a string"));
+    label_address(NEXT.get(), add_string("a string"));
 }
 
 fn leave() {
@@ -190,10 +193,15 @@ fn in_a_process(test: &str, what: impl FnOnce()) {
     }
 }
 
+/// Chooses small blocks and the plinth, and prepares nothing: the first event does that.
+fn choose(plinth: impl Plinth + 'static) {
+    assert!(choose_block_size(12));
+    set_plinth(&Entry::new(), &mut Some(Box::new(plinth))).unwrap();
+}
+
 fn begin() -> MemoryPlinth {
-    crate::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
     let plinth = MemoryPlinth::new();
-    assert!(crate::set_plinth(plinth.clone()));
+    choose(plinth.clone());
     plinth
 }
 
@@ -315,10 +323,8 @@ static NOTHING: core::sync::atomic::AtomicI32 = core::sync::atomic::AtomicI32::n
 fn begin_in_a_file(folder: &std::path::Path) -> std::path::PathBuf {
     let nothing = crate::os::sys::open_log(c"/dev/null").unwrap().unwrap();
     NOTHING.store(nothing.number().unwrap(), Ordering::Relaxed);
-    crate::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
     let path = folder.join("log");
-    let plinth = crate::FilePlinth::new(path.to_str().unwrap()).unwrap();
-    assert!(crate::set_plinth(plinth));
+    choose(crate::FilePlinth::new(&path).unwrap());
     path
 }
 

@@ -1,28 +1,75 @@
-//! The runtime of the event log: records events into blocks in memory, and puts those into a
-//! stream.
+//! The runtime of the event log: a flight recorder for systems software that stays on in
+//! production.
+//!
+//! ```
+//! mod shop {
+//!     telemetry::events! {
+//!         /// What happens in a shop.
+//!         registry "shop" version(1, 0, 0);
+//!         kinds standard;
+//!
+//!         /// A customer bought something.
+//!         Sold(0x0001, always, Object) {
+//!             /// the number of pieces
+//!             count: W,
+//!             /// the name of the article
+//!             article: S,
+//!         }
+//!     }
+//! }
+//!
+//! # let path = std::env::temp_dir().join("telemetry-example.log");
+//! # #[cfg(any())]
+//! let path = "shop.log";
+//! telemetry::setup().plinth(telemetry::FilePlinth::new(&path)?).start()?;
+//! telemetry::control::of(&shop::CONTROL).set_output(shop::Kinds::Object);
+//!
+//! telemetry::event!(shop::Sold, 3usize, "apples");
+//! telemetry::flush();
+//! # assert!(std::fs::read(&path)?.starts_with(b"\xD5EVL"));
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `eventcnv shop.log` prints the log; the log explains itself, even to a tool that never saw the
+//! program. Without a [`setup`](setup()) the environment decides: `MPS_TELEMETRY_CONTROL=Object`
+//! writes the events of one kind to `mpsio.log`.
 //!
 //! ```text
 //!  event! ─▶ record ─▶ ring of this thread and kind ─▶ stream ─▶ plinth
 //!            fast path   blocks in memory              places    file · socket · your own
 //! ```
 //!
-//! Declare event types with [`events!`], annotate with [`event!`], run with
-//! `MPS_TELEMETRY_CONTROL="Pool Arena"`, and read `mpsio.log` with `eventcnv`. Recording takes no
-//! lock, makes no allocation and no system call, but to create a buffer and to hand over a full
-//! block.
+//! Recording takes no lock and allocates nothing. It makes a system call only to create a buffer
+//! and to hand over a full block. Recording never fails: [`losses`] counts each event that is lost.
 //!
-//! The environment is read with `getenv`, at the first event of each registry. A program that
-//! changes its environment (`std::env::set_var`, which is unsafe for such reasons) does so before,
-//! or while no other thread can come to a first event.
+//! # Platforms
 //!
-//! Recording takes a Unix with 64-bit atomics. Elsewhere (Windows, WebAssembly) annotations are
-//! type-checked and compile to nothing, which one line says when this crate is built: so a library
-//! that is annotated builds everywhere. There, too, is what a library calls; what only a host needs
-//! (plinths, `status`, `postmortem`) is not.
+//! The runtime records on a Unix with 64-bit atomics. Linux on x86-64 and AArch64 is tested. macOS,
+//! FreeBSD and 32-bit Linux compile. On other platforms (Windows, WebAssembly) the same API
+//! compiles to nothing, and one line of the build reports that: an annotated library builds
+//! everywhere. Only [`status`], [`postmortem`](postmortem()) and their types are missing there.
+//!
+//! The least Rust version is 1.91.
+//!
+//! # Features
+//!
+//! The *variety* of a build says which annotations are compiled in: see [`VARIETY`].
+//!
+//! - `cool`: all annotations. The default with debug assertions.
+//! - `hot`: the annotations whose event type is *always*. The default otherwise.
+//! - `rash`: no annotations.
+//!
+//! # Environment
+//!
+//! The runtime reads the environment with `getenv`, at the first event of each registry. A program
+//! that changes its environment (`std::env::set_var`) does so before, or while no other thread can
+//! record its first event.
 //!
 //! Design: `design/telemetry.md`; the bytes: `design/format.md`.
+#![deny(missing_debug_implementations)]
 
-/// Either of two lists of items, by what the platform has. By this name rustfmt finds the modules.
+/// One of two lists of items, by the platform. rustfmt finds modules in a macro of this name.
 macro_rules! cfg_if {
     (if #[cfg($is:meta)] { $($there:item)* } else { $($absent:item)* }) => {
         $(#[cfg($is)] $there)*
@@ -49,37 +96,39 @@ mod stream;
 
 pub use inspect::postmortem::{self, postmortem};
 pub use inspect::traceback::{TRACEBACK_COUNT_MAX, traceback};
-pub use plinth::{
-    FilePlinth, MappedPlinth, MemoryPlinth, Operation, Plinth, PlinthError, SocketPlinth, TeePlinth,
-};
+pub use plinth::{FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth};
 pub use record::control;
-pub use record::fast_path::{is_recorded, prepare, record};
-pub use record::setup::on_fatal_signals;
-pub use record::strings::{intern, label, label_address};
-pub use registry::registration::{REGISTRY_COUNT_MAX, SLOT_COUNT};
-pub use rings::config::configure;
-pub use rings::ring::BLOCK_COUNT_MAX;
+pub use record::setup::prepare;
+pub use record::strings::{add_string, label, label_address};
+pub use registry::registration::REGISTRY_COUNT_MAX;
 pub use service::flush::{flush, losses, losses_of, store_losses};
 pub use service::status::{
     ClockSource, LastError, RegistryStatus, Rings, Standing, Status, Writer, status,
 };
 pub use store::intern::STORE_BLOCK_COUNT_MAX;
-pub use stream::set_plinth;
 } else {
 mod absent;
 
 pub use absent::{
-    configure, control, flush, intern, is_recorded, label, label_address, losses, losses_of,
-    on_fatal_signals, prepare, record, store_losses, traceback,
+    FilePlinth, MappedPlinth, MemoryPlinth, SocketPlinth, TeePlinth, add_string, control, flush,
+    label, label_address, losses, losses_of, prepare, store_losses, traceback,
 };
 use absent::{block, ends, os};
 } }
 
 pub use record::alloc;
 
-#[doc(hidden)]
-pub use eventdef as __eventdef;
-
-pub use eventdef::{Control, Event, Kinds, events};
-pub use offered::{BLOCK_SIZE_LOG2_DEFAULT, Config, ConfigError, Losses, Policy, StringId};
+pub use eventdef::{Control, Event, KindSet, Kinds, TypedControl, events};
+pub use offered::plinth::{DestinationError, Operation, Plinth, PlinthError};
+pub use offered::setup::{Setup, SetupError, setup};
+pub use offered::{BLOCK_COUNT_MAX, Losses, Policy, StringId};
 pub use record::variety::{VARIETY, Variety};
+
+/// The code behind [`event!`] and the library that `replay` records with. Not an API: it changes
+/// without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::record::around::{after, before, uncancelled};
+    pub use crate::record::fast_path::{is_recorded, record};
+    pub use eventdef;
+}

@@ -224,11 +224,12 @@ fn allocate_in_many_ways() {
         drop(send);
         for _ in 0..60 {
             telemetry::flush();
-            let id = telemetry::intern("a string of the program");
+            let id = telemetry::add_string("a string of the program");
             telemetry::label_address(id.get(), id);
             control::of(&CONTROL).set_output(Kinds::Object);
             control::of(&CONTROL).reset_recorded(Kinds::Seg);
-            assert!(!telemetry::set_plinth(telemetry::MemoryPlinth::new()));
+            let late = telemetry::setup().plinth(telemetry::MemoryPlinth::new()).start();
+            assert_eq!(late, Err(telemetry::SetupError::PlinthTooLate));
         }
     });
 }
@@ -324,7 +325,7 @@ fn a_plinth_that_allocates_and_panics_does_no_harm() {
     let test = "a_plinth_that_allocates_and_panics_does_no_harm";
     ran(test, &[("MPS_TELEMETRY_BLOCK_SIZE", "4096")], || {
         let memory = telemetry::MemoryPlinth::new();
-        assert!(telemetry::set_plinth(Unsound(memory.clone(), AtomicUsize::new(0))));
+        telemetry::setup().plinth(Unsound(memory.clone(), AtomicUsize::new(0))).start().unwrap();
         let kinds = control::of(&telemetry::alloc::CONTROL);
         kinds.set_output(Kinds::Object);
         std::panic::set_hook(Box::new(|_| allocate(IN_PANIC)));

@@ -172,8 +172,11 @@ fn a_crash_within_the_plinth_tears_nothing() {
         let count = std::env::var(COUNT).unwrap().parse::<usize>().unwrap();
         let signal = [libc::SIGTERM, libc::SIGABRT][count % 2];
         let file = FilePlinth::new("mpsio.log").unwrap();
-        telemetry::set_plinth(Interrupted { file, count: count.into(), signal });
-        telemetry::on_fatal_signals();
+        telemetry::setup()
+            .plinth(Interrupted { file, count: count.into(), signal })
+            .on_fatal_signals(true)
+            .start()
+            .unwrap();
         for index in 0..usize::MAX {
             event!(Three, 0usize, index, index);
             event!(Pooled, index);
@@ -202,7 +205,7 @@ fn a_plinth_that_is_not_signal_safe_is_left_alone() {
     let test = "a_plinth_that_is_not_signal_safe_is_left_alone";
     if is_child() {
         assert!(!MemoryPlinth::new().is_signal_safe());
-        telemetry::set_plinth(MemoryPlinth::new());
+        telemetry::setup().plinth(MemoryPlinth::new()).start().unwrap();
         record(10);
         return raise(libc::SIGTERM);
     }
@@ -238,7 +241,7 @@ impl Plinth for Full {
 fn a_host_that_takes_nothing_is_said_and_the_program_dies_as_it_would() {
     let test = "a_host_that_takes_nothing_is_said_and_the_program_dies_as_it_would";
     if is_child() {
-        telemetry::set_plinth(Full);
+        telemetry::setup().plinth(Full).start().unwrap();
         record(10);
         return raise(libc::SIGQUIT);
     }
@@ -328,7 +331,10 @@ extern "C" fn note_other(_: i32) {
 fn a_handler_of_another_signal_waits_for_the_way_out() {
     let test = "a_handler_of_another_signal_waits_for_the_way_out";
     let Some(ran) = common::ran(test, &[ALL, SMALL], || {
-        telemetry::set_plinth(Signalled(FilePlinth::new("mpsio.log").unwrap()));
+        telemetry::setup()
+            .plinth(Signalled(FilePlinth::new("mpsio.log").unwrap()))
+            .start()
+            .unwrap();
         for (signal, handler) in
             [(libc::SIGTERM, note_end as extern "C" fn(i32)), (libc::SIGUSR1, note_other)]
         {
@@ -344,7 +350,7 @@ fn a_handler_of_another_signal_waits_for_the_way_out() {
         let stack = libc::stack_t { ss_sp: stack.cast(), ss_flags: 0, ss_size: 1 << 16 };
         // SAFETY: a stack that stays.
         unsafe { assert_eq!(libc::sigaltstack(&stack, std::ptr::null_mut()), 0) };
-        telemetry::on_fatal_signals();
+        telemetry::setup().on_fatal_signals(true).start().unwrap();
         record(100);
         WAY_OUT.store(1, Ordering::Relaxed);
         raise(libc::SIGTERM);

@@ -73,7 +73,7 @@ fn a_dump_has_all_events_in_memory_oldest_first() {
     ran(test, &[], || {
         let (text, count) = written(|file| EventDump(file));
         assert_eq!((text.lines().count(), count), (2, 0), "nothing yet: {text}");
-        telemetry::label_address(0x1000, telemetry::intern("older"));
+        telemetry::label_address(0x1000, telemetry::add_string("older"));
         let all = &std::sync::Barrier::new(12);
         std::thread::scope(|scope| {
             for thread in 0..12usize {
@@ -88,7 +88,7 @@ fn a_dump_has_all_events_in_memory_oldest_first() {
                 });
             }
         });
-        telemetry::label_address(0x1000, telemetry::intern("newer"));
+        telemetry::label_address(0x1000, telemetry::add_string("newer"));
         pointed(0x1000);
         let begin = Instant::now();
         let (text, count) = written(|file| EventDump(file));
@@ -140,11 +140,11 @@ fn a_dump_shows_labels_however_many_there_are() {
     ran(test, &[], || {
         const COUNT: usize = 40_000;
         for address in 1..=COUNT {
-            telemetry::label_address(address, telemetry::intern(format!("label {address}")));
+            telemetry::label_address(address, telemetry::add_string(format!("label {address}")));
         }
         let again = |count| {
             for index in 0..count {
-                telemetry::label_address(7, telemetry::intern(format!("time {index}")));
+                telemetry::label_address(7, telemetry::add_string(format!("time {index}")));
                 pointed(7);
             }
         };
@@ -336,11 +336,11 @@ fn what_a_debugger_sets_in_all_registries_begins_so_in_those_to_come() {
         assert_eq!(CONTROL.output().load(Ordering::Relaxed), Kinds::Arena.into());
         CONTROL.output().store(Kinds::Pool.into(), Ordering::Relaxed);
         // (A registration notices it: no block began, and nothing was flushed.)
-        let output = || telemetry::control::of(&late::CONTROL).output();
+        let output = || telemetry::control::of(&late::CONTROL).output().bits();
         assert_eq!(output(), 1 << 9, "Pool is, and Arena is not");
         // In one of two alone: that is no order to others.
         CONTROL.output().store(0, Ordering::Relaxed);
-        assert_eq!(telemetry::control::of(&later::CONTROL).output(), 1 << 2);
+        assert_eq!(telemetry::control::of(&later::CONTROL).output().bits(), 1 << 2);
         assert_eq!(output(), 1 << 9);
         event!(late::Came);
         event!(later::Came);
@@ -362,7 +362,7 @@ fn the_programs_own_changes_are_seen_by_a_debugger() {
         telemetry::control::reset_output_everywhere(Kinds::Object);
         assert_eq!(mask(), u64::from(Kinds::Arena) | POOL, "not noticed yet, and there");
         telemetry::flush();
-        assert_eq!(telemetry::control::of(&CONTROL).output(), u64::from(Kinds::Arena) | POOL);
+        assert_eq!(telemetry::control::of(&CONTROL).output(), Kinds::Arena | Kinds::Pool);
         record(0, 5);
     }) else {
         return;
@@ -438,7 +438,7 @@ impl Plinth for Sticky {
 fn a_flush_while_a_thread_is_stopped_in_the_plinth_comes_to_an_end() {
     let test = "a_flush_while_a_thread_is_stopped_in_the_plinth_comes_to_an_end";
     let Some(ran) = ran(test, &[SMALL, ("MPS_TELEMETRY_CONTROL", "all")], || {
-        assert!(telemetry::set_plinth(Sticky(FilePlinth::new("mpsio.log").unwrap())));
+        telemetry::setup().plinth(Sticky(FilePlinth::new("mpsio.log").unwrap())).start().unwrap();
         record(0, 10);
         let stuck = std::thread::Builder::new().name("stuck".into());
         let stuck = stuck.spawn(|| {
@@ -474,7 +474,7 @@ fn a_plinth_that_cannot_be_called_now_is_not() {
     let test = "a_plinth_that_cannot_be_called_now_is_not";
     ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
         let plinth = MemoryPlinth::new();
-        assert!(telemetry::set_plinth(plinth.clone()));
+        telemetry::setup().plinth(plinth.clone()).start().unwrap();
         record(0, 10);
         assert_eq!(EventFlush(), -c_long::from(libc::ENOTSUP));
         telemetry::flush();

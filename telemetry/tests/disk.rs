@@ -304,7 +304,7 @@ fn refusing(errno: i32, creates: bool) -> Refusing {
 fn of_a_disk_that_breaks_what_was_written_stays() {
     let test = "of_a_disk_that_breaks_what_was_written_stays";
     let Some(ran) = ran(test, &[SMALL], || {
-        assert!(telemetry::set_plinth(refusing(libc::EIO, true)));
+        telemetry::setup().plinth(refusing(libc::EIO, true)).start().unwrap();
         control::set_output_everywhere(Kinds::Object);
         record(0, 1000);
         telemetry::flush();
@@ -351,7 +351,7 @@ fn on_a_disk_that_is_read_only_nothing_is_output_and_all_is_counted() {
         let environment = [OBJECT, SMALL, (NAME, name)];
         let Some(ran) = ran_on_disk(test, &environment, "ro", "true", || {
             if !is_own_disk() {
-                assert!(telemetry::set_plinth(refusing(libc::EROFS, false)));
+                telemetry::setup().plinth(refusing(libc::EROFS, false)).start().unwrap();
             }
             record(0, 1000);
             let losses = telemetry::losses();
@@ -370,7 +370,7 @@ fn on_a_disk_that_is_read_only_nothing_is_output_and_all_is_counted() {
 fn a_log_that_is_removed_goes_on_in_a_new_one() {
     let test = "a_log_that_is_removed_goes_on_in_a_new_one";
     let Some(ran) = ran(test, &[OBJECT, SMALL], || {
-        telemetry::label_address(7, telemetry::intern("seven"));
+        telemetry::label_address(7, telemetry::add_string("seven"));
         record(0, 1000);
         telemetry::flush();
         std::fs::remove_file("mpsio.log").unwrap();

@@ -398,7 +398,7 @@ fn a_program_whose_own_handler_returns_goes_on() {
     if ending().is_some() {
         let handler = before::count as extern "C" fn(c_int);
         before::install(libc::SIGTERM, handler as usize, libc::SA_RESTART);
-        telemetry::on_fatal_signals();
+        telemetry::setup().on_fatal_signals(true).start().unwrap();
         let published = published();
         let threads = start_threads(5_000);
         for _ in 0..5 {
@@ -424,7 +424,7 @@ fn a_fault_that_the_program_resolves_ends_nothing() {
     if ending().is_some() {
         type Barrier = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
         before::install(libc::SIGSEGV, before::lift as Barrier as usize, libc::SA_SIGINFO);
-        telemetry::on_fatal_signals();
+        telemetry::setup().on_fatal_signals(true).start().unwrap();
         let published = published();
         let threads = start_threads(5_000);
         // SAFETY: a mapping of its own.
@@ -457,8 +457,8 @@ fn a_signal_that_is_ignored_stays_ignored() {
     if ending().is_some() {
         before::install(libc::SIGINT, libc::SIG_IGN, 0);
         before::install(libc::SIGHUP, libc::SIG_IGN, 0);
-        telemetry::on_fatal_signals();
-        telemetry::on_fatal_signals();
+        telemetry::setup().on_fatal_signals(true).start().unwrap();
+        telemetry::setup().on_fatal_signals(true).start().unwrap();
         record(0, 0, 10, &published()[0]);
         fault(libc::SIGINT);
         fault(libc::SIGHUP);
@@ -481,7 +481,7 @@ fn the_handler_needs_no_more_than_a_small_stack() {
         let handler = before::count as extern "C" fn(c_int);
         before::install(libc::SIGTERM, handler as usize, libc::SA_ONSTACK);
         before::install(libc::SIGUSR1, handler as usize, libc::SA_ONSTACK);
-        telemetry::on_fatal_signals();
+        telemetry::setup().on_fatal_signals(true).start().unwrap();
         record(0, 0, 1000, &published()[0]);
         let used = |signal| {
             let stack = vec![0xA5_u8; 4 * SIZE].leak();

@@ -57,11 +57,11 @@ fn threads_that_record_while_the_program_exits_leave_no_hole() {
 extern "C" fn record_late() {
     (0..3usize).for_each(|index| event!(Pooled, index));
     event!(Rare, 7usize);
-    telemetry::label_address(0x77, telemetry::intern("late"));
+    telemetry::label_address(0x77, telemetry::add_string("late"));
 }
 
 extern "C" fn label_later_still() {
-    telemetry::label_address(0x78, telemetry::intern("later"));
+    telemetry::label_address(0x78, telemetry::add_string("later"));
 }
 
 /// `.part.end`: functions that the program has had called at exit since before its first event are
@@ -156,7 +156,7 @@ fn a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks() {
     let test = "a_program_that_is_killed_leaves_labels_and_thread_names_with_its_blocks";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         for round in 1..4usize {
-            let name = telemetry::intern(format!("pool {round}"));
+            let name = telemetry::add_string(format!("pool {round}"));
             telemetry::label_address(round, name);
             (0..200usize).for_each(|index| event!(Three, round, index, index));
         }

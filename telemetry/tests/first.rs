@@ -5,7 +5,7 @@ mod common;
 use common::{CONTROL, Kinds, Three, ran};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use telemetry::{Config, ConfigError, Writer, control, event};
+use telemetry::{MemoryPlinth, Policy, SetupError, Writer, control, event, setup};
 
 /// What a first event may take of a handler's stack: with the 3.3 KiB that the kernel takes where
 /// there are registers of 512 bits, SIGSTKSZ. Code that is not optimized needs more.
@@ -98,25 +98,31 @@ fn after_prepare_the_first_event_makes_nothing_known() {
     assert_eq!(ran.stream().of(1).len(), 1);
 }
 
-/// Each of the three reasons for which a configuration is refused is said.
+/// A setup that is refused changes nothing, and says what to do.
 #[test]
-fn a_configuration_says_why_it_is_refused() {
-    let test = "a_configuration_says_why_it_is_refused";
+fn a_setup_says_why_it_is_refused() {
+    let test = "a_setup_says_why_it_is_refused";
     ran(test, &[], || {
-        let config = Config::default();
-        for block_size_log2 in [0, 11, 21, 255] {
-            let refused = telemetry::configure(Config { block_size_log2, ..config });
-            assert_eq!(refused, Err(ConfigError::BlockSize), "{block_size_log2}");
+        for log2 in [0, 11, 21, 255] {
+            let refused = setup().block_size_log2(log2).plinth(MemoryPlinth::new()).start();
+            assert_eq!(refused, Err(SetupError::BlockSize(log2)));
         }
         for count in [0, 1, 65] {
-            let refused = telemetry::configure(Config { block_count: Some(count), ..config });
-            assert_eq!(refused, Err(ConfigError::BlockCount), "{count}");
+            assert_eq!(setup().block_count(count).start(), Err(SetupError::BlockCount(count)));
         }
-        for block_count in [None, Some(2), Some(64)] {
-            assert_eq!(telemetry::configure(Config { block_count, ..config }), Ok(()));
-        }
+        let count = 64;
+        assert_eq!(setup().block_count(count).plinth(MemoryPlinth::new()).start(), Ok(()));
         event!(Three, 0usize, 0usize, 0usize);
-        assert_eq!(telemetry::configure(config), Err(ConfigError::TooLate));
+        for late in
+            [setup().block_size_log2(16), setup().block_count(2), setup().writer_thread(true)]
+        {
+            let refused = late.on_fatal_signals(true).start().expect_err("it is too late");
+            assert_eq!(refused, SetupError::TooLate);
+            assert!(refused.to_string().ends_with("start the setup before the first event"));
+        }
+        let late = setup().plinth(MemoryPlinth::new()).start();
+        assert_eq!(late, Err(SetupError::PlinthTooLate));
+        assert_eq!(setup().policy(Policy::Discard).on_fatal_signals(true).start(), Ok(()));
     });
 }
 

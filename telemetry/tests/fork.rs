@@ -73,9 +73,9 @@ fn header(log: &[u8]) -> ([u8; 16], [u8; 16], u64, u64) {
 fn a_child_has_a_log_of_its_own_that_names_its_parents() {
     let test = "a_child_has_a_log_of_its_own_that_names_its_parents";
     let Some(ran) = ran(test, &[ALL, SMALL], || {
-        let name = telemetry::intern("before");
+        let name = telemetry::add_string("before");
         telemetry::label_address(0x77, name);
-        telemetry::label_address(0x78, telemetry::intern("x".repeat(3000)));
+        telemetry::label_address(0x78, telemetry::add_string("x".repeat(3000)));
         record(500);
         std::fs::write("parent", pid().to_string()).unwrap();
         forked(|| {
@@ -134,7 +134,7 @@ fn a_child_that_records_nothing_makes_no_file() {
     let Some(ran) = ran(test, &[ALL, SMALL], || {
         record(500);
         forked(|| {
-            telemetry::label_address(0x77, telemetry::intern("nobody needs it"));
+            telemetry::label_address(0x77, telemetry::add_string("nobody needs it"));
             telemetry::flush();
         });
         forked(|| ());
@@ -263,7 +263,7 @@ fn a_plinth_of_the_programs_own_says_whether_a_child_has_a_stream() {
         let variable = ("CAN_BEGIN", if can_begin { "1" } else { "" });
         let ran = ran(test, &[ALL, SMALL, variable], || {
             let can_begin = std::env::var("CAN_BEGIN").unwrap() == "1";
-            assert!(telemetry::set_plinth(Counting { can_begin }));
+            telemetry::setup().plinth(Counting { can_begin }).start().unwrap();
             record(500);
             let before = [&CREATED, &WRITTEN].map(|count| count.swap(0, Ordering::Relaxed));
             assert!(before[0] == 1 && before[1] >= 4, "{before:?}");

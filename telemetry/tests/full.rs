@@ -195,7 +195,7 @@ fn act() {
     ROOM.store([0, 2, 100, 400][random.below(4) as usize], Ordering::Relaxed);
     let broken = [0, 0, 60, 150][random.below(4) as usize];
     let _ = DISK.set(Disk { files: Mutex::default(), rewrites, bound, broken });
-    assert!(telemetry::set_plinth(OnDisk));
+    telemetry::setup().plinth(OnDisk).start().unwrap();
     control::set_output_everywhere(u64::MAX);
     for round in 0..8 {
         std::thread::scope(|scope| {

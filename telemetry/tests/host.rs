@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use telemetry::{Operation, Plinth, PlinthError, event};
+use telemetry::{FilePlinth, Operation, Plinth, PlinthError, SocketPlinth, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
@@ -146,9 +146,32 @@ impl Plinth for Dropped {
 fn a_plinth_that_comes_too_late_is_dropped() {
     let test = "a_plinth_that_comes_too_late_is_dropped";
     ran(test, &[], || {
-        assert!(telemetry::set_plinth(Panicky));
-        assert!(!telemetry::set_plinth(Dropped) && DROPPED.load(Ordering::Relaxed));
+        telemetry::setup().plinth(Panicky).start().unwrap();
+        let late = telemetry::setup().plinth(Dropped).start();
+        assert_eq!(late, Err(telemetry::SetupError::PlinthTooLate));
+        assert!(DROPPED.load(Ordering::Relaxed));
     });
+}
+
+#[test]
+fn a_destination_error_names_the_destination_and_the_problem() {
+    let tee = telemetry::TeePlinth::new([]).err();
+    for (error, expected) in [
+        (FilePlinth::new("a\0b").err(), "a\\0b: the path contains a NUL byte; choose another path"),
+        (
+            FilePlinth::bounded("x", 1 << 20, 1).err(),
+            "x: the number of files is not from 2 to 1000",
+        ),
+        (
+            SocketPlinth::new("a.log").err(),
+            "a.log: not a socket address; use tcp://HOST:PORT or unix:PATH",
+        ),
+        (SocketPlinth::new("tcp://host").err(), "tcp://host: it is not tcp://HOST:PORT"),
+        (tee, "tee: the number of plinths is not from 1 to 8"),
+    ] {
+        assert_eq!(error.map(|error| error.to_string()), Some(expected.to_owned()));
+    }
+    assert_eq!(format!("{:?}", FilePlinth::new("x").unwrap()), "FilePlinth(x)");
 }
 
 /// Where there is no stream a writer thread would have nothing to write.
@@ -157,7 +180,7 @@ fn a_plinth_that_comes_too_late_is_dropped() {
 fn a_stream_that_failed_starts_no_writer() {
     let test = "a_stream_that_failed_starts_no_writer";
     ran(test, &[OBJECT, ("MPS_TELEMETRY_WRITER", "thread")], || {
-        assert!(telemetry::set_plinth(Dropped));
+        telemetry::setup().plinth(Dropped).start().unwrap();
         record(1);
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
         let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
@@ -171,7 +194,7 @@ fn a_stream_that_failed_starts_no_writer() {
 fn a_panic_of_the_plinth_costs_one_event() {
     let test = "a_panic_of_the_plinth_costs_one_event";
     ran(test, &[OBJECT, SMALL], || {
-        assert!(telemetry::set_plinth(Panicky));
+        telemetry::setup().plinth(Panicky).start().unwrap();
         record(1);
         PANIC.store(true, Ordering::Relaxed);
         assert!(std::panic::catch_unwind(|| record(1000)).is_err());
@@ -356,12 +379,13 @@ fn a_program_may_use_every_number_for_its_own_files() {
         let Some(ran) = ran(test, &environment, || {
             let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let unix = std::os::unix::net::UnixListener::bind("receiver").unwrap();
-            if its_place() == "tcp" {
-                let address = format!("tcp://{}", tcp.local_addr().unwrap());
-                assert!(telemetry::set_plinth(telemetry::SocketPlinth::new(address).unwrap()));
-            }
             let own = File::create("own").unwrap();
             let before = numbers();
+            if its_place() == "tcp" {
+                let address = format!("tcp://{}", tcp.local_addr().unwrap());
+                let plinth = telemetry::SocketPlinth::new(address).unwrap();
+                telemetry::setup().plinth(plinth).start().unwrap();
+            }
             std::mem::forget((tcp, unix));
             record(1000);
             telemetry::flush();
@@ -510,7 +534,7 @@ fn a_program_with_more_rights_than_its_user_reads_no_variable() {
     let test = "a_program_with_more_rights_than_its_user_reads_no_variable";
     if std::env::var_os(common::PROCESS_VARIABLE).is_some() {
         record(1000);
-        assert_eq!(telemetry::control::of(&common::CONTROL).output(), 0);
+        assert_eq!(telemetry::control::of(&common::CONTROL).output(), common::Kinds::empty());
         return;
     }
     if !may_give_away() {

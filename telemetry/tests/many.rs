@@ -58,7 +58,7 @@ fn ten_thousand_threads_use_the_rings_of_sixteen_and_lose_nothing() {
         let after = peak(THREAD_COUNT);
         // A ring has 128 KiB: that of one thread in a hundred, kept, would be 37 MiB.
         assert!(after < before + 8 * 1024, "{before} KiB, then {after}");
-        let losses = telemetry::losses_of(&CONTROL, u64::MAX);
+        let losses = telemetry::losses_of(&CONTROL, Kinds::all());
         let count = (3 * EVENT_COUNT * (THREAD_COUNT + 20 * AT_A_TIME)) as u64;
         assert_eq!((losses.requested, losses.recorded, losses.io), (count, count, 0));
     }) else {

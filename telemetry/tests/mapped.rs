@@ -39,7 +39,7 @@ fn a_forked_child_leaves_the_ring_of_its_parent_alone() {
         if child == 0 {
             let before = telemetry::losses_of(&common::CONTROL, Kinds::Object);
             (0..5000usize).for_each(|index| event!(Three, 0usize, index, CHILD));
-            telemetry::label_address(CHILD, telemetry::intern("child"));
+            telemetry::label_address(CHILD, telemetry::add_string("child"));
             telemetry::flush();
             let after = telemetry::losses_of(&common::CONTROL, Kinds::Object);
             let is_right = after.requested == before.requested + 5000;
@@ -114,7 +114,7 @@ fn truncate_and_record() {
                     event!(Three, thread, index, 0usize);
                     if index.is_multiple_of(100) {
                         event!(Pooled, index);
-                        telemetry::label_address(index, telemetry::intern("somewhere"));
+                        telemetry::label_address(index, telemetry::add_string("somewhere"));
                     }
                 }
             })

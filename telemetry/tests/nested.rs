@@ -112,7 +112,7 @@ fn record_in_a_storm() {
         (1..=THREAD_COUNT).for_each(|thread| _ = scope.spawn(move || record_for_a_while(thread)));
     });
     telemetry::flush();
-    let losses = telemetry::losses_of(&CONTROL, u64::MAX);
+    let losses = telemetry::losses_of(&CONTROL, telemetry::Kinds::all());
     let passed = BY_THREADS.load(Ordering::Relaxed) + BY_HANDLERS.load(Ordering::Relaxed);
     let signals = SIGNALS.load(Ordering::Relaxed);
     eprintln!("{signals} signals, {losses:?}");
@@ -167,8 +167,8 @@ fn a_storm_of_signals_with_a_writer_thread_is_accounted_for_as_well() {
 struct Panicking;
 
 impl telemetry::Event for Panicking {
-    const TYPE: &'static telemetry::__eventdef::EventType = Three::TYPE;
-    const KINDS: &'static [telemetry::__eventdef::Kind] = Three::KINDS;
+    const TYPE: &'static telemetry::__private::eventdef::EventType = Three::TYPE;
+    const KINDS: &'static [telemetry::__private::eventdef::Kind] = Three::KINDS;
     const FIXED_SIZE: usize = Three::FIXED_SIZE;
 
     fn control() -> &'static telemetry::Control {
@@ -179,7 +179,7 @@ impl telemetry::Event for Panicking {
         Self::FIXED_SIZE
     }
 
-    fn encode(&self, _: &mut impl telemetry::__eventdef::ParamSink) {
+    fn encode(&self, _: &mut impl telemetry::__private::eventdef::ParamSink) {
         panic!("on purpose")
     }
 }
@@ -189,14 +189,14 @@ fn an_event_that_panics_is_counted_and_the_next_is_recorded() {
     let test = "an_event_that_panics_is_counted_and_the_next_is_recorded";
     let Some(ran) = ran(test, &[("MPS_TELEMETRY_CONTROL", "all")], || {
         let panics = || {
-            assert!(std::panic::catch_unwind(|| telemetry::record(Panicking)).is_err());
+            assert!(std::panic::catch_unwind(|| telemetry::__private::record(Panicking)).is_err());
         };
         // Without a ring, then with one.
         panics();
         event!(Three, 0usize, 0usize, 0usize);
         panics();
         event!(Three, 0usize, 1usize, 0usize);
-        let losses = telemetry::losses_of(&CONTROL, u64::MAX);
+        let losses = telemetry::losses_of(&CONTROL, telemetry::Kinds::all());
         assert_eq!((losses.recorded, losses.full, losses.nested), (2, 2, 0));
     }) else {
         return;

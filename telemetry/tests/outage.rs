@@ -5,7 +5,7 @@ mod common;
 
 use common::{CONTROL, Kinds, Pooled, Three, ran};
 use std::sync::atomic::{AtomicBool, Ordering};
-use telemetry::{Config, MemoryPlinth, Operation, Plinth, PlinthError, control, event};
+use telemetry::{MemoryPlinth, Operation, Plinth, PlinthError, control, event};
 
 static FAILS: AtomicBool = AtomicBool::new(false);
 
@@ -53,14 +53,17 @@ mod second {
 /// Goes through an outage of the host; gives the stream.
 fn go_through_an_outage(rewrites: bool) -> Vec<u8> {
     let memory = MemoryPlinth::new();
-    telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
-    assert!(telemetry::set_plinth(Flaky { memory: memory.clone(), rewrites }));
+    telemetry::setup()
+        .block_size_log2(12)
+        .plinth(Flaky { memory: memory.clone(), rewrites })
+        .start()
+        .unwrap();
     control::set_output_everywhere(Kinds::Object);
     event!(Three, 0usize, 0usize, 0usize);
     telemetry::flush();
     FAILS.store(true, Ordering::Relaxed);
     for index in 0..200 {
-        telemetry::label_address(index, telemetry::intern(format!("string {index}")));
+        telemetry::label_address(index, telemetry::add_string(format!("string {index}")));
     }
     for index in 1..1000usize {
         event!(Three, 0usize, index, index);
@@ -171,8 +174,7 @@ fn a_flush_that_interrupts_another_swallows_no_count() {
     let test = "a_flush_that_interrupts_another_swallows_no_count";
     ran(test, &[], || {
         let memory = MemoryPlinth::new();
-        telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
-        assert!(telemetry::set_plinth(Interrupted(memory.clone())));
+        telemetry::setup().block_size_log2(12).plinth(Interrupted(memory.clone())).start().unwrap();
         control::set_output_everywhere(u64::MAX);
         event!(Three, 0usize, 0usize, 0usize);
         let handler = record_and_flush as extern "C" fn(i32);
@@ -180,7 +182,8 @@ fn a_flush_that_interrupts_another_swallows_no_count() {
         unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
         RAISES.store(true, Ordering::Relaxed);
         // A block of the store goes out, and is interrupted.
-        (0..200).for_each(|index| telemetry::label_address(index, telemetry::intern("a string")));
+        (0..200)
+            .for_each(|index| telemetry::label_address(index, telemetry::add_string("a string")));
         assert!(!RAISES.load(Ordering::Relaxed));
         telemetry::flush();
         let stream = common::read(&memory.bytes());

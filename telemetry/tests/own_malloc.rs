@@ -123,7 +123,7 @@ fn recording_never_calls_malloc_whatever_is_wanted() {
                 without_memory_manager(|| {
                     (0..1000usize).for_each(|index| event!(Three, 2usize, index, index));
                     event!(Sorts, &0u8, true, 1u32, 1.0, 1usize, 1usize, "text");
-                    telemetry::label_address(7, telemetry::intern("seven"));
+                    telemetry::label_address(7, telemetry::add_string("seven"));
                     telemetry::flush();
                 });
             };

@@ -47,7 +47,7 @@ impl Plinth for Stuck {
 
 fn begin() -> MemoryPlinth {
     let memory = MemoryPlinth::new();
-    assert!(telemetry::set_plinth(Stuck(memory.clone())));
+    telemetry::setup().plinth(Stuck(memory.clone())).start().unwrap();
     event!(Three, 0usize, 0usize, 0usize);
     memory
 }
@@ -120,6 +120,31 @@ fn with_discard_a_thread_never_waits_and_what_is_oldest_is_kept() {
         assert!((PER_RING - 2 * PER_BLOCK..=PER_RING + PER_BLOCK).contains(&words.len()));
         check_sums(&stream, 3 * PER_RING);
     });
+}
+
+/// Registered before the setup or after it.
+#[test]
+fn a_setup_sets_the_policy_of_kinds_that_the_environment_does_not_name() {
+    let test = "a_setup_sets_the_policy_of_kinds_that_the_environment_does_not_name";
+    for policies in ["", "Pool=overwrite", "Object=overwrite"] {
+        let policies = ("MPS_TELEMETRY_POLICY", policies);
+        let Some(_) = ran(test, &[ALL, SMALL, WRITER, policies], || {
+            let policies = std::env::var("MPS_TELEMETRY_POLICY").unwrap();
+            let setup = || telemetry::setup().policy(Policy::Discard).start().unwrap();
+            if policies.is_empty() {
+                setup();
+            }
+            let memory = begin();
+            setup();
+            IS_STUCK.store(true, Ordering::Release);
+            record(1, 3 * PER_RING);
+            let is_overwritten = telemetry::losses().overwritten > 0;
+            assert_eq!(is_overwritten, policies == "Object=overwrite", "{policies}");
+            end(&memory);
+        }) else {
+            return;
+        };
+    }
 }
 
 /// Snapshot mode: with no writer nothing goes out until somebody asks for it.
@@ -244,7 +269,7 @@ impl Plinth for Slow {
 fn a_thread_that_records_does_not_wait_for_the_volume_to_change() {
     let test = "a_thread_that_records_does_not_wait_for_the_volume_to_change";
     let _ = ran(test, &[ALL, SMALL, WRITER], || {
-        assert!(telemetry::set_plinth(Slow));
+        telemetry::setup().plinth(Slow).start().unwrap();
         let written = || BLOCK_COUNT.load(Ordering::Acquire);
         let is_changing = || IS_CHANGING.load(Ordering::Acquire);
         let mut index = 0;

@@ -114,7 +114,7 @@ fn every_sort_has_its_value() {
     let test = "every_sort_has_its_value";
     ran(test, &[], || {
         let pool = std::ptr::without_provenance::<u8>(0x1000);
-        telemetry::label(pool, telemetry::intern("a pool"));
+        telemetry::label(pool, telemetry::add_string("a pool"));
         let long = "s".repeat(20_000);
         event!(Sorts {
             p: pool,

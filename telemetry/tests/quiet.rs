@@ -35,7 +35,7 @@ fn recording_allocates_nothing() {
 }
 
 fn record_and_flush() {
-    let id = telemetry::intern("a string");
+    let id = telemetry::add_string("a string");
     telemetry::label_address(1, id);
     for index in 0..10_000usize {
         event!(Three, 0usize, index, index);

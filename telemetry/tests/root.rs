@@ -16,7 +16,7 @@ use registries::wide;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Barrier, Mutex};
-use telemetry::event;
+use telemetry::{Kinds, event};
 
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
@@ -219,10 +219,7 @@ fn a_program_that_recorded_nothing_has_a_root_without_its_address() {
     let test = "a_program_that_recorded_nothing_has_a_root_without_its_address";
     ran(test, &[ALL], || {
         assert!(Root::find().is_none());
-        let config = telemetry::Config { block_size_log2: 13, ..Default::default() };
-        telemetry::configure(config).unwrap();
-        assert!(Root::find().is_none(), "the block size may still change");
-        event!(Rare, 1usize);
+        telemetry::setup().block_size_log2(13).start().unwrap();
         assert_eq!(Root::find().unwrap().block_size(), 8192);
     });
 }
@@ -234,7 +231,7 @@ fn what_is_not_output_is_found_in_memory() {
         three(0, 50);
         event!(Rare, 7usize);
         event!(Sorts, core::ptr::null::<u8>(), true, 9u32, 1.5, 10usize, 11usize, "text");
-        telemetry::label_address(0x77, telemetry::intern("a label"));
+        telemetry::label_address(0x77, telemetry::add_string("a label"));
         let root = Root::find().unwrap();
         let stream = root.stream();
         assert_eq!(stream.words(1, 1), numbers(50));
@@ -305,10 +302,10 @@ fn record_and_compare(seed: u64) {
                 assert!(index % 2 == 1 || !found.is_empty() || count == 0, "seed {seed}, {index}");
             }
         }
-        for (kind, code) in [(5, 1), (3, 2)] {
+        for (kinds, code) in [(Kinds::Object, 1), (Kinds::Seg, 2)] {
             found_in_all += stream.of(code).len();
-            let overwritten = root.counts_of(1, kind)[4];
-            let losses = telemetry::losses_of(&CONTROL, 1u64 << kind);
+            let overwritten = root.counts_of(1, kinds.bits().trailing_zeros() as u8)[4];
+            let losses = telemetry::losses_of(&CONTROL, kinds);
             assert_eq!(overwritten, losses.overwritten, ".root.counts: seed {seed}");
             // What is counted as overwritten may still be there.
             assert!(stream.of(code).len() as u64 + overwritten >= losses.recorded, "seed {seed}");
@@ -326,7 +323,7 @@ fn memory_and_log_have_the_same_events_under_the_same_numbers() {
         let record = |who| three(who, 400);
         let threads = [1, 2].map(|who| std::thread::spawn(move || record(who)));
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        telemetry::label_address(0x77, telemetry::intern("a label"));
+        telemetry::label_address(0x77, telemetry::add_string("a label"));
         record(3);
         let memory = Root::find().unwrap().stream();
         telemetry::flush();
@@ -353,10 +350,10 @@ fn every_registry_is_in_the_preamble() {
         for (index, (found, recorded, _)) in root.registries().into_iter().enumerate() {
             assert_eq!((found, recorded), (index as u32, u64::MAX));
         }
-        let registries = [&wide::a::CONTROL, &wide::d::CONTROL, &wide::h::CONTROL];
-        for (index, control) in [2, 5, 9].into_iter().zip(registries) {
+        let registries = [&wide::a::REGISTRY, &wide::d::REGISTRY, &wide::h::REGISTRY];
+        for (index, registry) in [2, 5, 9].into_iter().zip(registries) {
             let mut encoding = Vec::new();
-            eventlog::format::encode_registry(control.registry, u64::MAX, 0, &mut |bytes| {
+            eventlog::format::encode_registry(registry, u64::MAX, 0, &mut |bytes| {
                 encoding.extend_from_slice(bytes);
             });
             assert!(stream.registries[&index] == encoding, "{index}");
@@ -412,7 +409,7 @@ fn the_blocks_of_a_mapped_file_are_an_extent() {
     let ring = ("MPS_TELEMETRY_FILENAME", "ring:ring?size=1M");
     let objects = ("MPS_TELEMETRY_CONTROL", "Object");
     ran("the_blocks_of_a_mapped_file_are_an_extent", &[objects, SMALL, ring], || {
-        let label = telemetry::intern("a label");
+        let label = telemetry::add_string("a label");
         telemetry::label_address(0x77, label);
         three(0, 2000);
         (0..10usize).for_each(|index| event!(ThreeSeg, 0usize, index, index));
@@ -454,7 +451,7 @@ fn forked(child: impl FnOnce()) {
 #[test]
 fn a_forked_child_has_a_stream_of_its_own_in_memory() {
     ran("a_forked_child_has_a_stream_of_its_own_in_memory", &[SMALL], || {
-        telemetry::label_address(0x77, telemetry::intern("before"));
+        telemetry::label_address(0x77, telemetry::add_string("before"));
         three(1, 300);
         wide::record_all();
         // Rings of threads that are gone, and a second node of extents.

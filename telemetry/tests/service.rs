@@ -59,7 +59,7 @@ fn requests_read_and_change_the_masks() {
             // Also by number; only what was asked for is told of.
             let set = ask("set pool 0x20");
             assert_eq!(value(&set, "registry.1.output"), "Pool Object");
-            assert_eq!(control::of(&CONTROL).output(), 1 << 1 | 1 << 5);
+            assert_eq!(control::of(&CONTROL).output(), Kinds::Pool | Kinds::Object);
             assert_eq!((&*value(&set, "standing"), &*value(&set, "log")), ("open", "mpsio.log"));
             // What the ring held comes out too.
             ask("flush");
@@ -67,14 +67,14 @@ fn requests_read_and_change_the_masks() {
             assert_eq!(value(&ask("reset Object"), "registry.1.output"), "-");
             assert_eq!(value(&ask("get"), "registry.1.output"), "Pool");
             ask("reset mask:recorded Pool");
-            assert_eq!(control::of(&CONTROL).recorded() & 1 << 1, 0);
+            assert!(!control::of(&CONTROL).recorded().contains(Kinds::Pool));
             event!(Pooled, 99usize);
             assert_eq!(
                 value(&ask("set mask:recorded registry:TEST all"), "registry.1.recorded"),
                 all
             );
             event!(Pooled, 10usize);
-            assert_eq!(control::of(&CONTROL).output(), 1 << 1, "the other mask is as it was");
+            assert_eq!(control::of(&CONTROL).output(), Kinds::Pool, "the other mask is as it was");
         }) else {
             return;
         };
@@ -113,10 +113,10 @@ fn kinds_are_switched_by_name_in_registries_to_come_as_well() {
         ask("set registry:test User");
         ask("reset mask:recorded pool");
         event!(own::Paged, 1usize);
-        assert_eq!(control::of(&own::CONTROL).output(), 1 << 9, "its Pool, not index 1");
-        assert_eq!(control::of(&own::CONTROL).recorded(), !(1 << 9));
-        assert_eq!(control::of(&CONTROL).output(), 1 << 0 | 1 << 1 | 1 << 6);
-        assert_eq!(control::of(&CONTROL).recorded(), !(1 << 1));
+        assert_eq!(control::of(&own::CONTROL).output(), own::Kinds::Pool, "its Pool, not index 1");
+        assert_eq!(control::of(&own::CONTROL).recorded(), !own::Kinds::Pool);
+        assert_eq!(control::of(&CONTROL).output(), Kinds::Arena | Kinds::Pool | Kinds::User);
+        assert_eq!(control::of(&CONTROL).recorded(), !Kinds::Pool);
         let masks = ask("set registry:2 Page");
         assert_eq!(value(&masks, "registry.2.output"), "Page");
         assert!(!masks.contains("registry.1"), "{masks}");
@@ -146,7 +146,7 @@ fn what_is_wrong_is_answered_by_one_line_that_names_what_there_is() {
         ] {
             assert_eq!(ask(request), format!("error: {expected}\n"));
         }
-        assert_eq!(control::of(&CONTROL).output(), 0, "nothing is done by halves");
+        assert_eq!(control::of(&CONTROL).output(), Kinds::empty(), "nothing is done by halves");
     }) else {
         return;
     };
@@ -382,7 +382,7 @@ fn the_program_and_the_tool_change_the_same_masks() {
         control::reset_output_everywhere(u64::MAX);
         assert_eq!(value(&ask("get"), "registry.1.output"), "-");
         event!(own::Paged, 1usize);
-        assert_eq!(control::of(&own::CONTROL).output(), 0, "what is newer wins");
+        assert_eq!(control::of(&own::CONTROL).output(), own::Kinds::empty(), "what is newer wins");
     }) else {
         return;
     };

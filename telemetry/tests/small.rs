@@ -12,7 +12,7 @@ mod common;
 
 use common::{CONTROL, Kinds, Sorts, Three};
 use std::sync::atomic::{AtomicBool, Ordering};
-use telemetry::{Config, MemoryPlinth, control, event};
+use telemetry::{MemoryPlinth, control, event};
 
 const THREAD_COUNT: usize = 3;
 /// More than a block holds.
@@ -20,9 +20,8 @@ const EVENT_COUNT: usize = if cfg!(miri) { 150 } else { 30_000 };
 
 #[test]
 fn a_small_program_records_every_event_once() {
-    telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
     let plinth = MemoryPlinth::new();
-    assert!(telemetry::set_plinth(plinth.clone()));
+    telemetry::setup().block_size_log2(12).plinth(plinth.clone()).start().unwrap();
     control::of(&CONTROL).set_output(Kinds::Object | Kinds::User);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -54,7 +53,7 @@ fn a_small_program_records_every_event_once() {
 }
 
 fn record(thread: usize) {
-    let text = telemetry::intern(format!("thread {thread}"));
+    let text = telemetry::add_string(format!("thread {thread}"));
     telemetry::label_address(thread, text);
     for index in 0..EVENT_COUNT {
         event!(Three, thread, index, index * 3);

@@ -12,7 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::{Duration, Instant};
-use telemetry::{Config, Plinth, SocketPlinth, event};
+use telemetry::{Plinth, SocketPlinth, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 const FILENAME: &str = "MPS_TELEMETRY_FILENAME";
@@ -56,7 +56,7 @@ fn assert_whole(bytes: &[u8], count: usize) -> u64 {
 fn what_is_sent_is_the_stream_by_tcp_and_by_unix() {
     let test = "what_is_sent_is_the_stream_by_tcp_and_by_unix";
     if is_child() {
-        telemetry::label_address(1, telemetry::intern("a string"));
+        telemetry::label_address(1, telemetry::add_string("a string"));
         return record(5000);
     }
     let folder = tempfile::tempdir().unwrap();
@@ -291,7 +291,7 @@ fn a_program_whose_receiver_comes_back_goes_on_in_another_volume() {
     if is_child() {
         let path = std::env::var(FILENAME).unwrap();
         let path = std::path::Path::new(path.trim_start_matches("unix:"));
-        telemetry::label_address(1, telemetry::intern("a string"));
+        telemetry::label_address(1, telemetry::add_string("a string"));
         record(3000);
         telemetry::flush();
         // The receiver goes, and comes back under the same name.
@@ -338,7 +338,7 @@ fn a_program_whose_receiver_comes_back_goes_on_in_another_volume() {
 fn a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone() {
     let test = "a_receiver_that_comes_late_gets_a_volume_that_can_be_read_alone";
     if is_child() {
-        telemetry::label_address(1, telemetry::intern("a string"));
+        telemetry::label_address(1, telemetry::add_string("a string"));
         record(3000);
         let path = std::env::var(FILENAME).unwrap();
         let receiver = UnixListener::bind(path.trim_start_matches("unix:")).unwrap();
@@ -389,7 +389,7 @@ fn a_tee_brings_the_stream_to_all_its_hosts() {
 fn a_slow_host_of_a_tee_costs_the_others_nothing() {
     let test = "a_slow_host_of_a_tee_costs_the_others_nothing";
     if is_child() {
-        telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
+        telemetry::setup().block_size_log2(12).start().unwrap();
         return record(LONG);
     }
     let (_listener, address) = listen();

@@ -19,7 +19,7 @@ fn eight_threads_record_a_million_events_each_and_all_are_in_the_log() {
 
 fn eight_threads_record_a_million_events_each() {
     let plinth = MemoryPlinth::new();
-    assert!(telemetry::set_plinth(plinth.clone()));
+    telemetry::setup().plinth(plinth.clone()).start().unwrap();
     control::of(&CONTROL).set_output(Kinds::Object | Kinds::Seg | Kinds::Pool);
     std::thread::scope(|scope| {
         for thread in 1..=THREAD_COUNT {

@@ -73,7 +73,7 @@ fn record(count: usize) {
 fn what_a_child_records_into_its_own_ring_is_there_when_it_is_killed() {
     let test = "what_a_child_records_into_its_own_ring_is_there_when_it_is_killed";
     let Some(ran) = ran(test, &[ALL, SMALL, RING], || {
-        telemetry::label_address(7, telemetry::intern("what is what,"));
+        telemetry::label_address(7, telemetry::add_string("what is what,"));
         record(10);
         for (name, count) in [("few", 5), ("many", 3000)] {
             let pid = killed(libc::SIGKILL, || {
@@ -100,7 +100,7 @@ fn what_a_child_records_into_its_own_ring_is_there_when_it_is_killed() {
 fn a_child_that_dies_of_a_signal_has_the_labels_of_before_the_fork() {
     let test = "a_child_that_dies_of_a_signal_has_the_labels_of_before_the_fork";
     let Some(ran) = ran(test, &[ALL, SMALL, CRASH], || {
-        telemetry::label_address(7, telemetry::intern("what is what,"));
+        telemetry::label_address(7, telemetry::add_string("what is what,"));
         record(10);
         for (name, count) in [("few", 5), ("many", 3000)] {
             let pid = killed(libc::SIGTERM, || record(count));
@@ -240,7 +240,10 @@ impl Plinth for Interrupted {
 /// Records until the signal came, and 100 events more where that is not the end.
 fn interrupted(ends: bool) -> u64 {
     let file = FilePlinth::bounded("mpsio.log", 32 << 10, 3).unwrap();
-    assert!(telemetry::set_plinth(Interrupted { file, count: AtomicU64::new(0), ends }));
+    telemetry::setup()
+        .plinth(Interrupted { file, count: AtomicU64::new(0), ends })
+        .start()
+        .unwrap();
     let [published, _] = shared(Path::new("published"));
     let mut recorded = 0;
     while FORKED.load(Ordering::Relaxed) == 0 {

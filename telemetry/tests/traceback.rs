@@ -37,7 +37,7 @@ fn traceback(stderr: &str) -> String {
 
 fn record_all_sorts() {
     let pool = std::ptr::without_provenance::<u8>(0x1000);
-    telemetry::label(pool, telemetry::intern("an older name"));
+    telemetry::label(pool, telemetry::add_string("an older name"));
     event!(Sorts {
         p: pool,
         b: true,
@@ -47,7 +47,7 @@ fn record_all_sorts() {
         a: 0x1000usize,
         s: "a \"b\"\n"
     });
-    telemetry::label(pool, telemetry::intern("a pool"));
+    telemetry::label(pool, telemetry::add_string("a pool"));
     event!(Sorts { p: pool, b: false, u: 0u32, d: -1e300, w: 0usize, a: 0usize, s: "" });
     for index in 0..3usize {
         event!(Three, 1usize, index, index);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
-use telemetry::{Config, FilePlinth, Operation, Plinth, PlinthError, control, event};
+use telemetry::{FilePlinth, Operation, Plinth, PlinthError, control, event};
 
 const OBJECT: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "Object");
 const SMALL: (&str, &str) = ("MPS_TELEMETRY_BLOCK_SIZE", "4096");
@@ -73,7 +73,10 @@ const EVENT_COUNT: usize = 80_000;
 
 fn record_with_labels(event_count: usize) {
     for thread in 0..THREAD_COUNT {
-        telemetry::label_address(0x1000 + thread, telemetry::intern(format!("thread {thread}")));
+        telemetry::label_address(
+            0x1000 + thread,
+            telemetry::add_string(format!("thread {thread}")),
+        );
     }
     std::thread::scope(|scope| {
         for thread in 0..THREAD_COUNT {
@@ -280,7 +283,7 @@ fn volumes_that_have_room_for_nothing_are_refused() {
     let test = "volumes_that_have_room_for_nothing_are_refused";
     let Some(ran) = ran(test, &[OBJECT, (NAME, "file:mpsio.log?size=256K")], || {
         event!(Three, 0usize, 0usize, 0usize);
-        assert!(FilePlinth::bounded("x", 1 << 20, 1).is_none());
+        assert!(FilePlinth::bounded("x", 1 << 20, 1).is_err());
     }) else {
         return;
     };
@@ -301,7 +304,7 @@ fn go_on_after(test: &str, hinder: impl Fn(), help: impl Fn()) -> Option<common:
             (from..to).for_each(|index| event!(Three, 0usize, index, index));
         };
         record(0, 500);
-        telemetry::label_address(0x1000, telemetry::intern("thread 0"));
+        telemetry::label_address(0x1000, telemetry::add_string("thread 0"));
         hinder();
         record(500, 20_000);
         let io = telemetry::losses().io;
@@ -472,10 +475,9 @@ impl Plinth for Broken {
 
 fn go_through_breaks(rewrites: bool) {
     let plinth = Broken { rewrites, ..Broken::default() };
-    telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
-    assert!(telemetry::set_plinth(plinth.clone()));
+    telemetry::setup().block_size_log2(12).plinth(plinth.clone()).start().unwrap();
     control::set_output_everywhere(Kinds::Object);
-    telemetry::label_address(0x1000, telemetry::intern("thread 0"));
+    telemetry::label_address(0x1000, telemetry::add_string("thread 0"));
     let mut index = 0usize;
     for round in 0..50usize {
         for _ in 0..round * 17 {
@@ -536,7 +538,7 @@ fn a_store_that_is_too_large_for_a_volume_is_there_in_part() {
     let name = (NAME, "file:mpsio.log?size=64K&count=1000");
     let Some(ran) = ran(test, &[OBJECT, SMALL, name], || {
         for index in 0..4000usize {
-            telemetry::label_address(index, telemetry::intern(format!("a string, {index}")));
+            telemetry::label_address(index, telemetry::add_string(format!("a string, {index}")));
             event!(Three, 0usize, index, index);
         }
     }) else {

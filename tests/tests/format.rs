@@ -110,7 +110,7 @@ fn now() -> u64 {
 #[test]
 fn a_stream_that_grows_keeps_its_header_and_its_events_have_wall_times() {
     let plinth = MemoryPlinth::new();
-    assert!(telemetry::set_plinth(plinth.clone()), "the stream goes to memory");
+    telemetry::setup().plinth(plinth.clone()).start().unwrap();
     control::set_output_everywhere(Kinds::User);
     let start = now();
     event!(events::Number, 0usize);

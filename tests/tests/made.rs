@@ -10,9 +10,9 @@
 use eventlog::reader::{Difference, Event, Filter, Log, Order, Value, compare};
 use eventlog::writer::{Maker, Origin};
 use std::num::NonZero;
-use telemetry::__eventdef::field::{A, P};
-use telemetry::__eventdef::store;
-use telemetry::{Config, MemoryPlinth, control, event};
+use telemetry::__private::eventdef::field::{A, P};
+use telemetry::__private::eventdef::store;
+use telemetry::{MemoryPlinth, control, event};
 
 telemetry::events! {
     /// Events of both logs.
@@ -49,7 +49,7 @@ fn record(from: usize) {
         let text = "text ".repeat(index % 20);
         let address = 0x7000 + index % 7;
         if index % 9 == 0 {
-            telemetry::label_address(address, telemetry::intern(&text));
+            telemetry::label_address(address, telemetry::add_string(&text));
         }
         let pointer = std::ptr::without_provenance::<u8>(address);
         event!(Sorts, pointer, index % 2 == 0, 7u32, index as f64, index, address, &text);
@@ -134,10 +134,9 @@ fn all(log: &Log) -> Vec<String> {
 /// `.made`
 #[test]
 fn a_log_that_is_made_is_the_one_that_was_recorded() {
-    telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).expect("in time");
     let plinth = MemoryPlinth::new();
-    assert!(telemetry::set_plinth(plinth.clone()));
-    control::of(&CONTROL).set_output(u64::MAX);
+    telemetry::setup().block_size_log2(12).plinth(plinth.clone()).start().unwrap();
+    control::of(&CONTROL).set_output(Kinds::all());
     record(0);
     std::thread::spawn(|| record(400)).join().expect("the thread ends");
     telemetry::flush();

@@ -141,7 +141,7 @@ fn fork() {
 fn record_as_child() {
     REQUESTED.iter().for_each(|requested| requested.store(0, Ordering::Relaxed));
     record_burst();
-    telemetry::label_address(7, telemetry::intern("a child"));
+    telemetry::label_address(7, telemetry::add_string("a child"));
     control::of(&CONTROL).set_output(Kinds::Seg);
     telemetry::flush();
     tell(&format!("told-{}", std::process::id()));
@@ -155,7 +155,7 @@ fn disturb(is_on: IsOn<'_>) {
         match round % 4 {
             0 => telemetry::flush(),
             1 => control::of(&CONTROL).set_output(Kinds::Seg),
-            2 => telemetry::label_address(round, telemetry::intern(format!("round {round}"))),
+            2 => telemetry::label_address(round, telemetry::add_string(format!("round {round}"))),
             _ => control::of(&CONTROL).reset_output(Kinds::Seg),
         }
         // Not after the same each time.

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::mpsc;
-use telemetry::{Config, MemoryPlinth, control, event};
+use telemetry::{MemoryPlinth, control, event};
 
 telemetry::events! {
     /// Events of random programs.
@@ -74,7 +74,7 @@ struct Twin {
     next: usize,
 }
 
-const KINDS: [u64; 2] = [1 << 5, 1 << 0];
+const KINDS: [Kinds; 2] = [Kinds::Object, Kinds::Arena];
 
 impl Twin {
     /// Has an event of the first or second kind, and says its text.
@@ -88,7 +88,7 @@ impl Twin {
             if (8 + 8 + size + 1).next_multiple_of(8) > BLOCK_SIZE - BLOCK_HEADER_SIZE {
                 self.large += 1;
             } else {
-                let kind = KINDS[which].trailing_zeros() as u8;
+                let kind = KINDS[which].bits().trailing_zeros() as u8;
                 self.recorded.entry((thread, kind)).or_default().push((index, text.clone()));
             }
         }
@@ -132,9 +132,8 @@ impl Worker {
 }
 
 fn run(steps: &[Step]) {
-    telemetry::configure(Config { block_size_log2: 12, ..Config::default() }).unwrap();
     let plinth = MemoryPlinth::new();
-    assert!(telemetry::set_plinth(plinth.clone()));
+    telemetry::setup().block_size_log2(12).plinth(plinth.clone()).start().unwrap();
     let mut twin = Twin { is_recorded: [true; 2], ..Twin::default() };
     let mut workers = [Worker::start(0), Worker::start(1)];
     let mut worker_count = 2;
@@ -175,7 +174,8 @@ fn run(steps: &[Step]) {
             }
             'i' => {
                 twin.interned += 1;
-                worker.work(move || telemetry::label_address(number, telemetry::intern("text")));
+                worker
+                    .work(move || telemetry::label_address(number, telemetry::add_string("text")));
             }
             'e' => {
                 std::mem::replace(&mut workers[thread], Worker::start(worker_count)).end();
@@ -191,7 +191,7 @@ fn run(steps: &[Step]) {
 }
 
 fn judge(twin: &Twin, bytes: Vec<u8>) {
-    let losses = telemetry::losses_of(&CONTROL, u64::MAX);
+    let losses = telemetry::losses_of(&CONTROL, Kinds::all());
     let recorded = twin.recorded.values().map(|events| events.len() as u64).sum::<u64>();
     let told = (losses.requested, losses.recorded, losses.large);
     assert_eq!(told, (twin.requested, recorded, twin.large), "{losses:?}");

@@ -55,7 +55,7 @@ crate::events! {
         size: W,
         /// where they begin
         base: A,
-        /// its grain: memory is given in multiples of so many bytes
+        /// its grain, in bytes: the arena gives memory in multiples of it
         grainSize: W,
         /// its class
         arenaClass: P,
@@ -72,7 +72,7 @@ crate::events! {
         userSize: W,
         /// how many bytes its first chunk has
         chunkSize: W,
-        /// its grain: memory is given in multiples of so many bytes
+        /// its grain, in bytes: the arena gives memory in multiples of it
         grainSize: W,
         /// its class
         arenaClass: P,
@@ -83,7 +83,7 @@ crate::events! {
     }
     /// An arena was destroyed.
     ArenaDestroy(0x000A, always, Arena) {
-        /// the arena that is no more
+        /// the destroyed arena
         arena: P,
     }
     /// The program added a piece of memory to an arena.
@@ -174,7 +174,7 @@ crate::events! {
     GenFinish(0x001E, always, Arena) {
         /// the arena it was in
         arena: P,
-        /// the generation that is no more
+        /// the destroyed generation
         r#gen: P,
         /// its number in the arena, in the order of creation
         serial: U,
@@ -222,7 +222,7 @@ crate::events! {
         /// how many bytes of address space the arena holds now
         reserved: W,
     }
-    /// An arena could not grow: not even the smallest useful chunk was to be had.
+    /// An arena could not grow: not even the smallest useful chunk was available.
     VMArenaExtendFail(0x0056, always, Arena) {
         /// how many bytes that smallest chunk has
         chunkMin: W,

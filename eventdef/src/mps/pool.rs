@@ -23,7 +23,7 @@ crate::events! {
     }
     /// A buffer was destroyed.
     BufferFinish(0x0015, always, Pool) {
-        /// the buffer that is no more
+        /// the destroyed buffer
         buffer: P,
     }
     /// A buffer was made, from which a thread allocates without a lock.
@@ -125,7 +125,7 @@ crate::events! {
     }
     /// A pool was destroyed.
     PoolFinish(0x002B, always, Pool) {
-        /// the pool that is no more
+        /// the destroyed pool
         pool: P,
         /// the arena it was in
         arena: P,

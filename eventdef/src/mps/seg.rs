@@ -95,14 +95,14 @@ crate::events! {
     SegFree(0x003A, always, Seg) {
         /// the arena it was in
         arena: P,
-        /// the segment that is no more
+        /// the destroyed segment
         seg: P,
     }
     /// Two neighbouring segments became one.
     SegMerge(0x003B, always, Seg) {
         /// the lower one, which remains
         segLo: P,
-        /// the upper one, which is no more
+        /// the upper segment, which no longer exists
         segHi: P,
     }
     /// A collection gives back what it did not reach in a segment.

@@ -79,7 +79,7 @@ crate::events! {
     TraceDestroy(0x0046, always, Trace) {
         /// the arena it collected
         arena: P,
-        /// the collection that is no more
+        /// the ended collection
         trace: P,
     }
     /// How a condemned generation came out of a collection.

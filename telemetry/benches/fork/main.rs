@@ -46,10 +46,9 @@ const RUN_COUNT: usize = 201;
 
 fn main() {
     let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fork.log");
-    assert!(telemetry::set_plinth(
-        telemetry::FilePlinth::new(log.as_os_str().as_encoded_bytes()).expect("no NUL")
-    ));
-    telemetry::control::of(&events::CONTROL).set_output(u64::MAX);
+    let plinth = telemetry::FilePlinth::new(&log).expect("no NUL");
+    telemetry::setup().plinth(plinth).start().expect("it is the first setup");
+    telemetry::control::of(&events::CONTROL).set_output(events::Kinds::all());
     let (begun, done) = (Barrier::new(THREAD_COUNT + 1), Barrier::new(THREAD_COUNT + 1));
     let (ours, floor) = std::thread::scope(|scope| {
         for _ in 0..THREAD_COUNT {

@@ -29,7 +29,7 @@ impl Arena {
     pub(crate) fn new() -> Box<Arena> {
         let arena = Box::new(Arena { segments: Vec::new(), free: Vec::new() });
         event!(ArenaCreate, &*arena, SEGMENT_SIZE);
-        telemetry::label(&*arena, telemetry::intern("arena"));
+        telemetry::label(&*arena, telemetry::add_string("arena"));
         arena
     }
 

@@ -23,7 +23,7 @@ impl Pool {
     pub(crate) fn new(arena: &Arena, name: &str, moving: bool) -> Box<Pool> {
         let pool = Box::new(Pool { segments: Vec::new(), used: SEGMENT_SIZE, object_count: 0 });
         event!(PoolInit, &*pool, arena, moving);
-        telemetry::label(&*pool, telemetry::intern(name));
+        telemetry::label(&*pool, telemetry::add_string(name));
         pool
     }
 

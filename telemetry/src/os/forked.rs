@@ -41,6 +41,7 @@ pub(crate) fn arrange(entry: &Entry) -> bool {
 
 /// Has the system tell of forks. Once, when what carries the runtime is loaded: the C library has a
 /// lock for it, which a first event in a handler may find taken.
+#[cfg(not(miri))]
 pub(crate) fn expect() {
     sys::at_fork_in_child(in_child);
 }

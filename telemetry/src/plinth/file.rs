@@ -6,14 +6,13 @@
 //!  bounded           PATH, and the volumes before it as PATH.1, PATH.2 … (volumes.rs)
 //! ```
 //!
-//! A log that another process writes, or that was written since this one began, is not emptied, nor
-//! is what is not this user's alone: this one's gets another name. Design: `.sol.plinth`,
-//! `.sol.fork`, `.sol.own`, `.sol.held`, `.sol.volume` in `design/telemetry.md`; `.stream.grow`,
-//! `.write.torn` in `design/format.md`.
+//! The log of another process or user stays, and so does a log that was written since this one began:
+//! this one gets another name. Design: `.sol.plinth`, `.sol.fork`, `.sol.own`, `.sol.held`,
+//! `.sol.volume` in `design/telemetry.md`; `.stream.grow`, `.write.torn` in `design/format.md`.
 
 use super::name::LogName;
 use super::volumes::{self, Room, Volumes};
-use super::{Operation, Plinth, PlinthError};
+use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
 use crate::block::identity;
 use crate::os::sync::Locked;
 use crate::os::sys::{self, File, Held, NotOwn, Unnamed};
@@ -23,7 +22,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use eventlog::format::{STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader};
 use std::borrow::Cow;
-use std::ffi::CString;
+use std::path::Path;
 
 /// How long a signal handler waits for a reader, in ms.
 const CRASH_TIME_MAX: i32 = 1000;
@@ -55,33 +54,34 @@ pub struct FilePlinth {
 }
 
 impl FilePlinth {
-    /// A plinth for the file of this name, which is created or emptied when the stream begins, and
-    /// which no other process can make its log until this one ends; `None` if the name holds a NUL.
-    /// Where another process has it, or wrote it since this one began, `-` and the process
-    /// identifier are added; so in a forked child.
-    pub fn new(path: impl AsRef<[u8]>) -> Option<FilePlinth> {
-        Some(FilePlinth::named(CString::new(path.as_ref()).ok()?.into(), false))
+    /// Returns a plinth for the file at `path`; fails if the path contains a NUL byte. The runtime
+    /// creates or truncates the file when the stream begins, and claims it until the process ends.
+    /// If another process has the file, or wrote it since this one began, the runtime adds `-` and
+    /// the process number to the name; also in a forked child.
+    pub fn new(path: impl AsRef<Path>) -> Result<FilePlinth, DestinationError> {
+        Ok(FilePlinth::named(c_path(path.as_ref())?.into(), false))
     }
 
-    /// A plinth for a stream in at most `count` files of at most `size` bytes each, the newest
-    /// under this name, the one before it with `.1` behind that, and so on; the oldest is deleted
-    /// for a new one. Each can be read alone. What has the name when the stream begins moves on
-    /// too. A size of fewer than 8 blocks is refused when the stream begins; `None` if the name
-    /// holds a NUL, or `count` is not from 2 to 1000.
-    pub fn bounded(path: impl AsRef<[u8]>, size: u64, count: u32) -> Option<FilePlinth> {
-        let counts = volumes::COUNT_MIN..=volumes::COUNT_MAX;
-        let plinth = FilePlinth::new(path).filter(|_| counts.contains(&count))?;
-        Some(plinth.with_volumes(Some(Volumes { size, count })))
+    /// Returns a plinth for a stream in at most `count` files of at most `size` bytes each: the newest
+    /// at `path`, the one before it at `path.1`, and so on. A new file replaces the oldest. Each can
+    /// be read alone. Fails if the path contains a NUL byte, or if `count` is not from 2 to 1000. The
+    /// runtime reports a size of fewer than 8 blocks when the stream begins, and outputs nothing.
+    pub fn bounded(
+        path: impl AsRef<Path>,
+        size: u64,
+        count: u32,
+    ) -> Result<Self, DestinationError> {
+        let volumes = volumes::bounded(path.as_ref(), size, count)?;
+        Ok(FilePlinth::new(path)?.with_volumes(Some(volumes)))
     }
 
-    /// The same within bounds, if there are any.
+    /// Bounds the stream.
     pub(crate) fn with_volumes(mut self, volumes: Option<Volumes>) -> FilePlinth {
         self.volumes = volumes;
         self
     }
 
-    /// The same for a name that may be somewhere for ever: without allocating.
-    /// In a pattern `%p` is the process identifier.
+    /// Does not allocate. In a pattern `%p` is the process identifier.
     pub(crate) fn named(path: Cow<'static, CStr>, is_pattern: bool) -> FilePlinth {
         FilePlinth {
             name: LogName::new(path, is_pattern),

@@ -9,7 +9,7 @@
 //! `.sol.own` in `design/telemetry.md`; `.ring` in `design/format.md`.
 
 use super::name::LogName;
-use super::{Operation, PATH_SIZE_MAX, Plinth, PlinthError};
+use super::{DestinationError, Operation, PATH_SIZE_MAX, Plinth, PlinthError, c_path};
 use crate::block::memory;
 use crate::os::report;
 use crate::os::sync::Locked;
@@ -23,7 +23,7 @@ use eventlog::format::{
     BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
 };
 use std::borrow::Cow;
-use std::ffi::CString;
+use std::path::Path;
 
 /// The longest name of a file, with what is put behind it and a NUL, in bytes.
 const NAME_SIZE_MAX: usize = PATH_SIZE_MAX + 64;
@@ -66,9 +66,14 @@ const NOT_OWN: PlinthError = PlinthError { operation: Operation::Claim, errno: l
 const OWN_BEFORE: PlinthError = PlinthError { operation: Operation::Claim, errno: libc::EEXIST };
 
 impl MappedPlinth {
-    /// A ring of at most so many bytes in the file of this name; `None` if that holds a NUL.
-    pub fn new(path: impl AsRef<[u8]>, size: u64) -> Option<MappedPlinth> {
-        Some(MappedPlinth::named(CString::new(path.as_ref()).ok()?.into(), false, size))
+    /// Returns a plinth for a ring of at most `size` bytes in the file at `path`. It names the file
+    /// as a [`FilePlinth`](super::FilePlinth) does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the path contains a NUL byte.
+    pub fn new(path: impl AsRef<Path>, size: u64) -> Result<MappedPlinth, DestinationError> {
+        Ok(MappedPlinth::named(c_path(path.as_ref())?.into(), false, size))
     }
 
     /// The same for a name that may be somewhere for ever: without allocating.

@@ -15,7 +15,7 @@
 use super::connect::{Link, Standing};
 use super::name::LogName;
 use super::queue::Queue;
-use super::{Operation, Plinth, PlinthError};
+use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
 use crate::block::clock;
 use crate::os::sync::Locked;
 use crate::os::sys::{Errno, Held};
@@ -27,7 +27,8 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use eventlog::format::{BLOCK_MAGIC, BlockHeader, BlockType};
 use std::borrow::Cow;
-use std::ffi::CString;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 /// Blocks that wait to be sent, at most.
 const QUEUE_BLOCK_COUNT: usize = 16;
@@ -49,7 +50,7 @@ static EXIT_DEADLINE: AtomicU64 = AtomicU64::new(0);
 ///
 /// ```
 /// use std::io::Read;
-/// use telemetry::{SocketPlinth, set_plinth};
+/// use telemetry::SocketPlinth;
 ///
 /// # mod shop { telemetry::events! {
 /// # /// What happens in a shop.
@@ -62,14 +63,14 @@ static EXIT_DEADLINE: AtomicU64 = AtomicU64::new(0);
 /// # } } }
 /// let receiver = std::net::TcpListener::bind("127.0.0.1:0")?;
 /// let address = format!("tcp://{}", receiver.local_addr()?);
-/// assert!(set_plinth(SocketPlinth::new(&address).expect("an address")));
+/// telemetry::setup().plinth(SocketPlinth::new(&address)?).start()?;
 ///
 /// telemetry::control::set_output_everywhere(shop::Kinds::Object);
 /// telemetry::event!(shop::Sold, 3usize);
 /// let mut magic = [0; 4];
 /// receiver.accept()?.0.read_exact(&mut magic)?;
 /// assert_eq!(magic, *b"\xD5EVL");
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SocketPlinth {
     /// The address, in which a `%p` may be.
@@ -83,16 +84,22 @@ pub struct SocketPlinth {
 }
 
 impl SocketPlinth {
-    /// A plinth for `tcp://HOST:PORT` or `unix:PATH`, which connects when the stream begins; `None`
-    /// if the address is neither. A host is an address (IPv6 in brackets), `localhost`, or a name
-    /// that is looked up then, once: by the system's resolver, which may allocate and take its
-    /// time.
-    pub fn new(address: impl AsRef<[u8]>) -> Option<SocketPlinth> {
+    /// Returns a plinth for `tcp://HOST:PORT` or `unix:PATH`, which connects when the stream
+    /// begins. A host is an address (IPv6 in brackets), `localhost`, or a name. The system's
+    /// resolver looks up a name then, once; it may allocate and take its time.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address is neither of the two, or contains a NUL byte.
+    pub fn new(address: impl AsRef<OsStr>) -> Result<SocketPlinth, DestinationError> {
         let address = address.as_ref();
-        let parsed = destination::parse(address).ok()?;
-        let is_socket = matches!(parsed, Destination::Tcp { .. } | Destination::Unix { .. });
-        let name = CString::new(address).ok().filter(|_| is_socket)?;
-        Some(SocketPlinth::named(name.into(), false))
+        let wrong = |problem| DestinationError::new(address, problem);
+        match destination::parse(address.as_bytes()).map_err(wrong)? {
+            Destination::Tcp { .. } | Destination::Unix { .. } => {
+                Ok(SocketPlinth::named(c_path(address.as_ref())?.into(), false))
+            }
+            _ => Err(wrong("not a socket address; use tcp://HOST:PORT or unix:PATH")),
+        }
     }
 
     /// The same for an address, known to be one, that may be somewhere for ever: without

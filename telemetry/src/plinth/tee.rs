@@ -10,7 +10,7 @@
 //! bytes that come next, as if the two were concatenated (`.stream.again`). Design: `.req.multi` in
 //! `design/telemetry.md`.
 
-use super::{Operation, Plinth, PlinthError};
+use super::{DestinationError, Operation, Plinth, PlinthError};
 use crate::block::clock;
 use crate::plinth::destination::TEE_COUNT_MAX;
 use crate::plinth::failure;
@@ -27,12 +27,13 @@ const RETRY_TIME: u64 = 1_000_000_000;
 /// blocks which another has says so itself, by the numbers of its events.
 ///
 /// ```
-/// use telemetry::{MemoryPlinth, SocketPlinth, TeePlinth, set_plinth};
+/// use telemetry::{MemoryPlinth, SocketPlinth, TeePlinth};
 ///
 /// let memory = MemoryPlinth::new();
-/// let socket = SocketPlinth::new("unix:/run/nobody.is.here").expect("an address");
-/// let tee = TeePlinth::new([Box::new(memory.clone()) as _, Box::new(socket) as _]);
-/// assert!(set_plinth(tee.expect("no more than eight")));
+/// let socket = SocketPlinth::new("unix:/run/nobody.is.here")?;
+/// let tee = TeePlinth::new([Box::new(memory.clone()) as _, Box::new(socket) as _])?;
+/// telemetry::setup().plinth(tee).start()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct TeePlinth {
     hosts: [Option<Host>; TEE_COUNT_MAX],
@@ -153,9 +154,17 @@ impl Host {
 }
 
 impl TeePlinth {
-    /// A plinth for these; `None` if there are none, or more than eight.
-    pub fn new(plinths: impl IntoIterator<Item = Box<dyn Plinth>>) -> Option<TeePlinth> {
-        TeePlinth::of(plinths.into_iter().map(Held::Boxed))
+    /// Returns a plinth that writes to each of these.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are no plinths, or more than eight.
+    pub fn new(
+        plinths: impl IntoIterator<Item = Box<dyn Plinth>>,
+    ) -> Result<TeePlinth, DestinationError> {
+        let wrong =
+            || DestinationError::new("tee".as_ref(), "the number of plinths is not from 1 to 8");
+        TeePlinth::of(plinths.into_iter().map(Held::Boxed)).ok_or_else(wrong)
     }
 
     /// The same for plinths that are somewhere for ever: without allocating.
@@ -355,9 +364,10 @@ mod tests {
 
     #[test]
     fn a_tee_has_from_one_to_eight_hosts_and_says_which() {
-        assert!(TeePlinth::new([]).is_none());
+        let refused = TeePlinth::new([]).expect_err("none").to_string();
+        assert_eq!(refused, "tee: the number of plinths is not from 1 to 8");
         let hosts = |count| (0..count).map(|_| Box::new(MemoryPlinth::new()) as Box<dyn Plinth>);
-        assert!(TeePlinth::new(hosts(9)).is_none());
+        assert!(TeePlinth::new(hosts(9)).is_err());
         struct Said(TeePlinth);
         impl fmt::Display for Said {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,12 +10,14 @@
 //! oldest, so that there is room on a full disk. Design: `.sol.volume`, `.sol.own` in
 //! `design/telemetry.md`.
 
+use super::DestinationError;
 use super::name::LogName;
 use crate::block::memory;
 use crate::os::sync::Locked;
 use crate::os::sys::{self, Errno, Held, Unnamed};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::path::Path;
 
 /// Blocks of a volume, at least: header and registries, strings, the end, and events.
 pub(crate) const BLOCK_COUNT_MIN: u64 = 8;
@@ -35,6 +37,14 @@ pub(crate) struct Volumes {
     pub(crate) size: u64,
     /// How many.
     pub(crate) count: u32,
+}
+
+/// Checks the number of files of a stream in volumes.
+pub(super) fn bounded(path: &Path, size: u64, count: u32) -> Result<Volumes, DestinationError> {
+    let is_right = (COUNT_MIN..=COUNT_MAX).contains(&count);
+    let problem = "the number of files is not from 2 to 1000";
+    let wrong = || DestinationError::new(path.as_os_str(), problem);
+    is_right.then_some(Volumes { size, count }).ok_or_else(wrong)
 }
 
 /// What a full disk leaves a stream in volumes.

@@ -1,21 +1,16 @@
-//! The allocator that records: every allocation, reallocation and free of a Rust program.
+//! The allocator that records each allocation, reallocation and free of a Rust program.
 //!
 //! ```text
 //!  Box::new ─▶ Recorder ─┬─ alloc ─▶ the allocator within ── then Allocate
 //!                        └─ Free, then ── dealloc ─▶ the allocator within
 //! ```
 //!
-//! What an address is handed out by is recorded after, what it is given up by before: between the
-//! two it is the program's, by the clock of all threads. Design: `.sol.alloc` in
+//! It records an allocation after the call, and a free before the call. So the program owns an
+//! address between the two events, by the clock of all threads. Design: `.sol.alloc` in
 //! `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a global allocator is an unsafe trait")]
 
-use super::fast_path::{is_recorded, record};
-use crate::block::clock;
-use crate::ends::crash;
-use crate::os::sync::without_unwinding;
-use crate::os::sys;
-use eventdef::Event;
+use super::around::{after, before};
 use std::alloc::{GlobalAlloc, Layout, System};
 
 eventdef::events! {
@@ -75,8 +70,8 @@ eventdef::events! {
     }
 }
 
-/// An allocator that records what it is asked for, and leaves the doing to another one: the
-/// system's, unless it is made with [`of`](Recorder::of).
+/// A global allocator that records each call, and passes it to another allocator: the system's, or
+/// the one that [`of`](Recorder::of) names.
 ///
 /// ```
 /// use telemetry::alloc::{CONTROL, Recorder};
@@ -85,7 +80,7 @@ eventdef::events! {
 /// #[global_allocator]
 /// static ALLOCATOR: Recorder = Recorder::new();
 ///
-/// # telemetry::set_plinth(telemetry::MemoryPlinth::new());
+/// # telemetry::setup().plinth(telemetry::MemoryPlinth::new()).start().unwrap();
 /// // Or `MPS_TELEMETRY_CONTROL=Object`, which takes effect before `main`.
 /// control::of(&CONTROL).set_output(Kinds::Object);
 /// let before = telemetry::losses_of(&CONTROL, Kinds::Object).recorded;
@@ -94,69 +89,39 @@ eventdef::events! {
 /// assert_eq!(after - before, 2, "an Allocate and a Free");
 /// ```
 ///
-/// The first allocation of a Rust program is before `main`, and the last one after it: both are in
-/// the log. With a kind that is output by the environment the stream also begins before `main`, too
-/// early for [`set_plinth`](crate::set_plinth) and [`configure`](crate::configure); a program that
-/// calls these switches output on itself, and has what its blocks still hold of before.
+/// The log holds the first allocation of a Rust program, which is before `main`, and the last one,
+/// which is after it. So the first event comes before any [`setup`](crate::setup()), which then
+/// sets a plinth, a policy and fatal signals, but no sizes and no writer thread. If the environment
+/// switches a kind on, the stream begins before `main` too, and a plinth comes too late. A program
+/// that sets a plinth switches the output on itself; the log then has the events that the blocks
+/// still hold.
 ///
-/// What cannot be in the log is counted (see [`losses`](crate::losses)): what a signal handler
-/// allocates that interrupted the recording of an allocation, what a plinth of the program's own
-/// allocates, and what other threads allocate while the program exits. What C code of the process
-/// takes from `malloc` itself is not seen. In the rash variety nothing is recorded.
+/// The runtime counts the allocations that cannot be in the log (see [`losses`](crate::losses)):
+/// those of a signal handler that interrupted the recording of an allocation, those of a plinth of
+/// the program's own, and those of other threads while the program exits. C code that calls
+/// `malloc` itself is not recorded. In the rash variety nothing is.
 ///
-/// The allocator within may record events of its own. It may not allocate from this one.
+/// The inner allocator may record events of its own. It may not allocate from this one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recorder<A = System> {
     within: A,
 }
 
 impl Recorder {
-    /// Records what the system's allocator is asked for.
+    /// Returns an allocator that records, and allocates from the system.
     pub const fn new() -> Recorder {
         Recorder::of(System)
     }
 }
 
 impl<A> Recorder<A> {
-    /// Records what this allocator is asked for.
+    /// Returns an allocator that records, and allocates from `within`.
     pub const fn of(within: A) -> Recorder<A> {
         Recorder { within }
     }
 }
 
-/// Records an event of what is about to happen. Public for `interpose`, which records as this
-/// does what a program asks of malloc; not a promise to anybody else.
-#[doc(hidden)]
-#[inline(always)]
-pub fn before<E: Event>(event: impl FnOnce() -> E) {
-    if is_recorded::<E>() {
-        crash::note_allocator();
-        let event = event();
-        without_unwinding(|| record(event));
-    }
-}
-
-/// Records an event of what has happened. Public for `interpose`.
-#[doc(hidden)]
-#[inline(always)]
-pub fn after<E: Event>(event: impl FnOnce() -> E) {
-    if is_recorded::<E>() {
-        // The address may be here by a load that is younger than the counter's reading, as the
-        // processor does things: then it would be seen handed out before it was given up.
-        clock::wait_for_loads();
-        before(event);
-    }
-}
-
-/// Does work of a recorder's own whose calls of the system would else end a thread that somebody
-/// cancels. Public for `interpose`.
-#[doc(hidden)]
-pub fn uncancelled<T>(work: impl FnOnce() -> T) -> T {
-    let _uncancelled = sys::Uncancelled::begin();
-    work()
-}
-
-// SAFETY: all is left to the allocator within, which keeps the promises of the trait; recording
+// SAFETY: each call goes to the inner allocator, which keeps the promises of the trait; recording
 // does not unwind, and allocates nothing.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Recorder<A> {
     #[inline]

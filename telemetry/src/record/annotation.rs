@@ -1,4 +1,4 @@
-//! `event!`, the annotation.
+//! The annotation `event!`.
 //!
 //! ```text
 //!  event!(PoolAlloc, pool, addr, size)  ──▶  if recorded & kind { record(PoolAlloc { … }) }
@@ -6,11 +6,11 @@
 //!
 //! Design: `.annot` in `design/telemetry.md`.
 
-/// Records an event, if its kind is switched on. Otherwise it is one load, one test and one branch,
-/// and the arguments are not evaluated.
+/// Records an event if its kind is switched on. Otherwise the annotation costs a load, a test and a
+/// branch, and does not evaluate its arguments.
 ///
-/// The arguments are in the order of the registry, or named; a field without a value takes the
-/// variable of its name.
+/// The arguments are in the order of the registry, or named. A name without a value stands for the
+/// variable of that name.
 ///
 /// ```
 /// mod heap {
@@ -40,13 +40,17 @@
 #[macro_export]
 macro_rules! event {
     ($($event:ident)::+ { $($fields:tt)* }) => {
-        if $crate::is_recorded::<$($event)::+>() {
-            $crate::record($crate::__eventdef::event_value!($($event)::+ { $($fields)* }));
+        if $crate::__private::is_recorded::<$($event)::+>() {
+            $crate::__private::record(
+                $crate::__private::eventdef::event_value!($($event)::+ { $($fields)* }),
+            );
         }
     };
     ($event:path $(, $value:expr)* $(,)?) => {
-        if $crate::is_recorded::<$event>() {
-            $crate::record($crate::__eventdef::event_value!($event $(, $value)*));
+        if $crate::__private::is_recorded::<$event>() {
+            $crate::__private::record(
+                $crate::__private::eventdef::event_value!($event $(, $value)*),
+            );
         }
     };
 }

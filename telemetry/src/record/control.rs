@@ -1,4 +1,4 @@
-//! Switching kinds on and off, by the program.
+//! Switches kinds on and off, for the program.
 //!
 //! ```text
 //!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
@@ -6,14 +6,15 @@
 //!  …_everywhere          ─▶ masks of every registry, now and later, by the index of the kind
 //! ```
 //!
-//! Begin with [`of`]: a kind is one registry's. The functions *everywhere* take bits alone, which
-//! mean the same kind in registries with the standard kinds, and in others whatever has the index.
+//! Begin with [`of`]: a kind belongs to a registry. The functions *everywhere* take bits. A bit
+//! means the same kind in all registries with the standard kinds, and otherwise the kind of that
+//! index.
 //!
 //! Design: `.control` in `design/telemetry.md`.
 
 use crate::os::sync::Entry;
 use crate::record::setup;
-use eventdef::Control;
+use eventdef::{KindSet, TypedControl};
 
 pub use crate::plinth::host::{FILENAME_DEFAULT, FILENAME_VARIABLE};
 pub use crate::service::control::{
@@ -22,7 +23,7 @@ pub use crate::service::control::{
     set_recorded_everywhere,
 };
 
-/// The masks of one registry, by its `CONTROL`; it is registered now if it was not.
+/// Returns the masks of the registry with this `CONTROL`, which registers now if it is new.
 ///
 /// ```
 /// telemetry::events! {
@@ -36,13 +37,13 @@ pub use crate::service::control::{
 ///         size: W,
 ///     }
 /// }
-/// # telemetry::set_plinth(telemetry::MemoryPlinth::new());
+/// # telemetry::setup().plinth(telemetry::MemoryPlinth::new()).start().unwrap();
 /// let kinds = telemetry::control::of(&CONTROL);
 /// kinds.set_output(telemetry::Kinds::Object);
 /// telemetry::event!(Allocate, 16usize);
 /// kinds.reset_output(telemetry::Kinds::Object);
 /// ```
-pub fn of(control: &'static Control) -> RegistryControl {
+pub fn of<K: KindSet>(control: &'static TypedControl<K>) -> RegistryControl<K> {
     setup::register(&Entry::new(), control);
     RegistryControl::new(control)
 }

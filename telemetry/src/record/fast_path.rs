@@ -1,4 +1,4 @@
-//! Recording an event: the fast path, and what it falls back to.
+//! Recording an event: the fast path, and the slow path behind it.
 //!
 //! ```text
 //!  take the ring out of its slot ─▶ ticks ─▶ room? ─▶ do they fit? ─▶ five stores ─▶ put it back
@@ -27,45 +27,25 @@ use core::sync::atomic::Ordering;
 use eventdef::{Control, Event, Sort};
 use eventlog::format::{BASE_RECORD_SIZE, BLOCK_HEADER_SIZE, BaseRecord, EVENT_SIZE_MAX};
 
-/// Whether events of this type are recorded now: compiled in, and their kind switched on. One load,
-/// one test.
+/// Returns whether the program records events of this type now: they are compiled in, and their
+/// kind is switched on. One load, one test.
 #[inline(always)]
 pub fn is_recorded<E: Event>() -> bool {
     VARIETY.admits(E::ALWAYS) && E::control().is_recorded(1 << E::KIND)
 }
 
-/// Does now, for the process and the calling thread, what the first event would do, but for the
-/// registry and its buffers.
-///
-/// Only ordinary code calls it: no signal handler, and nothing inside the memory manager of the
-/// program, which therefore call it beforehand, at the start of the program and of each thread.
-/// Nothing of the runtime allocates, but the C library may where it is asked for a thread, to look
-/// up a host, or to call a function at an exit. Events leave all of this to the next event that
-/// surely comes from ordinary code, and there is none where the memory manager is the program's own
-/// or every event comes in a handler: so there it is this function alone that starts the writer
-/// thread ([`Config`](crate::Config::writer_thread)) and the control from outside. The thread-local
-/// storage of a library that was loaded with `dlopen` is allocated here, too.
-pub fn prepare() {
-    let entry = Entry::promised();
-    if setup::prepare_only(&entry) {
-        thread::make_known(&entry);
-        ordinary::expect();
-        ordinary::catch_up(&entry);
-    }
-}
-
-/// Records an event, or counts it as discarded. Outlined, so that an annotation which is switched
-/// off costs its load, test and branch, and little code.
+/// Records an event, or counts it as discarded. Never inlined: so an annotation that is switched
+/// off costs a load, a test and a branch, and little code.
 #[inline(never)]
 pub fn record<E: Event>(event: E) {
     let size = event.size();
     let slot = E::control().slot().load(Ordering::Relaxed) as usize + usize::from(E::KIND_PLACE);
     let Some(ring) = thread::take(slot) else { return record_without_ring(&event) };
-    // Between the two chains of loads, that of the slot and that of the block: where the processor
-    // lets the reading wait for all before it, and all after it for the reading, the one of this
-    // event and the other of the next go on side by side.
+    // The counter is read between two chains of loads: that of the slot and that of the block.
+    // Where the read waits for all loads before it and delays all loads after it, the second chain
+    // of this event overlaps with the first chain of the next event.
     let ticks = clock::read_counter();
-    // The room says enough of the size of an event without a string: it is less than any block.
+    // An event without a string is smaller than any block: then only the room in the block counts.
     let is_small = !has_string::<E>() || size <= EVENT_SIZE_MAX;
     if is_small
         && let Some(mut claim) = ring.block().claim(size)
@@ -86,11 +66,11 @@ const fn has_string<E: Event>() -> bool {
     }
 }
 
-/// What the slow path knows of an event.
+/// The facts of an event that the slow path needs.
 struct Request {
     control: &'static Control,
     kind: u8,
-    /// The place of the kind among those of the registry.
+    /// The position of the kind in the registry's list.
     place: u8,
     code: u16,
     size: usize,
@@ -108,7 +88,7 @@ impl Request {
     }
 }
 
-/// Lays the parameters of an event out.
+/// Encodes the parameters of an event.
 type Encode<'a> = &'a dyn Fn(&mut Claim);
 
 /// Records an event whose slot is empty.
@@ -118,8 +98,8 @@ fn record_without_ring<E: Event>(event: &E) {
     find_ring_and_record(&Request::of(event), &|claim| event.encode(claim));
 }
 
-/// Records an event for which the block has no room, or whose ticks are too far from its base, or
-/// are no counter's: those are as quick as the system's clock, with no entry.
+/// Records an event where the fast path cannot: the block has no room, the ticks are too far from
+/// its base, or they come from the system's clock. Events of the system's clock need no entry.
 #[cold]
 #[inline(never)]
 fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: Own) {
@@ -142,12 +122,13 @@ fn record_into_taken_ring<E: Event>(event: &E, slot: usize, ring: Own) {
     record_and_put_back(&entry, taken, &Request::of(event), &|claim| event.encode(claim));
 }
 
-/// A ring that is out of its slot: back when dropped, for an event or a plinth may panic.
+/// A ring that is out of its slot. Dropping it puts the ring back, since an event or a plinth may
+/// panic.
 struct Taken {
     slot: usize,
     /// There until it is put back.
     ring: Option<Own>,
-    /// Whether what became of the event is known: recorded, or counted.
+    /// Whether the event is recorded or counted.
     settled: bool,
 }
 
@@ -173,8 +154,8 @@ impl Drop for Taken {
     }
 }
 
-/// Lays the parameters of an event out, by code that may be the program's own: where it panics the
-/// ring is put back, and the event counted.
+/// Encodes the parameters of an event. The code may be the program's own: if it panics, the ring is
+/// put back, and the event is counted.
 #[inline(always)]
 fn encode_within<E: Event>(event: &E, claim: &mut Claim, slot: usize, ring: Own) -> Taken {
     let taken = Taken { slot, ring: Some(ring), settled: false };
@@ -186,7 +167,7 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
     let entry = Entry::new();
     let is_first = request.control.slot().load(Ordering::Acquire) == 0;
     let registered = setup::register(&entry, request.control);
-    // The masks that it now has may leave this kind out.
+    // The masks that the registry now has may exclude this kind.
     if is_first && !request.control.is_recorded(1 << request.kind) {
         return;
     }
@@ -196,8 +177,7 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
         unhoused::discard_unhoused(slot, cause, 1);
         return;
     }
-    // A handler may have come since the slot was found empty, and have made the ring and put it
-    // there.
+    // Since the slot was found empty, a signal handler may have made the ring and put it there.
     let ring = thread::take(slot).or_else(|| thread::find_or_make(&entry, slot));
     if let Some(ring) = ring {
         let taken = Taken { slot, ring: Some(ring), settled: false };
@@ -206,7 +186,7 @@ fn find_ring_and_record(request: &Request, encode: Encode<'_>) {
 }
 
 fn record_and_put_back(entry: &Entry, mut taken: Taken, request: &Request, encode: Encode<'_>) {
-    // A forked child's labels are there before its first event.
+    // A forked child records its labels before its first event.
     intern::tell_inherited(entry);
     if let Some(ring) = &taken.ring {
         record_slowly(entry, ring, request, encode);
@@ -214,13 +194,13 @@ fn record_and_put_back(entry: &Entry, mut taken: Taken, request: &Request, encod
     }
 }
 
-/// Records into a ring that is taken, going to its next block if need be.
+/// Records into a taken ring, in its next block if necessary.
 fn record_slowly(entry: &Entry, ring: &Own, request: &Request, encode: Encode<'_>) {
     let size = request.size;
     if size > EVENT_SIZE_MAX || size > block_size() - BLOCK_HEADER_SIZE {
         ring.discard(Cause::Large);
     } else if !(put_event(ring, request.code, size, encode)
-        // The new block's base are these ticks, so that the event needs no base record there.
+        // These ticks are the base of the new block: the event needs no base record there.
         || ring.advance(entry, clock::ticks(), thread::index())
             && put_event(ring, request.code, size, encode))
     {
@@ -228,8 +208,8 @@ fn record_slowly(entry: &Entry, ring: &Own, request: &Request, encode: Encode<'_
     }
 }
 
-/// Puts an event into the block that is being filled, after a base record if need be
-/// (`.event.base`). False: no room.
+/// Puts an event into the block that is being filled, after a base record if necessary
+/// (`.event.base`). Returns false if there is no room.
 fn put_event(ring: &Own, code: u16, size: usize, encode: Encode<'_>) -> bool {
     let mut block = ring.block();
     let ticks = clock::ticks();
@@ -269,7 +249,7 @@ mod tests {
         put_event(ring, CODE, SIZE, &|claim| claim.put_u64(8, value))
     }
 
-    /// The words of what was recorded, newest event first.
+    /// The words of the recorded events, newest event first.
     fn words(ring: &Ring) -> Vec<u64> {
         let last = ring.block().state().0 as usize;
         let mut bytes = vec![0; block_size() - last];
@@ -277,7 +257,7 @@ mod tests {
         bytes.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
     }
 
-    /// `.event.base`, `.write.publish`: an hour and more after the base of the block.
+    /// `.event.base`, `.write.publish`: more than an hour after the base of the block.
     #[test]
     fn ticks_too_far_from_the_base_take_a_base_record() {
         let long_ago = clock::ticks() - (1 << 40);
@@ -292,10 +272,10 @@ mod tests {
         assert_eq!(words[1], 8);
         let header = ring.block().header();
         assert_eq!((header.base.get(), header.base_last.get()), (long_ago, new));
-        assert_eq!(header.count.get(), 2, "a base record is no event");
+        assert_eq!(header.count.get(), 2, "a base record does not count");
     }
 
-    /// `.event.monotone`: a clock that was set back.
+    /// `.event.monotone`: a clock that went back.
     #[test]
     fn ticks_before_the_base_take_a_base_record() {
         let future = clock::ticks() + (1 << 40);
@@ -306,7 +286,7 @@ mod tests {
         assert!(ring.base() < future);
     }
 
-    /// A base record that fits without its event is not put: the next block needs none.
+    /// A base record goes into a block only together with its event: the next block needs none.
     #[test]
     fn a_base_record_goes_into_a_block_only_with_its_event() {
         let ring = ring(clock::ticks());

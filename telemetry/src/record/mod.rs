@@ -1,8 +1,9 @@
-//! What a program calls to record: annotations, the fast path behind them, what the first event
-//! does, masks, strings, the global allocator that records. The topmost room: knows all others.
+//! The topmost room, which knows all others: annotations, the fast path behind them, the setup,
+//! masks, strings, and the global allocator that records.
 
 pub mod alloc;
 mod annotation;
+pub(crate) mod around;
 #[cfg(recording)]
 pub mod control;
 #[cfg(recording)]

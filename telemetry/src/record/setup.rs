@@ -1,17 +1,18 @@
-//! What the first event of the process does, and the first of each registry.
+//! The work of the setup, of the first event of the process, and of the first of each registry.
 //!
 //! ```text
 //!  first event of a registry ─▶ register: masks ─ index ─ slots ─ into the stream ─▶ Control.slot
 //!  first of the process      ─▶ prepare:  clock, UUID, exit, fork, thread ends, registry 0
 //! ```
 //!
-//! Here, where all rooms are known, the hooks are filled by which a fork, an exit and ordinary code
-//! come up to them. Design: `.sol.registry`, `.control.env`, `.sol.ordinary` in
+//! This module knows all rooms. It fills the hooks by which a fork, an exit and ordinary code call
+//! higher rooms. Design: `.sol.setup`, `.sol.registry`, `.control.env`, `.sol.ordinary` in
 //! `design/telemetry.md`; `.registry.index` in `design/format.md`.
 
 use crate::block::{clock, identity, memory, root};
 use crate::ends::{crash, fork};
 use crate::inspect::{debug, gdb, traceback};
+use crate::offered::setup::{Setup, SetupError};
 use crate::os::hooks::{self, Hooks};
 use crate::os::sync::Entry;
 use crate::os::{exit, forked, ordinary};
@@ -19,7 +20,7 @@ use crate::registry::registration::{self, Registrations, SLOT_COUNT};
 use crate::registry::{policy, preamble};
 use crate::rings::{config, thread};
 use crate::service::{control, flush, listener, mask_changes, writer_thread};
-use crate::stream;
+use crate::stream::{self, writer};
 use core::sync::atomic::Ordering;
 use eventdef::Control;
 
@@ -31,13 +32,13 @@ static HOOKS: Hooks = Hooks {
     refused: || flush::losses().io,
 };
 
-/// Lets nobody ask for control any more, and ends the stream.
+/// Closes the control socket, and ends the stream.
 fn end_stream() {
     listener::end();
     flush::end_stream();
 }
 
-/// Does what waited for ordinary code.
+/// Does the work that waited for ordinary code.
 fn catch_up(entry: &Entry) {
     traceback::hook();
     thread::expect_end(entry);
@@ -46,7 +47,7 @@ fn catch_up(entry: &Entry) {
     writer_thread::start(entry);
 }
 
-/// Fills the hooks, and arranges that forks are known of; false if that must wait.
+/// Fills the hooks, and arranges the detection of forks; returns false if that must wait.
 fn arrange(entry: &Entry) -> bool {
     if hooks::get().is_none() {
         hooks::set(&HOOKS);
@@ -54,16 +55,17 @@ fn arrange(entry: &Entry) -> bool {
     forked::arrange(entry)
 }
 
-/// Registers a registry unless it is; false if that must wait, or there was no room for it.
+/// Registers a registry if it is new. Returns false if that must wait, or there is no room for the
+/// registry.
 pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     if let Some(has_room) = registration::has_room(control) {
         return has_room;
     }
-    // A nested entry may have interrupted a registration half done.
+    // A nested entry may have interrupted a registration.
     if entry.is_nested() || !arrange(entry) {
         return false;
     }
-    // What a debugger asked of the others by the names of kinds is asked of this one, too.
+    // A debugger that set kinds by name in the other registries sets them in this one too.
     if registration::get(1).is_some() {
         mask_changes::notice(entry);
     }
@@ -71,7 +73,7 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     if let Some(has_room) = registration::has_room(control) {
         return has_room;
     }
-    prepare(entry, &mut state);
+    prepare_process(entry, &mut state);
     let slot = registration::find_place(&mut state, control);
     control::apply_environment(control);
     policy::apply_environment(control, slot);
@@ -81,14 +83,14 @@ pub(crate) fn register(entry: &Entry, control: &'static Control) -> bool {
     drop(state);
     mask_changes::put(entry);
     mask_changes::notice(entry);
-    // A hook that waits for a thread that panics is looked at with each registry.
+    // Each registry checks a hook that waits for a panicking thread.
     ordinary::expect();
     ordinary::catch_up(entry);
     slot < SLOT_COUNT
 }
 
-/// Once in the process, before anything else.
-fn prepare(entry: &Entry, state: &mut Registrations) {
+/// Prepares the process, once.
+fn prepare_process(entry: &Entry, state: &mut Registrations) {
     if state.prepared {
         return;
     }
@@ -107,25 +109,25 @@ fn prepare(entry: &Entry, state: &mut Registrations) {
     root::set_entry_points(debug::entry_points());
     preamble::bring_registries();
     ordinary::expect();
-    // Last: where a fork comes before, by another thread, the child does it all again.
+    // Last: if another thread forks before this, the child does all of it again.
     state.prepared = true;
 }
 
-/// Prepares without registering.
+/// Prepares the process without registering; returns false if that must wait.
 pub(crate) fn prepare_only(entry: &Entry) -> bool {
     if !arrange(entry) {
         return false;
     }
     match registration::lock(entry) {
         Some(mut state) => {
-            prepare(entry, &mut state);
+            prepare_process(entry, &mut state);
             true
         }
         None => false,
     }
 }
 
-/// The registries go into the stream, which begins now if something is output.
+/// Writes the registries into the stream, and begins the stream if a kind is output.
 fn bring_out(entry: &Entry) {
     if registration::is_something_output() {
         stream::ensure(entry);
@@ -135,18 +137,59 @@ fn bring_out(entry: &Entry) {
     }
 }
 
-/// From now on, a signal that ends the program first brings out what was recorded of the kinds that
-/// are output: SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT (so also `abort` and
-/// panics that abort), and SIGTERM, SIGINT, SIGQUIT and SIGHUP, but for those that the program
-/// ignores. Handlers that there are now are called afterwards; without one the program ends as it
-/// would have. `MPS_TELEMETRY_CRASH=1` does the same at the first event.
+impl Setup {
+    /// Checks and applies the settings. Does now what the first event would do for the process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a value is out of range, or if a setting comes too late: a size or the writer
+    /// thread after the first event, a plinth after the log began. An error changes nothing. A
+    /// setup without these settings is never too late.
+    pub fn start(mut self) -> Result<(), SetupError> {
+        self.check()?;
+        let entry = Entry::new();
+        if !arrange(&entry) {
+            return Err(SetupError::Interrupting);
+        }
+        let mut state = registration::lock(&entry).ok_or(SetupError::Interrupting)?;
+        if self.has_early_setting() && memory::is_block_size_fixed() {
+            return Err(SetupError::TooLate);
+        }
+        stream::set_plinth(&entry, &mut self.plinth)?;
+        // Under the lock no other thread fixes it.
+        self.block_size_log2.map(memory::choose_block_size);
+        self.block_count.inspect(|count| config::set_block_count(*count));
+        self.writer_thread.inspect(|wanted| writer::want(*wanted));
+        prepare_process(&entry, &mut state);
+        self.policy.inspect(|policy| policy::set_all(*policy));
+        drop(state);
+        ordinary::catch_up(&entry);
+        if self.on_fatal_signals {
+            crash::arm();
+            crash::install_left();
+        }
+        Ok(())
+    }
+}
+
+/// Prepares the process and the calling thread: does now what their first event would do, except
+/// for the registry and its buffers.
 ///
-/// A stack overflow is one of these. Threads of Rust, and all threads from their first event on,
-/// have a stack for it.
-pub fn on_fatal_signals() {
-    let entry = Entry::new();
+/// Only ordinary code may call it: no signal handler, and nothing inside the program's memory
+/// manager. The runtime itself never allocates. But the C library may allocate when it starts a
+/// thread, looks up a host, or registers a function for the exit. The runtime leaves these calls to
+/// an event that surely comes from ordinary code.
+///
+/// No event surely does where the program has its own memory manager, or where every event comes in
+/// a signal handler. Such a program calls `prepare` at the start of the process, of each thread and
+/// of each forked child. There this function alone starts the [writer thread](Setup::writer_thread)
+/// and the control from outside. It also allocates the thread-local storage of a library that was
+/// loaded with `dlopen`.
+pub fn prepare() {
+    let entry = Entry::promised();
     if prepare_only(&entry) {
-        crash::arm();
-        crash::install_left();
+        thread::make_known(&entry);
+        ordinary::expect();
+        ordinary::catch_up(&entry);
     }
 }

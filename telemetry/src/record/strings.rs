@@ -1,7 +1,7 @@
-//! Strings and labels, as a program gives them.
+//! Strings and labels that a program adds to its log.
 //!
 //! ```text
-//!  intern("word counter") ─▶ 7        label(pool, 7)
+//!  add_string("word counter") ─▶ 7        label(pool, 7)
 //! ```
 //!
 //! Design: `.req.intern`, `.sol.client` in `design/telemetry.md`.
@@ -11,10 +11,17 @@ use crate::os::sync::Entry;
 use crate::record::setup;
 use crate::store::intern;
 
-/// Gives a string a number, by which [`label`] and event types with a string number refer to it.
-/// Each call gives a new number. [`StringId::NONE`] where it could not be kept: it is longer than
-/// an event may be, or the store is full.
-pub fn intern(string: impl AsRef<[u8]>) -> StringId {
+/// Adds a string to the log, and returns its number. [`label`] and event types with a string number
+/// refer to the string by it. Each call adds the string again, under a new number: a program that
+/// uses a string often keeps its number. Returns [`StringId::NONE`] if the string is longer than an
+/// event may be, or the store of strings is full.
+///
+/// ```
+/// let pool = Box::new(0);
+/// telemetry::label(&raw const *pool, telemetry::add_string("pool of nodes"));
+/// ```
+#[must_use]
+pub fn add_string(string: impl AsRef<[u8]>) -> StringId {
     let entry = Entry::new();
     if !setup::prepare_only(&entry) {
         intern::discard_nested();
@@ -23,12 +30,12 @@ pub fn intern(string: impl AsRef<[u8]>) -> StringId {
     intern::intern(&entry, string.as_ref())
 }
 
-/// Calls something by a string from now on: a pointer, an address, or any word.
-pub fn label<T: ?Sized>(what: *const T, string: StringId) {
-    label_address(what.cast::<()>().addr(), string);
+/// Labels a pointer with a string from now on. [`StringId::NONE`] takes the label away.
+pub fn label<T: ?Sized>(pointer: *const T, string: StringId) {
+    label_address(pointer.cast::<()>().addr(), string);
 }
 
-/// The same for an address that is no pointer.
+/// Labels an address, or any other word, with a string from now on.
 pub fn label_address(address: usize, string: StringId) {
     let entry = Entry::new();
     if setup::prepare_only(&entry) {

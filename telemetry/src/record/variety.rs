@@ -5,22 +5,23 @@
 //!  feature `rash`        feature `hot`, release builds          feature `cool`, debug builds
 //! ```
 //!
-//! Chosen once, here; the rest is an ordinary `if`, so that what is compiled out is still
-//! type-checked. Design: `.sol.variety` in `design/telemetry.md`.
+//! The variety is chosen here, once. All other code is an ordinary `if`, so the compiler still
+//! checks the types of the annotations that it leaves out. Design: `.sol.variety` in
+//! `design/telemetry.md`.
 
-/// How much is compiled in.
+/// Which annotations are compiled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variety {
     /// No annotation.
     Rash,
-    /// Annotations with event types that are *always*.
+    /// Annotations whose event type is *always*.
     Hot,
     /// All annotations.
     Cool,
 }
 
-/// The variety of this build. The most capable of the features wins; without one, a build with
-/// debug assertions is cool and any other hot.
+/// The variety of this build. If several features are on, the one with the most annotations wins.
+/// Without a feature, a build with debug assertions is cool, and any other build hot.
 pub const VARIETY: Variety = if cfg!(feature = "cool") {
     Variety::Cool
 } else if cfg!(feature = "hot") {
@@ -34,8 +35,9 @@ pub const VARIETY: Variety = if cfg!(feature = "cool") {
 };
 
 impl Variety {
-    /// Whether an annotation is compiled in, given whether its event type is *always*.
+    /// Returns whether an annotation is compiled in, given whether its event type is *always*.
     #[inline(always)]
+    #[must_use]
     pub const fn admits(self, always: bool) -> bool {
         match self {
             Variety::Rash => false,

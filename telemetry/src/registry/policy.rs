@@ -71,6 +71,14 @@ pub(crate) fn set(slots: impl Iterator<Item = usize>, policy: Policy) {
     }
 }
 
+/// Sets the policy of all kinds, except those that the environment names.
+pub(crate) fn set_all(policy: Policy) {
+    set(0..SLOT_COUNT, policy);
+    for registered in registration::all().skip(1) {
+        apply_environment(registered.control, registered.slot);
+    }
+}
+
 /// Gives the kinds of a registry, whose first slot this is, the policies that the environment says.
 /// Of several words for a kind the last one counts.
 pub(crate) fn apply_environment(control: &'static Control, first_slot: usize) {

@@ -17,7 +17,7 @@ use eventdef::{Control, KIND_COUNT_MAX, Kind};
 /// Registries in a process, registry 0 included, at most.
 pub const REGISTRY_COUNT_MAX: usize = 512;
 /// Slots for rings in each thread: one for each registry and kind. A power of two.
-pub const SLOT_COUNT: usize = 512;
+pub(crate) const SLOT_COUNT: usize = 512;
 /// Slots that stay empty for ever: those of a registry that is not registered, whose slot is 0.
 pub(crate) const SLOT_FIRST: usize = KIND_COUNT_MAX;
 const _: () = assert!(SLOT_COUNT.is_power_of_two() && SLOT_FIRST < SLOT_COUNT);

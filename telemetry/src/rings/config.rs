@@ -1,19 +1,17 @@
-//! What is decided before the first event: sizes, and whether there is a writer thread.
+//! Block sizes, blocks of a ring, and whether there is a writer thread: fixed at the first event.
 //!
 //! ```text
-//!  configure(Config { … })    MPS_TELEMETRY_BLOCK_SIZE=16384    MPS_TELEMETRY_WRITER=thread
+//!  setup().block_count(4)    MPS_TELEMETRY_BLOCK_SIZE=16384    MPS_TELEMETRY_WRITER=thread
 //! ```
 //!
-//! The environment wins over the program: it is there for whoever runs it. It is read at the first
-//! event of the process, and the control variable at the first of each registry: `set_var` must not
-//! run beside those.
+//! The environment wins over the program: it belongs to the user who runs the program. It is read
+//! at the first event of the process, and the control variable at the first event of each registry:
+//! `set_var` must not run at the same time.
 //! Design: `.sol.block`, `.sol.writer` in `design/telemetry.md`.
 
 use crate::block::memory::{self, choose_block_size};
-use crate::offered::{Config, ConfigError};
 use crate::os::{report, sys};
 use crate::registry::names;
-use crate::rings::ring::BLOCK_COUNT_MAX;
 use crate::stream::writer;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -32,31 +30,9 @@ const BLOCK_COUNT_WITH_WRITER: usize = 8;
 static BLOCK_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 const _: () = assert!(BLOCK_SIZE_LOG2_MIN == 12 && BLOCK_SIZE_LOG2_MAX == 20);
-const _: () = assert!(BLOCK_COUNT_MAX == 64);
-
-/// Chooses, before the first event. With an error nothing is changed.
-///
-/// ```
-/// use telemetry::{Config, ConfigError, configure};
-///
-/// configure(Config { block_count: Some(16), ..Config::default() })?;
-/// let none = Config { block_size_log2: 30, ..Config::default() };
-/// assert_eq!(configure(none), Err(ConfigError::BlockSize));
-/// # Ok::<(), ConfigError>(())
-/// ```
-pub fn configure(config: Config) -> Result<(), ConfigError> {
-    if !(BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&config.block_size_log2) {
-        return Err(ConfigError::BlockSize);
-    }
-    if config.block_count.is_some_and(|count| !(2..=BLOCK_COUNT_MAX).contains(&count)) {
-        return Err(ConfigError::BlockCount);
-    }
-    if !choose_block_size(config.block_size_log2) {
-        return Err(ConfigError::TooLate);
-    }
-    BLOCK_COUNT.store(config.block_count.unwrap_or(0), Ordering::Relaxed);
-    writer::want(config.writer_thread);
-    Ok(())
+/// Sets the number of blocks of each new ring.
+pub(crate) fn set_block_count(count: usize) {
+    BLOCK_COUNT.store(count, Ordering::Relaxed);
 }
 
 /// Blocks of a new ring.

@@ -19,7 +19,9 @@ use crate::os::sync::{Entry, Locked};
 use crate::os::{link::Link, pages, sys};
 use crate::stream::outlet::{Outlet, Progress, Sent};
 use crate::stream::{self, Standing, writer};
-use crate::{offered::Policy, plinth::region, registry::policy, store::intern};
+use crate::{
+    offered::BLOCK_COUNT_MAX, offered::Policy, plinth::region, registry::policy, store::intern,
+};
 use eventdef::Control;
 use eventlog::format::{BlockHeader, BlockType, ClockSource};
 
@@ -32,8 +34,6 @@ pub(crate) mod shares;
 
 pub(crate) use own::Own;
 
-/// Blocks of a ring, at most.
-pub const BLOCK_COUNT_MAX: usize = 64;
 /// How long a thread waits for whoever uses its ring, to overwrite a block, in ns.
 const LOCK_WAIT_MAX: u64 = 200_000;
 /// The pause between two looks at a block that is waited for, in ns.

@@ -1,4 +1,4 @@
-//! Switching kinds on and off: from the environment, and by the program.
+//! Switches kinds on and off: from the environment, and for the program.
 //!
 //! ```text
 //!  MPS_TELEMETRY_CONTROL ─▶ output of every registry, when it is registered
@@ -19,8 +19,9 @@ use crate::service::{flush, mask_changes};
 use crate::store::intern;
 use crate::stream;
 use core::ffi::CStr;
+use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
-use eventdef::{Control, Kind};
+use eventdef::{Control, Kind, KindSet, TypedControl};
 use eventlog::control::Mask;
 
 /// The environment variable that says which kinds are output.
@@ -39,18 +40,18 @@ static CHANGING: Locked<()> = Locked::new(());
 static REPORTED: Locked<u64> = Locked::new(0);
 const _: () = assert!(WORD_COUNT_MAX <= u64::BITS as usize);
 
-/// The kinds that are output in any registry, by their index.
+/// Returns the kinds that any registry outputs, by their index.
 pub fn output_everywhere() -> u64 {
     registration::all().fold(DEFAULT_OUTPUT.set(), |mask, registered| {
         mask | registered.control.output().load(Ordering::Relaxed)
     })
 }
 
-/// Switches the output of kinds on, in every registry: those that are registered, and those to
-/// come. The kinds are given by their indexes, whose meaning is each registry's own.
+/// Switches the output of kinds on, in each registry, also in registries that register later. Bit k
+/// is the kind with index k of each registry.
 ///
-/// What the buffers of these kinds still hold comes out too, with the next block or
-/// [flush](crate::flush()).
+/// The next block or [flush](crate::flush()) also writes the events that the buffers of these kinds
+/// still hold.
 pub fn set_output_everywhere(kinds: impl Into<u64>) {
     set_output_in(&Entry::new(), kinds.into());
 }
@@ -61,7 +62,7 @@ pub(crate) fn set_output_in(entry: &Entry, kinds: u64) {
     });
 }
 
-/// Switches the output of kinds off, in every registry. What was recorded so far goes out before.
+/// Switches the output of kinds off, in each registry, after writing the recorded events.
 pub fn reset_output_everywhere(kinds: impl Into<u64>) {
     reset_output_in(&Entry::new(), kinds.into());
 }
@@ -73,13 +74,13 @@ pub(crate) fn reset_output_in(entry: &Entry, kinds: u64) {
     });
 }
 
-/// The kinds that are recorded in registries to come; what every registry has, if it was never set
-/// for one alone.
+/// Returns the kinds that later registries record. So do all registries, unless their own masks
+/// were changed.
 pub fn recorded_everywhere() -> u64 {
     !DEFAULT_RECORDED.reset()
 }
 
-/// Switches the recording of kinds on, in every registry.
+/// Switches the recording of kinds on, in each registry.
 pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     change_all(&Entry::new(), &|| DEFAULT_RECORDED.note_bits(kinds, true), &|control| {
@@ -87,7 +88,7 @@ pub fn set_recorded_everywhere(kinds: impl Into<u64>) {
     });
 }
 
-/// Switches the recording of kinds off, in every registry.
+/// Switches the recording of kinds off, in each registry.
 pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     let kinds = kinds.into();
     change_all(&Entry::new(), &|| DEFAULT_RECORDED.note_bits(kinds, false), &|control| {
@@ -95,31 +96,32 @@ pub fn reset_recorded_everywhere(kinds: impl Into<u64>) {
     });
 }
 
-/// The masks of one registry.
+/// The masks of one registry, whose kinds are `K`.
 #[derive(Clone, Copy, Debug)]
-pub struct RegistryControl {
+pub struct RegistryControl<K: KindSet> {
     control: &'static Control,
+    kinds: PhantomData<fn(K)>,
 }
 
-impl RegistryControl {
-    pub(crate) fn new(control: &'static Control) -> RegistryControl {
-        RegistryControl { control }
+impl<K: KindSet> RegistryControl<K> {
+    pub(crate) fn new(control: &'static TypedControl<K>) -> RegistryControl<K> {
+        RegistryControl { control, kinds: PhantomData }
     }
 
-    /// The kinds that are output.
-    pub fn output(self) -> u64 {
-        self.control.output().load(Ordering::Relaxed)
+    /// Returns the kinds that are output.
+    pub fn output(self) -> K {
+        K::from_bits_truncate(self.control.output().load(Ordering::Relaxed))
     }
 
     /// Switches the output of kinds on.
-    pub fn set_output(self, kinds: impl Into<u64>) {
-        let kinds = kinds.into();
+    pub fn set_output(self, kinds: K) {
+        let kinds = kinds.bits();
         self.change(&|control| control.output().fetch_or(kinds, Ordering::Relaxed));
     }
 
-    /// Switches the output of kinds off. What was recorded so far goes out before.
-    pub fn reset_output(self, kinds: impl Into<u64>) {
-        let kinds = kinds.into();
+    /// Switches the output of kinds off, after writing the recorded events.
+    pub fn reset_output(self, kinds: K) {
+        let kinds = kinds.bits();
         let entry = Entry::new();
         if let Some(registered) = self.registered() {
             flush::flush_kinds(&entry, registered, kinds);
@@ -128,28 +130,27 @@ impl RegistryControl {
         self.change(&|control| control.output().fetch_and(!kinds, Ordering::Relaxed));
     }
 
-    /// The kinds that are recorded in memory.
-    pub fn recorded(self) -> u64 {
-        self.control.recorded().load(Ordering::Relaxed)
+    /// Returns the kinds that are recorded in memory.
+    pub fn recorded(self) -> K {
+        K::from_bits_truncate(self.control.recorded().load(Ordering::Relaxed))
     }
 
     /// Switches the recording of kinds on.
-    pub fn set_recorded(self, kinds: impl Into<u64>) {
-        let kinds = kinds.into();
+    pub fn set_recorded(self, kinds: K) {
+        let kinds = kinds.bits();
         self.change(&|control| control.recorded().fetch_or(kinds, Ordering::Relaxed));
     }
 
     /// Switches the recording of kinds off.
-    pub fn reset_recorded(self, kinds: impl Into<u64>) {
-        let kinds = kinds.into();
+    pub fn reset_recorded(self, kinds: K) {
+        let kinds = kinds.bits();
         self.change(&|control| control.recorded().fetch_and(!kinds, Ordering::Relaxed));
     }
 
-    /// Says what a thread does that needs a block of one of these kinds when all wait to be
-    /// written.
-    pub fn set_policy(self, kinds: impl Into<u64>, policy: Policy) {
+    /// Sets the policy of these kinds: what a recording thread does when no block is free.
+    pub fn set_policy(self, kinds: K, policy: Policy) {
         if let Some(registered) = self.registered() {
-            policy::set(registered.slots_of(kinds.into()), policy);
+            policy::set(registered.slots_of(kinds.bits()), policy);
         }
     }
 

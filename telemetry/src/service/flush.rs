@@ -20,12 +20,12 @@ use crate::rings::thread;
 use crate::service::mask_changes;
 use crate::store::intern;
 use crate::stream;
-use eventdef::Control;
+use eventdef::{KindSet, TypedControl};
 use eventlog::format::BlockHeader;
 
-/// Brings out what was recorded so far, by all threads, of kinds that are output. From any thread,
-/// at any time; in a signal handler that interrupted the runtime at other work than recording into
-/// a block, it does nothing.
+/// Writes the recorded events of all threads, of the kinds that are output. Any thread may call it,
+/// at any time. In a signal handler that interrupted the runtime, except while it recorded into a
+/// block, it does nothing.
 pub fn flush() {
     let entry = Entry::new();
     if entry.is_nested() {
@@ -115,7 +115,8 @@ fn put_accounts(
     }
 }
 
-/// What was requested, recorded and lost so far, in all registries of the program.
+/// Counts the events of all registries that were requested, recorded and lost so far.
+#[must_use]
 pub fn losses() -> Losses {
     let mut sum = Losses::default();
     for slot in registration::slots() {
@@ -124,20 +125,21 @@ pub fn losses() -> Losses {
     sum
 }
 
-/// The same of the kinds of one registry.
-pub fn losses_of(control: &'static Control, kinds: impl Into<u64>) -> Losses {
-    let kinds = kinds.into();
+/// Counts the events of these kinds of one registry.
+#[must_use]
+pub fn losses_of<K: KindSet>(control: &'static TypedControl<K>, kinds: K) -> Losses {
     let mut sum = Losses::default();
-    let registered = registration::all().find(|found| core::ptr::eq(found.control, control));
+    let registered = registration::all().find(|found| core::ptr::eq(found.control, &**control));
     if let Some(registered) = registered {
-        for slot in registered.slots_of(kinds) {
+        for slot in registered.slots_of(kinds.bits()) {
             sum += losses_of_slot(slot);
         }
     }
     sum
 }
 
-/// The same of interned strings, labels and the rest of the store.
+/// Counts the strings, labels and other events of the store.
+#[must_use]
 pub fn store_losses() -> Losses {
     intern::losses(&Entry::new())
 }

@@ -14,6 +14,7 @@
 use crate::block::identity;
 use crate::block::memory::{self, PartsMemory};
 use crate::block::parts::PartsBlock;
+use crate::offered::setup::SetupError;
 use crate::os::atomic::Ordering;
 use crate::os::sync::{Entry, Guard, Locked};
 use crate::os::way_out::Crossing;
@@ -43,17 +44,18 @@ pub use standing::Standing;
 pub(crate) use standing::{is_file_lost, open_plinth, plinth, standing, tell};
 
 static STATE: Locked<State> = Locked::new(State::new());
-/// Says where the stream goes, instead of to a file. Before there is a stream; false if there is
-/// one, or a plinth.
-pub fn set_plinth(plinth: impl Plinth + 'static) -> bool {
-    // Allocated before the lock is taken, and dropped after it where there is one already.
-    let host: Box<dyn Plinth> = Box::new(plinth);
-    let entry = Entry::new();
-    let Some(_state) = STATE.lock(&entry) else { return false };
-    if standing() != Standing::None || standing::plinth().is_some() {
-        return false;
+
+/// Takes the plinth for the stream, unless that has begun or has one.
+pub(crate) fn set_plinth(
+    entry: &Entry,
+    new: &mut Option<Box<dyn Plinth>>,
+) -> Result<(), SetupError> {
+    let _state = STATE.lock(entry).ok_or(SetupError::Interrupting)?;
+    if new.is_some() && (standing() != Standing::None || plinth().is_some()) {
+        return Err(SetupError::PlinthTooLate);
     }
-    standing::keep(Box::leak(host)).is_some()
+    let Some(host) = new.take() else { return Ok(()) };
+    standing::keep(Box::leak(host)).map(drop).ok_or(SetupError::OutOfMemory)
 }
 
 /// Begins the stream if there is none. `None`: it must wait, for this is a nested entry, which may

@@ -14,6 +14,7 @@ use crate::stream::account;
 
 /// How the stream stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Standing {
     /// There is none yet.
     None = 0,

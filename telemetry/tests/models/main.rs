@@ -18,7 +18,7 @@ mod models;
 mod surroundings;
 mod weakenings;
 
-#[path = "../../src/offered.rs"]
+#[path = "../../src/offered/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the models use some of it")]
 mod offered;
 

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use telemetry::alloc::Recorder;
-use telemetry::{Policy, event};
+use telemetry::{FilePlinth, MappedPlinth, MemoryPlinth, Policy, SocketPlinth, TeePlinth, event};
 
 mod events {
     telemetry::events! {
@@ -50,7 +50,7 @@ impl Cache {
     pub fn new(name: &str) -> Box<Cache> {
         telemetry::prepare();
         let cache = Box::new(Cache::default());
-        telemetry::label(&raw const *cache, telemetry::intern(name));
+        telemetry::label(&raw const *cache, telemetry::add_string(name));
         let control = telemetry::control::of(&events::CONTROL);
         control.set_policy(events::Kinds::Object, Policy::Discard);
         control.set_output(events::Kinds::Object);
@@ -67,6 +67,23 @@ impl Cache {
         }
         is_hit
     }
+}
+
+/// Sets the recording up, as a program does.
+///
+/// # Errors
+///
+/// Fails where a setting is invalid or comes too late.
+pub fn set_up() -> Result<(), Box<dyn std::error::Error>> {
+    let ring = MappedPlinth::new("cache.ring", 1 << 20)?;
+    let socket = SocketPlinth::new("unix:socket")?;
+    let memory = MemoryPlinth::new();
+    let tee = TeePlinth::new([Box::new(socket) as _, Box::new(memory.clone()) as _])?;
+    telemetry::setup().block_count(4).writer_thread(true).plinth(tee).start()?;
+    telemetry::setup().plinth(ring).start()?;
+    telemetry::setup().plinth(FilePlinth::bounded("cache.log", 1 << 20, 2)?).start()?;
+    println!("{} bytes", memory.bytes().len());
+    Ok(())
 }
 
 /// Brings out what was recorded, and tells how many events were lost.

@@ -11,6 +11,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::{env, hint, thread};
+use telemetry::Kinds;
 use telemetry::alloc::{CONTROL, Recorder};
 
 #[global_allocator]
@@ -33,7 +34,7 @@ fn main() {
         }
         drop(sends);
     });
-    let losses = telemetry::losses_of(&CONTROL, u64::MAX);
+    let losses = telemetry::losses_of(&CONTROL, Kinds::all());
     println!("{} {}", losses.requested, losses.recorded);
 }
 

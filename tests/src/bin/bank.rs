@@ -95,7 +95,7 @@ impl Account {
     fn open(name: &str) -> &'static Account {
         let account = Account { balance: Mutex::new(100), waiting: AtomicUsize::new(0) };
         let account: &'static Account = Box::leak(Box::new(account));
-        telemetry::label(account, telemetry::intern(name));
+        telemetry::label(account, telemetry::add_string(name));
         account
     }
 
@@ -170,7 +170,7 @@ fn main() -> ExitCode {
         eprintln!("usage: bank crash | hang | serve    see design/postmortem.md");
         return ExitCode::from(2);
     }
-    telemetry::label(carol(), telemetry::intern("Carol"));
+    telemetry::label(carol(), telemetry::add_string("Carol"));
     let [alice, bob] = ["Alice", "Bob"].map(Account::open);
     event!(Open, 3u32);
     let (tell, told) = channel();

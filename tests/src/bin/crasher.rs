@@ -86,7 +86,7 @@ fn main() {
     let count = number(2).unwrap_or(usize::MAX);
     let mut memory = vec![0u8; number(3).unwrap_or(0)];
     memory.iter_mut().step_by(4096).for_each(|byte| *byte = 0xA7);
-    telemetry::label_address(0x77, telemetry::intern("the seventy-seventh"));
+    telemetry::label_address(0x77, telemetry::add_string("the seventy-seventh"));
     let ready = &Barrier::new(thread_count);
     thread::scope(|scope| {
         for index in 0..thread_count {

@@ -58,7 +58,7 @@ static DONE: AtomicBool = AtomicBool::new(false);
 
 fn main() {
     let forks = env::args().nth(1).and_then(|forks| forks.parse().ok()).expect("how often");
-    telemetry::label_address(0x77, telemetry::intern("of before"));
+    telemetry::label_address(0x77, telemetry::add_string("of before"));
     thread::scope(|scope| {
         for thread in 0..THREAD_COUNT {
             scope.spawn(move || work(thread));
@@ -90,7 +90,7 @@ fn work(thread: usize) {
         match thread {
             0 => telemetry::flush(),
             1 => thread::scope(|scope| _ = scope.spawn(|| record(thread, 50))),
-            2 => telemetry::label_address(0x100 + thread, telemetry::intern("under load")),
+            2 => telemetry::label_address(0x100 + thread, telemetry::add_string("under load")),
             _ => {}
         }
         record(thread, 200);

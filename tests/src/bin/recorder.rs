@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{env, thread};
-use telemetry::{event, intern, label};
+use telemetry::{add_string, event, label};
 
 mod heap {
     telemetry::events! {
@@ -177,7 +177,7 @@ fn main() -> ExitCode {
 fn record_kinds() {
     let arena = 0x7F49_6000_3000 as *const u8;
     let pool = 0x7F49_6000_4000 as *const u8;
-    label(pool, intern("the \"word\" pool"));
+    label(pool, add_string("the \"word\" pool"));
     event!(heap::ArenaCreate, arena, 1usize << 20);
     event!(heap::PoolInit, pool, arena);
     event!(heap::TraceStart, 1u32, 0.45);
@@ -291,14 +291,14 @@ fn record_quietly(event_count: usize) {
 
 fn record_labels(count: usize) {
     for index in 1..=count {
-        telemetry::label_address(index, intern(format!("number {index}")));
+        telemetry::label_address(index, add_string(format!("number {index}")));
     }
     event!(work::Begun, 0usize, 0usize, 0usize);
 }
 
 fn record_late(event_count: usize) {
     (0..event_count).for_each(|index| event!(work::Begun, 0usize, index, 0usize));
-    telemetry::control::of(&work::CONTROL).set_output(1u64);
+    telemetry::control::of(&work::CONTROL).set_output(work::Kinds::Begin);
     telemetry::flush();
     (0..10usize).for_each(|index| event!(work::Begun, 0usize, event_count + index, 0usize));
     telemetry::flush();

@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
-use telemetry::{event, intern, label_address};
+use telemetry::{add_string, event, label_address};
 
 mod heap {
     telemetry::events! {
@@ -51,7 +51,7 @@ fn here(count: usize) {
 }
 
 fn main() {
-    label_address(POOL, intern("the first pool"));
+    label_address(POOL, add_string("the first pool"));
     record(0);
     let (recorded, seen) = (&Barrier::new(2), &Barrier::new(4));
     thread::scope(|scope| {

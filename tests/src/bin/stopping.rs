@@ -14,7 +14,7 @@
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::{env, process, thread};
-use telemetry::{event, intern, label, label_address};
+use telemetry::{add_string, event, label, label_address};
 
 mod work {
     telemetry::events! {
@@ -88,8 +88,8 @@ fn record(thread: usize, index: usize) {
 }
 
 fn record_in_threads(thread_count: usize, event_count: usize, then: impl FnOnce()) {
-    label(0x7F49_6000_4000 as *const u8, intern("the \"word\" pool"));
-    label_address(0x7F49_6000_8001_usize, intern("second"));
+    label(0x7F49_6000_4000 as *const u8, add_string("the \"word\" pool"));
+    label_address(0x7F49_6000_8001_usize, add_string("second"));
     let recorded = Barrier::new(thread_count + 1);
     let done = Barrier::new(thread_count + 1);
     thread::scope(|scope| {
@@ -105,7 +105,7 @@ fn record_in_threads(thread_count: usize, event_count: usize, then: impl FnOnce(
         }
         recorded.wait();
         event!(rest::Paused);
-        label_address(0x7F49_6000_8001_usize, intern("second, later"));
+        label_address(0x7F49_6000_8001_usize, add_string("second, later"));
         event!(work::Grown, 0x7F49_6000_8001_usize, 0x7F49_6000_4000 as *const u8, 7u32);
         then();
         done.wait();

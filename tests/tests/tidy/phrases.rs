@@ -14,11 +14,17 @@ use std::collections::BTreeMap;
 
 /// What is already written in plain English: files, and folders with a slash at the end.
 /// Add a folder here when its last banned phrase is gone.
-const CLEAN: [&str; 7] = [
+const CLEAN: [&str; 13] = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
     "docs/",
+    "eventdef/src/",
+    "telemetry/build.rs",
+    "telemetry/src/absent.rs",
+    "telemetry/src/lib.rs",
+    "telemetry/src/offered/",
+    "telemetry/src/record/",
     "tests/src/bin/shop.rs",
     "tests/tests/readme.rs",
     "tests/tests/tidy.rs",

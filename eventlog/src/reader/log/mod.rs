@@ -31,7 +31,9 @@ use std::path::Path;
 /// damaged.
 const HEAD_SIZE: usize = 1 << 20;
 
-/// How much of a raw log of MPS, which has no index, is looked at before its events are given.
+/// How much of a raw log of the MPS, which has no index, is read before its events are given. For
+/// `eventcnv` (see [`Log::with_source_by_increment`]).
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increment {
     /// A whole stream: events in order of time, or with labels.
@@ -81,7 +83,9 @@ impl Log {
 
     /// Reads the log in a source an increment at a time: its streams, registries, faults and
     /// events are those of an increment, until [`Log::next_increment`] has gone on to the next.
-    /// A log that has a header and an index is one increment.
+    /// A log that has a header and an index is one increment. For `eventcnv`, which begins to print
+    /// a raw log of the MPS before it has read all of it.
+    #[doc(hidden)]
     pub fn with_source_by_increment(
         source: Box<dyn Source + Send + Sync>,
         options: &Options,
@@ -182,9 +186,10 @@ impl Log {
         &self.index.faults
     }
 
-    /// Drops the faults that are holes (`.stream.hole`). Where cores of the end of all its streams
-    /// are read with a log, a block that was not written is in a core, and numbers tell of what is
-    /// missing.
+    /// Drops the faults that are holes (`.stream.hole`). For `eventcnv`, which reads a log together
+    /// with the cores of all its processes: a core has the blocks that were not written, and the
+    /// numbers of events show what is missing.
+    #[doc(hidden)]
     pub fn drop_hole_faults(&mut self) {
         self.index.faults.drop_holes();
     }

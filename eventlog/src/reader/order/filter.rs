@@ -128,14 +128,17 @@ impl Filter {
         self
     }
 
-    /// Leaves out segments that have none but the first events of a buffer, so many by stream and
-    /// buffer.
+    /// Leaves out the segments that only have the first events of a buffer: that number of events
+    /// by stream and buffer. For `eventcnv`, which adds a log to a database that has its beginning.
+    #[doc(hidden)]
     pub fn known(mut self, counts: BTreeMap<(u16, u32), u64>) -> Filter {
         self.known = counts;
         self
     }
 
-    /// Gives only segments that have any of the first so many events of a buffer.
+    /// Gives only the segments that have any of the first `count` events of a buffer. For
+    /// `eventcnv`, which tells logs without a UUID apart by their first events.
+    #[doc(hidden)]
     pub fn beginning(mut self, count: u64) -> Filter {
         self.beginning = Some(count);
         self

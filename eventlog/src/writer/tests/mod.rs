@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 
 mod hostile;
+mod order;
 
 mod shop {
     eventdef::events! {

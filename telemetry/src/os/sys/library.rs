@@ -10,6 +10,7 @@
 use super::IS_MIRI;
 #[cfg(not(any(miri, target_vendor = "apple")))]
 use core::ffi::c_int;
+#[cfg(not(miri))]
 use core::ffi::c_void;
 
 /// Whether the linker has the end of the program call `exit::at_exit` once more, after all that

@@ -65,8 +65,8 @@ impl Rule {
         self.0 as i32 as isize
     }
 
-    /// The rule for an address, whose place in the tree this is. `is_outermost` is asked of one that
-    /// is not known before the unwinder is.
+    /// The rule for an address, whose place in the tree this is. `is_outermost` is asked of one
+    /// that is not known before the unwinder is.
     #[inline(always)]
     pub(crate) fn at(
         place: Place,

@@ -16,8 +16,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What no buffer could count: by slot, which says registry and kind.
 static UNHOUSED: [Counts; SLOT_COUNT] = [const { Counts::new() }; SLOT_COUNT];
-/// Nested events, by slot, that are not in `UNHOUSED` yet. They came while their buffer was made, or
-/// while their thread ended: a buffer of the kind counts them. So a log has this number wherever it
+/// Nested events, by slot, that are not in `UNHOUSED` yet. They came while their buffer was made,
+/// or while their thread ended: a buffer of the kind counts them. So a log has this number where it
 /// has that buffer's, also where the host has no room for the store.
 static HOUSELESS: [AtomicU64; SLOT_COUNT] = [const { AtomicU64::new(0) }; SLOT_COUNT];
 /// Whether a buffer of the slot takes these.

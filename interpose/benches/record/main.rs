@@ -6,7 +6,7 @@
 //!                 └─ recorded ─▶ the same           ┘        log ─▶ bytes ÷ calls
 //! ```
 //!
-//! `cargo bench -p interpose -- stacks` measures recorded stacks alone. Rows are those of
+//! `cargo bench -p mps-interpose -- stacks` measures recorded stacks alone. Rows are those of
 //! `recording`; the ratio is to what is required: a quarter more time, 32 bytes.
 //! Design: `.rep.record` in `design/replay.md`.
 

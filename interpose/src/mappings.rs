@@ -7,6 +7,7 @@
 //! Design: `.rep.stack` in `design/replay.md`.
 
 use crate::events::Mapping;
+use crate::stack;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::fs::File;
 use std::io::Read;
@@ -28,6 +29,8 @@ static KNOWN: [Range; COUNT_MAX] =
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// That of this library.
 static OWN: Range = Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
+/// That of the unwinder.
+static UNWINDER: Range = Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
 /// Whether a thread reads. Nobody waits for that. In a forked child, which may not have that
 /// thread, nobody reads.
 static IS_READING: AtomicBool = AtomicBool::new(false);
@@ -50,6 +53,11 @@ pub(crate) fn is_own(address: usize) -> bool {
         read();
     }
     OWN.has(address)
+}
+
+/// Whether an address is in the code of the unwinder, as known since [`is_own`] was asked.
+pub(crate) fn is_unwinders(address: usize) -> bool {
+    UNWINDER.has(address)
 }
 
 /// Sees to it that the mapping is told that an address is in.
@@ -95,6 +103,9 @@ fn note_line(line: &[u8]) {
     let Some((start, size, offset, path)) = parse(line) else { return };
     if (start..start + size).contains(&(note_line as *const () as usize)) {
         OWN.set(start, start + size);
+    }
+    if (start..start + size).contains(&stack::unwinder()) {
+        UNWINDER.set(start, start + size);
     }
     let count = COUNT.load(Ordering::Relaxed);
     let is_known = KNOWN.iter().take(count).any(|range| range.has(start));

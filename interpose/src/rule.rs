@@ -65,12 +65,19 @@ impl Rule {
         self.0 as i32 as isize
     }
 
-    /// The rule for an address, whose place in the tree this is.
+    /// The rule for an address, whose place in the tree this is. `is_outermost` is asked of one
+    /// that is not known before the unwinder is.
     #[inline(always)]
-    pub(crate) fn at(place: Place, address: usize, generation: u16) -> Rule {
+    pub(crate) fn at(
+        place: Place,
+        address: usize,
+        generation: u16,
+        is_outermost: &dyn Fn(usize) -> bool,
+    ) -> Rule {
         let rule = Rule(place.rule());
         match rule.kind() != 0 && rule.generation() == generation {
             true => rule,
+            false if is_outermost(address) => Rule::new(OUTERMOST, 0, 0, generation),
             false => Rule::look_up(place, address, generation),
         }
     }

@@ -44,6 +44,11 @@ pub(crate) fn is_on() -> bool {
     DEPTH.load(Ordering::Relaxed) != 0
 }
 
+/// Where the unwinder is.
+pub(crate) fn unwinder() -> usize {
+    _Unwind_Backtrace as *const () as usize
+}
+
 /// The frames of a stack, innermost first.
 struct Frames {
     addresses: [usize; DEPTH_MAX],
@@ -159,8 +164,39 @@ pub(crate) fn begin_anew() {
 /// What was known of files that were mapped counts no more.
 fn forget_files() {
     mappings::clear();
+    forget_code();
+}
+
+/// What was known of code counts no more.
+fn forget_code() {
     #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
     unwind::forget();
+}
+
+type Table = unsafe extern "C" fn(*mut c_void);
+static REGISTER: Function<Table> = Function::new(c"__register_frame");
+static DEREGISTER: Function<Table> = Function::new(c"__deregister_frame");
+
+/// As __register_frame: a compiler wrote code where there may have been other code.
+// SAFETY: S1, as below.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __register_frame(table: *mut c_void) {
+    if let Some(register) = REGISTER.get() {
+        // SAFETY: S1.
+        unsafe { register(table) };
+    }
+    forget_code();
+}
+
+/// As __deregister_frame.
+// SAFETY: S1, as below.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __deregister_frame(table: *mut c_void) {
+    if let Some(deregister) = DEREGISTER.get() {
+        // SAFETY: S1.
+        unsafe { deregister(table) };
+    }
+    forget_code();
 }
 
 type Close = unsafe extern "C" fn(*mut c_void) -> c_int;

@@ -17,6 +17,7 @@
 //     the table that the compiler made for the unwinder, which would read the same word. A word
 //     that was read last time is read again only above a frame that is known to be there.
 
+use crate::mappings::is_unwinders;
 use crate::rule::{BY_FRAME_POINTER, BY_STACK_POINTER, OUTERMOST, Rule};
 use crate::tree::{self, Place};
 use core::cell::Cell;
@@ -29,6 +30,9 @@ const WORD: usize = size_of::<usize>();
 
 /// Rules of an older number are of files that may be mapped no longer.
 static GENERATION: AtomicU16 = AtomicU16::new(1);
+
+/// That of the rules of this library.
+const OWN_GENERATION: u16 = 0;
 
 /// A frame: where it goes on, and its registers then.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -231,7 +235,13 @@ impl Walk {
         let mut kept = self.known_count.get();
         let mut place = tree::place(state.address).ok_or(Strange)?;
         loop {
-            let rule = Rule::at(place, state.address, generation);
+            let rule = match found {
+                // This library stays, and its rules are known for ever: the unwinder may have
+                // called malloc while it has its own lock.
+                0 => Rule::at(place, state.address, OWN_GENERATION, &|_| false),
+                1 => Rule::at(place, state.address, generation, &is_unwinders),
+                _ => Rule::at(place, state.address, generation, &|_| false),
+            };
             let end = match rule.kind() {
                 BY_STACK_POINTER => state.stack_pointer.wrapping_add_signed(rule.offset()),
                 BY_FRAME_POINTER => state.frame_pointer.wrapping_add_signed(rule.offset()),

@@ -10,10 +10,11 @@
 mod common;
 
 use common::{Recorded, compile, each, judge, recording, run, word};
-use eventlog::reader::Value;
+use eventlog::reader::{Log, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
+use tempfile::TempDir;
 
 /// Runs a program alone and recorded, and compares what it prints.
 fn compare(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Recorded {
@@ -153,47 +154,103 @@ fn stacks_are_a_tree_of_frames_in_files_that_are_mapped() {
     assert!(files.iter().any(|file| file.contains("python")), "{files:?}");
 }
 
+/// Frames that are asked for.
+const DEPTH: usize = 16;
+
+/// Compares the stacks of a log with what the program printed of them: how many there are, and how
+/// many of these have more frames.
+fn judge_stacks<'a>(log: &Log, printed: impl Iterator<Item = &'a str>) -> (usize, usize) {
+    let (mut frames, mut stacks) = (BTreeMap::new(), BTreeMap::new());
+    each(log, |event| match event.name() {
+        "Frame" => {
+            let of = (word(event, "parent"), word(event, "address"));
+            frames.insert(word(event, "frame"), of);
+        }
+        "Malloc" => drop(stacks.insert(word(event, "size"), word(event, "stack"))),
+        _ => {}
+    });
+    let (mut count, mut deep) = (0, 0);
+    for line in printed {
+        let mut words = line.split(' ');
+        let size: u64 = words.next().unwrap().parse().unwrap();
+        let said: Vec<u64> = words.map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
+        let (mut found, mut frame) = (Vec::new(), stacks[&size]);
+        while let Some(&(parent, address)) = frames.get(&frame) {
+            found.push(address);
+            frame = parent;
+        }
+        // The call of malloc is another one of its function than that of backtrace.
+        let (near, rest) = (found[0].abs_diff(said[0]), &found[1..]);
+        assert!(near < 400, "{size}: {found:x?} is not {said:x?}");
+        assert!(found.len() <= said.len(), "{size}: {found:x?} is not {said:x?}");
+        assert_eq!(rest, &said[1..found.len()], "{size}");
+        assert!(found.len() == said.len() || found.len() >= DEPTH, "{found:x?} of {said:x?}");
+        assert!(found.len() <= 2 * DEPTH);
+        deep += usize::from(found.len() < said.len());
+        count += 1;
+    }
+    (count, deep)
+}
+
+/// Records a program of this folder with stacks.
+fn with_stacks(program: &Path, words: &[&str], folder: TempDir) -> Recorded {
+    let mut command = recording(program, folder.path());
+    command.args(words).env("TELEMETRY_STACKS", DEPTH.to_string());
+    run(command, folder)
+}
+
 /// `.rep.stack`
 #[test]
 fn a_stack_is_the_one_that_the_unwinder_finds() {
-    const DEPTH: usize = 16;
     const CXX: [&str; 5] = ["-O2", "-Wl,--no-as-needed", "-lstdc++", "-x", "c++"];
     for options in [&["-O2"][..], &["-O2", "-fno-omit-frame-pointer"], &["-O0"], &CXX] {
         let folder = tempfile::tempdir().unwrap();
         let program = compile("stacks.c", folder.path(), options);
-        let mut command = recording(program, folder.path());
-        command.arg("check").env("TELEMETRY_STACKS", DEPTH.to_string());
-        let recorded = run(command, folder);
+        let recorded = with_stacks(&program, &["check"], folder);
         let log = &recorded.logs()[&(recorded.process, 1)];
-        let (mut frames, mut stacks) = (BTreeMap::new(), BTreeMap::new());
-        each(log, |event| match event.name() {
-            "Frame" => {
-                let of = (word(event, "parent"), word(event, "address"));
-                frames.insert(word(event, "frame"), of);
-            }
-            "Malloc" => drop(stacks.insert(word(event, "size"), word(event, "stack"))),
-            _ => {}
-        });
-        let (mut count, mut deep) = (0, 0);
-        for line in recorded.output.lines() {
-            let mut words = line.split(' ');
-            let size: u64 = words.next().unwrap().parse().unwrap();
-            let said: Vec<u64> = words.map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
-            let (mut found, mut frame) = (Vec::new(), stacks[&size]);
-            while let Some(&(parent, address)) = frames.get(&frame) {
-                found.push(address);
-                frame = parent;
-            }
-            // The call of malloc is another one of its function than that of backtrace.
-            let (near, rest) = (found[0].abs_diff(said[0]), &found[1..]);
-            assert!(near < 400, "{size}: {found:x?} is not {said:x?}");
-            assert_eq!(rest, &said[1..found.len()], "{options:?}: {size}");
-            assert!(found.len() == said.len() || found.len() >= DEPTH, "{found:x?} of {said:x?}");
-            assert!(found.len() <= 2 * DEPTH);
-            deep += usize::from(found.len() < said.len());
-            count += 1;
-        }
-        assert!(count > 1000 && deep > 100, "{count} stacks, {deep} of them longer");
+        let (count, deep) = judge_stacks(log, recorded.output.lines());
+        assert!(count > 1000 && deep > 100, "{options:?}: {count} stacks, {deep} of them longer");
+    }
+}
+
+/// `.rep.stack.walk`: what is known of an address counts no more where other code is there.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_stack_is_right_where_code_follows_other_code_at_its_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("stacks.c", folder.path(), &["-O2"]);
+    let libraries = ["1000", "3000", "2000"].map(|room| {
+        let library = compile(
+            "reused.c",
+            folder.path(),
+            &["-O2", "-shared", "-fPIC", &format!("-DROOM={room}")],
+        );
+        let path = library.with_extension(room);
+        std::fs::rename(library, &path).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let words: Vec<&str> = ["reuse"].into_iter().chain(libraries.iter().map(|it| &**it)).collect();
+    let recorded = with_stacks(&program, &words, folder);
+    assert!(recorded.status.success(), "{}: {}", recorded.status, recorded.errors);
+    let log = &recorded.logs()[&(recorded.process, 1)];
+    assert_eq!(judge_stacks(log, recorded.output.lines()), (3 + 8, 0));
+}
+
+/// `.rep.stack`
+#[test]
+fn a_forked_child_records_its_own_stacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("stacks.c", folder.path(), &["-O2"]);
+    let recorded = with_stacks(&program, &["fork"], folder);
+    let (lines, child) = recorded.output.trim_end().rsplit_once('\n').unwrap();
+    let logs = recorded.logs();
+    // The numbers of the child's allocations begin with 3.
+    let is_of_child =
+        |line: &&str| line.split(' ').next().unwrap().parse::<u64>().unwrap() >> 20 == 3;
+    let (of_child, of_parent): (Vec<&str>, Vec<&str>) = lines.lines().partition(is_of_child);
+    for (process, lines) in [(recorded.process, of_parent), (child.parse().unwrap(), of_child)] {
+        let (count, deep) = judge_stacks(&logs[&(process, 1)], lines.into_iter());
+        assert!(count > 500 && deep > 50, "{process}: {count} stacks, {deep} of them longer");
     }
 }
 

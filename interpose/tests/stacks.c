@@ -1,13 +1,16 @@
 /* A program whose stacks are hard to follow, and that says what they are: `check`, of each
    allocation a line, SIZE and the return addresses that the C library's backtrace finds; `time`,
    the processor time of many allocations far down, in microseconds; `branch`, the same where nearly
-   each allocation has another stack than the one before. As C++ it throws exceptions, too.
+   each allocation has another stack than the one before. As C++ it throws exceptions, too. `reuse`
+   LIBRARIES does as `check` of functions that follow each other at one address, `fork` of a forked
+   child.
 
    Design: `.rep.stack` in design/replay.md. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <alloca.h>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,8 +19,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #define N(x) ((unsigned long long)(uintptr_t)(x))
 #define NOT_INLINE __attribute__((noinline, noclone))
@@ -214,6 +220,58 @@ static NOT_INLINE int down(int depth)
     return depth + 1;
 }
 
+typedef void enter_t(void (*)(void));
+
+/* Calls the function `enter` of each library: one is closed before the next is opened. */
+static NOT_INLINE void in_libraries(char **paths)
+{
+    for (void *first = NULL; *paths; paths++) {
+        void *library = dlopen(*paths, RTLD_NOW), *enter = dlsym(library, "enter");
+        first = first ? first : enter;
+        if (enter != first)
+            abort();
+        ((enter_t *)enter)(leaf);
+        dlclose(library);
+    }
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+void __register_frame(void *);
+void __deregister_frame(void *);
+#ifdef __cplusplus
+}
+#endif
+
+/* Calls functions of other frames that are written to one address, as a JIT compiler does. */
+static NOT_INLINE void written_over(void)
+{
+    unsigned char *code = (unsigned char *)mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static const unsigned char rooms[] = {0x18, 0x58, 0x28, 0x48};
+    for (int index = 0; index < 8; index++) {
+        unsigned char room = rooms[index % sizeof rooms];
+        /* sub $room, %rsp; call *%rdi; add $room, %rsp; ret */
+        unsigned char text[] = {0x48, 0x83, 0xec, room, 0xff, 0xd7, 0x48, 0x83, 0xc4, room, 0xc3};
+        memcpy(code, text, sizeof text);
+        /* The end of the frame is 8 bytes above %rsp, and from the fourth byte on `room` more. */
+        unsigned char table[64] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0,
+                                   0x0c, 7, 8, 0x90, 1, 0, 0, 28, 0, 0, 0, 28, 0, 0, 0};
+        uintptr_t place[] = {(uintptr_t)code, sizeof text};
+        memcpy(table + 32, place, sizeof place);
+        unsigned char rows[] = {0, 0x44, 0x0e, (unsigned char)(room + 8)};
+        memcpy(table + 48, rows, sizeof rows);
+        memcpy(code + 1024, table, sizeof table);
+        /* The first has none at first: nobody knows who called it. */
+        if (index > 0)
+            __register_frame(code + 1024);
+        ((enter_t *)code)(leaf);
+        if (index > 0)
+            __deregister_frame(code + 1024);
+    }
+}
+
 int main(int count, char **words)
 {
     (void)count;
@@ -224,7 +282,7 @@ int main(int count, char **words)
     on_other.sa_flags = SA_ONSTACK;
     signal(SIGUSR1, on_signal);
     sigaction(SIGUSR2, &on_other, NULL);
-    if (strcmp(words[1], "check") != 0) {
+    if (strcmp(words[1], "time") == 0 || strcmp(words[1], "branch") == 0) {
         is_silent = 1;
         if (strcmp(words[1], "time") == 0)
             down(28);
@@ -237,7 +295,23 @@ int main(int count, char **words)
     static char buffer[1 << 16];
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     pthread_t other;
+    if (strcmp(words[1], "reuse") == 0) {
+        in_libraries(words + 2);
+        written_over();
+        return 0;
+    }
     thread((void *)1);
+    if (strcmp(words[1], "fork") == 0) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            thread((void *)3);
+            return 0;
+        }
+        waitpid(child, NULL, 0);
+        printf("%d\n", child);
+        return 0;
+    }
     far_down(100000);
     pthread_create(&other, NULL, thread, (void *)2);
     pthread_join(other, NULL);

@@ -6,7 +6,8 @@
 //!                 └─ recorded ─▶ the same           ┘        log ─▶ bytes ÷ calls
 //! ```
 //!
-//! Rows as those of `recording`; the ratio is to what is required: a quarter more time, 32 bytes.
+//! `cargo bench -p mps-interpose -- stacks` measures recorded stacks alone. Rows are those of
+//! `recording`; the ratio is to what is required: a quarter more time, 32 bytes.
 //! Design: `.rep.record` in `design/replay.md`.
 
 mod programs;
@@ -32,7 +33,8 @@ fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     let library = library();
     let mut all = String::new();
-    for program in &programs(folder.path()) {
+    let wants_stacks_alone = std::env::args().any(|word| word == "stacks");
+    for program in programs(folder.path()).iter().filter(|_| !wants_stacks_alone) {
         all += &measure(program, &library, &folder.path().join("log"));
     }
     all += &stacks::measure(folder.path(), &library);

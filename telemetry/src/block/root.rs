@@ -145,6 +145,14 @@ pub(crate) fn discard_unhoused(cause: Cause, count: u64) {
     word(UNHOUSED + cause as usize).fetch_add(count, Ordering::Relaxed);
 }
 
+/// A buffer counts so many of these now.
+pub(crate) fn house(cause: Cause, count: u64) {
+    // What is zero stays on a page that is shared with the parent.
+    if count != 0 {
+        word(UNHOUSED + cause as usize).fetch_sub(count, Ordering::Relaxed);
+    }
+}
+
 /// None was lost so far. For a forked child.
 pub(crate) fn reset_unhoused() {
     for index in UNHOUSED..UNHOUSED_END {

@@ -291,6 +291,14 @@ fn adopt(entry: &Entry, slot: usize) -> Adopted {
     if region::is_open() { Adopted::Refused } else { Adopted::None }
 }
 
+/// Has a ring of a slot count the nested events that no ring could count when they came: so the log
+/// has them among what that ring counts. In a mapped file only the owner of a ring may do that.
+pub(crate) fn house_nested(slot: usize) {
+    if let Some(ring) = each_ring(slot, |ring| !ring.is_in_file()) {
+        ring.count_nested(unhoused::take_nested(slot));
+    }
+}
+
 fn free(slot: usize, ring: &Ring) {
     ring.release();
     FREE[slot].fetch_add(1, Ordering::Relaxed);
@@ -304,6 +312,9 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
     let ring = Ring::create(registered.control, identity, index(), block_count, clock::ticks())?;
     push(&RINGS[slot], ring.ring().next(), ring.ring());
     if ring.begin_in_file(entry, clock::ticks(), index()) {
+        if !ring.is_in_file() {
+            unhoused::expect_house(slot);
+        }
         return Some(ring);
     }
     free(slot, &ring);
@@ -347,6 +358,7 @@ pub(crate) fn leave(entry: &Entry) {
 fn give_up_rings(entry: &Entry, thread: &Thread) {
     for (slot, link) in thread.rings.iter().enumerate().skip(SLOT_FIRST) {
         let Some(ring) = link.get() else { continue };
+        house_nested(slot);
         ring.flush(entry);
         link.set(None);
         ring.release_block(entry);

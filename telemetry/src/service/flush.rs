@@ -39,6 +39,7 @@ pub fn flush() {
 
 fn flush_rings(entry: &Entry) {
     for slot in 0..SLOT_COUNT {
+        thread::house_nested(slot);
         thread::each_ring(slot, |ring| {
             ring.flush(entry);
             false
@@ -53,6 +54,7 @@ pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
         return;
     }
     for slot in registered.slots_of(kinds) {
+        thread::house_nested(slot);
         thread::each_ring(slot, |ring| {
             ring.flush(entry);
             false
@@ -109,6 +111,7 @@ fn put_accounts(
     account: impl Fn(&'static Ring) -> Option<BlockHeader>,
 ) {
     for slot in 0..SLOT_COUNT {
+        thread::house_nested(slot);
         thread::each_ring(slot, |ring| {
             account(ring).is_some_and(|header| !parts.put_account(header))
         });

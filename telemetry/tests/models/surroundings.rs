@@ -160,6 +160,8 @@ pub(crate) mod root {
 
     pub(crate) fn discard_unhoused(_: Cause, _: u64) {}
 
+    pub(crate) fn house(_: Cause, _: u64) {}
+
     pub(crate) fn reset_unhoused() {}
 }
 

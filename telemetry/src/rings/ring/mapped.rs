@@ -81,7 +81,7 @@ impl Ring {
     }
 
     /// Whether its newest block is one of the file (or was).
-    pub(super) fn is_in_file(&self) -> bool {
+    pub(crate) fn is_in_file(&self) -> bool {
         self.place.get() != PRIVATE
     }
 

@@ -8,6 +8,7 @@
 //! Design: `.sol.outage` in `design/telemetry.md`.
 
 use super::{HandOver, Ring};
+use crate::block::losses::Cause;
 use crate::os::atomic::Ordering;
 use crate::registry::{registration, unhoused};
 use crate::stream::outlet::Progress;
@@ -45,6 +46,13 @@ impl Ring {
         match progress.forgive() {
             0 => {}
             count => unhoused::forgive(self.slot(), u64::from(count)),
+        }
+    }
+
+    /// Counts nested events of its kind, of whatever thread.
+    pub(crate) fn count_nested(&self, count: u64) {
+        if count != 0 {
+            self.counts.discard(Cause::Nested, count);
         }
     }
 

@@ -60,8 +60,9 @@ fn in_turns(thread_count: u32, count: u32, size: u64) -> Vec<Operation> {
 #[test]
 fn several_threads_reach_the_live_peak_that_was_recorded() {
     let all = in_turns(3, 400, 1000);
-    for _ in 0..5 {
-        let mode = Mode { skew: Some(64), ..Mode::default() };
+    // The second keeps nobody together: that all meet where the most is live is enough.
+    for skew in [64, 1 << 20].repeat(5) {
+        let mode = Mode { skew: Some(skew), ..Mode::default() };
         let workload = compile(all.iter().copied(), mode);
         let guard = Guard::new(System);
         in_process(&workload, &guard, Touch::None).expect("it is sound");

@@ -105,6 +105,11 @@ impl BlockHeader {
         self.overwritten.get() != 0 || discarded.iter().any(|count| count.get() != 0)
     }
 
+    /// Reads the header at the start of a block's or part's bytes, if they hold all of it.
+    pub fn read(bytes: &[u8]) -> Option<BlockHeader> {
+        bytemuck::try_pod_read_unaligned(bytes.get(..BLOCK_HEADER_SIZE)?).ok()
+    }
+
     /// A header of this platform and version, with every other field zero (`.reserved`): not
     /// sealed, no checksum.
     pub fn native(block_type: BlockType, block_size_log2: u8) -> BlockHeader {

@@ -116,6 +116,37 @@ impl StreamHeader {
         header
     }
 
+    /// Reads the header at the start of these bytes, if they hold all of it.
+    pub fn read(bytes: &[u8]) -> Option<StreamHeader> {
+        bytemuck::try_pod_read_unaligned(bytes.get(..STREAM_HEADER_SIZE)?).ok()
+    }
+
+    /// Returns whether the magic and the checksum are right.
+    pub fn is_sound(&self) -> bool {
+        self.magic == STREAM_MAGIC && self.checksum() == self.crc.get()
+    }
+
+    /// Returns log2 of the block size, if the format has blocks of that size (`.stream.blocks`).
+    pub fn block_size_log2(&self) -> Option<u8> {
+        let size = self.block_size.get();
+        let log2 = size.checked_ilog2()? as u8;
+        let is_allowed = (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2);
+        (size.is_power_of_two() && is_allowed).then_some(log2)
+    }
+
+    /// Returns the byte order that the mark states: whether it is big-endian.
+    pub fn is_big_endian(&self) -> Option<bool> {
+        let is = |mark: [u8; 4]| self.byte_order_mark == mark;
+        let is_big = is(BYTE_ORDER_MARK.to_be_bytes());
+        (is_big || is(BYTE_ORDER_MARK.to_le_bytes())).then_some(is_big)
+    }
+
+    /// Sets the byte-order mark of a writer of this order.
+    pub fn set_big_endian(&mut self, is_big: bool) {
+        let mark = BYTE_ORDER_MARK;
+        self.byte_order_mark = if is_big { mark.to_be_bytes() } else { mark.to_le_bytes() };
+    }
+
     /// The checksum that the header should have (`.header.crc`).
     pub fn checksum(&self) -> u32 {
         let mut copy = *self;

@@ -91,30 +91,9 @@ pub struct Root {
 
 const _: () = {
     assert!(size_of::<Root>() == 256);
-    assert!(offset_of!(Root, magic) == 0);
-    assert!(offset_of!(Root, byte_order_mark) == 16);
-    assert!(offset_of!(Root, version) == 20);
-    assert!(offset_of!(Root, size) == 22);
-    assert!(offset_of!(Root, word_size) == 24);
-    assert!(offset_of!(Root, address_size) == 25);
-    assert!(offset_of!(Root, block_size_log2) == 26);
     assert!(offset_of!(Root, own_address) == 32);
-    assert!(offset_of!(Root, uuid) == 40);
-    assert!(offset_of!(Root, pid) == 56);
-    assert!(offset_of!(Root, extents) == 64);
-    assert!(offset_of!(Root, registries) == 72);
     assert!(offset_of!(Root, sync_turn) == 80);
-    assert!(offset_of!(Root, sync_uncertainty) == 84);
-    assert!(offset_of!(Root, sync_ticks) == 88);
-    assert!(offset_of!(Root, sync_monotonic) == 96);
-    assert!(offset_of!(Root, sync_realtime) == 104);
-    assert!(offset_of!(Root, unhoused) == 112);
     assert!(offset_of!(Root, dump) == 144);
-    assert!(offset_of!(Root, describe) == 152);
-    assert!(offset_of!(Root, flush) == 160);
-    assert!(offset_of!(Root, last) == 168);
-    assert!(offset_of!(Root, control) == 176);
-    assert!(offset_of!(Root, reserved_184) == 184);
 };
 
 impl Root {
@@ -158,12 +137,7 @@ pub struct NodeHead {
     pub stride: u32,
 }
 
-const _: () = {
-    assert!(size_of::<NodeHead>() == 16);
-    assert!(offset_of!(NodeHead, next) == 0);
-    assert!(offset_of!(NodeHead, count) == 8);
-    assert!(offset_of!(NodeHead, stride) == 12);
-};
+const _: () = assert!(size_of::<NodeHead>() == 16);
 
 /// An extent: blocks that follow one another in memory (`.root.extent`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -180,16 +154,7 @@ pub struct ExtentEntry {
     pub reserved_28: u32,
 }
 
-const _: () = {
-    assert!(size_of::<ExtentEntry>() == 32);
-    assert!(offset_of!(ExtentEntry, address) == 0);
-    assert!(offset_of!(ExtentEntry, count) == 8);
-    assert!(offset_of!(ExtentEntry, what) == 12);
-    assert!(offset_of!(ExtentEntry, kind) == 13);
-    assert!(offset_of!(ExtentEntry, registry) == 14);
-    assert!(offset_of!(ExtentEntry, counts) == 16);
-    assert!(offset_of!(ExtentEntry, buffer) == 24);
-};
+const _: () = assert!(size_of::<ExtentEntry>() == 32);
 
 /// A registry, and where its masks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -202,12 +167,7 @@ pub struct RegistryEntry {
     pub output: u64,
 }
 
-const _: () = {
-    assert!(size_of::<RegistryEntry>() == 24);
-    assert!(offset_of!(RegistryEntry, index) == 0);
-    assert!(offset_of!(RegistryEntry, recorded) == 8);
-    assert!(offset_of!(RegistryEntry, output) == 16);
-};
+const _: () = assert!(size_of::<RegistryEntry>() == 24);
 
 #[cfg(test)]
 mod tests {

@@ -15,20 +15,17 @@ use crate::reader::index::segment::{Decoded, Segment};
 use crate::reader::log::Log;
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::{SYNC_COUNT_MAX, Stream};
+use crate::reader::source::ahead::Ahead;
 use crate::reader::stream::block;
 use crate::reader::stream::entry::Grid;
 use crate::reader::stream::entry::segment;
 use crate::reader::stream::piece::{Piece, What};
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::thread;
 
 /// Segments that one thread decodes at a time.
 const BATCH: usize = 64;
-/// Batches that may wait for one before them, for each thread.
-const WAITING_COUNT_MAX: usize = 4;
 /// Threads at most.
 const THREAD_COUNT_MAX: usize = 64;
 
@@ -157,39 +154,16 @@ struct Segments<'l> {
 impl Segments<'_> {
     /// Decodes them, on so many threads, and takes what was found in order.
     fn decode_all(&self, threads: usize, verified: &mut Verified) {
-        let count = (self.whole + self.more.len()).div_ceil(BATCH);
-        let next = AtomicUsize::new(0);
-        let is_over = AtomicBool::new(false);
-        let (sender, receiver) = mpsc::sync_channel(WAITING_COUNT_MAX * threads);
+        let count = (self.whole + self.more.len()).div_ceil(BATCH) as u64;
         thread::scope(|scope| {
-            for _ in 0..threads {
-                let (sender, next, is_over) = (sender.clone(), &next, &is_over);
-                scope.spawn(move || {
-                    let mut decoded = Decoded::default();
-                    while !is_over.load(Ordering::Relaxed) {
-                        let batch = next.fetch_add(1, Ordering::Relaxed);
-                        if batch >= count {
-                            break;
-                        }
-                        let found = self.batch(batch, &mut decoded);
-                        if sender.send((batch, found)).is_err() {
-                            break;
-                        }
-                    }
-                });
+            let mut ahead = Ahead::begin(scope, threads, 0..count, || {
+                let mut decoded = Decoded::default();
+                move |batch| self.batch(batch as usize, &mut decoded)
+            });
+            for (events, faults) in (0..count).map_while(|batch| ahead.take(batch)) {
+                verified.event_count += events;
+                verified.faults.append(&faults);
             }
-            drop(sender);
-            let mut waiting = BTreeMap::new();
-            let mut merged = 0;
-            for (batch, found) in receiver {
-                waiting.insert(batch, found);
-                while let Some((events, faults)) = waiting.remove(&merged) {
-                    merged += 1;
-                    verified.event_count += events;
-                    verified.faults.absorb(faults);
-                }
-            }
-            is_over.store(true, Ordering::Relaxed);
         });
     }
 

@@ -50,8 +50,9 @@ pub(super) struct Elf {
     pub(super) headers_missing: u32,
 }
 
-/// Whether a file that begins with these bytes is an ELF file.
-pub(super) fn is_elf(head: &[u8]) -> bool {
+/// Returns whether a file that begins with these bytes is an ELF file: it may be a
+/// [`Core`](super::Core).
+pub fn is_elf(head: &[u8]) -> bool {
     head.starts_with(&elf::ELFMAG)
 }
 

@@ -21,19 +21,15 @@ mod seal;
 mod walk;
 
 pub use crate::reader::fault::core::{CoreError, CoreFault};
+pub use elf::is_elf;
 
-use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAGIC};
+use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAGIC, StreamHeader};
 use crate::reader::fault::kind::OpenError;
 use crate::reader::source::bytes::{Joined, Source};
 use rescue::Rescued;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
-
-/// Whether what begins with these bytes is an ELF file, of which a [`Core`] may be made.
-pub fn is_elf(head: &[u8]) -> bool {
-    elf::is_elf(head)
-}
 
 /// A core, and the streams in it.
 pub struct Core {
@@ -156,10 +152,8 @@ impl Core {
 
     /// Why there is no stream in it.
     fn why_none(&self, roots: &root::Roots, missing: u64) -> CoreError {
-        let damaged = roots.damaged.iter().max_by_key(|error| match error {
-            CoreError::RootVersion { .. } => 1,
-            _ => 0,
-        });
+        let is_version = |error: &&CoreError| matches!(error, CoreError::RootVersion { .. });
+        let damaged = roots.damaged.iter().max_by_key(is_version);
         match damaged {
             Some(error) => *error,
             None if roots.is_idle => CoreError::NothingRecorded,
@@ -232,9 +226,7 @@ impl Core {
 
     /// Whether a log that begins with these bytes is of one of its streams.
     pub fn is_of(&self, head: &[u8]) -> bool {
-        let header = head.get(..size_of::<crate::format::StreamHeader>());
-        let header = header.and_then(|bytes| bytemuck::try_pod_read_unaligned(bytes).ok());
-        header.is_some_and(|header: crate::format::StreamHeader| {
+        StreamHeader::read(head).is_some_and(|header| {
             header.magic == STREAM_MAGIC
                 && self.streams.iter().any(|stream| stream.about.uuid == header.uuid)
         })

@@ -10,7 +10,7 @@
 //! `design/telemetry.md`.
 
 use super::elf::Elf;
-use crate::reader::model::name::clean;
+use crate::reader::model::name::{clean, padded_name};
 use crate::reader::source::bytes::Source;
 use object::elf::{NT_FILE, NT_PRPSINFO, NT_PRSTATUS, NT_SIGINFO};
 use std::io;
@@ -120,8 +120,7 @@ impl Notes {
             _ => return,
         };
         let name = bytes.get(name..name + 16).unwrap_or_default();
-        let end = memchr::memchr(0, name).unwrap_or(name.len());
-        self.program = clean(name.get(..end).unwrap_or_default());
+        self.program = padded_name(name);
         self.pid = bytes.get(pid..pid + 4).map_or(0, |bytes| elf.number(bytes));
     }
 

@@ -252,7 +252,7 @@ impl Look<'_> {
         for (buffer, newest) in &self.newest {
             let Some(place) = self.places.get(newest.place).copied() else { continue };
             let bytes = self.block(place.address)?;
-            let Some(mut header) = block::header(&bytes) else { continue };
+            let Some(mut header) = BlockHeader::read(&bytes) else { continue };
             let is_sealed = header.is_sealed();
             // What is damaged stays as it is: the reader says so.
             if is_sealed && !block::is_intact(&header, &bytes, false) {

@@ -12,12 +12,11 @@ use crate::format::{
     BASE_RECORD_CODE, BLOCK_HEADER_SIZE, BlockHeader, BlockType, ClockSync, EVENT_HEADER_SIZE,
 };
 use crate::reader::stream::block::{self, Head};
-use byteorder::{BigEndian, LittleEndian};
 
 /// Seals a block, if it is one of events that is open. Of its bytes only so many are there: an
 /// event that goes beyond them is taken out, so that the chain ends before it.
 pub(super) fn seal(bytes: &mut [u8], there: usize, big_endian: bool, sync: Option<ClockSync>) {
-    let Some(mut header) = block::header(bytes) else { return };
+    let Some(mut header) = BlockHeader::read(bytes) else { return };
     if header.is_sealed() || header.block_type != BlockType::Events as u8 {
         return;
     }
@@ -67,7 +66,7 @@ fn walk(
     while at < top {
         let (code, size, delta) = event(whole, at, big_endian).ok_or(at)?;
         if code == BASE_RECORD_CODE {
-            let (after, before) = bases(whole, at, size, big_endian).ok_or(at)?;
+            let (after, before) = block::bases_in(whole, at, size, big_endian).ok_or(at)?;
             match older {
                 None => chain.base_last = after,
                 Some(older) if older != after => return Err(0),
@@ -92,21 +91,7 @@ fn walk(
 
 /// Code, size and delta of the event at a place, if it is there as a whole.
 fn event(bytes: &[u8], at: usize, big_endian: bool) -> Option<(u16, u16, u32)> {
-    let head = if big_endian {
-        block::head::<BigEndian>(bytes, at)
-    } else {
-        block::head::<LittleEndian>(bytes, at)
-    };
-    let Head { code, size, delta } = head?;
+    let Head { code, size, delta } = block::head_in(bytes, at, big_endian)?;
     let is_sound = size != 0 && size % 8 == 0 && at + usize::from(size) <= bytes.len();
     is_sound.then_some((code, size, delta))
-}
-
-/// The bases in a base record.
-fn bases(bytes: &[u8], at: usize, size: u16, big_endian: bool) -> Option<(u64, u64)> {
-    if big_endian {
-        block::base_record::<BigEndian>(bytes, at, size)
-    } else {
-        block::base_record::<LittleEndian>(bytes, at, size)
-    }
 }

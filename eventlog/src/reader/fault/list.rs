@@ -55,48 +55,34 @@ impl Faults {
         self.push(offset, kind);
     }
 
-    /// Adds those that another reading of the same log found, in their order; what is reported only
+    /// Adds the faults that another reading of the log found, in their order. What is reported only
     /// once stays so.
     pub fn append(&mut self, other: &Faults) {
         for fault in other {
             self.push_once(fault.offset, fault.kind.clone());
         }
-        let untold = |count: u64, of_kept: usize| count.saturating_sub(of_kept as u64);
-        let losses = other.kept.iter().filter(|fault| !fault.is_warning()).count();
-        self.count = self.count.saturating_add(untold(other.count, other.kept.len()));
-        self.loss_count = self.loss_count.saturating_add(untold(other.loss_count, losses));
-    }
-
-    /// Adds those of another stretch of the log.
-    pub(crate) fn absorb(&mut self, other: Faults) {
-        let kept = other.kept.len() as u64;
-        let losses = other.kept.iter().filter(|fault| !fault.is_warning()).count() as u64;
-        self.count = self.count.saturating_add(other.count.saturating_sub(kept));
-        let more = other.loss_count.saturating_sub(losses);
+        let more = other.count.saturating_sub(other.kept.len() as u64);
+        self.count = self.count.saturating_add(more);
+        let more = other.loss_count.saturating_sub(losses_in(&other.kept));
         self.loss_count = self.loss_count.saturating_add(more);
-        for fault in other.kept {
-            self.push_once(fault.offset, fault.kind);
-        }
     }
 
-    /// Drops those that are found in `known` too, and puts the rest in the order of the source.
+    /// Drops the faults that are in `known` too, and puts the rest in the order of the source.
     pub(crate) fn settle(&mut self, known: &Faults) {
-        let losses = |kept: &[Fault]| kept.iter().filter(|fault| !fault.is_warning()).count();
-        let (before, losses_before) = (self.kept.len(), losses(&self.kept));
-        self.kept.retain(|fault| !known.kept.contains(fault));
-        let dropped = losses_before - losses(&self.kept);
-        self.count = self.count.saturating_sub((before - self.kept.len()) as u64);
-        self.loss_count = self.loss_count.saturating_sub(dropped as u64);
+        self.retain(|fault| !known.kept.contains(fault));
         self.kept.sort_by_key(|fault| fault.offset);
     }
 
-    /// Drops those that are holes.
+    /// Drops the holes.
     pub(crate) fn drop_holes(&mut self) {
-        let before = self.kept.len();
-        self.kept.retain(|fault| !matches!(fault.kind, FaultKind::BlockHole { .. }));
-        let dropped = (before - self.kept.len()) as u64;
-        self.count = self.count.saturating_sub(dropped);
-        self.loss_count = self.loss_count.saturating_sub(dropped);
+        self.retain(|fault| !matches!(fault.kind, FaultKind::BlockHole { .. }));
+    }
+
+    fn retain(&mut self, keep: impl FnMut(&Fault) -> bool) {
+        let before = (self.kept.len() as u64, losses_in(&self.kept));
+        self.kept.retain(keep);
+        self.count = self.count.saturating_sub(before.0 - self.kept.len() as u64);
+        self.loss_count = self.loss_count.saturating_sub(before.1 - losses_in(&self.kept));
     }
 
     /// Those that were kept, in the order in which they were found.
@@ -118,6 +104,10 @@ impl Faults {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
+}
+
+fn losses_in(faults: &[Fault]) -> u64 {
+    faults.iter().filter(|fault| !fault.is_warning()).count() as u64
 }
 
 impl<'a> IntoIterator for &'a Faults {

@@ -12,7 +12,10 @@
 
 use super::runs::Sorter;
 use crate::reader::fault::list::Faults;
+use crate::reader::model::event::Event;
+use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
+use crate::reader::model::stream::Stream;
 use std::ops::Range;
 
 /// The kind of a segment whose events are of several kinds.
@@ -23,7 +26,7 @@ pub(crate) const KIND_MIXED: u8 = u8::MAX;
 pub(crate) const SIZE_KEPT: usize = 1 << 16;
 
 /// The entry of a stretch of the source in the index: a few dozen bytes for each block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// Where it begins in the source, header included.
     pub(crate) offset: u64,
@@ -52,6 +55,40 @@ pub(crate) struct Segment {
 }
 
 const _: () = assert!(size_of::<Segment>() == 56);
+
+impl Segment {
+    /// The event that is located in this segment.
+    #[inline(always)]
+    pub(crate) fn event<'log, 'e>(
+        &self,
+        registry: &'log Registry,
+        origin: Option<&'log Stream>,
+        decoded: &'e Decoded,
+        (number, located): (u64, &Located),
+        labels: &'e Labels,
+    ) -> Event<'log, 'e> {
+        let event_type = registry.event_types.get(usize::from(located.row));
+        Event {
+            origin,
+            ticks: located.ticks,
+            registry,
+            event_type,
+            bytes: decoded.event(located),
+            labels,
+            offset: self.offset.wrapping_add(u64::from(located.offset)),
+            number,
+            buffer: self.buffer,
+            thread: self.thread,
+            registry_index: self.registry,
+            event_type_index: located.row,
+            stream: self.stream,
+            kind: match event_type {
+                Some(event_type) if self.kind == KIND_MIXED => event_type.kind,
+                _ => self.kind,
+            },
+        }
+    }
+}
 
 /// An event in [`Decoded::bytes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,9 @@
 //! `design/format.md`.
 
 use super::events::Events;
-use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC};
+use crate::format::{
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
+};
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::SIZE_KEPT;
@@ -234,7 +236,7 @@ impl Live {
 
     /// Indexes a block, as `Indexer::block` does one of a source.
     fn index(&mut self, grid: Grid, bytes: &[u8], there: usize) {
-        let Some(header) = block::header(bytes) else { return };
+        let Some(header) = BlockHeader::read(bytes) else { return };
         if header.magic != BLOCK_MAGIC {
             if bytes.starts_with(&[0; 4]) {
                 // `.stream.hole`

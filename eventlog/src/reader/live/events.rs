@@ -2,7 +2,6 @@
 //!
 //! Rules: `.event.identity`, `.store` in `design/format.md`.
 
-use super::given::Given;
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::{Decoded, Segment};
@@ -12,8 +11,15 @@ use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
 use crate::reader::stream::entry::{flags_of, platform_of, registry_key};
 use crate::reader::stream::indexer::Indexer;
+use crate::reader::stream::number_set::NumberSet;
 use crate::reader::stream::{block, encoding};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// Buffers whose numbers are remembered, at most.
+const BUFFER_COUNT_MAX: usize = 1 << 16;
+/// Ranges of numbers that are remembered of a buffer, at most. A later event in a gap that was
+/// closed is not given.
+const RANGE_COUNT_MAX: usize = 16;
 
 /// What it takes to make events of segments.
 pub(super) struct Events {
@@ -24,7 +30,8 @@ pub(super) struct Events {
     labels: Labels,
     label_room: usize,
     no_labels: Labels,
-    given: Given,
+    /// The numbers that were given, by buffer.
+    given: HashMap<u32, NumberSet>,
     decoded: Decoded,
 }
 
@@ -37,7 +44,7 @@ impl Events {
             labels: Labels::default(),
             label_room: LABEL_MEMORY_MAX,
             no_labels: Labels::default(),
-            given: Given::default(),
+            given: HashMap::new(),
             decoded: Decoded::default(),
         }
     }
@@ -121,31 +128,17 @@ impl Events {
         decoded.fill(bytes);
         block::decode(segment, registry, decoded, faults);
         for (number, located) in (0..).map_while(|n| decoded.get(n)) {
-            if !self.given.add(segment.buffer, number) {
+            // `.event.identity`: of buffers beyond the limit, an event may be given twice.
+            let is_remembered = self.given.len() < BUFFER_COUNT_MAX;
+            if (is_remembered || self.given.contains_key(&segment.buffer))
+                && !self.given.entry(segment.buffer).or_default().insert(number, RANGE_COUNT_MAX)
+            {
                 continue;
             }
-            let event_type = registry.event_types.get(usize::from(located.row));
-            let event = Event {
-                origin,
-                ticks: located.ticks,
-                registry,
-                event_type,
-                bytes: decoded.event(located),
-                labels: &self.no_labels,
-                offset: segment.offset.saturating_add(u64::from(located.offset)),
-                number,
-                buffer: segment.buffer,
-                thread: segment.thread,
-                registry_index: u32::MAX,
-                event_type_index: located.row,
-                stream: segment.stream,
-                kind: segment.kind,
-            };
-            // `.store`: registry 0 alone labels.
-            let role = event_type
-                .filter(|_| registry.index == 0 || label::is_mps(registry))
-                .and_then(label::role);
-            if let Some(role) = role
+            let at = (number, located);
+            let event = segment.event(registry, origin, decoded, at, &self.no_labels);
+            let event = Event { registry_index: u32::MAX, ..event };
+            if let Some(role) = event.event_type.and_then(|row| label::role_in(registry, row))
                 && !self.labels.feed(role, &event, &mut self.label_room)
             {
                 faults.push_once(event.offset, FaultKind::LabelLimit);

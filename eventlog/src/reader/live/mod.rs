@@ -4,4 +4,3 @@
 
 pub(crate) mod arriving;
 mod events;
-pub(crate) mod given;

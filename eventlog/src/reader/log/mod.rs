@@ -12,7 +12,7 @@ use crate::reader::core::{self, Core};
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
 use crate::reader::index::align::{self, Line};
-use crate::reader::index::segment::{Decoded, KIND_MIXED, Segment};
+use crate::reader::index::segment::{Decoded, Segment};
 use crate::reader::index::{Account, Format, Index, Options};
 use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;
@@ -21,7 +21,7 @@ use crate::reader::model::stream::Stream;
 use crate::reader::mps::{self, Unread};
 use crate::reader::source::bytes::{FileSource, Source};
 use crate::reader::source::ring;
-use crate::reader::stream::indexer;
+use crate::reader::stream::{head, indexer};
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
@@ -112,7 +112,7 @@ impl Log {
         let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
         let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
         if let Some(increment) = increment
-            && !indexer::recognise(&head)
+            && !head::is_stream(&head)
         {
             let mut unread = Unread::begin(&*source, options, increment == Increment::Stream)?;
             if unread.is_described()
@@ -132,7 +132,7 @@ impl Log {
 
     /// The format of what begins with these bytes, the first of a log; `None` if it is no log.
     pub fn format_of(head: &[u8], options: &Options) -> Option<Format> {
-        if indexer::recognise(head) {
+        if head::is_stream(head) {
             return Some(Format::Stream);
         }
         mps::is_stream(head, options).then_some(Format::Mps)
@@ -248,27 +248,8 @@ impl Log {
         n: usize,
         labels: &'a Labels,
     ) -> Option<Event<'a, 'a>> {
-        let (number, located) = decoded.get(n)?;
-        let event_type = registry.event_types.get(usize::from(located.row));
-        Some(Event {
-            origin: self.streams().get(usize::from(segment.stream)),
-            ticks: located.ticks,
-            registry,
-            event_type,
-            bytes: decoded.event(located),
-            labels,
-            offset: segment.offset.wrapping_add(u64::from(located.offset)),
-            number,
-            buffer: segment.buffer,
-            thread: segment.thread,
-            registry_index: segment.registry,
-            event_type_index: located.row,
-            stream: segment.stream,
-            kind: match event_type {
-                Some(event_type) if segment.kind == KIND_MIXED => event_type.kind,
-                _ => segment.kind,
-            },
-        })
+        let origin = self.streams().get(usize::from(segment.stream));
+        Some(segment.event(registry, origin, decoded, decoded.get(n)?, labels))
     }
 
     /// A stream, to tell more of it.
@@ -364,7 +345,7 @@ fn index(
     options: &Options,
     is_moving: bool,
 ) -> Result<Index, OpenError> {
-    if indexer::recognise(head) {
+    if head::is_stream(head) {
         return indexer::index(source, is_moving);
     }
     mps::index(source, options)

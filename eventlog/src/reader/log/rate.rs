@@ -128,7 +128,7 @@ impl Log {
 
 /// The code and the kind of the clock syncs of a registry, if it is one of the MPS.
 fn sync_of(registry: &Registry) -> Option<(u16, u8)> {
-    let is_mps = registry.platform.string_end == StringEnd::Nul || label::is_mps(registry);
-    let row = registry.event_type_named("EventClockSync").filter(|_| is_mps)?;
+    let row = registry.event_type_named("EventClockSync");
+    let row = row.filter(|_| label::is_mps(registry))?;
     Some((row.code, row.kind))
 }

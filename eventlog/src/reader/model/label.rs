@@ -11,7 +11,7 @@
 //! asks for. Design: `.store.intern`, `.store.label` in `design/format.md`.
 
 use super::event::{Event, Value};
-use super::registry::{EventType, Registry};
+use super::registry::{EventType, Registry, StringEnd};
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -36,7 +36,14 @@ pub(crate) enum Role {
 
 /// Whether a registry is that of the MPS, whose events name things too (`.mps.labels`).
 pub(crate) fn is_mps(registry: &Registry) -> bool {
-    *registry.name == *eventdef::mps::REGISTRY.name
+    registry.platform.string_end == StringEnd::Nul
+        || *registry.name == *eventdef::mps::REGISTRY.name
+}
+
+/// The role of an event type of a registry, if it has one. In our streams, the event types of
+/// registry 0 alone have one (`.store`).
+pub(crate) fn role_in(registry: &Registry, event_type: &EventType) -> Option<Role> {
+    if registry.index == 0 || is_mps(registry) { role(event_type) } else { None }
 }
 
 /// The role of an event type, if it has one: by its name and the sorts and names of its parameters.

@@ -12,3 +12,9 @@ pub(crate) fn clean(bytes: &[u8]) -> Box<str> {
         _ => OneLine(bytes).to_string().into(),
     }
 }
+
+/// A name that is padded with zeros (`.header.names`), cleaned.
+pub(crate) fn padded_name(bytes: &[u8]) -> Box<str> {
+    let size = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+    clean(bytes.get(..size).unwrap_or_default())
+}

@@ -253,7 +253,12 @@ impl Registry {
         new.name = registry.name.into();
         new.version = registry.version;
         new.doc = registry.doc.into();
-        new.kinds = registry.kinds.iter().map(Kind::from).collect();
+        let kind = |kind: &eventdef::Kind| Kind {
+            index: kind.index,
+            name: kind.name.into(),
+            doc: kind.doc.into(),
+        };
+        new.kinds = registry.kinds.iter().map(kind).collect();
         new.event_types = registry.event_types.iter().map(EventType::from).collect();
         new.lay_out(platform);
         new
@@ -311,14 +316,15 @@ impl Registry {
     }
 }
 
-impl From<&eventdef::Kind> for Kind {
-    fn from(kind: &eventdef::Kind) -> Kind {
-        Kind { index: kind.index, name: kind.name.into(), doc: kind.doc.into() }
-    }
-}
-
 impl From<&eventdef::EventType> for EventType {
     fn from(event_type: &eventdef::EventType) -> EventType {
+        let param = |param: &eventdef::Param| Param {
+            sort: param.sort,
+            offset: 0,
+            mask: u8::MAX,
+            name: param.name.into(),
+            doc: param.doc.into(),
+        };
         EventType {
             name: event_type.name.into(),
             code: event_type.code,
@@ -326,20 +332,8 @@ impl From<&eventdef::EventType> for EventType {
             always: event_type.always,
             retired: event_type.retired,
             doc: event_type.doc.into(),
-            params: event_type.params.iter().map(Param::from).collect(),
+            params: event_type.params.iter().map(param).collect(),
             size_min: 0,
-        }
-    }
-}
-
-impl From<&eventdef::Param> for Param {
-    fn from(param: &eventdef::Param) -> Param {
-        Param {
-            sort: param.sort,
-            offset: 0,
-            mask: u8::MAX,
-            name: param.name.into(),
-            doc: param.doc.into(),
         }
     }
 }

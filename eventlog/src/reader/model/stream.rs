@@ -2,8 +2,9 @@
 //!
 //! Layout: section 2.1 of `design/format.md`.
 
+use super::name::padded_name;
 use super::registry::Platform;
-use crate::format::ClockSync;
+use crate::format::{ClockSync, STREAM_CUT, STREAM_RING, StreamHeader};
 use eventdef::Version;
 
 /// Clock syncs of a stream that are kept; beyond, every second one is let go.
@@ -63,6 +64,42 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The stream at an offset, as its header describes it; of a header of zeros, all is unknown.
+    pub(crate) fn of_header(
+        header: &StreamHeader,
+        offset: u64,
+        platform: Platform,
+        block_size: u32,
+    ) -> Stream {
+        let [major, median, minor] = header.version.map(|part| part.get());
+        Stream {
+            offset,
+            platform,
+            version: Version { major, median, minor },
+            architecture: header.architecture.get(),
+            block_size,
+            uuid: header.uuid,
+            boot_id: header.boot_id,
+            parent: header.parent,
+            pid: header.pid.get(),
+            parent_pid: header.parent_pid.get(),
+            start: header.start.get(),
+            clock_source: header.clock_source.get(),
+            clock_rate: header.clock_rate.get(),
+            is_rate_approximate: false,
+            producer: padded_name(&header.producer),
+            host: padded_name(&header.host),
+            program: padded_name(&header.program),
+            // `.made.sync`
+            syncs: Vec::from_iter(Some(header.sync()).filter(|sync| *sync != ClockSync::default())),
+            closed: false,
+            volumes: (header.volume.get(), header.volume.get()),
+            next_volume: None,
+            is_ring: header.flags.get() & STREAM_RING != 0,
+            is_cut: header.flags.get() & STREAM_CUT != 0,
+        }
+    }
+
     /// Keeps a clock sync; of too many, every second one.
     pub(crate) fn add_sync(&mut self, sync: ClockSync) {
         if self.syncs.len() >= SYNC_COUNT_MAX {

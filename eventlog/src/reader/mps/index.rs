@@ -131,7 +131,7 @@ impl Indexer {
             init_code: None,
             is_registry_right: true,
             clock: 0,
-            segment: EMPTY,
+            segment: Segment::default(),
             tries: 0,
             event_count: 0,
             later: None,
@@ -215,7 +215,7 @@ impl Indexer {
                 stream: (self.streams.len() - 1) as u16,
                 registry: (self.registries.len() - 1) as u32,
                 kind,
-                ..EMPTY
+                ..Segment::default()
             };
         }
         let segment = &mut self.segment;
@@ -279,7 +279,7 @@ impl Indexer {
     pub(super) fn cut(&mut self) {
         if self.segment.count > 0 {
             self.segments.push(self.segment);
-            self.segment = EMPTY;
+            self.segment = Segment::default();
         }
     }
 
@@ -305,19 +305,3 @@ impl Indexer {
         }
     }
 }
-
-/// A segment without events.
-const EMPTY: Segment = Segment {
-    offset: 0,
-    ticks_min: u64::MAX,
-    ticks_max: 0,
-    first: 0,
-    count: 0,
-    size: 0,
-    buffer: 0,
-    thread: 0,
-    registry: 0,
-    stream: 0,
-    kind: KIND_MIXED,
-    flags: 0,
-};

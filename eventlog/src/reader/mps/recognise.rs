@@ -12,9 +12,11 @@
 use super::platform::{
     Clocks, Fit, Head, PLATFORMS, Shapes, align, head, is_short_clock, of_version,
 };
+use crate::format::StreamHeader;
 use crate::reader::fault::releases::is_decoded_by;
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::model::stream::Stream;
+use bytemuck::Zeroable;
 use eventdef::Version;
 use std::cmp::Reverse;
 
@@ -264,31 +266,8 @@ pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option
     is_plausible.then_some(version)
 }
 
-/// What a header would say, as far as anything does.
+/// The stream at an offset, which has no header.
 pub(super) fn mps_stream(offset: u64, platform: Platform, version: Version) -> Stream {
-    Stream {
-        offset,
-        platform,
-        version,
-        architecture: 0,
-        block_size: 0,
-        uuid: [0; 16],
-        boot_id: [0; 16],
-        parent: [0; 16],
-        pid: 0,
-        parent_pid: 0,
-        start: 0,
-        clock_source: 0,
-        clock_rate: 0,
-        is_rate_approximate: false,
-        producer: "Memory Pool System".into(),
-        host: Box::default(),
-        program: Box::default(),
-        syncs: Vec::new(),
-        closed: true,
-        volumes: (0, 0),
-        next_volume: None,
-        is_ring: false,
-        is_cut: false,
-    }
+    let unknown = Stream::of_header(&StreamHeader::zeroed(), offset, platform, 0);
+    Stream { version, producer: "Memory Pool System".into(), closed: true, ..unknown }
 }

@@ -9,13 +9,14 @@
 //!
 //! Design: `.req.robust` in `design/telemetry.md`; `.cnv.speed` in `design/eventcnv.md`.
 
-use super::ahead::{Ahead, Division, Found, Part, Work};
+use super::ahead::{Division, Found, Part, Work};
 use super::index::{CLOCK_DISTANCE_MAX, Indexer, LOOKAHEAD_SIZE, LOOSE_CHAIN_COUNT, cell_end};
 use super::platform::{Fit, Head, head};
 use super::window::Window;
 use crate::reader::fault::kind::FaultKind;
+use crate::reader::source::ahead::Ahead;
 use crate::reader::source::bytes::Source;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::ops::Range;
 use std::thread;
 
 const CUT: &str = "the log ends within this event";
@@ -45,16 +46,16 @@ impl Indexer {
                 None => self.walk_to(window, end),
                 Some(parts) => {
                     let plain = self.plain.clone();
-                    let work = Work {
-                        source,
-                        plain: &plain,
-                        init_code: self.init_code,
-                        division,
-                        parts,
-                        begun: AtomicU64::new(0),
-                        is_over: AtomicBool::new(false),
-                    };
-                    thread::scope(|scope| self.walk_parts(window, &mut work.begin(scope)))
+                    let Division { part_size, worker_count } = division;
+                    let init_code = self.init_code;
+                    let work = &Work { source, plain: &plain, init_code, part_size };
+                    thread::scope(|scope| {
+                        let ahead = Ahead::begin(scope, worker_count, parts.clone(), || {
+                            let mut bytes = work.buffer();
+                            move |part| work.part(part, &mut bytes)
+                        });
+                        self.walk_parts(window, division, parts, ahead)
+                    })
                 }
             };
             if !is_more {
@@ -66,11 +67,21 @@ impl Indexer {
 
     /// Walks as far as parts are walked ahead, of the registry that is at hand. Whether there is
     /// more.
-    fn walk_parts(&mut self, window: &mut Window, ahead: &mut Ahead<'_>) -> bool {
+    fn walk_parts(
+        &mut self,
+        window: &mut Window,
+        division: Division,
+        parts: Range<u64>,
+        mut ahead: Ahead<Part>,
+    ) -> bool {
         let registry_count = self.registries.len();
-        while self.registries.len() == registry_count && ahead.is_before_end(window.offset()) {
-            let part_end = ahead.part_end(window.offset());
-            let part = ahead.take(window.offset());
+        while self.registries.len() == registry_count {
+            let index = division.part_of(window.offset());
+            if index >= parts.end {
+                break;
+            }
+            let part_end = division.part_end(window.offset());
+            let part = if parts.contains(&index) { ahead.take(index) } else { None };
             // The walk from here would find what the one ahead found from here.
             if let Some(part) = part.filter(|part| part.start == Some(window.offset())) {
                 let end = self.take_over(&part);

@@ -9,7 +9,7 @@
 
 use super::filter::Order;
 use super::merge::Events;
-use super::open::{Open, event};
+use super::open::Open;
 use crate::reader::index::segment::Located;
 use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;
@@ -66,7 +66,7 @@ impl<'l, 'a> Run<'l, 'a> {
     #[inline]
     pub fn each(&self, take: &mut impl FnMut(&Event<'l, '_>)) {
         for (located, index) in self.located.iter().zip(0..) {
-            take(&event(self.open, self.number.wrapping_add(index), located, self.labels));
+            take(&self.open.event(self.number.wrapping_add(index), located, self.labels));
         }
     }
 
@@ -74,7 +74,7 @@ impl<'l, 'a> Run<'l, 'a> {
     #[inline]
     pub fn event(&self, index: usize) -> Option<Event<'l, 'a>> {
         let located = self.located.get(index)?;
-        Some(event(self.open, self.number.wrapping_add(index as u64), located, self.labels))
+        Some(self.open.event(self.number.wrapping_add(index as u64), located, self.labels))
     }
 }
 
@@ -88,8 +88,10 @@ impl<'l> Events<'l> {
             let Some((number, located)) = self.find_timely() else { return };
             let located = std::slice::from_ref(&located);
             if let Some(open) = self.open.get(self.current as usize) {
-                let labels =
-                    self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
+                let labels = self
+                    .labels
+                    .get(self.labels_place(open.segment.stream))
+                    .unwrap_or(&self.no_labels);
                 take(&Run { open, labels, located, number });
             }
         }
@@ -155,7 +157,7 @@ impl<'l> Events<'l> {
             Order::File => 0,
         };
         let is_all = bound == u64::MAX && self.order == Order::File;
-        let own = usize::from(open.stream).wrapping_sub(self.labels_from.into());
+        let own = usize::from(open.segment.stream).wrapping_sub(self.labels_from.into());
         let first = open.position;
         for n in first..open.count {
             let Some((number, located)) = open.decoded.get(n as usize) else { break };
@@ -171,7 +173,7 @@ impl<'l> Events<'l> {
                 }
                 None => &mut self.no_labels,
             };
-            if !take(&event(open, number, located, labels)) {
+            if !take(&open.event(number, located, labels)) {
                 return false;
             }
         }

@@ -8,7 +8,7 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::reader::index::segment::{KIND_MIXED, Segment};
-use crate::reader::model::label::{self, Role};
+use crate::reader::model::label::{Role, role_in};
 use crate::reader::model::registry::{EventType, Registry, StringEnd};
 use crate::reader::stream::block;
 use std::collections::BTreeMap;
@@ -201,7 +201,7 @@ impl Plan {
         };
         let action = |event_type: &EventType| Action {
             give: is_kind(event_type.kind) && is_type(event_type),
-            role: if with_roles { role(registry, event_type) } else { None },
+            role: if with_roles { role_in(registry, event_type) } else { None },
         };
         let actions: Arc<[Action]> = registry.event_types.iter().map(action).collect();
         let is_labelling = actions.iter().any(|action| action.role.is_some());
@@ -243,7 +243,7 @@ impl Plan {
 
     /// Gives nothing, and feeds the labels.
     pub(crate) fn labels_alone(registry: &Registry) -> Plan {
-        let action = |row: &EventType| Action { give: false, role: role(registry, row) };
+        let action = |row: &EventType| Action { give: false, role: role_in(registry, row) };
         let actions: Arc<[Action]> = registry.event_types.iter().map(action).collect();
         Plan {
             kinds: 0,
@@ -304,10 +304,4 @@ impl Plan {
         let is_code = self.codes.as_ref().is_none_or(|codes| codes.contains(&code));
         is_kind && is_code
     }
-}
-
-/// The role of an event type: in our streams, those of registry 0 alone have one (`.store`).
-fn role(registry: &Registry, event_type: &EventType) -> Option<Role> {
-    let is_mps = registry.platform.string_end == StringEnd::Nul || label::is_mps(registry);
-    if registry.index == 0 || is_mps { label::role(event_type) } else { None }
 }

@@ -11,7 +11,7 @@
 
 use super::filter::{Action, Filter, Order, Plan};
 use super::history::{history, queue};
-use super::open::{Cache, Key, Open, Stretch, Waiting, event};
+use super::open::{Cache, Key, Open, Stretch, Waiting};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::runs::Sorter;
@@ -155,13 +155,16 @@ impl<'l> Events<'l> {
         loop {
             let (number, located) = self.find_timely()?;
             let open = self.open.get(self.current as usize)?;
-            let labels = self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
-            if is_it(&event(open, number, &located, labels)) {
+            let labels =
+                self.labels.get(self.labels_place(open.segment.stream)).unwrap_or(&self.no_labels);
+            if is_it(&open.event(number, &located, labels)) {
                 // As above, for it cannot be borrowed beyond a turn of the loop.
                 let open = self.open.get(self.current as usize)?;
-                let labels =
-                    self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
-                return Some(event(open, number, &located, labels));
+                let labels = self
+                    .labels
+                    .get(self.labels_place(open.segment.stream))
+                    .unwrap_or(&self.no_labels);
+                return Some(open.event(number, &located, labels));
             }
         }
     }
@@ -171,7 +174,7 @@ impl<'l> Events<'l> {
     pub(super) fn find_timely(&mut self) -> Option<(u64, Located)> {
         let (number, located) = self.find()?;
         if self.is_history {
-            let stream = self.open.get(self.current as usize)?.stream;
+            let stream = self.open.get(self.current as usize)?.segment.stream;
             let place = self.labels_place(stream);
             self.labels.get_mut(place)?.set_time(located.ticks);
         }
@@ -220,12 +223,11 @@ impl<'l> Events<'l> {
     #[cold]
     fn act(&mut self, action: Option<Action>, number: u64, located: &Located) -> bool {
         let Some(open) = self.open.get(self.current as usize) else { return false };
-        let place = self.labels_place(open.stream);
-        let event = event(open, number, located, &self.no_labels);
+        let place = self.labels_place(open.segment.stream);
+        let event = open.event(number, located, &self.no_labels);
         let Some(action) = action else {
-            let plan =
-                self.plans.get(self.log.segment(open.segment).map_or(0, |at| at.registry) as usize);
-            return plan.is_some_and(|plan| plan.unknown(open.kind, event.code()));
+            let plan = self.plans.get(open.segment.registry as usize);
+            return plan.is_some_and(|plan| plan.unknown(open.segment.kind, event.code()));
         };
         if let Some(role) = action.role
             && let Some(labels) = self.labels.get_mut(place)
@@ -327,21 +329,16 @@ impl<'l> Events<'l> {
         }
         let mut open = Open {
             registry,
-            registry_index: segment.registry,
             actions: plan.actions.clone(),
             from,
             to,
             decoded: self.cache.take(),
             position: 0,
             count: 0,
-            segment: place,
+            segment: *segment,
             line: log.line(segment.stream).filter(|_| self.order == Order::Time),
-            offset: segment.offset,
             buffer: u64::from(segment.stream) << 32 | u64::from(segment.buffer),
-            thread: segment.thread,
-            stream: segment.stream,
             origin: log.streams().get(usize::from(segment.stream)),
-            kind: segment.kind,
             is_used: true,
             stamp: 0,
         };
@@ -372,12 +369,11 @@ impl<'l> Events<'l> {
         if open.key().is_some() {
             return true;
         }
-        let Some(segment) = self.log.segment(open.segment) else { return false };
         self.cache.release(open);
         open.decoded = self.cache.take();
         // Its faults were reported the first time.
         let mut muted = Faults::default();
-        self.log.decode(segment, open.registry, &mut open.decoded, &mut muted);
+        self.log.decode(&open.segment, open.registry, &mut open.decoded, &mut muted);
         open.decoded.sort(&mut self.sorter);
         let is_there = open.key().is_some();
         self.cache.admit(&mut self.open, slot);

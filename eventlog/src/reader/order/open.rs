@@ -8,7 +8,7 @@
 
 use super::filter::Action;
 use crate::reader::index::align::Line;
-use crate::reader::index::segment::{Decoded, KIND_MIXED, Located};
+use crate::reader::index::segment::{Decoded, Located, Segment};
 use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
@@ -69,8 +69,6 @@ impl PartialOrd for Waiting {
 #[derive(Debug)]
 pub(crate) struct Open<'l> {
     pub(crate) registry: &'l Registry,
-    /// By its index in the log.
-    pub(crate) registry_index: u32,
     pub(crate) actions: Option<Arc<[Action]>>,
     pub(crate) decoded: Decoded,
     /// Only events of [from, to] are given, in ticks.
@@ -80,23 +78,32 @@ pub(crate) struct Open<'l> {
     pub(crate) position: u32,
     /// Events in all; those that are decoded at the moment may be fewer.
     pub(crate) count: u32,
-    pub(crate) segment: u32,
+    pub(crate) segment: Segment,
     /// If its stream is put in one order with those of other eras.
     pub(crate) line: Option<&'l Line>,
-    pub(crate) offset: u64,
+    /// Stream and buffer, as [`Key::buffer`].
     pub(crate) buffer: u64,
-    pub(crate) thread: u32,
-    pub(crate) stream: u16,
     /// The stream itself.
     pub(crate) origin: Option<&'l Stream>,
-    pub(crate) kind: u8,
     /// Whether it was read from since the cache last looked.
     pub(crate) is_used: bool,
     /// By which the cache knows it; 0 if nothing of it is decoded.
     pub(crate) stamp: u64,
 }
 
-impl Open<'_> {
+impl<'l> Open<'l> {
+    /// The event that is located in the segment.
+    #[inline(always)]
+    pub(crate) fn event<'a>(
+        &'a self,
+        number: u64,
+        located: &Located,
+        labels: &'a Labels,
+    ) -> Event<'l, 'a> {
+        let at = (number, located);
+        self.segment.event(self.registry, self.origin, &self.decoded, at, labels)
+    }
+
     /// Leaves out what is sorted, and neither given nor feeds the labels.
     pub(crate) fn trim(&mut self) {
         let located = &mut self.decoded.located;
@@ -132,36 +139,6 @@ pub(crate) struct Stretch {
     pub(crate) from: u64,
     /// Of segments that are carried beyond it, events up to this time.
     pub(crate) to: u64,
-}
-
-/// The event that is located in an open segment.
-#[inline(always)]
-pub(crate) fn event<'l, 'a>(
-    open: &'a Open<'l>,
-    number: u64,
-    located: &Located,
-    labels: &'a Labels,
-) -> Event<'l, 'a> {
-    let event_type = open.registry.event_types.get(usize::from(located.row));
-    Event {
-        origin: open.origin,
-        ticks: located.ticks,
-        registry: open.registry,
-        event_type,
-        bytes: open.decoded.event(located),
-        labels,
-        offset: open.offset.wrapping_add(u64::from(located.offset)),
-        number,
-        buffer: open.buffer as u32,
-        thread: open.thread,
-        registry_index: open.registry_index,
-        event_type_index: located.row,
-        stream: open.stream,
-        kind: match event_type {
-            Some(event_type) if open.kind == KIND_MIXED => event_type.kind,
-            _ => open.kind,
-        },
-    }
 }
 
 /// The decoded segments that are kept.

@@ -2,6 +2,7 @@
 //!
 //! Knows headers of blocks. Knows no event.
 
+pub(crate) mod ahead;
 pub(crate) mod bytes;
 pub(crate) mod headers;
 pub(crate) mod ring;

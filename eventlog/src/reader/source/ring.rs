@@ -10,10 +10,7 @@
 //! Rules: `.ring.read` in `design/format.md`.
 
 use super::bytes::Source;
-use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader, BlockType,
-    STREAM_HEADER_SIZE, STREAM_RING, StreamHeader,
-};
+use crate::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_RING, StreamHeader};
 use std::collections::HashMap;
 use std::io;
 
@@ -75,7 +72,7 @@ impl Copy {
     /// Copies once more what stands before the blocks of events, which only grows.
     fn refer(&mut self, source: &dyn Source, block_size: usize) -> io::Result<()> {
         for (index, block) in self.bytes.chunks_mut(block_size).enumerate() {
-            let is_events = header(block).is_some_and(|header| {
+            let is_events = BlockHeader::read(block).is_some_and(|header| {
                 header.block_type == BlockType::Events as u8 && header.registry.get() != 0
             });
             if is_events && index != 0 {
@@ -93,7 +90,7 @@ struct Newest(HashMap<u32, u64>);
 impl Newest {
     fn of(bytes: &[u8], block_size: usize) -> Newest {
         let mut newest = HashMap::new();
-        for header in bytes.chunks(block_size).skip(1).filter_map(header) {
+        for header in bytes.chunks(block_size).skip(1).filter_map(BlockHeader::read) {
             let sequence = newest.entry(header.buffer.get()).or_default();
             *sequence = header.sequence.get().max(*sequence);
         }
@@ -103,7 +100,7 @@ impl Newest {
     /// Whether a block may be recorded into after it was copied. An older one was full when the
     /// newer one began, though it is sealed only later (`.ring.newest`).
     fn is_newest(&self, block: &[u8]) -> bool {
-        header(block).is_none_or(|header| {
+        BlockHeader::read(block).is_none_or(|header| {
             self.0.get(&header.buffer.get()).is_none_or(|newest| header.sequence.get() >= *newest)
         })
     }
@@ -111,18 +108,9 @@ impl Newest {
 
 /// The block size of a sound stream header of a ring.
 fn block_size(head: &[u8]) -> Option<usize> {
-    let header: StreamHeader =
-        bytemuck::try_pod_read_unaligned(head.get(..STREAM_HEADER_SIZE)?).ok()?;
-    let is_ring = header.checksum() == header.crc.get() && header.flags.get() & STREAM_RING != 0;
-    let size = header.block_size.get();
-    let log2 = size.checked_ilog2()? as u8;
-    let is_allowed =
-        size.is_power_of_two() && (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2);
-    (is_ring && is_allowed).then_some(size as usize)
-}
-
-fn header(block: &[u8]) -> Option<BlockHeader> {
-    bytemuck::try_pod_read_unaligned(block.get(..BLOCK_HEADER_SIZE)?).ok()
+    let header = StreamHeader::read(head)?;
+    let is_ring = header.is_sound() && header.flags.get() & STREAM_RING != 0;
+    header.block_size_log2().filter(|_| is_ring).map(|log2| 1 << log2)
 }
 
 /// What of a header is another one's when the block began anew, was sealed, or was told of what was
@@ -137,7 +125,8 @@ fn identity(header: &BlockHeader) -> impl PartialEq + use<> {
 fn is_same(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result<bool> {
     let mut now = [0; BLOCK_HEADER_SIZE];
     let there = source.read_at(offset, &mut now)?;
-    let (Some(now), Some(before)) = (header(&now).filter(|_| there == now.len()), header(block))
+    let (Some(now), Some(before)) =
+        (BlockHeader::read(&now).filter(|_| there == now.len()), BlockHeader::read(block))
     else {
         // Less than a header: there is nothing in it.
         return Ok(true);
@@ -150,7 +139,7 @@ fn has_same_events(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result
     let mut now = [0; BLOCK_HEADER_SIZE];
     source.read_at(offset, &mut now)?;
     let events = |header: BlockHeader| (header.last.get(), header.count.get());
-    Ok(header(&now).map(events) == header(block).map(events))
+    Ok(BlockHeader::read(&now).map(events) == BlockHeader::read(block).map(events))
 }
 
 /// Copies a block, as it was at one instant. False: it changed each time, and is left out.

@@ -29,11 +29,6 @@ pub(crate) const SEVERAL: u8 = 8;
 /// Flag of a [`Segment`]: it says which numbers its events have (`.cut.numbers`).
 pub(crate) const NUMBERED: u8 = 16;
 
-/// The header at the start of a block's or part's bytes.
-pub(crate) fn header(bytes: &[u8]) -> Option<BlockHeader> {
-    bytemuck::try_pod_read_unaligned(bytes.get(..BLOCK_HEADER_SIZE)?).ok()
-}
-
 /// Size of the header that a block or part states (`.block.header-size`).
 pub(crate) fn header_size(header: &BlockHeader) -> usize {
     usize::from(header.header_size_words) * 8
@@ -107,7 +102,7 @@ fn one(
 ) -> Option<u64> {
     let is_part = segment.flags & PART != 0;
     let rest = decoded.bytes.get(at..)?;
-    let header = header(rest)?;
+    let header = BlockHeader::read(rest)?;
     let range = payload(&header, is_part);
     // `.read.sealed`: a wrong checksum costs the block.
     if header.is_sealed() && !is_intact(&header, rest, is_part) {
@@ -148,10 +143,10 @@ fn several(
     there: usize,
     faults: &mut Faults,
 ) {
-    let Some(first) = header(&decoded.bytes) else { return };
+    let Some(first) = BlockHeader::read(&decoded.bytes) else { return };
     decoded.first = first.first.get();
     let mut at = 0;
-    while let Some(header) = decoded.bytes.get(at..).and_then(header)
+    while let Some(header) = decoded.bytes.get(at..).and_then(BlockHeader::read)
         && header_size(&header) >= BLOCK_HEADER_SIZE
     {
         let next = decoded.first.wrapping_add(decoded.located.len() as u64);
@@ -175,11 +170,7 @@ pub(crate) fn is_count_right(header: &BlockHeader, bytes: &[u8]) -> bool {
     let Some(mut rest) = bytes.get(range) else { return false };
     let mut count = 0;
     while !rest.is_empty() {
-        let head = if header.flags & BIG_ENDIAN != 0 {
-            head::<BigEndian>(rest, 0)
-        } else {
-            head::<LittleEndian>(rest, 0)
-        };
+        let head = head_in(rest, 0, header.flags & BIG_ENDIAN != 0);
         let Some(Head { code, size, .. }) = head else { return false };
         if size & 7 != 0 || size == 0 {
             return false;
@@ -239,10 +230,15 @@ pub(crate) struct Head {
 }
 
 #[inline(always)]
-pub(crate) fn head<O: ByteOrder>(bytes: &[u8], at: usize) -> Option<Head> {
+fn head<O: ByteOrder>(bytes: &[u8], at: usize) -> Option<Head> {
     let [a, b, c, d, delta @ ..] = bytes.get(at..)?.first_chunk::<8>()?;
     let (code, size) = (O::read_u16(&[*a, *b]), O::read_u16(&[*c, *d]));
     Some(Head { code, size, delta: O::read_u32(delta) })
+}
+
+/// The first eight bytes of an event, in a byte order that is known at run time.
+pub(crate) fn head_in(bytes: &[u8], at: usize, is_big: bool) -> Option<Head> {
+    if is_big { head::<BigEndian>(bytes, at) } else { head::<LittleEndian>(bytes, at) }
 }
 
 impl Walk<'_> {
@@ -337,9 +333,8 @@ impl Walk<'_> {
     /// is in force there.
     #[cold]
     fn rebase(&self, bytes: &[u8], located: &mut [Located], mut base: u64, mut top: usize) {
-        let big = self.registry.platform.big_endian;
-        let head =
-            |at| if big { head::<BigEndian>(bytes, at) } else { head::<LittleEndian>(bytes, at) };
+        let is_big = self.registry.platform.big_endian;
+        let head = |at| head_in(bytes, at, is_big);
         for event in located {
             // What stands between two events is base records: the one next to the newer event
             // holds.
@@ -347,12 +342,7 @@ impl Walk<'_> {
             let mut newest = None;
             while at < top {
                 let size = head(at).map_or(0, |head| head.size);
-                let record = if big {
-                    base_record::<BigEndian>(bytes, at, size)
-                } else {
-                    base_record::<LittleEndian>(bytes, at, size)
-                };
-                newest = newest.or(record);
+                newest = newest.or(bases_in(bytes, at, size, is_big));
                 at += usize::from(size).max(BASE_RECORD_SIZE);
             }
             base = newest.map_or(base, |(base, _)| base);
@@ -364,7 +354,7 @@ impl Walk<'_> {
 }
 
 /// The bases in a base record: the new one, and the one before.
-pub(crate) fn base_record<O: ByteOrder>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
+fn base_record<O: ByteOrder>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
     if usize::from(size) < BASE_RECORD_SIZE {
         return None;
     }
@@ -372,4 +362,13 @@ pub(crate) fn base_record<O: ByteOrder>(bytes: &[u8], at: usize, size: u16) -> O
     let (base, rest) = rest.split_first_chunk::<8>()?;
     let before = rest.first_chunk::<8>()?;
     Some((O::read_u64(base), O::read_u64(before)))
+}
+
+/// The bases in a base record, in a byte order that is known at run time.
+pub(crate) fn bases_in(bytes: &[u8], at: usize, size: u16, is_big: bool) -> Option<(u64, u64)> {
+    if is_big {
+        base_record::<BigEndian>(bytes, at, size)
+    } else {
+        base_record::<LittleEndian>(bytes, at, size)
+    }
 }

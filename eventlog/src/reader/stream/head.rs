@@ -10,13 +10,11 @@
 
 use super::block;
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
-    BlockHeader, BlockType, ClockSync, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE,
-    STREAM_MAGIC, STREAM_RING, StreamHeader,
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader,
+    BlockType, FORMAT_VERSION, STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader,
 };
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
-use crate::reader::model::name::clean;
 use crate::reader::model::registry::Platform;
 use crate::reader::model::stream::Stream;
 use crate::reader::source::bytes::Source;
@@ -47,15 +45,6 @@ fn version([major, median, minor]: [u16; 3]) -> Version {
     Version { major, median, minor }
 }
 
-/// The header at the start of these bytes; what is missing counts as zero.
-fn parse(bytes: &[u8]) -> StreamHeader {
-    let mut whole = [0; STREAM_HEADER_SIZE];
-    for (to, from) in whole.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    bytemuck::pod_read_unaligned(&whole)
-}
-
 /// Whether a stream begins with these bytes: its magic is there (`.header.magic`), or a part that
 /// checks stands where the first one should (`.read.no-magic`).
 pub(crate) fn is_stream(bytes: &[u8]) -> bool {
@@ -66,8 +55,7 @@ pub(crate) fn is_stream(bytes: &[u8]) -> bool {
 /// Whether these bytes, found somewhere, are a stream header with a right checksum
 /// (`.stream.again`).
 pub(crate) fn is_sound(bytes: &[u8]) -> bool {
-    let header = parse(bytes);
-    header.magic == STREAM_MAGIC && header.checksum() == header.crc.get()
+    StreamHeader::read(bytes).is_some_and(|header| header.is_sound())
 }
 
 /// The first sound stream header that begins in [from, to).
@@ -77,26 +65,9 @@ pub(crate) fn next_sound(bytes: &[u8], from: usize, to: usize) -> Option<usize> 
     places.find(is_stream).map(|at| from + at)
 }
 
-fn block_size_log2(header: &StreamHeader) -> Option<u8> {
-    let size = header.block_size.get();
-    let log2 = size.checked_ilog2()? as u8;
-    (size.is_power_of_two() && (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2))
-        .then_some(log2)
-}
-
-fn big_endian(header: &StreamHeader) -> Option<bool> {
-    if header.byte_order_mark == BYTE_ORDER_MARK.to_le_bytes() {
-        Some(false)
-    } else if header.byte_order_mark == BYTE_ORDER_MARK.to_be_bytes() {
-        Some(true)
-    } else {
-        None
-    }
-}
-
 /// The header of the part that begins these bytes, if it checks.
 pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
-    let header = block::header(bytes)?;
+    let header = BlockHeader::read(bytes)?;
     (header.magic == BLOCK_MAGIC
         && header.is_sealed()
         && block::header_size(&header) >= BLOCK_HEADER_SIZE
@@ -118,17 +89,18 @@ pub(crate) fn read(
     start: u64,
     faults: &mut Faults,
 ) -> Result<Found, OpenError> {
-    let bytes = read_some(source, start, STREAM_HEADER_SIZE)?;
-    let header = parse(&bytes);
-    let is_right = header.magic == STREAM_MAGIC && header.checksum() == header.crc.get();
+    let mut bytes = read_some(source, start, STREAM_HEADER_SIZE)?;
+    let is_cut = bytes.len() < STREAM_HEADER_SIZE;
+    bytes.resize(STREAM_HEADER_SIZE, 0);
+    let header: StreamHeader = bytemuck::pod_read_unaligned(&bytes);
+    let is_right = header.is_sound();
     let mut near = Vec::new();
-    if !is_right || block_size_log2(&header).is_none() {
+    if !is_right || header.block_size_log2().is_none() {
         near = read_some(source, start, 2 * BLOCK_SIZE_MAX)?;
     }
     let evidence = evidence(&near);
     let found = version(header.version.map(|part| part.get()));
     // Of a header that was cut, or before a part that checks, a wrong version is damage.
-    let is_cut = bytes.len() < STREAM_HEADER_SIZE;
     let is_proven = evidence.as_ref().is_some_and(|(at, _)| *at == STREAM_HEADER_SIZE);
     let is_damaged = !is_right && (is_cut || is_proven);
     if header.magic == STREAM_MAGIC && found.major != known().major && !is_damaged {
@@ -168,7 +140,7 @@ fn evidence(bytes: &[u8]) -> Option<(usize, BlockHeader)> {
         if let Some(header) = part(rest) {
             return Some((at, header));
         }
-        let header = block::header(rest)?;
+        let header = BlockHeader::read(rest)?;
         let is_block = header.block_type == BlockType::Events as u8 && at % (1 << 12) == 0;
         if is_block && header.is_sealed() && block::is_intact(&header, rest, false) {
             return Some((at, header));
@@ -195,7 +167,7 @@ fn settle(
     };
     let log2_range = BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX;
     let log2 = evidence.map(|block| block.block_size_log2).filter(|log2| log2_range.contains(log2));
-    let log2 = log2.or(block_size_log2(header)).unwrap_or(BLOCK_SIZE_LOG2_MIN);
+    let log2 = log2.or(header.block_size_log2()).unwrap_or(BLOCK_SIZE_LOG2_MIN);
     // All else that a sound header says stands.
     let evidence = evidence.filter(|_| !is_right);
     // `.header.block-size`
@@ -211,51 +183,15 @@ fn settle(
         // `.header.word`
         let word_size = if header.word_size == 4 { 4 } else { 8 };
         replace("word size", u64::from(header.word_size), u64::from(word_size));
-        Platform::stream(big_endian(header).unwrap_or(false), word_size)
+        Platform::stream(header.is_big_endian().unwrap_or(false), word_size)
     });
     let id = evidence.map(|block| block.stream);
     let id = id.or_else(|| header.uuid.first_chunk().copied().filter(|_| is_right));
     Head {
-        stream: describe(header, start, platform, 1 << log2),
+        stream: Stream::of_header(header, start, platform, 1 << log2),
         id,
         block_size_log2: log2,
         parts_at,
         is_right,
     }
-}
-
-/// The stream as its header describes it.
-fn describe(header: &StreamHeader, offset: u64, platform: Platform, block_size: u32) -> Stream {
-    Stream {
-        offset,
-        platform,
-        version: version(header.version.map(|part| part.get())),
-        architecture: header.architecture.get(),
-        block_size,
-        uuid: header.uuid,
-        boot_id: header.boot_id,
-        parent: header.parent,
-        pid: header.pid.get(),
-        parent_pid: header.parent_pid.get(),
-        start: header.start.get(),
-        clock_source: header.clock_source.get(),
-        clock_rate: header.clock_rate.get(),
-        is_rate_approximate: false,
-        producer: name(&header.producer),
-        host: name(&header.host),
-        program: name(&header.program),
-        // `.made.sync`
-        syncs: Vec::from_iter(Some(header.sync()).filter(|sync| *sync != ClockSync::default())),
-        closed: false,
-        volumes: (header.volume.get(), header.volume.get()),
-        next_volume: None,
-        is_ring: header.flags.get() & STREAM_RING != 0,
-        is_cut: header.flags.get() & STREAM_CUT != 0,
-    }
-}
-
-/// A name padded with zeros (`.header.names`).
-fn name(bytes: &[u8]) -> Box<str> {
-    let size = memchr::memchr(0, bytes).unwrap_or(bytes.len());
-    clean(bytes.get(..size).unwrap_or_default())
 }

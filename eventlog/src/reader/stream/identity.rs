@@ -15,8 +15,9 @@
 //! events: of a buffer that has any, all are read, and numbers are given one by one.
 
 use super::block::{self, PART, TRIMMED};
-use super::numbers::{self, Given};
-use crate::format::BLOCK_HEADER_SIZE;
+use super::number_set::NumberSet;
+use super::numbers;
+use crate::format::{BLOCK_HEADER_SIZE, BlockHeader};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::Segment;
@@ -197,7 +198,7 @@ impl Settler<'_> {
         segment.flags |= CHECKED;
         let segment = *segment;
         let Some(there) = self.read(&segment) else { return false };
-        let Some(header) = block::header(&self.bytes) else { return false };
+        let Some(header) = BlockHeader::read(&self.bytes) else { return false };
         if !header.is_sealed() {
             // Its count is what the chain has.
             let recorded = self.account.recorded.max(end(&segment));
@@ -234,7 +235,7 @@ impl Settler<'_> {
     /// Settles the segments of one buffer, which are in order of their first number, number by
     /// number: of each is given what none before it gives.
     fn numbered(&mut self, group: &[u32]) {
-        let (mut kept, mut given) = (Vec::new(), Given::default());
+        let (mut kept, mut given) = (Vec::new(), NumberSet::default());
         let (mut reached, mut found) = (0, 0u64);
         for &place in group {
             let whole = if self.check(place) { self.ranges(place) } else { Vec::new() };
@@ -272,7 +273,7 @@ impl Settler<'_> {
         if is_part && self.read(&segment).is_none() {
             return Vec::new();
         }
-        let header = block::header(&self.bytes);
+        let header = BlockHeader::read(&self.bytes);
         header.map_or_else(Vec::new, |header| numbers::ranges(&header, &self.bytes, is_part))
     }
 
@@ -349,7 +350,7 @@ impl Settler<'_> {
         let mut bytes = [0; BLOCK_HEADER_SIZE];
         // What cannot be read is reported where its events are.
         let read = self.source.read_at(first.offset, &mut bytes);
-        let header = read.ok().and_then(|size| block::header(bytes.get(..size)?));
+        let header = read.ok().and_then(|size| BlockHeader::read(bytes.get(..size)?));
         let accounted = header.map_or(0, |header| {
             header.overwritten.get().saturating_add(u64::from(header.discarded_io.get()))
         });

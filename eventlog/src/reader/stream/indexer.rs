@@ -22,17 +22,12 @@ use crate::reader::index::{Account, Format, Index};
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
 use crate::reader::source::bytes::Source;
-use crate::reader::source::headers::{Headers, Places};
+use crate::reader::source::headers::Headers;
 use std::collections::{BTreeMap, HashMap};
 use std::thread;
 
 /// Streams in one log, at most; those beyond are not read.
 const STREAM_COUNT_MAX: usize = 1 << 12;
-
-/// Whether the source is a stream in our format.
-pub(crate) fn recognise(head: &[u8]) -> bool {
-    head::is_stream(head)
-}
 
 /// Indexes a source that was recognised.
 pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Index, OpenError> {
@@ -170,9 +165,11 @@ impl<'a> Indexer<'a> {
         if let Some(next) = self.next_stream.take() {
             return Ok(Some(next));
         }
-        let places =
-            Places::new(self.source, start.saturating_add(grid.block_size), grid.block_size);
-        Ok(thread::scope(|scope| self.blocks(grid, start, loose, places.headers(scope))))
+        let (source, first) = (self.source, start.saturating_add(grid.block_size));
+        Ok(thread::scope(|scope| {
+            let headers = Headers::new(scope, source, first, grid.block_size);
+            self.blocks(grid, start, loose, headers)
+        }))
     }
 
     /// Reads the header of a block into `self.bytes`, unless it was read ahead: as far as it is
@@ -256,7 +253,7 @@ impl<'a> Indexer<'a> {
             return loose;
         };
         self.read_padded(start, grid.block_size as usize);
-        match block::header(&self.bytes) {
+        match BlockHeader::read(&self.bytes) {
             // The payload ends the block: if it is whole, all of the block is.
             Some(header) if block::is_intact(&header, &self.bytes, false) => {
                 if header.payload_size() > 0 { offset } else { start + BLOCK_HEADER_SIZE as u64 }
@@ -269,7 +266,7 @@ impl<'a> Indexer<'a> {
     /// known to belong to this stream: one byte in, for an event block, of which no more is known
     /// yet.
     fn block(&mut self, grid: Grid, offset: u64) -> u64 {
-        let Some(header) = block::header(&self.bytes) else { return offset + 1 };
+        let Some(header) = BlockHeader::read(&self.bytes) else { return offset + 1 };
         match BlockType::from_byte(header.block_type) {
             Some(BlockType::Events) => {
                 if self.is_ours(grid, offset, &header)
@@ -309,7 +306,7 @@ impl<'a> Indexer<'a> {
     /// Whether the block header in `self.bytes` is of this stream, as far as that is known.
     fn is_of(&self, grid: Grid) -> bool {
         let id = self.ids.get(usize::from(grid.stream)).copied().flatten();
-        let header = block::header(&self.bytes);
+        let header = BlockHeader::read(&self.bytes);
         id.zip(header).is_none_or(|(id, header)| header.stream == id)
     }
 
@@ -328,7 +325,13 @@ impl<'a> Indexer<'a> {
         let size = grid.block_size as u32;
         self.visit(Piece::new(grid.stream, offset, u64::from(size), false, header));
         let segment = segment(grid, offset, size, 0, header);
-        self.fold_newest(grid, header);
+        if grid.is_ring && !header.is_sealed() {
+            // `.ring.overwritten`: the open block of a ring may have no event yet. Its count is the
+            // count of the chain, so none of its events is counted here.
+            let key = (grid.stream, header.buffer.get());
+            let counts = BlockHeader { count: 0.into(), ..*header };
+            self.accounts.entry(key).or_default().fold(&counts);
+        }
         // An earlier sync of an open block is one too, where no program is storing it.
         if header.is_sealed() || self.source.is_still() {
             self.sync(grid, header);

@@ -186,7 +186,7 @@ fn joined(before: &Segment, part: &Segment) -> Option<Segment> {
 /// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`)
 /// that begins these bytes, of which so many are there.
 fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
-    let header = block::header(rest).filter(|header| header.magic == BLOCK_MAGIC);
+    let header = BlockHeader::read(rest).filter(|header| header.magic == BLOCK_MAGIC);
     let Some(header) = header else { return FaultKind::PartMagic { size: skipped } };
     let end = block::payload(&header, true).end;
     if header.block_type == BlockType::Events as u8 || (there < end && end < rest.len()) {
@@ -208,30 +208,14 @@ fn next_part(bytes: &[u8], at: usize, effort: &mut usize) -> Option<usize> {
         if head::part(rest).is_some() {
             return Some(place);
         }
-        let size = block::header(rest).map_or(0, |header| header.payload_size().min(rest.len()));
+        let size =
+            BlockHeader::read(rest).map_or(0, |header| header.payload_size().min(rest.len()));
         *effort = effort.checked_sub(size.saturating_add(BLOCK_HEADER_SIZE))?;
     }
     None
 }
 
-impl Indexer<'_> {
-    /// Takes over the counts of an open block of a ring, which may have no event yet
-    /// (`.ring.overwritten`).
-    pub(crate) fn fold_newest(&mut self, grid: Grid, header: &BlockHeader) {
-        if grid.is_ring && !header.is_sealed() {
-            let key = (grid.stream, header.buffer.get());
-            self.accounts.entry(key).or_default().fold_open(header);
-        }
-    }
-}
-
 impl Account {
-    /// The same of an open block, whose count is what the chain has: of its events, none is counted
-    /// here.
-    pub(crate) fn fold_open(&mut self, header: &BlockHeader) {
-        self.fold(&BlockHeader { count: 0.into(), ..*header });
-    }
-
     /// Takes over what a block's or part's header says, which is known to be right: the counts are
     /// totals, so the highest is the latest (`.block.discarded`, `.block.overwritten`).
     pub(crate) fn fold(&mut self, header: &BlockHeader) {

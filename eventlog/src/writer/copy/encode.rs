@@ -8,9 +8,9 @@
 
 use super::super::origin::{numbered_uuid, put_name};
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
-    EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE,
-    STREAM_RING, StreamHeader, U16le,
+    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader, EVENT_TYPE_ALWAYS,
+    EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE, STREAM_RING, StreamHeader,
+    U16le,
 };
 use crate::reader::block;
 use crate::reader::segment::Segment;
@@ -51,7 +51,7 @@ pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> St
     let old: StreamHeader = bytemuck::pod_read_unaligned(&bytes);
     let is_right = read == bytes.len()
         && log.format() == Format::Stream
-        && old.checksum() == old.crc.get()
+        && old.is_sound()
         && old.uuid == stream.uuid;
     let mut header = if is_right { old } else { described(uuid, stream) };
     set_platform(&mut header, stream.platform);
@@ -71,9 +71,7 @@ pub(super) fn set_cut(header: &mut StreamHeader) {
 
 /// Says by which platform events are read: a header may say what no platform has (`.header.word`).
 fn set_platform(header: &mut StreamHeader, platform: Platform) {
-    let mark = BYTE_ORDER_MARK;
-    header.byte_order_mark =
-        if platform.big_endian { mark.to_be_bytes() } else { mark.to_le_bytes() };
+    header.set_big_endian(platform.big_endian);
     if header.word_size != platform.word_size {
         header.word_size = platform.word_size;
         header.address_size = platform.word_size;
@@ -129,7 +127,7 @@ fn own_uuid(log: &Log, segment: Option<&Segment>, stream: &Stream) -> [u8; 16] {
     // Where the header is damaged, blocks say half of it.
     let mut head = [0; BLOCK_HEADER_SIZE];
     let read = segment.and_then(|at| log.source().read_at(at.offset, &mut head).ok());
-    let found = read.and_then(|size| block::header(head.get(..size)?));
+    let found = read.and_then(|size| BlockHeader::read(head.get(..size)?));
     if let (Some(found), Some(to)) = (found, uuid.first_chunk_mut()) {
         *to = found.stream;
     }

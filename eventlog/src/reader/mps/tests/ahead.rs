@@ -20,7 +20,6 @@ use crate::reader::source::bytes::Source;
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// A host that cannot read some pages.
 struct Host<'b> {
@@ -117,19 +116,9 @@ fn a_guess_is_where_the_first_event_of_a_part_begins() {
         let division = Division { part_size: CELL_SIZE, worker_count: 2 };
         let parts = division.parts(0, bytes.size()).unwrap();
         assert_eq!(parts, 1..(bytes.size() >> 16) - 1);
-        let begun = AtomicU64::new(0);
-        let is_over = AtomicBool::new(false);
-        let (source, init_code) = (&bytes, None);
-        let work = Work {
-            source,
-            plain: &plain,
-            init_code,
-            division,
-            parts: parts.clone(),
-            begun,
-            is_over,
-        };
-        let mut buffer = vec![0; 2 << 16];
+        let part_size = CELL_SIZE;
+        let work = Work { source: &bytes, plain: &plain, init_code: None, part_size };
+        let mut buffer = work.buffer();
         for index in parts {
             let part = work.part(index, &mut buffer);
             let first_from = |offset: u64| offset.next_multiple_of(size);

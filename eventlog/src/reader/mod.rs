@@ -1,4 +1,4 @@
-//! The reader: bytes to events. It trusts no byte, and cannot panic.
+//! The reader: bytes to events. It trusts no byte, and never panics.
 //!
 //! ```text
 //!  Source ── index: headers only ──▶ [Segment] + [Registry] + [Fault]
@@ -7,12 +7,12 @@
 //!                                   Event<'log, '_>, one at a time
 //! ```
 //!
-//! Rooms, the lowest first; imports run downward only: `fault`, `source`, `model`, `marks`,
+//! Rooms, the lowest first; an import runs to a lower room: `fault`, `source`, `model`, `marks`,
 //! `index`, `stream`, `mps`, `core`, `log`, `order`, `live`, `audit`.
 //!
-//! To read a log: open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), take them
-//! one at a time ([`Events::next`]). What is wrong with a log never stops the reading: it is in
-//! [`Log::faults`] and [`Events::faults`].
+//! To read a log, open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), and take
+//! them one at a time ([`Events::next`]). Faults never stop the reading: see [`Log::faults`] and
+//! [`Events::faults`].
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 

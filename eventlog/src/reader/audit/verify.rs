@@ -6,8 +6,8 @@
 //!  segments, 64 at a time, on all cores ─ checksum, chain, parameters ┘
 //! ```
 //!
-//! What the reader would tell while it gives all events is found here too, for the same code
-//! decodes. Design: `.cnv.verify` in `design/eventcnv.md`; rules: 3.3 of `design/format.md`.
+//! The same code decodes the events here as in a reading, so this finds the same faults. Design:
+//! `.cnv.verify` in `design/eventcnv.md`; rules: 3.3 of `design/format.md`.
 
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
@@ -24,25 +24,25 @@ use std::collections::{BTreeMap, HashMap};
 use std::num::NonZero;
 use std::thread;
 
-/// Segments that one thread decodes at a time.
+/// Segments that one thread decodes in one step.
 const BATCH: usize = 64;
 /// Threads at most.
 const THREAD_COUNT_MAX: usize = 64;
 
-/// What was found.
+/// The result of a verification.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// What is wrong, beyond what [`Log::faults`] has, by offset.
+    /// Faults beyond those of [`Log::faults`], by offset.
     pub faults: Faults,
     /// Events of the log, each once.
     pub event_count: u64,
-    /// How many pieces there are of each kind, and their bytes; parts apart.
+    /// Number and bytes of the pieces of each type; parts separately.
     pub pieces: BTreeMap<(What, bool), (u64, u64)>,
 }
 
 impl Log {
-    /// Reads all of the log, on so many threads (`None`: as many as there are cores), and checks
-    /// all that can be checked.
+    /// Reads the whole log on this number of threads (`None`: one for each processor), and checks
+    /// everything.
     pub fn verify(&self, thread_count: Option<NonZero<usize>>) -> Verified {
         let mut verified = Verified::default();
         let mut look = Look { log: self, last: HashMap::new(), more: Vec::new() };
@@ -65,7 +65,7 @@ impl Log {
         verified
     }
 
-    /// The registry of a block, laid out for its platform.
+    /// Returns the index of the registry of a block, laid out for its platform.
     fn registry_of(&self, piece: &Piece) -> Option<u32> {
         let key = (piece.header.registry.get(), block::platform(&piece.header));
         let is_it = |registry: &Registry| {
@@ -75,12 +75,12 @@ impl Log {
     }
 }
 
-/// What is checked of headers alone.
+/// The checks of headers.
 struct Look<'l> {
     log: &'l Log,
     /// First number and sequence of the last block of each buffer.
     last: HashMap<(u16, u32), (u64, u64)>,
-    /// What the log reads nothing from, as its events are elsewhere too, or it has none.
+    /// Segments that the log does not read: other segments give their events, or they have none.
     more: Vec<Segment>,
 }
 
@@ -93,7 +93,7 @@ impl Look<'_> {
         let (first, sequence) = (header.first.get(), header.sequence.get());
         let is_read =
             self.log.segments().binary_search_by_key(&piece.offset, |at| at.offset).is_ok();
-        // What is damaged says nothing of its order.
+        // The order of a damaged block means nothing.
         if is_read || piece.is_part {
             let key = (piece.stream, header.buffer.get());
             let before = self.last.insert(key, (first, sequence));
@@ -126,9 +126,9 @@ impl Look<'_> {
     }
 }
 
-/// Whether the clocks of a stream go forward (`.time.sync`), as far as syncs can tell.
+/// Checks that the clocks of a stream go forward (`.time.sync`), as far as the syncs tell.
 fn check_syncs(stream: &Stream, faults: &mut Faults) {
-    // Of more than are kept, every second one was let go.
+    // Of too many syncs, every second one was dropped.
     debug_assert!(stream.syncs.len() <= SYNC_COUNT_MAX);
     for (before, sync) in stream.syncs.iter().zip(stream.syncs.iter().skip(1)) {
         let ticks = sync.ticks;
@@ -144,7 +144,7 @@ fn check_syncs(stream: &Stream, faults: &mut Faults) {
     }
 }
 
-/// What is decoded: all segments, and then what else there is.
+/// The segments to decode: those of the log, then the others.
 struct Segments<'l> {
     log: &'l Log,
     whole: usize,
@@ -152,7 +152,7 @@ struct Segments<'l> {
 }
 
 impl Segments<'_> {
-    /// Decodes them, on so many threads, and takes what was found in order.
+    /// Decodes the segments on several threads, and takes the results in order.
     fn decode_all(&self, threads: usize, verified: &mut Verified) {
         let count = (self.whole + self.more.len()).div_ceil(BATCH) as u64;
         thread::scope(|scope| {
@@ -167,7 +167,7 @@ impl Segments<'_> {
         });
     }
 
-    /// Decodes a batch. Gives how many events the log has of it.
+    /// Decodes a batch. Returns the number of events that the log has of it.
     fn batch(&self, batch: usize, decoded: &mut Decoded) -> (u64, Faults) {
         let mut faults = Faults::default();
         let mut events = 0;

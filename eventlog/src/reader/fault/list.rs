@@ -1,4 +1,4 @@
-//! The faults of a log: a bounded number of them, the rest counted.
+//! The faults of a log: the first ones are kept, all are counted.
 //!
 //! ```text
 //!  push, push_once ──▶ kept, up to FAULT_COUNT_MAX │ counted: all, and those that are losses
@@ -9,24 +9,24 @@
 use super::kind::{Fault, FaultKind};
 use std::collections::HashSet;
 
-/// Faults that are kept one by one; those beyond are counted.
+/// Faults that are kept, at most. Further faults are only counted.
 pub const FAULT_COUNT_MAX: usize = 1000;
 
-/// Codes and types that are remembered so as to be reported once.
+/// Codes and block types that are remembered, to report each only once.
 const ONCE_COUNT_MAX: usize = 1 << 12;
 
-/// Faults, of which no more than [`FAULT_COUNT_MAX`] are kept.
+/// Faults: the first [`FAULT_COUNT_MAX`], and how many there are.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     kept: Vec<Fault>,
-    /// Registry and code, or block type, of what is reported only once.
+    /// Registry and code, or block type, of the faults that are reported only once.
     once: HashSet<(u32, u16)>,
     count: u64,
     loss_count: u64,
 }
 
 impl Faults {
-    /// Adds one.
+    /// Adds a fault.
     pub(crate) fn push(&mut self, offset: u64, kind: FaultKind) {
         let fault = Fault { offset, kind };
         self.count = self.count.saturating_add(1);
@@ -36,7 +36,7 @@ impl Faults {
         }
     }
 
-    /// Adds one, unless one of its type or code was added before (`.block.unknown`,
+    /// Adds a fault, unless the list has one of its block type or code (`.block.unknown`,
     /// `.event.unknown`).
     pub(crate) fn push_once(&mut self, offset: u64, kind: FaultKind) {
         let key = match kind {
@@ -48,7 +48,7 @@ impl Faults {
         if self.once.contains(&key) {
             return;
         }
-        // Once too many are remembered, what is new is counted each time.
+        // Beyond the limit, a new code is reported each time.
         if self.once.len() < ONCE_COUNT_MAX {
             self.once.insert(key);
         }
@@ -85,22 +85,22 @@ impl Faults {
         self.loss_count = self.loss_count.saturating_sub(before.1 - losses_in(&self.kept));
     }
 
-    /// Those that were kept, in the order in which they were found.
+    /// Returns the faults that were kept, in the order in which they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Fault> {
         self.kept.iter()
     }
 
-    /// How many there were, kept or not, warnings included.
+    /// Returns the number of all faults, warnings included.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many of them were more than a warning.
+    /// Returns the number of faults that are not warnings.
     pub fn loss_count(&self) -> u64 {
         self.loss_count
     }
 
-    /// Whether there were none.
+    /// Returns whether the log has no fault.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

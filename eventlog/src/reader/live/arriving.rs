@@ -1,13 +1,12 @@
-//! A stream that is read while it arrives: bytes in, the events of whole blocks out.
+//! A stream that is read while it arrives: takes bytes, gives the events of whole blocks.
 //!
 //! ```text
 //!  bytes ─▶ │ block, so far │ ── whole? ──▶ parts.rs, block.rs ──▶ Event, as they stand there
 //!                                              └ registries, labels, which were given already
 //! ```
 //!
-//! It looks back at nothing: what is missing, and another stream that begins anywhere but at a
-//! block boundary, is found by a [`super::Log`] of the same bytes. Rules: sections 2 and 3 of
-//! `design/format.md`.
+//! It keeps no past. A [`super::Log`] of the same bytes also finds missing events, and streams that
+//! begin within a block. Rules: sections 2 and 3 of `design/format.md`.
 
 use super::events::Events;
 use crate::format::{
@@ -28,7 +27,7 @@ use crate::reader::stream::indexer::Indexer;
 use crate::reader::stream::volume::Volumes;
 use std::fmt;
 
-/// What an indexer of blocks that are given to it reads from.
+/// The source of an indexer that gets its blocks from here.
 static NOTHING: Vec<u8> = Vec::new();
 
 /// A stream that arrives.
@@ -49,15 +48,15 @@ static NOTHING: Vec<u8> = Vec::new();
 /// # Ok::<(), eventlog::reader::OpenError>(())
 /// ```
 pub struct Live {
-    /// Of the block that arrives.
+    /// Bytes of the current block.
     bytes: Vec<u8>,
-    /// Where it begins.
+    /// Offset of the current block.
     offset: u64,
-    /// Whether it was looked at for a stream header; and where parts begin, if it has one.
+    /// Whether its start was checked for a stream header; and where its parts begin, if it has one.
     is_seen: bool,
     parts_at: Option<usize>,
     grid: Option<Grid>,
-    /// Where blocks began that were never written, if none was since.
+    /// Start of the current run of blocks that were never written.
     hole: Option<u64>,
     indexer: Indexer<'static>,
     events: Events,
@@ -76,7 +75,7 @@ impl Default for Live {
 }
 
 impl Live {
-    /// A stream of which nothing has arrived.
+    /// Returns a stream before its first byte.
     pub fn new() -> Live {
         Live {
             bytes: Vec::new(),
@@ -91,9 +90,12 @@ impl Live {
     }
 
     /// Takes bytes, and gives the events of the blocks that they complete: block by block, in each
-    /// the oldest first (of a parts block, buffer by buffer, the store before all others). An
-    /// error: it is no stream, which is known after no more than its header (`.header.magic`,
-    /// `.header.crc`, `.read.major`); nothing more is to be had of it.
+    /// the oldest event first (in a parts block, buffer by buffer, the store first).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not a stream: at the latest after its header (`.header.magic`,
+    /// `.header.crc`, `.read.major`). Later calls give nothing.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -121,8 +123,7 @@ impl Live {
         Ok(())
     }
 
-    /// Gives the events of what has arrived of the last block, which may be short
-    /// (`.stream.tail`).
+    /// Gives the events in the last block, which may be short (`.stream.tail`).
     pub fn finish(&mut self, give: &mut dyn FnMut(&Event<'_, '_>)) {
         if let Some(grid) = self.grid
             && !self.bytes.is_empty()
@@ -133,32 +134,32 @@ impl Live {
         }
     }
 
-    /// What its header says; none if that has not arrived.
+    /// Returns the stream, once its header has arrived.
     pub fn stream(&self) -> Option<&Stream> {
         self.indexer.streams.first()
     }
 
-    /// The registries that have arrived.
+    /// Returns the registries that have arrived.
     pub fn registries(&self) -> impl Iterator<Item = &Registry> {
         self.events.registries()
     }
 
-    /// What was found wrong so far.
+    /// Returns the faults so far.
     pub fn faults(&self) -> &Faults {
         &self.indexer.faults
     }
 
-    /// Memory that names take, in bytes, about: registries, strings and labels.
+    /// Returns the memory of registries, strings and labels in bytes, about.
     pub fn memory(&self) -> usize {
         self.events.memory() + self.indexer.pieces.size()
     }
 
-    /// Whether it was closed in good order (`.read.end`).
+    /// Returns whether the stream was closed (`.read.end`).
     pub fn is_closed(&self) -> bool {
         self.stream().is_some_and(|stream| stream.closed)
     }
 
-    /// Looks at the beginning of a block for the header of a stream (`.stream.again`).
+    /// Checks the beginning of a block for a stream header (`.stream.again`).
     fn look(&mut self) -> Result<(), OpenError> {
         self.is_seen = true;
         self.parts_at = None;
@@ -199,7 +200,7 @@ impl Live {
         Ok(())
     }
 
-    /// Reads the block that has arrived, of which so many bytes are there.
+    /// Reads the current block, of which `there` bytes have arrived.
     fn block(&mut self, there: usize, give: &mut dyn FnMut(&Event<'_, '_>)) {
         let Some(grid) = self.grid else { return };
         let bytes = std::mem::take(&mut self.bytes);
@@ -210,12 +211,12 @@ impl Live {
             }
             None => self.index(grid, &bytes, there),
         }
-        // What is told of buffers, and where another stream begins, is for who looks back.
+        // Only a reader of the whole log needs accounts and the next stream.
         self.indexer.accounts.clear();
         self.indexer.next_stream = None;
         self.indexer.stated = None;
         self.events.take_registries(&mut self.indexer);
-        // A flush puts strings and labels behind the events that use them.
+        // A flush puts strings and labels after the events that use them.
         let mut segments = std::mem::take(&mut self.indexer.segments);
         segments.sort_by_key(|segment| segment.registry as u16 != 0);
         for segment in segments {
@@ -234,7 +235,7 @@ impl Live {
         self.indexer.shrink();
     }
 
-    /// Indexes a block, as `Indexer::block` does one of a source.
+    /// Indexes a block, as `Indexer::block` indexes a block of a source.
     fn index(&mut self, grid: Grid, bytes: &[u8], there: usize) {
         let Some(header) = BlockHeader::read(bytes) else { return };
         if header.magic != BLOCK_MAGIC {
@@ -280,7 +281,7 @@ impl Live {
         self.indexer.parts(grid, self.offset, bytes, there, from);
     }
 
-    /// A written block follows one that was never written.
+    /// Reports the blocks before a written block that were never written.
     fn report_hole(&mut self) {
         if let Some(start) = self.hole.take() {
             let kind = FaultKind::BlockHole { size: self.offset.saturating_sub(start) };

@@ -1,4 +1,4 @@
-//! Segments of a stream that arrives to events: registries, labels, and what was given already.
+//! Gives the events of segments of an arriving stream: registries, labels, and each event once.
 //!
 //! Rules: `.event.identity`, `.store` in `design/format.md`.
 
@@ -17,26 +17,25 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Buffers whose numbers are remembered, at most.
 const BUFFER_COUNT_MAX: usize = 1 << 16;
-/// Ranges of numbers that are remembered of a buffer, at most. A later event in a gap that was
-/// closed is not given.
+/// Ranges of numbers that are remembered of a buffer, at most. A later event in a closed gap is not
+/// given.
 const RANGE_COUNT_MAX: usize = 16;
 
-/// What it takes to make events of segments.
+/// The state between blocks.
 pub(super) struct Events {
-    /// By index and platform, as [`registry_key`] has them.
+    /// By index and platform: see [`registry_key`].
     registries: BTreeMap<u32, Registry>,
-    /// Memory that is left for them.
+    /// Memory that is left for registries.
     registry_room: usize,
     labels: Labels,
     label_room: usize,
     no_labels: Labels,
-    /// The numbers that were given, by buffer.
+    /// The numbers of the events that were given, by buffer.
     given: HashMap<u32, NumberSet>,
     decoded: Decoded,
 }
 
 impl Events {
-    /// Of a stream of which nothing has arrived.
     pub(super) fn new() -> Events {
         Events {
             registries: BTreeMap::new(),
@@ -49,22 +48,22 @@ impl Events {
         }
     }
 
-    /// Those that have arrived.
+    /// Returns the registries that have arrived.
     pub(super) fn registries(&self) -> impl Iterator<Item = &Registry> {
         self.registries.values()
     }
 
-    /// Memory that registries and labels take, in bytes, about.
+    /// Returns the memory of registries and labels in bytes, about.
     pub(super) fn memory(&self) -> usize {
         encoding::REGISTRY_MEMORY_MAX + LABEL_MEMORY_MAX - self.registry_room - self.label_room
     }
 
-    /// Gives the memory of a large block back.
+    /// Frees the memory of a large block.
     pub(super) fn shrink(&mut self) {
         self.decoded.shrink();
     }
 
-    /// Another stream begins.
+    /// Forgets everything: another stream begins.
     pub(super) fn forget(&mut self) {
         self.registries.clear();
         self.registry_room = encoding::REGISTRY_MEMORY_MAX;
@@ -73,7 +72,7 @@ impl Events {
         self.given.clear();
     }
 
-    /// Takes the registries that have arrived whole.
+    /// Takes the registries whose pieces have all arrived.
     pub(super) fn take_registries(&mut self, indexer: &mut Indexer<'static>) {
         let Some(platform) = indexer.streams.first().map(|stream| stream.platform) else { return };
         let key = |index| registry_key(index, flags_of(platform));
@@ -86,8 +85,7 @@ impl Events {
         }
     }
 
-    /// Sees to it that the registry of a block is laid out for the platform of the block, if it is
-    /// known.
+    /// Lays the registry of a block out for the block's platform, if the registry is known.
     fn prepare(&mut self, key: u32) {
         if self.registries.contains_key(&key) {
             return;
@@ -104,7 +102,7 @@ impl Events {
         }
     }
 
-    /// Gives the events of a segment, whose bytes these are, that were not given before
+    /// Gives the events of a segment with these bytes that were not given before
     /// (`.event.identity`).
     pub(super) fn give(
         &mut self,
@@ -128,7 +126,7 @@ impl Events {
         decoded.fill(bytes);
         block::decode(segment, registry, decoded, faults);
         for (number, located) in (0..).map_while(|n| decoded.get(n)) {
-            // `.event.identity`: of buffers beyond the limit, an event may be given twice.
+            // Of buffers beyond the limit, an event may be given twice.
             let is_remembered = self.given.len() < BUFFER_COUNT_MAX;
             if (is_remembered || self.given.contains_key(&segment.buffer))
                 && !self.given.entry(segment.buffer).or_default().insert(number, RANGE_COUNT_MAX)

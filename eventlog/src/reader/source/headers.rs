@@ -6,8 +6,8 @@
 //!  └ 256 headers: one piece of work ─▶ workers ─▶ the walk over blocks, which takes them in order
 //! ```
 //!
-//! A header that cannot be read whole is left to the walk, which reads it and says why. A stream of
-//! few blocks is walked alone. Design: `.cnv.speed` in `design/eventcnv.md`.
+//! The walk reads the headers that no worker could read, and reports why. It also reads the first
+//! headers itself, so a small log starts no worker. Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use super::ahead::{Ahead, worker_count};
 use super::bytes::Source;
@@ -89,7 +89,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
 
-    /// Each byte says in which block it is; some blocks cannot be read.
+    /// A host whose blocks are filled with their number. Some blocks cannot be read.
     struct Host {
         size: u64,
         bad: Vec<u64>,
@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    /// `.cnv.speed`: one processor reads none ahead.
+    /// `.cnv.speed`: a machine with one processor reads no headers ahead.
     #[test]
     fn a_header_read_ahead_is_the_one_that_stands_there() {
         let is_ahead = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// A walk that ends early is not held up by what it did not take.
+    /// A walk that ends early does not wait for headers that it did not take.
     #[test]
     fn workers_end_when_nothing_more_is_wanted() {
         let host = Host { size: u64::MAX / 2, bad: Vec::new(), read_count: 0.into() };

@@ -1,6 +1,6 @@
-//! Streams in our format: blocks and parts to an index, and to located events.
+//! Streams in our format: from blocks and parts to an index and to located events.
 //!
-//! Knows sources, the model and the index. Knows no other format.
+//! This room knows sources, the model and the index. It knows no other format.
 
 pub(crate) mod block;
 pub(crate) mod encoding;

@@ -1,4 +1,4 @@
-//! The numbers of events of which some were left out between them, as their block says them.
+//! The numbers of events in a block that lacks some numbers, as the block states them.
 //!
 //! ```text
 //!  record at last:  │ code 0, size │ base │ base │ 2044 1 │ 3 7 │ 0 … │
@@ -12,13 +12,13 @@ use super::block::{Head, head_in, payload};
 use crate::format::{BASE_RECORD_CODE, BASE_RECORD_SIZE, BIG_ENDIAN, BlockHeader, NUMBERED};
 use std::ops::Range;
 
-/// Whether a block or part says which numbers its events have.
+/// Returns whether a block or part states the numbers of its events.
 pub(crate) fn is_numbered(header: &BlockHeader) -> bool {
     header.flags & NUMBERED != 0 && header.is_sealed()
 }
 
-/// The numbers that the events of a block or part have, as ranges, the lowest first: as many as its
-/// *count* says. Where the record is damaged, they go on from number to number.
+/// Returns the numbers of the events of a block or part as ascending ranges: as many as its
+/// *count*. If the record is damaged, the numbers are consecutive.
 pub(crate) fn ranges(header: &BlockHeader, bytes: &[u8], is_part: bool) -> Vec<Range<u64>> {
     let mut words = Words(record(header, bytes, is_part));
     let (mut ranges, mut left) = (Vec::new(), u64::from(header.count.get()));
@@ -35,7 +35,7 @@ pub(crate) fn ranges(header: &BlockHeader, bytes: &[u8], is_part: bool) -> Vec<R
     ranges
 }
 
-/// What stands in the record that a block or part begins with, if it has one.
+/// Returns the contents of the record at the start of a block or part, if it has one.
 fn record<'a>(header: &BlockHeader, bytes: &'a [u8], is_part: bool) -> &'a [u8] {
     let bytes = bytes.get(payload(header, is_part)).unwrap_or_default();
     let head = head_in(bytes, 0, header.flags & BIG_ENDIAN != 0);
@@ -44,7 +44,7 @@ fn record<'a>(header: &BlockHeader, bytes: &'a [u8], is_part: bool) -> &'a [u8] 
     bytes.get(BASE_RECORD_SIZE..size).unwrap_or_default()
 }
 
-/// Numbers, seven bits a byte, the lowest first; the last byte of each is less than 128.
+/// Numbers of seven bits a byte, lowest first. The last byte of a number is less than 128.
 struct Words<'a>(&'a [u8]);
 
 impl Iterator for Words<'_> {
@@ -74,7 +74,7 @@ mod tests {
     use crate::reader::model::registry::{Platform, Registry};
     use bytemuck::Zeroable;
 
-    /// `.cut.numbers`: a block may say any number.
+    /// `.cut.numbers`: a block may state any number.
     #[test]
     fn the_highest_number_ends_a_block() {
         let mut header = BlockHeader::zeroed();

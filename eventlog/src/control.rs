@@ -126,15 +126,15 @@ impl<'a> Request<'a> {
         if word.is_empty() {
             return Err(RequestError::Empty);
         }
-        let is_it = |verb: &Verb| verb.word().as_bytes() == word;
-        let verb = Verb::ALL.into_iter().find(is_it).ok_or(RequestError::Verb(word))?;
+        let is_match = |verb: &Verb| verb.word().as_bytes() == word;
+        let verb = Verb::ALL.into_iter().find(is_match).ok_or(RequestError::Verb(word))?;
         let mut request = Request { verb, registry: None, mask: Mask::Output, rest };
         for word in words(rest).filter(|word| word.contains(&b':')) {
             if let Some(name) = word.strip_prefix(REGISTRY).filter(|_| verb != Verb::Flush) {
                 request.registry = Some(name);
             } else if let Some(name) = word.strip_prefix(MASK).filter(|_| verb.changes()) {
-                let is_it = |mask: &Mask| mask.word().as_bytes() == name;
-                let mask = Mask::ALL.into_iter().find(is_it);
+                let is_match = |mask: &Mask| mask.word().as_bytes() == name;
+                let mask = Mask::ALL.into_iter().find(is_match);
                 request.mask = mask.ok_or(RequestError::Word(verb, word))?;
             } else {
                 return Err(RequestError::Word(verb, word));

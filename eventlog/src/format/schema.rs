@@ -10,7 +10,7 @@ use eventdef::{EventType, Registry};
 
 /// Flag of an event type: the hot variety records it.
 pub const EVENT_TYPE_ALWAYS: u8 = 1;
-/// Flag of an event type: it is no longer recorded.
+/// Flag of an event type: it is not recorded any more.
 pub const EVENT_TYPE_RETIRED: u8 = 2;
 
 /// Passes the encoding of a registry to `put`, piece by piece. Strings beyond 65535 bytes are cut.

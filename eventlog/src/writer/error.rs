@@ -1,4 +1,4 @@
-//! Why a log cannot be made: the format has no place for an argument, or the output failed.
+//! Why a log cannot be made: an argument that the format has no place for, or a failed output.
 //!
 //! ```text
 //!  Maker::add, begin, … ──▶ MakeError: nothing of that call is in the log; go on

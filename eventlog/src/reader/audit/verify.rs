@@ -45,17 +45,17 @@ impl Log {
     /// everything.
     pub fn verify(&self, thread_count: Option<NonZero<usize>>) -> Verified {
         let mut verified = Verified::default();
-        let mut look = Look { log: self, last: HashMap::new(), more: Vec::new() };
+        let mut checks = HeaderChecks { log: self, last: HashMap::new(), more: Vec::new() };
         self.survey(&mut |piece| {
             let (count, size) = verified.pieces.entry((piece.what, piece.is_part)).or_default();
             *count += 1;
             *size += piece.size;
-            look.piece(piece, &mut verified.faults);
+            checks.piece(piece, &mut verified.faults);
         });
         for stream in self.streams() {
             check_syncs(stream, &mut verified.faults);
         }
-        let more = look.more;
+        let more = checks.more;
         let cores = || thread::available_parallelism().ok();
         let threads = thread_count.or_else(cores).map_or(1, NonZero::get).min(THREAD_COUNT_MAX);
         let whole = self.segments().len();
@@ -68,15 +68,15 @@ impl Log {
     /// Returns the index of the registry of a block, laid out for its platform.
     fn registry_of(&self, piece: &Piece) -> Option<u32> {
         let key = (piece.header.registry.get(), block::platform(&piece.header));
-        let is_it = |registry: &Registry| {
+        let is_match = |registry: &Registry| {
             registry.stream == piece.stream && (registry.index, registry.platform) == key
         };
-        self.registries().iter().position(is_it).map(|place| place as u32)
+        self.registries().iter().position(is_match).map(|place| place as u32)
     }
 }
 
 /// The checks of headers.
-struct Look<'l> {
+struct HeaderChecks<'l> {
     log: &'l Log,
     /// First number and sequence of the last block of each buffer.
     last: HashMap<(u16, u32), (u64, u64)>,
@@ -84,7 +84,7 @@ struct Look<'l> {
     more: Vec<Segment>,
 }
 
-impl Look<'_> {
+impl HeaderChecks<'_> {
     fn piece(&mut self, piece: &Piece, faults: &mut Faults) {
         if piece.what != What::Events || piece.header.magic == [0; 4] {
             return;

@@ -1,8 +1,8 @@
-//! The stream header in block 0 of the preamble: whether it is there; else one of what is known.
+//! The stream header in block 0 of the preamble: the one in the core, or one made of known facts.
 //!
 //! ```text
 //!  block 0 ── sound, of this stream? ──▶ as it is
-//!          └── cut, damaged ──▶ a header of what root and notes say │ parts that are there
+//!          └── cut, damaged ──▶ a header of what root and notes say │ parts in the core
 //! ```
 //!
 //! Rules: `.root.preamble` in `design/format.md`.
@@ -10,8 +10,8 @@
 use super::{Image, root::Root};
 use crate::format::{STREAM_RING, StreamHeader};
 
-/// Whether block 0 begins with the stream's header (`.root.preamble`).
-pub(super) fn is_there(block: &[u8], root: &Root) -> bool {
+/// Returns whether block 0 begins with the stream's header (`.root.preamble`).
+pub(super) fn is_present(block: &[u8], root: &Root) -> bool {
     StreamHeader::read(block).is_some_and(|header| {
         header.is_sound()
             && header.uuid == root.uuid
@@ -19,7 +19,7 @@ pub(super) fn is_there(block: &[u8], root: &Root) -> bool {
     })
 }
 
-/// Puts a stream header of what the root says; parts that are there stay.
+/// Writes a stream header made of the root's facts. The parts after it stay.
 pub(super) fn put(block: &mut Vec<u8>, image: &Image, root: &Root) {
     let mut header = StreamHeader::native(root.block_size_log2);
     header.set_big_endian(image.elf.big_endian);

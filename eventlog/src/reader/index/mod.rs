@@ -7,8 +7,8 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 pub(crate) mod align;
-pub(crate) mod runs;
 pub(crate) mod segment;
+pub(crate) mod sort;
 
 use crate::reader::fault::list::Faults;
 use crate::reader::model::registry::Registry;

@@ -10,7 +10,7 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
-use super::runs::Sorter;
+use super::sort::Sorter;
 use crate::reader::fault::list::Faults;
 use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;

@@ -90,8 +90,8 @@ impl Events {
         if self.registries.contains_key(&key) {
             return;
         }
-        let is_it = |other: &&Registry| u32::from(other.index) == key & 0xFFFF;
-        let known = self.registries.values().find(is_it);
+        let is_match = |other: &&Registry| u32::from(other.index) == key & 0xFFFF;
+        let known = self.registries.values().find(is_match);
         if let Some(known) = known
             && let Some(room) = self.registry_room.checked_sub(encoding::memory(known))
         {

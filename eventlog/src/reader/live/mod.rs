@@ -2,5 +2,5 @@
 //!
 //! This room knows our format and the model. It keeps no log.
 
-pub(crate) mod arriving;
+pub(crate) mod blocks;
 mod events;

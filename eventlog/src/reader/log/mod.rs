@@ -18,7 +18,7 @@ use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
-use crate::reader::mps::{self, Unread};
+use crate::reader::mps::{self, Increments};
 use crate::reader::source::bytes::{FileSource, Source};
 use crate::reader::source::ring;
 use crate::reader::stream::{head, indexer};
@@ -48,7 +48,7 @@ pub struct Log {
     /// The line of time of each stream, if the streams are of several eras.
     lines: Option<Vec<Line>>,
     /// The rest of a log that is read by increments.
-    unread: Option<Box<Unread>>,
+    unread: Option<Box<Increments>>,
 }
 
 impl Log {
@@ -114,7 +114,7 @@ impl Log {
         if let Some(increment) = increment
             && !head::is_stream(&head)
         {
-            let mut unread = Unread::begin(&*source, options, increment == Increment::Stream)?;
+            let mut unread = Increments::begin(&*source, options, increment == Increment::Stream)?;
             if unread.is_described()
                 && let Some(index) = unread.next(&*source)
             {

@@ -260,8 +260,8 @@ fn sides<'r>(
         row.param(name).and_then(|(index, _)| u8::try_from(index).ok()).ok_or(Unknown)
     };
     let half = |(name, param): (&str, Option<&str>), is_end: bool| {
-        let is_it = |row: &&EventType| row.name.eq_ignore_ascii_case(name);
-        let row = registry.event_types.iter().find(is_it).ok_or(Unknown)?;
+        let is_match = |row: &&EventType| row.name.eq_ignore_ascii_case(name);
+        let row = registry.event_types.iter().find(is_match).ok_or(Unknown)?;
         let mut key = [None; KEY_COUNT_MAX];
         for (place, (of_from, of_to)) in key.iter_mut().zip(&mark.key) {
             *place = Some(index(row, if is_end { of_to } else { of_from })?);

@@ -1,7 +1,7 @@
 //! Pairs of event types that follow from names and parameters.
 //!
 //! ```text
-//!  TraceFlipBegin(trace, arena) ─┐ the same but for the ending
+//!  TraceFlipBegin(trace, arena) ─┐ the same except for the ending
 //!  TraceFlipEnd  (trace, arena) ─┴──▶ slice "TraceFlip", told apart by trace and arena
 //! ```
 //!

@@ -34,7 +34,7 @@ pub enum Change {
     Removed,
     /// Its form, its name or the meaning of its code changed.
     Changed,
-    /// It keeps its code and is no longer recorded, or it is recorded again.
+    /// It keeps its code and is not recorded any more, or it is recorded again.
     Retired,
     /// Its description or its varieties changed.
     Described,
@@ -171,7 +171,7 @@ fn event_type(a: &Registry, b: &Registry, old: &EventType, new: &EventType) -> O
         return Some(difference(Change::Changed, new, whats.join("; ")));
     }
     if old.retired != new.retired {
-        let what = if new.retired { "is no longer recorded" } else { "is recorded again" };
+        let what = if new.retired { "is not recorded any more" } else { "is recorded again" };
         return Some(difference(Change::Retired, new, what.to_owned()));
     }
     let docs = |params: &[Param]| params.iter().map(|param| param.doc.clone()).collect::<Vec<_>>();
@@ -287,7 +287,7 @@ mod tests {
             assert_eq!(changed(0, row), one(Changed, &name, what));
         }
         let row = "Alloc, 0x0001, FALSE, Object|P pool, W size";
-        assert_eq!(changed(0, row), one(Retired, "0001 Alloc", "is no longer recorded"));
+        assert_eq!(changed(0, row), one(Retired, "0001 Alloc", "is not recorded any more"));
         assert_eq!(changed(0, ""), one(Removed, "0001 Alloc", ""));
     }
 

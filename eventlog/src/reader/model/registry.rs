@@ -168,7 +168,7 @@ pub struct EventType {
     pub kind: u8,
     /// Whether it is in the hot variety.
     pub always: bool,
-    /// Whether it is no longer recorded.
+    /// Whether it is not recorded any more.
     pub retired: bool,
     /// Its description.
     pub doc: Box<str>,

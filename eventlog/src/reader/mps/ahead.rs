@@ -1,4 +1,4 @@
-//! Parts of an MPS stream that are walked ahead, side by side, from where events seem to begin.
+//! Parts of an MPS stream that workers walk ahead, from where events seem to begin.
 //!
 //! ```text
 //!  │ part 0         │ part 1         │ part 2         │ …     workers: each part from a guess on
@@ -6,9 +6,10 @@
 //!                   └ where the walk arrives is where the guess was: what was found is right
 //! ```
 //!
-//! A guess says nothing by itself. The walk of the whole stream takes over what was found ahead
-//! only if it arrives at that very place, from which it would have found the same; else it walks
-//! the part itself. So does it what is not plain. Design: `.cnv.speed` in `design/eventcnv.md`.
+//! A guess alone proves nothing. The walk over the whole stream takes a part over only if it
+//! arrives at the guessed place: from there, it would find the same. Otherwise it walks the part
+//! itself, and so it does with events that are not plain. Design: `.cnv.speed` in
+//! `design/eventcnv.md`.
 
 use super::index::{CELL_SIZE, cell_end};
 use super::plain::{Plain, Run};
@@ -20,12 +21,12 @@ use std::ops::Range;
 
 /// Bytes read beyond a part: no event is larger.
 const BEYOND: usize = 1 << 16;
-/// How many events must follow one another where they seem to begin.
+/// Events that must follow one another at a guessed place.
 const CHAIN_COUNT: usize = 8;
-/// What is walked ahead at a time, at least: fewer parts are not worth a thread.
+/// Parts that are worth starting workers, at least.
 const PART_COUNT_MIN: u64 = 4;
 
-/// How a stream is divided.
+/// How a stream is divided into parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Division {
     /// Size of a part: a multiple of [`CELL_SIZE`].
@@ -34,26 +35,26 @@ pub(super) struct Division {
 }
 
 impl Division {
-    /// As many workers as there are processors.
+    /// Returns a division with a worker for each processor.
     pub(super) fn for_all_processors() -> Division {
         Division { part_size: 1 << 20, worker_count: worker_count() }
     }
 
-    /// The index of the part in which this place is.
+    /// Returns the index of the part of an offset.
     pub(super) fn part_of(self, offset: u64) -> u64 {
         offset / self.part_size
     }
 
-    /// Where the part ends in which `offset` is.
+    /// Returns the end of the part of an offset.
     pub(super) fn part_end(self, offset: u64) -> u64 {
         (self.part_of(offset) + 1).saturating_mul(self.part_size)
     }
 
-    /// The parts of [start, end) that are worth walking ahead; none if they are few, or would wait
-    /// for one worker.
+    /// Returns the parts of [start, end) that are worth walking ahead; `None` if they are few, or
+    /// there is one worker.
     pub(super) fn parts(self, start: u64, end: u64) -> Option<Range<u64>> {
         debug_assert_eq!(self.part_size % CELL_SIZE, 0);
-        // The last part ends where more can be read.
+        // A worker reads beyond the end of the last part.
         let last = self.part_of(end.saturating_sub(BEYOND as u64));
         let parts = self.part_of(start).saturating_add(1)..last;
         let is_worth = parts.end.saturating_sub(parts.start) >= PART_COUNT_MIN;
@@ -61,23 +62,23 @@ impl Division {
     }
 }
 
-/// What was found at a place.
+/// A finding of a worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
     /// Plain events of one cell.
     Run { size: u32, run: Run },
-    /// What has the code of an EventInit: its first bytes.
+    /// The first bytes of an event with the code of EventInit.
     Init([u8; INIT_SIZE_MAX as usize]),
 }
 
 /// A part that was walked ahead.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// Where the walk began, if it did.
+    /// Where the walk began, if it began.
     pub(super) start: Option<u64>,
-    /// Places, one after the other, and what was found there.
+    /// Offsets in order, each with the finding there.
     pub(super) found: Vec<(u64, Found)>,
-    /// Where the walk ended: at the first event of the next part, or at what is not plain.
+    /// Where the walk ended: at the first event of the next part, or at an event that is not plain.
     pub(super) end: u64,
 }
 
@@ -95,11 +96,11 @@ impl Work<'_> {
         vec![0; self.part_size as usize + BEYOND]
     }
 
-    /// Walks a part, whose bytes go to `bytes`.
+    /// Walks a part, with `bytes` as its buffer.
     pub(super) fn part(&self, index: u64, bytes: &mut [u8]) -> Part {
         let from = index * self.part_size;
         let mut part = Part { end: from, ..Part::default() };
-        // What cannot be read now is tried again when its turn has come, and reported then.
+        // The walk over the whole stream tries again, and reports a failure.
         if !self.source.read_at(from, bytes).is_ok_and(|size| size == bytes.len()) {
             return part;
         }

@@ -1,4 +1,4 @@
-//! Streams made by a naive encoder, on every platform, whole and damaged.
+//! Tests with streams of a naive encoder on every platform, whole and damaged.
 
 mod ahead;
 mod damage;
@@ -18,7 +18,7 @@ use crate::reader::model::registry::{Platform, Registry};
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 
-/// Events of every sort, newest first as the MPS writes them.
+/// Events of every sort, newest first as in the MPS.
 fn rows() -> Vec<Row> {
     let mut rows = vec![
         ("Intern", 900, vec![N(1), S("release \"x\" é".into())]),
@@ -48,7 +48,7 @@ fn open_as(bytes: &[u8], known: &Registry) -> Index {
     index(&bytes, &Options { mps_registry: Some(known.clone()), ..Options::default() }).unwrap()
 }
 
-/// Every event of a log in file order, as it would be encoded; those of unknown type by the name
+/// All events of a log in file order, as the encoder takes them. An event of unknown type is called
 /// "?".
 fn read(bytes: &[u8], index: &Index) -> Vec<(String, u64, Vec<Arg>)> {
     let mut all = Vec::new();
@@ -123,7 +123,7 @@ fn the_shape_of_each_event_type_is_what_the_encoder_makes() {
 
 #[test]
 fn a_log_that_fits_several_platforms_says_so() {
-    // Of doubles and 32-bit values alone no word is in the log.
+    // The log has doubles and 32-bit values, but no word.
     let on = platform(false, 8, 8);
     let mut bytes = Vec::new();
     for clock in 1..20_u64 {
@@ -179,7 +179,7 @@ fn a_minor_version_adds_event_types_and_the_rest_is_read() {
     }
     encode(&mut bytes, on, &rows()[1]);
     let index = open(&bytes);
-    // Once for the code, not once for each event.
+    // One fault for the code, not one for each event.
     let found = eventdef::Version { major: 2, median: 0, minor: 1 };
     let later = FaultKind::MpsMinor { found, known: REGISTRY.version };
     let unknown = FaultKind::EventUnknown { registry: 1, code: 0x6000 };
@@ -190,7 +190,7 @@ fn a_minor_version_adds_event_types_and_the_rest_is_read() {
     assert_eq!(names, [&["EventInit"], unknown.as_slice(), &["EventClockSync"]].concat());
 }
 
-/// Where events begin, by the sizes alone.
+/// The offsets of events, by their sizes.
 fn starts(bytes: &[u8], on: Platform) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = 0;

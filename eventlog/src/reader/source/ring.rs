@@ -123,9 +123,9 @@ fn identity(header: &BlockHeader) -> impl PartialEq + use<> {
 /// Returns whether the copy and the source have the same block.
 fn is_same(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result<bool> {
     let mut now = [0; BLOCK_HEADER_SIZE];
-    let there = source.read_at(offset, &mut now)?;
+    let present = source.read_at(offset, &mut now)?;
     let (Some(now), Some(before)) =
-        (BlockHeader::read(&now).filter(|_| there == now.len()), BlockHeader::read(block))
+        (BlockHeader::read(&now).filter(|_| present == now.len()), BlockHeader::read(block))
     else {
         // Less than a header holds no event.
         return Ok(true);

@@ -75,12 +75,12 @@ pub(crate) fn decode(
     decoded.numbers.clear();
     decoded.first = segment.first;
     // `.stream.tail`: missing bytes count as zero.
-    let there = decoded.bytes.len();
+    let present = decoded.bytes.len();
     decoded.bytes.resize(segment.size as usize, 0);
     if segment.flags & SEVERAL != 0 {
-        several(segment, registry, decoded, there, faults);
+        several(segment, registry, decoded, present, faults);
     } else {
-        match one(segment, 0, registry, decoded, there, faults) {
+        match one(segment, 0, registry, decoded, present, faults) {
             Some(first) => decoded.first = first,
             None => return,
         }
@@ -97,7 +97,7 @@ fn one(
     at: usize,
     registry: &Registry,
     decoded: &mut Decoded,
-    there: usize,
+    present: usize,
     faults: &mut Faults,
 ) -> Option<u64> {
     let is_part = segment.flags & PART != 0;
@@ -106,13 +106,13 @@ fn one(
     let range = payload(&header, is_part);
     // `.read.sealed`: a wrong checksum costs the block.
     if header.is_sealed() && !is_intact(&header, rest, is_part) {
-        let kind = damage(&header, range.end, there.saturating_sub(at));
+        let kind = damage(&header, range.end, present.saturating_sub(at));
         faults.push(segment.offset.saturating_add(at as u64), kind);
         return None;
     }
     let range = at + range.start..at.saturating_add(range.end);
     // `.read.chain`: an event that extends beyond the end of the log ends the chain.
-    let limit = there.min(range.end);
+    let limit = present.min(range.end);
     let walk = Walk { offset: segment.offset, header: &header, registry, range, limit };
     let before = decoded.located.len();
     let end = if registry.platform.big_endian {
@@ -140,7 +140,7 @@ fn several(
     segment: &Segment,
     registry: &Registry,
     decoded: &mut Decoded,
-    there: usize,
+    present: usize,
     faults: &mut Faults,
 ) {
     let Some(first) = BlockHeader::read(&decoded.bytes) else { return };
@@ -156,7 +156,7 @@ fn several(
             && header.first.get() == next
             && header.count.get() > 0
             && !numbers::is_numbered(&header);
-        if is_next && one(segment, at, registry, decoded, there, faults).is_none() {
+        if is_next && one(segment, at, registry, decoded, present, faults).is_none() {
             return;
         }
         at = at.saturating_add(payload(&header, true).end);
@@ -183,9 +183,9 @@ pub(crate) fn is_count_right(header: &BlockHeader, bytes: &[u8]) -> bool {
 }
 
 /// Returns the fault of a block or part with a wrong checksum. Its payload ends at `end`, and
-/// `there` bytes are in the log.
-pub(crate) fn damage(header: &BlockHeader, end: usize, there: usize) -> FaultKind {
-    match end.saturating_sub(there) as u64 {
+/// `present` bytes are in the log.
+pub(crate) fn damage(header: &BlockHeader, end: usize, present: usize) -> FaultKind {
+    match end.saturating_sub(present) as u64 {
         0 => FaultKind::BlockChecksum { count: header.count.get() },
         missing => FaultKind::BlockCut { missing },
     }

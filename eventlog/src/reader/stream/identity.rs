@@ -195,7 +195,7 @@ impl Settler<'_> {
         }
         segment.flags |= CHECKED;
         let segment = *segment;
-        let Some(there) = self.read(&segment) else { return false };
+        let Some(present) = self.read(&segment) else { return false };
         let Some(header) = BlockHeader::read(&self.bytes) else { return false };
         if !header.is_sealed() {
             // An open block's count is the length of its chain.
@@ -205,7 +205,7 @@ impl Settler<'_> {
             return true;
         }
         if !block::is_intact(&header, &self.bytes, false) {
-            let kind = block::damage(&header, header.top.get() as usize, there);
+            let kind = block::damage(&header, header.top.get() as usize, present);
             self.faults.push(segment.offset, kind);
             return false;
         }

@@ -125,9 +125,9 @@ impl<'a> Indexer<'a> {
     /// number of bytes in the log.
     fn read_padded(&mut self, offset: u64, size: usize) -> usize {
         self.read(offset, size);
-        let there = self.bytes.len();
+        let present = self.bytes.len();
         self.bytes.resize(size, 0);
-        there
+        present
     }
 
     /// Indexes the stream at `start`, and returns the offset of the next stream (`.stream.again`).
@@ -156,10 +156,10 @@ impl<'a> Indexer<'a> {
         let block_size = 1 << head.block_size_log2;
         let grid =
             Grid { stream, block_size_log2: head.block_size_log2, block_size, flags, is_ring };
-        let there = self.read_padded(start, block_size as usize);
-        self.visit(Piece::gap(What::Stream, start, start + there as u64, stream));
+        let present = self.read_padded(start, block_size as usize);
+        self.visit(Piece::gap(What::Stream, start, start + present as u64, stream));
         let bytes = std::mem::take(&mut self.bytes);
-        let loose = start + self.parts(grid, start, &bytes, there, head.parts_at) as u64;
+        let loose = start + self.parts(grid, start, &bytes, present, head.parts_at) as u64;
         self.bytes = bytes;
         if let Some(next) = self.next_stream.take() {
             return Ok(Some(next));
@@ -277,10 +277,10 @@ impl<'a> Indexer<'a> {
             Some(BlockType::Parts) => {
                 // `.parts.header`: the checksum covers only the header. If it is wrong, the parts
                 // may still be sound.
-                let there = self.read_padded(offset, grid.block_size as usize);
+                let present = self.read_padded(offset, grid.block_size as usize);
                 let bytes = std::mem::take(&mut self.bytes);
                 let is_right = header.is_sealed() && block::is_header_intact(&header, &bytes);
-                let size = there as u64;
+                let size = present as u64;
                 self.visit(Piece {
                     is_right,
                     ..Piece::new(grid.stream, offset, size, false, &header)
@@ -292,7 +292,7 @@ impl<'a> Indexer<'a> {
                 }
                 // `.block.header-size`
                 let from = if is_right { block::header_size(&header) } else { BLOCK_HEADER_SIZE };
-                let end = self.parts(grid, offset, &bytes, there, from.max(BLOCK_HEADER_SIZE));
+                let end = self.parts(grid, offset, &bytes, present, from.max(BLOCK_HEADER_SIZE));
                 self.bytes = bytes;
                 let is_proven = is_right || end > BLOCK_HEADER_SIZE;
                 return if is_proven { offset + end as u64 } else { offset + 1 };

@@ -30,14 +30,14 @@ const SPAN_MAX: u64 = 1 << 16;
 const SPAN_BY_EVENT_MAX: u64 = 1 << 13;
 
 impl Indexer<'_> {
-    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). `there` of its
+    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). `present` of its
     /// bytes are in the log. Returns the end of the last part of this stream.
     pub(crate) fn parts(
         &mut self,
         grid: Grid,
         offset: u64,
         bytes: &[u8],
-        there: usize,
+        present: usize,
         mut at: usize,
     ) -> usize {
         let mut effort = bytes.len().saturating_mul(EFFORT);
@@ -72,11 +72,11 @@ impl Indexer<'_> {
             if is_zero && (next.is_none() || self.next_stream.is_some()) {
                 break;
             }
-            let size = next.unwrap_or(there).saturating_sub(at) as u64;
+            let size = next.unwrap_or(present).saturating_sub(at) as u64;
             let kind = if is_zero {
                 FaultKind::BlockHole { size }
             } else {
-                damage(rest, size, there.saturating_sub(at))
+                damage(rest, size, present.saturating_sub(at))
             };
             self.faults.push(start, kind);
             match next {
@@ -181,14 +181,14 @@ fn joined(before: &Segment, part: &Segment) -> Option<Segment> {
     })
 }
 
-/// Returns the fault of the part at the start of these bytes, of which `there` are in the log. A
-/// part that crosses the end of its block is damaged (`.parts.fits`).
-fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
+/// Returns the fault of the part at the start of these bytes; the log has `present` of them. A part
+/// that crosses the end of its block is damaged (`.parts.fits`).
+fn damage(rest: &[u8], skipped: u64, present: usize) -> FaultKind {
     let header = BlockHeader::read(rest).filter(|header| header.magic == BLOCK_MAGIC);
     let Some(header) = header else { return FaultKind::PartMagic { size: skipped } };
     let end = block::payload(&header, true).end;
-    if header.block_type == BlockType::Events as u8 || (there < end && end < rest.len()) {
-        block::damage(&header, end.min(rest.len()), there)
+    if header.block_type == BlockType::Events as u8 || (present < end && end < rest.len()) {
+        block::damage(&header, end.min(rest.len()), present)
     } else {
         FaultKind::PartMagic { size: skipped }
     }

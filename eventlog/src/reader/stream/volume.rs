@@ -1,7 +1,7 @@
 //! Volumes: a stream in several files, some of which may be missing.
 //!
 //! ```text
-//!  volume 3 │ volume 4 │ volume 6 │      lowest 3: what came before is no loss
+//!  volume 3 │ volume 4 │ volume 6 │      lowest 3: earlier volumes are not lost
 //!                      └ 5 is missing: a fault
 //! ```
 //!

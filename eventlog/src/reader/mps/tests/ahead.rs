@@ -1,4 +1,4 @@
-//! Parts that are walked ahead, against one walk from the beginning to the end.
+//! Compares workers with one walk from the beginning to the end.
 //!
 //! ```text
 //!  one worker ──▶ Index ─┐
@@ -12,16 +12,15 @@ use crate::reader::index::segment::Segment;
 use crate::reader::index::{Index, Options};
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::ahead::{Division, Work};
+use crate::reader::mps::increments::Increments;
 use crate::reader::mps::index::{CELL_SIZE, index_divided};
 use crate::reader::mps::plain::Plain;
 use crate::reader::mps::platform::Shapes;
-use crate::reader::mps::unread::Unread;
 use crate::reader::source::bytes::Source;
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 use std::io;
 
-/// A host that cannot read some pages.
 struct Host<'b> {
     bytes: &'b [u8],
     bad: &'b [u64],
@@ -49,7 +48,7 @@ fn is_same(one: &Index, other: &Index) -> bool {
         && one.faults.iter().eq(other.faults.iter())
 }
 
-/// The index of a log, which is the same however many walk it.
+/// The index of a log, which must not depend on the number of workers.
 fn checked(bytes: &[u8], bad: &[u64], what: &str) -> Option<Index> {
     let divided = |worker_count| {
         let division = Division { part_size: CELL_SIZE, worker_count };
@@ -70,8 +69,8 @@ fn random(seed: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Some 400 kB of events: plain ones, strings, and if asked for some of unknown type, or whose
-/// values look like events.
+/// About 400 kB of events: plain ones, strings, and optionally unknown types or values that look
+/// like events.
 fn long(on: Platform, random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     let mut bytes = encoded(on, &[init(on, [2, 0, 0])]);
     let is_odd = random(3) == 0;
@@ -105,7 +104,7 @@ fn what_is_walked_ahead_is_what_one_walk_finds() {
     assert!(segments > 6 * 12, "{segments}");
 }
 
-/// What would be taken over if guesses were of no use is nothing.
+/// If guesses were useless, the walk would take nothing over.
 #[test]
 fn a_guess_is_where_the_first_event_of_a_part_begins() {
     for on in PLATFORMS {
@@ -141,7 +140,7 @@ fn what_is_read_stretch_by_stretch_is_the_same() {
             bytes[at] ^= 1 << random(8);
         }
         let Ok(whole) = index_divided(&bytes, &Options::default(), division) else { continue };
-        let unread = Unread::begin(&bytes, &Options::default(), by_stream).unwrap();
+        let unread = Increments::begin(&bytes, &Options::default(), by_stream).unwrap();
         let mut unread = unread.with(100_000, division);
         let mut segments = Vec::new();
         let mut stretch_count = 0;

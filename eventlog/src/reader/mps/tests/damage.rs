@@ -1,4 +1,4 @@
-//! Streams that are damaged, cut, or cannot be read everywhere.
+//! Streams that are damaged, cut, or partly unreadable.
 //!
 //! ```text
 //!  │ event │ event │ ???????? │ event │ …   each event but those touched; every byte accounted for
@@ -41,7 +41,7 @@ fn bytes_changed_lost_or_put_in_cost_at_most_five_events() {
     for on in PLATFORMS {
         let whole = log(on);
         let count = open(&whole).segments.iter().map(|segment| segment.count).sum::<u32>();
-        // Every thirteenth offset: all alignments, in a thirteenth of the time.
+        // Every third offset meets all alignments.
         for at in (0..whole.len()).step_by(3) {
             for change in [0, 1, 2] {
                 let mut bytes = whole.clone();
@@ -52,8 +52,8 @@ fn bytes_changed_lost_or_put_in_cost_at_most_five_events() {
                 }
                 let index = open(&bytes);
                 let found = read(&bytes, &index).len() as u32;
-                // Four events must follow one another where reading goes on: near the end there may
-                // be fewer.
+                // After damage four events must follow one another: near the end there may be
+                // fewer.
                 assert!(found + 5 >= count, "{on:?}, change {change} at {at}: {found} of {count}");
                 let skipped: u64 = skipped(&index);
                 let read =
@@ -161,7 +161,7 @@ fn damaged_logs_are_given_in_both_orders_to_the_last_event() {
     }
 }
 
-/// Bytes of which a page cannot be read.
+/// Bytes with an unreadable page.
 struct Broken {
     bytes: Vec<u8>,
     page: Range<u64>,

@@ -1,4 +1,4 @@
-//! Streams of other versions: read by their registry, or named.
+//! Streams of other versions: decoded with their registry, or reported.
 //!
 //! ```text
 //!  1.x   │ … │ U u │ b0 b1 b2 … │ W │     Booleans are bits: `.mps.bool`
@@ -20,15 +20,15 @@ use eventdef::{Sort, Version};
 
 const OLD: Version = Version { major: 1, median: 6, minor: 1 };
 
-/// The registry of 2.0.0 as though it were of version 1.6.1.
+/// The registry of 2.0.0 with the version 1.6.1.
 fn old() -> Registry {
     let mut registry = Registry::new(&REGISTRY, PLATFORMS[0]);
     registry.version = OLD;
     registry
 }
 
-/// An `eventdef.h` of version 1.6.1 with one event type, code 1, of parameters of these sorts; and
-/// EventInit.
+/// An `eventdef.h` of version 1.6.1 with one event type of code 1, whose parameters have these
+/// sorts.
 fn header(sorts: &[Sort]) -> Registry {
     let params: String = sorts
         .iter()
@@ -49,8 +49,7 @@ fn platforms() -> [Platform; PLATFORMS.len()] {
     PLATFORMS.map(|platform| of_version(platform, OLD))
 }
 
-/// The platform as far as any events show it: without 64-bit values it is not known how these are
-/// aligned.
+/// The platform as far as events show it: without 64-bit values, their alignment is unknown.
 fn shown(on: Platform) -> Platform {
     Platform { align_max: if on.event_header_size > 8 { on.align_max } else { 8 }, ..on }
 }
@@ -126,7 +125,7 @@ fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
 
 #[test]
 fn bits_lie_as_gcc_puts_them() {
-    // Offset and mask of each member of such a structure, as gcc 12 has them on x86-64.
+    // Offset and mask of each member, as gcc 12 lays out such a structure on x86-64.
     let registry = header(&sorts("UBBUBWBBBBBBBBBDB"));
     let found = registry.event_type(1).unwrap();
     let places: Vec<(u32, u8)> =
@@ -167,7 +166,7 @@ fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
             let mut events = log.events(order, &Filter::new().labels(true));
             let mut found = 0;
             while let Some(event) = events.next() {
-                // A bit is read where its byte is there.
+                // A bit needs its byte.
                 assert!(event.params().count() <= 7 && event.offset < size);
                 found += 1;
             }
@@ -187,7 +186,7 @@ fn an_event_whose_bits_are_cut_off_is_not_given_as_whole() {
             encode_as(&mut bytes, on, 1, clock, &sorts, &args);
         }
         let size = bytes.len() / 40;
-        // The last one lacks the byte of its bits, and says so in its size.
+        // The last event lacks the byte of its bits, and its size says so.
         let at = bytes.len() - size;
         let cut = size - usize::from(on.word_size);
         bytes[at + 2..at + 4].copy_from_slice(&match on.big_endian {

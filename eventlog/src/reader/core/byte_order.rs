@@ -1,4 +1,4 @@
-//! Numbers in the memory of a process, which are in its byte order.
+//! Numbers in the memory of a process, in its byte order.
 //!
 //! Rule: `.root.order` in `design/format.md`.
 
@@ -6,40 +6,40 @@ use crate::format::{ExtentEntry, NodeHead, RegistryEntry, Root};
 use bytemuck::bytes_of;
 use byteorder::ByteOrder;
 
-/// What a process has in memory.
-pub(super) trait InOrder {
-    /// The value, whose bytes are in the order `O`.
+/// A value in a process's memory.
+pub(super) trait InByteOrder {
+    /// Converts a value whose bytes are in the order `O`.
     fn in_order<O: ByteOrder>(self) -> Self;
 }
 
-impl InOrder for u16 {
+impl InByteOrder for u16 {
     fn in_order<O: ByteOrder>(self) -> u16 {
         O::read_u16(bytes_of(&self))
     }
 }
 
-impl InOrder for u32 {
+impl InByteOrder for u32 {
     fn in_order<O: ByteOrder>(self) -> u32 {
         O::read_u32(bytes_of(&self))
     }
 }
 
-impl InOrder for u64 {
+impl InByteOrder for u64 {
     fn in_order<O: ByteOrder>(self) -> u64 {
         O::read_u64(bytes_of(&self))
     }
 }
 
-impl<const COUNT: usize> InOrder for [u64; COUNT] {
+impl<const COUNT: usize> InByteOrder for [u64; COUNT] {
     fn in_order<O: ByteOrder>(self) -> [u64; COUNT] {
         self.map(u64::in_order::<O>)
     }
 }
 
-/// Names the numbers of a structure; all else in it is bytes.
+/// Lists the numbers of a structure. All its other fields are bytes.
 macro_rules! numbers {
     ($type:ident: $($field:ident)+) => {
-        impl InOrder for $type {
+        impl InByteOrder for $type {
             fn in_order<O: ByteOrder>(mut self) -> $type {
                 $(self.$field = self.$field.in_order::<O>();)+
                 self
@@ -61,14 +61,14 @@ mod tests {
     use bytemuck::Pod;
     use byteorder::{BigEndian, LittleEndian};
 
-    /// Bytes of which no two are the same, as far as there are so many.
+    /// A value with different bytes, as far as 256 suffice.
     fn counted<T: Pod>() -> T {
         let bytes: Vec<u8> = (0..size_of::<T>()).map(|index| index as u8).collect();
         bytemuck::pod_read_unaligned(&bytes)
     }
 
-    /// The fields that are swapped: where they begin, and their sizes.
-    fn swapped<T: InOrder>(value: T) -> T {
+    /// The value with its numbers swapped.
+    fn swapped<T: InByteOrder>(value: T) -> T {
         if cfg!(target_endian = "big") {
             value.in_order::<LittleEndian>()
         } else {

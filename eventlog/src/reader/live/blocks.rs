@@ -128,9 +128,9 @@ impl Live {
         if let Some(grid) = self.grid
             && !self.bytes.is_empty()
         {
-            let there = self.bytes.len();
+            let present = self.bytes.len();
             self.bytes.resize(grid.block_size as usize, 0);
-            self.block(there, give);
+            self.block(present, give);
         }
     }
 
@@ -200,16 +200,16 @@ impl Live {
         Ok(())
     }
 
-    /// Reads the current block, of which `there` bytes have arrived.
-    fn block(&mut self, there: usize, give: &mut dyn FnMut(&Event<'_, '_>)) {
+    /// Reads the current block; `present` of its bytes have arrived.
+    fn block(&mut self, present: usize, give: &mut dyn FnMut(&Event<'_, '_>)) {
         let Some(grid) = self.grid else { return };
         let bytes = std::mem::take(&mut self.bytes);
         match self.parts_at.take() {
             Some(at) => {
                 self.report_hole();
-                self.parts(grid, &bytes, there, at);
+                self.parts(grid, &bytes, present, at);
             }
-            None => self.index(grid, &bytes, there),
+            None => self.index(grid, &bytes, present),
         }
         // Only a reader of the whole log needs accounts and the next stream.
         self.indexer.accounts.clear();
@@ -221,7 +221,7 @@ impl Live {
         segments.sort_by_key(|segment| segment.registry as u16 != 0);
         for segment in segments {
             let at = segment.offset.saturating_sub(self.offset) as usize;
-            let end = at.saturating_add(segment.size as usize).min(there);
+            let end = at.saturating_add(segment.size as usize).min(present);
             let bytes = bytes.get(at..end).unwrap_or_default();
             let origin = self.indexer.streams.first();
             self.events.give(&segment, bytes, origin, &mut self.indexer.faults, give);
@@ -236,7 +236,7 @@ impl Live {
     }
 
     /// Indexes a block, as `Indexer::block` indexes a block of a source.
-    fn index(&mut self, grid: Grid, bytes: &[u8], there: usize) {
+    fn index(&mut self, grid: Grid, bytes: &[u8], present: usize) {
         let Some(header) = BlockHeader::read(bytes) else { return };
         if header.magic != BLOCK_MAGIC {
             if bytes.starts_with(&[0; 4]) {
@@ -264,10 +264,10 @@ impl Live {
             Some(BlockType::Parts) => {
                 if !(header.is_sealed() && block::is_header_intact(&header, bytes)) {
                     indexer.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
-                    self.parts(grid, bytes, there, BLOCK_HEADER_SIZE);
+                    self.parts(grid, bytes, present, BLOCK_HEADER_SIZE);
                 } else if indexer.is_ours(grid, offset, &header) {
                     let from = block::header_size(&header).max(BLOCK_HEADER_SIZE);
-                    self.parts(grid, bytes, there, from);
+                    self.parts(grid, bytes, present, from);
                 }
             }
             _ => {
@@ -277,8 +277,8 @@ impl Live {
         }
     }
 
-    fn parts(&mut self, grid: Grid, bytes: &[u8], there: usize, from: usize) {
-        self.indexer.parts(grid, self.offset, bytes, there, from);
+    fn parts(&mut self, grid: Grid, bytes: &[u8], present: usize, from: usize) {
+        self.indexer.parts(grid, self.offset, bytes, present, from);
     }
 
     /// Reports the blocks before a written block that were never written.

@@ -73,11 +73,6 @@ impl<'o> Out<'o> {
         Ok(())
     }
 
-    /// Returns the room for the payload of a part.
-    pub(super) fn part_room(&self) -> usize {
-        self.block_size - 2 * BLOCK_HEADER_SIZE
-    }
-
     /// Writes a part.
     pub(super) fn part(&mut self, mut header: BlockHeader, payload: &[u8]) -> io::Result<()> {
         let size = (BLOCK_HEADER_SIZE + payload.len()).next_multiple_of(8);

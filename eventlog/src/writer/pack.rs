@@ -197,7 +197,7 @@ impl Packer {
         }
         self.block.resize(block_size, 0);
         run.put(self.block.get_mut(last..).unwrap_or_default());
-        if run.size() <= (block_size / 2).min(out.part_room()) {
+        if run.size() <= block_size / 2 {
             out.part(header, self.block.get(last..).unwrap_or_default())
         } else {
             out.block(header, &mut self.block)

@@ -12,23 +12,17 @@ pub(super) trait InByteOrder {
     fn in_order<O: ByteOrder>(self) -> Self;
 }
 
-impl InByteOrder for u16 {
-    fn in_order<O: ByteOrder>(self) -> u16 {
-        O::read_u16(bytes_of(&self))
-    }
+macro_rules! integers {
+    ($($int:ty: $read:ident)+) => {$(
+        impl InByteOrder for $int {
+            fn in_order<O: ByteOrder>(self) -> $int {
+                O::$read(bytes_of(&self))
+            }
+        }
+    )+};
 }
 
-impl InByteOrder for u32 {
-    fn in_order<O: ByteOrder>(self) -> u32 {
-        O::read_u32(bytes_of(&self))
-    }
-}
-
-impl InByteOrder for u64 {
-    fn in_order<O: ByteOrder>(self) -> u64 {
-        O::read_u64(bytes_of(&self))
-    }
-}
+integers!(u16: read_u16 u32: read_u32 u64: read_u64);
 
 impl<const COUNT: usize> InByteOrder for [u64; COUNT] {
     fn in_order<O: ByteOrder>(self) -> [u64; COUNT] {

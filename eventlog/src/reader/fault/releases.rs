@@ -23,8 +23,8 @@ const fn version(major: u16, median: u16, minor: u16) -> Version {
     Version { major, median, minor }
 }
 
-/// Returns whether a registry of version `known` decodes a stream of version `found` (`.mps.version`): a
-/// minor version adds event types and changes none.
+/// Returns whether a registry of version `known` decodes a stream of version `found`
+/// (`.mps.version`): a minor version adds event types and changes none.
 pub(crate) fn is_decoded_by(found: Version, known: Version) -> bool {
     (found.major, found.median) == (known.major, known.median)
 }

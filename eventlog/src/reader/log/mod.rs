@@ -252,10 +252,6 @@ impl Log {
         Some(segment.event(registry, origin, decoded, decoded.get(n)?, labels))
     }
 
-    pub(crate) fn stream_mut(&mut self, stream: u16) -> Option<&mut Stream> {
-        self.index.streams.get_mut(usize::from(stream))
-    }
-
     pub(crate) fn source(&self) -> &(dyn Source + Sync) {
         &*self.source
     }

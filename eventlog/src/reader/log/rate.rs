@@ -69,7 +69,7 @@ impl Log {
         let rates: Vec<(u16, u64, bool)> =
             places.chunk_by(|a, b| a.0 == b.0).filter_map(of_stream).collect();
         for (stream, rate, is_approximate) in rates {
-            if let Some(stream) = self.stream_mut(stream) {
+            if let Some(stream) = self.index.streams.get_mut(usize::from(stream)) {
                 (stream.clock_rate, stream.is_rate_approximate) = (rate, is_approximate);
             }
         }

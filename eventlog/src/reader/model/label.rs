@@ -212,17 +212,14 @@ impl Labels {
                 if begin == end {
                     return None;
                 }
-                self.id_then(value, history.get(begin as usize..end as usize)?)
+                let changes = history.get(begin as usize..end as usize)?;
+                // The last change up to the time asked for.
+                let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
+                let change = changes.get(changes.partition_point(is_past).checked_sub(1)?);
+                change.filter(|change| change.value == value).map(|change| change.id)
             }
         };
         id.filter(|&id| id != 0)
-    }
-
-    /// Returns the number of the last change of a value up to the time asked for.
-    fn id_then(&self, value: u64, changes: &[Change]) -> Option<u64> {
-        let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
-        let change = changes.get(changes.partition_point(is_past).checked_sub(1)?);
-        change.filter(|change| change.value == value).map(|change| change.id)
     }
 
     /// Returns the label of a pointer, address or word now.

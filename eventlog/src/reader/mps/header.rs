@@ -300,11 +300,7 @@ mod tests {
 
     #[test]
     fn a_damaged_header_is_read_or_refused() {
-        let mut seed = 1_u64;
-        let mut random = |below: usize| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) as usize % below
-        };
+        let mut random = crate::reader::mps::tests::random(1);
         let (mut read, mut refused) = (0, 0);
         for _ in 0..3000 {
             let mut text = HEADER.as_bytes().to_vec();

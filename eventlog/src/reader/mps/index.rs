@@ -189,7 +189,8 @@ impl Indexer {
     #[inline]
     pub(super) fn add(&mut self, offset: u64, event: Head, bytes: &[u8]) {
         let may_begin = Some(event.code) == self.init_code || !self.is_registry_right;
-        if may_begin && self.is_within_stream(offset) {
+        let is_later = |stream: &Stream| self.event_count > 0 && stream.offset < offset;
+        if may_begin && self.streams.last().is_some_and(is_later) {
             self.init(offset, event, bytes);
         }
         let kind = self.kinds.get(usize::from(event.code)).copied().unwrap_or(KIND_MIXED);
@@ -252,11 +253,6 @@ impl Indexer {
             offset: 0,
         };
         self.begin_platform(offset, &found);
-    }
-
-    /// Returns whether a stream began before this offset.
-    fn is_within_stream(&self, offset: u64) -> bool {
-        self.event_count > 0 && self.streams.last().is_some_and(|stream| stream.offset < offset)
     }
 
     fn report_unknown(&mut self, offset: u64, code: u16) {

@@ -176,11 +176,6 @@ impl Clocks {
     pub(super) fn are_in_order(self) -> bool {
         self.way / self.count.max(1) <= self.span() / 8
     }
-
-    /// Returns whether time went on.
-    pub(super) fn are_moving(self) -> bool {
-        self.span() > 0
-    }
 }
 
 /// Returns whether an event may have this size.

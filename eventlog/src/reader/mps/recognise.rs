@@ -106,7 +106,7 @@ impl Walk {
             && (!self.is_short || self.is_varied && self.clocks.are_in_order());
         // One or a few bytes, repeated to the end, are not events, though they have a code and a
         // size.
-        let is_alive = self.count() < 2 || self.is_varied || self.clocks.are_moving();
+        let is_alive = self.count() < 2 || self.is_varied || self.clocks.span() > 0;
         self.version.is_some() || is_alive && (self.is_of_registry() || is_long)
     }
 }

@@ -190,6 +190,15 @@ fn a_minor_version_adds_event_types_and_the_rest_is_read() {
     assert_eq!(names, [&["EventInit"], unknown.as_slice(), &["EventClockSync"]].concat());
 }
 
+/// Pseudo-random numbers below a bound.
+pub(super) fn random(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    }
+}
+
 /// The offsets of events, by their sizes.
 fn starts(bytes: &[u8], on: Platform) -> Vec<usize> {
     let mut starts = Vec::new();

@@ -128,7 +128,7 @@ impl Indexer {
                         window.at += event.size;
                     }
                     Step::Damage(what) => {
-                        let is_unread = what == CUT && window.has_failed();
+                        let is_unread = what == CUT && window.failure.is_some();
                         let what = if is_unread { UNREAD } else { what };
                         self.skip(window, what);
                         break;

@@ -31,7 +31,7 @@ pub(super) struct Window<'s> {
     base: u64,
     /// Offset and message of a failure of the host. The bytes before it are handled as if the
     /// source ended there.
-    failure: Option<(u64, String)>,
+    pub(super) failure: Option<(u64, String)>,
     /// Index of the current place in the bytes.
     pub(super) at: usize,
 }
@@ -94,11 +94,6 @@ impl<'s> Window<'s> {
                 self.failure = Some((offset, error.to_string()));
             }
         }
-    }
-
-    /// Returns whether the bytes end at a failure of the host.
-    pub(super) fn has_failed(&self) -> bool {
-        self.failure.is_some()
     }
 
     /// Moves behind unreadable bytes. Returns their offset and the host's message; `None` without a

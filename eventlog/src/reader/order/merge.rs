@@ -130,11 +130,6 @@ impl<'l> Events<'l> {
         usize::from(stream).wrapping_sub(self.labels_from.into())
     }
 
-    /// Returns the labels.
-    pub(crate) fn into_labels(self) -> Vec<Labels> {
-        self.labels
-    }
-
     /// Returns the faults of this reading so far. [`Log::faults`] has those of the first pass.
     pub fn faults(&self) -> &Faults {
         &self.faults

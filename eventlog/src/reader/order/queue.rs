@@ -66,7 +66,7 @@ pub(crate) fn history(log: &Log, faults: &mut Faults) -> Vec<Labels> {
     for fault in events.faults().iter().filter(|fault| fault.kind == FaultKind::LabelLimit) {
         faults.push_once(fault.offset, fault.kind.clone());
     }
-    let mut labels = events.into_labels();
+    let mut labels = events.labels;
     labels.iter_mut().for_each(Labels::finish);
     labels
 }

@@ -54,33 +54,26 @@ impl Source for Vec<u8> {
     }
 }
 
-impl<T: Source + ?Sized> Source for &T {
-    fn size(&self) -> u64 {
-        (**self).size()
-    }
+/// A pointer to a source is a source.
+macro_rules! pointer_source {
+    ($($pointer:ty)+) => {$(
+        impl<T: Source + ?Sized> Source for $pointer {
+            fn size(&self) -> u64 {
+                (**self).size()
+            }
 
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        (**self).read_at(offset, buf)
-    }
+            fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+                (**self).read_at(offset, buf)
+            }
 
-    fn is_still(&self) -> bool {
-        (**self).is_still()
-    }
+            fn is_still(&self) -> bool {
+                (**self).is_still()
+            }
+        }
+    )+};
 }
 
-impl<T: Source + ?Sized> Source for Arc<T> {
-    fn size(&self) -> u64 {
-        (**self).size()
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        (**self).read_at(offset, buf)
-    }
-
-    fn is_still(&self) -> bool {
-        (**self).is_still()
-    }
-}
+pointer_source!(&T Arc<T>);
 
 /// A regular file, with the size that it had when it was opened.
 #[derive(Debug)]

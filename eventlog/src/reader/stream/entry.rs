@@ -73,7 +73,8 @@ pub(crate) fn is_plausible(
         Some(("top", u64::from(top)))
     } else if block::header_size(header) < BLOCK_HEADER_SIZE {
         Some(("header size", u64::from(header.header_size_words)))
-    } else if !header.is_sealed() && grid.flags.is_some_and(|flags| flags != platform_flags(header))
+    } else if !header.is_sealed()
+        && grid.flags.is_some_and(|flags| flags != header.flags & (BIG_ENDIAN | WORD64))
     {
         Some(("flags", u64::from(header.flags))) // `.read.open`
     } else if last < last_min || last > top {
@@ -131,11 +132,6 @@ pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
     for account in &mut index.accounts {
         account.registry = place(account.stream, account.registry);
     }
-}
-
-/// Returns the flags that tell the layout of a block's events.
-fn platform_flags(header: &BlockHeader) -> u8 {
-    header.flags & (BIG_ENDIAN | WORD64)
 }
 
 /// Returns the platform flags of a platform's blocks.

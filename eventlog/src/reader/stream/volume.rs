@@ -1,4 +1,4 @@
-//! Volumes: a stream in several files, some of which may be missing.
+//! Volumes: a stream in several files. Some files may be missing.
 //!
 //! ```text
 //!  volume 3 │ volume 4 │ volume 6 │      lowest 3: earlier volumes are not lost

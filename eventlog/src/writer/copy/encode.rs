@@ -64,11 +64,6 @@ pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> St
     header
 }
 
-/// Marks that events were left out (`.cut.flag`).
-pub(super) fn set_cut(header: &mut StreamHeader) {
-    header.flags = (header.flags.get() | STREAM_CUT).into();
-}
-
 /// Sets the platform that decodes the events. A header may state an impossible platform
 /// (`.header.word`).
 fn set_platform(header: &mut StreamHeader, platform: Platform) {

@@ -13,6 +13,7 @@ mod encode;
 
 use super::out::Out;
 use super::pack::{Counts, MEMORY_MAX, Packer, Place};
+use crate::format::STREAM_CUT;
 use crate::reader::entry::flags_of;
 use crate::reader::label;
 use crate::reader::segment::{Decoded, Segment};
@@ -169,7 +170,7 @@ impl<'l, 'o> Writer<'l, 'o> {
         let uuid = self.uuids.get(usize::from(index)).copied().unwrap_or_default();
         let mut header = encode::header(log, uuid, stream, log2);
         if self.purpose == Purpose::Cut || log.is_cut(index) {
-            encode::set_cut(&mut header);
+            header.flags = (header.flags.get() | STREAM_CUT).into(); // `.cut.flag`
         }
         header.seal();
         let uuid = header.uuid;

@@ -7,7 +7,7 @@
 
 use super::encode::Arg::{N, S};
 use super::encode::{Row, encode_as, encoded, init};
-use super::{PLATFORMS, log, starts};
+use super::{PLATFORMS, log, random, starts};
 use crate::reader::index::segment::Segment;
 use crate::reader::index::{Index, Options};
 use crate::reader::model::registry::{Platform, Registry};
@@ -58,15 +58,6 @@ fn checked(bytes: &[u8], bad: &[u64], what: &str) -> Option<Index> {
     let is_same = one.iter().zip(&several).all(|(one, several)| is_same(one, several));
     assert!(is_same && one.is_some() == several.is_some(), "{what}");
     several
-}
-
-/// Pseudo-random numbers below a bound.
-fn random(seed: u64) -> impl FnMut(usize) -> usize {
-    let mut state = seed;
-    move |below| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as usize % below
-    }
 }
 
 /// About 400 kB of events: plain ones, strings, and optionally unknown types or values that look

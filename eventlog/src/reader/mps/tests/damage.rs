@@ -6,10 +6,12 @@
 
 use super::encode::Arg::N;
 use super::encode::{encoded, init};
-use super::{index, kinds, log, open, platform, read, rows, starts};
+use super::versions::old;
+use super::{index, kinds, log, open, platform, random, read, rows, starts};
 use crate::reader::fault::kind::{Fault, FaultKind, OpenError};
 use crate::reader::index::{Index, Options};
 use crate::reader::log::Log;
+use crate::reader::model::registry::Platform;
 use crate::reader::mps::platform::PLATFORMS;
 use crate::reader::order::filter::Filter;
 use crate::reader::order::filter::Order;
@@ -130,30 +132,37 @@ fn a_real_log_cut_within_any_event_keeps_its_platform() {
 
 #[test]
 fn damaged_logs_are_given_in_both_orders_to_the_last_event() {
-    let mut seed = 1_u64;
-    let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) as usize % below
-    };
-    for round in 0..120 {
-        let mut bytes = log(PLATFORMS[round % PLATFORMS.len()]);
+    let mut random = random(1);
+    for round in 0..240 {
+        // Every other log is of version 1, whose Booleans are bits.
+        let (on, version) = (PLATFORMS[round / 2 % PLATFORMS.len()], 1 + round as u64 % 2);
+        let on = Platform { packed_booleans: version == 1, ..on };
+        let mut rows = rows();
+        rows.insert(0, init(on, if version == 1 { [1, 6, 1] } else { [2, 0, 0] }));
+        let mut bytes = encoded(on, &rows);
         for _ in 0..random(20) {
             let at = random(bytes.len());
-            bytes[at] = [0, 1, 8, 0x21, 0x7F, 0xFF][random(6)];
+            match random(6) {
+                0 => bytes.truncate(at.max(1)),
+                1 => drop(bytes.drain(at..(at + 1 + random(9)).min(bytes.len() - 1).max(at))),
+                _ => bytes[at] = [0, 1, 8, 0x21, 0x7F, 0xFF][random(6)],
+            }
         }
-        let Ok(log) = Log::from_source(bytes) else { continue };
+        let size = bytes.len() as u64;
+        let mps_registry = Some(old()).filter(|_| version == 1);
+        let options = Options { mps_registry, ..Options::default() };
+        let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
         let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
-        let filter = Filter::new().labels(true);
         for order in [Order::Time, Order::File] {
-            let mut events = log.events(order, &filter);
+            let mut events = log.events(order, &Filter::new().labels(true));
             let (mut found, mut last) = (0, (0, 0));
             while let Some(event) = events.next() {
+                // A bit needs its byte.
+                assert!(event.params().count() <= 7 && event.offset < size);
                 found += 1;
                 let now = (event.stream, event.ticks);
-                assert!(
-                    order == Order::File || now >= last,
-                    "round {round}: {now:?} after {last:?}"
-                );
+                let is_in_order = order == Order::File || now >= last;
+                assert!(is_in_order, "round {round}: {now:?} after {last:?}");
                 last = now;
             }
             assert_eq!(found, count, "round {round}, {order:?}");

@@ -7,21 +7,18 @@
 
 use super::encode::Arg::{self, D, N, S};
 use super::encode::{encode_as, encoded, init};
-use super::{index, kinds, open_as, owned, read, rows};
+use super::{index, kinds, open_as, owned, random, read, rows};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::index::Options;
-use crate::reader::log::Log;
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::platform::{PLATFORMS, of_version};
-use crate::reader::order::filter::Filter;
-use crate::reader::order::filter::Order;
 use eventdef::mps::REGISTRY;
 use eventdef::{Sort, Version};
 
 const OLD: Version = Version { major: 1, median: 6, minor: 1 };
 
 /// The registry of 2.0.0 with the version 1.6.1.
-fn old() -> Registry {
+pub(super) fn old() -> Registry {
     let mut registry = Registry::new(&REGISTRY, PLATFORMS[0]);
     registry.version = OLD;
     registry
@@ -91,11 +88,7 @@ fn booleans_from_version_2_on_are_bytes() {
 #[test]
 fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
     // `.mps.bool`, `.mps.params`, `.mps.header`
-    let mut seed = 7_u64;
-    let mut random = |below: u64| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) % below
-    };
+    let mut random = random(7);
     let run = |size| "B".repeat(size);
     let layouts =
         [run(1), run(8), run(9), run(33), run(70), format!("U{}UB", run(3)), "UBWBBDBS".to_owned()];
@@ -107,10 +100,10 @@ fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
             let mut expected = Vec::new();
             for clock in 1000..1030 {
                 let arg = |sort: &Sort| match sort {
-                    Sort::B => N(random(2)),
+                    Sort::B => N(random(2) as u64),
                     Sort::D => D(0.5),
                     Sort::S => S("text".into()),
-                    _ => N(random(1 << 30)),
+                    _ => N(random(1 << 30) as u64),
                 };
                 let args: Vec<Arg> = sorts.iter().map(arg).collect();
                 encode_as(&mut bytes, on, 1, clock, &sorts, &args);
@@ -136,43 +129,6 @@ fn bits_lie_as_gcc_puts_them() {
     assert_eq!(places[6..14], run);
     assert_eq!(places[14..], [(41, 1), (48, whole), (56, 1)]);
     assert_eq!(found.size_min.next_multiple_of(8), 64);
-}
-
-#[test]
-fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
-    let mut seed = 3_u64;
-    let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) as usize % below
-    };
-    for round in 0..240 {
-        let on = platforms()[round % PLATFORMS.len()];
-        let mut rows = rows();
-        rows.insert(0, init(on, [1, 6, 1]));
-        let mut bytes = encoded(on, &rows);
-        for _ in 0..random(20) {
-            let at = random(bytes.len());
-            match random(3) {
-                0 => bytes.truncate(at.max(1)),
-                1 => drop(bytes.drain(at..(at + 1 + random(9)).min(bytes.len() - 1).max(at))),
-                _ => bytes[at] = [0, 1, 8, 0x21, 0x7F, 0xFF][random(6)],
-            }
-        }
-        let size = bytes.len() as u64;
-        let options = Options { mps_registry: Some(old()), ..Options::default() };
-        let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
-        let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
-        for order in [Order::Time, Order::File] {
-            let mut events = log.events(order, &Filter::new().labels(true));
-            let mut found = 0;
-            while let Some(event) = events.next() {
-                // A bit needs its byte.
-                assert!(event.params().count() <= 7 && event.offset < size);
-                found += 1;
-            }
-            assert_eq!(found, count, "round {round}, {order:?}");
-        }
-    }
 }
 
 #[test]

@@ -65,7 +65,7 @@ mod tests {
     fn assert_send_and_sync<T: Send + Sync>() {}
 
     #[test]
-    fn logs_are_shared_by_threads_and_readings_move_between_them() {
+    fn logs_are_sync_and_readings_are_send() {
         assert_send_and_sync::<Log>();
         assert_send_and_sync::<Partitions<'_>>();
         assert_send_and_sync::<Event<'_, '_>>();

@@ -78,7 +78,7 @@ mod tests {
 
     /// `.root.order`, `.root.version`
     #[test]
-    fn every_number_is_swapped_and_nothing_else() {
+    fn only_numbers_of_a_root_are_swapped() {
         let root: Root = counted();
         let mut fields = vec![(16, 4), (20, 2), (22, 2), (32, 8), (56, 8), (64, 8), (72, 8)];
         fields.extend([(80, 4), (84, 4)]);
@@ -91,7 +91,7 @@ mod tests {
 
     /// `.root.node`, `.root.extent`
     #[test]
-    fn entries_are_swapped_number_by_number() {
+    fn numbers_of_entries_are_swapped() {
         let (head, extent): (NodeHead, ExtentEntry) = (counted(), counted());
         let registry: RegistryEntry = counted();
         let fields = [(0, 8), (8, 4), (12, 4)];

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_holds_the_next_events_wherever_they_are_in_the_segment() {
+    fn a_window_holds_the_next_events() {
         // Twenty runs, each over the whole time.
         let ticks: Vec<u64> = (0..2000).map(|n| 20 * (n % 100) + n / 100).collect();
         let mut whole = decoded(&ticks);

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_runs_events_are_put_in_order_stably() {
+    fn events_in_any_runs_are_sorted_stably() {
         let mut state = 1_u64;
         let mut random = move || {
             state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn times_too_far_apart_for_a_word_are_put_in_order_too() {
+    fn distant_times_are_sorted() {
         check(&[u64::MAX, 0, 5, u64::MAX, 0, 1 << 44, (1 << 44) - 1]);
         check(&[1 << 44, 0, (1 << 44) - 1, 1 << 44]);
         check(&[(1 << 44) - 1, 0, (1 << 44) - 1, 3, 3]);

@@ -396,7 +396,7 @@ mod tests {
 
     /// `.cnv.marks`
     #[test]
-    fn marks_are_pairs_and_counters_with_the_parameters_that_tell_them_apart() {
+    fn marks_parse_to_pairs_and_counters() {
         let pair = parse(Form::Slice, "GcBegin=GcEnd:gc,heap=of").unwrap();
         assert_eq!((pair.from, pair.to), (("GcBegin", None), Some(("GcEnd", None))));
         assert_eq!(pair.key, [("gc", "gc"), ("heap", "of")]);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_called_what_its_names_begin_with() {
+    fn a_pair_gets_the_common_beginning_of_its_names() {
         for (from, to, name) in [
             ("TraceFlipBegin", "TraceFlipEnd", "TraceFlip"),
             ("gc_Begin", "gc_End", "gc"),

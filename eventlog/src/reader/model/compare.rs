@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_is_told_with_what_it_was() {
+    fn a_difference_names_the_old_and_the_new() {
         // `.version.parts`
         assert_eq!(told(&registry(&BASE), &registry(&BASE)), []);
         let size = "parameter 1 is A size, was W size";
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn two_event_types_that_change_places_are_both_changed() {
+    fn two_swapped_event_types_are_both_changed() {
         let rows = [
             "Free, 0x0001, TRUE, Object|P pool",
             "Alloc, 0x0002, TRUE, Object|P pool, W size",
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_at_any_code_is_added() {
+    fn an_addition_is_found_at_any_code() {
         for code in ["0x0000", "0x0003", "0xFFFF"] {
             let row = format!("New, {code}, TRUE, Ref|D seconds");
             let rows = [&BASE[..], &[&row]].concat();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn registries_of_all_codes_are_compared_in_time() {
+    fn registries_of_all_codes_are_compared_in_linear_time() {
         let mut a = registry(&BASE);
         let row = a.event_types[0].clone();
         let all = |skip: u16| {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_version_follows_from_the_gravest_change() {
+    fn the_greatest_change_sets_the_least_version() {
         // `.version.parts`, `.sol.version.check`
         let least = |changes: &[Change]| {
             let of = |&change| Difference {

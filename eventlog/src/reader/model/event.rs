@@ -306,7 +306,7 @@ mod tests {
     use super::Value;
 
     #[test]
-    fn values_give_what_their_sort_is() {
+    fn values_convert_by_their_sort() {
         let values = [Value::P(1), Value::A(2), Value::W(3), Value::U(4), Value::B(true)];
         assert_eq!(values.map(|value| value.as_u64()), [1, 2, 3, 4, 1].map(Some));
         assert_eq!([Value::D(1.0), Value::S(b"1")].map(|value| value.as_u64()), [None, None]);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_by_their_sort() {
+    fn values_print_by_their_sort() {
         let values = [Value::P(31), Value::W(31), Value::U(31), Value::D(0.5), Value::B(true)];
         let shown = values.map(|value| value.to_string());
         assert_eq!(shown, ["0x1f", "31", "31", "0.5", "true"]);

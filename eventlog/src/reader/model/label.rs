@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_and_labels_end_where_the_memory_does() {
+    fn strings_and_labels_have_a_memory_limit() {
         let (mut now, mut history) = (Labels::default(), Labels::with_history());
         let memory = LABEL_MEMORY_MAX as u64;
         assert_eq!(count(|n, room| now.set(n, n, n, room)), memory / 40);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_again_or_taken_back_takes_no_memory() {
+    fn repeated_and_removed_labels_take_no_memory() {
         let (mut labels, mut room) = (Labels::default(), 200);
         for n in 0..1000 {
             assert!(labels.intern(1, b"one", &mut room));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_knows_each_value_apart_and_of_equal_ticks_the_last() {
+    fn a_history_keeps_the_last_label_of_equal_ticks() {
         let (mut labels, mut room) = (Labels::with_history(), LABEL_MEMORY_MAX);
         for (ticks, value, id) in [(5, 2, 20), (5, 1, 10), (5, 2, 21), (7, 2, 0), (9, 2, 22)] {
             assert!(labels.set(ticks, value, id, &mut room));

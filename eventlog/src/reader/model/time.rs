@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_line_gives_what_the_long_one_gives() {
+    fn lines_of_64_and_128_bits_agree() {
         let mut compared = 0;
         for shift in 0..63 {
             let far = (1_u64 << shift) + 7;

@@ -89,7 +89,7 @@ fn kinds(index: &Index) -> Vec<FaultKind> {
 }
 
 #[test]
-fn every_platform_is_recognised_with_and_without_event_init() {
+fn every_platform_is_recognised() {
     for on in PLATFORMS {
         let bytes = log(on);
         let index = open(&bytes);
@@ -105,7 +105,7 @@ fn every_platform_is_recognised_with_and_without_event_init() {
 }
 
 #[test]
-fn the_shape_of_each_event_type_is_what_the_encoder_makes() {
+fn every_event_type_has_the_shape_of_the_encoder() {
     for on in PLATFORMS {
         let shapes = Shapes::new(&Registry::new(&REGISTRY, on));
         for row in REGISTRY.event_types {
@@ -122,7 +122,7 @@ fn the_shape_of_each_event_type_is_what_the_encoder_makes() {
 }
 
 #[test]
-fn a_log_that_fits_several_platforms_says_so() {
+fn a_log_that_fits_several_platforms_is_reported() {
     // The log has doubles and 32-bit values, but no word.
     let on = platform(false, 8, 8);
     let mut bytes = Vec::new();
@@ -151,7 +151,7 @@ fn a_log_that_fits_several_platforms_says_so() {
 }
 
 #[test]
-fn another_version_is_named_and_its_events_are_given_by_code() {
+fn events_of_another_version_are_given_by_code() {
     for on in PLATFORMS {
         let mut rows = rows();
         rows.insert(0, init(on, [1, 6, 1]));
@@ -169,7 +169,7 @@ fn another_version_is_named_and_its_events_are_given_by_code() {
 }
 
 #[test]
-fn a_minor_version_adds_event_types_and_the_rest_is_read() {
+fn a_later_minor_version_is_read() {
     let on = platform(false, 8, 8);
     let mut bytes = encoded(on, &[init(on, [2, 0, 1])]);
     for _ in 0..100 {
@@ -216,7 +216,7 @@ fn starts(bytes: &[u8], on: Platform) -> Vec<usize> {
 }
 
 #[test]
-fn what_is_not_a_log_is_refused() {
+fn a_file_that_is_not_a_log_is_refused() {
     let text = "The quick brown fox jumps over the lazy dog.\n".repeat(5000);
     let mut noise = 0x9E37_79B9_7F4A_7C15_u64;
     let noise: Vec<u8> = (0..200_000)
@@ -234,7 +234,7 @@ fn what_is_not_a_log_is_refused() {
 }
 
 #[test]
-fn a_log_counts_as_closed_for_it_cannot_say() {
+fn an_mps_log_counts_as_closed() {
     assert!(Log::from_source(log(PLATFORMS[0])).unwrap().is_closed());
 }
 
@@ -248,7 +248,7 @@ fn a_byte_repeated_is_not_a_log() {
 }
 
 #[test]
-fn segments_are_of_one_cell_and_streams_are_told_apart() {
+fn segments_end_at_cells_and_at_streams() {
     let on = platform(false, 8, 8);
     let mut rows = vec![init(on, [2, 0, 0])];
     rows.extend((0..20_000).map(|n| ("ArenaPollBegin", 5000 + n, vec![N(n)])));

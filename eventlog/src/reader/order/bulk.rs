@@ -187,7 +187,7 @@ mod tests {
     use crate::reader::{Filter, Log, Pick};
 
     #[test]
-    fn each_event_is_given_that_next_gives() {
+    fn bulk_readings_give_the_events_of_next() {
         let logs: [&[u8]; 2] = [
             include_bytes!("../../../tests/golden/log/heap-2.log"),
             include_bytes!("../../../tests/golden/mps/mpmss-cut.log"),

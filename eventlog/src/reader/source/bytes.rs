@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_that_are_joined_are_read_as_one() {
+    fn joined_sources_are_read_as_one() {
         let whole: Vec<u8> = (0..100).collect();
         let mut joined = Joined::default();
         for piece in [&whole[..10], &[], &whole[10..11], &whole[11..100]] {

@@ -116,7 +116,7 @@ mod tests {
 
     /// `.cnv.speed`: a machine with one processor reads no headers ahead.
     #[test]
-    fn a_header_read_ahead_is_the_one_that_stands_there() {
+    fn a_header_read_ahead_is_right() {
         let is_ahead = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         let bad = vec![1, 255, 256, 257, 700, 701, 2999];
         let host = Host { size: 3001 * BLOCK_SIZE + 100, bad: bad.clone(), read_count: 0.into() };
@@ -138,7 +138,7 @@ mod tests {
 
     /// A walk that ends early does not wait for headers that it did not take.
     #[test]
-    fn workers_end_when_nothing_more_is_wanted() {
+    fn workers_stop_with_the_walk() {
         let host = Host { size: u64::MAX / 2, bad: Vec::new(), read_count: 0.into() };
         thread::scope(|scope| {
             let mut headers = Headers::new(scope, &host, 0, BLOCK_SIZE);

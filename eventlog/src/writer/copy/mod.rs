@@ -378,7 +378,7 @@ mod tests {
 
     /// `.cut.numbers`: a block with few events may have a high number.
     #[test]
-    fn of_a_cut_nothing_is_passed_over_that_is_not_known() {
+    fn a_filter_of_known_events_skips_no_new_event_of_a_cut() {
         let bytes = include_bytes!("../../../tests/golden/log/heap-2.log").to_vec();
         let log = Log::from_source(bytes).unwrap();
         let mut made = Vec::new();

@@ -68,7 +68,7 @@ fn begun(bytes: &mut Vec<u8>) -> (Maker<'_>, StreamId) {
 
 /// `.made.origin`
 #[test]
-fn what_no_stream_can_be_is_refused() {
+fn an_impossible_stream_is_refused() {
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);
     assert!(matches!(maker.add(1, 1, 1, &Empty {}), Err(MakeError::NoStream)));
@@ -94,7 +94,7 @@ fn what_no_stream_can_be_is_refused() {
 
 /// `.made`: an event without a place in a log is refused, and the log has no part of it.
 #[test]
-fn events_that_lie_are_refused() {
+fn false_events_are_refused() {
     let mut bytes = Vec::new();
     let (mut maker, _) = begun(&mut bytes);
     // Sizes: the largest that fits, and larger ones.
@@ -174,7 +174,7 @@ fn hostile_numbers_make_a_sound_log() {
 
 /// `.registry.index`, `.registry.trust`
 #[test]
-fn thousands_of_registries_are_read_and_unlawful_ones_are_refused() {
+fn unlawful_registries_are_refused() {
     let kind = |index| Kind { index, name: "K", doc: "" };
     let row = |code, kind, params| EventType {
         name: "E",

@@ -260,7 +260,7 @@ fn added(event: &crate::reader::Event<'_, '_>) -> Added {
 /// `.made.order`, `.made.kinds`, `.made.turn`, `.made.loss`, `.made.sync`, `.event.number`: the log
 /// is sound, and has the added events in the order of time.
 #[test]
-fn what_is_read_is_what_was_added() {
+fn a_log_has_the_events_that_were_added() {
     for seed in 0..30 {
         let (bytes, twins) = made(seed);
         let log = sound(bytes, &format!("seed {seed}"));
@@ -343,7 +343,7 @@ fn names_arrive_before_what_they_name() {
 
 /// `.made.origin`, `.header.names`, `.header.clock`
 #[test]
-fn the_header_has_the_facts_that_were_given() {
+fn the_header_has_the_facts_of_its_origin() {
     let mut origin = Origin::new();
     assert_ne!(origin.uuid, Origin::new().uuid);
     assert_eq!((origin.uuid[6] >> 4, origin.uuid[8] >> 6), (4, 2));
@@ -376,7 +376,7 @@ fn the_header_has_the_facts_that_were_given() {
 
 /// `.stream.tail`, `.stream.again`: another log may follow, wherever a log ends in its last block.
 #[test]
-fn logs_one_after_the_other_are_sound_whatever_their_sizes() {
+fn concatenated_logs_of_any_size_are_sound() {
     let mut origin = Origin::new();
     (origin.uuid, origin.block_size_log2) = (uuid_of(b"next"), 12);
     let mut next = Vec::new();

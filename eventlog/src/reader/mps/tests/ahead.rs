@@ -82,7 +82,7 @@ fn long(on: Platform, random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_walked_ahead_is_what_one_walk_finds() {
+fn workers_and_one_walk_find_the_same() {
     let mut segments = 0;
     for on in PLATFORMS {
         let mut random = random(7);
@@ -97,7 +97,7 @@ fn what_is_walked_ahead_is_what_one_walk_finds() {
 
 /// If guesses were useless, the walk would take nothing over.
 #[test]
-fn a_guess_is_where_the_first_event_of_a_part_begins() {
+fn a_guess_finds_the_first_event_of_a_part() {
     for on in PLATFORMS {
         let bytes = encoded(on, &vec![("ArenaPollBegin", 1 << 40, vec![N(3)]); 40_000]);
         let size = starts(&bytes, on)[1] as u64;
@@ -120,7 +120,7 @@ fn a_guess_is_where_the_first_event_of_a_part_begins() {
 
 /// `.cnv.speed`
 #[test]
-fn what_is_read_stretch_by_stretch_is_the_same() {
+fn increments_give_the_whole_log() {
     let division = Division { part_size: CELL_SIZE, worker_count: 3 };
     for (seed, by_stream) in (0..12).flat_map(|seed| [(seed, false), (seed, true)]) {
         let mut random = random(seed);
@@ -150,7 +150,7 @@ fn what_is_read_stretch_by_stretch_is_the_same() {
 
 /// `.req.robust`
 #[test]
-fn damage_is_met_alike_by_all_that_walk() {
+fn workers_and_one_walk_find_the_same_damage() {
     let mut count = 0;
     for seed in 0..60 {
         let mut random = random(seed);

@@ -20,7 +20,7 @@ use std::io;
 use std::ops::Range;
 
 #[test]
-fn damage_costs_what_it_touches_and_is_reported_with_its_size() {
+fn damage_is_reported_with_its_size() {
     for on in PLATFORMS {
         let whole = log(on);
         let events = read(&whole, &open(&whole));
@@ -39,7 +39,7 @@ fn damage_costs_what_it_touches_and_is_reported_with_its_size() {
 }
 
 #[test]
-fn bytes_changed_lost_or_put_in_cost_at_most_five_events() {
+fn a_small_change_costs_at_most_five_events() {
     for on in PLATFORMS {
         let whole = log(on);
         let count = open(&whole).segments.iter().map(|segment| segment.count).sum::<u32>();
@@ -99,7 +99,7 @@ fn a_log_cut_at_any_offset_gives_the_events_before_the_cut() {
 }
 
 #[test]
-fn a_log_whose_beginning_is_lost_is_read_from_where_it_can_be() {
+fn a_log_without_its_beginning_is_read() {
     for on in PLATFORMS {
         let whole = log(on);
         let starts = starts(&whole, on);
@@ -131,7 +131,7 @@ fn a_real_log_cut_within_any_event_keeps_its_platform() {
 }
 
 #[test]
-fn damaged_logs_are_given_in_both_orders_to_the_last_event() {
+fn damaged_logs_are_read_in_both_orders_to_the_end() {
     let mut random = random(1);
     for round in 0..240 {
         // Every other log is of version 1, whose Booleans are bits.
@@ -191,7 +191,7 @@ impl Source for Broken {
 }
 
 #[test]
-fn what_the_host_cannot_read_costs_what_is_there_and_is_a_fault() {
+fn an_unreadable_page_is_a_fault() {
     let on = platform(false, 8, 8);
     let mut rows = vec![init(on, [2, 0, 0])];
     rows.extend((0..200_000).map(|n| ("ArenaPollBegin", 5000 + n, vec![N(n)])));
@@ -208,7 +208,7 @@ fn what_the_host_cannot_read_costs_what_is_there_and_is_a_fault() {
 }
 
 #[test]
-fn events_behind_zeros_and_noise_are_found_at_any_offset() {
+fn events_after_zeros_and_noise_are_found() {
     for on in PLATFORMS {
         let whole = log(on);
         for (size, noise) in [(100_001, 0), (100_003, 0x5A)] {

@@ -86,7 +86,7 @@ fn booleans_from_version_2_on_are_bytes() {
 }
 
 #[test]
-fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
+fn runs_of_booleans_have_the_layout_of_a_c_compiler() {
     // `.mps.bool`, `.mps.params`, `.mps.header`
     let mut random = random(7);
     let run = |size| "B".repeat(size);
@@ -117,7 +117,7 @@ fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
 }
 
 #[test]
-fn bits_lie_as_gcc_puts_them() {
+fn bits_have_the_layout_of_gcc() {
     // Offset and mask of each member, as gcc 12 lays out such a structure on x86-64.
     let registry = header(&sorts("UBBUBWBBBBBBBBBDB"));
     let found = registry.event_type(1).unwrap();
@@ -132,7 +132,7 @@ fn bits_lie_as_gcc_puts_them() {
 }
 
 #[test]
-fn an_event_whose_bits_are_cut_off_is_not_given_as_whole() {
+fn an_event_without_its_bits_is_not_given() {
     for on in platforms() {
         let sorts = sorts("UUUBBB");
         let known = header(&sorts);
@@ -159,7 +159,7 @@ fn an_event_whose_bits_are_cut_off_is_not_given_as_whole() {
 }
 
 #[test]
-fn an_event_of_a_code_that_the_header_lacks_is_given_by_code() {
+fn an_event_with_an_unknown_code_is_given_by_code() {
     for on in platforms() {
         let sorts = sorts("WB");
         let mut bytes = Vec::new();
@@ -176,7 +176,7 @@ fn an_event_of_a_code_that_the_header_lacks_is_given_by_code() {
 }
 
 #[test]
-fn of_several_streams_those_of_the_headers_version_are_decoded() {
+fn only_streams_of_the_headers_version_are_decoded() {
     for on in platforms() {
         let of = |version| {
             let rows: Vec<_> = [init(on, version)].into_iter().chain(rows()).collect();
@@ -206,7 +206,7 @@ fn of_several_streams_those_of_the_headers_version_are_decoded() {
 }
 
 #[test]
-fn a_log_that_changes_its_version_all_the_time_takes_little_memory() {
+fn many_changes_of_version_take_little_memory() {
     let on = platforms()[0];
     let rows: Vec<_> = (0..3000).map(|n| init(on, [1, 5 + n % 2, 0])).collect();
     let bytes = encoded(on, &rows);

@@ -56,7 +56,7 @@ impl Increments {
         Increments { size, division, ..self }
     }
 
-    /// Returns whether the registry describes the first stream. Then it describes the next ones too.
+    /// Returns whether the registry describes the first stream, and so the next ones too.
     pub(crate) fn is_described(&self) -> bool {
         self.indexer.is_registry_right
     }

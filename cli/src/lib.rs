@@ -30,17 +30,17 @@ pub use stop::{Stop, complain, said};
 
 use std::process::ExitCode;
 
-/// All was done.
+/// The command succeeded.
 const WHOLE: u8 = 0;
 /// Faults were found.
 const FAULTS: u8 = 1;
-/// Nothing could be done.
+/// The command failed.
 const UNREAD: u8 = 2;
 /// The log is undamaged, and states losses.
 const LOSSES: u8 = 3;
 
-/// Returns the exit code of a tool whose command ended so: whether all was done without a fault,
-/// or why it stopped, which this reports on standard error.
+/// Returns the exit code of a command: `Ok(true)` means without a fault. This reports an error
+/// message on standard error.
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {

@@ -1,4 +1,4 @@
-//! The log that a command line names: its name in messages, the registry of its MPS, its faults.
+//! The log of a command line: its name in messages, the registry of its MPS, its faults.
 //!
 //! ```text
 //!  "-" ──▶ "standard input"     eventdef.h ──▶ Registry     Faults ──▶ "eventcnv: a.log: …"
@@ -13,10 +13,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// No `eventdef.h` of the MPS is larger, in bytes.
+/// Size of an `eventdef.h` of the MPS in bytes, at most.
 pub const HEADER_SIZE_MAX: u64 = 1 << 20;
 
-/// Returns what a log is called in messages.
+/// Returns the name of a log in messages.
 pub fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { said(path) }
 }
@@ -25,7 +25,7 @@ pub fn name(path: &Path) -> String {
 ///
 /// # Errors
 ///
-/// The file cannot be read, or declares no registry: the path, and why.
+/// The file cannot be read, or declares no registry. The message names the path and the cause.
 pub fn mps_registry(path: &Path) -> Result<Registry, String> {
     let name = path.display();
     let mut text = Vec::new();
@@ -35,7 +35,7 @@ pub fn mps_registry(path: &Path) -> Result<Registry, String> {
     registry_in(&text).map_err(|error| format!("{name}: {error}"))
 }
 
-/// Returns the registry that the text of an `eventdef.h` declares. Comments may hold bytes that
+/// Returns the registry that the text of an `eventdef.h` declares. Comments may contain bytes that
 /// are not UTF-8.
 ///
 /// # Errors

@@ -1,13 +1,13 @@
-//! Files that are written: each has its name once it is whole.
+//! Output files, which get their names when they are complete.
 //!
 //! ```text
 //!  Pending: a file without a name ──────── finish ──▶ FILE     an error, a signal ──▶ nothing
-//!  a directory, or where no file is without a name: .unfinished-Ab12Cd beside FILE meanwhile
+//!  a directory, or where no file is without a name: .unfinished-Ab12Cd next to FILE meanwhile
 //! ```
 //!
-//! A file without a name goes with the process, however the process ends. One that has a name
-//! meanwhile is removed at an error, Ctrl-C, SIGTERM and SIGHUP. Design: `.dumper` in
-//! `design/telemetry.md`, `.rep.output` in `design/replay.md`.
+//! A file without a name disappears with the process. An error, Ctrl-C, SIGTERM and SIGHUP remove a
+//! file with a temporary name. Design: `.dumper` in `design/telemetry.md`, `.rep.output` in
+//! `design/replay.md`.
 
 use crate::stop::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -20,22 +20,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// How the name of an unfinished file begins.
+/// The beginning of an unfinished file's name.
 const PREFIX: &str = ".unfinished-";
-/// Permissions of a file, of which the user's mask takes some.
+/// Permissions of a file, before the user's mask.
 const FILE_MODE: u32 = 0o666;
-/// The same of a directory.
+/// Permissions of a directory, before the user's mask.
 const DIRECTORY_MODE: u32 = 0o777;
-/// Bytes that are written at a time.
+/// Bytes that are written in one step.
 const WRITE_SIZE: usize = 1 << 18;
-/// How often a directory is removed into which files are still being put.
+/// Attempts to remove a directory while other threads add files to it.
 const REMOVAL_COUNT_MAX: usize = 100;
 
-/// Unfinished files and directories with names, which a signal removes.
+/// Unfinished files and directories with names. A signal removes them.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static WATCH: Once = Once::new();
 
-/// Writes a file, which has its name once it is whole; "-" is standard output.
+/// Writes a file, which gets its name when it is complete; "-" is standard output.
 ///
 /// # Errors
 ///
@@ -91,7 +91,7 @@ impl Pending {
         }
     }
 
-    /// Begins a file that a library opens by its name: see [`Pending::temporary_path`].
+    /// Begins a file that a library opens by its temporary name: see [`Pending::temporary_path`].
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Pending {
         Ok(Pending { file: Place::Named(file), path: path.to_owned(), force })
     }
 
-    /// Returns the file, to be written to.
+    /// Returns the open file.
     pub fn as_file(&self) -> &File {
         match &self.file {
             Place::Nameless(file) => file,
@@ -122,7 +122,7 @@ impl Pending {
         buffered(self.as_file(), write).map_err(|error| unwritten(&self.path, &error))
     }
 
-    /// Returns where a [`Pending::named`] is until it is whole.
+    /// Returns the temporary path of a [`Pending::named`].
     pub fn temporary_path(&self) -> Option<&Path> {
         match &self.file {
             Place::Nameless(_) => None,
@@ -130,17 +130,17 @@ impl Pending {
         }
     }
 
-    /// Puts it on the disk and gives it its name.
+    /// Writes the file to the disk and gives it its name.
     ///
     /// # Errors
     ///
-    /// The file cannot be written, or there is another of its name by now.
+    /// The file cannot be written, or its name was taken meanwhile.
     pub fn finish(self) -> Result<(), Stop> {
         let failed = |error| unwritten(&self.path, &error);
         self.as_file().sync_all().map_err(failed)?;
         let named = match (self.file, self.force) {
             (Place::Nameless(file), false) => link(&file, &self.path),
-            // A name that is taken can only be given to a file that has one.
+            // A name that is taken needs a rename, and only a file with a name can be renamed.
             (Place::Nameless(file), true) => builder(FILE_MODE)
                 .make_in(directory(&self.path), |temporary| link(&file, temporary))
                 .and_then(|named| Ok(named.persist(&self.path).map(drop)?)),
@@ -179,12 +179,12 @@ impl PendingDirectory {
         Ok(PendingDirectory { directory, path: path.to_owned(), force })
     }
 
-    /// Returns where it is until it is whole.
+    /// Returns the temporary path.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Puts it on the disk and gives it its name.
+    /// Writes the directory to the disk and gives it its name.
     ///
     /// # Errors
     ///
@@ -195,14 +195,14 @@ impl PendingDirectory {
         let old = self.path.symlink_metadata().is_ok();
         let aside = temporary.with_extension("old");
         sync_all(&temporary).map_err(failed)?;
-        // No signal may come while neither has the name.
+        // No signal may interrupt while neither has the name.
         let mut unfinished = unfinished();
         if old && (self.force || is_empty_directory(&self.path)) {
             fs::rename(&self.path, &aside).map_err(failed)?;
         }
         if let Err(error) = fs::rename(&temporary, &self.path) {
             if old {
-                // The old one stays.
+                // The old directory stays.
                 let _ = fs::rename(&aside, &self.path);
             }
             return Err(failed(error));
@@ -218,7 +218,7 @@ impl PendingDirectory {
     }
 }
 
-/// Puts all of a directory on the disk: what is in it before its own entries.
+/// Writes a directory to the disk: its contents before its own entries.
 fn sync_all(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -227,12 +227,12 @@ fn sync_all(path: &Path) -> io::Result<()> {
     sync(path)
 }
 
-/// Puts a file, or the names in a directory, on the disk.
+/// Writes a file, or the names in a directory, to the disk.
 fn sync(path: &Path) -> io::Result<()> {
     #[cfg(test)]
     tests::SYNCED.with_borrow_mut(|synced| synced.push(path.to_owned()));
     match File::open(path)?.sync_all() {
-        // There are file systems whose directories cannot be synced, and that do not need it.
+        // Some file systems cannot sync directories, and do not need to.
         Err(error) if error.kind() == ErrorKind::InvalidInput && path.is_dir() => Ok(()),
         result => result,
     }
@@ -249,12 +249,12 @@ fn refuse(path: &Path, force: bool) -> Result<(), Stop> {
     }
 }
 
-/// Refuses what cannot become a file of this name. A device must not become a file.
+/// Refuses a path that cannot become a regular file: a device must not become one.
 fn check(path: &Path, force: bool) -> Result<(), Stop> {
     refuse(path, force)?;
     match path.metadata() {
         Ok(old) if !old.is_file() => Err(Stop::Message(format!(
-            "{}: is there, and is no file: it is left alone",
+            "{}: exists and is not a regular file; give another name",
             path.display()
         ))),
         _ => Ok(()),
@@ -265,9 +265,9 @@ fn check(path: &Path, force: bool) -> Result<(), Stop> {
 pub fn unwritten(path: &Path, error: &io::Error) -> Stop {
     let name = path.display();
     Stop::Message(match error.kind() {
-        ErrorKind::AlreadyExists => format!(
-            "{name}: is there already, and is not overwritten: give another name, or --force"
-        ),
+        ErrorKind::AlreadyExists => {
+            format!("{name}: already exists; give another name, or use --force to overwrite")
+        }
         _ => format!("{name}: {error}"),
     })
 }
@@ -278,7 +278,7 @@ fn builder(mode: u32) -> Builder<'static, 'static> {
     builder
 }
 
-/// Makes an unfinished file or directory with a name, which a signal removes.
+/// Makes an unfinished file or directory with a name. A signal removes it.
 fn begin<T: AsRef<Path>>(
     path: &Path,
     make: impl FnOnce(&Path) -> io::Result<T>,
@@ -291,7 +291,7 @@ fn begin<T: AsRef<Path>>(
     Ok(made)
 }
 
-/// Makes a file without a name; `None` where the file system or the system has no such files.
+/// Makes a file without a name; `None` if the system or the file system has no such files.
 #[cfg(target_os = "linux")]
 fn nameless(directory: &Path) -> io::Result<Option<File>> {
     use rustix::fs::{Mode, OFlags, open};
@@ -309,7 +309,7 @@ fn nameless(_: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Gives a file without a name one that nothing has.
+/// Gives a free name to a file without a name.
 fn link(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
     use std::os::fd::AsRawFd;
@@ -317,7 +317,7 @@ fn link(file: &File, path: &Path) -> io::Result<()> {
     Ok(linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// The directory in which a file is.
+/// Returns the directory of a file.
 fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -325,14 +325,13 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// While a thread holds this, no signal ends the program: a thread holds it while it makes a file
-/// and notes the file's name.
+/// Locks the list of unfinished files. While a thread holds the lock, no signal ends the program:
+/// so a file and its entry appear together.
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does not return if a signal is ending the program: that its unfinished files are gone is then no
-/// failure to report.
+/// Blocks forever if a signal is ending the program: missing unfinished files are then no error.
 pub(crate) fn yield_to_interruption() {
     drop(unfinished());
 }
@@ -345,7 +344,7 @@ fn remove(path: &Path) {
     let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
 }
 
-/// Removes what other threads may still be putting files into.
+/// Removes a path to which other threads may still add files.
 fn remove_while_written(path: &Path) {
     for _ in 0..REMOVAL_COUNT_MAX {
         remove(path);
@@ -355,7 +354,7 @@ fn remove_while_written(path: &Path) {
     }
 }
 
-/// Has unfinished files removed when a signal ends the program.
+/// Starts the threads that remove unfinished files when a signal ends the program.
 fn watch() -> io::Result<()> {
     let mut result = Ok(());
     WATCH.call_once(|| result = begin_to_watch());
@@ -368,7 +367,7 @@ fn begin_to_watch() -> io::Result<()> {
         pipe::register(signal, end)?;
         std::thread::spawn(move || {
             while signals.read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::Interrupted) {}
-            // Held to the end: no other file is begun.
+            // The lock is never released: no other file begins.
             let unfinished = unfinished();
             unfinished.iter().for_each(|path| remove_while_written(path));
             let _ = emulate_default_handler(signal);
@@ -381,13 +380,13 @@ fn begin_to_watch() -> io::Result<()> {
 mod tests {
     use super::*;
     std::thread_local! {
-        /// What was put on the disk, in this order.
+        /// The paths that were synced, in order.
         pub(super) static SYNCED: std::cell::RefCell<Vec<PathBuf>> = Default::default();
     }
 
-    /// Else a power cut leaves names of files that are not there.
+    /// Otherwise a power cut could leave names of files without contents.
     #[test]
-    fn what_gets_its_name_is_on_the_disk_before_and_the_name_after() {
+    fn contents_reach_the_disk_before_the_name() {
         let parent = TempDir::new().unwrap();
         let path = parent.path().join("out");
         let pending = PendingDirectory::new(&path, false).unwrap();
@@ -411,12 +410,12 @@ mod tests {
     fn message<T>(result: Result<T, Stop>) -> String {
         match result {
             Err(Stop::Message(message)) => message,
-            _ => panic!("it was let through"),
+            _ => panic!("the path was accepted"),
         }
     }
 
-    /// `.rep.output`: by whichever of these makes it.
-    fn a_file_has_its_name_once_it_is_whole(
+    /// `.rep.output`: checks one way to make a file.
+    fn a_file_gets_its_name_when_complete(
         begin: fn(&Path, bool) -> Result<Pending, Stop>,
         has_name: bool,
     ) {
@@ -440,22 +439,22 @@ mod tests {
     /// `.rep.output`
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_file_has_no_name_before_it_is_whole() {
-        a_file_has_its_name_once_it_is_whole(Pending::new, false);
+    fn an_incomplete_file_has_no_name() {
+        a_file_gets_its_name_when_complete(Pending::new, false);
     }
 
     #[test]
-    fn a_file_for_a_library_has_another_name_before_it_is_whole() {
-        a_file_has_its_name_once_it_is_whole(Pending::named, true);
+    fn a_file_for_a_library_has_a_temporary_name() {
+        a_file_gets_its_name_when_complete(Pending::named, true);
     }
 
     #[test]
-    fn a_path_that_cannot_be_written_is_refused_first() {
+    fn an_unwritable_path_is_refused_first() {
         let folder = TempDir::new().unwrap();
         for (path, reason) in
-            [("none/out", "No such file"), (".", "is no file"), ("/dev/null", "no file")]
+            [("none/out", "No such file"), (".", "not a regular"), ("/dev/null", "not a regular")]
         {
-            // A path from the root stays as it is.
+            // An absolute path stays unchanged.
             let why = message(Pending::new(&folder.path().join(path), true));
             assert!(why.contains(reason), "{why}");
         }
@@ -463,12 +462,12 @@ mod tests {
         let pending = Pending::new(&path, false).unwrap();
         fs::write(&path, "of another").unwrap();
         let why = message(pending.finish());
-        assert!(why.contains("is there already"), "{why}");
+        assert!(why.contains("already exists"), "{why}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "of another");
     }
 
     #[test]
-    fn a_directory_has_its_name_once_it_is_whole() {
+    fn a_directory_gets_its_name_when_complete() {
         let parent = TempDir::new().unwrap();
         let path = parent.path().join("out");
         fs::create_dir(&path).unwrap();

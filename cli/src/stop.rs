@@ -11,14 +11,14 @@ use eventlog::format::text::OneLine;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Why a command does no more.
+/// Why a command stops.
 #[derive(Debug)]
 pub enum Stop {
-    /// The reader of the output has closed it.
+    /// The reader of the output closed it.
     Closed,
     /// The log is undamaged, and states that events were lost.
     Lost,
-    /// What to report.
+    /// An error message.
     Message(String),
 }
 
@@ -31,15 +31,15 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Writes lines to standard error. What they repeat of a path or a log steers no terminal; where
-/// nothing takes standard error, they are dropped.
+/// Writes lines to standard error. Characters that steer a terminal are replaced. A failure to
+/// write is ignored.
 pub fn complain(text: &str) {
     let clean = |line: &str| OneLine(line.as_bytes()).to_string();
     let lines = text.split('\n').map(clean).collect::<Vec<String>>().join("\n");
     let _ = io::stderr().write_all(lines.as_bytes());
 }
 
-/// Returns a path as a message has it: on one line, and without characters that steer a terminal.
+/// Returns a path for a message: on one line, without characters that steer a terminal.
 pub fn said(path: &Path) -> String {
     OneLine(path.as_os_str().as_encoded_bytes()).to_string()
 }

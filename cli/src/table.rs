@@ -1,4 +1,4 @@
-//! A table: columns as wide as what stands in them.
+//! A table whose columns are as wide as their cells.
 //!
 //! ```text
 //!  kind     events    bytes
@@ -8,9 +8,9 @@
 /// Rows of cells; the first row is the heading.
 pub struct Table {
     rows: Vec<Vec<String>>,
-    /// How many columns, from the first, are aligned to the left.
+    /// Number of columns, from the first, that are aligned to the left.
     left_count: usize,
-    /// Whether the last column is, too.
+    /// Whether the last column is aligned to the left too.
     is_end_left: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers as people read them: three digits and a unit, or all digits.
+//! Numbers for people: three digits and a unit, or all digits.
 //!
 //! ```text
 //!  1234567 ── count ─▶ 1,234,567    bytes ─▶ 1.18 MiB    nanoseconds ─▶ 1.23 ms
@@ -29,10 +29,10 @@ const COUNTS: [(f64, &str); 7] =
 const RATIOS: [(f64, &str); 1] = [(1.0, "×")];
 const ROUNDED: f64 = 0.9995;
 
-/// Stands where a value is not known.
+/// The text for an unknown value.
 pub const NOTHING: &str = "–";
 
-/// Which units a number has.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes, in powers of 1024.
@@ -52,7 +52,7 @@ impl Unit {
         with_name(&three_digits(value / size), name, self)
     }
 
-    /// Returns the same without zeros at its end, for round numbers: "1.5 MiB".
+    /// Returns a number with three digits, without zeros at the end: "1.5 MiB".
     pub fn round(self, value: f64) -> String {
         let (size, name) = self.step(value);
         let digits = three_digits(value / size);
@@ -64,7 +64,7 @@ impl Unit {
         with_name(digits, name, self)
     }
 
-    /// Returns the unit in which a value is printed: its size, and its name.
+    /// Returns the size and the name of the unit for a value.
     pub fn step(self, value: f64) -> (f64, &'static str) {
         let steps: &[(f64, &str)] = match self {
             Unit::Bytes => &BYTES,
@@ -72,7 +72,7 @@ impl Unit {
             Unit::Count => &COUNTS,
             Unit::Ratio => &RATIOS,
         };
-        // What would be rounded to 1.00 of a unit is said in it.
+        // A value that would be rounded to 1.00 of a unit gets that unit.
         let reached = steps.iter().rev().find(|(size, _)| value >= size * ROUNDED);
         reached.or(steps.first()).copied().unwrap_or((1.0, ""))
     }
@@ -86,7 +86,7 @@ fn with_name(digits: &str, name: &str, unit: Unit) -> String {
     }
 }
 
-/// Returns three digits, or all that stand before the point.
+/// Returns three digits, or all digits before the point.
 pub fn three_digits(value: f64) -> String {
     match value {
         _ if !value.is_finite() => NOTHING.to_owned(),
@@ -110,19 +110,19 @@ pub fn number(value: u64) -> String {
     text
 }
 
-/// Returns a number of things: `1 fault`, `2 faults`.
+/// Returns a number with a noun: `1 fault`, `2 faults`.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns the same with its digits in groups: `1,234 faults`.
+/// Returns the same with grouped digits: `1,234 faults`.
 pub fn counted_in_groups(count: u64, what: &str) -> String {
     format!("{} {what}{}", number(count), if count == 1 { "" } else { "s" })
 }
 
 /// Returns bytes with their unit.
 pub fn bytes(value: f64) -> String {
-    // There are no parts of a byte.
+    // A byte has no fractions.
     if value < 1000.0 { format!("{value:.0} B") } else { Unit::Bytes.text(value) }
 }
 
@@ -131,7 +131,7 @@ pub fn nanoseconds(value: f64) -> String {
     Unit::Nanoseconds.text(value)
 }
 
-/// Returns a latency with its unit: latencies are measured in whole ns.
+/// Returns a latency with its unit. Latencies are whole ns.
 pub fn latency(ns: f64) -> String {
     if ns < 999.5 { format!("{ns:.0} ns") } else { nanoseconds(ns) }
 }

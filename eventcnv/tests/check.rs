@@ -99,7 +99,7 @@ mps 2.0.0 -> 2.0.1
   changed    0001  Alloc   its kind is Seg, was Object
   changed    0002  Freed   its code was Free's
   added      0003  New     Ref(B isNew)
-  retired    0005  Intern  is no longer recorded
+  retired    0005  Intern  is not recorded any more
   not allowed: this needs 2.1.0 or above
 ";
     assert_eq!((&*found, code), (expected, 1));

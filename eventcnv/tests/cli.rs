@@ -139,7 +139,7 @@ fn a_control_command_that_is_wrong_is_refused_before_anybody_is_asked() {
     }
     let long = "x".repeat(5000);
     let (_, code, errors) = run(&["control", "1", "set", &long, "--socket", "."]);
-    assert_eq!((code, &*errors), (2, "eventcnv: a request is longer than 4096 bytes\n"));
+    assert_eq!((code, &*errors), (2, "eventcnv: the request is longer than 4096 bytes\n"));
     // A path that is too long for a socket.
     let (_, code, errors) = run(&["control", "1", "flush", "--socket", &"d/".repeat(100)]);
     assert!(code == 2 && errors.lines().count() == 1 && errors.contains("SUN_LEN"), "{errors}");

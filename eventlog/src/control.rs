@@ -1,33 +1,31 @@
-//! What is said between a running program and a tool that controls it: lines of text.
+//! The text protocol by which a tool controls a running program.
 //!
 //! ```text
 //!  DIR/4711.sock   tool ── set registry:heap Pool Arena ⏎ ──▶ program
 //!                  tool ◀── registry.1.output: Arena Pool ⏎ … ok ⏎ ── program
 //! ```
 //!
-//! One request to a connection, of one line; the answer is lines of key and value, and a last one
-//! that says how it went: without it the answer was cut. Pure: knows no socket. Design:
-//! `.control.tool` in `design/telemetry.md`.
+//! A connection carries one request, of one line. The answer is lines of key and value, and a last
+//! line that states the result. An answer without a last line was cut. This module opens no socket.
+//! Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::format::text::{OneLine, OneLineWriter};
 use core::fmt;
 
-/// The most that a request may have, its newline included, in bytes (`.control.tool.request`).
+/// Size limit of a request in bytes, newline included (`.control.tool.request`).
 pub const REQUEST_SIZE_MAX: usize = 4096;
-/// What the name of a socket ends with, after the number of the process.
+/// The end of a socket's name, after the process identifier.
 const SOCKET_NAME_END: &str = ".sock";
-/// The last line of an answer: it was done.
+/// The last line of an answer to a request that succeeded.
 const DONE: &str = "ok";
-/// What the last line of an answer begins with if it was not.
+/// The beginning of the last line of an answer to a request that failed.
 const FAILED: &str = "error: ";
-/// What limits a request to a registry.
 const REGISTRY: &[u8] = b"registry:";
-/// What says which mask is meant.
 const MASK: &[u8] = b"mask:";
-/// How much of a word of the request an error repeats, in bytes.
-const WORD_SAID_MAX: usize = 64;
+/// Bytes of a word that an error message repeats, at most.
+const WORD_SIZE_MAX: usize = 64;
 
-/// The name of the socket of a process, in its directory (`.control.tool.socket`).
+/// The name of a process's socket in the socket directory (`.control.tool.socket`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketName(
     /// The process identifier.
@@ -35,7 +33,7 @@ pub struct SocketName(
 );
 
 impl SocketName {
-    /// Reads a name; `None` if it is that of no socket of ours.
+    /// Reads a name. Returns `None` if the name is not one of ours.
     pub fn parse(name: &str) -> Option<SocketName> {
         let digits = name.strip_suffix(SOCKET_NAME_END)?;
         let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
@@ -49,26 +47,26 @@ impl fmt::Display for SocketName {
     }
 }
 
-/// What a request asks for.
+/// The action that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// The masks as they are.
+    /// Report the masks.
     Get,
-    /// Kinds are switched on.
+    /// Switch kinds on.
     Set,
-    /// Kinds are switched off.
+    /// Switch kinds off.
     Reset,
-    /// What was recorded so far goes out.
+    /// Write what was recorded so far.
     Flush,
-    /// How everything stands.
+    /// Report the state of the runtime.
     Status,
 }
 
 impl Verb {
-    /// All of them.
+    /// All verbs.
     pub const ALL: [Verb; 5] = [Verb::Get, Verb::Set, Verb::Reset, Verb::Flush, Verb::Status];
 
-    /// Its word.
+    /// Returns the verb's word.
     pub const fn word(self) -> &'static str {
         match self {
             Verb::Get => "get",
@@ -80,7 +78,7 @@ impl Verb {
     }
 }
 
-/// Which of the two masks of a registry.
+/// One of the two masks of a registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mask {
     /// The kinds that are output.
@@ -91,10 +89,10 @@ pub enum Mask {
 }
 
 impl Mask {
-    /// Both.
+    /// Both masks.
     pub const ALL: [Mask; 2] = [Mask::Output, Mask::Recorded];
 
-    /// Its word.
+    /// Returns the mask's word.
     pub const fn word(self) -> &'static str {
         match self {
             Mask::Output => "output",
@@ -106,11 +104,11 @@ impl Mask {
 /// A request (`.control.tool.request`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What it asks for.
+    /// The action.
     pub verb: Verb,
-    /// The one registry that is meant: its name, or its index in the stream.
+    /// The registry that the request is limited to: its name, or its index in the stream.
     pub registry: Option<&'a [u8]>,
-    /// The mask that is changed.
+    /// The mask to change.
     pub mask: Mask,
     /// All words after the verb.
     rest: &'a [u8],
@@ -128,15 +126,15 @@ impl<'a> Request<'a> {
         if word.is_empty() {
             return Err(RequestError::Empty);
         }
-        let is_it = |verb: &Verb| verb.word().as_bytes() == word;
-        let verb = Verb::ALL.into_iter().find(is_it).ok_or(RequestError::Verb(word))?;
+        let is_match = |verb: &Verb| verb.word().as_bytes() == word;
+        let verb = Verb::ALL.into_iter().find(is_match).ok_or(RequestError::Verb(word))?;
         let mut request = Request { verb, registry: None, mask: Mask::Output, rest };
         for word in words(rest).filter(|word| word.contains(&b':')) {
             if let Some(name) = word.strip_prefix(REGISTRY).filter(|_| verb != Verb::Flush) {
                 request.registry = Some(name);
             } else if let Some(name) = word.strip_prefix(MASK).filter(|_| verb.changes()) {
-                let is_it = |mask: &Mask| mask.word().as_bytes() == name;
-                let mask = Mask::ALL.into_iter().find(is_it);
+                let is_match = |mask: &Mask| mask.word().as_bytes() == name;
+                let mask = Mask::ALL.into_iter().find(is_match);
                 request.mask = mask.ok_or(RequestError::Word(verb, word))?;
             } else {
                 return Err(RequestError::Word(verb, word));
@@ -149,12 +147,12 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The kinds that are meant: words as in `MPS_TELEMETRY_CONTROL` (`.control.env`).
+    /// Returns the kinds: words as in `MPS_TELEMETRY_CONTROL` (`.control.env`).
     pub fn kinds(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         words(self.rest).filter(|word| !word.contains(&b':'))
     }
 
-    /// Writes a request, its newline included. Kinds are words separated by spaces.
+    /// Writes a request with its newline. `kinds` are words separated by spaces.
     pub fn write(
         out: &mut dyn fmt::Write,
         verb: Verb,
@@ -186,30 +184,30 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// Why a request is none. Its text is one line.
+/// Why a request is invalid. The text is one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestError<'a> {
-    /// There is nothing in it.
+    /// The request is empty.
     Empty,
-    /// It has no end where it should have one.
+    /// The request has no newline within its size limit.
     TooLong,
-    /// It does not begin with a verb.
+    /// The first word is not a verb.
     Verb(&'a [u8]),
-    /// A word that means nothing there.
+    /// The verb does not take this word.
     Word(Verb, &'a [u8]),
-    /// No kinds are named.
+    /// The verb needs kinds.
     NoKinds(Verb),
 }
 
 impl fmt::Display for RequestError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            RequestError::Empty => f.write_str("an empty request"),
+            RequestError::Empty => f.write_str("the request is empty"),
             RequestError::TooLong => {
-                write!(f, "a request is longer than {REQUEST_SIZE_MAX} bytes")
+                write!(f, "the request is longer than {REQUEST_SIZE_MAX} bytes")
             }
             RequestError::Verb(word) => {
-                write!(f, "there is no request `{}`; there are:", Word(word))?;
+                write!(f, "unknown request `{}`; use one of:", Word(word))?;
                 Verb::ALL.iter().try_for_each(|verb| write!(f, " {}", verb.word()))
             }
             RequestError::Word(verb, word) => {
@@ -224,7 +222,7 @@ impl fmt::Display for RequestError<'_> {
 
 impl core::error::Error for RequestError<'_> {}
 
-/// A word of a request as an error repeats it: its beginning, in one line.
+/// A word of a request as an error message repeats it: cut, and on one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'a>(
     /// The word.
@@ -233,7 +231,7 @@ pub struct Word<'a>(
 
 impl fmt::Display for Word<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beginning = self.0.get(..WORD_SAID_MAX);
+        let beginning = self.0.get(..WORD_SIZE_MAX);
         write!(f, "{}", OneLine(beginning.unwrap_or(self.0)))?;
         f.write_str(if beginning.is_some_and(|b| b.len() < self.0.len()) { "…" } else { "" })
     }
@@ -244,14 +242,14 @@ impl fmt::Display for Word<'_> {
 pub enum AnswerLine<'a> {
     /// A key and its value.
     Data(&'a str, &'a str),
-    /// The last line: it was done.
+    /// The last line: the request succeeded.
     Done,
-    /// The last line: it was not done, and why.
+    /// The last line: the request failed, for this reason.
     Failed(&'a str),
 }
 
 impl<'a> AnswerLine<'a> {
-    /// Reads a line; `None` if it is none of an answer.
+    /// Reads a line. Returns `None` if the line is not part of an answer.
     pub fn parse(line: &'a str) -> Option<AnswerLine<'a>> {
         if line == DONE {
             return Some(AnswerLine::Done);
@@ -289,7 +287,7 @@ mod tests {
 
     /// `.control.tool.socket`
     #[test]
-    fn the_name_of_a_socket_is_that_of_one_process() {
+    fn a_socket_name_has_the_process_identifier() {
         assert_eq!(SocketName(4711).to_string(), "4711.sock");
         assert_eq!(SocketName::parse("4711.sock"), Some(SocketName(4711)));
         let max = SocketName(u64::MAX);
@@ -302,7 +300,7 @@ mod tests {
 
     /// `.control.tool.request`
     #[test]
-    fn a_request_is_a_verb_what_limits_it_and_kinds() {
+    fn a_request_has_a_verb_limits_and_kinds() {
         let request = Request::parse(b"  set registry:heap Pool\t0x20  mask:recorded \r").unwrap();
         assert_eq!((request.verb, request.mask), (Verb::Set, Mask::Recorded));
         assert_eq!(request.registry, Some(&b"heap"[..]));
@@ -315,11 +313,11 @@ mod tests {
 
     /// `.control.tool.request`
     #[test]
-    fn what_is_no_request_is_answered_by_what_is_wrong_with_it() {
+    fn an_invalid_request_is_answered_by_its_error() {
         let table: &[(&[u8], &str)] = &[
-            (b"", "an empty request"),
-            (b" \t", "an empty request"),
-            (b"GET", "there is no request `GET`; there are: get set reset flush status"),
+            (b"", "the request is empty"),
+            (b" \t", "the request is empty"),
+            (b"GET", "unknown request `GET`; use one of: get set reset flush status"),
             (b"set", "`set` needs kinds: names, numbers, or `all`"),
             (b"reset mask:output", "`reset` needs kinds: names, numbers, or `all`"),
             (b"set mask:other Pool", "`mask:other` means nothing after `set`"),
@@ -328,7 +326,7 @@ mod tests {
             (b"flush Pool", "`Pool` means nothing after `flush`"),
             (b"flush registry:1", "`registry:1` means nothing after `flush`"),
             (b"status all", "`all` means nothing after `status`"),
-            (b"\x1b[2J\xff", "there is no request `\u{fffd}[2J\u{fffd}`; there are: get"),
+            (b"\x1b[2J\xff", "unknown request `\u{fffd}[2J\u{fffd}`; use one of: get"),
         ];
         for (line, expected) in table {
             let text = Request::parse(line).expect_err("no request").to_string();
@@ -341,9 +339,9 @@ mod tests {
         assert_eq!(error, RequestError::TooLong);
     }
 
-    /// `.control.tool.request`: what a tool writes, a program reads.
+    /// `.control.tool.request`: a program reads what a tool writes.
     #[test]
-    fn a_request_that_is_written_is_read_as_it_was() {
+    fn a_written_request_is_read_unchanged() {
         for verb in Verb::ALL {
             for (registry, mask, words) in [
                 (None, Mask::Output, ""),
@@ -375,7 +373,7 @@ mod tests {
 
     /// `.control.tool.answer`
     #[test]
-    fn the_last_line_of_an_answer_says_how_it_went() {
+    fn the_last_line_of_an_answer_states_the_result() {
         let mut text = String::new();
         write_answer_end(&mut text, Ok(())).unwrap();
         write_answer_end(&mut text, Err(&"no\nkind\u{7} `x`")).unwrap();

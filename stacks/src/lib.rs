@@ -1,11 +1,11 @@
-//! Stacks that a log keeps, and what its addresses are: function, file and line.
+//! Stacks in a log: function, file and line of each address.
 //!
 //! ```text
 //!  Frame: a tree ─▶ addresses      Mapping ─▶ ELF file, place in it ─ symbols.rs ─▶ Function
 //! ```
 //!
-//! A log keeps a stack as the number of its innermost frame: an event `Frame` has the frame's
-//! parent and return address, an event `Mapping` where a file is mapped. Design: `.rep.stack`,
+//! A log keeps a stack as the number of its innermost frame. An event `Frame` has a frame's parent
+//! and return address; an event `Mapping` states where a file is mapped. Design: `.rep.stack`,
 //! `.rep.show.stack` in `design/replay.md`.
 //!
 //! ```no_run
@@ -37,26 +37,26 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Frames of a stack that are named.
+/// Frames of a stack that get a name, at most.
 const FRAME_COUNT_MAX: usize = 64;
 
 /// A stack of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Stack {
-    /// The stream that keeps it, by its index in the log.
+    /// Index in the log of its stream.
     pub stream: u16,
-    /// Its innermost frame; 0 is no stack.
+    /// Number of its innermost frame; 0 means no stack.
     pub number: u32,
 }
 
 /// A frame of a stack: a call that had not returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where the call returns to.
+    /// The return address of the call.
     pub address: u64,
-    /// The file that is mapped there, and where in it the address is.
+    /// The mapped file there, and the offset in it.
     pub file: Option<(PathBuf, u64)>,
-    /// The function that called, if the file has symbols.
+    /// The calling function, if the file has symbols.
     pub function: Option<Function>,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Frame {
     }
 }
 
-/// Where a file is mapped.
+/// A mapping of a file.
 #[derive(Debug)]
 struct Mapping {
     start: u64,
@@ -84,14 +84,14 @@ struct Mapping {
 /// The stacks of a log.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// Of each frame of a stream its parent and address.
+    /// Parent and address of each frame.
     frames: HashMap<Stack, (u32, u64)>,
     mappings: HashMap<u16, Vec<Mapping>>,
     symbols: Symbols,
 }
 
 impl Stacks {
-    /// Reads what a log tells of stacks: all of its events `Frame` and `Mapping`.
+    /// Reads all events `Frame` and `Mapping` of a log.
     pub fn new(log: &Log) -> Stacks {
         let filter = Filter::new().events(["Frame", "Mapping"]);
         let mut events = log.events(Order::File, &filter);
@@ -119,7 +119,7 @@ impl Stacks {
         Some(())
     }
 
-    /// Adds a frame: the number of its parent, 0 if it is outermost, and its return address.
+    /// Adds a frame: the number of its parent (0 if it is outermost), and its return address.
     pub fn add(&mut self, frame: Stack, parent: u32, address: u64) {
         self.frames.insert(frame, (parent, address));
     }
@@ -132,12 +132,12 @@ impl Stacks {
             frame.number = parent;
             Some(address)
         };
-        // The frames of a log may stand in a circle.
+        // The frames of a damaged log may form a circle.
         std::iter::from_fn(next).take(self.frames.len())
     }
 
-    /// Returns the 64 innermost frames of a stack, the innermost first. A function that the
-    /// compiler made a part of its caller has a frame of its own.
+    /// Returns the 64 innermost frames of a stack, the innermost first. An inlined function has a
+    /// frame of its own.
     pub fn frames(&mut self, stack: Stack) -> Vec<Frame> {
         let addresses: Vec<u64> = self.addresses(stack).take(FRAME_COUNT_MAX).collect();
         addresses.into_iter().flat_map(|address| self.frames_at(stack.stream, address)).collect()
@@ -145,12 +145,12 @@ impl Stacks {
 
     /// Returns the frames at a return address of a stream.
     fn frames_at(&mut self, stream: u16, address: u64) -> Vec<Frame> {
-        // The call is before its return address, and may be the last of its function.
+        // The call precedes its return address, and may be the last instruction of its function.
         let call = address.saturating_sub(1);
         let has = |mapping: &&Mapping| {
             call.checked_sub(mapping.start).is_some_and(|way| way < mapping.size)
         };
-        // The file that was mapped last is the one that is there.
+        // The file that was mapped last is in place.
         let list = self.mappings.get(&stream);
         let Some(mapping) = list.and_then(|list| list.iter().rev().find(has)) else {
             return vec![Frame { address, file: None, function: None }];

@@ -1,4 +1,4 @@
-//! Names and lines of places in ELF files.
+//! Names and lines of offsets in ELF files.
 //!
 //! ```text
 //!  path ─▶ segments: place in the file ─▶ address ─┬─ DWARF: functions, made a part of others too,
@@ -21,17 +21,17 @@ use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// No file is larger whose symbols are read.
+/// Size of a file whose symbols are read, at most.
 const FILE_SIZE_MAX: u64 = 4 << 30;
-/// Functions that are made a part of each other, at most.
+/// Inlined functions at one offset, at most.
 const INLINED_COUNT_MAX: usize = 16;
 
 /// A function of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name as people write it.
+    /// The readable name.
     pub name: String,
-    /// The file of its source, without folders, and the line, if the program has lines.
+    /// Source file, without folders, and line, if the program has line information.
     pub line: Option<(String, u32)>,
 }
 
@@ -46,15 +46,15 @@ impl fmt::Display for Function {
     }
 }
 
-/// The symbols of the files that were asked for so far.
+/// The symbols of files that were read so far.
 #[derive(Debug, Default)]
 pub struct Symbols {
     files: HashMap<PathBuf, Option<Table>>,
 }
 
-/// What is where in a file.
+/// The symbols of a file.
 struct Table {
-    /// Place in the file, size, and address of each segment.
+    /// Offset in the file, size and address of each segment.
     segments: Vec<(u64, u64, u64)>,
     loader: Loader,
 }
@@ -66,9 +66,9 @@ impl fmt::Debug for Table {
 }
 
 impl Symbols {
-    /// Returns the functions at a place of a file, the innermost first: the last is called, the
-    /// others are a part of it. None, if the file cannot be read, is not ELF, or has no symbol
-    /// there.
+    /// Returns the functions at an offset of a file, the innermost first: the last one is called,
+    /// the others are inlined into it. Returns none if the file cannot be read, is not ELF, or has
+    /// no symbol there.
     pub fn functions(&mut self, path: &Path, place: u64) -> Vec<Function> {
         if !self.files.contains_key(path) {
             self.files.insert(path.to_owned(), Table::new(path));
@@ -107,7 +107,7 @@ impl Table {
         })
     }
 
-    /// As far as the file has lines.
+    /// Returns the functions by line information, if the file has any.
     fn of_lines(&self, address: u64) -> Option<Vec<Function>> {
         let mut frames = self.loader.find_frames(address).ok()?;
         let mut functions = Vec::new();
@@ -131,10 +131,10 @@ impl Table {
     }
 }
 
-/// A name as people write it, and nothing in it that steers a terminal.
+/// Returns a readable name without characters that steer a terminal.
 fn readable(name: &str) -> String {
     let name = demangle_auto(Cow::Borrowed(name), None);
-    // What Rust adds that no two builds have in common.
+    // Rust appends a hash, which differs between builds.
     let name = match name.rsplit_once("::h") {
         Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
             path
@@ -148,7 +148,7 @@ fn readable(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What is mapped where an address is: the place in the file, and the file.
+    /// Returns the offset in the mapped file of an address, and the file.
     fn mapped(address: u64) -> (u64, PathBuf) {
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let found = maps.lines().find_map(|line| {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_a_program_has_the_name_and_the_line_of_its_function() {
+    fn an_offset_has_the_name_and_line_of_its_function() {
         // `.rep.show.stack`
         let function: fn(&Table, u64) -> Option<Vec<Function>> = Table::functions;
         let (place, path) = mapped(function as usize as u64 + 1);
@@ -173,11 +173,11 @@ mod tests {
         assert!(text.contains(" symbols.rs:"), "{text}");
         assert_eq!(symbols.functions(&path, u64::MAX), []);
         assert_eq!(symbols.functions(Path::new("/no/such/file"), place), []);
-        assert_eq!(symbols.functions(Path::new("/proc/self/maps"), place), [], "is no ELF file");
+        assert_eq!(symbols.functions(Path::new("/proc/self/maps"), place), [], "not an ELF file");
     }
 
     #[test]
-    fn names_of_every_language_are_readable_and_steer_nothing() {
+    fn names_of_every_language_are_readable_and_safe() {
         assert_eq!(readable("_ZN3app7BuilderI4NodeE5buildEi"), "app::Builder<Node>::build(int)");
         assert_eq!(readable("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
         assert_eq!(readable("main"), "main");

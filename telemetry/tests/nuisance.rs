@@ -43,7 +43,7 @@ fn garbage_of_any_size_is_answered_by_one_line() {
                     let answer = answer_to(&bytes);
                     assert!(answer.starts_with("error: ") && answer.ends_with('\n'), "{answer}");
                     assert_eq!(answer.lines().count(), 1, "{answer}");
-                    let is_too_long = answer == "error: a request is longer than 4096 bytes\n";
+                    let is_too_long = answer == "error: the request is longer than 4096 bytes\n";
                     assert_eq!(
                         is_too_long,
                         bytes.len() >= 4096 + usize::from(with_newline),
@@ -52,7 +52,7 @@ fn garbage_of_any_size_is_answered_by_one_line() {
                 }
             }
             assert_eq!(answer_to(b""), "", "nobody asked");
-            assert_eq!(answer_to(b"\n"), "error: an empty request\n");
+            assert_eq!(answer_to(b"\n"), "error: the request is empty\n");
             assert!(answer_to(b"get").ends_with("ok\n"), "the end stands for the newline");
             assert!(answer_to(b"get\nflush\nstatus\n").ends_with("ok\n"), "one request is done");
         }) else {

@@ -141,7 +141,7 @@ fn what_is_wrong_is_answered_by_one_line_that_names_what_there_is() {
             ),
             ("get registry:own Trace", "there is no kind `Trace`; there are: Page Pool, or `all`"),
             ("set registry:x Pool", "there is no registry `x`; there are: test own"),
-            ("kill", "there is no request `kill`; there are: get set reset flush status"),
+            ("kill", "unknown request `kill`; use one of: get set reset flush status"),
             ("set", "`set` needs kinds: names, numbers, or `all`"),
         ] {
             assert_eq!(ask(request), format!("error: {expected}\n"));

@@ -493,7 +493,7 @@ fn a_log_is_written_of_a_core_once() {
     let before = fs::read(place.path("rescued.log")).expect("it is there");
     let (code, errors) = command(&["-o", "rescued.log"]);
     assert_eq!(code, 2, "{errors}");
-    assert_line(&errors, "rescued.log: is there already, and is not overwritten");
+    assert_line(&errors, "rescued.log: already exists");
     assert_eq!(before, fs::read(place.path("rescued.log")).expect("it is there"));
     let piped = run(eventcnv().arg("core").arg(&core).args(["-o", "-"]));
     assert_eq!(piped.stdout, before);

@@ -86,7 +86,7 @@ fn request(args: &Control) -> Result<String, String> {
     let _ = Request::write(&mut line, verb, registry, mask, &kinds);
     match Request::parse(line.trim_end().as_bytes()) {
         Ok(_) if line.len() <= REQUEST_SIZE_MAX => Ok(line),
-        Ok(_) => Err(format!("a request is longer than {REQUEST_SIZE_MAX} bytes")),
+        Ok(_) => Err(format!("the request is longer than {REQUEST_SIZE_MAX} bytes")),
         Err(error) => Err(error.to_string()),
     }
 }

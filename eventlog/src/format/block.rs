@@ -1,4 +1,4 @@
-//! The block header, with which every block but the first begins, and every part.
+//! The block header, with which every part and every block except the first begins.
 //!
 //! ```text
 //!  0            12             24          40       56     72     104          128
@@ -18,7 +18,7 @@ pub const BLOCK_MAGIC: [u8; 4] = [0xF7, b'E', b'L', 0x8A];
 /// Size of the block header, and of a part's header.
 pub const BLOCK_HEADER_SIZE: usize = size_of::<BlockHeader>();
 
-/// What a block or part holds (`.block.type`).
+/// The content of a block or part (`.block.type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockType {
@@ -33,7 +33,7 @@ pub enum BlockType {
 }
 
 impl BlockType {
-    /// The type with this number, if this version knows it.
+    /// Returns the type with this number, if this version knows it.
     pub const fn from_byte(byte: u8) -> Option<BlockType> {
         Some(match byte {
             1 => BlockType::Events,
@@ -45,19 +45,19 @@ impl BlockType {
     }
 }
 
-/// Flag (`.block.flags`): the checksum is valid, nothing more is recorded here.
+/// Flag (`.block.flags`): the checksum is valid, and nothing more is recorded here.
 pub const SEALED: u8 = 1;
 /// Flag: the writer is big-endian.
 pub const BIG_ENDIAN: u8 = 2;
 /// Flag: words and addresses have eight bytes.
 pub const WORD64: u8 = 4;
-/// Flag: the newest record says which numbers the events have (`.cut.numbers`).
+/// Flag: the newest record has the numbers of the events (`.cut.numbers`).
 pub const NUMBERED: u8 = 8;
 /// The flags of this platform.
 pub const NATIVE_FLAGS: u8 = if cfg!(target_endian = "big") { BIG_ENDIAN } else { 0 }
     | if cfg!(target_pointer_width = "64") { WORD64 } else { 0 };
 
-/// The block header. Fields as in section 3.1 of `design/format.md`.
+/// The block header: section 3.1 of `design/format.md`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 #[expect(missing_docs, reason = "section 3.1 of design/format.md is the description")]
@@ -97,7 +97,7 @@ const _: () = assert!(core::mem::offset_of!(BlockHeader, last) == 24);
 const _: () = assert!(core::mem::offset_of!(BlockHeader, sync_ticks) == 80);
 
 impl BlockHeader {
-    /// Whether it says that something is not in the stream (`.block.discarded`,
+    /// Returns whether the header counts events that are not in the stream (`.block.discarded`,
     /// `.block.overwritten`).
     pub fn has_losses(&self) -> bool {
         let [full, nested] = [self.discarded_full, self.discarded_nested];
@@ -105,8 +105,13 @@ impl BlockHeader {
         self.overwritten.get() != 0 || discarded.iter().any(|count| count.get() != 0)
     }
 
-    /// A header of this platform and version, with every other field zero (`.reserved`): not
-    /// sealed, no checksum.
+    /// Reads the header at the start of a block's or part's bytes, if they hold all of it.
+    pub fn read(bytes: &[u8]) -> Option<BlockHeader> {
+        bytemuck::try_pod_read_unaligned(bytes.get(..BLOCK_HEADER_SIZE)?).ok()
+    }
+
+    /// Returns a header of this platform and version. Every other field is zero (`.reserved`): the
+    /// block is not sealed.
     pub fn native(block_type: BlockType, block_size_log2: u8) -> BlockHeader {
         let mut header = BlockHeader::zeroed();
         header.magic = BLOCK_MAGIC;
@@ -117,14 +122,13 @@ impl BlockHeader {
         header
     }
 
-    /// The checksum that the header should have, with these bytes at [last, top): CRC-32C (`.crc`,
-    /// `.block.crc`).
+    /// Returns the checksum of the header and of these bytes at [last, top) (`.crc`, `.block.crc`).
     pub fn checksum(&self, payload: &[u8]) -> u32 {
         self.checksum_with(&[], payload)
     }
 
-    /// The same of a header that is longer than this version's: `added` is what follows these
-    /// fields (`.block.header-size`).
+    /// Returns the checksum of a header that a later version made longer. `added` are the bytes
+    /// between these fields and the payload (`.block.header-size`).
     pub fn checksum_with(&self, added: &[u8], payload: &[u8]) -> u32 {
         let mut copy = *self;
         copy.crc = U32le::new(0);
@@ -137,17 +141,17 @@ impl BlockHeader {
         self.crc = U32le::new(self.checksum(payload));
     }
 
-    /// Whether the block is sealed.
+    /// Returns whether the block is sealed.
     pub fn is_sealed(&self) -> bool {
         self.flags & SEALED != 0
     }
 
-    /// Size of [last, top) in bytes; 0 where top is below last.
+    /// Returns the size of [last, top) in bytes; 0 if top is below last.
     pub fn payload_size(&self) -> usize {
         self.top.get().saturating_sub(self.last.get()) as usize
     }
 
-    /// The clock sync.
+    /// Returns the clock sync.
     pub fn sync(&self) -> ClockSync {
         ClockSync {
             ticks: self.sync_ticks.get(),

@@ -5,10 +5,10 @@
 //!  [last, top) ────────────────────▶ │
 //! ```
 //!
-//! By a library, with the processor's instruction where it has one: most of what a block costs
-//! beyond being written. Rules: `.crc` in `design/format.md`.
+//! The library uses the processor's instruction if the processor has one: the checksum is most of
+//! the cost of a block, apart from writing it. Rules: `.crc` in `design/format.md`.
 
-/// The CRC-32C of these bytes, one after the other.
+/// Returns the CRC-32C of these bytes, in this order.
 pub fn checksum(pieces: &[&[u8]]) -> u32 {
     pieces.iter().fold(0, |crc, piece| crc32c::crc32c_append(crc, piece))
 }
@@ -17,7 +17,8 @@ pub fn checksum(pieces: &[&[u8]]) -> u32 {
 mod tests {
     use super::*;
 
-    /// `.crc`: the check value of the catalogue, and pieces are as one, whatever their sizes.
+    /// `.crc`: the check value of the CRC catalogue; pieces of any size give the checksum of the
+    /// whole.
     #[test]
     fn pieces_have_the_checksum_of_the_whole() {
         assert_eq!(checksum(&[b"123456789"]), 0xE306_9283);

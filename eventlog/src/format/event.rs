@@ -10,9 +10,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// Size of an event's code, size and delta.
+/// Size of an event's code, size and delta, in bytes.
 pub const EVENT_HEADER_SIZE: usize = size_of::<EventHeader>();
-/// The largest event, in bytes (`.event.size`); a block may hold less.
+/// Size limit of an event in bytes (`.event.size`). A small block holds less.
 pub const EVENT_SIZE_MAX: usize = 65528;
 /// The code of a base record (`.event.base`).
 pub const BASE_RECORD_CODE: u16 = 0;
@@ -22,7 +22,7 @@ pub const BASE_RECORD_SIZE: usize = size_of::<BaseRecord>();
 const _: () = assert!(EVENT_HEADER_SIZE == eventdef::EVENT_HEADER_SIZE);
 const _: () = assert!(BASE_RECORD_SIZE == 24);
 
-/// What every event begins with, in this platform's byte order.
+/// The first eight bytes of an event, in this platform's byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub struct EventHeader {
@@ -47,7 +47,7 @@ pub struct BaseRecord {
 }
 
 impl BaseRecord {
-    /// The record that changes the base.
+    /// Returns the record that changes the base.
     pub const fn new(base: u64, base_before: u64) -> BaseRecord {
         let header =
             EventHeader { code: BASE_RECORD_CODE, size: BASE_RECORD_SIZE as u16, delta: 0 };
@@ -55,15 +55,15 @@ impl BaseRecord {
     }
 }
 
-/// The word that publishes an event: *last* in the low half, *count* in the high, to be stored as
-/// one little-endian u64 (`.write.publish`).
+/// Returns the word that publishes an event: *last* in the low half, *count* in the high half. The
+/// writer stores it as one little-endian u64 (`.write.publish`).
 #[inline(always)]
 pub const fn block_state(last: u32, count: u32) -> u64 {
     last as u64 | (count as u64) << 32
 }
 
-/// What is added to the word when an event of `size` bytes is published: one event more,
-/// `size` lower.
+/// Returns the number to add to the word when an event of `size` bytes is published: one more
+/// event, `size` bytes lower.
 #[inline(always)]
 pub const fn block_state_step(size: u32) -> u64 {
     (1 << 32) - size as u64

@@ -14,9 +14,9 @@ use bytemuck::{Pod, Zeroable};
 
 /// The first bytes of a stream (`.header.magic`).
 pub const STREAM_MAGIC: [u8; 8] = [0xD5, b'E', b'V', b'L', 0x0D, 0x0A, 0x1A, 0x00];
-/// The version of the format that this library writes: major, median, minor (`.header.version`).
+/// The version of the format that this library writes (`.header.version`).
 pub const FORMAT_VERSION: [u16; 3] = [1, 0, 3];
-/// What the byte-order mark says in the writer's order (`.header.order`).
+/// The value of the byte-order mark in the writer's order (`.header.order`).
 pub const BYTE_ORDER_MARK: u32 = 0x0A0B_0C0D;
 /// log2 of the smallest block size (`.stream.blocks`).
 pub const BLOCK_SIZE_LOG2_MIN: u8 = 12;
@@ -42,9 +42,10 @@ pub enum ClockSource {
 /// Flag of [`StreamHeader::clock_flags`]: the counter has a constant rate.
 pub const CLOCK_INVARIANT: u32 = 1;
 
-/// Flag of [`StreamHeader::flags`]: a bounded ring, whose blocks begin anew (`.header.ring`).
+/// Flag of [`StreamHeader::flags`]: the log is a bounded ring whose blocks are used again
+/// (`.header.ring`).
 pub const STREAM_RING: u32 = 1;
-/// Flag: events were left out when the log was made of another (`.cut.flag`).
+/// Flag: the log was made of another log, without all of its events (`.cut.flag`).
 pub const STREAM_CUT: u32 = 2;
 
 /// One instant on the three clocks (`.time.sync`).
@@ -56,11 +57,11 @@ pub struct ClockSync {
     pub monotonic: u64,
     /// CLOCK_REALTIME, ns since the Unix epoch.
     pub realtime: u64,
-    /// How far apart the three may have been read, ns.
+    /// Longest time between the readings of the three clocks, ns.
     pub uncertainty: u32,
 }
 
-/// The stream header. Fields as in section 2.1 of `design/format.md`.
+/// The stream header: section 2.1 of `design/format.md`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 #[expect(missing_docs, reason = "section 2.1 of design/format.md is the description")]
@@ -68,7 +69,7 @@ pub struct StreamHeader {
     pub magic: [u8; 8],
     pub version: [U16le; 3],
     pub header_size: U16le,
-    /// In the writer's order: the one integer here that is not little-endian.
+    /// In the writer's order. All other integers are little-endian.
     pub byte_order_mark: [u8; 4],
     pub word_size: u8,
     pub address_size: u8,
@@ -102,7 +103,7 @@ const _: () = assert!(core::mem::offset_of!(StreamHeader, producer) == 152);
 const _: () = assert!(core::mem::offset_of!(StreamHeader, volume) == 408);
 
 impl StreamHeader {
-    /// A header of this platform and version, with every other field zero and no checksum yet.
+    /// Returns a header of this platform and version. Every other field is zero, the checksum too.
     pub fn native(block_size_log2: u8) -> StreamHeader {
         let mut header = StreamHeader::zeroed();
         header.magic = STREAM_MAGIC;
@@ -116,19 +117,50 @@ impl StreamHeader {
         header
     }
 
-    /// The checksum that the header should have (`.header.crc`).
+    /// Reads the header at the start of these bytes, if they hold all of it.
+    pub fn read(bytes: &[u8]) -> Option<StreamHeader> {
+        bytemuck::try_pod_read_unaligned(bytes.get(..STREAM_HEADER_SIZE)?).ok()
+    }
+
+    /// Returns whether the magic and the checksum are right.
+    pub fn is_sound(&self) -> bool {
+        self.magic == STREAM_MAGIC && self.checksum() == self.crc.get()
+    }
+
+    /// Returns log2 of the block size, if the format has blocks of that size (`.stream.blocks`).
+    pub fn block_size_log2(&self) -> Option<u8> {
+        let size = self.block_size.get();
+        let log2 = size.checked_ilog2()? as u8;
+        let is_allowed = (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2);
+        (size.is_power_of_two() && is_allowed).then_some(log2)
+    }
+
+    /// Returns whether the writer is big-endian; `None` if the byte-order mark is wrong.
+    pub fn is_big_endian(&self) -> Option<bool> {
+        let is = |mark: [u8; 4]| self.byte_order_mark == mark;
+        let is_big = is(BYTE_ORDER_MARK.to_be_bytes());
+        (is_big || is(BYTE_ORDER_MARK.to_le_bytes())).then_some(is_big)
+    }
+
+    /// Sets the byte-order mark.
+    pub fn set_big_endian(&mut self, is_big: bool) {
+        let mark = BYTE_ORDER_MARK;
+        self.byte_order_mark = if is_big { mark.to_be_bytes() } else { mark.to_le_bytes() };
+    }
+
+    /// Returns the checksum of the header (`.header.crc`).
     pub fn checksum(&self) -> u32 {
         let mut copy = *self;
         copy.crc = U32le::new(0);
         checksum(&[bytemuck::bytes_of(&copy)])
     }
 
-    /// Sets the checksum: the last thing done before the header is written.
+    /// Sets the checksum. Call it last, before the header is written.
     pub fn seal(&mut self) {
         self.crc = U32le::new(self.checksum());
     }
 
-    /// The first clock sync.
+    /// Returns the first clock sync.
     pub fn sync(&self) -> ClockSync {
         ClockSync {
             ticks: self.sync_ticks.get(),
@@ -147,7 +179,7 @@ impl StreamHeader {
     }
 }
 
-/// The ELF machine number of this platform; 0 for one that the format does not list.
+/// The ELF machine number of this platform; 0 if the format does not list the platform.
 const fn architecture() -> u16 {
     if cfg!(target_arch = "x86_64") {
         62
@@ -174,7 +206,7 @@ mod tests {
 
     /// `.header.ring`, `.header.volume`
     #[test]
-    fn the_flags_and_the_volume_stand_where_the_format_says() {
+    fn flags_and_volume_have_the_offsets_of_the_format() {
         let mut header = StreamHeader::native(12);
         header.flags = STREAM_RING.into();
         header.volume = 0x0102_0304.into();

@@ -16,7 +16,7 @@ macro_rules! little_endian {
                 Self(value.to_le())
             }
 
-            /// The value.
+            /// Returns the value.
             #[inline(always)]
             pub const fn get(self) -> $int {
                 <$int>::from_le(self.0)

@@ -1,12 +1,12 @@
-//! The bytes of a stream: what `design/format.md` says, as types. No I/O, no allocation.
+//! The bytes of a stream as `design/format.md` specifies them. No I/O, no allocation.
 //!
 //! ```text
 //!  stream header (512) │ parts …  │ block header (128) │ gap │ events, newest first │ …
 //!  header.rs           schema.rs    block.rs                   event.rs
 //! ```
 //!
-//! The root by which a stream is found in memory: `root.rs`; text as a terminal may have it:
-//! `text.rs`; what the processes of a recording tell: `roster.rs`.
+//! `root.rs`: the root by which a debugger finds a stream in memory. `text.rs`: text that is safe
+//! for a terminal. `roster.rs`: what the processes of a recording report.
 
 mod block;
 mod checksum;

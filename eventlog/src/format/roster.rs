@@ -1,42 +1,42 @@
-//! The roster of a recording: a file that all its processes share, and what each says of itself.
+//! The roster of a recording: a file in which each of its processes reports about itself.
 //!
 //! ```text
 //!  │ count: 8 │ 0: 24 │ process: 4 │ what: 4 │ number: 8 │ name: 16 │ process … │
 //!  0                  32                                             64
 //! ```
 //!
-//! A process takes the next place by counting, and writes what, last; so a place where nothing is
-//! was taken by a process that was killed then. All is little-endian. Design: `.rep.record.roster`
-//! in `design/replay.md`.
+//! A process takes the next place by counting up, and writes `what` last. A place without `what`
+//! belongs to a process that was killed meanwhile. All numbers are little-endian. Design:
+//! `.rep.record.roster` in `design/replay.md`.
 
-/// The size of the file, in bytes: what is said beyond is counted only.
+/// Size of the file in bytes. Reports beyond it are only counted.
 pub const ROSTER_SIZE: usize = 1 << 21;
-/// Where the first entry is; and the size of each.
+/// Size of an entry, and offset of the first entry.
 pub const ROSTER_ENTRY_SIZE: usize = 32;
-/// Entries that there is room for.
+/// Entries that the file has room for.
 pub const ROSTER_COUNT_MAX: usize = ROSTER_SIZE / ROSTER_ENTRY_SIZE - 1;
-/// Where in an entry is what it says, in bytes.
+/// Offset of the report's type in an entry.
 pub const ROSTER_WHAT: usize = 4;
-/// Where in an entry is its number, in bytes.
+/// Offset of the number in an entry.
 pub const ROSTER_NUMBER: usize = 8;
-/// Where in an entry is the name, in bytes.
+/// Offset of the name in an entry.
 pub const ROSTER_NAME: usize = 16;
 
-/// What is said of a process.
+/// What a process reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Presence {
-    /// It began as a program; the number is 1 if the program has a malloc of its own.
+    /// It began as a program. The number is 1 if the program has a malloc of its own.
     Loaded = 1,
     /// It was forked.
     Forked = 2,
-    /// It asked for memory.
+    /// It requested memory.
     Recorded = 3,
-    /// It ended in good order; the number is that of the events that it lost.
+    /// It ended normally. The number counts the events that it lost.
     Ended = 4,
-    /// It is about to execute another program, which has the name.
+    /// It is about to execute another program. The name is that program.
     Executes = 5,
-    /// It was started with a program, which has the name.
+    /// It was started with a program. The name is that program.
     Spawned = 6,
 }
 
@@ -49,25 +49,25 @@ const ALL: [Presence; 6] = [
     Presence::Spawned,
 ];
 
-/// An entry.
+/// A report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RosterEntry<'a> {
     /// The process.
     pub process: u32,
-    /// What is said of it.
+    /// The report's type.
     pub what: Presence,
-    /// Its number, whose meaning [`Presence`] gives; else 0.
+    /// The number, whose meaning [`Presence`] states; otherwise 0.
     pub number: u64,
-    /// What it is called, without its end if that is long.
+    /// The name; its end is cut if it is long.
     pub name: &'a [u8],
 }
 
-/// What a roster says, in order; and how many entries it had no room for.
+/// Returns the reports in order, and how many did not fit into the file.
 pub fn roster(bytes: &[u8]) -> (impl Iterator<Item = RosterEntry<'_>>, u64) {
     let count = bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
     let beyond = count.saturating_sub(ROSTER_COUNT_MAX as u64);
-    let there = usize::try_from(count - beyond).unwrap_or(ROSTER_COUNT_MAX);
-    let entries = bytes.chunks_exact(ROSTER_ENTRY_SIZE).skip(1).take(there);
+    let present = usize::try_from(count - beyond).unwrap_or(ROSTER_COUNT_MAX);
+    let entries = bytes.chunks_exact(ROSTER_ENTRY_SIZE).skip(1).take(present);
     (entries.filter_map(entry), beyond)
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     /// `.rep.record.roster`
     #[test]
-    fn a_roster_that_lies_is_read_as_far_as_there_is_room() {
+    fn a_roster_with_a_false_count_is_read_to_its_end() {
         let mut bytes = vec![0; 8 * ROSTER_ENTRY_SIZE];
         bytes[..8].copy_from_slice(&u64::MAX.to_le_bytes());
         bytes[32..36].copy_from_slice(&4711u32.to_le_bytes());

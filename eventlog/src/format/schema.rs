@@ -1,19 +1,19 @@
-//! A registry as bytes, so that a stream can be read without the program that wrote it.
+//! A registry as bytes, so that a reader needs no program to decode the program's stream.
 //!
 //! ```text
 //!  version · counts · masks · name · doc │ kinds … │ event types, each with its parameters …
 //! ```
 //!
-//! Encoding: section 5.1 of `design/format.md`. The reader has the other direction.
+//! Encoding: section 5.1 of `design/format.md`. `reader::stream::encoding` decodes it.
 
 use eventdef::{EventType, Registry};
 
-/// Flag of an event type: it is in the hot variety.
+/// Flag of an event type: the hot variety records it.
 pub const EVENT_TYPE_ALWAYS: u8 = 1;
-/// Flag of an event type: it is no longer recorded.
+/// Flag of an event type: it is not recorded any more.
 pub const EVENT_TYPE_RETIRED: u8 = 2;
 
-/// Gives the encoding of a registry, piece by piece, to `put`. Strings beyond 65535 bytes are cut.
+/// Passes the encoding of a registry to `put`, piece by piece. Strings beyond 65535 bytes are cut.
 pub fn encode_registry(
     registry: &Registry,
     recorded: u64,
@@ -39,7 +39,7 @@ pub fn encode_registry(
     }
 }
 
-/// Size of that encoding in bytes.
+/// Returns the size of the encoding in bytes.
 pub fn encoded_registry_size(registry: &Registry) -> usize {
     let mut size = 0;
     encode_registry(registry, 0, 0, &mut |bytes| size += bytes.len());

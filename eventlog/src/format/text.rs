@@ -1,10 +1,10 @@
-//! Text from a log, as people may see it: no text steers a terminal.
+//! Text from a log, made safe for a terminal.
 //!
 //! ```text
 //!  "a\u{1b}[2Jb\tc\u{202e}d" ── OneLine ──▶ "a\u{fffd}[2Jb c\u{fffd}d"
 //! ```
 //!
-//! Names, labels, paths, answers, messages: all of them pass through here. Design: `.dumper` in
+//! Names, labels, paths, answers and messages pass through here. Design: `.dumper` in
 //! `design/telemetry.md`.
 
 use core::fmt::{self, Write};
@@ -20,8 +20,8 @@ pub fn is_steering(c: char) -> bool {
         )
 }
 
-/// Bytes as text of one line: a tab or an end of a line is a space, what else steers a terminal or
-/// is not UTF-8 is U+FFFD.
+/// Bytes as one line of text. A tab or an end of a line becomes a space; other characters that
+/// steer a terminal, and bytes that are not UTF-8, become U+FFFD.
 #[derive(Clone, Copy, Debug)]
 pub struct OneLine<'a>(
     /// The bytes.
@@ -40,9 +40,9 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// Passes text on as one line, as [`OneLine`] has it.
+/// Passes text on as one line, as [`OneLine`] does.
 pub struct OneLineWriter<'a, W: fmt::Write + ?Sized>(
-    /// Where it goes.
+    /// The destination.
     pub &'a mut W,
 );
 
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_nothing_that_steers_a_terminal() {
+    fn a_line_cannot_steer_a_terminal() {
         for (bytes, expected) in [
             (&b"plain"[..], "plain"),
             (b"a\tb\r\nc", "a b  c"),

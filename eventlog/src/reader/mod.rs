@@ -1,4 +1,4 @@
-//! The reader: bytes to events. It trusts no byte, and cannot panic.
+//! The reader: bytes to events. It trusts no byte, and never panics.
 //!
 //! ```text
 //!  Source ── index: headers only ──▶ [Segment] + [Registry] + [Fault]
@@ -7,12 +7,12 @@
 //!                                   Event<'log, '_>, one at a time
 //! ```
 //!
-//! Rooms, the lowest first; imports run downward only: `fault`, `source`, `model`, `marks`,
+//! Rooms, the lowest first; an import runs to a lower room: `fault`, `source`, `model`, `marks`,
 //! `index`, `stream`, `mps`, `core`, `log`, `order`, `live`, `audit`.
 //!
-//! To read a log: open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), take them
-//! one at a time ([`Events::next`]). What is wrong with a log never stops the reading: it is in
-//! [`Log::faults`] and [`Events::faults`].
+//! To read a log, open it ([`Log`]), ask for its events ([`Log::events`], [`Filter`]), and take
+//! them one at a time ([`Events::next`]). Faults never stop the reading: see [`Log::faults`] and
+//! [`Events::faults`].
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; `.read.*` in `design/format.md`.
 
@@ -38,7 +38,7 @@ pub use audit::verify::Verified;
 pub use fault::kind::{Fault, FaultKind, OpenError};
 pub use fault::list::{FAULT_COUNT_MAX, Faults};
 pub use index::{Account, Format, Options};
-pub use live::arriving::Live;
+pub use live::blocks::Live;
 pub use log::{Increment, Log};
 pub use model::compare::{Change, Difference, Part, compare, version_min};
 pub use model::event::{Event, OwnedEvent, Params, Value};
@@ -47,11 +47,11 @@ pub use model::registry::{EventType, Kind, Param, Platform, Registry, StringEnd}
 pub use model::stream::Stream;
 pub use model::time::WallTime;
 pub use mps::HeaderError;
-pub use order::each::{Glance, Run};
+pub use order::bulk::{Glance, Run};
+pub use order::cache::CACHE_SIZE_MAX;
 pub use order::filter::Order;
 pub use order::filter::{Filter, Pick};
 pub use order::merge::Events;
-pub use order::open::CACHE_SIZE_MAX;
 pub use order::owned::OwnedEvents;
 pub use order::partitions::Partitions;
 pub use source::bytes::{FileSource, Joined, Source};
@@ -65,7 +65,7 @@ mod tests {
     fn assert_send_and_sync<T: Send + Sync>() {}
 
     #[test]
-    fn logs_are_shared_by_threads_and_readings_move_between_them() {
+    fn logs_are_sync_and_readings_are_send() {
         assert_send_and_sync::<Log>();
         assert_send_and_sync::<Partitions<'_>>();
         assert_send_and_sync::<Event<'_, '_>>();

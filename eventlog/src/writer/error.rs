@@ -1,4 +1,4 @@
-//! Why a log cannot be made: the format has no place for an argument, or the output failed.
+//! Why a log cannot be made: an argument that the format has no place for, or a failed output.
 //!
 //! ```text
 //!  Maker::add, begin, … ──▶ MakeError: nothing of that call is in the log; go on
@@ -13,72 +13,34 @@ use std::io;
 /// After [`MakeError::Io`] every call fails. After any other error the maker is as before the call.
 #[derive(Debug)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the documentation of a variant tells its fields")]
 pub enum MakeError {
     /// The output failed.
     Io(io::Error),
     /// The log has no stream yet, or no stream of that identity.
     NoStream,
     /// The log has a stream of that UUID.
-    StreamTwice {
-        /// The UUID.
-        uuid: [u8; 16],
-    },
+    StreamTwice { uuid: [u8; 16] },
     /// The log has 65535 streams.
     Streams,
-    /// The format has no blocks of this size.
-    BlockSize {
-        /// log2 of it.
-        log2: u8,
-    },
+    /// The format has no blocks of 2^`log2` bytes.
+    BlockSize { log2: u8 },
     /// A clock sync has ticks 0, which means none.
     SyncTicks,
-    /// A registry that `events!` did not make breaks a law.
-    Registry {
-        /// Its name.
-        name: &'static str,
-        /// The law.
-        law: &'static str,
-    },
-    /// The log has no room for this registry.
-    Registries {
-        /// Its name.
-        name: &'static str,
-    },
-    /// An event type is not in its registry.
-    EventType {
-        /// The name of the registry.
-        registry: &'static str,
-        /// The code.
-        code: u16,
-    },
-    /// An event is larger than a block holds, or not as large as its parameters need.
-    EventSize {
-        /// The name of the event type.
-        event: &'static str,
-        /// The size in bytes.
-        size: usize,
-        /// What a block holds.
-        max: usize,
-    },
+    /// The registry with this name breaks a law. `events!` makes none that does.
+    Registry { name: &'static str, law: &'static str },
+    /// The log has no room for the registry with this name.
+    Registries { name: &'static str },
+    /// The registry with this name has no such event type.
+    EventType { registry: &'static str, code: u16 },
+    /// An event is larger than a block holds (`max` bytes), or too small for its parameters.
+    EventSize { event: &'static str, size: usize, max: usize },
     /// An event of the store is not of buffer 0 and thread 0, or another one is of buffer 0.
-    Store {
-        /// The name of the event type.
-        event: &'static str,
-        /// The buffer.
-        buffer: u32,
-        /// The thread.
-        thread: u32,
-    },
-    /// A string was not interned, or is interned later.
-    String {
-        /// Its number.
-        string: usize,
-    },
+    Store { event: &'static str, buffer: u32, thread: u32 },
+    /// The string with this number was not interned, or is interned later.
+    String { string: usize },
     /// A buffer has no numbers left.
-    Numbers {
-        /// The buffer.
-        buffer: u32,
-    },
+    Numbers { buffer: u32 },
 }
 
 impl fmt::Display for MakeError {

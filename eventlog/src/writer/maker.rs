@@ -1,4 +1,4 @@
-//! A log that a tool makes, event by event, outside of the runtime.
+//! A log that a tool makes, event by event, without the runtime.
 //!
 //! ```text
 //!  begin(Origin) ─▶ header, registries ─┐
@@ -6,14 +6,14 @@
 //!  label, thread, sync, lose ───────────┘
 //! ```
 //!
-//! Memory: the events that wait, up to a named size; some 100 bytes a buffer, 8 an interned string.
-//! Rules: `.made` in `design/format.md`.
+//! Memory: events that wait, up to a limit; about 100 bytes for each buffer; 8 bytes for each
+//! interned string. Rules: `.made` in `design/format.md`.
 
 use super::error::MakeError;
-use super::making::{Buffer, Cause, Making, STORE};
 use super::origin::Origin;
 use super::out::Out;
 use super::pack::{MEMORY_MAX, Packer, Place};
+use super::stream::{Buffer, Cause, OpenStream, STORE};
 use crate::format::{BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, ClockSync};
 use eventdef::field::A;
 use eventdef::{Event, Registry, store};
@@ -21,11 +21,11 @@ use std::io::{self, Write};
 
 /// Clock syncs that wait for a block, at most.
 const SYNC_COUNT_MAX: usize = 1024;
-/// Bytes of the encodings of all registries of a log, at most: what a reader has to take
+/// Bytes of the encodings of all registries of a log, at most: the limit of a reader
 /// (`.registry.trust`).
 const REGISTRIES_SIZE_MAX: usize = 16 << 20;
 
-/// A stream of a log that is being made: [`Maker::begin`] gives it.
+/// A stream of a log that is being made, as [`Maker::begin`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamId(pub(super) usize);
 
@@ -33,9 +33,9 @@ pub struct StreamId(pub(super) usize);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Made {
-    /// Events, those of the store included.
+    /// Events, including those of the store.
     pub event_count: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -96,22 +96,22 @@ pub struct Made {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A maker that is dropped leaves a log that was not closed, without the events that waited.
+/// A maker that is dropped leaves a log without its end mark and without the events that waited.
 #[must_use = "a log is whole only after `finish`"]
 pub struct Maker<'o> {
     out: Out<'o>,
-    streams: Vec<Making>,
+    streams: Vec<OpenStream>,
     current: Option<usize>,
     /// The stream whose blocks are being written.
     written: Option<usize>,
     /// Bytes of events that wait in all streams.
     pub(super) memory: usize,
-    /// Bytes that the encodings of further registries may have.
+    /// Bytes that are left for the encodings of further registries.
     registries_room: usize,
     event_count: u64,
     /// The event that is being added.
     bytes: Vec<u8>,
-    /// How the output failed: further bytes would stand at wrong places.
+    /// The failure of the output: further bytes would stand at wrong offsets.
     failed: Option<io::ErrorKind>,
 }
 
@@ -152,8 +152,8 @@ impl<'o> Maker<'o> {
         if self.streams.len() >= usize::from(u16::MAX) {
             return Err(MakeError::Streams);
         }
-        let mut making = Making::new(origin);
-        // `.store`: it is the first, in every stream.
+        let mut making = OpenStream::new(origin);
+        // `.store`: it comes first in every stream.
         making.registry(&store::REGISTRY, &mut self.registries_room)?;
         self.streams.push(making);
         let id = StreamId(self.streams.len() - 1);
@@ -161,8 +161,8 @@ impl<'o> Maker<'o> {
         Ok(id)
     }
 
-    /// Makes an earlier stream the current one. A turn costs space only when blocks of another
-    /// stream are written: one block then (`.made.turn`).
+    /// Makes an earlier stream the current one. Each change of the stream that is written costs one
+    /// block (`.made.turn`).
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ impl<'o> Maker<'o> {
         result
     }
 
-    /// Adds an event that is encoded.
+    /// Adds an encoded event.
     fn put(&mut self, place: Place, ticks: u64, bytes: &[u8]) -> Result<(), MakeError> {
         self.is_right()?;
         let (making, _) = self.current()?;
@@ -234,7 +234,7 @@ impl<'o> Maker<'o> {
         if self.memory > MEMORY_MAX { self.make_room() } else { Ok(()) }
     }
 
-    /// Writes what waits in the largest streams, until half of what may wait is left.
+    /// Writes events of the largest streams, until half of the memory limit is left.
     fn make_room(&mut self) -> Result<(), MakeError> {
         while self.memory > MEMORY_MAX / 2 {
             let surplus = self.memory - MEMORY_MAX / 2;
@@ -262,11 +262,11 @@ impl<'o> Maker<'o> {
     }
 
     /// Labels a pointer, an address or a word with an interned string from these ticks on. String 0
-    /// takes its label away.
+    /// removes the label.
     ///
     /// # Errors
     ///
-    /// Fails if the stream has no such string, or has it later only (`.store.before`); and as
+    /// Fails if the stream has no such string before these ticks (`.store.before`); and as
     /// [`Maker::add`] does.
     pub fn label(&mut self, ticks: u64, address: usize, string: usize) -> Result<(), MakeError> {
         let (making, _) = self.current()?;
@@ -337,7 +337,7 @@ impl<'o> Maker<'o> {
         Ok(())
     }
 
-    /// Writes what waits, and ends the log.
+    /// Writes the remaining events, and ends the log.
     ///
     /// # Errors
     ///
@@ -350,7 +350,7 @@ impl<'o> Maker<'o> {
         let last = self.written.unwrap_or(0);
         let others = (0..self.streams.len()).filter(|at| *at != last);
         for at in std::iter::once(last).chain(others) {
-            let accounts = self.streams.get_mut(at).map(Making::accounts).unwrap_or_default();
+            let accounts = self.streams.get_mut(at).map(OpenStream::accounts).unwrap_or_default();
             self.write(at, |packer, out| {
                 packer.flush_all(out)?;
                 packer.flush_syncs(out)?;
@@ -369,13 +369,13 @@ impl<'o> Maker<'o> {
         self.failed.map_or(Ok(()), |kind| Err(MakeError::Io(kind.into())))
     }
 
-    /// The current stream, and the room for its registries.
-    fn current(&mut self) -> Result<(&mut Making, &mut usize), MakeError> {
+    /// Returns the current stream, and the room for registries.
+    fn current(&mut self) -> Result<(&mut OpenStream, &mut usize), MakeError> {
         let making = self.current.and_then(|at| self.streams.get_mut(at));
         Ok((making.ok_or(MakeError::NoStream)?, &mut self.registries_room))
     }
 
-    /// Writes of a stream: after its header and its registries.
+    /// Writes to a stream, after its header and its registries.
     fn write(
         &mut self,
         at: usize,

@@ -1,4 +1,4 @@
-//! Where the events of a stream come from: what its header says.
+//! Where the events of a stream come from: the facts in its header.
 //!
 //! ```text
 //!  Origin { uuid, process, host, clock } ──▶ StreamHeader       source bytes ── uuid_of ──▶ UUID
@@ -9,12 +9,13 @@
 use crate::format::{CLOCK_INVARIANT, ClockSource, ClockSync, StreamHeader, checksum};
 use std::hash::{BuildHasher, RandomState};
 
-/// log2 of the size of the blocks, unless another one is asked for.
+/// log2 of the default block size.
 const BLOCK_SIZE_LOG2: u8 = 16;
 
 /// Where the events of a stream come from: its process, its host and its clock.
 ///
-/// [`Origin::new`] gives a stream of ns of CLOCK_MONOTONIC and a random UUID; set what is known.
+/// [`Origin::new`] returns a stream with a random UUID, whose ticks are ns of CLOCK_MONOTONIC. Set
+/// the other known facts.
 ///
 /// ```
 /// use eventlog::writer::{Origin, uuid_of};
@@ -28,9 +29,9 @@ const BLOCK_SIZE_LOG2: u8 = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Origin {
-    /// The UUID of the stream: no two streams of a log have the same.
+    /// The UUID of the stream: unique in a log.
     pub uuid: [u8; 16],
-    /// The boot of the host; zero if unknown. Ticks of two streams compare only if it is the same.
+    /// The boot of the host; zero if unknown. Only ticks of streams with the same boot compare.
     pub boot_id: [u8; 16],
     /// The UUID of the stream of the process that forked this one; zero if none.
     pub parent: [u8; 16],
@@ -46,22 +47,22 @@ pub struct Origin {
     pub is_clock_invariant: bool,
     /// Ticks per second; 0 if unknown.
     pub clock_rate: u64,
-    /// The first clock sync; of ticks 0 if there is none.
+    /// The first clock sync; its ticks are 0 if there is none.
     pub sync: ClockSync,
-    /// What writes the stream: a name and a version. This name and the next two are cut to what the
-    /// header holds: 64, 64 and 128 bytes.
+    /// Name and version of the program that writes the stream. The header holds 64 bytes of this
+    /// name, 64 of the host and 128 of the program.
     pub producer: String,
     /// Name of the host.
     pub host: String,
     /// Name of the program.
     pub program: String,
-    /// log2 of the size of the blocks: 12 to 20. The largest event is 128 bytes less.
+    /// log2 of the block size: 12 to 20. An event has at most the size of a block minus 128 bytes.
     pub block_size_log2: u8,
 }
 
 impl Origin {
-    /// Returns an origin with a random UUID, whose ticks are ns of CLOCK_MONOTONIC. All else is
-    /// unknown.
+    /// Returns an origin with a random UUID, whose ticks are ns of CLOCK_MONOTONIC. All other facts
+    /// are unknown.
     pub fn new() -> Origin {
         Origin {
             uuid: random_uuid(),
@@ -81,7 +82,7 @@ impl Origin {
         }
     }
 
-    /// The header, sealed.
+    /// Returns the header, sealed.
     pub(super) fn header(&self) -> StreamHeader {
         let mut header = StreamHeader::native(self.block_size_log2);
         header.uuid = self.uuid;
@@ -108,28 +109,29 @@ impl Default for Origin {
     }
 }
 
-/// Puts a name, padded with zeros (`.header.names`).
+/// Copies a name, padded with zeros (`.header.names`).
 pub(super) fn put_name(to: &mut [u8], name: &str) {
     let size = name.floor_char_boundary(to.len());
     to.iter_mut().zip(name.as_bytes().iter().take(size)).for_each(|(to, from)| *to = *from);
 }
 
-/// Returns the UUID of a stream that is made of these bytes: a number made of them, so that two
-/// logs made of one source are known to be of one (`.made.origin`).
+/// Returns the UUID of a stream that is made of these bytes. Two logs that are made of one source
+/// have the same UUID (`.made.origin`).
 pub fn uuid_of(source: &[u8]) -> [u8; 16] {
     numbered_uuid(source, &[])
 }
 
-/// The same for one of several streams of a source, which `place` tells apart (`.mps.uuid`).
+/// Returns the UUID of one of several streams of a source; `place` distinguishes them
+/// (`.mps.uuid`).
 pub(super) fn numbered_uuid(source: &[u8], place: &[u8]) -> [u8; 16] {
     let mut uuid = [0; 16];
     for (n, to) in (1u8..).zip(uuid.chunks_exact_mut(4)) {
         to.copy_from_slice(&checksum(&[&[n], source, place]).to_le_bytes());
     }
-    versioned(uuid, 8) // Made by a rule of one's own.
+    versioned(uuid, 8) // UUID version 8: made by a private rule.
 }
 
-/// A random UUID, of the numbers that the standard library takes from the operating system.
+/// Returns a random UUID. The standard library takes the numbers from the operating system.
 fn random_uuid() -> [u8; 16] {
     let mut uuid = [0; 16];
     for (n, to) in (0u8..).zip(uuid.chunks_exact_mut(8)) {
@@ -138,7 +140,7 @@ fn random_uuid() -> [u8; 16] {
     versioned(uuid, 4)
 }
 
-/// With the marks of a version of RFC 9562.
+/// Sets the version and variant of RFC 9562.
 fn versioned(mut uuid: [u8; 16], version: u8) -> [u8; 16] {
     uuid[6] = uuid[6] & 0x0F | version << 4;
     uuid[8] = uuid[8] & 0x3F | 0x80;

@@ -1,11 +1,10 @@
-//! Blocks and parts to bytes, in the order of the file.
+//! Writes blocks and parts in the order of the file.
 //!
 //! ```text
 //!  header block, then parts blocks: filled here │ whole blocks of events: written as they come
 //! ```
 //!
-//! What is written is never looked at again, so it may go to a pipe. Layout: section 4 of
-//! `design/format.md`.
+//! The output is never read again, so it may be a pipe. Layout: section 4 of `design/format.md`.
 
 use super::pack::{self, Place};
 use crate::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, StreamHeader};
@@ -14,7 +13,7 @@ use std::io::{self, Write};
 /// The largest piece of a registry in one part.
 const PIECE_SIZE_MAX: usize = 2048;
 
-/// What is written to.
+/// The output.
 pub(super) struct Out<'o> {
     to: &'o mut dyn Write,
     size: u64,
@@ -24,7 +23,7 @@ pub(super) struct Out<'o> {
     /// The header block or parts block that is being filled.
     parts: Vec<u8>,
     parts_count: u64,
-    /// Whether `parts` has what must stand before later blocks: registries and names.
+    /// Whether `parts` has registries or names, which must precede later blocks.
     is_first: bool,
     /// Blocks of this stream that were written.
     block_count: u64,
@@ -47,7 +46,7 @@ impl<'o> Out<'o> {
 
     /// Begins a stream.
     pub(super) fn begin(&mut self, header: &StreamHeader, log2: u8) -> io::Result<()> {
-        // `.stream.again`: another one begins at a block boundary.
+        // `.stream.again`: another stream begins at a block boundary.
         self.flush_parts()?;
         self.block_size = 1 << log2;
         self.log2 = log2;
@@ -59,7 +58,7 @@ impl<'o> Out<'o> {
         Ok(())
     }
 
-    /// Writes what parts there are, padded to a block.
+    /// Writes the collected parts, padded to a block.
     pub(super) fn flush_parts(&mut self) -> io::Result<()> {
         if self.parts.is_empty() {
             return Ok(());
@@ -72,11 +71,6 @@ impl<'o> Out<'o> {
         self.parts.clear();
         self.is_first = false;
         Ok(())
-    }
-
-    /// Room for the payload of a part.
-    pub(super) fn part_room(&self) -> usize {
-        self.block_size - 2 * BLOCK_HEADER_SIZE
     }
 
     /// Writes a part.
@@ -119,7 +113,7 @@ impl<'o> Out<'o> {
         Ok(())
     }
 
-    /// Writes a block of events, whose bytes are there but for the header.
+    /// Writes a block of events, which is complete except for its header.
     pub(super) fn block(&mut self, mut header: BlockHeader, block: &mut [u8]) -> io::Result<()> {
         // `.part.registry-before`
         if self.is_first {
@@ -136,7 +130,7 @@ impl<'o> Out<'o> {
         Ok(())
     }
 
-    /// Writes what is left, and gives the size of the whole.
+    /// Writes the last parts, and returns the size of the log.
     pub(super) fn finish(mut self) -> io::Result<u64> {
         // `.stream.tail`: the last block may be short.
         let parts = std::mem::take(&mut self.parts);

@@ -1,12 +1,12 @@
-//! Events to runs of numbers, and runs to blocks and parts.
+//! Packs events into runs, and runs into blocks and parts.
 //!
 //! ```text
 //!  event ─▶ the run of its buffer and kind ── full, or all too large ──▶ block
 //!                                          └─ at most half a block ────▶ part
 //! ```
 //!
-//! A buffer has a run for each kind that its events are of. Runs of all buffers together have a
-//! bounded size: the largest go first. Rules: 3.2, `.event.number`, section 11 of
+//! A buffer has a run for each kind of its events. The runs of all buffers together have a memory
+//! limit: the largest are written first. Rules: 3.2, `.event.number`, section 11 of
 //! `design/format.md`.
 
 use super::out::Out;
@@ -17,17 +17,17 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-/// Clock syncs that are kept before the first event and after the last one: by two, times beyond
-/// are told.
+/// Clock syncs that are kept before the first and after the last event: two syncs tell the times
+/// beyond them.
 const SYNCS_BEYOND: usize = 2;
 
-/// Bytes of events that wait for their blocks to be filled, of all buffers (few in a test).
+/// Bytes of the waiting events of all buffers, at most (few in a test).
 pub(super) const MEMORY_MAX: usize = if cfg!(test) { 1 << 12 } else { 32 << 20 };
 
-/// Bytes that a run takes in memory, its events not counted: about.
+/// Memory of a run without its events, about.
 const RUN_SIZE: usize = 256;
 
-/// Where an event belongs.
+/// The place of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
     pub(super) flags: u8,
@@ -39,13 +39,13 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What all events of a run have.
+    /// Returns what all events of a run share.
     fn key(&self) -> Place {
         Place { number: 0, ..*self }
     }
 }
 
-/// What a buffer counted (`.block.discarded`, `.block.overwritten`).
+/// The counts of a buffer (`.block.discarded`, `.block.overwritten`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) full: u64,
@@ -55,7 +55,7 @@ pub(super) struct Counts {
     pub(super) overwritten: u64,
 }
 
-/// A header with no events, which ends where the block does.
+/// Returns a header without events, which ends where the block does.
 pub(super) fn header(block_type: BlockType, log2: u8, id: [u8; 8], place: &Place) -> BlockHeader {
     let mut header = BlockHeader::zeroed();
     header.magic = BLOCK_MAGIC;
@@ -79,19 +79,19 @@ pub(super) fn header(block_type: BlockType, log2: u8, id: [u8; 8], place: &Place
 pub(super) struct Packer {
     id: [u8; 8],
     log2: u8,
-    /// The flags of parts that are of no buffer.
+    /// The flags of parts without a buffer.
     flags: u8,
     runs: HashMap<Place, Run>,
     /// Bytes of all runs.
     memory: usize,
     /// The block that is being written.
     block: Vec<u8>,
-    /// The latest event of each buffer that was written, by number: to say whose an empty part is.
+    /// The place of the latest event of each buffer, for parts without events.
     ends: HashMap<u32, Place>,
-    /// From the first event to the last one.
+    /// The ticks of the first and the last event.
     span: Option<(u64, u64)>,
     syncs: Vec<ClockSync>,
-    /// Which of them are in a block.
+    /// Whether each sync is in a block.
     is_used: Vec<bool>,
 }
 
@@ -111,18 +111,18 @@ impl Packer {
         }
     }
 
-    /// Whether any event of a buffer was written.
+    /// Returns whether an event of a buffer was written.
     pub(super) fn has(&self, buffer: u32) -> bool {
         self.ends.contains_key(&buffer)
     }
 
-    /// Bytes of the events that wait to be written.
+    /// Returns the bytes of the waiting events.
     pub(super) fn memory(&self) -> usize {
         self.memory
     }
 
-    /// Adds an event, in the bytes of its platform. Gives the run that it has no place in, which is
-    /// to be written.
+    /// Adds an event in the bytes of its platform. Returns the previous run of its place if the
+    /// event does not fit in it: the caller writes that run.
     #[must_use]
     pub(super) fn add(&mut self, place: &Place, ticks: u64, event: &[u8]) -> Option<Run> {
         let (first, last) = self.span.unwrap_or((ticks, ticks));
@@ -142,7 +142,7 @@ impl Packer {
         full
     }
 
-    /// Writes the largest runs, until all take no more than this.
+    /// Writes the largest runs, until the others take at most `to` bytes.
     pub(super) fn shrink(&mut self, to: usize, out: &mut Out<'_>) -> io::Result<()> {
         let mut sizes: Vec<_> = self.runs.iter().map(|(key, run)| (run.size(), *key)).collect();
         sizes.sort_unstable();
@@ -197,7 +197,7 @@ impl Packer {
         }
         self.block.resize(block_size, 0);
         run.put(self.block.get_mut(last..).unwrap_or_default());
-        if run.size() <= (block_size / 2).min(out.part_room()) {
+        if run.size() <= block_size / 2 {
             out.part(header, self.block.get(last..).unwrap_or_default())
         } else {
             out.block(header, &mut self.block)
@@ -208,14 +208,14 @@ impl Packer {
         header(block_type, self.log2, self.id, place)
     }
 
-    /// Those clock syncs that tell the times of the events: between the first and the last, and two
-    /// beyond either (`.cut.sync`).
-    pub(super) fn telling(&self) -> Range<usize> {
+    /// Returns the clock syncs that tell the times of the events: between the first and the last,
+    /// and two on either side (`.cut.sync`).
+    pub(super) fn syncs_of_events(&self) -> Range<usize> {
         let Some((first, last)) = self.span else { return 0..0 };
         let from = self.syncs.partition_point(|sync| sync.ticks <= first);
         let to = self.syncs.partition_point(|sync| sync.ticks < last);
         let to = to.saturating_add(SYNCS_BEYOND).max(from.saturating_add(SYNCS_BEYOND));
-        // Beyond the ends the first two of all and the last two tell.
+        // The first and last two syncs tell the times beyond the ends.
         from.saturating_sub(SYNCS_BEYOND)..to.min(self.syncs.len())
     }
 
@@ -226,12 +226,12 @@ impl Packer {
         self.is_used.insert(at, false);
     }
 
-    /// How many clock syncs are kept.
+    /// Returns the number of clock syncs.
     pub(super) fn sync_count(&self) -> usize {
         self.syncs.len()
     }
 
-    /// Writes all clock syncs that are in no block, and keeps none.
+    /// Writes all clock syncs that are in no block, and removes them.
     pub(super) fn flush_syncs(&mut self, out: &mut Out<'_>) -> io::Result<()> {
         self.write_syncs(0..self.syncs.len(), out)?;
         self.syncs.clear();
@@ -239,7 +239,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Writes those of these clock syncs that are in no block.
+    /// Writes the clock syncs of a range that are in no block.
     pub(super) fn write_syncs(&mut self, which: Range<usize>, out: &mut Out<'_>) -> io::Result<()> {
         let first = self.ends.values().min_by_key(|place| place.buffer).copied();
         let place = first.unwrap_or(Place { flags: self.flags, ..Place::default() });
@@ -255,7 +255,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Writes what a buffer counted, as a part without events (`.cut.account`).
+    /// Writes the counts of a buffer as a part without events (`.cut.account`).
     pub(super) fn write_account(
         &self,
         place: &Place,
@@ -274,7 +274,7 @@ impl Packer {
         out.part(header, &[])
     }
 
-    /// Writes the mark that the stream was closed, or goes on in another volume (`.part.end`,
+    /// Writes the end mark: the stream was closed, or goes on in another volume (`.part.end`,
     /// `.volume.end`).
     pub(super) fn write_end(&self, next_volume: u64, out: &mut Out<'_>) -> io::Result<()> {
         let place = Place { flags: self.flags, number: next_volume, ..Place::default() };

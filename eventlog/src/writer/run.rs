@@ -13,7 +13,7 @@ use std::iter;
 
 /// A block that is being filled.
 pub(super) struct Run {
-    /// Of its oldest event.
+    /// The place of its oldest event.
     pub(super) place: Place,
     /// The number after its newest event.
     pub(super) next: u64,
@@ -23,10 +23,10 @@ pub(super) struct Run {
     pub(super) ticks_max: u64,
     /// Events and base records, the oldest first.
     events: Vec<u8>,
-    /// Which numbers were left out (`.cut.numbers`): how many events follow on one another, and how
-    /// many numbers are left out after them.
+    /// The numbers that were left out (`.cut.numbers`): pairs of how many events are consecutive,
+    /// and how many numbers are left out after them.
     pub(super) numbers: Vec<u8>,
-    /// Events since numbers were left out.
+    /// Events since the last gap in the numbers.
     followed: u64,
 }
 
@@ -45,19 +45,19 @@ impl Run {
         }
     }
 
-    /// What it takes of a block.
+    /// Returns the bytes that it takes in a block.
     pub(super) fn size(&self) -> usize {
         self.events.len() + self.record_size()
     }
 
-    /// The size of the record that has its numbers.
+    /// Returns the size of the record with its numbers.
     fn record_size(&self) -> usize {
         let size = (BASE_RECORD_SIZE + self.numbers.len()).next_multiple_of(8);
         if self.numbers.is_empty() { 0 } else { size }
     }
 
-    /// Adds an event, if its number comes after the others, it is not before the base, and there is
-    /// room.
+    /// Adds an event, if its number follows the others, its time is not before the base, and there
+    /// is room.
     pub(super) fn add(&mut self, place: &Place, ticks: u64, event: &[u8], room: usize) -> bool {
         let Some(skipped) = place.number.checked_sub(self.next) else { return false };
         // `.made.order`: a reader opens a block when the time of its base has come.
@@ -96,7 +96,7 @@ impl Run {
         true
     }
 
-    /// Puts what it has into the end of a block, which has that size: the newest first.
+    /// Copies the events into the end of a block, the newest first. `to` has their size.
     pub(super) fn put(&self, to: &mut [u8]) {
         let big_endian = self.place.flags & BIG_ENDIAN != 0;
         let (mut rest, mut end) = (self.events.as_slice(), to.len());
@@ -127,7 +127,7 @@ fn put_number(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// A base record, or as much of a longer one (`.event.base`).
+/// Returns a base record, or the first bytes of a longer one (`.event.base`).
 fn base_record(size: usize, base: u64, before: u64, big_endian: bool) -> Vec<u8> {
     let word = |value: u64| if big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
     let size = size as u16;
@@ -135,7 +135,7 @@ fn base_record(size: usize, base: u64, before: u64, big_endian: bool) -> Vec<u8>
     [[0, 0, size[0], size[1], 0, 0, 0, 0], word(base), word(before)].concat()
 }
 
-/// The size of the event or record that these bytes begin with; none at their end.
+/// Returns the size of the event or record at the start of these bytes; `None` at their end.
 fn event_size(bytes: &[u8], big_endian: bool) -> Option<usize> {
     let size = *bytes.get(2..)?.first_chunk()?;
     let size = if big_endian { u16::from_be_bytes(size) } else { u16::from_le_bytes(size) };

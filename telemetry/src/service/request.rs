@@ -263,10 +263,10 @@ mod tests {
     /// `.control.tool.answer`: also where it is cut.
     #[test]
     fn what_is_wrong_is_one_line() {
-        assert_eq!(answer(b""), "error: an empty request\n");
+        assert_eq!(answer(b""), "error: the request is empty\n");
         let line = "é".repeat(300);
         let text = answer(line.as_bytes());
-        assert!(text.starts_with("error: there is no request `éé") && text.ends_with('\n'));
+        assert!(text.starts_with("error: unknown request `éé") && text.ends_with('\n'));
         assert_eq!(text.matches('\n').count(), 1);
         let mut bytes = [0; 20];
         let mut piece = Piece { bytes: &mut bytes, size: 0 };

@@ -14,12 +14,15 @@ use std::collections::BTreeMap;
 
 /// What is already written in plain English: files, and folders with a slash at the end.
 /// Add a folder here when its last banned phrase is gone.
-const CLEAN: [&str; 13] = [
+const CLEAN: [&str; 16] = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
+    "cli/",
     "docs/",
     "eventdef/src/",
+    "eventlog/",
+    "stacks/",
     "telemetry/build.rs",
     "telemetry/src/absent.rs",
     "telemetry/src/lib.rs",

@@ -1,4 +1,4 @@
-//! What was requested and is not in a log: the one answer, in events, that all tools give.
+//! Events that were requested and are not in a log: one answer for all tools.
 //!
 //! ```text
 //!  counts of the buffers (Account) ─────────────┐
@@ -15,9 +15,9 @@ use crate::reader::order::filter::Order;
 use crate::reader::order::filter::{Filter, Pick};
 use std::collections::{BTreeMap, HashMap};
 
-/// The event type of the store that has the counts of what no buffer could count.
+/// The event type of the store that counts events without a buffer.
 const DISCARDED: &str = "Discarded";
-/// Its code, by which it is found (`.store.discarded`).
+/// Its code (`.store.discarded`).
 const DISCARDED_CODE: u16 = 0xFF04;
 
 /// Why events are not in a log, in the order of [`Losses::causes`].
@@ -26,22 +26,22 @@ pub const CAUSES: [&str; 6] = ["full", "nested", "large", "io", "lost", "overwri
 /// Events that were requested and are not in a log, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// There was no room.
+    /// The buffer was full.
     pub full: u64,
-    /// A signal handler requested them in the middle of recording another of their kind.
+    /// A signal handler requested them while the thread recorded another event of the kind.
     pub nested: u64,
     /// Larger than a block holds.
     pub large: u64,
-    /// The host did not take them.
+    /// The host failed to write them.
     pub io: u64,
-    /// Recorded, neither found nor accounted for.
+    /// Recorded, but neither in the log nor accounted for.
     pub lost: u64,
-    /// Overwritten in memory, or in a ring: history that gave way as it was meant to.
+    /// Overwritten in memory or in a ring, as intended.
     pub overwritten: u64,
 }
 
 impl Losses {
-    /// What a buffer counted.
+    /// Returns the counts of a buffer.
     pub fn of(account: &Account) -> Losses {
         Losses {
             full: account.discarded_full.into(),
@@ -53,18 +53,18 @@ impl Losses {
         }
     }
 
-    /// The counts in the order of [`CAUSES`].
+    /// Returns the counts in the order of [`CAUSES`].
     pub fn causes(&self) -> [u64; 6] {
         [self.full, self.nested, self.large, self.io, self.lost, self.overwritten]
     }
 
-    /// How many were lost, whatever the cause. What was overwritten is no loss.
+    /// Returns the number of lost events. Overwritten events are not lost.
     pub fn total(&self) -> u64 {
         let counts = [self.full, self.nested, self.large, self.io, self.lost];
         counts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Adds others.
+    /// Adds the counts of another.
     pub fn add(&mut self, other: &Losses) {
         let sums = [
             (&mut self.full, other.full),
@@ -94,15 +94,15 @@ pub struct Unhoused {
 }
 
 impl Log {
-    /// What was requested and is not in the log, in all, where these faults were met as its events
-    /// were read. Reads the store; and all, where blocks are damaged.
+    /// Returns all losses of the log. `faults` are those of a reading of all its events. This reads
+    /// the store; and the whole log if blocks are damaged.
     pub fn losses(&self, faults: &Faults) -> Losses {
         let mut sum = Losses::default();
         self.losses_by_kind(faults).values().for_each(|losses| sum.add(losses));
         sum
     }
 
-    /// The same by stream, registry (its index in the stream; `u16::MAX`: unknown) and kind.
+    /// Returns the losses by stream, registry (index in the stream; `u16::MAX`: unknown) and kind.
     pub fn losses_by_kind(&self, faults: &Faults) -> BTreeMap<(u16, u16, u8), Losses> {
         let mut by_kind: BTreeMap<_, Losses> = BTreeMap::new();
         let given = (faults.loss_count() > 0).then(|| self.count_by_buffer());
@@ -112,7 +112,7 @@ impl Log {
             let key = (account.stream, registry, account.kind);
             let mut losses = Losses::of(account);
             if let Some(given) = &given {
-                // What damaged blocks held is missing, too.
+                // The events of damaged blocks are missing, too.
                 let count = given.get(&(account.stream, account.buffer)).copied().unwrap_or(0);
                 losses.lost = losses.lost.saturating_add(account.found.saturating_sub(count));
             }
@@ -124,7 +124,7 @@ impl Log {
         by_kind
     }
 
-    /// How many events can be read, by stream and buffer.
+    /// Counts the readable events by stream and buffer.
     fn count_by_buffer(&self) -> HashMap<(u16, u32), u64> {
         let mut counts = HashMap::new();
         let mut events = self.events(Order::File, &Filter::default());
@@ -134,8 +134,8 @@ impl Log {
         counts
     }
 
-    /// The events that no buffer could count, by stream, registry and kind. Reads the store: what
-    /// is wrong with its blocks is told where the log is read.
+    /// Returns the events that no buffer could count, by stream, registry and kind. This reads the
+    /// store, and reports no faults.
     pub fn unhoused(&self) -> Vec<Unhoused> {
         if self.format() != Format::Stream {
             return Vec::new();
@@ -154,7 +154,7 @@ impl Log {
                 continue;
             }
             let losses = totals.entry((event.stream, registry, kind)).or_default();
-            // Each is the total so far.
+            // Each event states the total so far.
             let total = match cause {
                 0 => &mut losses.full,
                 1 => &mut losses.nested,

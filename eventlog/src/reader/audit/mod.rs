@@ -1,6 +1,6 @@
-//! What a log as a whole tells: what is where, whether it is sound, how much was lost.
+//! Facts about a whole log: its pieces, whether it is sound, its losses.
 //!
-//! Knows all rooms below.
+//! This room knows all rooms below.
 
 pub(crate) mod losses;
 pub(crate) mod survey;

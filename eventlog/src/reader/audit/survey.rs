@@ -1,11 +1,11 @@
-//! What is where in a log: each block and part, as the first pass meets it.
+//! The pieces of a log: each block and part, as the first pass meets it.
 //!
 //! ```text
 //!  Log ── survey ──▶ the walk of the index once more ──▶ Piece, Piece, Piece … in file order
 //! ```
 //!
-//! Nothing of it is kept: a log of any size is surveyed in little memory. Layout: sections 2 to 4
-//! of `design/format.md`.
+//! A survey keeps nothing: a log of any size needs little memory. Layout: sections 2 to 4 of
+//! `design/format.md`.
 
 use crate::reader::index::Format;
 use crate::reader::index::segment::KIND_MIXED;
@@ -16,19 +16,19 @@ use crate::reader::stream::piece::{Piece, What};
 use std::collections::BTreeSet;
 
 impl Log {
-    /// Tells what is where in the log, in file order.
+    /// Passes each piece of the log to `visit`, in file order.
     pub fn survey(&self, visit: &mut dyn FnMut(&Piece)) {
         if self.format() == Format::Mps {
             return self.survey_mps(visit);
         }
         let mut indexer = Indexer::new(self.source());
         indexer.visitor = Some(visit);
-        // It was opened, so it begins with a stream; what else is wrong was told then.
+        // The log was opened, so a stream begins it. Opening it reported all faults.
         let _ = indexer.walk();
     }
 
-    /// For each registry the streams whose events it declares, by their index: where raw streams
-    /// of the MPS follow one another, several may have one.
+    /// Returns the streams whose events each registry declares, by index. Several raw streams of
+    /// the MPS may share a registry.
     pub fn streams_of_registries(&self) -> Vec<BTreeSet<u16>> {
         let own = |registry: &Registry| BTreeSet::from([registry.stream]);
         let mut streams: Vec<BTreeSet<u16>> = self.registries().iter().map(own).collect();

@@ -6,8 +6,8 @@
 //!  segments, 64 at a time, on all cores ─ checksum, chain, parameters ┘
 //! ```
 //!
-//! What the reader would tell while it gives all events is found here too, for the same code
-//! decodes. Design: `.cnv.verify` in `design/eventcnv.md`; rules: 3.3 of `design/format.md`.
+//! The same code decodes the events here as in a reading, so this finds the same faults. Design:
+//! `.cnv.verify` in `design/eventcnv.md`; rules: 3.3 of `design/format.md`.
 
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
@@ -15,50 +15,47 @@ use crate::reader::index::segment::{Decoded, Segment};
 use crate::reader::log::Log;
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::{SYNC_COUNT_MAX, Stream};
+use crate::reader::source::ahead::Ahead;
 use crate::reader::stream::block;
 use crate::reader::stream::entry::Grid;
 use crate::reader::stream::entry::segment;
 use crate::reader::stream::piece::{Piece, What};
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::thread;
 
-/// Segments that one thread decodes at a time.
+/// Segments that one thread decodes in one step.
 const BATCH: usize = 64;
-/// Batches that may wait for one before them, for each thread.
-const WAITING_COUNT_MAX: usize = 4;
 /// Threads at most.
 const THREAD_COUNT_MAX: usize = 64;
 
-/// What was found.
+/// The result of a verification.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// What is wrong, beyond what [`Log::faults`] has, by offset.
+    /// Faults beyond those of [`Log::faults`], by offset.
     pub faults: Faults,
     /// Events of the log, each once.
     pub event_count: u64,
-    /// How many pieces there are of each kind, and their bytes; parts apart.
+    /// Number and bytes of the pieces of each type; parts separately.
     pub pieces: BTreeMap<(What, bool), (u64, u64)>,
 }
 
 impl Log {
-    /// Reads all of the log, on so many threads (`None`: as many as there are cores), and checks
-    /// all that can be checked.
+    /// Reads the whole log on this number of threads (`None`: one for each processor), and checks
+    /// everything.
     pub fn verify(&self, thread_count: Option<NonZero<usize>>) -> Verified {
         let mut verified = Verified::default();
-        let mut look = Look { log: self, last: HashMap::new(), more: Vec::new() };
+        let mut checks = HeaderChecks { log: self, last: HashMap::new(), more: Vec::new() };
         self.survey(&mut |piece| {
             let (count, size) = verified.pieces.entry((piece.what, piece.is_part)).or_default();
             *count += 1;
             *size += piece.size;
-            look.piece(piece, &mut verified.faults);
+            checks.piece(piece, &mut verified.faults);
         });
         for stream in self.streams() {
             check_syncs(stream, &mut verified.faults);
         }
-        let more = look.more;
+        let more = checks.more;
         let cores = || thread::available_parallelism().ok();
         let threads = thread_count.or_else(cores).map_or(1, NonZero::get).min(THREAD_COUNT_MAX);
         let whole = self.segments().len();
@@ -68,26 +65,26 @@ impl Log {
         verified
     }
 
-    /// The registry of a block, laid out for its platform.
+    /// Returns the index of the registry of a block, laid out for its platform.
     fn registry_of(&self, piece: &Piece) -> Option<u32> {
         let key = (piece.header.registry.get(), block::platform(&piece.header));
-        let is_it = |registry: &Registry| {
+        let is_match = |registry: &Registry| {
             registry.stream == piece.stream && (registry.index, registry.platform) == key
         };
-        self.registries().iter().position(is_it).map(|place| place as u32)
+        self.registries().iter().position(is_match).map(|place| place as u32)
     }
 }
 
-/// What is checked of headers alone.
-struct Look<'l> {
+/// The checks of headers.
+struct HeaderChecks<'l> {
     log: &'l Log,
     /// First number and sequence of the last block of each buffer.
     last: HashMap<(u16, u32), (u64, u64)>,
-    /// What the log reads nothing from, as its events are elsewhere too, or it has none.
+    /// Segments that the log does not read: other segments give their events, or they have none.
     more: Vec<Segment>,
 }
 
-impl Look<'_> {
+impl HeaderChecks<'_> {
     fn piece(&mut self, piece: &Piece, faults: &mut Faults) {
         if piece.what != What::Events || piece.header.magic == [0; 4] {
             return;
@@ -96,7 +93,7 @@ impl Look<'_> {
         let (first, sequence) = (header.first.get(), header.sequence.get());
         let is_read =
             self.log.segments().binary_search_by_key(&piece.offset, |at| at.offset).is_ok();
-        // What is damaged says nothing of its order.
+        // The order of a damaged block means nothing.
         if is_read || piece.is_part {
             let key = (piece.stream, header.buffer.get());
             let before = self.last.insert(key, (first, sequence));
@@ -129,9 +126,9 @@ impl Look<'_> {
     }
 }
 
-/// Whether the clocks of a stream go forward (`.time.sync`), as far as syncs can tell.
+/// Checks that the clocks of a stream go forward (`.time.sync`), as far as the syncs tell.
 fn check_syncs(stream: &Stream, faults: &mut Faults) {
-    // Of more than are kept, every second one was let go.
+    // Of too many syncs, every second one was dropped.
     debug_assert!(stream.syncs.len() <= SYNC_COUNT_MAX);
     for (before, sync) in stream.syncs.iter().zip(stream.syncs.iter().skip(1)) {
         let ticks = sync.ticks;
@@ -147,7 +144,7 @@ fn check_syncs(stream: &Stream, faults: &mut Faults) {
     }
 }
 
-/// What is decoded: all segments, and then what else there is.
+/// The segments to decode: those of the log, then the others.
 struct Segments<'l> {
     log: &'l Log,
     whole: usize,
@@ -155,45 +152,22 @@ struct Segments<'l> {
 }
 
 impl Segments<'_> {
-    /// Decodes them, on so many threads, and takes what was found in order.
+    /// Decodes the segments on several threads, and takes the results in order.
     fn decode_all(&self, threads: usize, verified: &mut Verified) {
-        let count = (self.whole + self.more.len()).div_ceil(BATCH);
-        let next = AtomicUsize::new(0);
-        let is_over = AtomicBool::new(false);
-        let (sender, receiver) = mpsc::sync_channel(WAITING_COUNT_MAX * threads);
+        let count = (self.whole + self.more.len()).div_ceil(BATCH) as u64;
         thread::scope(|scope| {
-            for _ in 0..threads {
-                let (sender, next, is_over) = (sender.clone(), &next, &is_over);
-                scope.spawn(move || {
-                    let mut decoded = Decoded::default();
-                    while !is_over.load(Ordering::Relaxed) {
-                        let batch = next.fetch_add(1, Ordering::Relaxed);
-                        if batch >= count {
-                            break;
-                        }
-                        let found = self.batch(batch, &mut decoded);
-                        if sender.send((batch, found)).is_err() {
-                            break;
-                        }
-                    }
-                });
+            let mut ahead = Ahead::begin(scope, threads, 0..count, || {
+                let mut decoded = Decoded::default();
+                move |batch| self.batch(batch as usize, &mut decoded)
+            });
+            for (events, faults) in (0..count).map_while(|batch| ahead.take(batch)) {
+                verified.event_count += events;
+                verified.faults.append(&faults);
             }
-            drop(sender);
-            let mut waiting = BTreeMap::new();
-            let mut merged = 0;
-            for (batch, found) in receiver {
-                waiting.insert(batch, found);
-                while let Some((events, faults)) = waiting.remove(&merged) {
-                    merged += 1;
-                    verified.event_count += events;
-                    verified.faults.absorb(faults);
-                }
-            }
-            is_over.store(true, Ordering::Relaxed);
         });
     }
 
-    /// Decodes a batch. Gives how many events the log has of it.
+    /// Decodes a batch. Returns the number of events that the log has of it.
     fn batch(&self, batch: usize, decoded: &mut Decoded) -> (u64, Faults) {
         let mut faults = Faults::default();
         let mut events = 0;

@@ -1,12 +1,12 @@
-//! An ELF core file: its headers, and where memory and notes are in it.
+//! An ELF core file: its headers, and the places of memory and notes in it.
 //!
 //! ```text
 //!  │ ELF header │ program headers … │ notes │ memory … │ memory … │ (section 0: how many headers)
 //!       └──▶ Elf { loads: [address, size, offset], notes: [offset, size] }
 //! ```
 //!
-//! Read by positioned reads, a few headers at a time, as far as the file goes: of a file that was
-//! cut, what is there counts. Design: `.debug.core` in `design/telemetry.md`.
+//! The reader takes a few headers at a time by positioned reads. Of a file that was cut, it uses
+//! what remains. Design: `.debug.core` in `design/telemetry.md`.
 
 use crate::reader::fault::core::CoreError;
 use crate::reader::fault::kind::OpenError;
@@ -17,41 +17,42 @@ use object::endian::Endianness;
 use object::pod;
 use object::read::elf::{FileHeader, NoteHeader, ProgramHeader, SectionHeader};
 
-/// Program headers that are read, at most: more than any system lets a process have mappings.
+/// Program headers that are read, at most: more than the mappings of any process.
 const HEADER_COUNT_MAX: u32 = 1 << 20;
-/// Program headers that are read at a time.
+/// Program headers that are read in one step.
 const HEADER_COUNT_ONCE: u32 = 512;
-/// The largest of the headers that are read one by one.
+/// The largest header that is read on its own.
 const HEADER_SIZE_MAX: usize = 64;
 
-/// A stretch of a process's memory that was dumped, or of which nothing was.
+/// A stretch of a process's memory that was dumped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) address: u64,
-    /// Bytes of it in the file, by its header.
+    /// Size in the file, as its header states.
     pub(super) size: u64,
-    /// Where in the file.
+    /// Offset in the file.
     pub(super) offset: u64,
     pub(super) is_writable: bool,
 }
 
-/// What the headers say.
+/// The facts of the headers.
 #[derive(Debug)]
 pub(super) struct Elf {
     pub(super) big_endian: bool,
     pub(super) word_size: u8,
     pub(super) machine: u16,
     pub(super) loads: Vec<Load>,
-    /// Of each segment of notes, offset and size.
+    /// Offset and size of each segment of notes.
     pub(super) notes: Vec<(u64, u64)>,
-    /// How far the file would go by its headers.
+    /// Size of the whole file, as the headers state.
     pub(super) end: u64,
-    /// Program headers that are not in the file.
+    /// Program headers that are missing.
     pub(super) headers_missing: u32,
 }
 
-/// Whether a file that begins with these bytes is an ELF file.
-pub(super) fn is_elf(head: &[u8]) -> bool {
+/// Returns whether a file that begins with these bytes is an ELF file: it may be a
+/// [`Core`](super::Core).
+pub fn is_elf(head: &[u8]) -> bool {
     head.starts_with(&elf::ELFMAG)
 }
 
@@ -100,13 +101,13 @@ fn headers<E: FileHeader<Endian = Endianness>>(
     while at < count {
         let some = (count - at).min(HEADER_COUNT_ONCE);
         bytes.resize(some as usize * size as usize, 0);
-        let there = source.read_at(start.saturating_add(u64::from(at) * size), &mut bytes)?;
-        let whole = bytes.get(..there).unwrap_or_default().chunks_exact(size as usize);
+        let present = source.read_at(start.saturating_add(u64::from(at) * size), &mut bytes)?;
+        let whole = bytes.get(..present).unwrap_or_default().chunks_exact(size as usize);
         at += whole.len() as u32;
         for header in whole.filter_map(|bytes| pod::from_bytes::<E::ProgramHeader>(bytes).ok()) {
             found.add(header.0, endian);
         }
-        if there < bytes.len() {
+        if present < bytes.len() {
             break;
         }
     }
@@ -114,7 +115,7 @@ fn headers<E: FileHeader<Endian = Endianness>>(
     Ok(found)
 }
 
-/// How many program headers there are: beyond 65534, section 0 says it.
+/// Returns the number of program headers. Section 0 states a number above 65534.
 fn header_count<E: FileHeader<Endian = Endianness>>(
     source: &dyn Source,
     header: &E,
@@ -125,9 +126,9 @@ fn header_count<E: FileHeader<Endian = Endianness>>(
         return Ok(count.into());
     }
     let mut bytes = [0; HEADER_SIZE_MAX];
-    let there = source.read_at(header.e_shoff(endian).into(), &mut bytes)?;
-    let section = bytes.get(..there).and_then(|b| pod::from_bytes::<E::SectionHeader>(b).ok());
-    // Where section 0 was cut away, at least so many are there.
+    let present = source.read_at(header.e_shoff(endian).into(), &mut bytes)?;
+    let section = bytes.get(..present).and_then(|b| pod::from_bytes::<E::SectionHeader>(b).ok());
+    // If section 0 was cut away, this many headers exist at least.
     let stated = section.map_or(u32::from(count), |(section, _)| section.sh_info(endian));
     Ok(stated.min(HEADER_COUNT_MAX))
 }
@@ -149,7 +150,7 @@ impl Elf {
         self.end = self.end.max(offset.saturating_add(size));
     }
 
-    /// An unsigned number of the file, of as many bytes as there are: 1 to 8.
+    /// Returns an unsigned number of 1 to 8 bytes.
     pub(super) fn number(&self, bytes: &[u8]) -> u64 {
         let size = bytes.len();
         if self.big_endian {
@@ -159,7 +160,8 @@ impl Elf {
         }
     }
 
-    /// Type, size of the name and size of what follows, of a note that begins so.
+    /// Returns type, size of the name and size of the contents of the note at the start of these
+    /// bytes.
     pub(super) fn note(&self, bytes: &[u8]) -> Option<(u32, u64, u64)> {
         let (header, _) = pod::from_bytes::<elf::NoteHeader32<Endianness>>(bytes).ok()?;
         let endian = if self.big_endian { Endianness::Big } else { Endianness::Little };

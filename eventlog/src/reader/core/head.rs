@@ -1,33 +1,28 @@
-//! The stream header in block 0 of the preamble: whether it is there; else one of what is known.
+//! The stream header in block 0 of the preamble: the one in the core, or one made of known facts.
 //!
 //! ```text
 //!  block 0 ── sound, of this stream? ──▶ as it is
-//!          └── cut, damaged ──▶ a header of what root and notes say │ parts that are there
+//!          └── cut, damaged ──▶ a header of what root and notes say │ parts in the core
 //! ```
 //!
 //! Rules: `.root.preamble` in `design/format.md`.
 
 use super::{Image, root::Root};
-use crate::format::{BYTE_ORDER_MARK, STREAM_HEADER_SIZE, STREAM_MAGIC, STREAM_RING, StreamHeader};
+use crate::format::{STREAM_RING, StreamHeader};
 
-/// Whether block 0 begins with the stream's header (`.root.preamble`).
-pub(super) fn is_there(block: &[u8], root: &Root) -> bool {
-    let header = block.get(..STREAM_HEADER_SIZE);
-    let header = header.and_then(|bytes| bytemuck::try_pod_read_unaligned(bytes).ok());
-    header.is_some_and(|header: StreamHeader| {
-        header.magic == STREAM_MAGIC
-            && header.checksum() == header.crc.get()
+/// Returns whether block 0 begins with the stream's header (`.root.preamble`).
+pub(super) fn is_present(block: &[u8], root: &Root) -> bool {
+    StreamHeader::read(block).is_some_and(|header| {
+        header.is_sound()
             && header.uuid == root.uuid
             && header.block_size.get() == 1 << root.block_size_log2
     })
 }
 
-/// Puts a stream header of what the root says; parts that are there stay.
+/// Writes a stream header made of the root's facts. The parts after it stay.
 pub(super) fn put(block: &mut Vec<u8>, image: &Image, root: &Root) {
     let mut header = StreamHeader::native(root.block_size_log2);
-    let mark = BYTE_ORDER_MARK;
-    let big_endian = image.elf.big_endian;
-    header.byte_order_mark = if big_endian { mark.to_be_bytes() } else { mark.to_le_bytes() };
+    header.set_big_endian(image.elf.big_endian);
     header.word_size = image.elf.word_size;
     header.address_size = image.elf.word_size;
     header.architecture = image.elf.machine.into();

@@ -1,30 +1,30 @@
-//! The memory of a process as a core has it: addresses to bytes of the file.
+//! The memory of a process in a core: addresses to bytes of the file.
 //!
 //! ```text
-//!  address ──▶ range [address, size there] ──▶ offset in the file
-//!          └── in none, or beyond what is there: not in the core
+//!  address ──▶ range [address, size in the file] ──▶ offset in the file
+//!          └── in none, or beyond its end: not in the core
 //! ```
 //!
 //! Design: `.debug.core` in `design/telemetry.md`.
 
+use super::byte_order::InByteOrder;
 use super::elf::{Elf, Load};
-use super::order::InOrder;
 use crate::reader::source::bytes::Source;
 use bytemuck::Pod;
 use byteorder::{BigEndian, LittleEndian};
 use std::io;
 
-/// Bytes that are looked through at a time.
+/// Bytes that are searched in one step.
 const SCAN_SIZE: usize = 1 << 18;
 
 /// The dumped memory of a process.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// By address, none over another; of each the size is what is there of it in the file.
+    /// Ranges in order of address, without overlap. The size of each is its size in the file.
     ranges: Vec<Load>,
-    /// By address, what lay beyond the end of the file: address, size, and size of all before.
+    /// Ranges beyond the end of the file, by address: address, size, and size of all ranges before.
     cut: Vec<(u64, u64, u64)>,
-    /// Bytes that are passed over, as the headers place them over others.
+    /// Bytes that are skipped, because the headers place them over other bytes.
     pub(super) overlap: u64,
     pub(super) big_endian: bool,
 }
@@ -42,8 +42,8 @@ impl Memory {
                 cut.push((load.address + size, whole - size, 0));
             }
         }
-        // No address is there twice, and no byte of the file: to read all of them takes no longer
-        // than to read the file, whatever its headers say.
+        // No address and no byte of the file occurs twice. So reading all ranges takes no longer
+        // than reading the file, whatever its headers state.
         let overlap = part(&mut ranges, |range| range.offset);
         let overlap = overlap.saturating_add(part(&mut ranges, |range| range.address));
         cut.sort_unstable();
@@ -55,7 +55,7 @@ impl Memory {
         Memory { ranges, cut, overlap, big_endian: elf.big_endian }
     }
 
-    /// Bytes of a stretch that lay beyond the end of the file.
+    /// Returns how many bytes of a stretch lay beyond the end of the file.
     pub(super) fn cut_of(&self, address: u64, size: u64) -> u64 {
         let before = |address: u64| {
             let after = self.cut.partition_point(|(start, ..)| *start < address);
@@ -67,23 +67,23 @@ impl Memory {
         before(address.saturating_add(size)).saturating_sub(before(address))
     }
 
-    /// Bytes of memory that are in the core, of those that could be written.
+    /// Returns the size of the memory in the core.
     pub(super) fn size(&self) -> u64 {
         self.ranges.iter().fold(0, |sum, range| sum.saturating_add(range.size))
     }
 
-    /// Stretches of memory that are in the core.
+    /// Returns the number of ranges in the core.
     pub(super) fn range_count(&self) -> usize {
         self.ranges.len()
     }
 
-    /// How many stretches a block is in, at most.
+    /// Returns how many ranges a block touches, at most.
     pub(super) fn piece_count(&self, address: u64, size: u64) -> usize {
         let before = |address: u64| self.ranges.partition_point(|range| range.address < address);
         1 + before(address.saturating_add(size)).saturating_sub(before(address))
     }
 
-    /// The range that an address is in, or else the next one after it.
+    /// Returns the range of an address, or the next one after it.
     fn range(&self, address: u64) -> Option<&Load> {
         let after = self.ranges.partition_point(|range| range.address <= address);
         let before = after.checked_sub(1).and_then(|at| self.ranges.get(at));
@@ -91,12 +91,12 @@ impl Memory {
         before.filter(holds).or_else(|| self.ranges.get(after))
     }
 
-    /// The first address from this one on that is in the core.
+    /// Returns the first address in the core from this one on.
     pub(super) fn next_address(&self, address: u64) -> Option<u64> {
         self.range(address).map(|range| range.address.max(address))
     }
 
-    /// Whether all of a stretch is in the core.
+    /// Returns whether the core holds all of a stretch.
     pub(super) fn holds(&self, address: u64, size: u64) -> bool {
         let mut at = address;
         let Some(end) = address.checked_add(size) else { return false };
@@ -109,7 +109,7 @@ impl Memory {
         true
     }
 
-    /// Reads memory at an address, and says how much of it is in the core.
+    /// Reads memory at an address, and returns how many bytes of it the core has.
     pub(super) fn read(
         &self,
         source: &dyn Source,
@@ -123,17 +123,17 @@ impl Memory {
             let before = at - range.address;
             let size = usize::try_from(range.size - before).unwrap_or(usize::MAX).min(rest.len());
             let rest = rest.get_mut(..size).unwrap_or_default();
-            let there = source.read_at(range.offset.saturating_add(before), rest)?;
-            done += there;
-            if there < size {
+            let present = source.read_at(range.offset.saturating_add(before), rest)?;
+            done += present;
+            if present < size {
                 break;
             }
         }
         Ok(done)
     }
 
-    /// Reads a value of the process's byte order, if all of it is in the core (`.root.order`).
-    pub(super) fn read_value<T: Pod + InOrder>(
+    /// Reads a value in the process's byte order, if the core holds all of it (`.root.order`).
+    pub(super) fn read_value<T: Pod + InByteOrder>(
         &self,
         source: &dyn Source,
         address: u64,
@@ -144,8 +144,8 @@ impl Memory {
         Ok(is_whole.then(|| self.in_order(value)))
     }
 
-    /// A value that was read from this memory, in this machine's byte order.
-    pub(super) fn in_order<T: InOrder>(&self, value: T) -> T {
+    /// Converts a value of this memory to this machine's byte order.
+    pub(super) fn in_order<T: InByteOrder>(&self, value: T) -> T {
         if self.big_endian {
             value.in_order::<BigEndian>()
         } else {
@@ -153,8 +153,8 @@ impl Memory {
         }
     }
 
-    /// The addresses in writable memory, multiples of `step`, at which these bytes are; no more
-    /// than so many.
+    /// Finds the addresses in writable memory, multiples of `step`, of these bytes: at most
+    /// `count_max`.
     pub(super) fn find(
         &self,
         source: &dyn Source,
@@ -172,9 +172,9 @@ impl Memory {
             while at < end && found.len() < count_max {
                 let size = (end - at).min(SCAN_SIZE as u64) as usize;
                 let offset = range.offset.saturating_add(at - range.address);
-                let there = source.read_at(offset, bytes.get_mut(..size).unwrap_or_default())?;
-                let there = bytes.get(..there).unwrap_or_default();
-                for (index, piece) in there.chunks(step).enumerate() {
+                let present = source.read_at(offset, bytes.get_mut(..size).unwrap_or_default())?;
+                let present = bytes.get(..present).unwrap_or_default();
+                for (index, piece) in present.chunks(step).enumerate() {
                     if piece.starts_with(what) {
                         found.push(at + (index * step) as u64);
                     }
@@ -187,8 +187,8 @@ impl Memory {
     }
 }
 
-/// Puts stretches in the order of where they begin, and takes each off those before it. Gives how
-/// many bytes that costs.
+/// Sorts stretches by their beginning, and cuts off what earlier ones cover. Returns the number of
+/// bytes that were cut off.
 fn part(ranges: &mut Vec<Load>, begin: fn(&Load) -> u64) -> u64 {
     ranges.sort_by_key(begin);
     let (mut end, mut overlap) = (0u64, 0u64);

@@ -1,28 +1,29 @@
-//! Cores: the streams in the memory of a process that died, or of which a core was taken.
+//! Cores: the streams in the memory of a process that died, or that was dumped.
 //!
 //! ```text
-//!  Source ── elf.rs: headers ──▶ memory.rs ── root.rs: scan ──▶ [Root] ── walk.rs ──▶ extents
-//!                 └ notes.rs: who died of what                                           │
+//!  Source ── elf.rs: headers ──▶ memory.rs ── root.rs: scan ──▶ [Root] ── chain.rs ──▶ extents
+//!                 └ notes.rs: process, signal                                           │
 //!  Log ◀── Source ◀── rescue.rs: blocks as they lie in memory, none copied ◀─────────────┘
 //! ```
 //!
-//! Neither symbols, debug information nor the program are needed. Nothing is trusted; what is
-//! missing is told. Design: `.debug.core` in `design/telemetry.md`; section 9 of
+//! A core needs no symbols, no debug information and no program file. The reader trusts nothing,
+//! and reports what is missing. Design: `.debug.core` in `design/telemetry.md`; section 9 of
 //! `design/format.md`.
 
+mod byte_order;
+mod chain;
 mod elf;
 mod head;
 mod memory;
 mod notes;
-mod order;
 mod rescue;
 mod root;
 mod seal;
-mod walk;
 
 pub use crate::reader::fault::core::{CoreError, CoreFault};
+pub use elf::is_elf;
 
-use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAGIC};
+use crate::format::{ExtentEntry, ROOT_ENTRY_COUNT_MAX, RegistryEntry, STREAM_MAGIC, StreamHeader};
 use crate::reader::fault::kind::OpenError;
 use crate::reader::source::bytes::{Joined, Source};
 use rescue::Rescued;
@@ -30,19 +31,13 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Whether what begins with these bytes is an ELF file, of which a [`Core`] may be made.
-pub fn is_elf(head: &[u8]) -> bool {
-    elf::is_elf(head)
-}
-
-/// A core, and the streams in it.
+/// A core and its streams.
 pub struct Core {
     image: Arc<Image>,
     streams: Vec<Stream>,
     faults: Vec<CoreFault>,
 }
 
-/// A file, and what is in it.
 struct Image {
     source: Box<dyn Source + Send + Sync>,
     elf: elf::Elf,
@@ -61,11 +56,11 @@ struct Stream {
     about: InMemory,
 }
 
-/// How much more of the chains of roots is read, of all roots together.
-struct Left {
+/// Limits of the work on all roots together.
+struct Limits {
     extents: usize,
     registries: usize,
-    looks: u64,
+    visits: u64,
 }
 
 /// A stream in a core.
@@ -75,37 +70,37 @@ pub struct InMemory {
     pub uuid: [u8; 16],
     /// Process identifier.
     pub pid: u64,
-    /// Blocks that are there.
+    /// Blocks in the core.
     pub block_count: u64,
-    /// Their size.
+    /// Size of a block in bytes.
     pub block_size: u64,
-    /// Blocks that are not in the core, by kind and thread.
+    /// Blocks that the core lacks, by kind and thread.
     pub missing: Vec<Missing>,
-    /// Events discarded that no buffer could count: full, nested, large, io.
+    /// Discarded events that no buffer could count: full, nested, large, io.
     pub unhoused: [u64; 4],
-    /// What was recorded, and what output, of each registry.
+    /// The masks of each registry.
     pub masks: Vec<Masks>,
 }
 
-/// Blocks of a buffer that are not in the core.
+/// Blocks of a buffer that the core lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The registry, by its index in the stream; 0: the store, and what registries are called.
+    /// Index of the registry in the stream; 0 for the store and the registries.
     pub registry: u16,
-    /// The kind, by its index in the registry.
+    /// Index of the kind in the registry.
     pub kind: u8,
-    /// The thread that recorded them, by its index in the stream, if it is known.
+    /// Index in the stream of the thread that recorded the blocks, if known.
     pub thread: Option<u32>,
-    /// How many.
+    /// Number of blocks.
     pub count: u64,
 }
 
-/// The masks of a registry, as they were.
+/// The masks of a registry at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masks {
-    /// The registry, by its index in the stream.
+    /// Index of the registry in the stream.
     pub registry: u32,
-    /// The kinds that were recorded; none if it is not in the core.
+    /// The kinds that were recorded; `None` if the core lacks the mask.
     pub recorded: Option<u64>,
     /// The kinds that were output.
     pub output: Option<u64>,
@@ -118,7 +113,7 @@ impl fmt::Debug for Core {
 }
 
 impl Core {
-    /// Reads a core as far as to know what streams are in it.
+    /// Opens a core, and finds its streams.
     pub fn open(source: Box<dyn Source + Send + Sync>) -> Result<Core, OpenError> {
         let elf = elf::read(&*source)?;
         let memory = memory::Memory::new(&elf, &*source);
@@ -139,10 +134,10 @@ impl Core {
         core.faults.extend(roots.damaged.iter().map(|error| CoreFault::Root(*error)));
         let overlap = core.image.memory.overlap;
         core.faults.extend((overlap > 0).then_some(CoreFault::Overlap { size: overlap }));
-        let mut left = Left {
+        let mut left = Limits {
             extents: ROOT_ENTRY_COUNT_MAX,
             registries: ROOT_ENTRY_COUNT_MAX,
-            looks: rescue::look_count_max(&core.image.memory),
+            visits: rescue::visit_count_max(&core.image.memory),
         };
         for root in &roots.sound {
             core.add(root, &mut left)?;
@@ -154,12 +149,10 @@ impl Core {
         Ok(core)
     }
 
-    /// Why there is no stream in it.
+    /// Returns why the core has no stream.
     fn why_none(&self, roots: &root::Roots, missing: u64) -> CoreError {
-        let damaged = roots.damaged.iter().max_by_key(|error| match error {
-            CoreError::RootVersion { .. } => 1,
-            _ => 0,
-        });
+        let is_version = |error: &&CoreError| matches!(error, CoreError::RootVersion { .. });
+        let damaged = roots.damaged.iter().max_by_key(is_version);
         match damaged {
             Some(error) => *error,
             None if roots.is_idle => CoreError::NothingRecorded,
@@ -169,14 +162,15 @@ impl Core {
     }
 
     /// Adds the stream of a root.
-    fn add(&mut self, root: &root::Root, left: &mut Left) -> io::Result<()> {
+    fn add(&mut self, root: &root::Root, left: &mut Limits) -> io::Result<()> {
         let image = &*self.image;
         let (source, memory) = (&*image.source, &image.memory);
         let chain = root.extents;
-        let extents = walk::chain::<ExtentEntry>(source, memory, chain, &mut left.extents)?;
+        let extents = chain::chain::<ExtentEntry>(source, memory, chain, &mut left.extents)?;
         let chain = root.registries;
-        let registries = walk::chain::<RegistryEntry>(source, memory, chain, &mut left.registries)?;
-        let found = rescue::rescue(&self.image, root, &extents.entries, &mut left.looks)?;
+        let registries =
+            chain::chain::<RegistryEntry>(source, memory, chain, &mut left.registries)?;
+        let found = rescue::rescue(&self.image, root, &extents.entries, &mut left.visits)?;
         let mut masks = Vec::new();
         for entry in &registries.entries {
             let mask = |address| memory.read_value::<u64>(source, address);
@@ -198,49 +192,47 @@ impl Core {
         Ok(())
     }
 
-    /// The program's name, as the system knew it; empty if the core does not say.
+    /// Returns the program's name as the system knew it; empty if unknown.
     pub fn program(&self) -> &str {
         &self.image.notes.program
     }
 
-    /// The process, as the system knew it; else as a stream says.
+    /// Returns the process identifier as the system knew it, or as a stream states it.
     pub fn pid(&self) -> u64 {
         let stated = self.streams.first().map_or(0, |stream| stream.about.pid);
         Some(self.image.notes.pid).filter(|&pid| pid != 0).unwrap_or(stated)
     }
 
-    /// The signal that it died of; 0 if it did not, or the core does not say.
+    /// Returns the signal that killed the process; 0 if there was none, or it is unknown.
     pub fn signal(&self) -> u32 {
         self.image.notes.signal
     }
 
-    /// The operating system's numbers of its threads: the one first that died, or that was looked
-    /// at.
+    /// Returns the operating system's thread numbers. The thread that died, or that was inspected,
+    /// comes first.
     pub fn threads(&self) -> &[u64] {
         &self.image.notes.threads
     }
 
-    /// The streams, by address of their roots.
+    /// Returns the streams in order of their roots' addresses.
     pub fn streams(&self) -> impl Iterator<Item = &InMemory> {
         self.streams.iter().map(|stream| &stream.about)
     }
 
-    /// What of it is missing, or makes no sense.
+    /// Returns the faults: what is missing or invalid.
     pub fn faults(&self) -> &[CoreFault] {
         &self.faults
     }
 
-    /// Whether a log that begins with these bytes is of one of its streams.
+    /// Returns whether a log that begins with these bytes has one of the streams.
     pub fn is_of(&self, head: &[u8]) -> bool {
-        let header = head.get(..size_of::<crate::format::StreamHeader>());
-        let header = header.and_then(|bytes| bytemuck::try_pod_read_unaligned(bytes).ok());
-        header.is_some_and(|header: crate::format::StreamHeader| {
+        StreamHeader::read(head).is_some_and(|header| {
             header.magic == STREAM_MAGIC
                 && self.streams.iter().any(|stream| stream.about.uuid == header.uuid)
         })
     }
 
-    /// Its streams as a log, one after the other: blocks are read from the core as they are needed.
+    /// Returns the streams as one log. It reads blocks from the core when they are needed.
     pub fn log(&self) -> impl Source + Send + Sync + use<> {
         let mut joined = Joined::default();
         for stream in &self.streams {
@@ -249,7 +241,7 @@ impl Core {
         joined
     }
 
-    /// Writes its streams as a log, blocks sealed (`.write.seal`) where their chains are whole.
+    /// Writes the streams as a log. Blocks with unbroken chains are sealed (`.write.seal`).
     pub fn write_log(&self, to: &mut dyn Write) -> io::Result<()> {
         let mut bytes = Vec::new();
         for stream in &self.streams {

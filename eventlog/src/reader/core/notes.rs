@@ -1,33 +1,31 @@
-//! The notes of a core: which program, which threads, which signal, which files were mapped.
+//! The notes of a core: program, threads, signal, mapped files.
 //!
 //! ```text
 //!  PRSTATUS (dying thread) · SIGINFO · PRPSINFO · … · FILE │ PRSTATUS · … │ PRSTATUS · …
 //!      └ tid, signal          └ signal    └ program, pid └ address ranges, paths
 //! ```
 //!
-//! The thread that died, or that was looked at, comes first, from the kernel and from gcore. Notes
-//! of a thread's registers, which may be large, are passed over. Design: `.debug.core` in
-//! `design/telemetry.md`.
+//! Both the kernel and gcore put the thread that died, or that was inspected, first. The reader
+//! skips notes of registers, which may be large. Design: `.debug.core` in `design/telemetry.md`.
 
 use super::elf::Elf;
-use crate::reader::model::name::clean;
+use crate::reader::model::name::{clean, padded_name};
 use crate::reader::source::bytes::Source;
 use object::elf::{NT_FILE, NT_PRPSINFO, NT_PRSTATUS, NT_SIGINFO};
 use std::io;
 
-/// Notes that are looked at, at most.
+/// Notes that are read, at most.
 const NOTE_COUNT_MAX: usize = 1 << 20;
 /// Threads that are remembered, at most.
 const THREAD_COUNT_MAX: usize = 1 << 16;
-/// Bytes of a note that are read, at most, but for the files.
+/// Bytes of a note that are read, at most, unless it lists files.
 const NOTE_SIZE_MAX: u64 = 256;
-/// Bytes of the notes of files that are read, at most, of all of them together.
+/// Bytes of all notes that list files, at most.
 const FILES_SIZE_MAX: u64 = 16 << 20;
 
-/// What the notes say.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    /// Operating system's numbers of threads; the one that died first.
+    /// The operating system's thread numbers; the thread that died comes first.
     pub(super) threads: Vec<u64>,
     pub(super) signal: u32,
     pub(super) program: Box<str>,
@@ -35,7 +33,6 @@ pub(super) struct Notes {
     files: Vec<MappedFile>,
 }
 
-/// A file that was mapped.
 #[derive(Debug)]
 struct MappedFile {
     start: u64,
@@ -43,7 +40,7 @@ struct MappedFile {
     path: Box<str>,
 }
 
-/// Reads the notes, as far as they are there.
+/// Reads the notes, as far as the file has them.
 pub(super) fn read(source: &dyn Source, elf: &Elf) -> io::Result<Notes> {
     let mut notes = Notes::default();
     let (mut left, mut files_left) = (NOTE_COUNT_MAX, FILES_SIZE_MAX);
@@ -53,8 +50,9 @@ pub(super) fn read(source: &dyn Source, elf: &Elf) -> io::Result<Notes> {
         while at < end && left > 0 {
             left -= 1;
             let mut head = [0; 12];
-            let there = source.read_at(at, &mut head)?;
-            let Some((kind, name, size)) = head.get(..there).and_then(|head| elf.note(head)) else {
+            let present = source.read_at(at, &mut head)?;
+            let Some((kind, name, size)) = head.get(..present).and_then(|head| elf.note(head))
+            else {
                 break;
             };
             let start = (at + 12).saturating_add(name.next_multiple_of(4));
@@ -71,8 +69,8 @@ pub(super) fn read(source: &dyn Source, elf: &Elf) -> io::Result<Notes> {
                 files_left -= room;
             }
             let mut bytes = vec![0; usize::try_from(room).unwrap_or(0)];
-            let there = source.read_at(start, &mut bytes)?;
-            bytes.truncate(there);
+            let present = source.read_at(start, &mut bytes)?;
+            bytes.truncate(present);
             notes.add(elf, kind, &bytes);
         }
     }
@@ -109,8 +107,8 @@ impl Notes {
         }
     }
 
-    /// struct elf_prpsinfo: four chars, a long, two ids (of 16 bits on some processors of 32), four
-    /// ints, the first of them the process; then 16 bytes of its name.
+    /// struct elf_prpsinfo: four chars, a long, two ids (16 bits on some 32-bit processors), four
+    /// ints (the first is the process), 16 bytes of its name.
     fn add_program(&mut self, elf: &Elf, bytes: &[u8]) {
         let size = bytes.len();
         let (pid, name) = match (elf.word_size, size) {
@@ -120,12 +118,11 @@ impl Notes {
             _ => return,
         };
         let name = bytes.get(name..name + 16).unwrap_or_default();
-        let end = memchr::memchr(0, name).unwrap_or(name.len());
-        self.program = clean(name.get(..end).unwrap_or_default());
+        self.program = padded_name(name);
         self.pid = bytes.get(pid..pid + 4).map_or(0, |bytes| elf.number(bytes));
     }
 
-    /// Count, size of a page; of each file start, end, place in the file in pages; then all paths.
+    /// Number of files, page size; start, end and offset in pages of each file; then all paths.
     fn add_files(&mut self, elf: &Elf, bytes: &[u8]) {
         let word = usize::from(elf.word_size);
         let number = |at: usize| {
@@ -143,7 +140,7 @@ impl Notes {
         }
     }
 
-    /// The file that was mapped at an address.
+    /// Returns the file that was mapped at an address.
     pub(super) fn file_at(&self, address: u64) -> Option<&str> {
         let file = self.files.iter().find(|file| (file.start..file.end).contains(&address))?;
         Some(&file.path)

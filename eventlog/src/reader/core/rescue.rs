@@ -1,13 +1,12 @@
-//! A stream in the memory of a core, as a log: block after block, none copied before it is read.
+//! A stream in a core's memory, as a log that reads its blocks when they are needed.
 //!
 //! ```text
 //!  extents ── there? of this stream? ──▶ [address] ── read_at ──▶ memory, headers as of the end
 //!          └── not in the core ──▶ Missing, by kind
 //! ```
 //!
-//! In memory is an address for each block that is there, and the header of the newest block of each
-//! buffer. Rules: `.root.stream`, `.root.preamble`, `.root.loss`, `.root.counts` in
-//! `design/format.md`.
+//! The reader keeps an address for each block, and the header of each buffer's newest block. Rules:
+//! `.root.stream`, `.root.preamble`, `.root.loss`, `.root.counts` in `design/format.md`.
 
 use super::memory::Memory;
 use super::seal;
@@ -23,17 +22,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
-/// A block that has no header but its own.
-const AS_IT_IS: u32 = u32::MAX;
-/// Blocks beyond those that memory has room for that are looked at: extents may lie over each
-/// other only in a core that is damaged.
-const LOOK_COUNT_MIN: u64 = 1 << 10;
+/// The block keeps its own header.
+const OWN_HEADER: u32 = u32::MAX;
+/// Blocks that are visited beyond those that memory has room for. Extents overlap only in a damaged
+/// core.
+const VISIT_COUNT_MIN: u64 = 1 << 10;
 
-/// A block that is in the core.
+/// A block in the core.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     address: u64,
-    /// Its header, by its index in `headers`, or [`AS_IT_IS`].
+    /// Index in `headers` of its updated header, or [`OWN_HEADER`].
     header: u32,
 }
 
@@ -42,37 +41,37 @@ pub(super) struct Rescued {
     image: Arc<Image>,
     pub(super) root: Root,
     pub(super) block_size: u64,
-    /// Block 0, whole.
+    /// Block 0.
     first: Vec<u8>,
     places: Vec<Place>,
     headers: Vec<BlockHeader>,
 }
 
-/// What a look at the extents of a root found.
+/// The stream of a root, and what is missing.
 pub(super) struct Found {
     pub(super) stream: Rescued,
     pub(super) missing: Vec<Missing>,
     pub(super) faults: Vec<CoreFault>,
 }
 
-/// How many blocks of all streams are looked at, with the stretches of memory that they are in: no
-/// more than memory has room for, and two more for each extent.
-pub(super) fn look_count_max(memory: &Memory) -> u64 {
+/// Returns the limit of blocks and memory ranges that are visited, for all streams: as many as
+/// memory has room for, and two more for each extent.
+pub(super) fn visit_count_max(memory: &Memory) -> u64 {
     let block_count = memory.size() >> BLOCK_SIZE_LOG2_MIN;
-    block_count + 2 * memory.range_count() as u64 + LOOK_COUNT_MIN
+    block_count + 2 * memory.range_count() as u64 + VISIT_COUNT_MIN
 }
 
-/// Looks at the extents of a root.
+/// Finds the blocks in the extents of a root.
 pub(super) fn rescue(
     image: &Arc<Image>,
     root: &Root,
     extents: &[ExtentEntry],
-    looks_left: &mut u64,
+    visits_left: &mut u64,
 ) -> io::Result<Found> {
     let block_size = 1 << root.block_size_log2;
     let memory = &image.memory;
-    *looks_left += 2 * extents.len() as u64;
-    let mut look = Look {
+    *visits_left += 2 * extents.len() as u64;
+    let mut walk = Walk {
         image,
         root,
         block_size,
@@ -82,7 +81,7 @@ pub(super) fn rescue(
         mapped: None,
         count: 0,
         beyond: 0,
-        looks_left,
+        visits_left,
     };
     let mut extents = extents.iter().peekable();
     let mut faults = Vec::new();
@@ -90,20 +89,20 @@ pub(super) fn rescue(
     let is_preamble =
         |extent: &&ExtentEntry| ExtentType::from_byte(extent.what) == Some(ExtentType::Preamble);
     if let Some(preamble) = extents.next_if(|extent| is_preamble(extent) && extent.count > 0) {
-        first = look.block(preamble.address)?;
-        look.count = 1;
+        first = walk.block(preamble.address)?;
+        walk.count = 1;
         if !memory.holds(preamble.address, block_size) {
-            look.missing.insert((0, 0, 0), 1);
-            look.beyond += look.beyond_end(preamble.address, 1);
+            walk.missing.insert((0, 0, 0), 1);
+            walk.beyond += walk.beyond_end(preamble.address, 1);
         }
         let rest = ExtentEntry {
             address: preamble.address.saturating_add(block_size),
             count: preamble.count - 1,
             ..*preamble
         };
-        look.extent(&rest)?;
+        walk.extent(&rest)?;
     }
-    if !head::is_there(&first, root) {
+    if !head::is_present(&first, root) {
         head::put(&mut first, image, root);
         faults.push(CoreFault::Preamble);
     }
@@ -112,31 +111,31 @@ pub(super) fn rescue(
         if extent.counts != 0 {
             counts.insert(extent.buffer, extent.counts);
         }
-        look.extent(extent)?;
+        walk.extent(extent)?;
     }
-    let headers = look.headers(&counts)?;
-    faults.extend(look.faults());
-    let missing = look.missing();
+    let headers = walk.headers(&counts)?;
+    faults.extend(walk.faults());
+    let missing = walk.missing();
     let stream = Rescued {
         image: image.clone(),
         root: root.clone(),
         block_size,
         first,
-        places: look.places,
+        places: walk.places,
         headers,
     };
     Ok(Found { stream, missing, faults })
 }
 
-/// The newest block of a buffer: its number, its place, and whose it is.
+/// The newest block of a buffer.
 struct Newest {
     order: (u64, u64),
     place: usize,
     thread: u32,
 }
 
-/// A look at extents.
-struct Look<'a> {
+/// A walk over extents.
+struct Walk<'a> {
     image: &'a Image,
     root: &'a Root,
     block_size: u64,
@@ -144,24 +143,24 @@ struct Look<'a> {
     newest: HashMap<u32, Newest>,
     /// By registry, kind and buffer.
     missing: BTreeMap<(u16, u8, u32), u64>,
-    /// The file of a mapped ring that is not in the core.
+    /// The file of a mapped ring that the core lacks.
     mapped: Option<Box<str>>,
-    /// Blocks that the extents have.
+    /// Blocks in the extents.
     count: u64,
-    /// Of those that are missing, how many lay beyond the end of the core.
+    /// Missing blocks beyond the end of the core.
     beyond: u64,
-    looks_left: &'a mut u64,
+    visits_left: &'a mut u64,
 }
 
-impl Look<'_> {
-    /// The bytes of a block; zeros for what is not in the core.
+impl Walk<'_> {
+    /// Reads a block. Bytes that the core lacks are zeros.
     fn block(&self, address: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; self.block_size as usize];
         self.image.read(address, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Finds those blocks of an extent that are there (`.root.extent`).
+    /// Finds the blocks of an extent that are in the core (`.root.extent`).
     fn extent(&mut self, extent: &ExtentEntry) -> io::Result<()> {
         let Some(what) = ExtentType::from_byte(extent.what) else { return Ok(()) };
         let memory: &Memory = &self.image.memory;
@@ -169,8 +168,8 @@ impl Look<'_> {
         self.count = self.count.saturating_add(count);
         let (mut missing, mut beyond) = (0, 0);
         let mut index = 0;
-        while index < count && *self.looks_left > 0 {
-            *self.looks_left -= 1;
+        while index < count && *self.visits_left > 0 {
+            *self.visits_left -= 1;
             let address = extent.address.checked_add(index * self.block_size);
             let next = address.and_then(|address| memory.next_address(address));
             let (Some(address), Some(next)) = (address, next) else {
@@ -187,17 +186,17 @@ impl Look<'_> {
             }
             index += 1;
             let pieces = memory.piece_count(address, self.block_size) as u64;
-            *self.looks_left = self.looks_left.saturating_sub(pieces - 1);
+            *self.visits_left = self.visits_left.saturating_sub(pieces - 1);
             let mut header = BlockHeader::native(BlockType::Events, 0);
             let bytes = bytemuck::bytes_of_mut(&mut header);
             let is_whole = self.image.read(address, bytes)? == bytes.len();
-            let is_there = is_whole && header.magic == BLOCK_MAGIC && self.is_ours(&header);
+            let is_present = is_whole && header.magic == BLOCK_MAGIC && self.is_ours(&header);
             if !(is_whole && memory.holds(address, self.block_size)) {
-                let lost = u64::from(is_there || !is_whole);
+                let lost = u64::from(is_present || !is_whole);
                 missing += lost;
                 beyond += self.beyond_end(address, lost);
             }
-            if is_there {
+            if is_present {
                 self.add(address, &header);
             }
         }
@@ -218,20 +217,20 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// How many of so many blocks, or what of them, lay beyond the end of the core.
+    /// Returns how many of `count` blocks lay beyond the end of the core.
     fn beyond_end(&self, address: u64, count: u64) -> u64 {
         let size = count.saturating_mul(self.block_size);
         self.image.memory.cut_of(address, size).div_ceil(self.block_size).min(count)
     }
 
-    /// Whether a block is of this stream (`.root.stream`).
+    /// Returns whether a block is of this stream (`.root.stream`).
     fn is_ours(&self, header: &BlockHeader) -> bool {
         self.root.uuid.starts_with(&header.stream)
     }
 
     fn add(&mut self, address: u64, header: &BlockHeader) {
         let place = self.places.len();
-        self.places.push(Place { address, header: AS_IT_IS });
+        self.places.push(Place { address, header: OWN_HEADER });
         if header.block_type != BlockType::Events as u8 {
             return;
         }
@@ -246,15 +245,15 @@ impl Look<'_> {
         }
     }
 
-    /// Brings the newest block of each buffer up to date (`.root.loss`): their headers.
+    /// Returns updated headers of the newest block of each buffer (`.root.loss`).
     fn headers(&mut self, counts: &HashMap<u32, u64>) -> io::Result<Vec<BlockHeader>> {
         let mut headers = Vec::new();
         for (buffer, newest) in &self.newest {
             let Some(place) = self.places.get(newest.place).copied() else { continue };
             let bytes = self.block(place.address)?;
-            let Some(mut header) = block::header(&bytes) else { continue };
+            let Some(mut header) = BlockHeader::read(&bytes) else { continue };
             let is_sealed = header.is_sealed();
-            // What is damaged stays as it is: the reader says so.
+            // A damaged block stays unchanged: the reader reports it.
             if is_sealed && !block::is_intact(&header, &bytes, false) {
                 continue;
             }
@@ -277,14 +276,14 @@ impl Look<'_> {
         Ok(headers)
     }
 
-    /// The totals of a buffer (`.root.counts`).
+    /// Reads the total counts of a buffer (`.root.counts`).
     fn totals(&self, address: u64) -> io::Result<Option<[u64; EXTENT_COUNTS]>> {
         self.image.memory.read_value::<[u64; EXTENT_COUNTS]>(&*self.image.source, address)
     }
 
     fn faults(&self) -> Vec<CoreFault> {
         let mut faults = Vec::new();
-        if *self.looks_left == 0 {
+        if *self.visits_left == 0 {
             faults.push(CoreFault::Chain { what: "has the same memory more than once" });
         }
         let missing = self.missing.values().fold(0u64, |sum, count| sum.saturating_add(*count));
@@ -305,7 +304,7 @@ impl Look<'_> {
     }
 }
 
-/// Totals are no less than what the block said before.
+/// Puts totals into a header. No count becomes smaller.
 fn put_totals(header: &mut BlockHeader, totals: &[u64; EXTENT_COUNTS]) {
     let [full, nested, large, io, overwritten] = *totals;
     let most = |old: u32, new: u64| old.max(u32::try_from(new).unwrap_or(u32::MAX)).into();
@@ -317,13 +316,13 @@ fn put_totals(header: &mut BlockHeader, totals: &[u64; EXTENT_COUNTS]) {
 }
 
 impl Rescued {
-    /// Blocks that are there.
+    /// Returns the number of blocks in the log.
     pub(super) fn block_count(&self) -> u64 {
         1 + self.places.len() as u64
     }
 
-    /// Reads of one block, from `within` on, and says how much of it is in the core. What is not
-    /// there is zero.
+    /// Reads a part of a block, from `within` on, and returns how many bytes the core has. Missing
+    /// bytes are zeros.
     fn read_block(&self, index: u64, within: usize, to: &mut [u8]) -> io::Result<usize> {
         to.fill(0);
         let Some(index) = index.checked_sub(1) else {
@@ -334,20 +333,20 @@ impl Rescued {
         let place = usize::try_from(index).ok().and_then(|index| self.places.get(index));
         let Some(place) = place else { return Ok(0) };
         let address = place.address.saturating_add(within as u64);
-        let there = self.image.read(address, to)?;
+        let present = self.image.read(address, to)?;
         if let Some(header) = self.headers.get(place.header as usize) {
             let header = bytemuck::bytes_of(header).get(within..).unwrap_or_default();
             to.iter_mut().zip(header).for_each(|(to, from)| *to = *from);
         }
-        Ok(there)
+        Ok(present)
     }
 
-    /// A block as it is written to a log: sealed, if its chain is whole.
+    /// Returns a block for a log: sealed, if its chain is unbroken.
     pub(super) fn sealed_block(&self, index: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
         bytes.resize(self.block_size as usize, 0);
-        let there = self.read_block(index, 0, bytes)?;
+        let present = self.read_block(index, 0, bytes)?;
         if index > 0 {
-            seal::seal(bytes, there, self.image.elf.big_endian, self.root.sync);
+            seal::seal(bytes, present, self.image.elf.big_endian, self.root.sync);
         }
         Ok(())
     }
@@ -367,10 +366,10 @@ impl Source for Rescued {
             let within = at % self.block_size;
             let some = ((self.block_size - within) as usize).min(rest.len());
             let to = rest.get_mut(..some).unwrap_or_default();
-            let there = self.read_block(at / self.block_size, within as usize, to)?;
-            done += there;
-            // Of an event no byte may be made up (`.read.chain`).
-            if there < some {
+            let present = self.read_block(at / self.block_size, within as usize, to)?;
+            done += present;
+            // The reader must not see made-up bytes of an event (`.read.chain`).
+            if present < some {
                 break;
             }
         }

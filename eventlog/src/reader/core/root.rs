@@ -1,11 +1,11 @@
-//! The root in a core: found by its magic, believed if it states its own address.
+//! The root in a core: found by its magic, valid if it states its own address.
 //!
 //! ```text
 //!  writable memory ── magic at a multiple of 64? ──▶ 256 bytes ── self = address? ──▶ Root
 //! ```
 //!
-//! A process may have several: one for each copy of the runtime. Rules: `.root.magic`,
-//! `.root.self`, `.root.order` in `design/format.md`.
+//! Each copy of the runtime in a process has a root. Rules: `.root.magic`, `.root.self`,
+//! `.root.order` in `design/format.md`.
 
 use super::elf::Elf;
 use super::memory::Memory;
@@ -17,12 +17,12 @@ use crate::reader::fault::core::CoreError;
 use crate::reader::source::bytes::Source;
 use std::io;
 
-/// Places with the magic that are looked at, at most: a core may have copies.
+/// Places with the magic that are checked, at most: a core may hold copies.
 const PLACE_COUNT_MAX: usize = 1 << 12;
 /// Roots that are read, at most.
 const ROOT_COUNT_MAX: usize = 64;
 
-/// What a root says that a reader needs.
+/// The facts of a root that the reader needs.
 #[derive(Clone, Debug)]
 pub(super) struct Root {
     pub(super) block_size_log2: u8,
@@ -34,16 +34,16 @@ pub(super) struct Root {
     pub(super) unhoused: [u64; 4],
 }
 
-/// The roots in a core, and what is wrong with those that cannot be used.
+/// The roots of a core, and the faults of unusable ones.
 #[derive(Debug, Default)]
 pub(super) struct Roots {
     pub(super) sound: Vec<Root>,
     pub(super) damaged: Vec<CoreError>,
-    /// Whether there is a runtime that recorded nothing.
+    /// Whether a runtime recorded nothing.
     pub(super) is_idle: bool,
 }
 
-/// Finds them (`.root.magic`).
+/// Finds the roots (`.root.magic`).
 pub(super) fn find(source: &dyn Source, memory: &Memory, elf: &Elf) -> io::Result<Roots> {
     let mut roots = Roots::default();
     for address in memory.find(source, &ROOT_MAGIC, ROOT_ALIGNMENT, PLACE_COUNT_MAX)? {
@@ -60,7 +60,7 @@ pub(super) fn find(source: &dyn Source, memory: &Memory, elf: &Elf) -> io::Resul
     Ok(roots)
 }
 
-/// Reads one; none if it is a copy (`.root.self`).
+/// Checks a root. Returns `None` for a copy (`.root.self`).
 fn read(root: &RawRoot, address: u64, elf: &Elf) -> Result<Option<Root>, CoreError> {
     if root.own_address == 0 {
         return Err(CoreError::NothingRecorded);

@@ -1,27 +1,25 @@
-//! An open block of a core to a sealed one, as a log has it.
+//! Seals the open blocks of a core for a log.
 //!
 //! ```text
 //!  │ header │ gap │ newest ──▶ … ──▶ oldest │ top    chain whole? ──▶ count, base last, checksum
 //! ```
 //!
-//! Where the chain is broken the block stays open: then the reader says what is wrong with it, as
-//! it does when it reads the core itself. Rules: `.write.seal`, `.block.sync` in
-//! `design/format.md`.
+//! A block with a broken chain stays open, so the reader reports its fault as in the core itself.
+//! Rules: `.write.seal`, `.block.sync` in `design/format.md`.
 
 use crate::format::{
     BASE_RECORD_CODE, BLOCK_HEADER_SIZE, BlockHeader, BlockType, ClockSync, EVENT_HEADER_SIZE,
 };
 use crate::reader::stream::block::{self, Head};
-use byteorder::{BigEndian, LittleEndian};
 
-/// Seals a block, if it is one of events that is open. Of its bytes only so many are there: an
-/// event that goes beyond them is taken out, so that the chain ends before it.
-pub(super) fn seal(bytes: &mut [u8], there: usize, big_endian: bool, sync: Option<ClockSync>) {
-    let Some(mut header) = block::header(bytes) else { return };
+/// Seals an open block of events. The core has `present` bytes of it. An event that extends
+/// beyond them is removed, so that the chain ends before it.
+pub(super) fn seal(bytes: &mut [u8], present: usize, big_endian: bool, sync: Option<ClockSync>) {
+    let Some(mut header) = BlockHeader::read(bytes) else { return };
     if header.is_sealed() || header.block_type != BlockType::Events as u8 {
         return;
     }
-    let chain = match walk(&header, bytes, there, big_endian) {
+    let chain = match walk(&header, bytes, present, big_endian) {
         Ok(chain) => chain,
         Err(end) => {
             let broken = bytes.get_mut(end..).filter(|_| end >= BLOCK_HEADER_SIZE);
@@ -40,34 +38,34 @@ pub(super) fn seal(bytes: &mut [u8], there: usize, big_endian: bool, sync: Optio
     to.for_each(|(to, from)| *to = *from);
 }
 
-/// What the chain of a block says.
+/// The facts of a block's chain.
 struct Chain {
     count: u32,
     base_last: u64,
     ticks_max: u64,
 }
 
-/// Walks the chain of a block from *last* to *top*; or gives where it is broken.
+/// Walks the chain of a block from *last* to *top*. Fails with the offset where it is broken.
 fn walk(
     header: &BlockHeader,
     bytes: &[u8],
-    there: usize,
+    present: usize,
     big_endian: bool,
 ) -> Result<Chain, usize> {
     let mut at = block::payload(header, false).start;
     let top = header.top.get() as usize;
-    let whole = bytes.get(..top.min(there)).unwrap_or_default();
+    let whole = bytes.get(..top.min(present)).unwrap_or_default();
     if at > top || top > bytes.len() || at < block::header_size(header) {
         return Err(0);
     }
     let mut chain = Chain { count: 0, base_last: header.base.get(), ticks_max: 0 };
-    // Of base records, the first one that is met is the newest; they must follow on one another.
+    // The first base record on the way is the newest. The bases of all records must match.
     let mut older: Option<u64> = None;
     let mut delta_max = 0;
     while at < top {
         let (code, size, delta) = event(whole, at, big_endian).ok_or(at)?;
         if code == BASE_RECORD_CODE {
-            let (after, before) = bases(whole, at, size, big_endian).ok_or(at)?;
+            let (after, before) = block::bases_in(whole, at, size, big_endian).ok_or(at)?;
             match older {
                 None => chain.base_last = after,
                 Some(older) if older != after => return Err(0),
@@ -90,23 +88,9 @@ fn walk(
     Ok(chain)
 }
 
-/// Code, size and delta of the event at a place, if it is there as a whole.
+/// Returns code, size and delta of the event at an offset, if the bytes hold all of it.
 fn event(bytes: &[u8], at: usize, big_endian: bool) -> Option<(u16, u16, u32)> {
-    let head = if big_endian {
-        block::head::<BigEndian>(bytes, at)
-    } else {
-        block::head::<LittleEndian>(bytes, at)
-    };
-    let Head { code, size, delta } = head?;
+    let Head { code, size, delta } = block::head_in(bytes, at, big_endian)?;
     let is_sound = size != 0 && size % 8 == 0 && at + usize::from(size) <= bytes.len();
     is_sound.then_some((code, size, delta))
-}
-
-/// The bases in a base record.
-fn bases(bytes: &[u8], at: usize, size: u16, big_endian: bool) -> Option<(u64, u64)> {
-    if big_endian {
-        block::base_record::<BigEndian>(bytes, at, size)
-    } else {
-        block::base_record::<LittleEndian>(bytes, at, size)
-    }
 }

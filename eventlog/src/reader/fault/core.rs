@@ -1,7 +1,7 @@
-//! What is wrong with a core: why nothing can be read of it, or what of it is missing.
+//! What is wrong with a core: why it cannot be read, or which parts of it are missing.
 //!
 //! ```text
-//!  CoreError: no telemetry in it, no core          CoreFault: this much is not in it
+//!  CoreError: no core, or no telemetry in it          CoreFault: these parts are missing
 //! ```
 //!
 //! Design: `.debug.core` in `design/telemetry.md`; section 9 of `design/format.md`.
@@ -10,49 +10,37 @@ use crate::format::ROOT_VERSION;
 use crate::reader::fault::kind::OpenError;
 use std::fmt;
 
-/// Why no stream can be rescued from an ELF file.
+/// Why the reader cannot rescue a stream from an ELF file. `missing` counts the bytes that were
+/// cut away from the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the documentation of a variant tells its fields")]
 pub enum CoreError {
-    /// Its headers are damaged, or cut.
+    /// The ELF headers are damaged or cut.
     Header,
-    /// It is a program or a shared library.
+    /// The file is a program or a shared library.
     Program,
-    /// It is an ELF file of another kind.
+    /// The file is an ELF file of another type.
     Object,
-    /// No memory of the process is in it.
+    /// The core holds no memory of the process.
     NoMemory,
-    /// There is no root in it; of so many bytes this many are missing.
-    NoRoot {
-        /// Bytes of the core that were cut away.
-        missing: u64,
-    },
-    /// There is a root, but no block of its stream.
-    NoBlocks {
-        /// Bytes of the core that were cut away.
-        missing: u64,
-    },
-    /// There is a runtime that recorded nothing (`.root.self`).
+    /// The core holds no root.
+    NoRoot { missing: u64 },
+    /// The core holds a root, but no block of its stream.
+    NoBlocks { missing: u64 },
+    /// The runtime recorded nothing (`.root.self`).
     NothingRecorded,
-    /// The root is of another version (`.root.version`).
-    RootVersion {
-        /// The version.
-        found: u16,
-    },
-    /// A field of the root makes no sense.
-    RootField {
-        /// Name of the field.
-        field: &'static str,
-        /// What it says.
-        found: u64,
-    },
+    /// The root has the unknown version `found` (`.root.version`).
+    RootVersion { found: u16 },
+    /// A field of the root is invalid.
+    RootField { field: &'static str, found: u64 },
 }
 
 impl fmt::Display for CoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use CoreError::*;
         match self {
-            Header => write!(f, "is an ELF file of which the header is damaged or cut"),
+            Header => write!(f, "is an ELF file whose header is damaged or cut"),
             Program => write!(
                 f,
                 "is a program or a library, not a log: give the log that it wrote, or a core of it"
@@ -70,7 +58,7 @@ impl fmt::Display for CoreError {
             ),
             NoRoot { missing } => write!(
                 f,
-                "is a core with no telemetry in what is there of it: its last {missing} bytes \
+                "is a core with no telemetry in it, as far as it goes: its last {missing} bytes \
                  were cut away"
             ),
             NoBlocks { missing: 0 } => write!(
@@ -105,47 +93,30 @@ impl From<CoreError> for OpenError {
     }
 }
 
-/// What of a core is missing or makes no sense.
+/// A part of a core that is missing or invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the documentation of a variant tells its fields")]
 pub enum CoreFault {
-    /// The core was cut.
-    Cut {
-        /// Bytes that are missing.
-        missing: u64,
-    },
+    /// The core was cut: `missing` bytes are missing.
+    Cut { missing: u64 },
     /// A second root cannot be used.
     Root(CoreError),
-    /// Its headers place memory over other memory.
-    Overlap {
-        /// Bytes that are passed over.
-        size: u64,
-    },
-    /// Blocks of the stream's are not in the core, or not whole.
-    Blocks {
-        /// How many.
-        missing: u64,
-        /// Of so many.
-        count: u64,
-        /// Of those that are missing, how many lay beyond the end, where the core was cut.
-        beyond: u64,
-    },
-    /// The blocks of a mapped ring are not in the core.
-    Mapped {
-        /// Its file.
-        path: Box<str>,
-    },
-    /// The stream header is not in the core, or damaged.
+    /// The headers place memory over other memory; the reader skips `size` bytes.
+    Overlap { size: u64 },
+    /// Of `count` blocks of the stream, `missing` are missing or incomplete. `beyond` of these lay
+    /// beyond the end of the core.
+    Blocks { missing: u64, count: u64, beyond: u64 },
+    /// The core lacks the blocks of a mapped ring: the file at `path`.
+    Mapped { path: Box<str> },
+    /// The stream header is missing or damaged.
     Preamble,
-    /// The chain of extents ends where it should not (`.root.node`).
-    Chain {
-        /// What is wrong.
-        what: &'static str,
-    },
+    /// The chain of extents ends too early (`.root.node`).
+    Chain { what: &'static str },
 }
 
 impl CoreFault {
-    /// Whether nothing is known to be lost by it.
+    /// Returns whether the fault is a warning: no known loss.
     pub fn is_warning(&self) -> bool {
         matches!(self, CoreFault::Cut { .. })
     }

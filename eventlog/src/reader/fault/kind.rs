@@ -1,228 +1,105 @@
-//! Faults: what was found wrong in a log, where, what it costs, and what to do.
+//! Faults: what is wrong in a log, where, what it costs, and what to do.
 //!
 //! ```text
-//!  Fault = offset + kind ── fault_text.rs ──▶ "offset 0x30000: block checksum is wrong: …"
+//!  Fault = offset + kind ── text.rs ──▶ "offset 0x30000: block checksum is wrong: …"
 //! ```
 //!
-//! A fault never stops the reading. What cannot be read at all is an [`OpenError`]. Design:
-//! `.read.*` in `design/format.md`.
+//! A fault never stops the reading. An [`OpenError`] says why a log cannot be read at all.
+//! Design: `.read.*` in `design/format.md`.
 
 use super::core::{CoreError, CoreFault};
 use eventdef::Version;
 use std::fmt;
 use std::io;
 
-/// Something that was found wrong, or that the user should know.
+/// A fault of a log, or a fact that the user should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where in the source.
+    /// Offset in the source.
     pub offset: u64,
-    /// What.
+    /// What is wrong.
     pub kind: FaultKind,
 }
 
-/// What was found wrong.
+/// What is wrong. In the fields, `found` is in the log, `known` is what this library or the
+/// registry knows, and sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the documentation of a variant tells its fields")]
 pub enum FaultKind {
     /// The stream header's checksum is wrong (`.read.header-damage`).
     HeaderChecksum,
-    /// There is no stream header, but a stream follows (`.read.no-magic`).
+    /// A stream has no header (`.read.no-magic`).
     HeaderMissing,
-    /// A field of the stream header makes no sense; this was used instead (`.read.header-damage`).
-    HeaderField {
-        /// Name of the field.
-        field: &'static str,
-        /// What it says.
-        found: u64,
-        /// What was used.
-        used: u64,
-    },
-    /// The stream is of a higher median or minor version (`.read.minor`).
-    HeaderVersion {
-        /// The version of the stream.
-        found: Version,
-        /// The version that this library knows.
-        known: Version,
-    },
-    /// A second stream is of a higher major version (`.read.major`): it is passed over.
-    HeaderMajor {
-        /// The version of the stream.
-        found: Version,
-        /// The version that this library knows.
-        known: Version,
-    },
-    /// More streams in one log than are read; those from here on are not.
+    /// A field of the stream header is invalid; the reader uses `used` (`.read.header-damage`).
+    HeaderField { field: &'static str, found: u64, used: u64 },
+    /// The stream has a higher median or minor version (`.read.minor`).
+    HeaderVersion { found: Version, known: Version },
+    /// A second stream has a higher major version, and is skipped (`.read.major`).
+    HeaderMajor { found: Version, known: Version },
+    /// The log has too many streams; the reader skips this one and all later ones.
     StreamLimit,
-    /// No block begins where one should (`.read.resync`).
-    BlockMagic {
-        /// Bytes that were passed over.
-        size: u64,
-    },
-    /// A field of a block's or part's header makes no sense: it is passed over (`.read.sealed`).
-    BlockField {
-        /// Name of the field.
-        field: &'static str,
-        /// What it says.
-        found: u64,
-    },
-    /// A sealed block's or part's checksum is wrong: its events are lost (`.read.sealed`).
-    BlockChecksum {
-        /// Events that it claims to hold.
-        count: u32,
-    },
-    /// A block of another stream (`.block.stream`).
+    /// No block begins where one should; the reader skips `size` bytes (`.read.resync`).
+    BlockMagic { size: u64 },
+    /// A field of a block or part header is invalid; the reader skips the block (`.read.sealed`).
+    BlockField { field: &'static str, found: u64 },
+    /// The checksum of a sealed block or part is wrong: its `count` events are lost
+    /// (`.read.sealed`).
+    BlockChecksum { count: u32 },
+    /// The block belongs to another stream (`.block.stream`).
     BlockForeign,
-    /// A block or part of unknown type (`.block.unknown`).
-    BlockType {
-        /// The type.
-        found: u8,
-    },
-    /// Blocks that were never written, before one that was (`.stream.hole`).
-    BlockHole {
-        /// Size in bytes.
-        size: u64,
-    },
-    /// The stream ends before all blocks that it had when it was closed (`.read.cut`).
-    StreamCut {
-        /// Blocks that are missing.
-        missing: u64,
-        /// Blocks that it had.
-        stated: u64,
-    },
-    /// Volumes of a stream that are missing between others (`.volume.missing`).
-    VolumeMissing {
-        /// The number of the first.
-        first: u64,
-        /// How many.
-        missing: u64,
-    },
-    /// The log ends within a block or part.
-    BlockCut {
-        /// Bytes that are missing.
-        missing: u64,
-    },
-    /// Bytes among parts that are not a part (`.parts.sealed`).
-    PartMagic {
-        /// Bytes that were passed over.
-        size: u64,
-    },
-    /// A registry does not parse, or pieces of it are missing (`.registry.trust`).
-    Registry {
-        /// Its index in the stream.
-        index: u16,
-        /// What is wrong.
-        what: &'static str,
-    },
-    /// The chain of events is broken (`.read.chain`).
-    EventChain {
-        /// The size that the event states.
-        size: u16,
-        /// Events of the block that are lost for it.
-        lost: u64,
-    },
-    /// A sealed block holds another number of events than it says (`.block.count`).
-    EventCount {
-        /// The number that it says.
-        stated: u32,
-        /// The number that it holds.
-        found: u32,
-    },
+    /// The type of a block or part is unknown (`.block.unknown`).
+    BlockType { found: u8 },
+    /// Blocks before a written block were never written (`.stream.hole`).
+    BlockHole { size: u64 },
+    /// The stream had `stated` blocks when it was closed; `missing` are missing (`.read.cut`).
+    StreamCut { missing: u64, stated: u64 },
+    /// Volumes of a stream are missing, from number `first` on (`.volume.missing`).
+    VolumeMissing { first: u64, missing: u64 },
+    /// The log ends within a block or part: `missing` bytes are missing.
+    BlockCut { missing: u64 },
+    /// Bytes among parts are not a part; the reader skips `size` bytes (`.parts.sealed`).
+    PartMagic { size: u64 },
+    /// The registry with this index does not parse, or pieces of it are missing
+    /// (`.registry.trust`).
+    Registry { index: u16, what: &'static str },
+    /// An event states the wrong size `size`: `lost` events of the block are lost (`.read.chain`).
+    EventChain { size: u16, lost: u64 },
+    /// A sealed block states `stated` events and holds `found` (`.block.count`).
+    EventCount { stated: u32, found: u32 },
     /// An event is too short for its parameters (`.event.short`).
-    EventShort {
-        /// Its code.
-        code: u16,
-        /// Its size.
-        size: u16,
-    },
-    /// An event whose code the registry lacks (`.event.unknown`).
-    EventUnknown {
-        /// Index of the registry.
-        registry: u16,
-        /// The code.
-        code: u16,
-    },
-    /// An event is later than the clock sync of its sealed block (`.block.sync`).
-    EventLate {
-        /// Ticks of the latest event.
-        ticks: u64,
-        /// Ticks of the sync.
-        sync: u64,
-    },
-    /// Of two blocks of a buffer the one with the higher numbers has the lower *sequence*
-    /// (`.event.number`).
-    BlockSequence {
-        /// The buffer.
-        buffer: u32,
-        /// The sequence that is stated.
-        found: u64,
-        /// That of the block of the buffer that was met before it.
-        before: u64,
-    },
-    /// A clock sync that says that CLOCK_MONOTONIC went back (`.time.sync`).
-    SyncBack {
-        /// Ticks of the sync.
-        ticks: u64,
-        /// By how much, in ns.
-        by: u64,
-    },
-    /// The time of day was set back between two clock syncs: a warning.
-    SyncSet {
-        /// Ticks of the sync.
-        ticks: u64,
-        /// By how much, in ns.
-        by: u64,
-    },
-    /// Events of a buffer that are neither here nor accounted for (`.read.loss`).
-    Lost {
-        /// The buffer.
-        buffer: u32,
-        /// How many.
-        count: u64,
-    },
-    /// More strings or labels than are kept: some values go without their label.
+    EventShort { code: u16, size: u16 },
+    /// The registry has no event type of this code (`.event.unknown`).
+    EventUnknown { registry: u16, code: u16 },
+    /// An event, at `ticks`, is later than the clock sync of its sealed block (`.block.sync`).
+    EventLate { ticks: u64, sync: u64 },
+    /// Two blocks of a buffer have numbers in one order and *sequence* in the other: `before`
+    /// is the sequence of the earlier block (`.event.number`).
+    BlockSequence { buffer: u32, found: u64, before: u64 },
+    /// CLOCK_MONOTONIC went back by `by` ns at a clock sync (`.time.sync`).
+    SyncBack { ticks: u64, by: u64 },
+    /// The time of day was set back by `by` ns between two clock syncs: a warning.
+    SyncSet { ticks: u64, by: u64 },
+    /// Events of a buffer are neither in the log nor accounted for (`.read.loss`).
+    Lost { buffer: u32, count: u64 },
+    /// The log has too many strings or labels: some values have no label.
     LabelLimit,
-    /// The host failed to read; what was there is lost.
-    Io {
-        /// What the host said.
-        message: String,
-    },
-    /// A raw MPS stream of another version than the registry at hand: its codes mean something
-    /// else.
-    MpsVersion {
-        /// The version that the stream states, if it does.
-        found: Option<Version>,
-        /// The version of the registry.
-        known: Version,
-    },
-    /// A raw MPS stream of a later minor version than the registry at hand has event types that
-    /// were added since.
-    MpsMinor {
-        /// The version that the stream states.
-        found: Version,
-        /// The version of the registry.
-        known: Version,
-    },
-    /// The first events of a raw MPS stream do not tell its platform from others.
-    MpsPlatform {
-        /// The platform that is used.
-        used: &'static str,
-        /// The others.
-        others: Vec<&'static str>,
-    },
-    /// Of a core something is missing.
+    /// The host failed to read. The bytes there are lost.
+    Io { message: String },
+    /// A raw MPS stream has another version than the registry: its codes have other meanings.
+    MpsVersion { found: Option<Version>, known: Version },
+    /// A raw MPS stream has a later minor version than the registry: event types are missing.
+    MpsMinor { found: Version, known: Version },
+    /// The first events of a raw MPS stream fit several platforms; the reader uses `used`.
+    MpsPlatform { used: &'static str, others: Vec<&'static str> },
+    /// A part of a core is missing.
     Core(CoreFault),
-    /// Bytes of a raw MPS stream that are not an event.
-    Mps {
-        /// What is wrong with them.
-        what: &'static str,
-        /// Bytes that were passed over.
-        size: u64,
-    },
+    /// Bytes of a raw MPS stream are not an event; the reader skips `size` bytes.
+    Mps { what: &'static str, size: u64 },
 }
 
 impl Fault {
-    /// Whether nothing is lost by it: a warning.
+    /// Returns whether the fault is a warning: nothing is lost.
     pub fn is_warning(&self) -> bool {
         use FaultKind::*;
         if let Core(fault) = &self.kind {
@@ -251,17 +128,17 @@ impl fmt::Display for Fault {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The host says no.
+    /// The host cannot read it.
     Io(io::Error),
     /// It is a directory.
     Directory,
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
-    /// It is neither a stream of ours nor of the Memory Pool System.
+    /// It is neither a stream in our format nor one of the Memory Pool System.
     NotALog,
     /// It is an ELF file from which no stream can be rescued.
     Core(CoreError),
-    /// Its major version is too high (`.read.major`).
+    /// Its major version is too high (`.read.major`): `found` in the log, `known` here.
     Major {
         /// The version of the stream.
         found: Version,

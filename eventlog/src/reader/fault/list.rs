@@ -1,4 +1,4 @@
-//! The faults of a log: a bounded number of them, the rest counted.
+//! The faults of a log: the first ones are kept, all are counted.
 //!
 //! ```text
 //!  push, push_once ──▶ kept, up to FAULT_COUNT_MAX │ counted: all, and those that are losses
@@ -9,24 +9,24 @@
 use super::kind::{Fault, FaultKind};
 use std::collections::HashSet;
 
-/// Faults that are kept one by one; those beyond are counted.
+/// Faults that are kept, at most. Further faults are only counted.
 pub const FAULT_COUNT_MAX: usize = 1000;
 
-/// Codes and types that are remembered so as to be reported once.
+/// Codes and block types that are remembered, to report each only once.
 const ONCE_COUNT_MAX: usize = 1 << 12;
 
-/// Faults, of which no more than [`FAULT_COUNT_MAX`] are kept.
+/// Faults: the first [`FAULT_COUNT_MAX`], and how many there are.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     kept: Vec<Fault>,
-    /// Registry and code, or block type, of what is reported only once.
+    /// Registry and code, or block type, of the faults that are reported only once.
     once: HashSet<(u32, u16)>,
     count: u64,
     loss_count: u64,
 }
 
 impl Faults {
-    /// Adds one.
+    /// Adds a fault.
     pub(crate) fn push(&mut self, offset: u64, kind: FaultKind) {
         let fault = Fault { offset, kind };
         self.count = self.count.saturating_add(1);
@@ -36,7 +36,7 @@ impl Faults {
         }
     }
 
-    /// Adds one, unless one of its type or code was added before (`.block.unknown`,
+    /// Adds a fault, unless the list has one of its block type or code (`.block.unknown`,
     /// `.event.unknown`).
     pub(crate) fn push_once(&mut self, offset: u64, kind: FaultKind) {
         let key = match kind {
@@ -48,76 +48,66 @@ impl Faults {
         if self.once.contains(&key) {
             return;
         }
-        // Once too many are remembered, what is new is counted each time.
+        // Beyond the limit, a new code is reported each time.
         if self.once.len() < ONCE_COUNT_MAX {
             self.once.insert(key);
         }
         self.push(offset, kind);
     }
 
-    /// Adds those that another reading of the same log found, in their order; what is reported only
+    /// Adds the faults that another reading of the log found, in their order. What is reported only
     /// once stays so.
     pub fn append(&mut self, other: &Faults) {
         for fault in other {
             self.push_once(fault.offset, fault.kind.clone());
         }
-        let untold = |count: u64, of_kept: usize| count.saturating_sub(of_kept as u64);
-        let losses = other.kept.iter().filter(|fault| !fault.is_warning()).count();
-        self.count = self.count.saturating_add(untold(other.count, other.kept.len()));
-        self.loss_count = self.loss_count.saturating_add(untold(other.loss_count, losses));
-    }
-
-    /// Adds those of another stretch of the log.
-    pub(crate) fn absorb(&mut self, other: Faults) {
-        let kept = other.kept.len() as u64;
-        let losses = other.kept.iter().filter(|fault| !fault.is_warning()).count() as u64;
-        self.count = self.count.saturating_add(other.count.saturating_sub(kept));
-        let more = other.loss_count.saturating_sub(losses);
+        let more = other.count.saturating_sub(other.kept.len() as u64);
+        self.count = self.count.saturating_add(more);
+        let more = other.loss_count.saturating_sub(losses_in(&other.kept));
         self.loss_count = self.loss_count.saturating_add(more);
-        for fault in other.kept {
-            self.push_once(fault.offset, fault.kind);
-        }
     }
 
-    /// Drops those that are found in `known` too, and puts the rest in the order of the source.
+    /// Drops the faults that are in `known` too, and puts the rest in the order of the source.
     pub(crate) fn settle(&mut self, known: &Faults) {
-        let losses = |kept: &[Fault]| kept.iter().filter(|fault| !fault.is_warning()).count();
-        let (before, losses_before) = (self.kept.len(), losses(&self.kept));
-        self.kept.retain(|fault| !known.kept.contains(fault));
-        let dropped = losses_before - losses(&self.kept);
-        self.count = self.count.saturating_sub((before - self.kept.len()) as u64);
-        self.loss_count = self.loss_count.saturating_sub(dropped as u64);
+        self.retain(|fault| !known.kept.contains(fault));
         self.kept.sort_by_key(|fault| fault.offset);
     }
 
-    /// Drops those that are holes.
+    /// Drops the holes.
     pub(crate) fn drop_holes(&mut self) {
-        let before = self.kept.len();
-        self.kept.retain(|fault| !matches!(fault.kind, FaultKind::BlockHole { .. }));
-        let dropped = (before - self.kept.len()) as u64;
-        self.count = self.count.saturating_sub(dropped);
-        self.loss_count = self.loss_count.saturating_sub(dropped);
+        self.retain(|fault| !matches!(fault.kind, FaultKind::BlockHole { .. }));
     }
 
-    /// Those that were kept, in the order in which they were found.
+    fn retain(&mut self, keep: impl FnMut(&Fault) -> bool) {
+        let before = (self.kept.len() as u64, losses_in(&self.kept));
+        self.kept.retain(keep);
+        self.count = self.count.saturating_sub(before.0 - self.kept.len() as u64);
+        self.loss_count = self.loss_count.saturating_sub(before.1 - losses_in(&self.kept));
+    }
+
+    /// Returns the faults that were kept, in the order in which they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Fault> {
         self.kept.iter()
     }
 
-    /// How many there were, kept or not, warnings included.
+    /// Returns the number of all faults, warnings included.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many of them were more than a warning.
+    /// Returns the number of faults that are not warnings.
     pub fn loss_count(&self) -> u64 {
         self.loss_count
     }
 
-    /// Whether there were none.
+    /// Returns whether the log has no fault.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
+}
+
+fn losses_in(faults: &[Fault]) -> u64 {
+    faults.iter().filter(|fault| !fault.is_warning()).count() as u64
 }
 
 impl<'a> IntoIterator for &'a Faults {

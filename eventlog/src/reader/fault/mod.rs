@@ -1,6 +1,6 @@
 //! What is wrong in a log, where, and what it costs.
 //!
-//! Knows the format. Reads nothing.
+//! This room knows the format. It reads nothing.
 
 pub(crate) mod core;
 pub(crate) mod kind;

@@ -1,4 +1,4 @@
-//! Where the `eventdef.h` of a version of the MPS is to be had.
+//! Where a user finds the `eventdef.h` of a version of the MPS.
 //!
 //! ```text
 //!  EventInit: 1 6 1 ──▶ "code/eventdef.h at tag release-1.116.0 of github.com/Ravenbrook/mps"
@@ -9,7 +9,7 @@
 use eventdef::Version;
 use std::fmt;
 
-/// The telemetry version of each release of the MPS; of several that have one, the last.
+/// The telemetry versions, each with the last release of the MPS that has it.
 const RELEASES: [(Version, &str); 6] = [
     (version(1, 1, 3), "release-1.111.0"),
     (version(1, 1, 6), "release-1.113.0"),
@@ -23,13 +23,13 @@ const fn version(major: u16, median: u16, minor: u16) -> Version {
     Version { major, median, minor }
 }
 
-/// Whether a registry of version `known` decodes a stream of version `found` (`.mps.version`): a
-/// minor version adds event types and changes none.
+/// Returns whether a registry of version `known` decodes a stream of version `found`
+/// (`.mps.version`): a minor version adds event types and changes none.
 pub(crate) fn is_decoded_by(found: Version, known: Version) -> bool {
     (found.major, found.median) == (known.major, known.median)
 }
 
-/// In words: how a stream of this version is to be read.
+/// Tells the user how to read a stream of this version.
 pub(crate) struct ToRead(pub(crate) Version);
 
 impl fmt::Display for ToRead {
@@ -38,7 +38,7 @@ impl fmt::Display for ToRead {
         if is_decoded_by(version, eventdef::mps::REGISTRY.version) {
             return f.write_str("leave --eventdef out: that version is known");
         }
-        write!(f, "hand over eventdef.h of version {version} with --eventdef: ")?;
+        write!(f, "pass eventdef.h of version {version} with --eventdef: ")?;
         if let Some((_, tag)) = RELEASES.iter().find(|(known, _)| *known == version) {
             return write!(f, "code/eventdef.h at tag {tag} of github.com/Ravenbrook/mps");
         }
@@ -56,12 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wanted_to_read_a_version_is_named() {
+    fn a_message_names_the_header_of_a_version() {
         // `.mps.version`
         let of = |major, median, minor| ToRead(version(major, median, minor)).to_string();
         assert_eq!(
             of(1, 6, 1),
-            "hand over eventdef.h of version 1.6.1 with --eventdef: \
+            "pass eventdef.h of version 1.6.1 with --eventdef: \
              code/eventdef.h at tag release-1.117.0 of github.com/Ravenbrook/mps"
         );
         assert!(of(3, 0, 7).ends_with("_MAJOR, _MEDIAN and _MINOR are 3, 0 and 7"));

@@ -1,4 +1,4 @@
-//! What each fault says: what it is, what it costs, what to do.
+//! The message of each fault: what is wrong, what it costs, what to do.
 //!
 //! ```text
 //!  FaultKind ── Display ──▶ "block checksum is wrong: its 2044 events are lost"
@@ -25,8 +25,8 @@ impl fmt::Display for FaultKind {
             }
             HeaderVersion { found, known } => write!(
                 f,
-                "stream format {found} is newer than {known}, which this reader knows: what was \
-                 added is skipped; use a newer reader to see it"
+                "stream format {found} is newer than {known}, which this reader knows: additions \
+                 are skipped; use a newer reader to see them"
             ),
             HeaderMajor { found, known } => write!(
                 f,
@@ -63,8 +63,8 @@ impl fmt::Display for FaultKind {
             }
             StreamCut { missing, stated } => write!(
                 f,
-                "the stream ends here, {missing} of its {stated} blocks are missing: copy the log \
-                 anew, whole"
+                "the stream ends here, {missing} of its {stated} blocks are missing: copy the \
+                 whole log again"
             ),
             BlockCut { missing } => {
                 write!(f, "the log ends within this block: {missing} bytes are missing")
@@ -79,7 +79,7 @@ impl fmt::Display for FaultKind {
                 write!(f, "event size {size} is wrong: {lost} older events of the block are lost")
             }
             EventCount { stated, found } => {
-                write!(f, "block says that it holds {stated} events, and holds {found}")
+                write!(f, "block header states {stated} events, but the block holds {found}")
             }
             EventShort { code, size } => write!(
                 f,
@@ -124,13 +124,13 @@ impl fmt::Display for FaultKind {
                 f,
                 "written by telemetry version {found} of the Memory Pool System, and the \
                  registry at hand is of {known}: event types that were added since are given by \
-                 code only; to read them, hand over eventdef.h of version {found} with --eventdef"
+                 code only; to read them, pass eventdef.h of version {found} with --eventdef"
             ),
             MpsVersion { found: None, known } => write!(
                 f,
                 "the events do not fit telemetry version {known} of the Memory Pool System, and \
                  the log does not say which version wrote it: they are given by code only; to \
-                 read them, hand over that version's eventdef.h with --eventdef"
+                 read them, pass that version's eventdef.h with --eventdef"
             ),
             MpsPlatform { used, others } => write!(
                 f,

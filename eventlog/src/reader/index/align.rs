@@ -1,5 +1,5 @@
-//! The clocks of several eras on one line of time: by the syncs that their streams have with
-//! CLOCK_MONOTONIC, if the eras are of one boot, and with the time of day.
+//! The clocks of several eras on one line of time. Eras of one boot are aligned by CLOCK_MONOTONIC,
+//! all others by the time of day.
 //!
 //! ```text
 //!  era 0, ticks   ──┬────────┬──────┬──   its syncs    at: eighths of a ns since 1970, so that
@@ -13,25 +13,25 @@ use crate::format::ClockSync;
 use crate::reader::model::stream::Stream;
 use std::collections::BTreeMap;
 
-/// Parts of a ns that are told apart: of a counter that ticks up to 8 times in one, every tick.
+/// Parts of a ns on the line. A counter with up to 8 ticks per ns keeps the order of its ticks.
 const PARTS: u64 = 8;
 
-/// How the ticks of an era lie on the common line of time.
+/// How the ticks of an era map to the common line of time.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// Ticks and where they are on the line, both ascending; two at least.
+    /// Ticks and their positions on the line, both ascending: at least two.
     points: Vec<(u64, u64)>,
 }
 
 impl Line {
-    /// The line through the syncs of streams; none if there are no two of them.
+    /// Returns the line through the clock syncs of streams; `None` without two syncs.
     fn new<'a>(streams: impl Iterator<Item = &'a Stream>, clock: Clock) -> Option<Line> {
         let syncs = streams.flat_map(|stream| &stream.syncs);
         let mut points: Vec<(u64, u64)> = syncs
             .filter_map(|sync| Some((sync.ticks, clock.ns(sync)?.saturating_mul(PARTS))))
             .collect();
         points.sort_unstable();
-        // The time of day may be set back: events keep the order of their ticks all the same.
+        // The time of day may be set back: events still keep the order of their ticks.
         let mut last = None;
         points.retain(|&(ticks, at)| {
             let is_later = last.is_none_or(|(before, time)| ticks > before && at > time);
@@ -43,7 +43,7 @@ impl Line {
         (points.len() >= 2).then_some(Line { points })
     }
 
-    /// Where ticks are on the line; beyond its ends, by the rate that is nearest.
+    /// Returns the position of ticks on the line. Beyond the ends, the nearest rate holds.
     pub(crate) fn at(&self, ticks: u64) -> u64 {
         let after = self.points.partition_point(|(at, _)| *at <= ticks);
         let pair = after.saturating_sub(1).min(self.points.len().saturating_sub(2));
@@ -57,17 +57,17 @@ impl Line {
     }
 }
 
-/// What times are, of the streams of a boot.
+/// The clock that aligns the streams of a boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
     /// The time of day.
     Realtime,
-    /// CLOCK_MONOTONIC, and so many ns between that and the time of day.
+    /// CLOCK_MONOTONIC, and the ns from it to the time of day.
     Monotonic(i128),
 }
 
 impl Clock {
-    /// The time of a sync; 0 is not known.
+    /// Returns the time of a sync; `None` if unknown (0).
     fn ns(self, sync: &ClockSync) -> Option<u64> {
         match self {
             Clock::Realtime => Some(sync.realtime).filter(|&ns| ns > 0),
@@ -76,7 +76,7 @@ impl Clock {
         }
     }
 
-    /// The clock for the streams of a boot, and the eras that they are of.
+    /// Chooses the clock for the streams of a boot, each with its era.
     fn of_boot(of_boot: &[(&Stream, u16)], is_only_boot: bool) -> Clock {
         let is_monotonic = |era: u16| {
             let of_era = of_boot.iter().filter(|(_, other)| *other == era);
@@ -89,7 +89,7 @@ impl Clock {
         if eras.len() < 2 || !eras.iter().all(|&era| is_monotonic(era)) {
             return Clock::Realtime;
         }
-        // The time of day may have been set: what it was in the end holds.
+        // The time of day may have been set: the last one holds.
         let syncs = of_boot.iter().flat_map(|(stream, _)| &stream.syncs);
         let last = syncs
             .filter(|sync| sync.monotonic > 0 && sync.realtime > 0)
@@ -102,14 +102,14 @@ impl Clock {
     }
 }
 
-/// The line of each stream, by its index; none if the streams are of one era, or one era has no
+/// Returns the line of each stream, by index. `None`: the streams are of one era, or an era has no
 /// line.
 pub(crate) fn lines(streams: &[Stream], eras: &[u16]) -> Option<Vec<Line>> {
     let first = eras.first()?;
     if eras.iter().all(|era| era == first) {
         return None;
     }
-    // A stream that does not know its boot is alone.
+    // A stream of an unknown boot has a boot of its own.
     let mut boots: BTreeMap<_, Vec<(&Stream, u16)>> = BTreeMap::new();
     let boot_of = |stream: &Stream, era: u16| {
         (stream.boot_id, if stream.boot_id == [0; 16] { era } else { 0 })

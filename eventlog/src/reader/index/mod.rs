@@ -1,4 +1,4 @@
-//! What the first pass finds in a source: streams, registries, segments, accounts, faults.
+//! The result of the first pass: streams, registries, segments, accounts, faults.
 //!
 //! ```text
 //!  stream.rs │ mps/ ──▶ Index ──▶ Log (log.rs) ──▶ Events (merge.rs)
@@ -7,8 +7,8 @@
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
 pub(crate) mod align;
-pub(crate) mod runs;
 pub(crate) mod segment;
+pub(crate) mod sort;
 
 use crate::reader::fault::list::Faults;
 use crate::reader::model::registry::Registry;
@@ -17,48 +17,41 @@ use segment::{Decode, Segment};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The two formats that are read.
+/// A format of logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A stream of ours (`design/format.md`).
+    /// Our format (`design/format.md`).
     Stream,
     /// A raw stream of the Memory Pool System.
     Mps,
 }
 
-/// What the caller knows about a log that the log does not say.
+/// Facts about a log that the caller knows.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The registry of a raw MPS stream, if it is not that of MPS 2.0.0. It is laid out for the
-    /// platform that is found.
+    /// The registry of a raw MPS stream, if it is not the one of MPS 2.0.0. The reader lays it out
+    /// for the stream's platform.
     pub mps_registry: Option<Registry>,
-    /// How fast the clocks of all streams tick, in ticks a second, whatever they say themselves.
+    /// The rate of all clocks in ticks a second. It overrides the streams.
     pub clock_rate: Option<u64>,
 }
 
-/// What the first pass makes of a source.
+/// The result of the first pass.
 #[derive(Debug)]
 pub(crate) struct Index {
-    /// The format.
     pub(crate) format: Format,
-    /// How its segments are decoded.
     pub(crate) decode: Decode,
-    /// The streams, in file order.
     pub(crate) streams: Vec<Stream>,
-    /// The registries of all streams.
     pub(crate) registries: Vec<Registry>,
-    /// The segments, in file order.
     pub(crate) segments: Vec<Segment>,
-    /// Of segments that give not all of their events, and not those of one range, the numbers of
-    /// those that they give, by the segment's offset.
+    /// The numbers of the events that a segment gives, by the segment's offset: for segments that
+    /// give several ranges of their events.
     pub(crate) chosen: HashMap<u64, Vec<Range<u64>>>,
-    /// What each buffer counted.
     pub(crate) accounts: Vec<Account>,
-    /// What was found wrong.
     pub(crate) faults: Faults,
 }
 
-/// What a buffer counted, and what of it is in the log.
+/// The counts of a buffer, and what the log has of its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// The stream, by its index in the log.
@@ -71,20 +64,20 @@ pub struct Account {
     pub kind: u8,
     /// The thread that records into it.
     pub thread: u32,
-    /// Events recorded, as far as the log knows: one more than the highest number seen.
+    /// Events recorded, as far as known: the highest number in the log plus one.
     pub recorded: u64,
     /// Events in the log.
     pub found: u64,
-    /// Recorded, and overwritten in memory because their kind was not output.
+    /// Recorded and overwritten in memory, because the kind was not output.
     pub overwritten: u64,
-    /// Requested and not recorded: no room.
+    /// Requested and not recorded: the buffer was full.
     pub discarded_full: u32,
-    /// Requested and not recorded: in the middle of recording another.
+    /// Requested and not recorded: while the thread recorded another event of the kind.
     pub discarded_nested: u32,
     /// Requested and not recorded: too large.
     pub discarded_large: u32,
-    /// Recorded, and not taken by the host.
+    /// Recorded, but the host failed to write them.
     pub discarded_io: u32,
-    /// Recorded, neither found nor accounted for (`.read.loss`).
+    /// Recorded, but neither in the log nor accounted for (`.read.loss`).
     pub lost: u64,
 }

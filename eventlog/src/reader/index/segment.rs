@@ -1,4 +1,4 @@
-//! Segments: stretches of the source that are decoded as one, and what decoding makes of them.
+//! Segments: stretches of the source that are decoded in one step, and the decoded events.
 //!
 //! ```text
 //!  source  ────┤ block ├────┤part├┤part├──────
@@ -10,30 +10,32 @@
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`.
 
-use super::runs::Sorter;
+use super::sort::Sorter;
 use crate::reader::fault::list::Faults;
+use crate::reader::model::event::Event;
+use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
+use crate::reader::model::stream::Stream;
 use std::ops::Range;
 
-/// The kind of a segment whose events are of several kinds.
+/// The kind of a segment that has events of several kinds.
 pub(crate) const KIND_MIXED: u8 = u8::MAX;
 
-/// Bytes of a buffer that a stream which arrives keeps from block to block: of many streams, few
-/// arrive at a time.
+/// Bytes of a buffer that an arriving stream keeps between blocks. Of many streams, few are active.
 pub(crate) const SIZE_KEPT: usize = 1 << 16;
 
-/// The entry of a stretch of the source in the index: a few dozen bytes for each block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The index entry of a stretch of the source, typically of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// Where it begins in the source, header included.
     pub(crate) offset: u64,
-    /// None of its events is earlier, unless a clock was set back.
+    /// No event is earlier, unless a clock was set back.
     pub(crate) ticks_min: u64,
-    /// None of its events is later, as far as known; `u64::MAX` if not known.
+    /// No event is later, as far as known; `u64::MAX` if unknown.
     pub(crate) ticks_max: u64,
-    /// Number in the buffer of the first event to give.
+    /// Number in the buffer of the first event that this segment gives.
     pub(crate) first: u64,
-    /// Events to give: those numbered [first, first + count).
+    /// Events that this segment gives: the numbers [first, first + count).
     pub(crate) count: u32,
     /// Size in the source, header included.
     pub(crate) size: u32,
@@ -47,22 +49,54 @@ pub(crate) struct Segment {
     pub(crate) stream: u16,
     /// The kind, or [`KIND_MIXED`].
     pub(crate) kind: u8,
-    /// For the format's own use.
+    /// Flags of the format.
     pub(crate) flags: u8,
 }
 
 const _: () = assert!(size_of::<Segment>() == 56);
 
+impl Segment {
+    /// Returns an event that is located in this segment.
+    #[inline(always)]
+    pub(crate) fn event<'log, 'e>(
+        &self,
+        registry: &'log Registry,
+        origin: Option<&'log Stream>,
+        decoded: &'e Decoded,
+        (number, located): (u64, &Located),
+        labels: &'e Labels,
+    ) -> Event<'log, 'e> {
+        let event_type = registry.event_types.get(usize::from(located.row));
+        Event {
+            origin,
+            ticks: located.ticks,
+            registry,
+            event_type,
+            bytes: decoded.event(located),
+            labels,
+            offset: self.offset.wrapping_add(u64::from(located.offset)),
+            number,
+            buffer: self.buffer,
+            thread: self.thread,
+            registry_index: self.registry,
+            event_type_index: located.row,
+            stream: self.stream,
+            kind: match event_type {
+                Some(event_type) if self.kind == KIND_MIXED => event_type.kind,
+                _ => self.kind,
+            },
+        }
+    }
+}
+
 /// An event in [`Decoded::bytes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Located {
-    /// When it happened.
     pub(crate) ticks: u64,
-    /// Where it begins in the segment.
+    /// Offset in the segment.
     pub(crate) offset: u32,
-    /// Its size.
     pub(crate) size: u16,
-    /// Its event type, by its index in the registry; beyond them if unknown.
+    /// Index of the event type in the registry; beyond its event types if the code is unknown.
     pub(crate) row: u16,
 }
 
@@ -71,28 +105,27 @@ const _: () = assert!(size_of::<Located>() == 16);
 /// A segment, decoded.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
-    /// The segment's bytes, put here before it is decoded.
+    /// The segment's bytes, which the caller fills before decoding.
     pub(crate) bytes: Vec<u8>,
-    /// The events to give. The decoder leaves them in file order: in our streams oldest first, in
-    /// an MPS log by offset; [`Decoded::sort`] puts them in order of time.
+    /// The events to give, in file order after decoding: in our streams oldest first, in an MPS log
+    /// by offset. [`Decoded::sort`] puts them in order of time.
     pub(crate) located: Vec<Located>,
-    /// Number in its buffer of the first event in file order; the n-th has *first* + n, unless
-    /// `numbers` says which.
+    /// Number of the first event in file order. The n-th event has *first* + n, unless `numbers`
+    /// has its number.
     pub(crate) first: u64,
-    /// The number of each of `located`, where they do not follow on one another; else empty.
+    /// The number of each of `located`, if the numbers have gaps; otherwise empty.
     pub(crate) numbers: Vec<u64>,
-    /// The place in file order of each of `located`; empty if it is in file order.
+    /// The place in file order of each of `located`; empty if they are in file order.
     places: Vec<u32>,
-    /// Events before the first of `located` that are not held any more.
+    /// Events before the first of `located` that a window does not hold.
     skipped: usize,
-    /// Of a window, where the stretches of the segment that it holds begin there, and in `bytes`;
-    /// what is located is located in the segment. Empty if `bytes` are the segment's.
+    /// Only of a window: the stretches of the segment in it, each with its offset in the segment
+    /// and in `bytes`. `located` keeps the offsets in the segment.
     stretches: Vec<(u32, u32)>,
 }
 
 impl Decoded {
-    /// Puts the events in order of time, stably: a clock may have been set back
-    /// (`.event.monotone`).
+    /// Sorts the events by time, stably: a clock may have been set back (`.event.monotone`).
     pub(crate) fn sort(&mut self, sorter: &mut Sorter) {
         self.places.clear();
         if !self.located.is_sorted_by_key(|located| located.ticks) {
@@ -104,7 +137,7 @@ impl Decoded {
         }
     }
 
-    /// The n-th event, and its number in its buffer.
+    /// Returns the n-th event and its number in its buffer.
     #[inline(always)]
     pub(crate) fn get(&self, n: usize) -> Option<(u64, &Located)> {
         let index = n.wrapping_sub(self.skipped);
@@ -116,8 +149,8 @@ impl Decoded {
         Some((self.first.wrapping_add(place), located))
     }
 
-    /// Leaves only the events whose numbers are in these ranges, the lowest of which comes first.
-    /// They are in file order.
+    /// Keeps only the events whose numbers are in these ascending ranges. The events are in file
+    /// order.
     pub(crate) fn choose(&mut self, ranges: &[Range<u64>]) {
         let number = |n: usize| self.get(n).map_or(0, |(number, _)| number);
         let numbers: Vec<u64> = (0..self.located.len()).map(number).collect();
@@ -130,7 +163,7 @@ impl Decoded {
         self.numbers = numbers.into_iter().filter(|&number| is_chosen(number)).collect();
     }
 
-    /// The bytes of an event.
+    /// Returns the bytes of an event.
     #[inline(always)]
     pub(crate) fn event(&self, located: &Located) -> &[u8] {
         let start = if self.stretches.is_empty() {
@@ -142,15 +175,14 @@ impl Decoded {
         self.bytes.get(start..start.saturating_add(usize::from(located.size))).unwrap_or_default()
     }
 
-    /// Where in the bytes of a window the event begins that is there in the segment.
+    /// Converts an offset in the segment to an offset in the bytes of a window.
     fn place_in_window(&self, offset: u32) -> u32 {
         let after = self.stretches.partition_point(|(from, _)| *from <= offset);
         let stretch = after.checked_sub(1).and_then(|before| self.stretches.get(before));
         stretch.map_or(u32::MAX, |(from, to)| to.saturating_add(offset - from))
     }
 
-    /// A copy that holds the n-th event and as many after it as fit into `size` bytes, wherever in
-    /// the segment they are.
+    /// Returns a copy of the n-th event and of as many events after it as fit into `size` bytes.
     pub(crate) fn window(&self, n: usize, size: usize) -> Decoded {
         let index = n.wrapping_sub(self.skipped);
         let rest = self.located.get(index..).unwrap_or_default();
@@ -185,7 +217,7 @@ impl Decoded {
         Decoded { bytes, located, first: self.first, numbers, places, skipped: n, stretches }
     }
 
-    /// Empties it of events, but for its memory. Bytes stay, to be written over.
+    /// Removes the events and keeps the memory. The bytes stay, to be overwritten.
     pub(crate) fn clear(&mut self) {
         self.located.clear();
         self.numbers.clear();
@@ -195,14 +227,14 @@ impl Decoded {
         self.stretches.clear();
     }
 
-    /// Empties it, and puts bytes there that are to be decoded.
+    /// Removes the events, and takes bytes to decode.
     pub(crate) fn fill(&mut self, bytes: &[u8]) {
         self.clear();
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Gives the memory of a large block back; what it holds is gone.
+    /// Frees the memory of a large block, and removes the contents.
     pub(crate) fn shrink(&mut self) {
         self.clear();
         self.bytes.clear();
@@ -211,7 +243,7 @@ impl Decoded {
         self.numbers.shrink_to(SIZE_KEPT / size_of::<u64>());
     }
 
-    /// Memory that it holds, in bytes.
+    /// Returns the memory that it holds, in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.capacity()
             + self.located.capacity() * size_of::<Located>()
@@ -221,15 +253,15 @@ impl Decoded {
     }
 }
 
-/// Decodes a segment: `decoded.bytes` holds its bytes (fewer than its size if the source ends).
-/// Fills `located` (in file order) and `first`; [`Decoded::sort`] is called after it.
+/// Decodes a segment. `decoded.bytes` holds its bytes: fewer than its size if the source ends. This
+/// fills `located` (in file order) and `first`; the caller then calls [`Decoded::sort`].
 pub(crate) type Decode = fn(&Segment, &Registry, &mut Decoded, &mut Faults);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Events of 8 bytes, whose ticks are these; the bytes of each are its place in file order.
+    /// Events of 8 bytes at these ticks. The bytes of each are its place in file order.
     fn decoded(ticks: &[u64]) -> Decoded {
         let located = |(place, &ticks): (usize, &u64)| Located {
             ticks,
@@ -245,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Ticks and number of the n-th event, if it is held; its bytes must agree.
+    /// Returns ticks and number of the n-th event, if it is present. Its bytes must agree.
     fn get(decoded: &Decoded, n: usize) -> Option<(u64, u64)> {
         let (number, located) = decoded.get(n)?;
         assert_eq!(decoded.event(located), number.to_le_bytes());
@@ -264,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn a_window_holds_the_next_events_wherever_they_are_in_the_segment() {
-        // Twenty runs, each of which spans all time.
+    fn a_window_holds_the_next_events() {
+        // Twenty runs, each over the whole time.
         let ticks: Vec<u64> = (0..2000).map(|n| 20 * (n % 100) + n / 100).collect();
         let mut whole = decoded(&ticks);
         whole.sort(&mut Sorter::default());

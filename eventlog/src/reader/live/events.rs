@@ -1,8 +1,7 @@
-//! Segments of a stream that arrives to events: registries, labels, and what was given already.
+//! Gives the events of segments of an arriving stream: registries, labels, and each event once.
 //!
 //! Rules: `.event.identity`, `.store` in `design/format.md`.
 
-use super::given::Given;
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::{Decoded, Segment};
@@ -12,24 +11,31 @@ use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
 use crate::reader::stream::entry::{flags_of, platform_of, registry_key};
 use crate::reader::stream::indexer::Indexer;
+use crate::reader::stream::number_set::NumberSet;
 use crate::reader::stream::{block, encoding};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-/// What it takes to make events of segments.
+/// Buffers whose numbers are remembered, at most.
+const BUFFER_COUNT_MAX: usize = 1 << 16;
+/// Ranges of numbers that are remembered of a buffer, at most. A later event in a closed gap is not
+/// given.
+const RANGE_COUNT_MAX: usize = 16;
+
+/// The state between blocks.
 pub(super) struct Events {
-    /// By index and platform, as [`registry_key`] has them.
+    /// By index and platform: see [`registry_key`].
     registries: BTreeMap<u32, Registry>,
-    /// Memory that is left for them.
+    /// Memory that is left for registries.
     registry_room: usize,
     labels: Labels,
     label_room: usize,
     no_labels: Labels,
-    given: Given,
+    /// The numbers of the events that were given, by buffer.
+    given: HashMap<u32, NumberSet>,
     decoded: Decoded,
 }
 
 impl Events {
-    /// Of a stream of which nothing has arrived.
     pub(super) fn new() -> Events {
         Events {
             registries: BTreeMap::new(),
@@ -37,27 +43,27 @@ impl Events {
             labels: Labels::default(),
             label_room: LABEL_MEMORY_MAX,
             no_labels: Labels::default(),
-            given: Given::default(),
+            given: HashMap::new(),
             decoded: Decoded::default(),
         }
     }
 
-    /// Those that have arrived.
+    /// Returns the registries that have arrived.
     pub(super) fn registries(&self) -> impl Iterator<Item = &Registry> {
         self.registries.values()
     }
 
-    /// Memory that registries and labels take, in bytes, about.
+    /// Returns the memory of registries and labels in bytes, about.
     pub(super) fn memory(&self) -> usize {
         encoding::REGISTRY_MEMORY_MAX + LABEL_MEMORY_MAX - self.registry_room - self.label_room
     }
 
-    /// Gives the memory of a large block back.
+    /// Frees the memory of a large block.
     pub(super) fn shrink(&mut self) {
         self.decoded.shrink();
     }
 
-    /// Another stream begins.
+    /// Forgets everything: another stream begins.
     pub(super) fn forget(&mut self) {
         self.registries.clear();
         self.registry_room = encoding::REGISTRY_MEMORY_MAX;
@@ -66,7 +72,7 @@ impl Events {
         self.given.clear();
     }
 
-    /// Takes the registries that have arrived whole.
+    /// Takes the registries whose pieces have all arrived.
     pub(super) fn take_registries(&mut self, indexer: &mut Indexer<'static>) {
         let Some(platform) = indexer.streams.first().map(|stream| stream.platform) else { return };
         let key = |index| registry_key(index, flags_of(platform));
@@ -79,14 +85,13 @@ impl Events {
         }
     }
 
-    /// Sees to it that the registry of a block is laid out for the platform of the block, if it is
-    /// known.
+    /// Lays the registry of a block out for the block's platform, if the registry is known.
     fn prepare(&mut self, key: u32) {
         if self.registries.contains_key(&key) {
             return;
         }
-        let is_it = |other: &&Registry| u32::from(other.index) == key & 0xFFFF;
-        let known = self.registries.values().find(is_it);
+        let is_match = |other: &&Registry| u32::from(other.index) == key & 0xFFFF;
+        let known = self.registries.values().find(is_match);
         if let Some(known) = known
             && let Some(room) = self.registry_room.checked_sub(encoding::memory(known))
         {
@@ -97,7 +102,7 @@ impl Events {
         }
     }
 
-    /// Gives the events of a segment, whose bytes these are, that were not given before
+    /// Gives the events of a segment with these bytes that were not given before
     /// (`.event.identity`).
     pub(super) fn give(
         &mut self,
@@ -121,31 +126,17 @@ impl Events {
         decoded.fill(bytes);
         block::decode(segment, registry, decoded, faults);
         for (number, located) in (0..).map_while(|n| decoded.get(n)) {
-            if !self.given.add(segment.buffer, number) {
+            // Of buffers beyond the limit, an event may be given twice.
+            let is_remembered = self.given.len() < BUFFER_COUNT_MAX;
+            if (is_remembered || self.given.contains_key(&segment.buffer))
+                && !self.given.entry(segment.buffer).or_default().insert(number, RANGE_COUNT_MAX)
+            {
                 continue;
             }
-            let event_type = registry.event_types.get(usize::from(located.row));
-            let event = Event {
-                origin,
-                ticks: located.ticks,
-                registry,
-                event_type,
-                bytes: decoded.event(located),
-                labels: &self.no_labels,
-                offset: segment.offset.saturating_add(u64::from(located.offset)),
-                number,
-                buffer: segment.buffer,
-                thread: segment.thread,
-                registry_index: u32::MAX,
-                event_type_index: located.row,
-                stream: segment.stream,
-                kind: segment.kind,
-            };
-            // `.store`: registry 0 alone labels.
-            let role = event_type
-                .filter(|_| registry.index == 0 || label::is_mps(registry))
-                .and_then(label::role);
-            if let Some(role) = role
+            let at = (number, located);
+            let event = segment.event(registry, origin, decoded, at, &self.no_labels);
+            let event = Event { registry_index: u32::MAX, ..event };
+            if let Some(role) = event.event_type.and_then(|row| label::role_in(registry, row))
                 && !self.labels.feed(role, &event, &mut self.label_room)
             {
                 faults.push_once(event.offset, FaultKind::LabelLimit);

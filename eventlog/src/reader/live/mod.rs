@@ -1,7 +1,6 @@
 //! A stream that is read while it arrives: blocks in, events out.
 //!
-//! Knows our format and the model. Keeps no log.
+//! This room knows our format and the model. It keeps no log.
 
-pub(crate) mod arriving;
+pub(crate) mod blocks;
 mod events;
-pub(crate) mod given;

@@ -1,4 +1,4 @@
-//! A log: what the first pass found in a source, of either format.
+//! A log: the index of a source, in either format.
 //!
 //! ```text
 //!  recognise ──▶ index (stream.rs, mps/) ──▶ Index ──▶ Log
@@ -12,23 +12,23 @@ use crate::reader::core::{self, Core};
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
 use crate::reader::index::align::{self, Line};
-use crate::reader::index::segment::{Decoded, KIND_MIXED, Segment};
+use crate::reader::index::segment::{Decoded, Segment};
 use crate::reader::index::{Account, Format, Index, Options};
 use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
-use crate::reader::mps::{self, Unread};
+use crate::reader::mps::{self, Increments};
 use crate::reader::source::bytes::{FileSource, Source};
 use crate::reader::source::ring;
-use crate::reader::stream::indexer;
+use crate::reader::stream::{head, indexer};
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
-/// Bytes by which the format is recognised: enough for the first part of a stream whose header is
-/// damaged.
+/// Bytes at the beginning by which the reader recognises the format: enough to hold the first part
+/// of a stream whose header is damaged.
 const HEAD_SIZE: usize = 1 << 20;
 
 /// How much of a raw log of the MPS, which has no index, is read before its events are given. For
@@ -36,21 +36,21 @@ const HEAD_SIZE: usize = 1 << 20;
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increment {
-    /// A whole stream: events in order of time, or with labels.
+    /// A whole stream: for order of time, or for labels.
     Stream,
-    /// About as much as is decoded at a time: events in order of the file, without labels.
+    /// A stretch: for order of the file, without labels.
     Stretch,
 }
 
-/// A log: streams of ours, or a raw stream of MPS.
+/// A log: streams in our format, or raw streams of the MPS.
 pub struct Log {
     source: Box<dyn Source + Send + Sync>,
     index: Index,
     eras: Vec<u16>,
-    /// Of streams of several eras, how they lie on one line of time.
+    /// The line of time of each stream, if the streams are of several eras.
     lines: Option<Vec<Line>>,
-    /// What was not looked at yet, of a log that is read by increments.
-    unread: Option<Box<Unread>>,
+    /// The rest of a log that is read by increments.
+    unread: Option<Box<Increments>>,
 }
 
 impl Log {
@@ -59,7 +59,7 @@ impl Log {
         Log::open_with(path, &Options::default())
     }
 
-    /// Opens a log file of which more is known than it says.
+    /// Opens a log file, with facts that the log does not state.
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Log, OpenError> {
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
@@ -73,7 +73,7 @@ impl Log {
         Log::with_source(Box::new(source), &Options::default())
     }
 
-    /// Reads the log in a source of which more is known than it says.
+    /// Reads the log in a source, with facts that the log does not state.
     pub fn with_source(
         source: Box<dyn Source + Send + Sync>,
         options: &Options,
@@ -116,9 +116,9 @@ impl Log {
         let is_moving = copy.as_ref().is_some_and(|copy| copy.is_moving);
         let source = copy.map_or(source, |copy| Box::new(copy.bytes) as Box<_>);
         if let Some(increment) = increment
-            && !indexer::recognise(&head)
+            && !head::is_stream(&head)
         {
-            let mut unread = Unread::begin(&*source, options, increment == Increment::Stream)?;
+            let mut unread = Increments::begin(&*source, options, increment == Increment::Stream)?;
             if unread.is_described()
                 && let Some(index) = unread.next(&*source)
             {
@@ -134,9 +134,9 @@ impl Log {
         Ok(log)
     }
 
-    /// The format of what begins with these bytes, the first of a log; `None` if it is no log.
+    /// Returns the format of a log that begins with these bytes; `None` if it is not a log.
     pub fn format_of(head: &[u8], options: &Options) -> Option<Format> {
-        if indexer::recognise(head) {
+        if head::is_stream(head) {
             return Some(Format::Stream);
         }
         mps::is_stream(head, options).then_some(Format::Mps)
@@ -148,8 +148,8 @@ impl Log {
         Log { source, index, eras, lines, unread: None }
     }
 
-    /// Goes on to the next increment, if the log is read by increments and there is one: then its
-    /// events come next, and streams and faults include what was found before.
+    /// Goes on to the next increment. Returns false if there is none. Streams and faults include
+    /// those of earlier increments.
     pub fn next_increment(&mut self) -> bool {
         let next = self.unread.as_mut().and_then(|unread| unread.next(&*self.source));
         if let Some(index) = next {
@@ -158,30 +158,30 @@ impl Log {
             self.index = index;
             return true;
         }
-        // Faults may have been found where there was no event any more.
+        // Bytes without events may still have had faults.
         if let Some(unread) = self.unread.take() {
             self.index = unread.end();
         }
         false
     }
 
-    /// Its format.
+    /// Returns the format.
     pub fn format(&self) -> Format {
         self.index.format
     }
 
-    /// The streams in it, in file order; one, unless logs were concatenated.
+    /// Returns the streams in file order: one, unless logs were concatenated.
     pub fn streams(&self) -> &[Stream] {
         &self.index.streams
     }
 
-    /// The registries of all streams, by stream and index.
+    /// Returns the registries of all streams, by stream and index.
     pub fn registries(&self) -> &[Registry] {
         &self.index.registries
     }
 
-    /// What the headers told of faults; what is found while events are read is in
-    /// [`Events::faults`](crate::reader::Events::faults).
+    /// Returns the faults of the first pass. [`Events::faults`](crate::reader::Events::faults) has
+    /// those of a reading.
     pub fn faults(&self) -> &Faults {
         &self.index.faults
     }
@@ -194,23 +194,23 @@ impl Log {
         self.index.faults.drop_holes();
     }
 
-    /// What each buffer counted, by stream and buffer. Empty for an MPS log.
+    /// Returns the counts of each buffer, by stream and buffer. An MPS log has none.
     pub fn accounts(&self) -> &[Account] {
         &self.index.accounts
     }
 
-    /// Whether every stream in it was closed in good order (`.read.end`). An MPS log cannot say,
-    /// and counts as closed.
+    /// Returns whether every stream was closed (`.read.end`). An MPS log does not state it, and
+    /// counts as closed.
     pub fn is_closed(&self) -> bool {
         self.index.streams.iter().all(|stream| stream.closed)
     }
 
-    /// Size of the source in bytes.
+    /// Returns the size of the source in bytes.
     pub fn size(&self) -> u64 {
         self.source.size()
     }
 
-    /// The ticks of the first and the last event of a stream, by its index; `None` if it has none.
+    /// Returns the ticks of a stream's first and last event; `None` if the stream has no event.
     #[must_use]
     pub fn span(&self, stream: u16) -> Option<(u64, u64)> {
         let mut span: Option<(u64, u64)> = None;
@@ -218,7 +218,7 @@ impl Log {
         for segment in self.index.segments.iter().filter(|segment| segment.stream == stream) {
             let (mut first, mut last) = (segment.ticks_min, segment.ticks_max);
             if last == u64::MAX {
-                // Of an open block it is not known until it is looked at.
+                // The last ticks of an open block are unknown before decoding.
                 let Some(registry) = self.registries().get(segment.registry as usize) else {
                     continue;
                 };
@@ -234,17 +234,17 @@ impl Log {
         span
     }
 
-    /// Whether events of two streams are ordered by their ticks (`.time.order`).
+    /// Returns whether ticks order the events of two streams (`.time.order`).
     pub fn is_comparable(&self, one: u16, other: u16) -> bool {
         self.era(one) == self.era(other)
     }
 
-    /// Whether events were left out of a stream when the log was made (`.cut.flag`).
+    /// Returns whether a stream was made without all events of another log (`.cut.flag`).
     pub(crate) fn is_cut(&self, stream: u16) -> bool {
         self.index.streams.get(usize::from(stream)).is_some_and(|stream| stream.is_cut)
     }
 
-    /// The n-th event, in file order, of a segment that was decoded and not sorted.
+    /// Returns the n-th event, in file order, of a segment that was decoded and not sorted.
     pub(crate) fn event<'a>(
         &'a self,
         segment: &Segment,
@@ -253,32 +253,8 @@ impl Log {
         n: usize,
         labels: &'a Labels,
     ) -> Option<Event<'a, 'a>> {
-        let (number, located) = decoded.get(n)?;
-        let event_type = registry.event_types.get(usize::from(located.row));
-        Some(Event {
-            origin: self.streams().get(usize::from(segment.stream)),
-            ticks: located.ticks,
-            registry,
-            event_type,
-            bytes: decoded.event(located),
-            labels,
-            offset: segment.offset.wrapping_add(u64::from(located.offset)),
-            number,
-            buffer: segment.buffer,
-            thread: segment.thread,
-            registry_index: segment.registry,
-            event_type_index: located.row,
-            stream: segment.stream,
-            kind: match event_type {
-                Some(event_type) if segment.kind == KIND_MIXED => event_type.kind,
-                _ => segment.kind,
-            },
-        })
-    }
-
-    /// A stream, to tell more of it.
-    pub(crate) fn stream_mut(&mut self, stream: u16) -> Option<&mut Stream> {
-        self.index.streams.get_mut(usize::from(stream))
+        let origin = self.streams().get(usize::from(segment.stream));
+        Some(segment.event(registry, origin, decoded, decoded.get(n)?, labels))
     }
 
     pub(crate) fn source(&self) -> &(dyn Source + Sync) {
@@ -293,20 +269,19 @@ impl Log {
         self.index.segments.get(place as usize)
     }
 
-    /// The line of time of a stream, if those of several eras are put in one order
-    /// (`.time.align`).
+    /// Returns the line of time of a stream, if several eras are aligned (`.time.align`).
     pub(crate) fn line(&self, stream: u16) -> Option<&Line> {
         self.lines.as_ref()?.get(usize::from(stream))
     }
 
-    /// Whether its streams have clocks of their own, and their events are put in one order by
-    /// CLOCK_MONOTONIC or the time of day (`.time.align`).
+    /// Returns whether the streams have separate clocks, aligned by CLOCK_MONOTONIC or the time of
+    /// day (`.time.align`).
     pub fn is_aligned(&self) -> bool {
         self.lines.is_some()
     }
 
-    /// Where a segment comes: streams that are put in one order are of one group, and then the
-    /// least time of its events.
+    /// Returns the position of a segment in order of time: its group of streams, and its least
+    /// time. Aligned streams form one group.
     pub(crate) fn place(&self, segment: &Segment) -> (u16, u64) {
         match self.line(segment.stream) {
             Some(line) => (0, line.at(segment.ticks_min)),
@@ -314,7 +289,7 @@ impl Log {
         }
     }
 
-    /// Streams whose ticks compare are of one era (`.time.order`).
+    /// Returns the era of a stream: streams whose ticks compare have one era (`.time.order`).
     fn era(&self, stream: u16) -> u16 {
         self.eras.get(usize::from(stream)).copied().unwrap_or(stream)
     }
@@ -330,7 +305,7 @@ impl Log {
         decoded.clear();
         let left = self.source.size().saturating_sub(segment.offset);
         let size = u64::from(segment.size).min(left) as usize;
-        // What is there is written over, which need not be cleared before.
+        // The bytes there are overwritten: clearing them first would cost time.
         decoded.bytes.resize(size, 0);
         match self.source.read_at(segment.offset, &mut decoded.bytes) {
             Ok(size) => {
@@ -354,7 +329,7 @@ impl fmt::Debug for Log {
     }
 }
 
-/// The bytes by which the format is recognised.
+/// Reads the bytes by which the format is recognised.
 fn beginning(source: &dyn Source) -> Result<Vec<u8>, OpenError> {
     let mut head = vec![0; HEAD_SIZE.min(usize::try_from(source.size()).unwrap_or(HEAD_SIZE))];
     let size = source.read_at(0, &mut head)?;
@@ -362,20 +337,20 @@ fn beginning(source: &dyn Source) -> Result<Vec<u8>, OpenError> {
     Ok(head)
 }
 
-/// Recognises the format, and lets it index the source.
+/// Recognises the format, and indexes the source.
 fn index(
     source: &(dyn Source + Sync),
     head: &[u8],
     options: &Options,
     is_moving: bool,
 ) -> Result<Index, OpenError> {
-    if indexer::recognise(head) {
+    if head::is_stream(head) {
         return indexer::index(source, is_moving);
     }
     mps::index(source, options)
 }
 
-/// The era of each stream: the first one with the same boot and clock.
+/// Returns the era of each stream: the first stream with the same boot and clock.
 fn eras(streams: &[Stream]) -> Vec<u16> {
     let mut eras = HashMap::new();
     let mut era = |(index, stream): (usize, &Stream)| {

@@ -1,12 +1,12 @@
-//! How fast the clock of a stream ticks: as it is said, or by the clock syncs of the MPS.
+//! The rate of a stream's clock, as stated or computed from the clock syncs of the MPS.
 //!
 //! ```text
 //!  EventInit: clocksPerSec    EventClockSync … EventClockSync    ticks and clocks at two times
 //!                              first             last            ──▶ ticks a second, about
 //! ```
 //!
-//! The clock of the MPS is processor time, unless the program that embeds it says otherwise: while
-//! it waits that stands still, and ticks go on. Rule: `.mps.rate` in `design/format.md`.
+//! The clock of the MPS is processor time, unless the program states otherwise. Processor time
+//! stands still while a program waits, but ticks go on. Rule: `.mps.rate` in `design/format.md`.
 
 use super::Log;
 use crate::reader::fault::list::Faults;
@@ -15,14 +15,14 @@ use crate::reader::model::label::{self, Labels};
 use crate::reader::model::registry::{Registry, StringEnd};
 use crate::reader::model::stream::Stream;
 
-/// Segments that are looked at for a sync, from each end of a stream.
+/// Segments that are searched for a clock sync, from each end of a stream.
 const SEGMENT_COUNT_MAX: usize = 256;
-/// Size of an event's header where the clock has 32 bits, and is that of the MPS itself.
+/// Size of an event's header if the clock has 32 bits and is the one of the MPS itself.
 const SHORT_HEADER_SIZE: u8 = 8;
 const SECOND: u64 = 1_000_000_000;
 
 impl Stream {
-    /// Has its clock tick at a rate, in ticks a second, whatever it says itself.
+    /// Sets the clock rate in ticks a second, and overrides what the stream states.
     pub(crate) fn set_clock_rate(&mut self, rate: u64) {
         self.clock_rate = rate;
         self.is_rate_approximate = false;
@@ -36,7 +36,7 @@ impl Stream {
     }
 }
 
-/// What a stream of the MPS says of its clock.
+/// What a stream of the MPS states about its clock.
 #[derive(Default)]
 struct Found {
     clocks_per_second: Option<u64>,
@@ -45,7 +45,7 @@ struct Found {
 }
 
 impl Log {
-    /// Finds how fast the clocks of streams of the MPS tick that do not say it.
+    /// Computes the clock rates of MPS streams that do not state them.
     pub(crate) fn measure_clocks(&mut self) {
         let may_tell = |segment: &Segment| {
             let registry = self.registries().get(segment.registry as usize);
@@ -69,13 +69,13 @@ impl Log {
         let rates: Vec<(u16, u64, bool)> =
             places.chunk_by(|a, b| a.0 == b.0).filter_map(of_stream).collect();
         for (stream, rate, is_approximate) in rates {
-            if let Some(stream) = self.stream_mut(stream) {
+            if let Some(stream) = self.index.streams.get_mut(usize::from(stream)) {
                 (stream.clock_rate, stream.is_rate_approximate) = (rate, is_approximate);
             }
         }
     }
 
-    /// Ticks a second, and whether that is approximate.
+    /// Returns ticks a second, and whether the rate is approximate.
     fn measure(&self, stream: u16, places: &[(u16, u32)]) -> Option<(u64, bool)> {
         let mut found = Found::default();
         for &(_, place) in places.iter().take(SEGMENT_COUNT_MAX) {
@@ -104,7 +104,7 @@ impl Log {
         Some((rate, ticks != clocks))
     }
 
-    /// Takes in what the events of a segment say.
+    /// Reads the facts in the events of a segment.
     fn find(&self, place: u32, found: &mut Found) {
         let Some(segment) = self.segment(place) else { return };
         let Some(registry) = self.registries().get(segment.registry as usize) else { return };
@@ -126,9 +126,9 @@ impl Log {
     }
 }
 
-/// The code and the kind of the clock syncs of a registry, if it is one of the MPS.
+/// Returns code and kind of the clock syncs, if the registry is one of the MPS.
 fn sync_of(registry: &Registry) -> Option<(u16, u8)> {
-    let is_mps = registry.platform.string_end == StringEnd::Nul || label::is_mps(registry);
-    let row = registry.event_type_named("EventClockSync").filter(|_| is_mps)?;
+    let row = registry.event_type_named("EventClockSync");
+    let row = row.filter(|_| label::is_mps(registry))?;
     Some((row.code, row.kind))
 }

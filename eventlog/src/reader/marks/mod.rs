@@ -1,4 +1,4 @@
-//! Marks: which event types begin and end something, which are linked, what is counted.
+//! Marks: which event types begin, end, link and count.
 //!
 //! ```text
 //!  TraceBegin=TraceEnd:trace ─────────┐ add
@@ -6,8 +6,8 @@
 //!  names: XBegin and XEnd ────────────┘ add_named (pairs.rs)
 //! ```
 //!
-//! Knows the model alone. Of each event type the first mark of a form holds. Design: `.cnv.marks`
-//! in `design/eventcnv.md`.
+//! This room knows only the model. Of each event type, the first mark of a form holds. Design:
+//! `.cnv.marks` in `design/eventcnv.md`.
 
 mod pairs;
 
@@ -16,27 +16,27 @@ use crate::reader::model::registry::{EventType, Registry};
 use std::collections::HashMap;
 use std::fmt;
 
-/// Values by which a pair is told from others, at most.
+/// Parameters that distinguish pairs of one mark, at most.
 const KEY_COUNT_MAX: usize = 4;
 
-/// The values by which a pair is told from others.
+/// The values that distinguish a pair from other pairs.
 pub type Key = [u64; KEY_COUNT_MAX];
 
-/// What the two event types of a mark are to each other.
+/// The relation of a mark's two event types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// They begin and end what a thread does: slices nest.
+    /// They begin and end an activity of a thread: slices nest.
     Slice,
-    /// They begin and end the life of something, in whatever thread.
+    /// They begin and end a lifetime, in any threads.
     Span,
-    /// The one led to the other.
+    /// The first causes the second.
     Flow,
-    /// They add to a counter and subtract from it; or one says its value.
+    /// They add to a counter and subtract from it; or one event type states its value.
     Counter,
 }
 
 impl Form {
-    /// The word for each, as in `[slice GcBegin=GcEnd]`.
+    /// The word of each form, as in `[slice GcBegin=GcEnd]`.
     pub const ALL: [(&str, Form); 4] = [
         ("slice", Form::Slice),
         ("span", Form::Span),
@@ -45,29 +45,29 @@ impl Form {
     ];
 }
 
-/// A mark as it was written.
+/// A mark as written.
 #[derive(Debug, PartialEq, Eq)]
 struct Mark<'a> {
     form: Form,
     from: (&'a str, Option<&'a str>),
     to: Option<(&'a str, Option<&'a str>)>,
-    /// Names of parameters in the one and in the other.
+    /// Parameter names, in the first and in the second event type.
     key: Vec<(&'a str, &'a str)>,
 }
 
-/// What an event type is to a pair.
+/// The role of an event type in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
     /// The pair, by its index in [`Marks::pairs`].
     pub pair: u32,
-    /// Whether it is the second of the two.
+    /// Whether it is the second event type.
     pub is_end: bool,
-    /// Indices of the parameters by which it is told from others.
+    /// Indices of the parameters that distinguish pairs.
     key: [Option<u8>; KEY_COUNT_MAX],
 }
 
 impl Side {
-    /// The values by which an event is told from others.
+    /// Returns the values of an event that distinguish its pair.
     pub fn key(&self, event: &Event<'_, '_>) -> Key {
         self.key.map(|index| {
             let value = index.and_then(|index| event.param_at(index.into()));
@@ -75,12 +75,12 @@ impl Side {
         })
     }
 
-    /// The pointer, address or word that comes first of them, if any.
+    /// Returns the first of these values.
     pub fn first<'e>(&self, event: &Event<'_, 'e>) -> Option<Value<'e>> {
         event.param_at(self.key.first().copied().flatten()?.into())
     }
 
-    /// Whether it is told from others by any value.
+    /// Returns whether any value distinguishes the pairs.
     pub fn has_key(&self) -> bool {
         self.key.iter().any(Option::is_some)
     }
@@ -89,29 +89,29 @@ impl Side {
 /// How an event type changes a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The parameter is the value.
+    /// The parameter is the counter's value.
     Is,
-    /// The parameter is added.
+    /// The parameter is added to the counter.
     Add,
-    /// The parameter is subtracted.
+    /// The parameter is subtracted from the counter.
     Subtract,
 }
 
-/// What an event type is to its marks.
+/// The roles of an event type.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Role {
-    /// A slice or a span.
+    /// Its role in a slice or span.
     pub part: Option<Side>,
-    /// A flow.
+    /// Its role in a flow.
     pub flow: Option<Side>,
-    /// A counter, with the index of the parameter.
+    /// Its role in a counter, with the index of the parameter.
     pub counter: Option<(Side, Change, u8)>,
 }
 
-/// A pair, or a counter.
+/// A pair of event types, or a counter.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// What its event types are to each other.
+    /// The form of its mark.
     pub form: Form,
     /// Its name.
     pub name: Box<str>,
@@ -122,12 +122,12 @@ pub struct Pair {
 pub struct Marks {
     /// Pairs and counters.
     pub pairs: Vec<Pair>,
-    /// By stream, registry, code.
+    /// By stream, registry and code.
     roles: HashMap<(u16, u16, u16), Role>,
 }
 
 impl Marks {
-    /// The marks that registries declare, and those that the names of their event types tell.
+    /// Returns the marks that registries declare, and those that follow from names.
     pub fn of(registries: &[Registry]) -> Marks {
         let mut marks = Marks::default();
         for registry in registries {
@@ -157,30 +157,30 @@ impl Marks {
         let docs = registry.event_types.iter().map(|row| &row.doc);
         for doc in [&registry.doc].into_iter().chain(docs) {
             for mark in in_doc(doc) {
-                // What names nothing is prose.
+                // A mark that names no event type is prose.
                 let _ = self.take(&mark, registry);
             }
         }
     }
 
-    /// Adds the marks that the names of a registry's event types tell.
+    /// Adds the marks that follow from the names of a registry's event types.
     pub fn add_named(&mut self, registry: &Registry) {
         pairs::by_names(registry, self);
     }
 
-    /// What an event is to its marks.
+    /// Returns the roles of an event.
     pub fn role(&self, event: &Event<'_, '_>) -> Role {
         let Some(event_type) = event.event_type else { return Role::default() };
         let place = (event.stream, event.registry.index, event_type.code);
         self.roles.get(&place).copied().unwrap_or_default()
     }
 
-    /// What a pair is called.
+    /// Returns the name of a pair.
     pub fn name(&self, pair: u32) -> &str {
         self.pairs.get(pair as usize).map_or("?", |pair| &pair.name)
     }
 
-    /// Takes a mark in, as far as its event types have none of the sort yet.
+    /// Adds a mark, if its event types have no mark of this form yet.
     fn take(&mut self, mark: &Mark<'_>, registry: &Registry) -> Result<(), Unknown> {
         let (from, to) = sides(mark, registry)?;
         let name = match (mark.form, to) {
@@ -196,7 +196,7 @@ impl Marks {
         Ok(())
     }
 
-    /// Adds a pair of event types, or one with the value of a counter.
+    /// Adds a pair of event types, or one event type that states a counter.
     fn add_pair(
         &mut self,
         registry: &Registry,
@@ -239,7 +239,7 @@ impl Marks {
     }
 }
 
-/// An event type of a pair: its key, and the parameter that is counted.
+/// An event type of a pair: its key, and the parameter of its counter.
 #[derive(Clone, Copy)]
 struct Half<'r> {
     row: &'r EventType,
@@ -247,11 +247,11 @@ struct Half<'r> {
     param: Option<u8>,
 }
 
-/// A name stands for nothing.
+/// A name that the registry lacks.
 #[derive(Debug)]
 struct Unknown;
 
-/// The event types of a mark in a registry.
+/// Finds the event types of a mark in a registry.
 fn sides<'r>(
     mark: &Mark<'_>,
     registry: &'r Registry,
@@ -260,8 +260,8 @@ fn sides<'r>(
         row.param(name).and_then(|(index, _)| u8::try_from(index).ok()).ok_or(Unknown)
     };
     let half = |(name, param): (&str, Option<&str>), is_end: bool| {
-        let is_it = |row: &&EventType| row.name.eq_ignore_ascii_case(name);
-        let row = registry.event_types.iter().find(is_it).ok_or(Unknown)?;
+        let is_match = |row: &&EventType| row.name.eq_ignore_ascii_case(name);
+        let row = registry.event_types.iter().find(is_match).ok_or(Unknown)?;
         let mut key = [None; KEY_COUNT_MAX];
         for (place, (of_from, of_to)) in key.iter_mut().zip(&mark.key) {
             *place = Some(index(row, if is_end { of_to } else { of_from })?);
@@ -277,7 +277,7 @@ fn sides<'r>(
     Ok((from, to))
 }
 
-/// What two names begin with, up to the end of a word; else the first of them.
+/// Returns the common beginning of two names up to the end of a word; otherwise the first name.
 fn common<'a>(from: &'a str, to: &str) -> &'a str {
     let same = from.bytes().zip(to.bytes()).take_while(|(a, b)| a == b).count();
     let is_end = |at: &usize| {
@@ -287,7 +287,7 @@ fn common<'a>(from: &'a str, to: &str) -> &'a str {
     from.get(..end).unwrap_or(from).trim_end_matches('_')
 }
 
-/// Reads a mark.
+/// Parses a mark.
 fn parse(form: Form, text: &str) -> Result<Mark<'_>, String> {
     let (of, key) = text.split_once(':').unwrap_or((text, ""));
     let pair = |text| <str>::split_once(text, '=').unwrap_or((text, text));
@@ -320,7 +320,7 @@ fn parse(form: Form, text: &str) -> Result<Mark<'_>, String> {
     Ok(Mark { form, from, to, key })
 }
 
-/// The marks in a doc string: `[slice XBegin=XEnd]`.
+/// Returns the marks in a doc string: `[slice XBegin=XEnd]`.
 fn in_doc(doc: &str) -> impl Iterator<Item = Mark<'_>> {
     let brackets = doc.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
     brackets.filter_map(|(inside, _)| {
@@ -334,7 +334,7 @@ fn in_doc(doc: &str) -> impl Iterator<Item = Mark<'_>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MarkError {
-    /// It does not parse, for this reason.
+    /// The mark does not parse, for this reason.
     Syntax(String),
     /// No registry has an event type of this name.
     EventType(String),
@@ -345,7 +345,7 @@ pub enum MarkError {
         /// The parameter.
         param: String,
     },
-    /// No registry has both event types.
+    /// The two event types are in different registries.
     Apart,
 }
 
@@ -364,7 +364,7 @@ impl fmt::Display for MarkError {
 
 impl std::error::Error for MarkError {}
 
-/// What of a mark no registry has.
+/// Returns why no registry takes a mark.
 fn unknown(mark: &Mark<'_>, registries: &[Registry]) -> MarkError {
     let row = |name: &str| {
         let mut rows = registries.iter().flat_map(|registry| &registry.event_types);
@@ -396,7 +396,7 @@ mod tests {
 
     /// `.cnv.marks`
     #[test]
-    fn marks_are_pairs_and_counters_with_the_parameters_that_tell_them_apart() {
+    fn marks_parse_to_pairs_and_counters() {
         let pair = parse(Form::Slice, "GcBegin=GcEnd:gc,heap=of").unwrap();
         assert_eq!((pair.from, pair.to), (("GcBegin", None), Some(("GcEnd", None))));
         assert_eq!(pair.key, [("gc", "gc"), ("heap", "of")]);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_called_what_its_names_begin_with() {
+    fn a_pair_gets_the_common_beginning_of_its_names() {
         for (from, to, name) in [
             ("TraceFlipBegin", "TraceFlipEnd", "TraceFlip"),
             ("gc_Begin", "gc_End", "gc"),

@@ -1,7 +1,7 @@
-//! Pairs of event types that their names and parameters tell.
+//! Pairs of event types that follow from names and parameters.
 //!
 //! ```text
-//!  TraceFlipBegin(trace, arena) ─┐ the same but for the ending
+//!  TraceFlipBegin(trace, arena) ─┐ the same except for the ending
 //!  TraceFlipEnd  (trace, arena) ─┴──▶ slice "TraceFlip", told apart by trace and arena
 //! ```
 //!
@@ -12,7 +12,7 @@ use crate::reader::model::registry::{EventType, Param, Registry};
 use eventdef::Sort;
 use std::collections::HashMap;
 
-/// What the names of pairs end with.
+/// The endings of the names of pairs.
 const ENDINGS: [(Form, &str, &str); 12] = [
     (Form::Slice, "Begin", "End"),
     (Form::Slice, "Enter", "Leave"),
@@ -28,12 +28,12 @@ const ENDINGS: [(Form, &str, &str); 12] = [
     (Form::Counter, "Alloc", "Free"),
 ];
 
-/// Parameters that say how much, and so do not say which.
+/// Parameters that state a size. They do not distinguish pairs.
 const SIZES: [&str; 3] = ["size", "bytes", "count"];
 
-/// Marks the pairs of a registry that its names tell.
+/// Adds the pairs that follow from the names of a registry.
 pub(super) fn by_names(registry: &Registry, marks: &mut Marks) {
-    // Of two event types of one name the first counts.
+    // Of two event types with one name, the first one counts.
     let rows = registry.event_types.iter().rev();
     let named: HashMap<&str, &EventType> = rows.map(|row| (&*row.name, row)).collect();
     for (form, begin, end) in ENDINGS {
@@ -56,7 +56,7 @@ pub(super) fn by_names(registry: &Registry, marks: &mut Marks) {
     }
 }
 
-/// Marks a counter, where both say how much, and first of what.
+/// Adds a counter, if both event types state a size, and their first parameter is the same pointer.
 fn count(registry: &Registry, name: &str, from: &EventType, to: &EventType, marks: &mut Marks) {
     let size = |row: &EventType| {
         SIZES
@@ -88,8 +88,8 @@ fn is_number(param: &Param) -> bool {
     matches!(param.sort, Sort::W | Sort::U)
 }
 
-/// The indices of parameters that two event types share, and that say which: all pointers and
-/// addresses; if there is none, the first number that is not a size.
+/// The indices of the shared parameters that distinguish pairs: all pointers and addresses; without
+/// these, the first number that is not a size.
 pub(super) type Shared = ([Option<u8>; KEY_COUNT_MAX], [Option<u8>; KEY_COUNT_MAX]);
 
 pub(super) fn shared(from: &EventType, to: &EventType) -> Shared {

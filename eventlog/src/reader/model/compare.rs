@@ -1,4 +1,4 @@
-//! What changed from one registry to another, and which version that needs.
+//! The differences of two registries, and the version number that they need.
 //!
 //! ```text
 //!  Registry A ─┐   by code, kinds by index
@@ -12,36 +12,36 @@ use super::registry::{EventType, Kind, Param, Registry};
 use eventdef::Version;
 use std::collections::HashMap;
 
-/// Parameters that are told one by one, where they differ; if there are more, all of them are.
+/// Parameters that are reported one by one. More differences are reported as two whole lists.
 const PARAM_COUNT_TOLD: usize = 2;
 
-/// The part of a version that a change increments (`.version.parts`). What increments the major
-/// part, the format of everything, is not in a registry.
+/// The part of a version that a change increments (`.version.parts`). A change of the whole format,
+/// which increments the major part, is not in a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Something was added: a tool that knows the old version decodes what it knows.
+    /// An addition: a tool that knows the old version still decodes the rest.
     Minor,
-    /// Something that was there is not what it was.
+    /// A change of what existed before.
     Median,
 }
 
-/// What became of an event type or a kind.
+/// What happened to an event type or a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is new.
     Added,
-    /// Its code or index is given up.
+    /// Its code or index is not used any more.
     Removed,
-    /// Its form or name, or what its code stands for.
+    /// Its form, its name or the meaning of its code changed.
     Changed,
-    /// It is no longer recorded and keeps its code, or is recorded again.
+    /// It keeps its code and is not recorded any more, or it is recorded again.
     Retired,
-    /// It is described in other words, or compiled into other varieties.
+    /// Its description or its varieties changed.
     Described,
 }
 
 impl Change {
-    /// The part of the version that it increments.
+    /// Returns the part of the version that the change increments.
     pub fn part(self) -> Option<Part> {
         match self {
             Change::Added | Change::Retired => Some(Part::Minor),
@@ -51,20 +51,20 @@ impl Change {
     }
 }
 
-/// One thing in which two registries differ.
+/// A difference of two registries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What became of it.
+    /// What happened.
     pub change: Change,
     /// The code of the event type; `None` for a kind.
     pub code: Option<u16>,
-    /// The name of the event type or kind: the new one, if it has one.
+    /// The name of the event type or kind: the new name if there is one.
     pub name: Box<str>,
-    /// In words.
+    /// The difference in words.
     pub what: String,
 }
 
-/// What is different in registry `b`: first kinds, then event types in order of code.
+/// Returns how registry `b` differs from `a`: kinds first, then event types in order of code.
 pub fn compare(a: &Registry, b: &Registry) -> Vec<Difference> {
     let mut found = Vec::new();
     let kinds = joined(&a.kinds, &b.kinds, |kind| kind.index);
@@ -75,7 +75,7 @@ pub fn compare(a: &Registry, b: &Registry) -> Vec<Difference> {
             (Some(old), Some(new)) => found.extend(event_type(a, b, old, new)),
             (Some(old), None) => found.push(removed(old, b_names.get(&*old.name).copied())),
             (None, Some(new)) => {
-                // One that had another code is told at that one, if nothing else has it.
+                // If no event type has the old code, the difference is reported there.
                 let old = a_names.get(&*new.name);
                 if old.is_none_or(|old| b.event_type(old.code).is_some()) {
                     let what = format!("{}{}", kind_name(b, new), signature(&new.params));
@@ -88,7 +88,8 @@ pub fn compare(a: &Registry, b: &Registry) -> Vec<Difference> {
     found
 }
 
-/// The least version that may be claimed for what differs so from a registry of version `old`.
+/// Returns the least version that a registry may claim which differs in this way from version
+/// `old`.
 pub fn version_min(old: Version, differences: &[Difference]) -> Version {
     match differences.iter().filter_map(|difference| difference.change.part()).max() {
         None => old,
@@ -97,7 +98,7 @@ pub fn version_min(old: Version, differences: &[Difference]) -> Version {
     }
 }
 
-/// The elements of two lists in ascending order of a key: those of one key together.
+/// Joins two lists in ascending order of a key: elements of one key form a pair.
 fn joined<'t, T, K: Ord>(
     a: &'t [T],
     b: &'t [T],
@@ -138,12 +139,11 @@ fn difference(change: Change, event_type: &EventType, what: String) -> Differenc
     Difference { change, code: Some(event_type.code), name: event_type.name.clone(), what }
 }
 
-/// Event types by name.
 fn names(registry: &Registry) -> HashMap<&str, &EventType> {
     registry.event_types.iter().map(|event_type| (&*event_type.name, event_type)).collect()
 }
 
-/// An event type whose code is given up; `new` has its name.
+/// The difference for a code that is not used any more; `new` has the same name.
 fn removed(old: &EventType, new: Option<&EventType>) -> Difference {
     match new {
         Some(new) => difference(Change::Changed, new, format!("its code was {:04X}", old.code)),
@@ -155,7 +155,7 @@ fn kind_name<'r>(registry: &'r Registry, event_type: &EventType) -> &'r str {
     registry.kind(event_type.kind).map_or("?", |kind| &kind.name)
 }
 
-/// What is different in an event type that has kept its code.
+/// Returns how an event type with an unchanged code differs.
 fn event_type(a: &Registry, b: &Registry, old: &EventType, new: &EventType) -> Option<Difference> {
     let mut whats = params(&old.params, &new.params);
     if old.name != new.name {
@@ -171,7 +171,7 @@ fn event_type(a: &Registry, b: &Registry, old: &EventType, new: &EventType) -> O
         return Some(difference(Change::Changed, new, whats.join("; ")));
     }
     if old.retired != new.retired {
-        let what = if new.retired { "is no longer recorded" } else { "is recorded again" };
+        let what = if new.retired { "is not recorded any more" } else { "is recorded again" };
         return Some(difference(Change::Retired, new, what.to_owned()));
     }
     let docs = |params: &[Param]| params.iter().map(|param| param.doc.clone()).collect::<Vec<_>>();
@@ -185,7 +185,7 @@ fn event_type(a: &Registry, b: &Registry, old: &EventType, new: &EventType) -> O
     (!whats.is_empty()).then(|| difference(Change::Described, new, whats.join("; ")))
 }
 
-/// What is different in the parameters of an event type.
+/// Returns how the parameters of an event type differ.
 fn params(old: &[Param], new: &[Param]) -> Vec<String> {
     let mut whats = Vec::new();
     for index in 0..old.len().max(new.len()) {
@@ -224,7 +224,7 @@ mod tests {
         "Intern, 0x0005, TRUE, User|W id, S text",
     ];
 
-    /// A registry of rows: what stands in its row of the list, then its parameters.
+    /// A registry of rows: the row of the list, then its parameters.
     fn registry(rows: &[&str]) -> Registry {
         let mut text = "#define EVENT_VERSION_MAJOR 2\n#define EVENT_VERSION_MEDIAN 3\n\
                         #define EVENT_VERSION_MINOR 4\n"
@@ -242,7 +242,7 @@ mod tests {
         Registry::from_mps_header(&text).unwrap()
     }
 
-    /// The differences from [`BASE`] where one row is another; none where it is empty.
+    /// The differences from [`BASE`] if one row is replaced, or removed if `to` is empty.
     fn changed(row: usize, to: &str) -> Vec<(Change, String, String)> {
         let mut rows = BASE.to_vec();
         rows[row] = to;
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_is_told_with_what_it_was() {
+    fn a_difference_names_the_old_and_the_new() {
         // `.version.parts`
         assert_eq!(told(&registry(&BASE), &registry(&BASE)), []);
         let size = "parameter 1 is A size, was W size";
@@ -287,12 +287,12 @@ mod tests {
             assert_eq!(changed(0, row), one(Changed, &name, what));
         }
         let row = "Alloc, 0x0001, FALSE, Object|P pool, W size";
-        assert_eq!(changed(0, row), one(Retired, "0001 Alloc", "is no longer recorded"));
+        assert_eq!(changed(0, row), one(Retired, "0001 Alloc", "is not recorded any more"));
         assert_eq!(changed(0, ""), one(Removed, "0001 Alloc", ""));
     }
 
     #[test]
-    fn two_event_types_that_change_places_are_both_changed() {
+    fn two_swapped_event_types_are_both_changed() {
         let rows = [
             "Free, 0x0001, TRUE, Object|P pool",
             "Alloc, 0x0002, TRUE, Object|P pool, W size",
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_at_any_code_is_added() {
+    fn an_addition_is_found_at_any_code() {
         for code in ["0x0000", "0x0003", "0xFFFF"] {
             let row = format!("New, {code}, TRUE, Ref|D seconds");
             let rows = [&BASE[..], &[&row]].concat();
@@ -327,7 +327,7 @@ mod tests {
         b.event_types[2].always = false;
         let last = b.kinds.pop().unwrap();
         let other = "is described in other words";
-        // Intern is of the last kind, which is gone.
+        // Intern is of the last kind, which was removed.
         let expected = [
             (Changed, "kind Heap", "kind 1 was Pool"),
             (Described, "kind Trace", other),
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn registries_of_all_codes_are_compared_in_time() {
+    fn registries_of_all_codes_are_compared_in_linear_time() {
         let mut a = registry(&BASE);
         let row = a.event_types[0].clone();
         let all = |skip: u16| {
@@ -358,12 +358,12 @@ mod tests {
         a.event_types.retain(|row| row.code % 3 != 0);
         a.lay_out(a.platform);
         b.lay_out(b.platform);
-        // Each code has another's name: a walk for each would compare 4 × 10⁹ of them.
+        // Each code has another code's name: searching for each name would compare 4 × 10⁹ pairs.
         assert_eq!(compare(&a, &b).len(), 65535);
     }
 
     #[test]
-    fn the_least_version_follows_from_the_gravest_change() {
+    fn the_greatest_change_sets_the_least_version() {
         // `.version.parts`, `.sol.version.check`
         let least = |changes: &[Change]| {
             let of = |&change| Difference {

@@ -30,13 +30,12 @@ pub enum Value<'a> {
     D(f64),
     /// A Boolean.
     B(bool),
-    /// A string: bytes, in UTF-8 if the program kept to the rules.
+    /// A string: bytes, normally UTF-8.
     S(&'a [u8]),
 }
 
 impl<'a> Value<'a> {
-    /// A number without a fraction: of a pointer, an address, a word, an unsigned integer, a
-    /// Boolean (1 is true).
+    /// Returns the value of a pointer, address, word, unsigned integer or Boolean (1 is true).
     #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         match *self {
@@ -47,7 +46,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number: a double, or what [`Value::as_u64`] gives, rounded to the nearest double.
+    /// Returns a double, or the number of [`Value::as_u64`] rounded to the nearest double.
     #[inline]
     pub fn as_f64(&self) -> Option<f64> {
         match *self {
@@ -56,12 +55,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A string that is UTF-8.
+    /// Returns a string that is valid UTF-8.
     pub fn as_str(&self) -> Option<&'a str> {
         str::from_utf8(self.as_bytes()?).ok()
     }
 
-    /// The bytes of a string.
+    /// Returns the bytes of a string.
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
         match *self {
             Value::S(bytes) => Some(bytes),
@@ -70,8 +69,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Pointers and addresses in hexadecimal, other numbers in decimal; in strings, characters that
-/// steer a terminal are escaped.
+/// Prints pointers and addresses in hexadecimal and other numbers in decimal. Strings lose the
+/// characters that steer a terminal.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -85,43 +84,44 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// One event: its types and names live as long as the log, its bytes until the next event is read.
+/// An event. Its types and names live as long as the log; its bytes live until the next event is
+/// read.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Event<'log, 'e> {
-    /// When it happened, in ticks of the stream's clock.
+    /// Time in ticks of the stream's clock.
     pub ticks: u64,
-    /// The registry that its code belongs to.
+    /// The registry of its code.
     pub registry: &'log Registry,
-    /// Its event type, if the registry has its code (`.event.unknown`).
+    /// The event type, if the registry has the code (`.event.unknown`).
     pub event_type: Option<&'log EventType>,
-    /// The whole event, as in the stream.
+    /// The bytes of the whole event.
     pub bytes: &'e [u8],
-    /// What is called what at that time, if the filter asked for labels; else nothing is.
+    /// The labels at that time, if the filter asked for labels; otherwise none.
     pub labels: &'e Labels,
-    /// Where it is in the source.
+    /// Offset in the source.
     pub offset: u64,
-    /// Its number in its buffer (`.event.number`); in an MPS log, its place in the file.
+    /// Number in the buffer (`.event.number`). In an MPS log: place in the file.
     pub number: u64,
-    /// The buffer, by its index in the stream.
+    /// Index of the buffer in the stream.
     pub buffer: u32,
-    /// The thread that recorded it, by its index in the stream; 0 if not known.
+    /// Index in the stream of the thread that recorded the event; 0 unknown.
     pub thread: u32,
-    /// Its registry, by its index in [`crate::reader::Log::registries`]; beyond them if it is of no
-    /// log.
+    /// Index of the registry in [`crate::reader::Log::registries`]; beyond them if the event is of
+    /// no log.
     pub registry_index: u32,
-    /// Its event type, by its index in the registry; beyond them if the registry lacks its code.
+    /// Index of the event type in the registry; beyond its event types if the code is unknown.
     pub event_type_index: u16,
-    /// The stream, by its index in [`crate::reader::Log::streams`].
+    /// Index of the stream in [`crate::reader::Log::streams`].
     pub stream: u16,
-    /// Its kind, by its index in the registry; of an unknown event in an MPS log 255.
+    /// Index of the kind in the registry; 255 for an unknown event of an MPS log.
     pub kind: u8,
-    /// Its stream, if it is of one.
+    /// The stream, if the event has one.
     pub(crate) origin: Option<&'log Stream>,
 }
 
 impl<'log, 'e> Event<'log, 'e> {
-    /// An event of no log, of these bytes: header and parameters as on the registry's platform.
+    /// Makes an event that is in no log, of header and parameters as on the registry's platform.
     pub fn new(registry: &'log Registry, ticks: u64, bytes: &'e [u8]) -> Event<'log, 'e> {
         let code = registry.platform.u16(bytes).unwrap_or_default();
         let event_type = registry.event_type(code);
@@ -143,15 +143,13 @@ impl<'log, 'e> Event<'log, 'e> {
         }
     }
 
-    /// When it happened; `None` if the stream does not say how its ticks and the time of day go
-    /// together (`.time.interpolate`).
+    /// Returns the time of day; `None` if the stream has no two clock syncs (`.time.interpolate`).
     pub fn wall_time(&self) -> Option<SystemTime> {
         let wall_time = self.origin?.wall_time(self.ticks)?;
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(wall_time.realtime))
     }
 
-    /// The event with bytes of its own, so that it stays when the next one is read. It has no
-    /// labels.
+    /// Returns a copy with its own bytes, which outlives the next reading. The copy has no labels.
     pub fn to_owned(&self) -> OwnedEvent<'log> {
         let Event { ticks, registry, event_type, offset, number, buffer, thread, .. } = *self;
         let Event { registry_index, event_type_index, stream, kind, origin, .. } = *self;
@@ -174,7 +172,7 @@ impl<'log, 'e> Event<'log, 'e> {
         OwnedEvent { event, bytes: self.bytes.into() }
     }
 
-    /// Its code.
+    /// Returns the event's code.
     #[inline]
     pub fn code(&self) -> u16 {
         match self.event_type {
@@ -183,37 +181,37 @@ impl<'log, 'e> Event<'log, 'e> {
         }
     }
 
-    /// The name of its event type; "?" if the registry lacks its code.
+    /// Returns the name of the event type; "?" if the registry lacks the code.
     pub fn name(&self) -> &'log str {
         self.event_type.map_or("?", |event_type| &event_type.name)
     }
 
-    /// Its parameters, in order: those that fit in it (`.event.short`). Padding is never looked at
-    /// (`.event.pad`).
+    /// Returns the parameters in order, as far as they fit in the event (`.event.short`). It
+    /// ignores padding (`.event.pad`).
     #[inline]
     pub fn params(&self) -> Params<'log, 'e> {
         let params = self.event_type.map_or(&[][..], |event_type| &event_type.params);
         Params { params: params.iter(), bytes: self.bytes, platform: self.registry.platform }
     }
 
-    /// The value of the parameter with this index.
+    /// Returns the value of the parameter with this index.
     #[inline]
     pub fn param_at(&self, index: usize) -> Option<Value<'e>> {
         let param = self.event_type?.params.get(index)?;
         value(param, self.bytes, self.registry.platform)
     }
 
-    /// The value of the parameter with this name.
+    /// Returns the value of the parameter with this name.
     pub fn param(&self, name: &str) -> Option<Value<'e>> {
         let (_, param) = self.event_type?.param(name)?;
         value(param, self.bytes, self.registry.platform)
     }
 }
 
-/// What events are called that have no labels.
+/// The labels of events that have none.
 static NO_LABELS: LazyLock<Labels> = LazyLock::new(Labels::default);
 
-/// An event that has bytes of its own: see [`Event::to_owned`].
+/// An event with its own bytes: see [`Event::to_owned`].
 #[derive(Clone, Debug)]
 pub struct OwnedEvent<'log> {
     event: Event<'log, 'static>,
@@ -221,12 +219,12 @@ pub struct OwnedEvent<'log> {
 }
 
 impl<'log> OwnedEvent<'log> {
-    /// The event.
+    /// Returns the event.
     pub fn as_event(&self) -> Event<'log, '_> {
         Event { bytes: &self.bytes, ..self.event }
     }
 
-    /// When it happened, in ticks of the stream's clock.
+    /// Returns the time in ticks of the stream's clock.
     pub fn ticks(&self) -> u64 {
         self.event.ticks
     }
@@ -270,7 +268,6 @@ impl<'log, 'e> Iterator for Params<'log, 'e> {
     }
 }
 
-/// The value of a parameter in the bytes of an event.
 #[inline]
 fn value<'a>(param: &Param, bytes: &'a [u8], platform: Platform) -> Option<Value<'a>> {
     let rest = bytes.get(param.offset as usize..)?;
@@ -291,7 +288,7 @@ fn word(rest: &[u8], platform: Platform) -> Option<u64> {
     if platform.word_size == 8 { platform.u64(rest) } else { platform.u32(rest).map(u64::from) }
 }
 
-/// The string that begins the rest of an event (`.event.string`).
+/// Returns the string at the start of `rest`, the rest of an event (`.event.string`).
 fn string(rest: &[u8], end: StringEnd) -> &[u8] {
     if end == StringEnd::Padding
         && let Some(&last) = rest.last()
@@ -309,7 +306,7 @@ mod tests {
     use super::Value;
 
     #[test]
-    fn values_give_what_their_sort_is() {
+    fn values_convert_by_their_sort() {
         let values = [Value::P(1), Value::A(2), Value::W(3), Value::U(4), Value::B(true)];
         assert_eq!(values.map(|value| value.as_u64()), [1, 2, 3, 4, 1].map(Some));
         assert_eq!([Value::D(1.0), Value::S(b"1")].map(|value| value.as_u64()), [None, None]);
@@ -321,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_by_their_sort() {
+    fn values_print_by_their_sort() {
         let values = [Value::P(31), Value::W(31), Value::U(31), Value::D(0.5), Value::B(true)];
         let shown = values.map(|value| value.to_string());
         assert_eq!(shown, ["0x1f", "31", "31", "0.5", "true"]);

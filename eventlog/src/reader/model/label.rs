@@ -1,17 +1,18 @@
-//! What is called what, as of the time read so far.
+//! The labels of pointers and addresses at the time that the reader has reached.
 //!
 //! ```text
 //!  Intern (stringId, string) ──▶ strings ─┐
 //!  Label (address, stringId) ──▶ labels ──┴──▶ value ──▶ string
 //! ```
 //!
-//! An Intern comes before the labels that use it (`.store.before`). Fed with events by name and
-//! parameters, of either format. Read in order of time, only what holds now is kept. Read in file
-//! order, a first pass in order of time keeps all that ever held, and the reader says which time it
-//! asks for. Design: `.store.intern`, `.store.label` in `design/format.md`.
+//! An `Intern` precedes the labels that use it (`.store.before`). The reader feeds both formats'
+//! events here, by name and parameters. A reading in order of time keeps only the labels of the
+//! present. A reading in file order makes a first pass in order of time, which keeps all labels;
+//! then it sets the time that it asks for. Design: `.store.intern`, `.store.label` in
+//! `design/format.md`.
 
 use super::event::{Event, Value};
-use super::registry::{EventType, Registry};
+use super::registry::{EventType, Registry, StringEnd};
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -19,27 +20,35 @@ use std::sync::Arc;
 
 /// Memory that the strings and labels of all streams may take, in bytes.
 pub const LABEL_MEMORY_MAX: usize = 1 << 25;
-/// What one number takes in a table by numbers, at most.
+/// Memory of an entry of a table of numbers, at most.
 const ENTRY_SIZE: usize = 40;
-/// What one change takes in a history, half as much again while it is sorted, and less for the
-/// directory after that.
+/// Memory of a change in a history: half as much again while it is sorted, less with the directory
+/// afterwards.
 const CHANGE_SIZE: usize = size_of::<Change>() * 3 / 2;
 
-/// What an event type is to the labels.
+/// What an event type tells the labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Intern,
     Label,
-    /// The label of a pointer, which in an MPS log says nothing of the address of the same number.
+    /// The label of a pointer. In an MPS log, it does not label the address of the same number.
     LabelPointer,
 }
 
-/// Whether a registry is that of the MPS, whose events name things too (`.mps.labels`).
+/// Returns whether a registry is the one of the MPS, whose events intern and label too
+/// (`.mps.labels`).
 pub(crate) fn is_mps(registry: &Registry) -> bool {
-    *registry.name == *eventdef::mps::REGISTRY.name
+    registry.platform.string_end == StringEnd::Nul
+        || *registry.name == *eventdef::mps::REGISTRY.name
 }
 
-/// The role of an event type, if it has one: by its name and the sorts and names of its parameters.
+/// Returns the role of an event type of a registry. In our streams, only registry 0 has roles
+/// (`.store`).
+pub(crate) fn role_in(registry: &Registry, event_type: &EventType) -> Option<Role> {
+    if registry.index == 0 || is_mps(registry) { role(event_type) } else { None }
+}
+
+/// Returns the role of an event type, by its name and the sorts and names of its parameters.
 pub(crate) fn role(event_type: &EventType) -> Option<Role> {
     let is = |index: usize, sorts: &str, name: &str| {
         let param = event_type.params.get(index);
@@ -55,11 +64,11 @@ pub(crate) fn role(event_type: &EventType) -> Option<Role> {
     }
 }
 
-/// A table by numbers, with a hash that costs one multiplication: a named dump asks it for every
+/// A table by numbers. Its hash costs one multiplication, because a dump with names looks up every
 /// pointer.
 type Numbered<T> = HashMap<u64, T, NumberHash>;
 
-/// Makes [`NumberHasher`]s, all with one secret, so that no log can be made to collide.
+/// Makes [`NumberHasher`]s with one random secret, so that no log can force collisions.
 #[derive(Clone, Debug)]
 struct NumberHash {
     secret: u64,
@@ -102,7 +111,7 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// Since when a value has had which string.
+/// From `ticks` on, the string `id` labels the value.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     value: u64,
@@ -110,45 +119,45 @@ struct Change {
     id: u64,
 }
 
-/// Which of 2^bits buckets a value is in.
+/// Returns the bucket of a value, of 2^bits buckets.
 #[inline]
 fn bucket(value: u64, bits: u32) -> usize {
     let product = value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     product.checked_shr(u64::BITS - bits).unwrap_or(0) as usize
 }
 
-/// Strings, and what they label, in one stream. A finished history is shared by its clones.
+/// The strings and labels of one stream. Clones share a finished history.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
     /// Where each string is in `text`: offset and size.
     strings: Arc<Numbered<(u32, u32)>>,
     text: Arc<Vec<u8>>,
     now: Numbered<u64>,
-    /// If all that ever held is kept: in the end by bucket, value and ticks.
+    /// All labels over time, if they are kept: finally sorted by bucket, value and ticks.
     history: Option<Arc<Vec<Change>>>,
-    /// Where in the history each bucket of values begins, and the last one ends: most values are
-    /// called nothing, and that costs one look.
+    /// The index in the history where each bucket begins, and the end of the last bucket. Most
+    /// values have no label: this tells so in one step.
     buckets: Arc<Vec<u32>>,
-    /// Whether a number came to stand for another string, which a history does not keep.
+    /// Whether a number got another string later, which a history does not keep.
     is_replaced: bool,
-    /// The time that is asked for, in a history.
+    /// In a history: the time that the reader asks for.
     at: u64,
-    /// The labels of pointers, where the log labels them apart from addresses.
+    /// The labels of pointers, if the log labels pointers and addresses separately.
     pointers: Option<Box<Labels>>,
 }
 
 impl Labels {
-    /// Labels that remember all that ever held.
+    /// Returns labels that keep all labels over time.
     pub(crate) fn with_history() -> Labels {
         Labels { history: Some(Arc::default()), ..Labels::default() }
     }
 
-    /// Ends a history: nothing more is fed.
+    /// Ends a history. Feed nothing after it.
     pub(crate) fn finish(&mut self) {
         if let Some(history) = &mut self.history {
             let bits = history.len().max(2).next_power_of_two().ilog2();
             let place = |change: &Change| bucket(change.value, bits);
-            // Of equal ticks the one that was fed last holds.
+            // Of equal ticks, the change that was fed last holds.
             let history = Arc::make_mut(history);
             history.sort_by_key(|change| (place(change), change.value, change.ticks));
             let begins = |at: usize| history.partition_point(|change| place(change) < at) as u32;
@@ -159,12 +168,12 @@ impl Labels {
         }
     }
 
-    /// Whether this is a history that says the same as labels that are read in order of time.
+    /// Returns whether this history gives the same labels as a reading in order of time.
     pub(crate) fn is_exact(&self) -> bool {
         self.history.is_some() && !self.is_replaced
     }
 
-    /// Sets the time that is asked for; of no effect without a history.
+    /// Sets the time that the reader asks for. Without a history this has no effect.
     #[inline]
     pub(crate) fn set_time(&mut self, ticks: u64) {
         self.at = ticks;
@@ -173,14 +182,14 @@ impl Labels {
         }
     }
 
-    /// The string with this number.
+    /// Returns the string with this number.
     pub fn string(&self, id: u64) -> Option<&[u8]> {
         let (offset, size) = *self.strings.get(&id)?;
         self.text.get(offset as usize..)?.get(..size as usize)
     }
 
-    /// The number of the string that a value is called by now: an MPS log labels pointers apart
-    /// from addresses.
+    /// Returns the number of the string that labels a value now. An MPS log labels pointers and
+    /// addresses separately.
     #[inline]
     pub fn label_id_of(&self, value: Value<'_>) -> Option<u64> {
         match value {
@@ -190,8 +199,8 @@ impl Labels {
         }
     }
 
-    /// The number of the string that a pointer, address or word (of an MPS log: an address) is
-    /// called by now.
+    /// Returns the number of the string that labels a pointer, address or word now. In an MPS log,
+    /// the value is an address.
     #[inline]
     pub fn label_id(&self, value: u64) -> Option<u64> {
         let id = match &self.history {
@@ -203,26 +212,23 @@ impl Labels {
                 if begin == end {
                     return None;
                 }
-                self.id_then(value, history.get(begin as usize..end as usize)?)
+                let changes = history.get(begin as usize..end as usize)?;
+                // The last change up to the time asked for.
+                let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
+                let change = changes.get(changes.partition_point(is_past).checked_sub(1)?);
+                change.filter(|change| change.value == value).map(|change| change.id)
             }
         };
         id.filter(|&id| id != 0)
     }
 
-    /// Of the changes of a bucket, what the last one before the time that is asked for says.
-    fn id_then(&self, value: u64, changes: &[Change]) -> Option<u64> {
-        let is_past = |at: &Change| (at.value, at.ticks) <= (value, self.at);
-        let change = changes.get(changes.partition_point(is_past).checked_sub(1)?);
-        change.filter(|change| change.value == value).map(|change| change.id)
-    }
-
-    /// What a pointer, address or word is called now.
+    /// Returns the label of a pointer, address or word now.
     pub fn label(&self, value: u64) -> Option<&[u8]> {
         self.string(self.label_id(value)?)
     }
 
-    /// Takes an event of a role in, and what memory it takes off `room`. Says whether there was
-    /// enough.
+    /// Takes an event in, and takes its memory off `room`. Returns false if there is not enough
+    /// room.
     pub(crate) fn feed(&mut self, role: Role, event: &Event<'_, '_>, room: &mut usize) -> bool {
         match (role, event.param_at(0), event.param_at(1)) {
             (Role::Intern, Some(Value::W(id)), Some(Value::S(string))) => {
@@ -250,7 +256,7 @@ impl Labels {
         if self.string(id) == Some(string) {
             return true;
         }
-        // A string that is replaced leaves its bytes behind.
+        // A string that is replaced keeps its bytes.
         let (Ok(offset), Ok(size)) = (u32::try_from(self.text.len()), u32::try_from(string.len()))
         else {
             return false;
@@ -286,7 +292,7 @@ impl Labels {
     }
 }
 
-/// Takes memory off what is left of it, if there is enough.
+/// Takes memory off `room`. Returns false if there is not enough.
 fn charge(room: &mut usize, size: usize) -> bool {
     let rest = room.checked_sub(size);
     *room = rest.unwrap_or(*room);
@@ -297,14 +303,14 @@ fn charge(room: &mut usize, size: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// How many of these calls there is room for.
+    /// Counts the calls that there is room for.
     fn count(mut call: impl FnMut(u64, &mut usize) -> bool) -> u64 {
         let mut room = LABEL_MEMORY_MAX;
         (1..).find(|&n| !call(n, &mut room)).unwrap_or(0) - 1
     }
 
     #[test]
-    fn strings_and_labels_end_where_the_memory_does() {
+    fn strings_and_labels_have_a_memory_limit() {
         let (mut now, mut history) = (Labels::default(), Labels::with_history());
         let memory = LABEL_MEMORY_MAX as u64;
         assert_eq!(count(|n, room| now.set(n, n, n, room)), memory / 40);
@@ -312,14 +318,14 @@ mod tests {
         assert_eq!(count(|n, room| now.intern(n, b"", room)), memory / 40);
         let long = vec![b'x'; 60_000];
         assert_eq!(count(|n, room| history.intern(n, &long, room)), memory / 60_040);
-        // The same string under another number each time leaves what it replaces behind.
+        // Two strings that replace each other under one number leave their bytes behind.
         let mut one = Labels::default();
         let names = [&long[1..], &long];
         assert_eq!(count(|n, room| one.intern(7, names[n as usize % 2], room)), memory / 60_000);
     }
 
     #[test]
-    fn what_is_said_again_or_taken_back_takes_no_memory() {
+    fn repeated_and_removed_labels_take_no_memory() {
         let (mut labels, mut room) = (Labels::default(), 200);
         for n in 0..1000 {
             assert!(labels.intern(1, b"one", &mut room));
@@ -331,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_knows_each_value_apart_and_of_equal_ticks_the_last() {
+    fn a_history_keeps_the_last_label_of_equal_ticks() {
         let (mut labels, mut room) = (Labels::with_history(), LABEL_MEMORY_MAX);
         for (ticks, value, id) in [(5, 2, 20), (5, 1, 10), (5, 2, 21), (7, 2, 0), (9, 2, 22)] {
             assert!(labels.set(ticks, value, id, &mut room));
@@ -347,7 +353,7 @@ mod tests {
         assert_eq!(found[0], (None, None, None));
     }
 
-    /// Each partition of a log that is read side by side has labels of its own: not their tables.
+    /// Each partition has its own labels, but all partitions share their tables.
     #[test]
     fn a_history_is_shared_by_its_clones() {
         let (mut labels, mut room) = (Labels::with_history(), LABEL_MEMORY_MAX);

@@ -1,6 +1,6 @@
-//! What a log is made of: streams, registries, events, labels, the wall time of ticks.
+//! The contents of a log: streams, registries, events, labels, the wall time of ticks.
 //!
-//! Knows faults. Knows no source and no block.
+//! This room knows faults. It knows no source and no block.
 
 pub(crate) mod compare;
 pub(crate) mod event;

@@ -1,4 +1,4 @@
-//! A registry as read from a stream, with the layout of its events on the stream's platform.
+//! A registry of a stream, and the layout of its events on the stream's platform.
 //!
 //! ```text
 //!  encoding (5.1) ─┐
@@ -15,39 +15,37 @@ use eventdef::{Sort, Version};
 /// In [`Registry::rows`]: no event type has this code.
 const NO_ROW: u16 = u16::MAX;
 
-/// Size of a row of the table of codes, in bytes.
 pub(crate) const ROW_SIZE: usize = size_of::<Row>();
 
 /// How a string parameter ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StringEnd {
-    /// The event's last byte says how much padding there is (`.event.string`).
+    /// The event's last byte states the size of the padding (`.event.string`).
     Padding,
-    /// At the first NUL, as in C.
+    /// The string ends at the first NUL, as in C.
     Nul,
 }
 
-/// What decides how an event's bytes are laid out.
+/// The layout of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Platform {
     /// Whether integers in events are big-endian (`.event.order`).
     pub big_endian: bool,
     /// Bytes in a word, a pointer, an address: 4 or 8.
     pub word_size: u8,
-    /// Bytes of an event before its parameters: 8 in ours; in MPS's 16, 12 where 64-bit values are
-    /// aligned to 4, or 8 where its clock has 32 bits.
+    /// Bytes of an event before its parameters: 8 in our format. In the MPS 16, or 12 if 64-bit
+    /// values are aligned to 4, or 8 if the clock has 32 bits.
     pub event_header_size: u8,
     /// How a string ends.
     pub string_end: StringEnd,
-    /// The highest alignment of a parameter: 8; for MPS on a 32-bit x86, 4.
+    /// The highest alignment of a parameter: 8; 4 for MPS on a 32-bit x86.
     pub align_max: u8,
-    /// Whether a Boolean is one bit and not a byte: in MPS streams before version 2.0
-    /// (`.mps.bool`).
+    /// Whether a Boolean is one bit: in MPS streams before version 2.0 (`.mps.bool`).
     pub packed_booleans: bool,
 }
 
 impl Platform {
-    /// The number that these bytes begin with, if they are all there.
+    /// Returns the number in the first 2 bytes.
     #[inline(always)]
     pub fn u16(&self, bytes: &[u8]) -> Option<u16> {
         let bytes = bytes.first_chunk::<2>()?;
@@ -58,7 +56,7 @@ impl Platform {
         })
     }
 
-    /// The same of 4 bytes.
+    /// Returns the number in the first 4 bytes.
     #[inline(always)]
     pub fn u32(&self, bytes: &[u8]) -> Option<u32> {
         let bytes = bytes.first_chunk::<4>()?;
@@ -69,7 +67,7 @@ impl Platform {
         })
     }
 
-    /// The same of 8 bytes.
+    /// Returns the number in the first 8 bytes.
     #[inline(always)]
     pub fn u64(&self, bytes: &[u8]) -> Option<u64> {
         let bytes = bytes.first_chunk::<8>()?;
@@ -80,7 +78,7 @@ impl Platform {
         })
     }
 
-    /// A platform of our own streams.
+    /// Returns a platform of streams in our format.
     pub const fn stream(big_endian: bool, word_size: u8) -> Platform {
         Platform {
             big_endian,
@@ -93,7 +91,7 @@ impl Platform {
     }
 }
 
-/// A registry: its kinds and event types.
+/// A registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
     /// Index in its stream (`.registry.index`).
@@ -104,24 +102,24 @@ pub struct Registry {
     pub name: Box<str>,
     /// Its version (`.registry.version`, `.version.parts`).
     pub version: Version,
-    /// What it is about.
+    /// Its description.
     pub doc: Box<str>,
     /// Kinds, in ascending order of index.
     pub kinds: Vec<Kind>,
     /// Event types, in ascending order of code.
     pub event_types: Vec<EventType>,
-    /// The kinds that were recorded when it was written (`.registry.masks`).
+    /// The kinds that were recorded when the registry was written (`.registry.masks`).
     pub recorded: u64,
-    /// The kinds that were output when it was written.
+    /// The kinds that were output when the registry was written.
     pub output: u64,
-    /// How its events are laid out.
+    /// The layout of its events.
     pub platform: Platform,
-    /// Row of each code from `code_min` up.
+    /// The row of each code, from `code_min` up.
     rows: Vec<Row>,
     code_min: u16,
 }
 
-/// Where a code leads.
+/// The event type of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Index in [`Registry::event_types`], or [`NO_ROW`].
@@ -133,34 +131,33 @@ pub(crate) struct Row {
 impl Row {
     const NONE: Row = Row { index: NO_ROW, size_min: 0 };
 
-    /// Index in [`Registry::event_types`]; beyond them if the code is unknown.
+    /// Returns the index in [`Registry::event_types`]; beyond them if the code is unknown.
     pub(crate) fn index(self) -> u16 {
         self.index
     }
 
-    /// Whether no event type has the code.
     pub(crate) fn is_unknown(self) -> bool {
         self.index == NO_ROW
     }
 
-    /// The least size of an event that holds all its parameters; 0 if the code is unknown.
+    /// Returns the least size of an event with all its parameters; 0 if the code is unknown.
     pub(crate) fn size_min(self) -> u16 {
         self.size_min
     }
 }
 
-/// A kind of events.
+/// A kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Its bit in the masks: 0 to 63.
     pub index: u8,
     /// Its name.
     pub name: Box<str>,
-    /// What falls into it.
+    /// Its description.
     pub doc: Box<str>,
 }
 
-/// A type of events.
+/// An event type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventType {
     /// Its name.
@@ -171,13 +168,13 @@ pub struct EventType {
     pub kind: u8,
     /// Whether it is in the hot variety.
     pub always: bool,
-    /// Whether it is no longer recorded.
+    /// Whether it is not recorded any more.
     pub retired: bool,
-    /// What it says.
+    /// Its description.
     pub doc: Box<str>,
     /// Its parameters, in order.
     pub params: Vec<Param>,
-    /// The least size of an event that holds all its parameters, in bytes; a string may be empty.
+    /// The least size in bytes of an event with all its parameters. A string may be empty.
     pub size_min: u32,
 }
 
@@ -186,27 +183,27 @@ pub struct EventType {
 pub struct Param {
     /// Its sort.
     pub sort: Sort,
-    /// Where it is, from the start of the event.
+    /// Offset from the start of the event.
     pub offset: u32,
-    /// Of a Boolean, the bits of its byte that are its own: any that is set makes it true.
+    /// The bits of a Boolean in its byte: if any of them is set, the Boolean is true.
     pub mask: u8,
     /// Its name.
     pub name: Box<str>,
-    /// What it says.
+    /// Its description.
     pub doc: Box<str>,
 }
 
 impl EventType {
-    /// The parameter with this name, and its index.
+    /// Returns the parameter with this name, and its index.
     pub fn param(&self, name: &str) -> Option<(usize, &Param)> {
         self.params.iter().enumerate().find(|(_, param)| *param.name == *name)
     }
 
-    /// Lays the parameters out (`.event.params`, `.mps.params`).
+    /// Computes the offsets of the parameters (`.event.params`, `.mps.params`).
     fn lay_out(&mut self, platform: Platform) {
         let word_size = u32::from(platform.word_size);
         let mut end = u32::from(platform.event_header_size);
-        // Bits of the last byte that Booleans have taken (`.mps.bool`); 0: it is not theirs, or
+        // Bits of the last byte that hold Booleans (`.mps.bool`). 0: that byte holds none, or is
         // full.
         let mut bits = 0;
         for param in &mut self.params {
@@ -229,7 +226,7 @@ impl EventType {
 }
 
 impl Registry {
-    /// A registry of which nothing is known: all its events are of unknown type.
+    /// Returns a registry without contents: all its events have unknown types.
     pub(crate) fn unknown(stream: u16, index: u16, platform: Platform) -> Registry {
         Registry {
             index,
@@ -247,20 +244,25 @@ impl Registry {
         }
     }
 
-    /// A registry that is known beforehand, laid out for a platform.
+    /// Returns a registry of this library, laid out for a platform.
     pub fn new(registry: &eventdef::Registry, platform: Platform) -> Registry {
         let mut new = Registry::unknown(0, 0, platform);
         new.name = registry.name.into();
         new.version = registry.version;
         new.doc = registry.doc.into();
-        new.kinds = registry.kinds.iter().map(Kind::from).collect();
+        let kind = |kind: &eventdef::Kind| Kind {
+            index: kind.index,
+            name: kind.name.into(),
+            doc: kind.doc.into(),
+        };
+        new.kinds = registry.kinds.iter().map(kind).collect();
         new.event_types = registry.event_types.iter().map(EventType::from).collect();
         new.lay_out(platform);
         new
     }
 
-    /// Lays all event types out for a platform, sorts them by code, and makes the table of codes.
-    /// Of two with one code or index the first counts (`.registry.trust`).
+    /// Computes the layout of all event types, and sorts them by code. Of two with one code or
+    /// index, the first one counts (`.registry.trust`).
     pub fn lay_out(&mut self, platform: Platform) {
         self.platform = platform;
         self.kinds.sort_by_key(|kind| kind.index);
@@ -282,43 +284,44 @@ impl Registry {
         }
     }
 
-    /// Where a code leads.
+    /// Returns the row of a code.
     #[inline(always)]
     pub(crate) fn row(&self, code: u16) -> Row {
         let index = code.wrapping_sub(self.code_min);
         self.rows.get(usize::from(index)).copied().unwrap_or(Row::NONE)
     }
 
-    /// Where in [`Registry::event_types`] the event type with this code is.
+    /// Returns the index in [`Registry::event_types`] of the event type with this code.
     #[inline]
     pub fn event_type_index(&self, code: u16) -> Option<usize> {
         Some(usize::from(self.row(code).index())).filter(|&place| place < self.event_types.len())
     }
 
-    /// The event type with this code.
+    /// Returns the event type with this code.
     pub fn event_type(&self, code: u16) -> Option<&EventType> {
         self.event_types.get(usize::from(self.row(code).index()))
     }
 
-    /// The event type with this name.
+    /// Returns the event type with this name.
     pub fn event_type_named(&self, name: &str) -> Option<&EventType> {
         self.event_types.iter().find(|event_type| *event_type.name == *name)
     }
 
-    /// The kind with this index.
+    /// Returns the kind with this index.
     pub fn kind(&self, index: u8) -> Option<&Kind> {
         self.kinds.iter().find(|kind| kind.index == index)
     }
 }
 
-impl From<&eventdef::Kind> for Kind {
-    fn from(kind: &eventdef::Kind) -> Kind {
-        Kind { index: kind.index, name: kind.name.into(), doc: kind.doc.into() }
-    }
-}
-
 impl From<&eventdef::EventType> for EventType {
     fn from(event_type: &eventdef::EventType) -> EventType {
+        let param = |param: &eventdef::Param| Param {
+            sort: param.sort,
+            offset: 0,
+            mask: u8::MAX,
+            name: param.name.into(),
+            doc: param.doc.into(),
+        };
         EventType {
             name: event_type.name.into(),
             code: event_type.code,
@@ -326,20 +329,8 @@ impl From<&eventdef::EventType> for EventType {
             always: event_type.always,
             retired: event_type.retired,
             doc: event_type.doc.into(),
-            params: event_type.params.iter().map(Param::from).collect(),
+            params: event_type.params.iter().map(param).collect(),
             size_min: 0,
-        }
-    }
-}
-
-impl From<&eventdef::Param> for Param {
-    fn from(param: &eventdef::Param) -> Param {
-        Param {
-            sort: param.sort,
-            offset: 0,
-            mask: u8::MAX,
-            name: param.name.into(),
-            doc: param.doc.into(),
         }
     }
 }

@@ -2,22 +2,23 @@
 //!
 //! Layout: section 2.1 of `design/format.md`.
 
+use super::name::padded_name;
 use super::registry::Platform;
-use crate::format::ClockSync;
+use crate::format::{ClockSync, STREAM_CUT, STREAM_RING, StreamHeader};
 use eventdef::Version;
 
-/// Clock syncs of a stream that are kept; beyond, every second one is let go.
+/// Clock syncs that are kept, at most; beyond, every second one is dropped.
 pub(crate) const SYNC_COUNT_MAX: usize = 1 << 16;
 
-/// A stream of the log: what its header says. Of an MPS log most of it is empty.
+/// A stream of the log. In an MPS log, most fields are empty.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stream {
-    /// Where it begins in the source.
+    /// Offset of its header in the source.
     pub offset: u64,
     /// The platform that wrote it.
     pub platform: Platform,
-    /// The version of the format; of MPS, the version that `EventInit` states.
+    /// Version of the format. In an MPS log: the version in `EventInit`.
     pub version: Version,
     /// ELF machine number; 0 unknown.
     pub architecture: u16,
@@ -37,11 +38,12 @@ pub struct Stream {
     pub start: u64,
     /// Where the ticks come from, as numbered in `.header.clock`.
     pub clock_source: u32,
-    /// Ticks per second where the platform states it, or the syncs of the MPS tell it; 0 unknown.
+    /// Ticks per second, as the platform states it or the clock syncs of the MPS tell it; 0
+    /// unknown.
     pub clock_rate: u64,
     /// Whether the rate is approximate (`.mps.rate`).
     pub is_rate_approximate: bool,
-    /// What wrote the stream.
+    /// Name and version of the writer.
     pub producer: Box<str>,
     /// Name of the host.
     pub host: Box<str>,
@@ -49,21 +51,56 @@ pub struct Stream {
     pub program: Box<str>,
     /// Clock syncs in ascending order of ticks.
     pub syncs: Vec<ClockSync>,
-    /// Whether it was closed in good order (`.part.end`).
+    /// Whether the stream was closed (`.part.end`).
     pub closed: bool,
-    /// The lowest number of its volumes that are here, and the highest (`.header.volume`); twice 0
-    /// if it is in one file.
+    /// The lowest and the highest volume in the log (`.header.volume`); 0 and 0 for one file.
     pub volumes: (u64, u64),
-    /// The volume in which it goes on after the last one here, as that says (`.volume.end`).
+    /// The volume after the last one in the log, as that one states it (`.volume.end`).
     pub next_volume: Option<u64>,
-    /// Whether it is a bounded ring, whose blocks begin anew (`.header.ring`).
+    /// Whether the stream is a bounded ring, whose blocks are used again (`.header.ring`).
     pub is_ring: bool,
-    /// Whether events were left out when it was made of another log (`.cut.flag`).
+    /// Whether the log was made of another log, without all of its events (`.cut.flag`).
     pub is_cut: bool,
 }
 
 impl Stream {
-    /// Keeps a clock sync; of too many, every second one.
+    /// Returns the stream that a header describes. A header of zeros gives a stream of unknowns.
+    pub(crate) fn of_header(
+        header: &StreamHeader,
+        offset: u64,
+        platform: Platform,
+        block_size: u32,
+    ) -> Stream {
+        let [major, median, minor] = header.version.map(|part| part.get());
+        Stream {
+            offset,
+            platform,
+            version: Version { major, median, minor },
+            architecture: header.architecture.get(),
+            block_size,
+            uuid: header.uuid,
+            boot_id: header.boot_id,
+            parent: header.parent,
+            pid: header.pid.get(),
+            parent_pid: header.parent_pid.get(),
+            start: header.start.get(),
+            clock_source: header.clock_source.get(),
+            clock_rate: header.clock_rate.get(),
+            is_rate_approximate: false,
+            producer: padded_name(&header.producer),
+            host: padded_name(&header.host),
+            program: padded_name(&header.program),
+            // `.made.sync`
+            syncs: Vec::from_iter(Some(header.sync()).filter(|sync| *sync != ClockSync::default())),
+            closed: false,
+            volumes: (header.volume.get(), header.volume.get()),
+            next_volume: None,
+            is_ring: header.flags.get() & STREAM_RING != 0,
+            is_cut: header.flags.get() & STREAM_CUT != 0,
+        }
+    }
+
+    /// Adds a clock sync. Of too many, it keeps every second one.
     pub(crate) fn add_sync(&mut self, sync: ClockSync) {
         if self.syncs.len() >= SYNC_COUNT_MAX {
             let mut is_kept = false;

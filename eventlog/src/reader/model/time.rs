@@ -10,24 +10,25 @@
 use super::stream::Stream;
 use crate::format::ClockSync;
 
-/// When something happened.
+/// A time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WallTime {
     /// ns since 1970-01-01 00:00:00 UTC.
     pub realtime: u64,
-    /// It lies beyond the syncs of the stream, as only what an open block holds does (or what was
-    /// recorded before there was a stream): the rate of the syncs nearest to it was assumed.
+    /// Whether the time lies beyond the clock syncs of the stream: the rate of the nearest syncs
+    /// was assumed. Open blocks have such events, and events that were recorded before the stream
+    /// began.
     pub is_extrapolated: bool,
 }
 
 impl Stream {
-    /// The wall time of ticks of this stream (`.time.interpolate`); `None` if it has no two syncs.
+    /// Returns the wall time of ticks (`.time.interpolate`); `None` if the stream has no two syncs.
     pub fn wall_time(&self, ticks: u64) -> Option<WallTime> {
         self.wall_time_near(ticks, &mut 0)
     }
 
-    /// The same, for times that come in order: `near` is where the one before was among the syncs
-    /// (0 at first), and so often where this one is.
+    /// Returns the wall time of ticks, faster for ascending ticks. `near` keeps the index of the
+    /// last pair of syncs; it begins as 0.
     #[inline]
     pub fn wall_time_near(&self, ticks: u64, near: &mut usize) -> Option<WallTime> {
         let pair_at = |pair: usize| Some((self.syncs.get(pair)?, self.syncs.get(pair + 1)?));
@@ -47,8 +48,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// The ticks of a wall time, in ns since 1970: the opposite of [`Stream::wall_time`]. What is
-    /// before any ticks is 0.
+    /// Returns the ticks of a time of day in ns since 1970. A time before all ticks gives 0.
     pub fn ticks_at(&self, realtime: u64) -> Option<u64> {
         let after = self.syncs.partition_point(|sync| sync.realtime <= realtime);
         let last_pair = self.syncs.len().checked_sub(2)?;
@@ -57,20 +57,20 @@ impl Stream {
         let run = i128::from(to.realtime) - i128::from(from.realtime);
         let rise = i128::from(to.ticks) - i128::from(from.ticks);
         let way = i128::from(realtime) - i128::from(from.realtime);
-        // Up, so that no event is between the ticks and the time.
+        // Rounds up, so that no event lies between the ticks and the time.
         let quotient = way.checked_mul(rise)?.checked_add(run - 1)?.checked_div_euclid(run)?;
         let ticks = i128::from(from.ticks).checked_add(quotient)?;
         Some(u64::try_from(ticks.max(0)).unwrap_or(u64::MAX))
     }
 }
 
-/// The realtime of ticks on the line through two syncs.
+/// Returns the time of day of ticks on the line through two syncs.
 fn on_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
     on_short_line(from, to, ticks).or_else(|| on_long_line(from, to, ticks))
 }
 
-/// The same, as far as 64 bits suffice, as between two syncs they mostly do: division of 128 bits
-/// takes longer than all else.
+/// Computes with 64 bits, which suffice between most syncs: a 128-bit division costs more than all
+/// other steps.
 fn on_short_line(from: &ClockSync, to: &ClockSync, ticks: u64) -> Option<u64> {
     let run = to.ticks.checked_sub(from.ticks)?;
     let rise = to.realtime.checked_sub(from.realtime)?;
@@ -94,9 +94,8 @@ mod tests {
         ClockSync { ticks, monotonic: 0, realtime, uncertainty: 0 }
     }
 
-    /// `.time.interpolate`, in 64 bits and in 128.
     #[test]
-    fn a_short_line_gives_what_the_long_one_gives() {
+    fn lines_of_64_and_128_bits_agree() {
         let mut compared = 0;
         for shift in 0..63 {
             let far = (1_u64 << shift) + 7;

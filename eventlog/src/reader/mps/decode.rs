@@ -1,4 +1,4 @@
-//! A piece of an MPS stream to located events.
+//! Decodes a segment of an MPS stream to located events.
 //!
 //! ```text
 //!  bytes  ├ event ┼ event ┼ event ┤     sizes are right: the index walked them
@@ -14,10 +14,10 @@ use crate::reader::index::segment::{Decoded, Located, Segment};
 use crate::reader::model::registry::{Platform, Registry};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
 
-/// What is said of bytes that were events when the stream was indexed.
+/// The fault of bytes that were events in the first pass.
 const CHANGED: &str = "what was an event is none any more: the log changed while it was read";
 
-/// Decodes a segment that the index cut at event boundaries.
+/// Decodes a segment that the first pass cut between events.
 pub(super) fn decode(
     segment: &Segment,
     registry: &Registry,
@@ -26,7 +26,7 @@ pub(super) fn decode(
 ) {
     let Platform { big_endian, event_header_size, .. } = registry.platform;
     decoded.located.clear();
-    // The count is not to be trusted: no more room than the bytes can fill.
+    // The count may be false: reserve no more than the bytes can hold.
     let count_max = decoded.bytes.len() / usize::from(event_header_size).max(1);
     decoded.located.reserve((segment.count as usize).min(count_max));
     decoded.first = segment.first;
@@ -44,7 +44,7 @@ pub(super) fn decode(
     }
 }
 
-/// Decodes as far as there are events, whose headers have `HEADER` bytes. Gives where that is.
+/// Decodes events whose headers have `HEADER` bytes. Returns the offset where they end.
 #[inline(always)]
 fn decode_on<O: ByteOrder, const HEADER: usize>(
     registry: &Registry,

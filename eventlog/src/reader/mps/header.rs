@@ -6,8 +6,8 @@
 //!  #define EVENT_PoolAlloc_PARAMS(PARAM, X) PARAM(X, 0, P, pool, "…") ─┘
 //! ```
 //!
-//! No C compiler is needed: of the file only these three forms are read, in time that grows with
-//! its size. Layout: `.mps.header` in `design/format.md`; design: `.req.back`, `.req.share` in
+//! The reader needs no C compiler: it reads only these three forms, in a time linear in the size.
+//! Layout: `.mps.header` in `design/format.md`; design: `.req.back`, `.req.share` in
 //! `design/telemetry.md`.
 
 use super::platform::{PLATFORMS, of_version};
@@ -20,7 +20,7 @@ use std::fmt;
 /// Why a text is not an `eventdef.h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderError {
-    /// The event type or macro that it is about.
+    /// The event type or macro with the error.
     name: String,
     what: String,
 }
@@ -34,7 +34,7 @@ impl fmt::Display for HeaderError {
 impl std::error::Error for HeaderError {}
 
 impl Registry {
-    /// The registry that an `eventdef.h` of the Memory Pool System declares (`.mps.header`), for
+    /// Parses the registry in an `eventdef.h` of the Memory Pool System (`.mps.header`), for
     /// [`super::super::Options::mps_registry`].
     pub fn from_mps_header(text: &str) -> Result<Registry, HeaderError> {
         let text = &plain(text);
@@ -52,7 +52,7 @@ impl Registry {
         for args in calls(text, "EVENT") {
             let mut event_type = event_type(&macros, &args, &registry.kinds)?;
             seen.check(&event_type)?;
-            // What the column says: before 2.0, whether the hot variety has it; then, whether it is
+            // The column tells the hot variety before 2.0, and since then whether the event type is
             // used.
             let is_true = event_type.always;
             event_type.always = is_true || registry.version.major >= 2;
@@ -60,7 +60,7 @@ impl Registry {
             registry.event_types.push(event_type);
         }
         if registry.event_types.is_empty() {
-            return Err(error("EVENT", "there are no event types: is this an eventdef.h?"));
+            return Err(error("EVENT", "no event types found; pass an eventdef.h"));
         }
         registry.lay_out(of_version(PLATFORMS[0], registry.version));
         Ok(registry)
@@ -71,7 +71,7 @@ fn error(name: &str, what: impl Into<String>) -> HeaderError {
     HeaderError { name: name.to_owned(), what: what.into() }
 }
 
-/// The event types so far, of which no two have one name or code.
+/// The event types so far. Each name and each code occurs once.
 #[derive(Default)]
 struct Seen {
     names: HashSet<Box<str>>,
@@ -82,18 +82,19 @@ impl Seen {
     fn check(&mut self, event_type: &EventType) -> Result<(), HeaderError> {
         let name = &event_type.name;
         if !self.names.insert(name.clone()) {
-            return Err(error(name, "there are two event types of this name"));
+            return Err(error(name, "two event types have this name"));
         }
         match self.by_code.insert(event_type.code, name.clone()) {
-            Some(other) => {
-                Err(error(name, format!("its code {:#06x} is that of {other}", event_type.code)))
-            }
+            Some(other) => Err(error(
+                name,
+                format!("its code {:#06x} is also the code of {other}", event_type.code),
+            )),
             None => Ok(()),
         }
     }
 }
 
-/// The text without comments, and with continued lines joined.
+/// Removes comments, and joins continued lines.
 fn plain(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace("\\\n", " ");
     let mut plain = String::with_capacity(text.len());
@@ -105,7 +106,7 @@ fn plain(text: &str) -> String {
     plain + rest
 }
 
-/// The rest of the line that defines each macro; of two definitions the first.
+/// The definition of each macro: the rest of its line. Of two definitions, the first one counts.
 type Macros<'t> = HashMap<&'t str, &'t str>;
 
 fn definitions(text: &str) -> Macros<'_> {
@@ -129,7 +130,7 @@ fn version_part(macros: &Macros<'_>, name: &str) -> Result<u16, HeaderError> {
     digits.parse().map_err(|_| error(name, "is not a number"))
 }
 
-/// A row of the list, and its parameters; *always* is what the row's third column says.
+/// Parses a row of the list and its parameters. *always* is the row's third column.
 fn event_type(
     macros: &Macros<'_>,
     args: &[&str],
@@ -139,7 +140,7 @@ fn event_type(
         return Err(error("EVENT", "a row needs a name, a code, TRUE or FALSE, and a kind"));
     };
     if !is_name(name) {
-        return Err(error("EVENT", format!("{name:?} is no name of an event type")));
+        return Err(error("EVENT", format!("{name:?} is not a name of an event type")));
     }
     let code = code.strip_prefix("0x").and_then(|code| u16::from_str_radix(code, 16).ok());
     let kind = kinds.iter().find(|known| *known.name == *kind);
@@ -156,7 +157,7 @@ fn event_type(
     Ok(EventType {
         name: name.into(),
         code: code.ok_or_else(|| error(name, "its code is not a hexadecimal number"))?,
-        kind: kind.ok_or_else(|| error(name, "its kind is none of the MPS's"))?.index,
+        kind: kind.ok_or_else(|| error(name, "its kind is not one of the MPS"))?.index,
         always: flag == "TRUE",
         retired: false,
         doc: Box::default(),
@@ -178,7 +179,7 @@ fn param(event_type: &str, index: usize, args: &[&str]) -> Result<Param, HeaderE
     let sort = Sort::from_letter(letter);
     let sort = sort.ok_or_else(|| error(event_type, "a parameter has an unknown sort"))?;
     if !is_name(name) {
-        return Err(error(event_type, format!("{name:?} is no name of a parameter")));
+        return Err(error(event_type, format!("{name:?} is not a name of a parameter")));
     }
     let doc = doc.first().map_or("", |doc| doc.trim_matches('"'));
     Ok(Param { sort, offset: 0, mask: u8::MAX, name: name.into(), doc: clean(doc.as_bytes()) })
@@ -192,7 +193,7 @@ fn is_identifier(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The arguments of each use of a macro: what stands in parentheses after its name.
+/// Returns the arguments of each use of a macro.
 fn calls<'t>(text: &'t str, name: &'static str) -> impl Iterator<Item = Vec<&'t str>> {
     text.match_indices(name).filter_map(move |(at, _)| {
         let is_name = !text.get(..at)?.ends_with(is_identifier);
@@ -201,8 +202,8 @@ fn calls<'t>(text: &'t str, name: &'static str) -> impl Iterator<Item = Vec<&'t 
     })
 }
 
-/// What stands before the closing parenthesis, split at commas; commas in strings do not count.
-/// Neither a line's end nor another parenthesis is part of it: so each text is looked at once.
+/// Splits the text before the closing parenthesis at commas outside of strings. It stops at the end
+/// of the line and at another parenthesis, so the time stays linear.
 fn arguments(text: &str) -> Option<Vec<&str>> {
     let mut arguments = Vec::new();
     let (mut start, mut is_string, mut is_escaped) = (0, false, false);
@@ -244,7 +245,7 @@ mod tests {
 "#;
 
     #[test]
-    fn another_versions_registry_is_read_from_its_header() {
+    fn a_header_gives_another_versions_registry() {
         let registry = Registry::from_mps_header(HEADER).unwrap();
         assert_eq!(registry.version, Version { major: 1, median: 6, minor: 1 });
         assert_eq!(registry.event_types.len(), 2);
@@ -254,7 +255,7 @@ mod tests {
         let params: Vec<_> = alloc.params.iter().map(|p| (p.sort, &*p.name, &*p.doc)).collect();
         let doc = "its pool, (or \\\"none\\\")";
         assert_eq!(params, [(Sort::P, "pool", doc), (Sort::U, "count", "")]);
-        // Before 2.0 the third column is about the hot variety, then about what is used.
+        // The third column tells the hot variety before 2.0, and use since then.
         let gone = registry.event_type(0x16).unwrap();
         assert_eq!((gone.always, gone.retired, gone.params.len()), (false, false, 0));
         let text = HEADER.replace(
@@ -267,19 +268,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_header_is_named() {
+    fn an_error_names_the_place_in_a_header() {
         for (from, to, expected) in [
             ("0x0015", "15", "PoolAlloc: its code is not a hexadecimal number"),
-            ("Object", "Subject", "PoolAlloc: its kind is none of the MPS's"),
+            ("Object", "Subject", "PoolAlloc: its kind is not one of the MPS"),
             ("0, P,", "0, Q,", "PoolAlloc: a parameter has an unknown sort"),
             ("EVENT_Gone_PARAMS", "EVENT_Gine_PARAMS", "Gone: its parameters are not defined"),
             ("0, P,", "1, P,", "PoolAlloc: parameter 0 has another index: 1"),
             ("0, P,", "0, S,", "PoolAlloc: a string is not its last parameter"),
             (" TRUE,", " MAYBE,", "PoolAlloc: its third column is neither TRUE nor FALSE"),
-            ("0x0016", "0x0015", "Gone: its code 0x0015 is that of PoolAlloc"),
-            ("Gone  ", "PoolAlloc", "PoolAlloc: there are two event types of this name"),
-            ("Gone  ", "Go\x1Bne", "EVENT: \"Go\\u{1b}ne\" is no name of an event type"),
-            ("P, pool", "P, ", "PoolAlloc: \"\" is no name of a parameter"),
+            ("0x0016", "0x0015", "Gone: its code 0x0015 is also the code of PoolAlloc"),
+            ("Gone  ", "PoolAlloc", "PoolAlloc: two event types have this name"),
+            ("Gone  ", "Go\x1Bne", "EVENT: \"Go\\u{1b}ne\" is not a name of an event type"),
+            ("P, pool", "P, ", "PoolAlloc: \"\" is not a name of a parameter"),
             (", Seg)", ")", "EVENT: a row needs a name, a code, TRUE or FALSE, and a kind"),
             ("1, U, count", "1, U", "PoolAlloc: a parameter needs an index, a sort and a name"),
             ("((unsigned)6)", "six", "EVENT_VERSION_MEDIAN: is not a number"),
@@ -289,7 +290,7 @@ mod tests {
                 "EVENT_VERSION_MINOR: is not defined: is this an eventdef.h of the Memory Pool \
                  System?",
             ),
-            ("EVENT(X", "NONE(X", "EVENT: there are no event types: is this an eventdef.h?"),
+            ("EVENT(X", "NONE(X", "EVENT: no event types found; pass an eventdef.h"),
         ] {
             let text = HEADER.replace(from, to);
             let found = Registry::from_mps_header(&text).unwrap_err();
@@ -299,11 +300,7 @@ mod tests {
 
     #[test]
     fn a_damaged_header_is_read_or_refused() {
-        let mut seed = 1_u64;
-        let mut random = |below: usize| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) as usize % below
-        };
+        let mut random = crate::reader::mps::tests::random(1);
         let (mut read, mut refused) = (0, 0);
         for _ in 0..3000 {
             let mut text = HEADER.as_bytes().to_vec();
@@ -328,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn no_header_takes_longer_than_its_size() {
+    fn a_header_is_read_in_linear_time() {
         let version = HEADER.split_inclusive('\n').take(4).collect::<String>();
         for piece in [
             "EVENT(",
@@ -342,7 +339,7 @@ mod tests {
             "\"",
         ] {
             let text = version.clone() + &piece.repeat((1 << 20) / piece.len());
-            // Without a bound this takes hours.
+            // A quadratic parser would take hours.
             let found = Registry::from_mps_header(&text).unwrap_err();
             assert!(found.to_string().starts_with("EVENT: there are no event types"), "{piece}");
         }

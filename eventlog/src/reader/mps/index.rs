@@ -1,4 +1,4 @@
-//! The first pass over a raw MPS stream: from event to event, cut into segments.
+//! The first pass over a raw MPS stream: walks from event to event, and cuts segments.
 //!
 //! ```text
 //!  │ event │ event │ … │ event │ ???????????? │ event │ event │ …
@@ -6,9 +6,8 @@
 //!     of 64 KiB of the source     Fault: what, where, how much; on to the next chain of events
 //! ```
 //!
-//! Segments are cut where cells are, not by their size, so that a part of the source can be cut
-//! before what comes before it is. Design: `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust`
-//! in `design/telemetry.md`.
+//! Segments end at cells, not at sizes, so that workers can cut parts independently. Design:
+//! `eventlog::reader` in `ARCHITECTURE.md`; `.req.robust` in `design/telemetry.md`.
 
 use super::ahead::Division;
 use super::decode::decode;
@@ -26,34 +25,33 @@ use crate::reader::model::stream::Stream;
 use crate::reader::source::bytes::Source;
 use eventdef::Version;
 
-/// The events of a segment begin within as many bytes of the source, counted from its start.
+/// Size of a cell: the events of a segment begin in one cell of the source.
 pub(super) const CELL_SIZE: u64 = 1 << 16;
-/// What must be at hand to judge a place: a chain of events, each of at most 64 KiB.
+/// Bytes that a decision may need: a chain of events of at most 64 KiB each.
 pub(super) const LOOKAHEAD_SIZE: usize = 1 << 18;
 /// Places that are tried as the beginning of a stream of another platform or version.
 pub(super) const TRY_COUNT_MAX: usize = 256;
-/// How many events must fit, where the registry is not at hand and only sizes and clocks can be
-/// judged.
+/// Events that must fit if only sizes and clocks can be judged, without a registry.
 pub(super) const LOOSE_CHAIN_COUNT: usize = 16;
-/// How far apart clocks may be, of events that only their clocks make plausible: weeks.
+/// Distance of clocks of events that only their clocks make plausible, at most: weeks.
 pub(super) const CLOCK_DISTANCE_MAX: u64 = 1 << 52;
-/// Streams that are told apart in one log; what follows counts as part of the last one.
+/// Streams that are distinguished in one log. Later ones count as part of the last.
 pub(super) const STREAM_COUNT_MAX: usize = 4096;
 
 const HEAD_DAMAGE: &str = "the stream of the Memory Pool System does not begin with an event";
 
-/// Indexes a raw MPS stream. What cannot be one is [`OpenError::NotALog`].
+/// Indexes a raw MPS stream. Fails with [`OpenError::NotALog`] if the source is none.
 pub(crate) fn index(source: &(dyn Source + Sync), options: &Options) -> Result<Index, OpenError> {
     index_divided(source, options, Division::for_all_processors())
 }
 
-/// Whether a raw MPS stream begins with these bytes, the first of a source.
+/// Returns whether a source that begins with these bytes is a raw MPS stream.
 pub(crate) fn is_stream(bytes: &[u8], options: &Options) -> bool {
     let prefix = bytes.get(..PREFIX_SIZE).unwrap_or(bytes);
     recognise(prefix, bytes.len() < PREFIX_SIZE, &known(options)).is_some()
 }
 
-/// The registry at hand.
+/// Returns the registry to read with.
 fn known(options: &Options) -> Registry {
     match &options.mps_registry {
         Some(registry) => registry.clone(),
@@ -61,7 +59,7 @@ fn known(options: &Options) -> Registry {
     }
 }
 
-/// The same, walked ahead in parts.
+/// Indexes a raw MPS stream in parts of a given division.
 pub(super) fn index_divided(
     source: &(dyn Source + Sync),
     options: &Options,
@@ -75,7 +73,7 @@ pub(super) fn index_divided(
     Ok(indexer.index(segments))
 }
 
-/// What the first bytes tell, and where the first event begins.
+/// Recognises the stream, and returns the offset of the first event.
 pub(super) fn first(
     window: &mut Window<'_>,
     options: &Options,
@@ -89,7 +87,7 @@ pub(super) fn first(
     Ok((Indexer::new(known, &found), found.offset as u64))
 }
 
-/// Where the cell ends in which this place is.
+/// Returns the end of the cell of an offset.
 pub(super) fn cell_end(offset: u64) -> u64 {
     (offset / CELL_SIZE + 1).saturating_mul(CELL_SIZE)
 }
@@ -97,22 +95,22 @@ pub(super) fn cell_end(offset: u64) -> u64 {
 pub(super) struct Indexer {
     pub(super) known: Registry,
     pub(super) shapes: Shapes,
-    /// What needs no second look; nothing of a version that the registry does not describe.
+    /// The plain events. A version that the registry does not describe has none.
     pub(super) plain: Plain,
-    /// Kind by code; [`KIND_MIXED`] where the code is unknown.
+    /// Kind by code; [`KIND_MIXED`] for an unknown code.
     kinds: Vec<u8>,
     /// The code of EventInit, with which a stream begins in file order.
     pub(super) init_code: Option<u16>,
     pub(super) is_registry_right: bool,
     pub(super) clock: u64,
     segment: Segment,
-    /// How often a stream of another platform or version was looked for.
+    /// Streams of another platform or version that were tried.
     pub(super) tries: usize,
     event_count: u64,
-    /// The version of the stream, if it is a later minor one than the registry's, and that was not
-    /// said yet.
+    /// The stream's version, if it is a later minor version than the registry's and was not
+    /// reported yet.
     later: Option<Version>,
-    /// A bit for each code that was reported as unknown.
+    /// A bit for each unknown code that was reported.
     reported: Box<[u64; 1024]>,
     pub(super) streams: Vec<Stream>,
     pub(super) registries: Vec<Registry>,
@@ -131,7 +129,7 @@ impl Indexer {
             init_code: None,
             is_registry_right: true,
             clock: 0,
-            segment: EMPTY,
+            segment: Segment::default(),
             tries: 0,
             event_count: 0,
             later: None,
@@ -149,7 +147,7 @@ impl Indexer {
         indexer
     }
 
-    /// From here on events are of this platform and version.
+    /// Begins a stream of another platform or version.
     pub(super) fn begin_platform(&mut self, offset: u64, found: &Recognised) {
         let mut registry = self.known.clone();
         registry.stream = self.streams.len() as u16;
@@ -191,7 +189,8 @@ impl Indexer {
     #[inline]
     pub(super) fn add(&mut self, offset: u64, event: Head, bytes: &[u8]) {
         let may_begin = Some(event.code) == self.init_code || !self.is_registry_right;
-        if may_begin && self.is_within_stream(offset) {
+        let is_later = |stream: &Stream| self.event_count > 0 && stream.offset < offset;
+        if may_begin && self.streams.last().is_some_and(is_later) {
             self.init(offset, event, bytes);
         }
         let kind = self.kinds.get(usize::from(event.code)).copied().unwrap_or(KIND_MIXED);
@@ -201,7 +200,7 @@ impl Indexer {
         self.add_run(offset, event.size as u32, &Run::of_one(event, kind));
     }
 
-    /// Adds events of one cell to the open segment, or of another cell to a new one.
+    /// Adds events of one cell to the open segment, or begins a segment for them.
     pub(super) fn add_run(&mut self, offset: u64, size: u32, run: &Run) {
         let kind = run.kind();
         if self.segment.count > 0 && offset >= cell_end(self.segment.offset) {
@@ -215,7 +214,7 @@ impl Indexer {
                 stream: (self.streams.len() - 1) as u16,
                 registry: (self.registries.len() - 1) as u32,
                 kind,
-                ..EMPTY
+                ..Segment::default()
             };
         }
         let segment = &mut self.segment;
@@ -228,7 +227,7 @@ impl Indexer {
         self.clock = run.clock;
     }
 
-    /// Begins another stream if this is its EventInit, which may be of another version.
+    /// Begins another stream at its EventInit, which may have another version.
     fn init(&mut self, offset: u64, event: Head, bytes: &[u8]) {
         let platform = self.shapes.platform;
         let version = version_of(platform, event, bytes);
@@ -237,7 +236,7 @@ impl Indexer {
         }
         self.cut();
         let is_right = version.map(|found| is_decoded_by(found, self.known.version));
-        // Each change costs a registry: a log made of changes shall not cost memory without end.
+        // Each change costs a registry: a log full of changes must not cost unlimited memory.
         let is_late = is_right == Some(true) && self.tries >= TRY_COUNT_MAX;
         if is_late || is_right.is_none_or(|is_right| is_right == self.is_registry_right) {
             self.later = version.filter(|&version| version > self.known.version);
@@ -246,7 +245,7 @@ impl Indexer {
         }
         self.tries += 1;
         let found = Recognised {
-            // Booleans are as the registry at hand has them.
+            // Booleans are as in the registry.
             platform: of_version(platform, self.known.version),
             alternatives: Vec::new(),
             version,
@@ -256,13 +255,8 @@ impl Indexer {
         self.begin_platform(offset, &found);
     }
 
-    /// Whether a stream has begun, and not just here.
-    fn is_within_stream(&self, offset: u64) -> bool {
-        self.event_count > 0 && self.streams.last().is_some_and(|stream| stream.offset < offset)
-    }
-
     fn report_unknown(&mut self, offset: u64, code: u16) {
-        // Of another version all codes are unknown, which was said.
+        // All codes of another version are unknown, which was reported.
         let Some(bits) = self.reported.get_mut(usize::from(code / 64)) else { return };
         let bit = 1 << (code % 64);
         if *bits & bit == 0 && self.is_registry_right {
@@ -279,11 +273,11 @@ impl Indexer {
     pub(super) fn cut(&mut self) {
         if self.segment.count > 0 {
             self.segments.push(self.segment);
-            self.segment = EMPTY;
+            self.segment = Segment::default();
         }
     }
 
-    /// The segments that were cut; if asked for, those of the last stream are kept back.
+    /// Takes the segments that were cut. `but_last_stream` keeps those of the last stream.
     pub(super) fn take_segments(&mut self, but_last_stream: bool) -> Vec<Segment> {
         let last = self.streams.len().saturating_sub(1);
         let is_taken = |at: &Segment| !but_last_stream || usize::from(at.stream) < last;
@@ -291,7 +285,7 @@ impl Indexer {
         std::mem::replace(&mut self.segments, kept)
     }
 
-    /// What was found so far, with these segments.
+    /// Returns the index so far, with these segments.
     pub(super) fn index(&self, segments: Vec<Segment>) -> Index {
         Index {
             chosen: Default::default(),
@@ -305,19 +299,3 @@ impl Indexer {
         }
     }
 }
-
-/// A segment without events.
-const EMPTY: Segment = Segment {
-    offset: 0,
-    ticks_min: u64::MAX,
-    ticks_max: 0,
-    first: 0,
-    count: 0,
-    size: 0,
-    buffer: 0,
-    thread: 0,
-    registry: 0,
-    stream: 0,
-    kind: KIND_MIXED,
-    flags: 0,
-};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  first bytes ── recognise.rs ──▶ platform, version
-//!  all bytes ──── walk.rs: from event to event, in parts (ahead.rs) or stretches (unread.rs)
+//!  all bytes ──── walk.rs: from event to event, in parts (ahead.rs) or stretches (increments.rs)
 //!                  └──▶ index.rs: segments of about 64 KiB, faults
 //!  a segment ──── decode.rs ──▶ located events
 //!
@@ -16,6 +16,7 @@
 mod ahead;
 mod decode;
 mod header;
+mod increments;
 mod index;
 mod plain;
 mod platform;
@@ -23,10 +24,9 @@ mod recognise;
 mod resume;
 #[cfg(test)]
 mod tests;
-mod unread;
 mod walk;
 mod window;
 
 pub use header::HeaderError;
+pub(crate) use increments::Increments;
 pub(crate) use index::{index, is_stream};
-pub(crate) use unread::Unread;

@@ -1,8 +1,8 @@
-//! Plain events in a tight loop: those of a known type, whole, and of the size that they must have.
+//! Walks plain events in a tight loop: whole events of known types and the right sizes.
 //!
 //! ```text
 //!  │ event │ event │ … │ event │ anything else: EventInit, unknown, damaged, cut
-//!  └─ Run: how many, when ─────┘ ▲ end: whoever asked looks at it
+//!  └─ Run: how many, when ─────┘ ▲ end: the caller handles it
 //! ```
 //!
 //! Design: `eventlog::reader` in `ARCHITECTURE.md`; layout: `.mps.event` in `design/format.md`.
@@ -12,15 +12,14 @@ use crate::reader::index::segment::KIND_MIXED;
 use crate::reader::model::registry::Registry;
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
 
-/// The size of no event.
+/// A size that no event has.
 const NO_SIZE: u32 = u32::MAX;
 
-/// What the loop knows of a code.
+/// The facts about a code.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// The size that its events have, or [`NO_SIZE`].
+    /// The size of its events, or [`NO_SIZE`].
     size: u32,
-    /// The kind.
     kind: u8,
     /// Whether a string gives its events their size.
     is_text: bool,
@@ -36,10 +35,10 @@ pub(super) struct Plain {
     rules: Vec<Rule>,
 }
 
-/// Plain events that follow one another.
+/// Consecutive plain events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Where they end in the bytes that were walked.
+    /// Where they end in the bytes.
     pub(super) end: usize,
     pub(super) count: u32,
     pub(super) ticks_min: u64,
@@ -51,7 +50,6 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// One event.
     pub(super) fn of_one(event: Head, kind: u8) -> Run {
         Run {
             end: event.size,
@@ -59,19 +57,20 @@ impl Run {
             ticks_min: event.clock,
             ticks_max: event.clock,
             clock: event.clock,
-            // No bit, no kind.
+            // An unknown kind has no bit.
             kinds: 1_u64.checked_shl(kind.into()).unwrap_or(0),
         }
     }
 
-    /// Their kind, or [`KIND_MIXED`].
+    /// Returns their kind, or [`KIND_MIXED`].
     pub(super) fn kind(&self) -> u8 {
         if self.kinds.is_power_of_two() { self.kinds.trailing_zeros() as u8 } else { KIND_MIXED }
     }
 }
 
 impl Plain {
-    /// Of a registry that is laid out for its platform, but for the events of one code.
+    /// Returns the plain events of a registry that is laid out for its platform, except those of
+    /// one code.
     pub(super) fn new(registry: &Registry, shapes: &Shapes, except: Option<u16>) -> Plain {
         let code_last = registry.event_types.last().map_or(0, |row| row.code);
         let mut rules = vec![NO_RULE; usize::from(code_last) + 1];
@@ -85,8 +84,8 @@ impl Plain {
         Plain { shapes: shapes.clone(), rules }
     }
 
-    /// Walks the plain events that begin in `bytes` from `start` on, before `end`, and are there
-    /// whole.
+    /// Walks the plain events that begin in `bytes` at [start, end). `bytes` hold all of each
+    /// event.
     pub(super) fn run(&self, bytes: &[u8], start: usize, end: usize) -> Run {
         let platform = self.shapes.platform;
         match (platform.big_endian, platform.event_header_size) {
@@ -99,7 +98,7 @@ impl Plain {
         }
     }
 
-    /// The header of an event has `HEADER` bytes.
+    /// Walks events whose headers have `HEADER` bytes.
     #[inline(always)]
     fn run_on<O: ByteOrder, const HEADER: usize>(
         &self,
@@ -133,14 +132,14 @@ impl Plain {
         Run { end: at, count, ticks_min, ticks_max, clock, kinds }
     }
 
-    /// Whether an event that has no size of its own ends as its string does.
+    /// Returns whether a string event ends with its string.
     #[cold]
     fn is_text(&self, rule: &Rule, head: Head, bytes: &[u8], at: usize) -> bool {
         let rest = bytes.get(at..).unwrap_or_default();
         rule.is_text && self.shapes.fit(head, rest) == Fit::Exact
     }
 
-    /// How the platform and its events look.
+    /// Returns the shapes of the events.
     pub(super) fn shapes(&self) -> &Shapes {
         &self.shapes
     }

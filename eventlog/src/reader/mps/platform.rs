@@ -1,4 +1,4 @@
-//! The platforms that a raw MPS stream may have been written on, and how events lie there.
+//! The platforms of raw MPS streams, and the layout of their events.
 //!
 //! ```text
 //!  0      2      4        clock at 8 (4 where 64 bits are aligned to 4)
@@ -7,7 +7,7 @@
 //!  └─ all in the writer's byte order; `size` is that of the whole event ────────────────┘
 //! ```
 //!
-//! The stream is the C structures of the MPS as they lay in memory. Layout: `.mps.event`,
+//! The stream consists of the C structures of the MPS as in memory. Layout: `.mps.event`,
 //! `.mps.params` in `design/format.md`.
 
 use crate::reader::model::registry::{EventType, Platform, Registry, StringEnd};
@@ -15,7 +15,7 @@ use byteorder::ByteOrder;
 use eventdef::{Sort, Version};
 use std::cmp::Ordering;
 
-/// Every platform that is tried, the likelier first.
+/// The platforms to try, the likelier first.
 pub(super) const PLATFORMS: [Platform; 10] = [
     platform(false, 8, 8),
     platform(false, 4, 4),
@@ -29,9 +29,9 @@ pub(super) const PLATFORMS: [Platform; 10] = [
     short_clock(false, 4),
 ];
 
-/// A platform whose 64-bit values are aligned to `align_max`: to 8, or to 4 as on a 32-bit x86.
+/// A platform whose 64-bit values are aligned to 8, or to 4 as on a 32-bit x86.
 pub(super) const fn platform(big_endian: bool, word_size: u8, align_max: u8) -> Platform {
-    // The clock comes after code and size, at its alignment.
+    // The clock follows code and size at its alignment.
     let event_header_size = align_max + 8;
     Platform {
         big_endian,
@@ -43,12 +43,12 @@ pub(super) const fn platform(big_endian: bool, word_size: u8, align_max: u8) -> 
     }
 }
 
-/// A 32-bit platform whose clock has 32 bits: the MPS knows no counter of its processor.
+/// A 32-bit platform with a clock of 32 bits: the MPS does not use a counter of the processor.
 pub(super) const fn short_clock(big_endian: bool, align_max: u8) -> Platform {
     Platform { event_header_size: SHORT_HEADER_SIZE, ..platform(big_endian, 4, align_max) }
 }
 
-/// The size of a string that the MPS records, unless it was built otherwise, with its NUL.
+/// Size of a string that the MPS records by default, NUL included, at most.
 const STRING_SIZE_MAX: usize = 256;
 
 /// The size of an event's header where the clock has 32 bits.
@@ -66,13 +66,13 @@ pub(super) fn align(platform: Platform, has_double: bool) -> u8 {
     if has_64_bits { platform.align_max.max(platform.word_size) } else { platform.word_size }
 }
 
-/// The platform as it lays out the events of a version: before 2.0, Booleans are bits
+/// Returns the platform with the event layout of a version: before 2.0, Booleans are bits
 /// (`.mps.bool`).
 pub(super) fn of_version(platform: Platform, version: Version) -> Platform {
     Platform { packed_booleans: version.major < 2, ..platform }
 }
 
-/// The platform in words.
+/// Returns the platform in words.
 pub(super) fn name(platform: Platform) -> &'static str {
     if is_short_clock(platform) {
         return match (platform.big_endian, platform.align_max) {
@@ -92,7 +92,7 @@ pub(super) fn name(platform: Platform) -> &'static str {
     }
 }
 
-/// What every event begins with.
+/// The beginning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) code: u16,
@@ -101,8 +101,8 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// What an event begins with, on a platform of this byte order on which headers have `SIZE`
-    /// bytes: 16, 12, or 8 where the clock has 32 bits.
+    /// Reads the beginning of an event with a header of `SIZE` bytes: 16, 12, or 8 if the clock has
+    /// 32 bits.
     #[inline(always)]
     pub(super) fn read<O: ByteOrder, const SIZE: usize>(bytes: &[u8; 16]) -> Head {
         let ((code, size), (_, clock)) = (bytes.split_at(2), bytes.split_at(4.max(SIZE - 8)));
@@ -111,7 +111,7 @@ impl Head {
     }
 }
 
-/// Code, size and clock of the event at the start of `bytes`, if they are all there.
+/// Reads the beginning of the event at the start of `bytes`.
 #[inline]
 pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
     let (code, size) = (platform.u16(bytes)?, platform.u16(bytes.get(2..)?)?);
@@ -123,18 +123,18 @@ pub(super) fn head(platform: Platform, bytes: &[u8]) -> Option<Head> {
     Some(Head { code, size: size.into(), clock })
 }
 
-/// The size that an event states which begins with these bytes.
+/// Returns the size that an event states.
 #[inline]
 pub(super) fn size(platform: Platform, [_, _, size @ ..]: [u8; 4]) -> usize {
     platform.u16(&size).unwrap_or_default().into()
 }
 
-/// The span of some events' clocks.
+/// The range of the clocks of some events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clocks {
     min: u64,
     max: u64,
-    /// The sum of the ways from each to the next.
+    /// The sum of the distances of consecutive clocks.
     way: u64,
     last: Option<u64>,
     count: u64,
@@ -159,31 +159,26 @@ impl Clocks {
         self.max.saturating_sub(self.min)
     }
 
-    /// Whether they may be those of events that follow one another: within hours, which pointers
-    /// and clocks are not.
+    /// Returns whether the clocks may be of consecutive events: within hours. Pointers next to
+    /// clocks are not.
     #[inline]
     pub(super) fn are_near(self) -> bool {
         self.span() < 1 << 46
     }
 
-    /// Whether all were set, within a few weeks.
+    /// Returns whether all are set, within a few weeks.
     pub(super) fn are_weeks(self) -> bool {
         self.min != 0 && self.span() < 1 << 52
     }
 
-    /// Whether each is near to the one before, against how far apart they all are: numbers by
-    /// chance are a third of that apart.
+    /// Returns whether each clock is near to the previous one, compared with the range. Random
+    /// numbers are a third of the range apart.
     pub(super) fn are_in_order(self) -> bool {
         self.way / self.count.max(1) <= self.span() / 8
     }
-
-    /// Whether time went on.
-    pub(super) fn are_moving(self) -> bool {
-        self.span() > 0
-    }
 }
 
-/// Whether an event may have this size.
+/// Returns whether an event may have this size.
 #[inline]
 pub(super) fn is_size(platform: Platform, size: usize) -> bool {
     // A word has four or eight bytes.
@@ -191,25 +186,25 @@ pub(super) fn is_size(platform: Platform, size: usize) -> bool {
     size >= usize::from(platform.event_header_size) && size & below_word == 0
 }
 
-/// What an event of one type looks like from outside.
+/// The shape of the events of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// The registry has no such code.
+    /// The registry lacks the code.
     Unknown,
-    /// It has this size.
+    /// The event has this size.
     Fixed(u16),
-    /// A string begins here and gives the event its size.
+    /// A string at this offset gives the event its size.
     Text(u16),
 }
 
-/// How well an event agrees with the registry.
+/// How well an event fits the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// The code is known, and the size is the one that it must have.
+    /// The code is known, and the size is right.
     Exact,
-    /// The code is not known; the size could be right.
+    /// The code is unknown; the size may be right.
     Unknown,
-    /// The code is known, and the size is not what it must have.
+    /// The code is known, and the size is wrong.
     Wrong,
     /// No event has this size.
     Impossible,
@@ -225,7 +220,7 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    /// The shapes of a registry that is laid out for a platform.
+    /// Returns the shapes of a registry that is laid out for a platform.
     pub(super) fn new(registry: &Registry) -> Shapes {
         let code_last = registry.event_types.last().map_or(0, |row| row.code);
         let mut by_code = vec![Shape::Unknown; usize::from(code_last) + 1];
@@ -239,7 +234,7 @@ impl Shapes {
         Shapes { platform: registry.platform, by_code, doubles }
     }
 
-    /// How many events with a double may begin anywhere in these bytes.
+    /// Counts the places where an event with a double may begin.
     pub(super) fn double_count(&self, bytes: &[u8]) -> usize {
         let may_begin = |start: &&[u8]| {
             let Some(&start) = start.first_chunk() else { return false };
@@ -249,13 +244,13 @@ impl Shapes {
         bytes.windows(4).filter(may_begin).count()
     }
 
-    /// The shape of the events of a code.
+    /// Returns the shape of a code.
     #[inline]
     pub(super) fn shape(&self, code: u16) -> Shape {
         self.by_code.get(usize::from(code)).copied().unwrap_or(Shape::Unknown)
     }
 
-    /// The size of the events of a code, if all have one.
+    /// Returns the size of a code's events, if it is fixed.
     pub(super) fn size_of(&self, code: u16) -> Option<u16> {
         match self.shape(code) {
             Shape::Fixed(size) => Some(size),
@@ -263,7 +258,7 @@ impl Shapes {
         }
     }
 
-    /// Whether an event of the registry may begin with these bytes: its code and size.
+    /// Returns whether an event of the registry may begin with this code and size.
     #[inline]
     pub(super) fn may_begin(&self, start: [u8; 4]) -> bool {
         let size = size(self.platform, start);
@@ -274,7 +269,7 @@ impl Shapes {
         }
     }
 
-    /// How well the event at the start of `bytes` agrees. It may go on beyond `bytes`.
+    /// Returns how well the event at the start of `bytes` fits. It may extend beyond `bytes`.
     #[inline]
     pub(super) fn fit(&self, head: Head, bytes: &[u8]) -> Fit {
         match self.shape(head.code) {
@@ -286,7 +281,7 @@ impl Shapes {
         }
     }
 
-    /// A string ends in a NUL, for which the MPS leaves four bytes, and at most a word's padding.
+    /// Checks a string: it ends with a NUL, which takes four bytes, and at most a word of padding.
     fn fit_text(&self, offset: usize, size: usize, bytes: &[u8]) -> Fit {
         let word = usize::from(self.platform.word_size);
         if size <= offset {
@@ -294,7 +289,7 @@ impl Shapes {
         }
         let Some(string) = bytes.get(offset..size) else { return Fit::Exact };
         match memchr::memchr(0, string) {
-            // A string with NULs within is longer than it looks: as long as the MPS makes them.
+            // A string that contains NULs is longer than it looks: as long as the MPS records it.
             Some(nul) => match (offset + nul + 4).next_multiple_of(word).cmp(&size) {
                 Ordering::Equal => Fit::Exact,
                 Ordering::Less if string.len() <= STRING_SIZE_MAX + word => Fit::Exact,
@@ -304,9 +299,8 @@ impl Shapes {
         }
     }
 
-    /// Whether `count` events of the registry stand one after another at the start of `bytes`, at
-    /// times that are near; fewer will do where they end exactly at the end of `bytes`, which is
-    /// the end of the stream if `is_all`.
+    /// Returns whether `count` consecutive events of the registry begin `bytes`, at near times.
+    /// Fewer suffice if they end at the end of the stream (`is_all`).
     pub(super) fn is_chain(&self, bytes: &[u8], count: usize, is_all: bool) -> bool {
         let (mut rest, mut clocks) = (bytes, Clocks::default());
         for index in 0..count {

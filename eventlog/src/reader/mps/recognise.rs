@@ -1,4 +1,4 @@
-//! Which platform wrote a raw MPS stream, told from its first events.
+//! Recognises the platform of a raw MPS stream by its first events.
 //!
 //! ```text
 //!  first bytes ─┬─ as 64-bit little-endian ── walk: how many events fit? ─┐
@@ -12,44 +12,45 @@
 use super::platform::{
     Clocks, Fit, Head, PLATFORMS, Shapes, align, head, is_short_clock, of_version,
 };
+use crate::format::StreamHeader;
 use crate::reader::fault::releases::is_decoded_by;
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::model::stream::Stream;
+use bytemuck::Zeroable;
 use eventdef::Version;
 use std::cmp::Reverse;
 
-/// How many bytes of a stream are looked at.
+/// Bytes that are examined.
 pub(super) const PREFIX_SIZE: usize = 1 << 17;
-/// How many events are walked on each platform.
+/// Events that are walked on each platform, at most.
 const EVENT_COUNT_MAX: usize = 1024;
-/// How many events in a row must fit where something else came before them.
+/// Consecutive events that must fit after other bytes.
 const CHAIN_COUNT_MIN: usize = 8;
-/// Where nothing but sizes tells, so many must be right for each that is wrong.
+/// If only sizes tell: right sizes for each wrong one, at least.
 const EXACT_PER_WRONG: usize = 16;
-/// Places next to one another of which the best is taken: as many as words have bytes, and one.
+/// Adjacent places that compete: one more than a word has bytes.
 const PLACE_COUNT: usize = 9;
 
-/// A raw MPS stream, recognised.
+/// A recognised raw MPS stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Recognised {
-    /// The platform that wrote it.
     pub(super) platform: Platform,
-    /// Others that its first events would fit as well.
+    /// Other platforms that the first events fit.
     pub(super) alternatives: Vec<Platform>,
-    /// The version, if the stream says it.
+    /// The version, if the stream states it.
     pub(super) version: Option<Version>,
-    /// Whether the registry at hand describes its events.
+    /// Whether the registry describes the events.
     pub(super) is_registry_right: bool,
-    /// Where its first event is.
+    /// Offset of the first event.
     pub(super) offset: usize,
 }
 
-/// How good a reading is: whether it begins with its version, whether it says it later (which may
-/// be that of a stream that follows), whether its clocks agree, how many events fit, and how far
-/// clocks of 32 bits are apart.
+/// How good an interpretation is: whether it begins with its version; whether it states the version
+/// later (maybe of another stream); whether clocks agree; how many events fit; and the range of
+/// 32-bit clocks.
 type Score = (bool, bool, bool, usize, Reverse<u64>);
 
-/// What a walk on one platform found.
+/// The result of a walk on one platform.
 #[derive(Clone, Copy, Debug, Default)]
 struct Walk {
     exact: usize,
@@ -57,14 +58,14 @@ struct Walk {
     wrong: usize,
     version: Option<Version>,
     begins_with_version: bool,
-    /// Whether it came to the end of the bytes (or of what is walked), and not upon what cannot be
+    /// Whether the walk reached the end of the bytes or of its limit, and not bytes that cannot be
     /// an event.
     is_whole: bool,
-    /// The first and the last time on the way.
+    /// The clocks on the way.
     clocks: Clocks,
-    /// Whether it came upon two codes.
+    /// Whether the events have different codes.
     is_varied: bool,
-    /// Whether clocks have 32 bits: then any are near, which says nothing.
+    /// Whether clocks have 32 bits: then all clocks are near, which proves nothing.
     is_short: bool,
 }
 
@@ -73,10 +74,9 @@ impl Walk {
         self.exact + self.unknown + self.wrong
     }
 
-    /// What is compared: a stream that says its version, then one whose clocks agree, then how many
-    /// events fit. Codes and sizes of one byte order, read from one byte earlier, are those of the
-    /// other; but then the lowest byte of the clocks is the highest, and clocks of 32 bits, which
-    /// are all near, are farther apart.
+    /// Returns the score. Codes and sizes of one byte order, read from one byte earlier, look like
+    /// those of the other. But then the lowest byte of clocks becomes the highest: 32-bit clocks
+    /// are farther apart.
     fn score(&self) -> Score {
         let fit = (2 * self.exact + self.unknown).saturating_sub(2 * self.wrong);
         let span = if self.is_short { self.clocks.span() } else { 0 };
@@ -84,8 +84,8 @@ impl Walk {
         (self.begins_with_version, self.version.is_some(), is_near, fit, Reverse(span))
     }
 
-    /// Whether its clocks are evidence for it. Of 32 bits any clocks are near: of these the sizes
-    /// of the events must tell.
+    /// Returns whether the clocks are evidence. All 32-bit clocks are near, so sizes must tell
+    /// instead.
     fn are_clocks_near(&self) -> bool {
         match self.is_short {
             true => self.is_of_registry() && self.exact >= EXACT_PER_WRONG * self.wrong,
@@ -93,26 +93,26 @@ impl Walk {
         }
     }
 
-    /// Whether this can be a stream of the registry's version.
+    /// Returns whether this can be a stream of the registry's version.
     fn is_of_registry(&self) -> bool {
         let is_long = self.is_whole || self.exact >= CHAIN_COUNT_MIN;
         self.exact > 0 && self.exact >= 4 * self.wrong && self.exact >= self.unknown && is_long
     }
 
-    /// Whether this can be a stream of some version.
+    /// Returns whether this can be a stream of any version.
     fn is_stream(&self) -> bool {
         let is_long = self.count() >= 4 * CHAIN_COUNT_MIN
             && self.clocks.are_weeks()
             && (!self.is_short || self.is_varied && self.clocks.are_in_order());
-        // A byte, or a few, repeated to the end are no events, though they have a code and a size.
-        let is_alive = self.count() < 2 || self.is_varied || self.clocks.are_moving();
+        // One or a few bytes, repeated to the end, are not events, though they have a code and a
+        // size.
+        let is_alive = self.count() < 2 || self.is_varied || self.clocks.span() > 0;
         self.version.is_some() || is_alive && (self.is_of_registry() || is_long)
     }
 }
 
-/// The platform of the raw MPS stream that begins with these bytes. `None`: they do not begin one.
-///
-/// `is_all` says that the stream has no more than these bytes.
+/// Returns the platform of the raw MPS stream that begins with these bytes; `None` if they do not
+/// begin one. `is_all`: the stream has no more bytes.
 pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Option<Recognised> {
     let mut laid_out = registry.clone();
     let shapes = PLATFORMS.map(|platform| {
@@ -125,12 +125,12 @@ pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Opti
     {
         return Some(first.clone());
     }
-    // What is no event may have what could be a size, which leads to one.
+    // Bytes that are not an event may still contain a size that leads to one.
     let later = later(bytes, is_all, registry, &shapes);
     let found = match (first, later) {
         (Some(first), Some(later)) => {
             let ((.., was_near, before, _), (.., is_near, fit, _)) = (first.1, later.1);
-            // One event more or less is no evidence.
+            // A difference of one event proves nothing.
             if is_near && (!was_near || fit > before + before / 8) { later } else { first }
         }
         (first, later) => first.or(later)?,
@@ -138,7 +138,7 @@ pub(super) fn recognise(bytes: &[u8], is_all: bool, registry: &Registry) -> Opti
     Some(found.0)
 }
 
-/// Where the first bytes are damaged: the first place from which many events fit.
+/// Finds the first place from which many events fit, if the first bytes are damaged.
 fn later(
     bytes: &[u8],
     is_all: bool,
@@ -154,8 +154,8 @@ fn later(
     None
 }
 
-/// The best of this place and those next to it: on a wrong platform events may begin just before
-/// they do.
+/// Returns the best of adjacent places. On a wrong platform, events may seem to begin slightly
+/// earlier.
 fn near(
     bytes: &[u8],
     place: usize,
@@ -171,13 +171,13 @@ fn near(
     Some((Recognised { offset: best, ..found }, score))
 }
 
-/// How far events get on each platform on which these bytes can be a stream.
+/// Walks the bytes on each platform on which they can be a stream.
 fn walks(bytes: &[u8], is_all: bool, shapes: &[Shapes]) -> Vec<(Platform, Walk)> {
     let walks = shapes.iter().map(|shapes| (shapes.platform, walk(bytes, is_all, shapes)));
     walks.filter(|(_, walk)| walk.is_stream()).collect()
 }
 
-/// What these bytes begin with, and how good a reading that is.
+/// Returns the best interpretation of these bytes, with its score.
 fn at(
     bytes: &[u8],
     is_all: bool,
@@ -189,8 +189,8 @@ fn at(
     let equals: Vec<_> = walks.iter().filter(|(_, walk)| walk.score() == best).copied().collect();
     let &(first, walk) = equals.first()?;
     let is_twin = |other: Platform| Platform { align_max: first.align_max, ..other } == first;
-    // Where the clock has 32 bits, doubles alone tell how 64-bit values are aligned: one may come
-    // late. If none comes, all alignments are right.
+    // With 32-bit clocks, only doubles tell the alignment of 64-bit values, and they may come late.
+    // Without a double, all alignments are right.
     let twins = shapes.iter().filter(|shapes| is_short_clock(first) && is_twin(shapes.platform));
     let twins = twins.filter(|shapes| equals.iter().any(|(equal, _)| *equal == shapes.platform));
     let doubles = |shapes: &&Shapes| shapes.double_count(bytes);
@@ -219,8 +219,8 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
             return walk;
         };
         match shapes.fit(head, rest) {
-            // What goes on beyond a stream that is all here is not an event, or was cut: it counts
-            // for nothing.
+            // The stream ends here: bytes beyond its end are not an event, or were cut, and do not
+            // count.
             fit if head.size > rest.len() && is_all => {
                 walk.is_whole = walk.count() > 0 && fit == Fit::Exact;
                 return walk;
@@ -240,11 +240,11 @@ fn walk(bytes: &[u8], is_all: bool, shapes: &Shapes) -> Walk {
     walk
 }
 
-/// No EventInit is larger, on any platform.
+/// Size of an EventInit on any platform, at most.
 pub(super) const INIT_SIZE_MAX: u8 = 48;
 
-/// The version, if this is an EventInit (`.mps.init`): of any version, for its code was not always
-/// the same.
+/// Returns the version in an EventInit of any version (`.mps.init`). Its code was not always the
+/// same.
 pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option<Version> {
     let word = usize::from(platform.word_size);
     let end = usize::from(platform.event_header_size) + 6 * 4;
@@ -264,31 +264,8 @@ pub(super) fn version_of(platform: Platform, head: Head, bytes: &[u8]) -> Option
     is_plausible.then_some(version)
 }
 
-/// What a header would say, as far as anything does.
+/// Returns the stream at an offset. It has no header.
 pub(super) fn mps_stream(offset: u64, platform: Platform, version: Version) -> Stream {
-    Stream {
-        offset,
-        platform,
-        version,
-        architecture: 0,
-        block_size: 0,
-        uuid: [0; 16],
-        boot_id: [0; 16],
-        parent: [0; 16],
-        pid: 0,
-        parent_pid: 0,
-        start: 0,
-        clock_source: 0,
-        clock_rate: 0,
-        is_rate_approximate: false,
-        producer: "Memory Pool System".into(),
-        host: Box::default(),
-        program: Box::default(),
-        syncs: Vec::new(),
-        closed: true,
-        volumes: (0, 0),
-        next_volume: None,
-        is_ring: false,
-        is_cut: false,
-    }
+    let unknown = Stream::of_header(&StreamHeader::zeroed(), offset, platform, 0);
+    Stream { version, producer: "Memory Pool System".into(), closed: true, ..unknown }
 }

@@ -1,4 +1,4 @@
-//! Where reading goes on after damage: the next place from which events follow one another.
+//! Finds the place after damage from which events follow one another again.
 //!
 //! ```text
 //!  event │ ???????????? 0000000000000000 ???? │ event │ event │ event │ event
@@ -16,16 +16,16 @@ use super::window::Window;
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::model::registry::Platform;
 
-/// How many events must fit, one after another, where reading goes on after damage.
+/// Consecutive events that must fit after damage.
 const CHAIN_COUNT: usize = 4;
-/// How many, once so many segments were made that damage must be all there is: the index shall not
-/// become large.
+/// The same, once a log has too many segments to be anything but damage: the index must not grow
+/// large.
 const CHAIN_COUNT_LATE: usize = 128;
 /// Segments before that.
 const SEGMENT_COUNT_LATE: usize = 1 << 18;
 
 impl Indexer {
-    /// Passes over what is not an event, to the next place from which events follow one another.
+    /// Skips bytes that are not events, up to a place from which events follow one another.
     pub(super) fn skip(&mut self, window: &mut Window, what: &'static str) {
         self.cut();
         let start = window.offset();
@@ -41,7 +41,7 @@ impl Indexer {
             let safe = if is_last { 0 } else { LOOKAHEAD_SIZE };
             loop {
                 let end = window.rest().len().saturating_sub(safe);
-                window.at += self.glance(window.rest(), end);
+                window.at += self.distance(window.rest(), end);
                 if window.rest().len() <= safe {
                     break;
                 }
@@ -66,12 +66,11 @@ impl Indexer {
         }
     }
 
-    /// How far it is to the next place, before `end`, that is worth a look: most can be told at a
-    /// glance not to be an event.
-    fn glance(&self, rest: &[u8], end: usize) -> usize {
+    /// Returns the distance to the next place before `end` that is worth a full check.
+    fn distance(&self, rest: &[u8], end: usize) -> usize {
         let mut at = 0;
         while at < end {
-            // Neither code nor size of an event is 0.
+            // Code and size of an event are not 0.
             let zeros = zeros(rest.get(at..).unwrap_or_default());
             if zeros > 1 {
                 at += zeros - 1;
@@ -90,7 +89,7 @@ impl Indexer {
         end.max(at.min(rest.len()))
     }
 
-    /// Whether reading can go on here.
+    /// Returns whether reading can go on here.
     fn is_place(&self, rest: &[u8], is_last: bool) -> bool {
         if self.is_registry_right {
             let is_late = self.segments.len() >= SEGMENT_COUNT_LATE;
@@ -113,7 +112,7 @@ impl Indexer {
         true
     }
 
-    /// Another stream that begins here, with an EventInit of another platform or version.
+    /// Recognises another stream here, by an EventInit of another platform or version.
     fn other_stream(&mut self, rest: &[u8], is_last: bool) -> Option<Recognised> {
         if self.tries >= TRY_COUNT_MAX || self.streams.len() >= STREAM_COUNT_MAX {
             return None;
@@ -131,7 +130,7 @@ impl Indexer {
     }
 }
 
-/// How many zeros `bytes` begins with, or a few fewer.
+/// Returns the number of zeros at the start of `bytes`, or a few fewer.
 #[inline]
 fn zeros(bytes: &[u8]) -> usize {
     let (words, _) = bytes.as_chunks::<8>();
@@ -140,7 +139,7 @@ fn zeros(bytes: &[u8]) -> usize {
     8 * words + next.iter().take(8).take_while(|&&byte| byte == 0).count()
 }
 
-/// Whether an event that begins with these bytes can be an EventInit, on any platform.
+/// Returns whether an event with these first bytes may be an EventInit on any platform.
 #[inline]
 fn may_begin_stream([_, _, low, high]: [u8; 4]) -> bool {
     (high == 0) != (low == 0) && low.max(high) <= INIT_SIZE_MAX

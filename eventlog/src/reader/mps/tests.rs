@@ -1,4 +1,4 @@
-//! Streams made by a naive encoder, on every platform, whole and damaged.
+//! Tests with streams of a naive encoder on every platform, whole and damaged.
 
 mod ahead;
 mod damage;
@@ -18,7 +18,7 @@ use crate::reader::model::registry::{Platform, Registry};
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 
-/// Events of every sort, newest first as the MPS writes them.
+/// Events of every sort, newest first as in the MPS.
 fn rows() -> Vec<Row> {
     let mut rows = vec![
         ("Intern", 900, vec![N(1), S("release \"x\" é".into())]),
@@ -48,7 +48,7 @@ fn open_as(bytes: &[u8], known: &Registry) -> Index {
     index(&bytes, &Options { mps_registry: Some(known.clone()), ..Options::default() }).unwrap()
 }
 
-/// Every event of a log in file order, as it would be encoded; those of unknown type by the name
+/// All events of a log in file order, as the encoder takes them. An event of unknown type is called
 /// "?".
 fn read(bytes: &[u8], index: &Index) -> Vec<(String, u64, Vec<Arg>)> {
     let mut all = Vec::new();
@@ -89,7 +89,7 @@ fn kinds(index: &Index) -> Vec<FaultKind> {
 }
 
 #[test]
-fn every_platform_is_recognised_with_and_without_event_init() {
+fn every_platform_is_recognised() {
     for on in PLATFORMS {
         let bytes = log(on);
         let index = open(&bytes);
@@ -105,7 +105,7 @@ fn every_platform_is_recognised_with_and_without_event_init() {
 }
 
 #[test]
-fn the_shape_of_each_event_type_is_what_the_encoder_makes() {
+fn every_event_type_has_the_shape_of_the_encoder() {
     for on in PLATFORMS {
         let shapes = Shapes::new(&Registry::new(&REGISTRY, on));
         for row in REGISTRY.event_types {
@@ -122,8 +122,8 @@ fn the_shape_of_each_event_type_is_what_the_encoder_makes() {
 }
 
 #[test]
-fn a_log_that_fits_several_platforms_says_so() {
-    // Of doubles and 32-bit values alone no word is in the log.
+fn a_log_that_fits_several_platforms_is_reported() {
+    // The log has doubles and 32-bit values, but no word.
     let on = platform(false, 8, 8);
     let mut bytes = Vec::new();
     for clock in 1..20_u64 {
@@ -151,7 +151,7 @@ fn a_log_that_fits_several_platforms_says_so() {
 }
 
 #[test]
-fn another_version_is_named_and_its_events_are_given_by_code() {
+fn events_of_another_version_are_given_by_code() {
     for on in PLATFORMS {
         let mut rows = rows();
         rows.insert(0, init(on, [1, 6, 1]));
@@ -169,7 +169,7 @@ fn another_version_is_named_and_its_events_are_given_by_code() {
 }
 
 #[test]
-fn a_minor_version_adds_event_types_and_the_rest_is_read() {
+fn a_later_minor_version_is_read() {
     let on = platform(false, 8, 8);
     let mut bytes = encoded(on, &[init(on, [2, 0, 1])]);
     for _ in 0..100 {
@@ -179,7 +179,7 @@ fn a_minor_version_adds_event_types_and_the_rest_is_read() {
     }
     encode(&mut bytes, on, &rows()[1]);
     let index = open(&bytes);
-    // Once for the code, not once for each event.
+    // One fault for the code, not one for each event.
     let found = eventdef::Version { major: 2, median: 0, minor: 1 };
     let later = FaultKind::MpsMinor { found, known: REGISTRY.version };
     let unknown = FaultKind::EventUnknown { registry: 1, code: 0x6000 };
@@ -190,7 +190,16 @@ fn a_minor_version_adds_event_types_and_the_rest_is_read() {
     assert_eq!(names, [&["EventInit"], unknown.as_slice(), &["EventClockSync"]].concat());
 }
 
-/// Where events begin, by the sizes alone.
+/// Pseudo-random numbers below a bound.
+pub(super) fn random(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    }
+}
+
+/// The offsets of events, by their sizes.
 fn starts(bytes: &[u8], on: Platform) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -207,7 +216,7 @@ fn starts(bytes: &[u8], on: Platform) -> Vec<usize> {
 }
 
 #[test]
-fn what_is_not_a_log_is_refused() {
+fn a_file_that_is_not_a_log_is_refused() {
     let text = "The quick brown fox jumps over the lazy dog.\n".repeat(5000);
     let mut noise = 0x9E37_79B9_7F4A_7C15_u64;
     let noise: Vec<u8> = (0..200_000)
@@ -225,7 +234,7 @@ fn what_is_not_a_log_is_refused() {
 }
 
 #[test]
-fn a_log_counts_as_closed_for_it_cannot_say() {
+fn an_mps_log_counts_as_closed() {
     assert!(Log::from_source(log(PLATFORMS[0])).unwrap().is_closed());
 }
 
@@ -239,7 +248,7 @@ fn a_byte_repeated_is_not_a_log() {
 }
 
 #[test]
-fn segments_are_of_one_cell_and_streams_are_told_apart() {
+fn segments_end_at_cells_and_at_streams() {
     let on = platform(false, 8, 8);
     let mut rows = vec![init(on, [2, 0, 0])];
     rows.extend((0..20_000).map(|n| ("ArenaPollBegin", 5000 + n, vec![N(n)])));

@@ -1,7 +1,7 @@
-//! The walk over an MPS stream, from event to event: alone, and over parts that were walked ahead.
+//! Walks an MPS stream from event to event, or takes over parts that workers walked.
 //!
 //! ```text
-//!  walk ─┬─ walk_parts ── a part from here on is there? ── take_over ──▶ Indexer: segments, faults
+//!  walk ─┬─ walk_parts ── a worker walked from here? ── take_over ──▶ Indexer: segments, faults
 //!        └─ walk_to ──┬── plain events ── add_run ────────▶
 //!                     ├── another ── add ─────────────────▶
 //!                     └── none ── resume.rs: skip ────────▶
@@ -9,13 +9,14 @@
 //!
 //! Design: `.req.robust` in `design/telemetry.md`; `.cnv.speed` in `design/eventcnv.md`.
 
-use super::ahead::{Ahead, Division, Found, Part, Work};
+use super::ahead::{Division, Found, Part, Work};
 use super::index::{CLOCK_DISTANCE_MAX, Indexer, LOOKAHEAD_SIZE, LOOSE_CHAIN_COUNT, cell_end};
 use super::platform::{Fit, Head, head};
 use super::window::Window;
 use crate::reader::fault::kind::FaultKind;
+use crate::reader::source::ahead::Ahead;
 use crate::reader::source::bytes::Source;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::ops::Range;
 use std::thread;
 
 const CUT: &str = "the log ends within this event";
@@ -24,14 +25,14 @@ const BAD_SIZE: &str = "no event has the size that stands here";
 const WRONG_SIZE: &str = "an event has another size than its type";
 const LONE: &str = "what may be an event of unknown type leads to none";
 
-/// What stands at a place.
+/// What begins at a place.
 enum Step {
     Event(Head),
     Damage(&'static str),
 }
 
 impl Indexer {
-    /// Walks to the first place from `end` on where an event can begin. Whether there is more.
+    /// Walks to the first event that begins at `end` or later. Returns whether more follows.
     pub(super) fn walk(
         &mut self,
         source: &(dyn Source + Sync),
@@ -45,16 +46,16 @@ impl Indexer {
                 None => self.walk_to(window, end),
                 Some(parts) => {
                     let plain = self.plain.clone();
-                    let work = Work {
-                        source,
-                        plain: &plain,
-                        init_code: self.init_code,
-                        division,
-                        parts,
-                        begun: AtomicU64::new(0),
-                        is_over: AtomicBool::new(false),
-                    };
-                    thread::scope(|scope| self.walk_parts(window, &mut work.begin(scope)))
+                    let Division { part_size, worker_count } = division;
+                    let init_code = self.init_code;
+                    let work = &Work { source, plain: &plain, init_code, part_size };
+                    thread::scope(|scope| {
+                        let ahead = Ahead::begin(scope, worker_count, parts.clone(), || {
+                            let mut bytes = work.buffer();
+                            move |part| work.part(part, &mut bytes)
+                        });
+                        self.walk_parts(window, division, parts, ahead)
+                    })
                 }
             };
             if !is_more {
@@ -64,14 +65,23 @@ impl Indexer {
         true
     }
 
-    /// Walks as far as parts are walked ahead, of the registry that is at hand. Whether there is
-    /// more.
-    fn walk_parts(&mut self, window: &mut Window, ahead: &mut Ahead<'_>) -> bool {
+    /// Walks the parts that workers walk with the current registry. Returns whether more follows.
+    fn walk_parts(
+        &mut self,
+        window: &mut Window,
+        division: Division,
+        parts: Range<u64>,
+        mut ahead: Ahead<Part>,
+    ) -> bool {
         let registry_count = self.registries.len();
-        while self.registries.len() == registry_count && ahead.is_before_end(window.offset()) {
-            let part_end = ahead.part_end(window.offset());
-            let part = ahead.take(window.offset());
-            // The walk from here would find what the one ahead found from here.
+        while self.registries.len() == registry_count {
+            let index = division.part_of(window.offset());
+            if index >= parts.end {
+                break;
+            }
+            let part_end = division.part_end(window.offset());
+            let part = if parts.contains(&index) { ahead.take(index) } else { None };
+            // A walk from here would find the same as the worker.
             if let Some(part) = part.filter(|part| part.start == Some(window.offset())) {
                 let end = self.take_over(&part);
                 window.go_to(end);
@@ -83,8 +93,8 @@ impl Indexer {
         true
     }
 
-    /// Takes over what was found ahead, from the place on where the walk is: all, or up to the
-    /// first event of another registry, that included. Gives where the walk goes on.
+    /// Takes over the findings of a worker: all, or up to the first event of another registry.
+    /// Returns where the walk goes on.
     fn take_over(&mut self, part: &Part) -> u64 {
         let registry_count = self.registries.len();
         for &(offset, found) in &part.found {
@@ -102,12 +112,11 @@ impl Indexer {
         part.end
     }
 
-    /// Walks on, to the first place from `end` on where an event can begin. Whether there is more.
+    /// Walks on to the first event that begins at `end` or later. Returns whether more follows.
     fn walk_to(&mut self, window: &mut Window, end: u64) -> bool {
         while window.offset() < end {
             window.need(LOOKAHEAD_SIZE + 1);
-            // Away from the window's end all that is looked at is at hand, and nothing need be
-            // asked again.
+            // Before the last `safe` bytes of the window, every check has all bytes it needs.
             let safe = if window.is_last() { 0 } else { LOOKAHEAD_SIZE };
             while window.rest().len() > safe && window.offset() < end {
                 if self.add_plain(window, safe, end) {
@@ -119,7 +128,7 @@ impl Indexer {
                         window.at += event.size;
                     }
                     Step::Damage(what) => {
-                        let is_unread = what == CUT && window.has_failed();
+                        let is_unread = what == CUT && window.failure.is_some();
                         let what = if is_unread { UNREAD } else { what };
                         self.skip(window, what);
                         break;
@@ -135,8 +144,8 @@ impl Indexer {
         true
     }
 
-    /// Adds the plain events that come next, up to the end of the cell, to `end`, or to the last
-    /// `safe` bytes of the window. Whether there was any.
+    /// Adds the next plain events up to the end of the cell, to `end`, or to the last `safe` bytes
+    /// of the window. Returns whether there was any.
     #[inline]
     fn add_plain(&mut self, window: &mut Window, safe: usize, end: u64) -> bool {
         let offset = window.offset();
@@ -150,7 +159,7 @@ impl Indexer {
         run.count > 0
     }
 
-    /// What stands at the start of `rest`, after which the stream ends if `is_last`.
+    /// Returns what begins at the start of `rest`. The stream ends after it if `is_last`.
     #[inline]
     fn step(&self, rest: &[u8], is_last: bool) -> Step {
         let Some(event) = head(self.shapes.platform, rest) else { return Step::Damage(CUT) };
@@ -167,8 +176,8 @@ impl Indexer {
         }
     }
 
-    /// Whether an event of unknown type can be one: clocks are near, and an event of a known type
-    /// follows, or the end, or so many that could be events that it cannot be chance.
+    /// Returns whether bytes can be an event of unknown type: clocks are near, and then comes an
+    /// event of a known type, the end, or a long chain.
     fn leads_on(&self, event: Head, rest: &[u8]) -> bool {
         let (mut event, mut rest) = (event, rest);
         let mut clock = if self.clock == 0 { event.clock } else { self.clock };

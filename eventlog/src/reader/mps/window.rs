@@ -1,4 +1,4 @@
-//! A window on the source: what a walk over a whole stream looks at.
+//! A window on the source for a walk over a whole stream.
 //!
 //! ```text
 //!  source ───────┤ bytes of the window ├──────▶ only forwards
@@ -9,30 +9,30 @@
 
 use crate::reader::source::bytes::Source;
 
-/// Bytes read at once.
+/// Bytes that are read in one step.
 const WINDOW_SIZE: usize = 1 << 20;
-/// Bytes read at once next to what cannot be read, and passed over where nothing can.
+/// Bytes that are read in one step near unreadable bytes, and skipped if they are unreadable.
 const PIECE_SIZE: u64 = 1 << 12;
 
-/// Where the piece ends in which this place is: pieces do not depend on where a window begins.
+/// Returns the end of the piece of an offset. Pieces do not depend on the window.
 fn piece_end(offset: u64) -> u64 {
     (offset / PIECE_SIZE + 1).saturating_mul(PIECE_SIZE)
 }
 
-/// The bytes of the source around the place that is looked at.
+/// The bytes of the source around the current place.
 pub(super) struct Window<'s> {
     source: &'s dyn Source,
     pub(super) source_size: u64,
-    /// The bytes, and beyond them what was there before and is written over.
+    /// The bytes, then old bytes that are overwritten later.
     bytes: Vec<u8>,
-    /// How many of them count.
+    /// Number of valid bytes.
     size: usize,
-    /// Where the bytes are in the source.
+    /// Offset of the bytes in the source.
     base: u64,
-    /// Where the host failed to read, and what it said: what is before that is looked at as if it
-    /// were all.
-    failure: Option<(u64, String)>,
-    /// The place that is looked at, in the bytes.
+    /// Offset and message of a failure of the host. The bytes before it are handled as if the
+    /// source ended there.
+    pub(super) failure: Option<(u64, String)>,
+    /// Index of the current place in the bytes.
     pub(super) at: usize,
 }
 
@@ -58,25 +58,25 @@ impl<'s> Window<'s> {
         self.bytes.get(self.at..self.size).unwrap_or_default()
     }
 
-    /// Whether the bytes go on to the end of the source, or of what can be read.
+    /// Returns whether the bytes reach the end of the source or of its readable part.
     #[inline]
     pub(super) fn is_last(&self) -> bool {
         self.failure.is_some() || self.base + self.size as u64 >= self.source_size
     }
 
-    /// Looks at another place, which may be beyond the bytes at hand.
+    /// Moves to another place.
     pub(super) fn go_to(&mut self, offset: u64) {
         match offset.checked_sub(self.base).and_then(|at| usize::try_from(at).ok()) {
             Some(at) if at <= self.size => self.at = at,
             _ => {
-                // What is there could be read, so whatever failed lies behind.
+                // That place was readable before, so any failure lies behind.
                 (self.base, self.at, self.failure) = (offset, 0, None);
                 self.size = 0;
             }
         }
     }
 
-    /// Sees to it that at least `size` bytes are at hand, or all that can be.
+    /// Reads on, so that `size` bytes are available, or all there are.
     pub(super) fn need(&mut self, size: usize) {
         if self.rest().len() >= size || self.is_last() {
             return;
@@ -87,7 +87,7 @@ impl<'s> Window<'s> {
         if self.fill(WINDOW_SIZE).is_ok() {
             return;
         }
-        // Before the place of the failure there may be much that can be read.
+        // Much may be readable before the place of the failure.
         while self.size < WINDOW_SIZE && !self.is_last() {
             let offset = self.base + self.size as u64;
             if let Err(error) = self.fill((piece_end(offset) - offset) as usize) {
@@ -96,13 +96,8 @@ impl<'s> Window<'s> {
         }
     }
 
-    /// Whether the bytes end where the host failed to read.
-    pub(super) fn has_failed(&self) -> bool {
-        self.failure.is_some()
-    }
-
-    /// Goes on behind what cannot be read: where that is, and what the host said. `None` if there
-    /// was no failure.
+    /// Moves behind unreadable bytes. Returns their offset and the host's message; `None` without a
+    /// failure.
     pub(super) fn pass(&mut self) -> Option<(u64, String)> {
         let failure = self.failure.take()?;
         self.base = piece_end(failure.0).min(self.source_size);
@@ -111,7 +106,7 @@ impl<'s> Window<'s> {
         Some(failure)
     }
 
-    /// Reads so many bytes more.
+    /// Reads more bytes.
     fn fill(&mut self, size: usize) -> std::io::Result<()> {
         let start = self.size;
         let offset = self.base + start as u64;
@@ -123,7 +118,7 @@ impl<'s> Window<'s> {
         let read = self.source.read_at(offset, place);
         self.size = start + *read.as_ref().unwrap_or(&0);
         if read? < size {
-            // The source shrank: what is gone is not waited for.
+            // The source shrank.
             self.source_size = self.base + self.size as u64;
         }
         Ok(())

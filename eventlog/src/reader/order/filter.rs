@@ -1,4 +1,4 @@
-//! Which events of a log to give.
+//! Filters: which events of a log to give.
 //!
 //! ```text
 //!  Filter: kinds, event types ──▶ per registry: a mask of kinds, an action for each row
@@ -8,26 +8,26 @@
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use crate::reader::index::segment::{KIND_MIXED, Segment};
-use crate::reader::model::label::{self, Role};
+use crate::reader::model::label::{Role, role_in};
 use crate::reader::model::registry::{EventType, Registry, StringEnd};
 use crate::reader::stream::block;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A name, or the number that stands for it.
+/// A name or a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// By name; case does not matter.
     Name(String),
     /// By number: the index of a kind, the code of an event type.
     Number(u16),
-    /// By number, in the registry of this index alone.
+    /// By number, only in the registry of this index.
     NumberIn(u16, u16),
 }
 
 impl Pick {
-    /// Whether what has this name and number in the registry of this index is picked.
+    /// Returns whether this selects a name and number of a registry.
     pub fn matches(&self, registry: u16, name: &str, number: u16) -> bool {
         match self {
             Pick::Name(picked) => picked.eq_ignore_ascii_case(name),
@@ -37,19 +37,18 @@ impl Pick {
     }
 }
 
-/// The order in which events are given.
+/// The order of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By ticks, whatever the order in a buffer (`.event.monotone`); of equal ticks, by buffer and
-    /// number (`.time.order`).
+    /// By ticks (`.event.monotone`); of equal ticks, by buffer and number (`.time.order`).
     #[default]
     Time,
-    /// As in the file: block by block, in each the oldest event first (of a parts block, buffer by
-    /// buffer); in an MPS log, by offset.
+    /// As in the file: block by block, in each the oldest event first. In a parts block: buffer by
+    /// buffer. In an MPS log: by offset.
     File,
 }
 
-/// Which events to give. The default is all, without labels.
+/// Which events to give. The default is all events, without labels.
 ///
 /// ```
 /// use eventlog::reader::Filter;
@@ -61,23 +60,23 @@ pub enum Order {
 #[must_use]
 #[non_exhaustive]
 pub struct Filter {
-    /// Only events of these kinds; if empty, of all.
+    /// The kinds to give; if empty, all.
     pub kinds: Vec<Pick>,
-    /// Only events of these types; if empty, of all.
+    /// The event types to give; if empty, all.
     pub event_types: Vec<Pick>,
-    /// Only events that these threads recorded, by stream and index; if empty, of all.
+    /// The threads whose events to give, by stream and index; if empty, all.
     pub threads: Vec<(u16, u32)>,
-    /// Only events of these times, in ticks: of each stream, by its index in the log, and of those
-    /// beyond none. If empty, of all times.
+    /// The times to give, in ticks: of each stream, by its index in the log, and of no stream
+    /// beyond them. If empty, all times.
     pub times: Vec<RangeInclusive<u64>>,
     /// How many events of a buffer are known, by stream and buffer: segments that have none but
     /// these are not read. Others are given whole.
     pub known: BTreeMap<(u16, u32), u64>,
-    /// Only segments that have any of the first so many events of a buffer that there are in its
-    /// stream, and these whole; if `None`, all.
+    /// Only segments that have any of this number of first events of a buffer of the stream, and
+    /// these whole; if `None`, all.
     pub beginning: Option<u64>,
-    /// Whether [`Event::labels`](crate::reader::Event::labels) is wanted, which takes reading what
-    /// labels there are, given or not.
+    /// Whether to fill in [`Event::labels`](crate::reader::Event::labels). The reader then reads
+    /// all labels of the log.
     pub labels: bool,
 }
 
@@ -94,35 +93,35 @@ impl From<u16> for Pick {
 }
 
 impl Filter {
-    /// All events, without labels.
+    /// Returns a filter for all events, without labels.
     pub fn new() -> Filter {
         Filter::default()
     }
 
-    /// Adds an event type to those that are given: by name, or by code.
+    /// Adds an event type, by name or code.
     pub fn event(self, event_type: impl Into<Pick>) -> Filter {
         self.events([event_type])
     }
 
-    /// Adds event types to those that are given.
+    /// Adds event types, by name or code.
     pub fn events(mut self, event_types: impl IntoIterator<Item: Into<Pick>>) -> Filter {
         self.event_types.extend(event_types.into_iter().map(Into::into));
         self
     }
 
-    /// Adds kinds to those that are given: by name, or by index.
+    /// Adds kinds, by name or index.
     pub fn kinds(mut self, kinds: impl IntoIterator<Item: Into<Pick>>) -> Filter {
         self.kinds.extend(kinds.into_iter().map(Into::into));
         self
     }
 
-    /// Adds threads to those that are given, by stream and index.
+    /// Adds threads, by stream and index.
     pub fn threads(mut self, threads: impl IntoIterator<Item = (u16, u32)>) -> Filter {
         self.threads.extend(threads);
         self
     }
 
-    /// Adds the times that are given of the next stream, in its ticks.
+    /// Adds the times of the next stream, in its ticks.
     pub fn times(mut self, ticks: RangeInclusive<u64>) -> Filter {
         self.times.push(ticks);
         self
@@ -144,41 +143,39 @@ impl Filter {
         self
     }
 
-    /// Sets whether labels are wanted.
+    /// Sets whether to fill in labels.
     pub fn labels(mut self, are_wanted: bool) -> Filter {
         self.labels = are_wanted;
         self
     }
 }
 
-/// What a filter means for one registry.
+/// A filter applied to one registry.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The kinds to give.
     kinds: u64,
-    /// What to do with each row; none if all are given and none feeds the labels.
+    /// What to do with each row; `None` if all events are given and none feeds the labels.
     pub(crate) actions: Option<Arc<[Action]>>,
     /// Whether it has rows that feed the labels.
     is_labelling: bool,
-    /// Codes to give that are not in the registry; none if all are.
+    /// Codes to give that the registry lacks; `None` if all.
     codes: Option<Vec<u16>>,
-    /// Whether all kinds are given, also unknown ones.
+    /// Whether all kinds are given, unknown ones too.
     all_kinds: bool,
-    /// Threads whose events are given, by their index in the stream; none if all.
+    /// Threads to give, by index in the stream; `None` if all.
     threads: Option<Vec<u32>>,
-    /// The times to give, in ticks, of the streams from this one on; none if all.
+    /// Times to give in ticks, of this stream and the next ones; `None` if all.
     times: Option<(u16, Box<[RangeInclusive<u64>]>)>,
     /// Events of each buffer that are known.
     known: BTreeMap<u32, u64>,
 }
 
-/// All times, in ticks.
 const ALL_TIMES: RangeInclusive<u64> = 0..=u64::MAX;
-/// No time.
 #[expect(clippy::reversed_empty_ranges, reason = "it is empty")]
 const NO_TIMES: RangeInclusive<u64> = 1..=0;
 
-/// What to do with an event.
+/// What to do with the events of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
     pub(crate) give: bool,
@@ -204,7 +201,7 @@ impl Plan {
         };
         let action = |event_type: &EventType| Action {
             give: is_kind(event_type.kind) && is_type(event_type),
-            role: if with_roles { role(registry, event_type) } else { None },
+            role: if with_roles { role_in(registry, event_type) } else { None },
         };
         let actions: Arc<[Action]> = registry.event_types.iter().map(action).collect();
         let is_labelling = actions.iter().any(|action| action.role.is_some());
@@ -215,13 +212,13 @@ impl Plan {
             Pick::Name(_) => None,
         };
         let codes: Vec<u16> = filter.event_types.iter().filter_map(code).collect();
-        // None of its types is asked for, nor a code that it lacks: nothing of it is read.
+        // If the filter selects none of its types or missing codes, the registry needs no reading.
         let has_any = filter.event_types.is_empty()
             || !codes.is_empty()
             || actions.iter().any(|action| action.give);
         let kinds = if has_any { kinds } else { 0 };
         let threads = filter.threads.iter().filter(|(stream, _)| *stream == registry.stream);
-        // Raw streams of the MPS share the registry of the first of them.
+        // Raw streams of the MPS share the registry of the first one.
         let from = usize::from(registry.stream);
         let is_shared = registry.platform.string_end == StringEnd::Nul;
         let end = if is_shared { filter.times.len() } else { from + 1 };
@@ -244,9 +241,9 @@ impl Plan {
         }
     }
 
-    /// Gives nothing, and feeds the labels.
+    /// Returns the plan that gives no event and feeds the labels.
     pub(crate) fn labels_alone(registry: &Registry) -> Plan {
-        let action = |row: &EventType| Action { give: false, role: role(registry, row) };
+        let action = |row: &EventType| Action { give: false, role: role_in(registry, row) };
         let actions: Arc<[Action]> = registry.event_types.iter().map(action).collect();
         Plan {
             kinds: 0,
@@ -260,13 +257,13 @@ impl Plan {
         }
     }
 
-    /// Whether any event of a segment may be given, or feeds the labels: else it is skipped whole.
+    /// Returns whether a segment must be read, for its events or for labels.
     pub(crate) fn wants(&self, segment: &Segment) -> bool {
         if self.is_labelling {
             return true;
         }
         let end = segment.first.saturating_add(u64::from(segment.count));
-        // Where numbers were left out, the last may be any.
+        // If numbers were left out, the last number is unknown.
         let is_known = self.known.get(&segment.buffer).is_some_and(|&known| end <= known);
         if is_known && segment.flags & block::NUMBERED == 0 {
             return false;
@@ -284,7 +281,7 @@ impl Plan {
         1u64.checked_shl(u32::from(segment.kind)).is_some_and(|bit| self.kinds & bit != 0)
     }
 
-    /// The times of which events of a segment are given.
+    /// Returns the times of the events of a segment to give.
     pub(crate) fn times_of(&self, segment: &Segment) -> RangeInclusive<u64> {
         let is_asked = |threads: &Vec<u32>| threads.contains(&segment.thread);
         if !self.threads.as_ref().is_none_or(is_asked) {
@@ -295,22 +292,16 @@ impl Plan {
         place.and_then(|place| times.get(place)).cloned().unwrap_or(NO_TIMES)
     }
 
-    /// Whether events feed the labels.
+    /// Returns whether events feed the labels.
     pub(crate) fn is_labelling(&self) -> bool {
         self.is_labelling
     }
 
-    /// Whether to give an event whose code the registry lacks.
+    /// Returns whether to give an event whose code the registry lacks.
     pub(crate) fn unknown(&self, kind: u8, code: u16) -> bool {
         let bit = 1u64.checked_shl(u32::from(kind)).unwrap_or(0);
         let is_kind = self.all_kinds || self.kinds & bit != 0;
         let is_code = self.codes.as_ref().is_none_or(|codes| codes.contains(&code));
         is_kind && is_code
     }
-}
-
-/// The role of an event type: in our streams, those of registry 0 alone have one (`.store`).
-fn role(registry: &Registry, event_type: &EventType) -> Option<Role> {
-    let is_mps = registry.platform.string_end == StringEnd::Nul || label::is_mps(registry);
-    if registry.index == 0 || is_mps { label::role(event_type) } else { None }
 }

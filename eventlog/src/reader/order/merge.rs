@@ -5,17 +5,16 @@
 //!                                                        │ decoded: a cache of a fixed size
 //! ```
 //!
-//! A segment is opened when its time has come. As long as the next event of the first segment is
-//! not later than that of the second, the heap is left alone. Order: `.time.order` in
-//! `design/format.md`.
+//! A segment is opened when its time has come. The heap changes only when the next event of the
+//! first segment is later than that of the second. Order: `.time.order` in `design/format.md`.
 
+use super::cache::{Cache, Key, Open, Stretch, Waiting};
 use super::filter::{Action, Filter, Order, Plan};
-use super::history::{history, queue};
-use super::open::{Cache, Key, Open, Stretch, Waiting, event};
+use super::queue::{history, queue};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
-use crate::reader::index::runs::Sorter;
 use crate::reader::index::segment::Located;
+use crate::reader::index::sort::Sorter;
 use crate::reader::log::Log;
 use crate::reader::model::event::Event;
 use crate::reader::model::label::{LABEL_MEMORY_MAX, Labels};
@@ -26,41 +25,41 @@ use std::sync::Arc;
 
 /// The events of a log: see [`Log::events`].
 ///
-/// [`Events::next`] and [`Events::each`] lend each event, which costs least. As an iterator it
-/// gives events that have bytes of their own.
+/// [`Events::next`] and [`Events::each`] lend each event, which costs least. The iterator gives
+/// events with their own bytes.
 #[must_use = "nothing is read until events are asked for"]
 pub struct Events<'l> {
     log: &'l Log,
     pub(super) order: Order,
     plans: Arc<[Plan]>,
-    /// Segments to read, in the order of reading.
+    /// Segments to read, in order.
     queue: Vec<u32>,
     queued: usize,
-    /// The group (see [`Log::place`]) of what is being read.
+    /// The group (see [`Log::place`]) of the current segments.
     era: u16,
     pub(super) open: Vec<Open<'l>>,
     free: Vec<u32>,
     heap: BinaryHeap<Waiting>,
     pub(super) current: u32,
-    /// The current segment is read while its next event does not come after this.
+    /// The current segment is read until its next event lies beyond this.
     pub(super) bound: Key,
     cache: Cache,
     sorter: Sorter,
-    /// Those of streams that follow one another, and of which stream the first are.
+    /// The labels of consecutive streams, and the index of the first of these.
     pub(super) labels: Vec<Labels>,
     pub(super) labels_from: u16,
     pub(super) no_labels: Labels,
-    /// What of the segments is read, if not all.
+    /// The stretch of a partition; `None` for the whole log.
     pub(super) stretch: Option<Stretch>,
     /// Memory that is left for labels.
     label_room: usize,
-    /// Whether `labels` holds all that ever was, and is to be asked for the time of the event.
+    /// Whether `labels` holds a history, which needs the time of the event.
     pub(super) is_history: bool,
     faults: Faults,
 }
 
 impl Log {
-    /// The events that a filter lets through, in an order.
+    /// Returns the events that a filter lets through, in an order.
     pub fn events(&self, order: Order, filter: &Filter) -> Events<'_> {
         Events::new(self, order, filter)
     }
@@ -125,60 +124,60 @@ impl<'l> Events<'l> {
         }
     }
 
-    /// Where in `labels` those of a stream are.
+    /// Returns the index in `labels` of a stream's labels.
     #[inline(always)]
     pub(super) fn labels_place(&self, stream: u16) -> usize {
         usize::from(stream).wrapping_sub(self.labels_from.into())
     }
 
-    /// The labels that were fed.
-    pub(crate) fn into_labels(self) -> Vec<Labels> {
-        self.labels
-    }
-
-    /// What was found wrong while reading, as far as it goes; what the headers told is in
-    /// [`Log::faults`].
+    /// Returns the faults of this reading so far. [`Log::faults`] has those of the first pass.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// The next event.
+    /// Returns the next event.
     #[expect(clippy::should_implement_trait, reason = "an event borrows from what was read last")]
     #[inline]
     pub fn next(&mut self) -> Option<Event<'l, '_>> {
         self.next_where(|_| true)
     }
 
-    /// The next event of which this is true.
+    /// Returns the next event for which `is_it` is true.
     #[inline]
-    pub fn next_where(&mut self, is_it: impl Fn(&Event<'_, '_>) -> bool) -> Option<Event<'l, '_>> {
+    pub fn next_where(
+        &mut self,
+        is_match: impl Fn(&Event<'_, '_>) -> bool,
+    ) -> Option<Event<'l, '_>> {
         loop {
             let (number, located) = self.find_timely()?;
             let open = self.open.get(self.current as usize)?;
-            let labels = self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
-            if is_it(&event(open, number, &located, labels)) {
-                // As above, for it cannot be borrowed beyond a turn of the loop.
+            let labels =
+                self.labels.get(self.labels_place(open.segment.stream)).unwrap_or(&self.no_labels);
+            if is_match(&open.event(number, &located, labels)) {
+                // Computed again: a borrow cannot outlive a turn of the loop.
                 let open = self.open.get(self.current as usize)?;
-                let labels =
-                    self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
-                return Some(event(open, number, &located, labels));
+                let labels = self
+                    .labels
+                    .get(self.labels_place(open.segment.stream))
+                    .unwrap_or(&self.no_labels);
+                return Some(open.event(number, &located, labels));
             }
         }
     }
 
-    /// The next event that is to be given, and its number; labels are of its time.
+    /// Returns the next event to give and its number, and sets the labels to its time.
     #[inline(always)]
     pub(super) fn find_timely(&mut self) -> Option<(u64, Located)> {
         let (number, located) = self.find()?;
         if self.is_history {
-            let stream = self.open.get(self.current as usize)?.stream;
+            let stream = self.open.get(self.current as usize)?.segment.stream;
             let place = self.labels_place(stream);
             self.labels.get_mut(place)?.set_time(located.ticks);
         }
         Some((number, located))
     }
 
-    /// The next event that is to be given, and its number.
+    /// Returns the next event to give and its number.
     #[inline(always)]
     pub(super) fn find(&mut self) -> Option<(u64, Located)> {
         loop {
@@ -186,7 +185,7 @@ impl<'l> Events<'l> {
                 && let Some((number, &located)) = open.decoded.get(open.position as usize)
             {
                 let key = Key { time: open.time(located.ticks), buffer: open.buffer, number };
-                // Where two events claim to be one, keys are equal: neither waits for the other.
+                // Two copies of one event have equal keys: neither waits for the other.
                 if key <= self.bound {
                     open.position += 1;
                     let is_timely = open.from <= located.ticks && located.ticks <= open.to;
@@ -216,16 +215,16 @@ impl<'l> Events<'l> {
         }
     }
 
-    /// Feeds the labels with an event, or judges one of unknown code. Says whether to give it.
+    /// Feeds the labels with an event, or checks an event of unknown code. Returns whether to give
+    /// it.
     #[cold]
     fn act(&mut self, action: Option<Action>, number: u64, located: &Located) -> bool {
         let Some(open) = self.open.get(self.current as usize) else { return false };
-        let place = self.labels_place(open.stream);
-        let event = event(open, number, located, &self.no_labels);
+        let place = self.labels_place(open.segment.stream);
+        let event = open.event(number, located, &self.no_labels);
         let Some(action) = action else {
-            let plan =
-                self.plans.get(self.log.segment(open.segment).map_or(0, |at| at.registry) as usize);
-            return plan.is_some_and(|plan| plan.unknown(open.kind, event.code()));
+            let plan = self.plans.get(open.segment.registry as usize);
+            return plan.is_some_and(|plan| plan.unknown(open.segment.kind, event.code()));
         };
         if let Some(role) = action.role
             && let Some(labels) = self.labels.get_mut(place)
@@ -276,7 +275,7 @@ impl<'l> Events<'l> {
                 }
             }
         };
-        // What comes first is taken; what was current goes into its place in the heap.
+        // The earliest becomes the current one; the current one takes its place in the heap.
         match (&mut waiting, self.heap.peek_mut()) {
             (Some(waiting), Some(mut top)) if *top > *waiting => std::mem::swap(waiting, &mut top),
             (Some(_), _) => {}
@@ -294,7 +293,7 @@ impl<'l> Events<'l> {
         self.decode(first.slot)
     }
 
-    /// The next event of an open segment; a segment that has none is closed.
+    /// Returns the next event of an open segment, and closes a segment without further events.
     #[inline]
     fn wait(&mut self, slot: u32) -> Option<Waiting> {
         let open = self.open.get(slot as usize)?;
@@ -309,7 +308,7 @@ impl<'l> Events<'l> {
         None
     }
 
-    /// Opens and decodes a segment. Gives its slot.
+    /// Opens and decodes a segment. Returns its slot.
     fn begin(&mut self, place: u32) -> u32 {
         let log = self.log;
         let Some(segment) = log.segment(place) else { return u32::MAX };
@@ -327,25 +326,20 @@ impl<'l> Events<'l> {
         }
         let mut open = Open {
             registry,
-            registry_index: segment.registry,
             actions: plan.actions.clone(),
             from,
             to,
             decoded: self.cache.take(),
             position: 0,
             count: 0,
-            segment: place,
+            segment: *segment,
             line: log.line(segment.stream).filter(|_| self.order == Order::Time),
-            offset: segment.offset,
             buffer: u64::from(segment.stream) << 32 | u64::from(segment.buffer),
-            thread: segment.thread,
-            stream: segment.stream,
             origin: log.streams().get(usize::from(segment.stream)),
-            kind: segment.kind,
             is_used: true,
             stamp: 0,
         };
-        // What is wrong with it is told where it begins.
+        // The partition where a segment begins reports its faults.
         let mut muted = Faults::default();
         let faults = if is_carried { &mut muted } else { &mut self.faults };
         log.decode(segment, registry, &mut open.decoded, faults);
@@ -356,7 +350,7 @@ impl<'l> Events<'l> {
             }
         }
         open.count = open.decoded.located.len() as u32;
-        // Its place, once it is pushed.
+        // The slot that `push` gives it.
         let slot = self.free.pop().unwrap_or(self.open.len() as u32);
         match self.open.get_mut(slot as usize) {
             Some(place) => *place = open,
@@ -366,25 +360,24 @@ impl<'l> Events<'l> {
         slot
     }
 
-    /// Sees to it that the next event of an open segment is decoded.
+    /// Decodes the next event of an open segment again, if necessary.
     fn decode(&mut self, slot: u32) -> bool {
         let Some(open) = self.open.get_mut(slot as usize) else { return false };
         if open.key().is_some() {
             return true;
         }
-        let Some(segment) = self.log.segment(open.segment) else { return false };
         self.cache.release(open);
         open.decoded = self.cache.take();
-        // Its faults were reported the first time.
+        // The first decoding reported its faults.
         let mut muted = Faults::default();
-        self.log.decode(segment, open.registry, &mut open.decoded, &mut muted);
+        self.log.decode(&open.segment, open.registry, &mut open.decoded, &mut muted);
         open.decoded.sort(&mut self.sorter);
-        let is_there = open.key().is_some();
+        let is_present = open.key().is_some();
         self.cache.admit(&mut self.open, slot);
-        is_there
+        is_present
     }
 
-    /// Gives the slot of a segment free.
+    /// Frees the slot of a segment.
     fn close(&mut self, slot: u32) {
         let Some(open) = self.open.get_mut(slot as usize) else { return };
         self.cache.release(open);

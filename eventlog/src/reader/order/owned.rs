@@ -15,7 +15,7 @@ impl<'l> IntoIterator for Events<'l> {
     }
 }
 
-/// The events of a log as an iterator, each with bytes of its own.
+/// An iterator over the events of a log, each with its own bytes.
 #[derive(Debug)]
 #[must_use = "nothing is read until events are asked for"]
 pub struct OwnedEvents<'l> {

@@ -7,14 +7,14 @@
 //!  order of file:  segments 0…99 │ 100…199 │ …
 //! ```
 //!
-//! A segment that reaches into several partitions is decoded in each, so partitions are long
-//! against what reaches over their ends. Order: `.time.order` in `design/format.md`.
+//! A segment that reaches into several partitions is decoded in each. So partitions are much longer
+//! than such overlaps. Order: `.time.order` in `design/format.md`.
 
+use super::cache::Stretch;
 use super::filter::Order;
 use super::filter::{Filter, Plan};
-use super::history::{history, queue};
 use super::merge::Events;
-use super::open::Stretch;
+use super::queue::{history, queue};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::log::Log;
@@ -24,7 +24,7 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A partition has at least so many times the segments that are carried into it.
+/// The least ratio of a partition's own segments to those that began before it.
 const SEGMENTS_PER_CARRIED: usize = 2;
 
 /// The events of a log in partitions: see [`Log::partitions`].
@@ -35,15 +35,15 @@ pub struct Partitions<'l> {
     plans: Arc<[Plan]>,
     labels: Vec<Labels>,
     stretches: Vec<Stretch>,
-    /// What is read as a whole instead, because its labels cannot be known beforehand.
+    /// A reading of the whole log instead, because its labels are not known beforehand.
     whole: Option<Filter>,
     faults: Faults,
 }
 
 impl Log {
-    /// The same in partitions of about `count` events, to be read side by side: the events of all
-    /// partitions, one after the other, are those of [`Log::events`]. A log of which that cannot be
-    /// had is one partition.
+    /// Returns the events in partitions of about `count` events, for several threads. The events of
+    /// all partitions in turn are those of [`Log::events`]. A log that cannot be divided is one
+    /// partition.
     pub fn partitions(&self, order: Order, filter: &Filter, count: u64) -> Partitions<'_> {
         Partitions::new(self, order, filter, count)
     }
@@ -65,7 +65,7 @@ impl<'l> Partitions<'l> {
         let plans: Arc<[Plan]> = plans.collect();
         let (stretches, whole) = match order {
             _ if !is_exact && filter.labels => (Vec::new(), Some(filter.clone())),
-            // Partitions are cut by ticks.
+            // Partitions are divided by ticks.
             Order::Time if log.is_aligned() => (Vec::new(), Some(filter.clone())),
             Order::Time => (by_time(log, queue(log, order, &plans, filter.beginning), count), None),
             Order::File => {
@@ -78,12 +78,12 @@ impl<'l> Partitions<'l> {
         Partitions { log, order, plans, labels, stretches, whole, faults }
     }
 
-    /// How many partitions there are.
+    /// Returns the number of partitions.
     pub fn count(&self) -> usize {
         if self.whole.is_some() { 1 } else { self.stretches.len() }
     }
 
-    /// The events of a partition, by its index; of one beyond the last, none.
+    /// Returns the events of a partition by index; beyond the last, none.
     pub fn events(&self, index: usize) -> Events<'l> {
         if let Some(filter) = self.whole.as_ref().filter(|_| index == 0) {
             return Events::new(self.log, self.order, filter);
@@ -92,14 +92,14 @@ impl<'l> Partitions<'l> {
         Events::of_stretch(self.log, self.order, self.plans.clone(), &self.labels, stretch)
     }
 
-    /// What was found wrong while the labels were read.
+    /// Returns the faults of the pass over labels.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 }
 
 impl<'l> Events<'l> {
-    /// A stretch of a log, with labels of all times of all its streams.
+    /// Returns the events of a stretch, with the labels of its streams.
     fn of_stretch(
         log: &'l Log,
         order: Order,
@@ -111,7 +111,7 @@ impl<'l> Events<'l> {
         let is_history = !labels.is_empty();
         let streams = || queue.iter().filter_map(|&place| log.segment(place)).map(|at| at.stream);
         let (first, last) = (streams().min().unwrap_or(0), streams().max().unwrap_or(0));
-        // A file of the MPS may have a stream for each run of a program: most are not met.
+        // An MPS file may have a stream for each run of a program. Most of them are not read here.
         let labels = labels.get(first.into()..=last.into()).unwrap_or_default().to_vec();
         let mut events = Events::with_queue(log, order, plans, labels, queue);
         events.labels_from = first;
@@ -121,7 +121,7 @@ impl<'l> Events<'l> {
     }
 }
 
-/// As many segments after one another as have so many events.
+/// Divides segments in file order into stretches of about `count` events.
 fn by_file(log: &Log, queue: &[u32], count: u64) -> Vec<Stretch> {
     let mut stretches = vec![Stretch { to: u64::MAX, ..Stretch::default() }];
     let mut event_count = 0;
@@ -138,11 +138,11 @@ fn by_file(log: &Log, queue: &[u32], count: u64) -> Vec<Stretch> {
     stretches
 }
 
-/// From one time to another, of one era.
+/// Divides segments in order of time into stretches of one era each.
 fn by_time(log: &Log, queue: Vec<u32>, count: u64) -> Vec<Stretch> {
     let mut stretches = Vec::new();
     let mut stretch = Stretch { to: u64::MAX, ..Stretch::default() };
-    // Where segments end that reach as far as the one looked at.
+    // The ends of segments that reach to the current one.
     let mut open: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
     let (mut event_count, mut era) = (0, None);
     for place in queue {
@@ -158,7 +158,7 @@ fn by_time(log: &Log, queue: Vec<u32>, count: u64) -> Vec<Stretch> {
         }
         let new_count = stretch.queue.len() - stretch.carried_count;
         let is_long = event_count >= count && new_count >= SEGMENTS_PER_CARRIED * open.len();
-        // Segments that begin at one time are in one partition, and none has a partition before
+        // Segments that begin at one time are in one partition. No partition lies before the first
         // time.
         let is_end = is_long && begin > stretch.from && begin > 0;
         if is_new_era || is_end {

@@ -4,7 +4,7 @@
 //!  File, [u8], Vec<u8> ── read_at(offset) ──▶ bytes
 //! ```
 //!
-//! Never a memory mapping: a file that shrinks while it is read must give a fault, not a signal.
+//! The reader never maps a file into memory: a file that shrinks must give a fault, not a signal.
 //! Design: `.dumper` in `design/telemetry.md`.
 
 use std::fmt;
@@ -12,15 +12,16 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-/// Bytes at rest.
+/// Bytes of a log.
 pub trait Source {
-    /// Size in bytes, as of when the source was opened.
+    /// Returns the size in bytes, as of when the source was opened.
     fn size(&self) -> u64;
 
-    /// Reads at `offset` into `buf`, and says how much: less than asked for only at the end.
+    /// Reads at `offset` into `buf`, and returns how many bytes it read: fewer than `buf` has only
+    /// at the end.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
 
-    /// Whether nobody writes to it while it is read: then a ring in it needs no copy
+    /// Returns whether no program writes to the source. A ring in it then needs no copy
     /// (`.ring.read`).
     fn is_still(&self) -> bool {
         false
@@ -53,33 +54,26 @@ impl Source for Vec<u8> {
     }
 }
 
-impl<T: Source + ?Sized> Source for &T {
-    fn size(&self) -> u64 {
-        (**self).size()
-    }
+/// A pointer to a source is a source.
+macro_rules! pointer_source {
+    ($($pointer:ty)+) => {$(
+        impl<T: Source + ?Sized> Source for $pointer {
+            fn size(&self) -> u64 {
+                (**self).size()
+            }
 
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        (**self).read_at(offset, buf)
-    }
+            fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+                (**self).read_at(offset, buf)
+            }
 
-    fn is_still(&self) -> bool {
-        (**self).is_still()
-    }
+            fn is_still(&self) -> bool {
+                (**self).is_still()
+            }
+        }
+    )+};
 }
 
-impl<T: Source + ?Sized> Source for Arc<T> {
-    fn size(&self) -> u64 {
-        (**self).size()
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        (**self).read_at(offset, buf)
-    }
-
-    fn is_still(&self) -> bool {
-        (**self).is_still()
-    }
-}
+pointer_source!(&T Arc<T>);
 
 /// A regular file, with the size that it had when it was opened.
 #[derive(Debug)]
@@ -138,7 +132,7 @@ fn read_once(mut file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> 
 /// Several sources, one after the other: the volumes of a stream, or logs that belong together.
 #[derive(Default)]
 pub struct Joined {
-    /// Each with where it begins.
+    /// Each source with its first offset.
     sources: Vec<(u64, Box<dyn Source + Send + Sync>)>,
     size: u64,
 }
@@ -150,7 +144,7 @@ impl fmt::Debug for Joined {
 }
 
 impl Joined {
-    /// Adds one at the end.
+    /// Adds a source at the end.
     pub fn push(&mut self, source: Box<dyn Source + Send + Sync>) {
         let size = source.size();
         self.sources.push((self.size, source));
@@ -182,7 +176,7 @@ impl Source for Joined {
         Ok(done)
     }
 
-    /// It is copied for the sake of the first one, by whose header it is known.
+    /// The header of the first source decides whether the log is a ring.
     fn is_still(&self) -> bool {
         self.sources.first().is_some_and(|(_, source)| source.is_still())
     }
@@ -193,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_that_are_joined_are_read_as_one() {
+    fn joined_sources_are_read_as_one() {
         let whole: Vec<u8> = (0..100).collect();
         let mut joined = Joined::default();
         for piece in [&whole[..10], &[], &whole[10..11], &whole[11..100]] {

@@ -1,7 +1,8 @@
-//! Where bytes come from: files, memory, several sources as one, rings that are written meanwhile.
+//! Where bytes come from: files, memory, several sources as one, rings in use; workers ahead.
 //!
-//! Knows headers of blocks. Knows no event.
+//! This room knows headers of blocks. It knows no event.
 
+pub(crate) mod ahead;
 pub(crate) mod bytes;
 pub(crate) mod headers;
 pub(crate) mod ring;

@@ -1,4 +1,4 @@
-//! A mapped ring, which may be written while it is read: a copy of it as of one instant.
+//! A copy of a mapped ring as of one instant, while a program may write the ring.
 //!
 //! ```text
 //!  file ── each block, again if it changed meanwhile ──▶ copy ── headers once more ──▶ the same?
@@ -6,32 +6,28 @@
 //!                                                          └──── what changed, again ◀────┘
 //! ```
 //!
-//! Where a whole round finds nothing changed, the copy is the file as it was when that began.
-//! Rules: `.ring.read` in `design/format.md`.
+//! If a whole round finds no change, the copy is the file at the beginning of that round. Rules:
+//! `.ring.read` in `design/format.md`.
 
 use super::bytes::Source;
-use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader, BlockType,
-    STREAM_HEADER_SIZE, STREAM_RING, StreamHeader,
-};
+use crate::format::{BLOCK_HEADER_SIZE, BlockHeader, BlockType, STREAM_RING, StreamHeader};
 use std::collections::HashMap;
 use std::io;
 
 /// The largest ring that is copied, in bytes.
 const COPY_SIZE_MAX: u64 = 1 << 30;
-/// Tries at a block that changes while it is copied.
+/// Tries to copy a block that changes meanwhile.
 const TRY_COUNT_MAX: usize = 16;
-/// Rounds over what changed.
+/// Rounds over the changed blocks.
 const ROUND_COUNT_MAX: usize = 8;
 
-/// A copy of a ring.
 pub(crate) struct Copy {
     pub(crate) bytes: Vec<u8>,
-    /// It changed faster than it could be copied: what is missing may have been there.
+    /// Whether the ring changed faster than it was copied: the copy may lack blocks.
     pub(crate) is_moving: bool,
 }
 
-/// Copies the log in a source, if it is a ring (`.header.ring`) that is not too large.
+/// Copies the log in a source, if the log is a ring (`.header.ring`) that is not too large.
 pub(crate) fn copy(source: &dyn Source, head: &[u8]) -> io::Result<Option<Copy>> {
     let Some(block_size) = block_size(head) else { return Ok(None) };
     let size = source.size();
@@ -44,8 +40,8 @@ pub(crate) fn copy(source: &dyn Source, head: &[u8]) -> io::Result<Option<Copy>>
     }
     bytes.resize(size, 0);
     let mut copy = Copy { bytes, is_moving: false };
-    // What events refer to is written before them, and stands before them in the file: it is copied
-    // after them.
+    // A program writes names before the events that use them, and they lie earlier in the file. So
+    // this copies the later blocks first.
     for (index, block) in copy.bytes.chunks_mut(block_size).enumerate().rev() {
         copy.is_moving |= !take(source, (index * block_size) as u64, block)?;
     }
@@ -72,10 +68,10 @@ pub(crate) fn copy(source: &dyn Source, head: &[u8]) -> io::Result<Option<Copy>>
 }
 
 impl Copy {
-    /// Copies once more what stands before the blocks of events, which only grows.
+    /// Copies the blocks before the blocks of events again: those only grow.
     fn refer(&mut self, source: &dyn Source, block_size: usize) -> io::Result<()> {
         for (index, block) in self.bytes.chunks_mut(block_size).enumerate() {
-            let is_events = header(block).is_some_and(|header| {
+            let is_events = BlockHeader::read(block).is_some_and(|header| {
                 header.block_type == BlockType::Events as u8 && header.registry.get() != 0
             });
             if is_events && index != 0 {
@@ -87,73 +83,66 @@ impl Copy {
     }
 }
 
-/// The newest block of each buffer in a copy, by its sequence.
+/// The highest sequence of each buffer's blocks in a copy.
 struct Newest(HashMap<u32, u64>);
 
 impl Newest {
     fn of(bytes: &[u8], block_size: usize) -> Newest {
         let mut newest = HashMap::new();
-        for header in bytes.chunks(block_size).skip(1).filter_map(header) {
+        for header in bytes.chunks(block_size).skip(1).filter_map(BlockHeader::read) {
             let sequence = newest.entry(header.buffer.get()).or_default();
             *sequence = header.sequence.get().max(*sequence);
         }
         Newest(newest)
     }
 
-    /// Whether a block may be recorded into after it was copied. An older one was full when the
-    /// newer one began, though it is sealed only later (`.ring.newest`).
+    /// Returns whether the program may have recorded into a block after it was copied. An older
+    /// block was full when the newer one began, though it may be sealed later (`.ring.newest`).
     fn is_newest(&self, block: &[u8]) -> bool {
-        header(block).is_none_or(|header| {
+        BlockHeader::read(block).is_none_or(|header| {
             self.0.get(&header.buffer.get()).is_none_or(|newest| header.sequence.get() >= *newest)
         })
     }
 }
 
-/// The block size of a sound stream header of a ring.
+/// Returns the block size, if the header is sound and the log is a ring.
 fn block_size(head: &[u8]) -> Option<usize> {
-    let header: StreamHeader =
-        bytemuck::try_pod_read_unaligned(head.get(..STREAM_HEADER_SIZE)?).ok()?;
-    let is_ring = header.checksum() == header.crc.get() && header.flags.get() & STREAM_RING != 0;
-    let size = header.block_size.get();
-    let log2 = size.checked_ilog2()? as u8;
-    let is_allowed =
-        size.is_power_of_two() && (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2);
-    (is_ring && is_allowed).then_some(size as usize)
+    let header = StreamHeader::read(head)?;
+    let is_ring = header.is_sound() && header.flags.get() & STREAM_RING != 0;
+    header.block_size_log2().filter(|_| is_ring).map(|log2| 1 << log2)
 }
 
-fn header(block: &[u8]) -> Option<BlockHeader> {
-    bytemuck::try_pod_read_unaligned(block.get(..BLOCK_HEADER_SIZE)?).ok()
-}
-
-/// What of a header is another one's when the block began anew, was sealed, or was told of what was
-/// overwritten. (Not: what goes on as events are recorded.)
+/// The header fields that change when the block is used again, sealed, or updated with counts.
+/// Recording an event does not change them.
 fn identity(header: &BlockHeader) -> impl PartialEq + use<> {
     let whose = (header.stream, header.buffer.get(), header.sequence.get(), header.first.get());
     let state = (header.magic, header.flags, header.base.get(), header.overwritten.get());
     (whose, state, header.crc.get(), header.thread.get(), header.discarded_io.get())
 }
 
-/// Whether the block in the source is still the one in the copy.
+/// Returns whether the copy and the source have the same block.
 fn is_same(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result<bool> {
     let mut now = [0; BLOCK_HEADER_SIZE];
-    let there = source.read_at(offset, &mut now)?;
-    let (Some(now), Some(before)) = (header(&now).filter(|_| there == now.len()), header(block))
+    let present = source.read_at(offset, &mut now)?;
+    let (Some(now), Some(before)) =
+        (BlockHeader::read(&now).filter(|_| present == now.len()), BlockHeader::read(block))
     else {
-        // Less than a header: there is nothing in it.
+        // Less than a header holds no event.
         return Ok(true);
     };
     Ok(identity(&now) == identity(&before))
 }
 
-/// Whether the block in the source has no more events than the one in the copy.
+/// Returns whether the source has no more events in the block than the copy.
 fn has_same_events(source: &dyn Source, offset: u64, block: &[u8]) -> io::Result<bool> {
     let mut now = [0; BLOCK_HEADER_SIZE];
     source.read_at(offset, &mut now)?;
     let events = |header: BlockHeader| (header.last.get(), header.count.get());
-    Ok(header(&now).map(events) == header(block).map(events))
+    Ok(BlockHeader::read(&now).map(events) == BlockHeader::read(block).map(events))
 }
 
-/// Copies a block, as it was at one instant. False: it changed each time, and is left out.
+/// Copies a block as of one instant. Returns false, and clears the copy, if the block changed each
+/// time.
 fn take(source: &dyn Source, offset: u64, block: &mut [u8]) -> io::Result<bool> {
     for _ in 0..TRY_COUNT_MAX {
         source.read_at(offset, block)?;

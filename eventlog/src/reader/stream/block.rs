@@ -1,12 +1,12 @@
-//! A block or part to located events, oldest first.
+//! Decodes a block or part to located events, oldest first.
 //!
 //! ```text
 //!  │ header │ gap │ newest ──size──▶ older ──size──▶ base record ──size──▶ oldest │ top
 //!                 last              base in force: base last ──────▶ base before
 //! ```
 //!
-//! The chain is walked from *last* up (`.block.last`), as it was left at whatever instant. Layout:
-//! 3.1 and 3.2 of `design/format.md`; rules: 3.3.
+//! The walk goes along the chain of events from *last* upwards (`.block.last`); a writer may have
+//! stopped at any instant. Layout: 3.1 and 3.2 of `design/format.md`; rules: 3.3.
 
 use super::numbers;
 use crate::format::{
@@ -18,47 +18,42 @@ use crate::reader::index::segment::{Decoded, Located, Segment};
 use crate::reader::model::registry::{Platform, Registry, Row};
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
 
-/// Flag of a [`Segment`]: it is a part, whose payload follows its header.
+/// Flag of a [`Segment`]: a part, whose payload follows its header.
 pub(crate) const PART: u8 = 1;
-/// Flag of a [`Segment`]: a copy of some of its events is given elsewhere (`.event.identity`).
+/// Flag of a [`Segment`]: another segment gives some of its events (`.event.identity`).
 pub(crate) const TRIMMED: u8 = 2;
 
-/// Flag of a [`Segment`]: several parts of one buffer, in one parts block, whose numbers follow on
-/// one another. Parts of other buffers may lie between them. (4 is taken: see `identity.rs`.)
+/// Flag of a [`Segment`]: several parts of one buffer in one parts block, with consecutive numbers.
+/// Parts of other buffers may lie between them. (`identity.rs` has flag 4.)
 pub(crate) const SEVERAL: u8 = 8;
-/// Flag of a [`Segment`]: it says which numbers its events have (`.cut.numbers`).
+/// Flag of a [`Segment`]: it states the numbers of its events (`.cut.numbers`).
 pub(crate) const NUMBERED: u8 = 16;
 
-/// The header at the start of a block's or part's bytes.
-pub(crate) fn header(bytes: &[u8]) -> Option<BlockHeader> {
-    bytemuck::try_pod_read_unaligned(bytes.get(..BLOCK_HEADER_SIZE)?).ok()
-}
-
-/// Size of the header that a block or part states (`.block.header-size`).
+/// Returns the header size that a block or part states (`.block.header-size`).
 pub(crate) fn header_size(header: &BlockHeader) -> usize {
     usize::from(header.header_size_words) * 8
 }
 
-/// The platform that a block's flags state (`.block.flags`).
+/// Returns the platform that a block's flags state (`.block.flags`).
 pub(crate) fn platform(header: &BlockHeader) -> Platform {
     let word_size = if header.flags & WORD64 != 0 { 8 } else { 4 };
     Platform::stream(header.flags & BIG_ENDIAN != 0, word_size)
 }
 
-/// Where in a block's or part's bytes the events are: [last, top) in a block (`.block.last`); after
-/// the header in a part (`.parts.payload`).
+/// Returns the range of the events: [last, top) in a block (`.block.last`); after the header in a
+/// part (`.parts.payload`).
 pub(crate) fn payload(header: &BlockHeader, is_part: bool) -> std::ops::Range<usize> {
     let start = if is_part { header_size(header) } else { header.last.get() as usize };
     start..start.saturating_add(header.payload_size())
 }
 
-/// Whether the checksum is right over these bytes of a block or part: its header, as long as it
-/// says it is, and its payload (`.block.crc`).
+/// Returns whether the checksum of a block or part is right: over the header, in its stated size,
+/// and the payload (`.block.crc`).
 pub(crate) fn is_intact(header: &BlockHeader, bytes: &[u8], is_part: bool) -> bool {
     bytes.get(payload(header, is_part)).is_some_and(|payload| is_right(header, bytes, payload))
 }
 
-/// Whether the checksum of a parts block is right, which covers the header alone
+/// Returns whether the checksum of a parts block is right. It covers only the header
 /// (`.parts.header`).
 pub(crate) fn is_header_intact(header: &BlockHeader, bytes: &[u8]) -> bool {
     is_right(header, bytes, &[])
@@ -79,13 +74,13 @@ pub(crate) fn decode(
     decoded.located.clear();
     decoded.numbers.clear();
     decoded.first = segment.first;
-    // `.stream.tail`: what is missing counts as zero.
-    let there = decoded.bytes.len();
+    // `.stream.tail`: missing bytes count as zero.
+    let present = decoded.bytes.len();
     decoded.bytes.resize(segment.size as usize, 0);
     if segment.flags & SEVERAL != 0 {
-        several(segment, registry, decoded, there, faults);
+        several(segment, registry, decoded, present, faults);
     } else {
-        match one(segment, 0, registry, decoded, there, faults) {
+        match one(segment, 0, registry, decoded, present, faults) {
             Some(first) => decoded.first = first,
             None => return,
         }
@@ -95,29 +90,29 @@ pub(crate) fn decode(
     }
 }
 
-/// Decodes the block or part that begins at `at`, and gives the number of its oldest event; none if
+/// Decodes the block or part at offset `at`, and returns the number of its oldest event; `None` if
 /// it is damaged.
 fn one(
     segment: &Segment,
     at: usize,
     registry: &Registry,
     decoded: &mut Decoded,
-    there: usize,
+    present: usize,
     faults: &mut Faults,
 ) -> Option<u64> {
     let is_part = segment.flags & PART != 0;
     let rest = decoded.bytes.get(at..)?;
-    let header = header(rest)?;
+    let header = BlockHeader::read(rest)?;
     let range = payload(&header, is_part);
     // `.read.sealed`: a wrong checksum costs the block.
     if header.is_sealed() && !is_intact(&header, rest, is_part) {
-        let kind = damage(&header, range.end, there.saturating_sub(at));
+        let kind = damage(&header, range.end, present.saturating_sub(at));
         faults.push(segment.offset.saturating_add(at as u64), kind);
         return None;
     }
     let range = at + range.start..at.saturating_add(range.end);
-    // `.read.chain`: an event that goes beyond the end of the log ends the chain.
-    let limit = there.min(range.end);
+    // `.read.chain`: an event that extends beyond the end of the log ends the chain.
+    let limit = present.min(range.end);
     let walk = Walk { offset: segment.offset, header: &header, registry, range, limit };
     let before = decoded.located.len();
     let end = if registry.platform.big_endian {
@@ -132,7 +127,7 @@ fn one(
         let count = located.len();
         let ranges = numbers::ranges(&header, decoded.bytes.get(at..)?, is_part);
         let beyond = ranges.last().map_or(first, |last| last.end);
-        // Where the chain is broken, the newest events are there.
+        // If the chain is broken, the newest events are the ones that were found.
         let missing = first.saturating_sub(header.first.get()) as usize;
         let all = ranges.into_iter().flatten().chain(beyond..=u64::MAX);
         decoded.numbers.extend(all.skip(missing).take(count));
@@ -140,18 +135,18 @@ fn one(
     Some(first)
 }
 
-/// Decodes the parts of one buffer in a stretch of a parts block; each was checked when it was met.
+/// Decodes the parts of one buffer in a stretch of a parts block. The first pass has checked them.
 fn several(
     segment: &Segment,
     registry: &Registry,
     decoded: &mut Decoded,
-    there: usize,
+    present: usize,
     faults: &mut Faults,
 ) {
-    let Some(first) = header(&decoded.bytes) else { return };
+    let Some(first) = BlockHeader::read(&decoded.bytes) else { return };
     decoded.first = first.first.get();
     let mut at = 0;
-    while let Some(header) = decoded.bytes.get(at..).and_then(header)
+    while let Some(header) = decoded.bytes.get(at..).and_then(BlockHeader::read)
         && header_size(&header) >= BLOCK_HEADER_SIZE
     {
         let next = decoded.first.wrapping_add(decoded.located.len() as u64);
@@ -161,7 +156,7 @@ fn several(
             && header.first.get() == next
             && header.count.get() > 0
             && !numbers::is_numbered(&header);
-        if is_next && one(segment, at, registry, decoded, there, faults).is_none() {
+        if is_next && one(segment, at, registry, decoded, present, faults).is_none() {
             return;
         }
         at = at.saturating_add(payload(&header, true).end);
@@ -169,17 +164,13 @@ fn several(
     }
 }
 
-/// Whether the chain of a part has as many events as its header says.
+/// Returns whether the chain of a part has as many events as the header states.
 pub(crate) fn is_count_right(header: &BlockHeader, bytes: &[u8]) -> bool {
     let range = payload(header, true);
     let Some(mut rest) = bytes.get(range) else { return false };
     let mut count = 0;
     while !rest.is_empty() {
-        let head = if header.flags & BIG_ENDIAN != 0 {
-            head::<BigEndian>(rest, 0)
-        } else {
-            head::<LittleEndian>(rest, 0)
-        };
+        let head = head_in(rest, 0, header.flags & BIG_ENDIAN != 0);
         let Some(Head { code, size, .. }) = head else { return false };
         if size & 7 != 0 || size == 0 {
             return false;
@@ -191,16 +182,16 @@ pub(crate) fn is_count_right(header: &BlockHeader, bytes: &[u8]) -> bool {
     count == header.count.get()
 }
 
-/// What is wrong with a block or part whose checksum is wrong and whose payload ends at `end`, of
-/// which so many bytes are there.
-pub(crate) fn damage(header: &BlockHeader, end: usize, there: usize) -> FaultKind {
-    match end.saturating_sub(there) as u64 {
+/// Returns the fault of a block or part with a wrong checksum. Its payload ends at `end`, and
+/// `present` bytes are in the log.
+pub(crate) fn damage(header: &BlockHeader, end: usize, present: usize) -> FaultKind {
+    match end.saturating_sub(present) as u64 {
         0 => FaultKind::BlockChecksum { count: header.count.get() },
         missing => FaultKind::BlockCut { missing },
     }
 }
 
-/// Leaves only the events that the segment is to give.
+/// Keeps only the events that the segment gives.
 fn trim(segment: &Segment, decoded: &mut Decoded) {
     let skip = segment.first.saturating_sub(decoded.first).min(decoded.located.len() as u64);
     let end = segment.first.saturating_add(u64::from(segment.count));
@@ -210,28 +201,28 @@ fn trim(segment: &Segment, decoded: &mut Decoded) {
     decoded.first = decoded.first.saturating_add(skip);
 }
 
-/// The way from the newest event of a block to the oldest.
+/// A walk from the newest event of a block to the oldest.
 struct Walk<'a> {
-    /// Of the block or part in the source, for faults.
+    /// Of the block or part, for faults.
     offset: u64,
     header: &'a BlockHeader,
     registry: &'a Registry,
     range: std::ops::Range<usize>,
-    /// No event goes beyond this.
+    /// No event extends beyond this.
     limit: usize,
 }
 
-/// How a walk ended.
+/// The end of a walk.
 struct End {
-    /// The base in force there.
+    /// The base in force at the end.
     base: u64,
     /// Where the chain is broken, and the size that the event there states.
     broken: Option<(usize, u16)>,
-    /// The bases do not follow on one another.
+    /// Whether the bases of base records do not match.
     torn: bool,
 }
 
-/// An event's first eight bytes.
+/// The first eight bytes of an event.
 pub(crate) struct Head {
     pub(crate) code: u16,
     pub(crate) size: u16,
@@ -239,14 +230,19 @@ pub(crate) struct Head {
 }
 
 #[inline(always)]
-pub(crate) fn head<O: ByteOrder>(bytes: &[u8], at: usize) -> Option<Head> {
+fn head<O: ByteOrder>(bytes: &[u8], at: usize) -> Option<Head> {
     let [a, b, c, d, delta @ ..] = bytes.get(at..)?.first_chunk::<8>()?;
     let (code, size) = (O::read_u16(&[*a, *b]), O::read_u16(&[*c, *d]));
     Some(Head { code, size, delta: O::read_u32(delta) })
 }
 
+/// Reads the first eight bytes of an event in a given byte order.
+pub(crate) fn head_in(bytes: &[u8], at: usize, is_big: bool) -> Option<Head> {
+    if is_big { head::<BigEndian>(bytes, at) } else { head::<LittleEndian>(bytes, at) }
+}
+
 impl Walk<'_> {
-    /// Walks from *last* to *top* (`.event.fill`), newest first.
+    /// Walks from *last* to *top* (`.event.fill`), newest event first.
     fn run<O: ByteOrder>(
         &self,
         bytes: &[u8],
@@ -254,7 +250,7 @@ impl Walk<'_> {
         faults: &mut Faults,
     ) -> End {
         let bytes = bytes.get(..self.limit.min(bytes.len())).unwrap_or_default();
-        // The count is not to be trusted: no more room than the bytes can fill.
+        // The count may be false: reserve no more than the bytes can hold.
         let most = (self.header.count.get() as usize).min(self.range.len() / 8);
         located.reserve(most);
         let mut base = self.header.base_last.get();
@@ -304,14 +300,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks how the walk ended, and gives the number of the oldest event found (`.block.first`).
-    /// `located` is oldest first by now.
+    /// Checks the end of the walk, and returns the number of the oldest event found
+    /// (`.block.first`). `located` is already oldest first.
     fn close(&self, end: &End, bytes: &[u8], located: &mut [Located], faults: &mut Faults) -> u64 {
         let found = located.len() as u64;
         let stated = self.header.count.get();
         let first = self.header.first.get(); // `.block.first`
         if let Some((at, size)) = end.broken {
-            // `.read.chain`: what is nearer to *last* stands, numbered down from the newest.
+            // `.read.chain`: the events nearer to *last* are kept, numbered down from the newest.
             let lost = u64::from(stated).saturating_sub(found);
             let offset = self.offset.saturating_add(at as u64);
             faults.push(offset, FaultKind::EventChain { size, lost });
@@ -324,35 +320,27 @@ impl Walk<'_> {
             let found = located.len() as u32;
             faults.push(self.offset, FaultKind::EventCount { stated, found });
         }
-        // `.block.base`: a writer that was stopped between storing *base last* and publishing the
-        // base record leaves a base that is not in force yet: then the one at *top* leads, upwards
-        // in time.
+        // `.block.base`: a writer that stopped between storing *base last* and publishing the base
+        // record leaves a base that is not in force. Then the base at *top* holds, upwards in time.
         if end.torn {
             self.rebase(bytes, located, self.header.base.get(), self.range.end);
         }
         first
     }
 
-    /// Gives the events below `top` their ticks again, from the oldest on (`.block.base`): `base`
-    /// is in force there.
+    /// Computes the ticks of the events below `top` again, from the oldest on (`.block.base`).
+    /// `base` is in force at `top`.
     #[cold]
     fn rebase(&self, bytes: &[u8], located: &mut [Located], mut base: u64, mut top: usize) {
-        let big = self.registry.platform.big_endian;
-        let head =
-            |at| if big { head::<BigEndian>(bytes, at) } else { head::<LittleEndian>(bytes, at) };
+        let is_big = self.registry.platform.big_endian;
+        let head = |at| head_in(bytes, at, is_big);
         for event in located {
-            // What stands between two events is base records: the one next to the newer event
-            // holds.
+            // Only base records lie between two events. The one next to the newer event holds.
             let mut at = event.offset as usize + usize::from(event.size);
             let mut newest = None;
             while at < top {
                 let size = head(at).map_or(0, |head| head.size);
-                let record = if big {
-                    base_record::<BigEndian>(bytes, at, size)
-                } else {
-                    base_record::<LittleEndian>(bytes, at, size)
-                };
-                newest = newest.or(record);
+                newest = newest.or(bases_in(bytes, at, size, is_big));
                 at += usize::from(size).max(BASE_RECORD_SIZE);
             }
             base = newest.map_or(base, |(base, _)| base);
@@ -363,8 +351,8 @@ impl Walk<'_> {
     }
 }
 
-/// The bases in a base record: the new one, and the one before.
-pub(crate) fn base_record<O: ByteOrder>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
+/// Returns the bases of a base record: the new one, and the one before.
+fn base_record<O: ByteOrder>(bytes: &[u8], at: usize, size: u16) -> Option<(u64, u64)> {
     if usize::from(size) < BASE_RECORD_SIZE {
         return None;
     }
@@ -372,4 +360,13 @@ pub(crate) fn base_record<O: ByteOrder>(bytes: &[u8], at: usize, size: u16) -> O
     let (base, rest) = rest.split_first_chunk::<8>()?;
     let before = rest.first_chunk::<8>()?;
     Some((O::read_u64(base), O::read_u64(before)))
+}
+
+/// Returns the bases of a base record in a given byte order.
+pub(crate) fn bases_in(bytes: &[u8], at: usize, size: u16, is_big: bool) -> Option<(u64, u64)> {
+    if is_big {
+        base_record::<BigEndian>(bytes, at, size)
+    } else {
+        base_record::<LittleEndian>(bytes, at, size)
+    }
 }

@@ -1,4 +1,4 @@
-//! The encoding of a registry, read: from pieces in a stream to a [`Registry`].
+//! Decodes registries from the pieces in a stream.
 //!
 //! ```text
 //!  part │ part │ part ──▶ bytes ──▶ version, counts, masks, name, doc │ kinds … │ event types …
@@ -15,21 +15,21 @@ use eventdef::{Sort, Version};
 use std::collections::HashSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// Bytes of encodings that are kept, of all registries together; what is beyond is not read.
+/// Bytes of the encodings of all registries that are kept, at most. Further pieces are not read.
 const ENCODING_SIZE_MAX: usize = 1 << 24;
-/// Memory that what was read of them may take, in bytes.
+/// Memory of the decoded registries in bytes, at most.
 pub(crate) const REGISTRY_MEMORY_MAX: usize = 1 << 24;
-/// What an encoding takes beside its bytes, about.
+/// Memory of an encoding in addition to its bytes, about.
 const ENTRY_SIZE: usize = 128;
 
 const SHORT: &str = "does not parse";
 const TOO_LARGE: &str = "the registries are too large";
 
-/// The registries of the streams, as far as their pieces were met: by stream and index.
+/// The pieces of registries found so far, by stream and index.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     encodings: BTreeMap<(u16, u16), Encoding>,
-    /// Memory that they take, in bytes.
+    /// Their memory in bytes.
     size: usize,
 }
 
@@ -37,15 +37,15 @@ pub(crate) struct Pieces {
 struct Encoding {
     /// Of the last piece in the source, for faults.
     offset: u64,
-    /// Size of the whole, as the first piece states.
+    /// Size of the whole encoding, as the first piece states.
     size: u64,
     bytes: Vec<u8>,
-    /// Why what comes next cannot be used: a piece is missing, or there is no room.
+    /// Why later pieces cannot be used: a piece is missing, or the memory limit is reached.
     broken: Option<&'static str>,
 }
 
 impl Pieces {
-    /// Takes a piece (`.part.registry`), whose checksum is right.
+    /// Adds a piece (`.part.registry`) whose checksum is right.
     pub(crate) fn add(
         &mut self,
         stream: u16,
@@ -68,7 +68,7 @@ impl Pieces {
         };
         let at = header.first.get();
         if at == 0 && encoding.broken.is_some() {
-            // A second copy, or another volume's: this one may be whole.
+            // A second copy, or another volume's copy: this one may be whole.
             self.size -= encoding.bytes.len();
             encoding.bytes.clear();
             encoding.broken = None;
@@ -88,28 +88,26 @@ impl Pieces {
         }
     }
 
-    /// Memory that they take, in bytes.
+    /// Returns their memory in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Reads them all: when every block was met, so that one that came too late is known too
-    /// (`.part.registry-before`). What memory is left for more is taken off `left`.
+    /// Decodes all registries after the last block, so that late registries are known too
+    /// (`.part.registry-before`). It takes their memory off `left`.
     pub(crate) fn finish(
         self,
         left: &mut usize,
         faults: &mut Faults,
     ) -> BTreeMap<(u16, u16), Registry> {
         let mut registries = BTreeMap::new();
-        // Each encoding is let go of once it is read.
         for ((stream, index), encoding) in self.encodings {
             registries.insert((stream, index), encoding.finish(stream, index, left, faults));
         }
         registries
     }
 
-    /// The registries of which no piece is to come any more, but for those that are known already.
-    /// Their pieces are let go of.
+    /// Takes the registries whose pieces are complete, except those that are known already.
     pub(crate) fn take_whole(
         &mut self,
         is_known: impl Fn(u16) -> bool,
@@ -131,7 +129,7 @@ impl Pieces {
 }
 
 impl Encoding {
-    /// What can be read of it. What it takes of memory is charged to what is left.
+    /// Decodes as much as possible, and takes the memory off `left`.
     fn finish(self, stream: u16, index: u16, left: &mut usize, faults: &mut Faults) -> Registry {
         let mut registry = Registry::unknown(stream, index, Platform::stream(false, 8));
         let parsed = parse(&self.bytes, &mut registry, left);
@@ -148,16 +146,16 @@ impl Encoding {
     }
 }
 
-/// What was read, or why it was not.
+/// A decoded value, or why decoding failed.
 type Parsed<T> = Result<T, &'static str>;
 
-/// Takes memory off what is left of it.
+/// Takes memory off `left`.
 fn charge(left: &mut usize, size: usize) -> Parsed<()> {
     *left = left.checked_sub(size).ok_or(TOO_LARGE)?;
     Ok(())
 }
 
-/// Reads an encoding as far as it goes (`.registry.trust`), and says why it goes no further.
+/// Decodes a registry as far as possible (`.registry.trust`), and returns why it stopped.
 fn parse(bytes: &[u8], registry: &mut Registry, left: &mut usize) -> Parsed<()> {
     let mut rest = Rest(bytes);
     registry.version = Version { major: rest.u16()?, median: rest.u16()?, minor: rest.u16()? };
@@ -168,8 +166,8 @@ fn parse(bytes: &[u8], registry: &mut Registry, left: &mut usize) -> Parsed<()> 
     registry.name = rest.string()?;
     registry.doc = rest.string()?;
     charge(left, size_of::<Registry>() + registry.name.len() + registry.doc.len())?;
-    // No room is made for a count: each step takes bytes, or ends. Of two with one code or index
-    // the first counts, and the second is not kept.
+    // Counts reserve no memory: each step consumes bytes, or ends. Of two with one code or index,
+    // only the first one is kept.
     let mut seen = 0u64;
     for _ in 0..kind_count {
         let kind = Kind { index: rest.u8()?, name: rest.string()?, doc: rest.string()? };
@@ -191,7 +189,7 @@ fn parse(bytes: &[u8], registry: &mut Registry, left: &mut usize) -> Parsed<()> 
     Ok(()) // `.registry.more`: what follows is of a later version.
 }
 
-/// Memory that a registry takes, in bytes, about.
+/// Returns the memory of a registry in bytes, about.
 pub(crate) fn memory(registry: &Registry) -> usize {
     let kinds = registry.kinds.iter().map(|at| size_of::<Kind>() + at.name.len() + at.doc.len());
     let mut codes = Codes::default();
@@ -210,7 +208,6 @@ fn memory_of(event_type: &EventType) -> usize {
     size_of::<EventType>() + event_type.name.len() + event_type.doc.len() + params.sum::<usize>()
 }
 
-/// The codes that a registry has so far.
 #[derive(Default)]
 struct Codes {
     seen: HashSet<u16>,
@@ -218,7 +215,8 @@ struct Codes {
 }
 
 impl Codes {
-    /// Adds a code, and says how many rows longer the table of codes becomes; none if it is there.
+    /// Adds a code. Returns how many rows this adds to the table of codes; `None` if the code is
+    /// known.
     fn add(&mut self, code: u16) -> Option<usize> {
         if !self.seen.insert(code) {
             return None;
@@ -254,7 +252,7 @@ fn parse_event_type(rest: &mut Rest<'_>) -> Parsed<EventType> {
         match sort {
             Some(sort) if is_known => {
                 event_type.params.push(Param { sort, offset: 0, mask: u8::MAX, name, doc });
-                // Nothing can follow a string: where would it be?
+                // A parameter after a string would have no fixed offset.
                 is_known = sort != Sort::S;
             }
             _ => is_known = false,
@@ -264,7 +262,7 @@ fn parse_event_type(rest: &mut Rest<'_>) -> Parsed<EventType> {
     Ok(event_type)
 }
 
-/// The bytes that are left.
+/// The bytes that are not decoded yet.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -290,7 +288,7 @@ impl Rest<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// A `str` of the encoding.
+    /// Decodes a `str` of the encoding.
     fn string(&mut self) -> Parsed<Box<str>> {
         let size = usize::from(self.u16()?);
         let (head, rest) = self.0.split_at_checked(size).ok_or(SHORT)?;

@@ -1,4 +1,4 @@
-//! The entry of an event block or part in the index: from its header to a [`Segment`].
+//! The index entry of an event block or part: from its header to a [`Segment`].
 //!
 //! ```text
 //!  header ── plausible? ──▶ Segment, registry by index ── resolve ──▶ by its place in the log
@@ -24,13 +24,13 @@ pub(crate) struct Grid {
     pub(crate) stream: u16,
     pub(crate) block_size_log2: u8,
     pub(crate) block_size: u64,
-    /// The flags that an open block must have, if they are known for certain.
+    /// The platform flags that an open block must have, if they are certain.
     pub(crate) flags: Option<u8>,
-    /// Whether blocks begin anew (`.header.ring`, `.ring.size`).
+    /// Whether blocks are used again (`.header.ring`, `.ring.size`).
     pub(crate) is_ring: bool,
 }
 
-/// The entry of an event block or part.
+/// Returns the index entry of an event block or part.
 pub(crate) fn segment(
     grid: Grid,
     offset: u64,
@@ -56,8 +56,8 @@ pub(crate) fn segment(
     }
 }
 
-/// Whether the header of an event block or part makes sense (`.block.size`, `.read.sealed`); if
-/// not, it is reported.
+/// Returns whether the header of an event block or part is plausible (`.block.size`,
+/// `.read.sealed`). Reports a fault if it is not.
 pub(crate) fn is_plausible(
     faults: &mut Faults,
     grid: Grid,
@@ -73,7 +73,8 @@ pub(crate) fn is_plausible(
         Some(("top", u64::from(top)))
     } else if block::header_size(header) < BLOCK_HEADER_SIZE {
         Some(("header size", u64::from(header.header_size_words)))
-    } else if !header.is_sealed() && grid.flags.is_some_and(|flags| flags != platform_flags(header))
+    } else if !header.is_sealed()
+        && grid.flags.is_some_and(|flags| flags != header.flags & (BIG_ENDIAN | WORD64))
     {
         Some(("flags", u64::from(header.flags))) // `.read.open`
     } else if last < last_min || last > top {
@@ -89,8 +90,8 @@ pub(crate) fn is_plausible(
     fault.is_none()
 }
 
-/// Gives each segment and account its registry, laid out for the platform of its block. Until then
-/// they say which it is by [`registry_key`].
+/// Replaces the [`registry_key`] of each segment and account by the index of its registry in the
+/// log. Each registry is laid out for the platform of the block.
 pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
     let mut places: BTreeMap<(u16, u32), u32> = BTreeMap::new();
     let mut known: BTreeMap<(u16, u16), u32> = BTreeMap::new();
@@ -111,7 +112,7 @@ pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
             let platform = platform_of(key);
             let known = known.get(&(stream, registry_index));
             let known = known.and_then(|&place| registries.get(place as usize));
-            // One that is laid out for another platform too must fit in as well.
+            // A second layout of a registry must fit in memory too.
             let fits = known.filter(|known| {
                 let rest = left.checked_sub(encoding::memory(known));
                 left = rest.unwrap_or(left);
@@ -133,23 +134,18 @@ pub(crate) fn resolve(index: &mut Index, pieces: Pieces) {
     }
 }
 
-/// The flags of a block that say how its events are laid out.
-fn platform_flags(header: &BlockHeader) -> u8 {
-    header.flags & (BIG_ENDIAN | WORD64)
-}
-
-/// The flags of the blocks of a platform.
+/// Returns the platform flags of a platform's blocks.
 pub(crate) fn flags_of(platform: Platform) -> u8 {
     let order = if platform.big_endian { BIG_ENDIAN } else { 0 };
     order | if platform.word_size == 8 { WORD64 } else { 0 }
 }
 
-/// A registry's index in its stream, and the platform flags of a block.
+/// Combines a registry's index in its stream and the platform flags of a block.
 pub(crate) fn registry_key(registry: u16, flags: u8) -> u32 {
     u32::from(registry) | u32::from(flags & (BIG_ENDIAN | WORD64)) << 16
 }
 
-/// The platform that a [`registry_key`] has.
+/// Returns the platform of a [`registry_key`].
 pub(crate) fn platform_of(key: u32) -> Platform {
     let flags = (key >> 16) as u8;
     Platform::stream(flags & BIG_ENDIAN != 0, if flags & WORD64 != 0 { 8 } else { 4 })

@@ -14,12 +14,12 @@ use super::piece::{Piece, What};
 use crate::format::{STREAM_HEADER_SIZE, STREAM_MAGIC};
 use crate::reader::fault::kind::FaultKind;
 
-/// Bytes that are searched at a time for a stream header.
+/// Bytes that are searched for a stream header in one step.
 const SEARCH_SIZE: usize = 1 << 20;
 
 impl Indexer<'_> {
-    /// Reports blocks that the stream in [start, end) had when it was closed, and has no more
-    /// (`.read.cut`).
+    /// Reports the blocks that the stream in [start, end) had when it was closed and that the log
+    /// lacks (`.read.cut`).
     pub(crate) fn check_count(&mut self, start: u64, end: u64) {
         if let Some((stated, block_size)) = self.stated.take() {
             let count = end.saturating_sub(start).div_ceil(block_size);
@@ -29,7 +29,7 @@ impl Indexer<'_> {
         }
     }
 
-    /// Reports a run of holes or of garbage that ends at `end`.
+    /// Reports a run of holes or damage that ends at `end`.
     pub(crate) fn report_gap(
         &mut self,
         grid: Grid,
@@ -68,7 +68,7 @@ impl Indexer<'_> {
         None
     }
 
-    /// Tells of a piece, if this is a survey: then what was indexed is let go of.
+    /// Passes a piece to the visitor of a survey. A survey keeps no index.
     pub(crate) fn visit(&mut self, piece: Piece) {
         if let Some(visitor) = &mut self.visitor {
             self.segments.clear();

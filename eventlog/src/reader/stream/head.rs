@@ -1,4 +1,4 @@
-//! The stream header, as far as it can be believed.
+//! The stream header, and which of its fields the reader trusts.
 //!
 //! ```text
 //!  512 bytes ── checksum right ──▶ believed
@@ -10,13 +10,11 @@
 
 use super::block;
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
-    BlockHeader, BlockType, ClockSync, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE,
-    STREAM_MAGIC, STREAM_RING, StreamHeader,
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader,
+    BlockType, FORMAT_VERSION, STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader,
 };
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
-use crate::reader::model::name::clean;
 use crate::reader::model::registry::Platform;
 use crate::reader::model::stream::Stream;
 use crate::reader::source::bytes::Source;
@@ -26,19 +24,18 @@ use std::io;
 /// The largest block, in bytes.
 pub(crate) const BLOCK_SIZE_MAX: usize = 1 << BLOCK_SIZE_LOG2_MAX;
 
-/// What a stream header comes to.
+/// The trusted facts of a stream header.
 pub(crate) struct Head {
     pub(crate) stream: Stream,
-    /// The first eight bytes of the UUID; none if the first block is to say.
+    /// The first eight bytes of the UUID; `None` if the first block must state them.
     pub(crate) id: Option<[u8; 8]>,
     pub(crate) block_size_log2: u8,
-    /// Where parts begin in block 0.
+    /// Offset of the parts in block 0.
     pub(crate) parts_at: usize,
-    /// Whether the checksum is right: then open blocks must agree with it (`.read.open`).
+    /// Whether the checksum is right: open blocks must then agree with the header (`.read.open`).
     pub(crate) is_right: bool,
 }
 
-/// The version that this library knows.
 fn known() -> Version {
     version(FORMAT_VERSION)
 }
@@ -47,56 +44,28 @@ fn version([major, median, minor]: [u16; 3]) -> Version {
     Version { major, median, minor }
 }
 
-/// The header at the start of these bytes; what is missing counts as zero.
-fn parse(bytes: &[u8]) -> StreamHeader {
-    let mut whole = [0; STREAM_HEADER_SIZE];
-    for (to, from) in whole.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    bytemuck::pod_read_unaligned(&whole)
-}
-
-/// Whether a stream begins with these bytes: its magic is there (`.header.magic`), or a part that
-/// checks stands where the first one should (`.read.no-magic`).
+/// Returns whether a stream begins with these bytes: with the magic (`.header.magic`), or with a
+/// sound part at the place of the first part (`.read.no-magic`).
 pub(crate) fn is_stream(bytes: &[u8]) -> bool {
     bytes.starts_with(&STREAM_MAGIC)
         || bytes.get(STREAM_HEADER_SIZE..).is_some_and(|rest| part(rest).is_some())
 }
 
-/// Whether these bytes, found somewhere, are a stream header with a right checksum
-/// (`.stream.again`).
+/// Returns whether these bytes begin with a sound stream header (`.stream.again`).
 pub(crate) fn is_sound(bytes: &[u8]) -> bool {
-    let header = parse(bytes);
-    header.magic == STREAM_MAGIC && header.checksum() == header.crc.get()
+    StreamHeader::read(bytes).is_some_and(|header| header.is_sound())
 }
 
-/// The first sound stream header that begins in [from, to).
+/// Returns the first sound stream header that begins in [from, to).
 pub(crate) fn next_sound(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
     let mut places = memchr::memmem::find_iter(bytes.get(from..to)?, &STREAM_MAGIC);
     let is_stream = |at: &usize| bytes.get(from + at..).is_some_and(is_sound);
     places.find(is_stream).map(|at| from + at)
 }
 
-fn block_size_log2(header: &StreamHeader) -> Option<u8> {
-    let size = header.block_size.get();
-    let log2 = size.checked_ilog2()? as u8;
-    (size.is_power_of_two() && (BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX).contains(&log2))
-        .then_some(log2)
-}
-
-fn big_endian(header: &StreamHeader) -> Option<bool> {
-    if header.byte_order_mark == BYTE_ORDER_MARK.to_le_bytes() {
-        Some(false)
-    } else if header.byte_order_mark == BYTE_ORDER_MARK.to_be_bytes() {
-        Some(true)
-    } else {
-        None
-    }
-}
-
-/// The header of the part that begins these bytes, if it checks.
+/// Returns the header of the part at the start of these bytes, if the part is sound.
 pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
-    let header = block::header(bytes)?;
+    let header = BlockHeader::read(bytes)?;
     (header.magic == BLOCK_MAGIC
         && header.is_sealed()
         && block::header_size(&header) >= BLOCK_HEADER_SIZE
@@ -104,31 +73,31 @@ pub(crate) fn part(bytes: &[u8]) -> Option<BlockHeader> {
     .then_some(header)
 }
 
-/// What there is where a stream header is looked for.
+/// What stands at the place of a stream header.
 pub(crate) enum Found {
     Head(Box<Head>),
-    /// The remains of one, and behind them a sound one, at this offset.
+    /// The remains of one, and a sound one after them, at this offset.
     Behind(u64),
 }
 
-/// Reads the stream header at `start`. An error is a major version that is too high
-/// (`.read.major`).
+/// Reads the stream header at `start`. Fails if the major version is too high (`.read.major`).
 pub(crate) fn read(
     source: &dyn Source,
     start: u64,
     faults: &mut Faults,
 ) -> Result<Found, OpenError> {
-    let bytes = read_some(source, start, STREAM_HEADER_SIZE)?;
-    let header = parse(&bytes);
-    let is_right = header.magic == STREAM_MAGIC && header.checksum() == header.crc.get();
+    let mut bytes = read_some(source, start, STREAM_HEADER_SIZE)?;
+    let is_cut = bytes.len() < STREAM_HEADER_SIZE;
+    bytes.resize(STREAM_HEADER_SIZE, 0);
+    let header: StreamHeader = bytemuck::pod_read_unaligned(&bytes);
+    let is_right = header.is_sound();
     let mut near = Vec::new();
-    if !is_right || block_size_log2(&header).is_none() {
+    if !is_right || header.block_size_log2().is_none() {
         near = read_some(source, start, 2 * BLOCK_SIZE_MAX)?;
     }
     let evidence = evidence(&near);
     let found = version(header.version.map(|part| part.get()));
-    // Of a header that was cut, or before a part that checks, a wrong version is damage.
-    let is_cut = bytes.len() < STREAM_HEADER_SIZE;
+    // In a cut header, or before a sound part, a wrong version is damage.
     let is_proven = evidence.as_ref().is_some_and(|(at, _)| *at == STREAM_HEADER_SIZE);
     let is_damaged = !is_right && (is_cut || is_proven);
     if header.magic == STREAM_MAGIC && found.major != known().major && !is_damaged {
@@ -141,7 +110,7 @@ pub(crate) fn read(
     } else if found > known() {
         faults.push(start, FaultKind::HeaderVersion { found, known: known() });
     }
-    // A sound part behind another header is of that one's stream (`.read.header-damage`).
+    // A sound part after another header belongs to that header's stream (`.read.header-damage`).
     if let (false, Some((at, _))) = (is_right, &evidence)
         && let Some(behind) = next_sound(&near, 1, *at)
     {
@@ -159,8 +128,8 @@ fn read_some(source: &dyn Source, offset: u64, size: usize) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-/// A part or block near the start of a stream that checks, and where it is: what it says of the
-/// stream is right.
+/// Finds a sound part or block near the start of a stream, and its offset. Its facts about the
+/// stream are right.
 fn evidence(bytes: &[u8]) -> Option<(usize, BlockHeader)> {
     let mut budget = 4 * BLOCK_SIZE_MAX;
     for at in memchr::memmem::find_iter(bytes, &BLOCK_MAGIC).filter(|at| at % 8 == 0) {
@@ -168,7 +137,7 @@ fn evidence(bytes: &[u8]) -> Option<(usize, BlockHeader)> {
         if let Some(header) = part(rest) {
             return Some((at, header));
         }
-        let header = block::header(rest)?;
+        let header = BlockHeader::read(rest)?;
         let is_block = header.block_type == BlockType::Events as u8 && at % (1 << 12) == 0;
         if is_block && header.is_sealed() && block::is_intact(&header, rest, false) {
             return Some((at, header));
@@ -178,9 +147,9 @@ fn evidence(bytes: &[u8]) -> Option<(usize, BlockHeader)> {
     None
 }
 
-/// Decides what to believe: of the block size (`.header.block-size`), where parts begin
-/// (`.header.parts`), the word size (`.header.word`), the UUID (`.header.uuid`). Reserved bytes are
-/// not looked at (`.reserved`).
+/// Decides which facts to trust: block size (`.header.block-size`), offset of the parts
+/// (`.header.parts`), word size (`.header.word`), UUID (`.header.uuid`). It ignores reserved bytes
+/// (`.reserved`).
 fn settle(
     header: &StreamHeader,
     start: u64,
@@ -195,8 +164,8 @@ fn settle(
     };
     let log2_range = BLOCK_SIZE_LOG2_MIN..=BLOCK_SIZE_LOG2_MAX;
     let log2 = evidence.map(|block| block.block_size_log2).filter(|log2| log2_range.contains(log2));
-    let log2 = log2.or(block_size_log2(header)).unwrap_or(BLOCK_SIZE_LOG2_MIN);
-    // All else that a sound header says stands.
+    let log2 = log2.or(header.block_size_log2()).unwrap_or(BLOCK_SIZE_LOG2_MIN);
+    // All other fields of a sound header are trusted.
     let evidence = evidence.filter(|_| !is_right);
     // `.header.block-size`
     replace("block size", u64::from(header.block_size.get()), 1 << log2);
@@ -211,51 +180,15 @@ fn settle(
         // `.header.word`
         let word_size = if header.word_size == 4 { 4 } else { 8 };
         replace("word size", u64::from(header.word_size), u64::from(word_size));
-        Platform::stream(big_endian(header).unwrap_or(false), word_size)
+        Platform::stream(header.is_big_endian().unwrap_or(false), word_size)
     });
     let id = evidence.map(|block| block.stream);
     let id = id.or_else(|| header.uuid.first_chunk().copied().filter(|_| is_right));
     Head {
-        stream: describe(header, start, platform, 1 << log2),
+        stream: Stream::of_header(header, start, platform, 1 << log2),
         id,
         block_size_log2: log2,
         parts_at,
         is_right,
     }
-}
-
-/// The stream as its header describes it.
-fn describe(header: &StreamHeader, offset: u64, platform: Platform, block_size: u32) -> Stream {
-    Stream {
-        offset,
-        platform,
-        version: version(header.version.map(|part| part.get())),
-        architecture: header.architecture.get(),
-        block_size,
-        uuid: header.uuid,
-        boot_id: header.boot_id,
-        parent: header.parent,
-        pid: header.pid.get(),
-        parent_pid: header.parent_pid.get(),
-        start: header.start.get(),
-        clock_source: header.clock_source.get(),
-        clock_rate: header.clock_rate.get(),
-        is_rate_approximate: false,
-        producer: name(&header.producer),
-        host: name(&header.host),
-        program: name(&header.program),
-        // `.made.sync`
-        syncs: Vec::from_iter(Some(header.sync()).filter(|sync| *sync != ClockSync::default())),
-        closed: false,
-        volumes: (header.volume.get(), header.volume.get()),
-        next_volume: None,
-        is_ring: header.flags.get() & STREAM_RING != 0,
-        is_cut: header.flags.get() & STREAM_CUT != 0,
-    }
-}
-
-/// A name padded with zeros (`.header.names`).
-fn name(bytes: &[u8]) -> Box<str> {
-    let size = memchr::memchr(0, bytes).unwrap_or(bytes.len());
-    clean(bytes.get(..size).unwrap_or_default())
 }

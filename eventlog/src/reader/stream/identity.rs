@@ -1,22 +1,23 @@
-//! Each event once, and what is missing: (stream, buffer, number) decides.
+//! Gives each event once, and finds missing events: stream, buffer and number identify an event.
 //!
 //! ```text
 //!  one buffer    ├── block 0..2044 ──┤     ├── block 2044..4088 ──┤   gap: lost, or accounted for
 //!                ├ part ┤├ part ┤  covered: given by the block, if the block is whole
 //! ```
 //!
-//! The index is made of headers, which may be damaged: where numbers do not follow on one another,
-//! or registry, kind or thread differ, which are the buffer's, the blocks on both sides are read
-//! and checked: else a filter would pass over a block that says a wrong kind. So is the last one of
+//! The index comes from headers, which may be damaged. So the reader checks the blocks on both
+//! sides of a gap in the numbers, and of a change of registry, kind or thread, which a buffer never
+//! changes: otherwise a filter could skip a block by a false kind. It also checks the last block of
 //! each buffer, whose counts are the totals. Rules: `.event.identity`, `.read.sealed`, `.read.loss`
 //! in `design/format.md`.
 //!
-//! Blocks that say their numbers themselves (`.cut.numbers`) lie over one another with different
-//! events: of a buffer that has any, all are read, and numbers are given one by one.
+//! Blocks that state their numbers (`.cut.numbers`) may overlap with different events. If a buffer
+//! has such a block, the reader reads all its blocks and compares number by number.
 
 use super::block::{self, PART, TRIMMED};
-use super::numbers::{self, Given};
-use crate::format::BLOCK_HEADER_SIZE;
+use super::number_set::NumberSet;
+use super::numbers;
+use crate::format::{BLOCK_HEADER_SIZE, BlockHeader};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::Segment;
@@ -27,10 +28,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// Flag of a [`Segment`] while this goes on: it was checked.
+/// Flag of a [`Segment`] in this module: it was checked.
 const CHECKED: u8 = 4;
 
-/// Decides which segment gives which events, and drops those that give none.
+/// Decides which segment gives which events, and drops segments that give none.
 pub(crate) fn settle(
     source: &dyn Source,
     index: &mut Index,
@@ -92,9 +93,9 @@ struct Settler<'a> {
     chosen: &'a mut HashMap<u64, Vec<Range<u64>>>,
     faults: &'a mut Faults,
     bytes: Vec<u8>,
-    /// Of the buffer at hand.
+    /// Of the current buffer.
     account: Account,
-    /// Whether it is of a ring, and whether that was written as it was copied.
+    /// Whether the buffer is of a ring, and whether the ring changed while it was copied.
     is_ring: bool,
     is_moving: bool,
 }
@@ -103,25 +104,24 @@ fn end(segment: &Segment) -> u64 {
     segment.first.saturating_add(u64::from(segment.count))
 }
 
-/// What is the same in all blocks of a buffer.
+/// Returns the facts that all blocks of a buffer share.
 fn constants(segment: &Segment) -> (u32, u8, u32) {
     (segment.registry, segment.kind, segment.thread)
 }
 
-/// What was overwritten in a ring: what is missing at the beginning, which begins anew
-/// (`.ring.beginning`); and what was counted elsewhere, but no more than is missing, as it is
-/// counted before it is gone (`.ring.overwritten`).
+/// Computes what a ring overwrote: the events missing at the beginning (`.ring.beginning`), or the
+/// count of the program, which may be ahead. It is at most what is missing (`.ring.overwritten`).
 fn settle_ring(account: &mut Account, first: u64, missing: u64, is_moving: bool) {
     let io = u64::from(account.discarded_io);
-    // What had no room in the file has numbers beyond those that are there (`.ring.store`).
+    // Events that had no room in the file have later numbers (`.ring.store`).
     account.recorded = account.recorded.saturating_add(io.saturating_sub(missing));
     let most = missing.saturating_sub(io);
     let known = if is_moving { most } else { account.overwritten.max(first) };
     account.overwritten = known.min(most);
 }
 
-/// Settles a buffer of which the log has no event: its account says what is missing
-/// (`.part.account`), unless that may be in volumes that are not here (`.volume.loss`).
+/// Settles a buffer without events in the log. Its account tells what is missing (`.part.account`),
+/// unless volumes that are not in the log may have it (`.volume.loss`).
 fn settle_empty(account: &mut Account, stream: Option<&Stream>, faults: &mut Faults) {
     let Some(stream) = stream else { return };
     let accounted = account.overwritten.saturating_add(u64::from(account.discarded_io));
@@ -137,8 +137,8 @@ fn settle_empty(account: &mut Account, stream: Option<&Stream>, faults: &mut Fau
 }
 
 impl Settler<'_> {
-    /// Settles the segments of one buffer, which are in order of their first number, the longest
-    /// first. The places in `group` are used for those that are kept.
+    /// Settles the segments of one buffer, in order of their first number, the longest first. The
+    /// places of the kept segments overwrite `group`.
     fn buffer(&mut self, group: &mut [u32]) {
         let mut kept: Vec<u32> = Vec::new();
         for &mut place in group {
@@ -158,8 +158,7 @@ impl Settler<'_> {
                     kept.pop();
                     continue;
                 }
-                // A copy that is not needed is checked too: it may be a damaged block of another
-                // buffer.
+                // A superfluous copy is checked too: it may be a damaged block of another buffer.
                 if self.check(place) && end(&segment) > reached {
                     kept.push(place);
                 } else {
@@ -187,8 +186,8 @@ impl Settler<'_> {
         }
     }
 
-    /// Whether a block is whole, which takes reading it; a part was checked when it was met, and an
-    /// open block walked. The counts in its header become the buffer's.
+    /// Reads a block, and returns whether it is sound. The first pass has checked parts and walked
+    /// open blocks. The counts in the header go to the buffer's account.
     fn check(&mut self, place: u32) -> bool {
         let Some(segment) = self.segments.get_mut(place as usize) else { return false };
         if segment.flags & (CHECKED | PART) != 0 {
@@ -196,17 +195,17 @@ impl Settler<'_> {
         }
         segment.flags |= CHECKED;
         let segment = *segment;
-        let Some(there) = self.read(&segment) else { return false };
-        let Some(header) = block::header(&self.bytes) else { return false };
+        let Some(present) = self.read(&segment) else { return false };
+        let Some(header) = BlockHeader::read(&self.bytes) else { return false };
         if !header.is_sealed() {
-            // Its count is what the chain has.
+            // An open block's count is the length of its chain.
             let recorded = self.account.recorded.max(end(&segment));
             self.account.fold(&header);
             self.account.recorded = recorded;
             return true;
         }
         if !block::is_intact(&header, &self.bytes, false) {
-            let kind = block::damage(&header, header.top.get() as usize, there);
+            let kind = block::damage(&header, header.top.get() as usize, present);
             self.faults.push(segment.offset, kind);
             return false;
         }
@@ -214,7 +213,7 @@ impl Settler<'_> {
         true
     }
 
-    /// Reads a segment, and says how much of it is there.
+    /// Reads a segment, and returns how many of its bytes are in the log.
     fn read(&mut self, segment: &Segment) -> Option<usize> {
         self.bytes.clear();
         self.bytes.resize(segment.size as usize, 0);
@@ -231,10 +230,10 @@ impl Settler<'_> {
         self.get(place).is_some_and(|segment| segment.flags & block::NUMBERED != 0)
     }
 
-    /// Settles the segments of one buffer, which are in order of their first number, number by
-    /// number: of each is given what none before it gives.
+    /// Settles the segments of one buffer, in order of their first number, number by number: each
+    /// segment gives the numbers that no earlier one gives.
     fn numbered(&mut self, group: &[u32]) {
-        let (mut kept, mut given) = (Vec::new(), Given::default());
+        let (mut kept, mut given) = (Vec::new(), NumberSet::default());
         let (mut reached, mut found) = (0, 0u64);
         for &place in group {
             let whole = if self.check(place) { self.ranges(place) } else { Vec::new() };
@@ -261,22 +260,22 @@ impl Settler<'_> {
         self.close(&kept, begin, before, reached, missing, None);
     }
 
-    /// The numbers of a segment that was just checked.
+    /// Returns the numbers of a segment that was just checked.
     fn ranges(&mut self, place: u32) -> Vec<Range<u64>> {
         let Some(segment) = self.get(place) else { return Vec::new() };
         if segment.flags & block::NUMBERED == 0 {
             return std::iter::once(segment.first..end(&segment)).collect();
         }
         let is_part = segment.flags & PART != 0;
-        // Of a block the bytes are here.
+        // `check` has read the bytes of a block.
         if is_part && self.read(&segment).is_none() {
             return Vec::new();
         }
-        let header = block::header(&self.bytes);
+        let header = BlockHeader::read(&self.bytes);
         header.map_or_else(Vec::new, |header| numbers::ranges(&header, &self.bytes, is_part))
     }
 
-    /// Gives each number to one segment, and counts those that no segment has.
+    /// Assigns each number to one segment, and counts the missing numbers.
     fn give(&mut self, kept: &[u32]) {
         let (begin, before) = self.begin(kept);
         let mut reached = begin;
@@ -301,8 +300,8 @@ impl Settler<'_> {
         self.close(kept, begin, before, reached, missing, gap);
     }
 
-    /// Settles the account of a buffer of which so many numbers below `reached` are missing, the
-    /// first of them before what is at `gap`.
+    /// Settles the account of a buffer that lacks `missing` of the numbers below `reached`; the
+    /// first gap is at offset `gap`.
     fn close(
         &mut self,
         kept: &[u32],
@@ -320,7 +319,7 @@ impl Settler<'_> {
         account.thread = last.thread;
         account.recorded = account.recorded.max(reached);
         missing = missing.saturating_add(account.recorded - reached);
-        // Beside volumes of its stream of which the first are not here, a ring adds no loss either.
+        // Next to a log whose first volumes are missing, a ring adds no loss.
         if self.is_ring && begin == 0 {
             let first = kept.first().and_then(|&place| self.get(place)).map_or(0, |at| at.first);
             settle_ring(&mut self.account, first, missing, self.is_moving);
@@ -337,9 +336,9 @@ impl Settler<'_> {
         }
     }
 
-    /// The number from which on none may be missing, and how many are accounted for before it:
-    /// where the first volumes are not here, the lowest that is, and what the block that has it
-    /// says (`.volume.loss`).
+    /// Returns the first number that must be in the log, and how many numbers before it are
+    /// accounted for. If the first volumes are missing, the lowest number in the log counts, and
+    /// its block's counts (`.volume.loss`).
     fn begin(&self, kept: &[u32]) -> (u64, u64) {
         let first = kept.first().and_then(|&place| self.get(place));
         let lowest = |stream: u16| self.streams.get(usize::from(stream)).map(|at| at.volumes.0);
@@ -347,9 +346,9 @@ impl Settler<'_> {
             return (0, 0);
         };
         let mut bytes = [0; BLOCK_HEADER_SIZE];
-        // What cannot be read is reported where its events are.
+        // The reading of its events reports an I/O failure.
         let read = self.source.read_at(first.offset, &mut bytes);
-        let header = read.ok().and_then(|size| block::header(bytes.get(..size)?));
+        let header = read.ok().and_then(|size| BlockHeader::read(bytes.get(..size)?));
         let accounted = header.map_or(0, |header| {
             header.overwritten.get().saturating_add(u64::from(header.discarded_io.get()))
         });

@@ -1,4 +1,4 @@
-//! Our own streams: block headers alone to an index.
+//! Indexes streams in our format by their block headers.
 //!
 //! ```text
 //!  │ header block │ events │ hole │ parts: events, registry, end │ ??? │ header block …
@@ -22,19 +22,14 @@ use crate::reader::index::{Account, Format, Index};
 use crate::reader::model::registry::Registry;
 use crate::reader::model::stream::Stream;
 use crate::reader::source::bytes::Source;
-use crate::reader::source::headers::{Headers, Places};
+use crate::reader::source::headers::Headers;
 use std::collections::{BTreeMap, HashMap};
 use std::thread;
 
-/// Streams in one log, at most; those beyond are not read.
+/// Streams in one log, at most; the reader skips the others.
 const STREAM_COUNT_MAX: usize = 1 << 12;
 
-/// Whether the source is a stream in our format.
-pub(crate) fn recognise(head: &[u8]) -> bool {
-    head::is_stream(head)
-}
-
-/// Indexes a source that was recognised.
+/// Indexes a source.
 pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Index, OpenError> {
     let mut indexer = Indexer::new(source);
     indexer.walk()?;
@@ -58,7 +53,7 @@ pub(crate) fn index(source: &(dyn Source + Sync), is_moving: bool) -> Result<Ind
     Ok(index)
 }
 
-/// What has been found so far.
+/// The index so far.
 pub(crate) struct Indexer<'a> {
     source: &'a (dyn Source + Sync),
     pub(crate) faults: Faults,
@@ -67,15 +62,15 @@ pub(crate) struct Indexer<'a> {
     /// The first eight bytes of each stream's UUID.
     pub(crate) ids: Vec<Option<[u8; 8]>>,
     pub(crate) segments: Vec<Segment>,
-    /// Of each buffer, the place of the segment that its next part may be added to.
+    /// Of each buffer, the index of the segment that its next part may extend.
     pub(crate) growing: HashMap<u32, u32>,
     pub(crate) accounts: BTreeMap<(u16, u32), Account>,
     pub(crate) pieces: Pieces,
-    /// Where another stream begins, if it was met among parts.
+    /// Offset of the next stream, if the walk met it among parts.
     pub(crate) next_stream: Option<u64>,
-    /// How many blocks the stream has by its end part, and their size.
+    /// Number of blocks, and their size, that the stream's end part states.
     pub(crate) stated: Option<(u64, u64)>,
-    /// Who is told of each block and part, if this is a survey.
+    /// The visitor of a survey.
     pub(crate) visitor: Option<Visitor<'a>>,
     pub(crate) bytes: Vec<u8>,
     scratch: Decoded,
@@ -112,7 +107,7 @@ impl<'a> Indexer<'a> {
         Ok(())
     }
 
-    /// Reads into `self.bytes`: less than asked for at the end, nothing where the host fails.
+    /// Reads into `self.bytes`: fewer bytes at the end, and none if the host fails.
     pub(crate) fn read(&mut self, offset: u64, size: usize) {
         let left = self.source.size().saturating_sub(offset);
         let size = size.min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -126,17 +121,16 @@ impl<'a> Indexer<'a> {
         }
     }
 
-    /// Reads into `self.bytes`, where what is missing counts as zero (`.stream.tail`). Gives how
-    /// much is there.
+    /// Reads into `self.bytes`, and fills missing bytes with zeros (`.stream.tail`). Returns the
+    /// number of bytes in the log.
     fn read_padded(&mut self, offset: u64, size: usize) -> usize {
         self.read(offset, size);
-        let there = self.bytes.len();
+        let present = self.bytes.len();
         self.bytes.resize(size, 0);
-        there
+        present
     }
 
-    /// Indexes the stream that begins at `start`, and gives the start of the next one
-    /// (`.stream.again`).
+    /// Indexes the stream at `start`, and returns the offset of the next stream (`.stream.again`).
     fn stream(&mut self, start: u64) -> Result<Option<u64>, OpenError> {
         let head = match head::read(self.source, start, &mut self.faults) {
             Ok(Found::Head(head)) => head,
@@ -147,8 +141,8 @@ impl<'a> Indexer<'a> {
             }
             Err(error) => return Err(error),
         };
-        // Another volume or a second copy of a stream goes on where the first one left off:
-        // `.event.identity` applies to both.
+        // Another volume or a second copy continues the same stream: `.event.identity` applies to
+        // both.
         let flags = head.is_right.then(|| entry::flags_of(head.stream.platform));
         let is_ring = head.stream.is_ring;
         let same = self.ids.iter().position(|id| head.id.is_some() && *id == head.id);
@@ -162,21 +156,23 @@ impl<'a> Indexer<'a> {
         let block_size = 1 << head.block_size_log2;
         let grid =
             Grid { stream, block_size_log2: head.block_size_log2, block_size, flags, is_ring };
-        let there = self.read_padded(start, block_size as usize);
-        self.visit(Piece::gap(What::Stream, start, start + there as u64, stream));
+        let present = self.read_padded(start, block_size as usize);
+        self.visit(Piece::gap(What::Stream, start, start + present as u64, stream));
         let bytes = std::mem::take(&mut self.bytes);
-        let loose = start + self.parts(grid, start, &bytes, there, head.parts_at) as u64;
+        let loose = start + self.parts(grid, start, &bytes, present, head.parts_at) as u64;
         self.bytes = bytes;
         if let Some(next) = self.next_stream.take() {
             return Ok(Some(next));
         }
-        let places =
-            Places::new(self.source, start.saturating_add(grid.block_size), grid.block_size);
-        Ok(thread::scope(|scope| self.blocks(grid, start, loose, places.headers(scope))))
+        let (source, first) = (self.source, start.saturating_add(grid.block_size));
+        Ok(thread::scope(|scope| {
+            let headers = Headers::new(scope, source, first, grid.block_size);
+            self.blocks(grid, start, loose, headers)
+        }))
     }
 
-    /// Reads the header of a block into `self.bytes`, unless it was read ahead: as far as it is
-    /// there.
+    /// Puts the header of a block into `self.bytes`: the one that a worker read, or its own
+    /// reading.
     fn read_header(&mut self, offset: u64, headers: &mut Headers<'_, '_>) {
         match headers.at(offset) {
             Some(header) => {
@@ -187,8 +183,8 @@ impl<'a> Indexer<'a> {
         }
     }
 
-    /// Walks the blocks after the header block (`.stream.first`). `loose` is the end of what is
-    /// known to belong to this stream.
+    /// Walks the blocks after the header block (`.stream.first`). Bytes before `loose` belong to
+    /// this stream.
     fn blocks(
         &mut self,
         grid: Grid,
@@ -200,7 +196,7 @@ impl<'a> Indexer<'a> {
         let mut offset = start.saturating_add(grid.block_size);
         let mut hole = None;
         let mut garbage = None;
-        // The header block itself may be where another stream begins.
+        // Another stream may begin within the header block.
         if offset > size || loose.saturating_add(8) < offset {
             let next = self.find_stream(loose.max(start + 1), offset.min(size));
             if next.is_some() {
@@ -222,7 +218,7 @@ impl<'a> Indexer<'a> {
                     return next;
                 }
                 self.read_padded(offset, BLOCK_HEADER_SIZE);
-                // Search nothing twice, but for a magic that goes on beyond.
+                // Search no byte twice, except for a magic that crosses the end.
                 loose = loose.max(end.min(size).saturating_sub(STREAM_MAGIC.len() as u64 - 1));
             }
             if is_block {
@@ -248,16 +244,16 @@ impl<'a> Indexer<'a> {
         None
     }
 
-    /// The end of what is known to belong to this stream, if the block before `offset` is an event
-    /// block: all of it if its checksum is right, or nothing.
+    /// Returns the end of the bytes that belong to this stream, if an event block precedes
+    /// `offset`: the whole block if its checksum is right.
     fn settle_block(&mut self, grid: Grid, loose: u64, offset: u64) -> u64 {
         let Some(start) = offset.checked_sub(grid.block_size).filter(|start| loose == start + 1)
         else {
             return loose;
         };
         self.read_padded(start, grid.block_size as usize);
-        match block::header(&self.bytes) {
-            // The payload ends the block: if it is whole, all of the block is.
+        match BlockHeader::read(&self.bytes) {
+            // The payload reaches the end of the block: if it is sound, all of the block belongs.
             Some(header) if block::is_intact(&header, &self.bytes, false) => {
                 if header.payload_size() > 0 { offset } else { start + BLOCK_HEADER_SIZE as u64 }
             }
@@ -265,11 +261,11 @@ impl<'a> Indexer<'a> {
         }
     }
 
-    /// Indexes the block at `offset`, whose header is in `self.bytes`. Gives the end of what is
-    /// known to belong to this stream: one byte in, for an event block, of which no more is known
-    /// yet.
+    /// Indexes the block at `offset`, whose header is in `self.bytes`. Returns the end of the bytes
+    /// that belong to this stream. For an event block, which is not checked yet, this is one byte
+    /// in.
     fn block(&mut self, grid: Grid, offset: u64) -> u64 {
-        let Some(header) = block::header(&self.bytes) else { return offset + 1 };
+        let Some(header) = BlockHeader::read(&self.bytes) else { return offset + 1 };
         match BlockType::from_byte(header.block_type) {
             Some(BlockType::Events) => {
                 if self.is_ours(grid, offset, &header)
@@ -279,12 +275,12 @@ impl<'a> Indexer<'a> {
                 }
             }
             Some(BlockType::Parts) => {
-                // `.parts.header`: its checksum covers the header alone. If it is wrong, the parts
-                // may still be right.
-                let there = self.read_padded(offset, grid.block_size as usize);
+                // `.parts.header`: the checksum covers only the header. If it is wrong, the parts
+                // may still be sound.
+                let present = self.read_padded(offset, grid.block_size as usize);
                 let bytes = std::mem::take(&mut self.bytes);
                 let is_right = header.is_sealed() && block::is_header_intact(&header, &bytes);
-                let size = there as u64;
+                let size = present as u64;
                 self.visit(Piece {
                     is_right,
                     ..Piece::new(grid.stream, offset, size, false, &header)
@@ -296,7 +292,7 @@ impl<'a> Indexer<'a> {
                 }
                 // `.block.header-size`
                 let from = if is_right { block::header_size(&header) } else { BLOCK_HEADER_SIZE };
-                let end = self.parts(grid, offset, &bytes, there, from.max(BLOCK_HEADER_SIZE));
+                let end = self.parts(grid, offset, &bytes, present, from.max(BLOCK_HEADER_SIZE));
                 self.bytes = bytes;
                 let is_proven = is_right || end > BLOCK_HEADER_SIZE;
                 return if is_proven { offset + end as u64 } else { offset + 1 };
@@ -306,14 +302,14 @@ impl<'a> Indexer<'a> {
         offset + 1
     }
 
-    /// Whether the block header in `self.bytes` is of this stream, as far as that is known.
+    /// Returns whether the block header in `self.bytes` may be of this stream.
     fn is_of(&self, grid: Grid) -> bool {
         let id = self.ids.get(usize::from(grid.stream)).copied().flatten();
-        let header = block::header(&self.bytes);
+        let header = BlockHeader::read(&self.bytes);
         id.zip(header).is_none_or(|(id, header)| header.stream == id)
     }
 
-    /// Whether a block or part is of this stream (`.block.stream`).
+    /// Returns whether a block or part is of this stream (`.block.stream`).
     pub(crate) fn is_ours(&mut self, grid: Grid, offset: u64, header: &BlockHeader) -> bool {
         let Some(id) = self.ids.get_mut(usize::from(grid.stream)) else { return false };
         if *id.get_or_insert(header.stream) == header.stream {
@@ -328,13 +324,19 @@ impl<'a> Indexer<'a> {
         let size = grid.block_size as u32;
         self.visit(Piece::new(grid.stream, offset, u64::from(size), false, header));
         let segment = segment(grid, offset, size, 0, header);
-        self.fold_newest(grid, header);
-        // An earlier sync of an open block is one too, where no program is storing it.
+        if grid.is_ring && !header.is_sealed() {
+            // `.ring.overwritten`: the open block of a ring may have no event yet. Its count is the
+            // count of the chain, so none of its events is counted here.
+            let key = (grid.stream, header.buffer.get());
+            let counts = BlockHeader { count: 0.into(), ..*header };
+            self.accounts.entry(key).or_default().fold(&counts);
+        }
+        // The sync of an open block holds too, if no program writes it meanwhile.
         if header.is_sealed() || self.source.is_still() {
             self.sync(grid, header);
         }
-        // A sealed block without a base record says all in its header; else the chain has to be
-        // walked.
+        // The header of a sealed block without a base record states all facts. Other blocks need a
+        // walk.
         if header.is_sealed() && header.base.get() == header.base_last.get() {
             if header.count.get() > 0 {
                 self.segments.push(segment);
@@ -347,11 +349,11 @@ impl<'a> Indexer<'a> {
         self.segments.extend(walked);
     }
 
-    /// Takes a segment whose bytes are in `self.scratch` for what its chain says (`.read.open`);
-    /// none if there is nothing in it.
+    /// Completes a segment by walking its chain (`.read.open`); its bytes are in `self.scratch`.
+    /// Returns `None` if it holds no event.
     pub(crate) fn walked(&mut self, mut segment: Segment, header: &BlockHeader) -> Option<Segment> {
         let registry = Registry::unknown(0, 0, block::platform(header));
-        // What is wrong with it is reported when it is read, unless there is nothing to read.
+        // The reading of its events reports its faults, unless it has no events.
         let mut faults = Faults::default();
         block::decode(&segment, &registry, &mut self.scratch, &mut faults);
         if header.is_sealed() && self.scratch.located.is_empty() {
@@ -373,12 +375,12 @@ impl<'a> Indexer<'a> {
         Some(segment)
     }
 
-    /// Gives the memory of a large block back.
+    /// Frees the memory of a large block.
     pub(crate) fn shrink(&mut self) {
         self.scratch.shrink();
     }
 
-    /// Keeps bytes for [`Indexer::walked`].
+    /// Takes the bytes for [`Indexer::walked`].
     pub(crate) fn set_scratch(&mut self, bytes: &[u8]) {
         self.scratch.bytes.clear();
         self.scratch.bytes.extend_from_slice(bytes);

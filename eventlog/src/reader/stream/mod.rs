@@ -1,6 +1,6 @@
-//! Streams in our format: blocks and parts to an index, and to located events.
+//! Streams in our format: from blocks and parts to an index and to located events.
 //!
-//! Knows sources, the model and the index. Knows no other format.
+//! This room knows sources, the model and the index. It knows no other format.
 
 pub(crate) mod block;
 pub(crate) mod encoding;
@@ -9,6 +9,7 @@ pub(crate) mod gaps;
 pub(crate) mod head;
 pub(crate) mod identity;
 pub(crate) mod indexer;
+pub(crate) mod number_set;
 pub(crate) mod numbers;
 pub(crate) mod parts;
 pub(crate) mod piece;

@@ -1,4 +1,4 @@
-//! The numbers of events of which some were left out between them, as their block says them.
+//! The numbers of events in a block that lacks some numbers, as the block states them.
 //!
 //! ```text
 //!  record at last:  │ code 0, size │ base │ base │ 2044 1 │ 3 7 │ 0 … │
@@ -8,19 +8,17 @@
 //!
 //! Layout: `.cut.numbers` in `design/format.md`.
 
-use super::block::{Head, head, payload};
+use super::block::{Head, head_in, payload};
 use crate::format::{BASE_RECORD_CODE, BASE_RECORD_SIZE, BIG_ENDIAN, BlockHeader, NUMBERED};
-use byteorder::{BigEndian, LittleEndian};
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Whether a block or part says which numbers its events have.
+/// Returns whether a block or part states the numbers of its events.
 pub(crate) fn is_numbered(header: &BlockHeader) -> bool {
     header.flags & NUMBERED != 0 && header.is_sealed()
 }
 
-/// The numbers that the events of a block or part have, as ranges, the lowest first: as many as its
-/// *count* says. Where the record is damaged, they go on from number to number.
+/// Returns the numbers of the events of a block or part as ascending ranges: as many as its
+/// *count*. If the record is damaged, the numbers are consecutive.
 pub(crate) fn ranges(header: &BlockHeader, bytes: &[u8], is_part: bool) -> Vec<Range<u64>> {
     let mut words = Words(record(header, bytes, is_part));
     let (mut ranges, mut left) = (Vec::new(), u64::from(header.count.get()));
@@ -37,17 +35,16 @@ pub(crate) fn ranges(header: &BlockHeader, bytes: &[u8], is_part: bool) -> Vec<R
     ranges
 }
 
-/// What stands in the record that a block or part begins with, if it has one.
+/// Returns the contents of the record at the start of a block or part, if it has one.
 fn record<'a>(header: &BlockHeader, bytes: &'a [u8], is_part: bool) -> &'a [u8] {
     let bytes = bytes.get(payload(header, is_part)).unwrap_or_default();
-    let is_big = header.flags & BIG_ENDIAN != 0;
-    let head = if is_big { head::<BigEndian>(bytes, 0) } else { head::<LittleEndian>(bytes, 0) };
-    let is_it = |head: &Head| head.code == BASE_RECORD_CODE && is_numbered(header);
-    let size = head.filter(is_it).map_or(0, |head| usize::from(head.size));
+    let head = head_in(bytes, 0, header.flags & BIG_ENDIAN != 0);
+    let is_record = |head: &Head| head.code == BASE_RECORD_CODE && is_numbered(header);
+    let size = head.filter(is_record).map_or(0, |head| usize::from(head.size));
     bytes.get(BASE_RECORD_SIZE..size).unwrap_or_default()
 }
 
-/// Numbers, seven bits a byte, the lowest first; the last byte of each is less than 128.
+/// Numbers of seven bits a byte, lowest first. The last byte of a number is less than 128.
 struct Words<'a>(&'a [u8]);
 
 impl Iterator for Words<'_> {
@@ -67,40 +64,6 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// Numbers that were given, as ranges that neither overlap nor touch: by their start, their end.
-#[derive(Default)]
-pub(crate) struct Given(BTreeMap<u64, u64>);
-
-impl Given {
-    /// Forgets what is below a number: nothing that comes is.
-    pub(crate) fn forget_below(&mut self, number: u64) {
-        while let Some(range) = self.0.first_entry().filter(|range| *range.get() <= number) {
-            range.remove();
-        }
-    }
-
-    /// Adds a range; which parts of it are new goes to `new`.
-    pub(crate) fn add(&mut self, range: Range<u64>, new: &mut Vec<Range<u64>>) {
-        let before = self.0.range(..range.start).next_back();
-        let before = before.filter(|(_, end)| **end >= range.start).map(|(start, _)| *start);
-        let mut whole = before.unwrap_or(range.start)..range.end;
-        let mut at = range.start;
-        while let Some((&start, &end)) = self.0.range(whole.start..=range.end).next() {
-            self.0.remove(&start);
-            if start > at {
-                new.push(at..start);
-            }
-            at = at.max(end);
-            whole.start = whole.start.min(start);
-            whole.end = whole.end.max(end);
-        }
-        if at < range.end {
-            new.push(at..range.end);
-        }
-        self.0.insert(whole.start, whole.end);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,9 +73,8 @@ mod tests {
     use crate::reader::index::segment::{Decoded, Segment};
     use crate::reader::model::registry::{Platform, Registry};
     use bytemuck::Zeroable;
-    use std::collections::BTreeSet;
 
-    /// `.cut.numbers`: a block may say any number.
+    /// `.cut.numbers`: a block may state any number.
     #[test]
     fn the_highest_number_ends_a_block() {
         let mut header = BlockHeader::zeroed();
@@ -130,18 +92,11 @@ mod tests {
             header.crc = header.checksum_with(&[], &payload).into();
             let bytes = [bytemuck::bytes_of(&header), &payload].concat();
             let segment = Segment {
-                offset: 0,
-                ticks_min: 0,
-                ticks_max: 0,
                 first,
                 count: 5,
                 size: bytes.len() as u32,
-                buffer: 0,
-                thread: 0,
-                registry: 0,
-                stream: 0,
-                kind: 0,
                 flags: block::PART | block::NUMBERED,
+                ..Segment::default()
             };
             let registry = Registry::unknown(0, 1, Platform::stream(false, 8));
             let (mut decoded, mut faults) = (Decoded::default(), Faults::default());
@@ -150,23 +105,6 @@ mod tests {
             let numbers = |n: usize| decoded.get(n).map(|(number, _)| number);
             let found: Vec<u64> = (0..5).map_while(numbers).collect();
             assert_eq!(found, expected, "{faults:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_new_is_what_a_set_says() {
-        let mut random = 1u64;
-        for _ in 0..200 {
-            let (mut given, mut twin) = (Given::default(), BTreeSet::new());
-            for _ in 0..30 {
-                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let start = (random >> 40) % 60;
-                let range = start..start + 1 + (random >> 50) % 9;
-                let mut new = Vec::new();
-                given.add(range.clone(), &mut new);
-                let expected: Vec<u64> = range.filter(|&number| twin.insert(number)).collect();
-                assert_eq!(new.into_iter().flatten().collect::<Vec<_>>(), expected);
-            }
         }
     }
 }

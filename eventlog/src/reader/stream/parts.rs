@@ -1,4 +1,4 @@
-//! The parts in a parts block, or in the header block.
+//! Indexes the parts in a parts block or in the header block.
 //!
 //! ```text
 //!  │ header │ part: events │ part: registry │ ??? │ part: end │ 0 0 0 … │
@@ -20,24 +20,24 @@ use crate::reader::fault::kind::FaultKind;
 use crate::reader::index::Account;
 use crate::reader::index::segment::Segment;
 
-/// Bytes that may be checked in vain in one block, in blocks: a block made of magics must not take
+/// Bytes that may be checked in vain in one block, in blocks: a block full of magics must not take
 /// forever.
 const EFFORT: usize = 16;
 
-/// The longest stretch of a parts block that is one segment, and the longest for each of its
-/// events: parts of other buffers in it are read too, for each buffer.
+/// The longest stretch of a parts block in one segment, and the longest for each of its events: a
+/// reading of the segment also reads the parts of other buffers in it.
 const SPAN_MAX: u64 = 1 << 16;
 const SPAN_BY_EVENT_MAX: u64 = 1 << 13;
 
 impl Indexer<'_> {
-    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). Of its bytes only
-    /// so many are there. Gives the end of the last part that is of this stream.
+    /// Indexes the parts of the block at `offset`, from `at` on (`.parts.chain`). `present` of its
+    /// bytes are in the log. Returns the end of the last part of this stream.
     pub(crate) fn parts(
         &mut self,
         grid: Grid,
         offset: u64,
         bytes: &[u8],
-        there: usize,
+        present: usize,
         mut at: usize,
     ) -> usize {
         let mut effort = bytes.len().saturating_mul(EFFORT);
@@ -46,7 +46,7 @@ impl Indexer<'_> {
         while let Some(rest) = bytes.get(at..) {
             let start = offset.saturating_add(at as u64);
             if rest.len() < BLOCK_HEADER_SIZE || self.is_stream(start, rest) {
-                break; // Whoever walks the blocks sees what comes.
+                break; // The walk over blocks handles the rest.
             }
             if let Some(header) = head::part(rest) {
                 let size = block::payload(&header, true).end;
@@ -60,23 +60,23 @@ impl Indexer<'_> {
                 at = at.next_multiple_of(8);
                 continue;
             }
-            // A segment is a run of sound parts.
+            // A segment holds adjacent sound parts only.
             self.growing.clear();
             let next = next_part(bytes, at, &mut effort);
-            // `.stream.again`: it may come in the middle of a part that was cut.
+            // `.stream.again`: it may begin within a part that was cut.
             self.next_stream = head::next_sound(bytes, at, next.unwrap_or(bytes.len()))
                 .map(|at| offset.saturating_add(at as u64));
-            // Zeros end the parts, unless a part comes after them: then they are a part that the
-            // host did not take.
+            // Zeros end the parts, unless a part follows: then the host failed to write the part
+            // here.
             let is_zero = rest.iter().take(4).all(|&byte| byte == 0);
             if is_zero && (next.is_none() || self.next_stream.is_some()) {
                 break;
             }
-            let size = next.unwrap_or(there).saturating_sub(at) as u64;
+            let size = next.unwrap_or(present).saturating_sub(at) as u64;
             let kind = if is_zero {
                 FaultKind::BlockHole { size }
             } else {
-                damage(rest, size, there.saturating_sub(at))
+                damage(rest, size, present.saturating_sub(at))
             };
             self.faults.push(start, kind);
             match next {
@@ -87,8 +87,7 @@ impl Indexer<'_> {
         end
     }
 
-    /// Whether another stream begins here (`.stream.again`), with the rest of a block and maybe
-    /// what follows it.
+    /// Returns whether another stream begins here (`.stream.again`). `rest` is the rest of a block.
     fn is_stream(&mut self, offset: u64, rest: &[u8]) -> bool {
         if rest.len() < STREAM_HEADER_SIZE && rest.starts_with(&STREAM_MAGIC) {
             self.read(offset, STREAM_HEADER_SIZE);
@@ -145,9 +144,8 @@ impl Indexer<'_> {
 }
 
 impl Indexer<'_> {
-    /// Adds a part to the index: to the entry of the part of its buffer before it in this block, if
-    /// the chains of both have what they say and the numbers follow, so that many small parts do
-    /// not take an entry each.
+    /// Adds a part to the index. If both chains are right and the numbers follow, it extends the
+    /// entry of its buffer's previous part: many small parts then need few entries.
     fn add(&mut self, part: Segment, is_count_right: bool) {
         if !is_count_right || part.flags & block::NUMBERED != 0 {
             self.growing.remove(&part.buffer);
@@ -166,7 +164,7 @@ impl Indexer<'_> {
     }
 }
 
-/// Two parts in one block as one segment, if they can be.
+/// Joins two parts of one block to one segment, if possible.
 fn joined(before: &Segment, part: &Segment) -> Option<Segment> {
     let whose = |at: &Segment| (at.stream, at.registry, at.kind, at.thread);
     let span = part.offset.checked_sub(before.offset)?.checked_add(u64::from(part.size))?;
@@ -183,20 +181,20 @@ fn joined(before: &Segment, part: &Segment) -> Option<Segment> {
     })
 }
 
-/// What is wrong with the part (one that crosses the end of its block is damaged: `.parts.fits`)
-/// that begins these bytes, of which so many are there.
-fn damage(rest: &[u8], skipped: u64, there: usize) -> FaultKind {
-    let header = block::header(rest).filter(|header| header.magic == BLOCK_MAGIC);
+/// Returns the fault of the part at the start of these bytes; the log has `present` of them. A part
+/// that crosses the end of its block is damaged (`.parts.fits`).
+fn damage(rest: &[u8], skipped: u64, present: usize) -> FaultKind {
+    let header = BlockHeader::read(rest).filter(|header| header.magic == BLOCK_MAGIC);
     let Some(header) = header else { return FaultKind::PartMagic { size: skipped } };
     let end = block::payload(&header, true).end;
-    if header.block_type == BlockType::Events as u8 || (there < end && end < rest.len()) {
-        block::damage(&header, end.min(rest.len()), there)
+    if header.block_type == BlockType::Events as u8 || (present < end && end < rest.len()) {
+        block::damage(&header, end.min(rest.len()), present)
     } else {
         FaultKind::PartMagic { size: skipped }
     }
 }
 
-/// The next part after `at`, at a multiple of 8, that checks (`.parts.sealed`).
+/// Returns the offset of the next sound part after `at`, a multiple of 8 (`.parts.sealed`).
 fn next_part(bytes: &[u8], at: usize, effort: &mut usize) -> Option<usize> {
     let from = at.checked_add(8)?;
     for place in memchr::memmem::find_iter(bytes.get(from..)?, &BLOCK_MAGIC) {
@@ -208,32 +206,16 @@ fn next_part(bytes: &[u8], at: usize, effort: &mut usize) -> Option<usize> {
         if head::part(rest).is_some() {
             return Some(place);
         }
-        let size = block::header(rest).map_or(0, |header| header.payload_size().min(rest.len()));
+        let size =
+            BlockHeader::read(rest).map_or(0, |header| header.payload_size().min(rest.len()));
         *effort = effort.checked_sub(size.saturating_add(BLOCK_HEADER_SIZE))?;
     }
     None
 }
 
-impl Indexer<'_> {
-    /// Takes over the counts of an open block of a ring, which may have no event yet
-    /// (`.ring.overwritten`).
-    pub(crate) fn fold_newest(&mut self, grid: Grid, header: &BlockHeader) {
-        if grid.is_ring && !header.is_sealed() {
-            let key = (grid.stream, header.buffer.get());
-            self.accounts.entry(key).or_default().fold_open(header);
-        }
-    }
-}
-
 impl Account {
-    /// The same of an open block, whose count is what the chain has: of its events, none is counted
-    /// here.
-    pub(crate) fn fold_open(&mut self, header: &BlockHeader) {
-        self.fold(&BlockHeader { count: 0.into(), ..*header });
-    }
-
-    /// Takes over what a block's or part's header says, which is known to be right: the counts are
-    /// totals, so the highest is the latest (`.block.discarded`, `.block.overwritten`).
+    /// Takes the counts of a sound block or part header. Counts are totals, so the highest is the
+    /// latest (`.block.discarded`, `.block.overwritten`).
     pub(crate) fn fold(&mut self, header: &BlockHeader) {
         self.buffer = header.buffer.get();
         self.registry = registry_key(header.registry.get(), header.flags);

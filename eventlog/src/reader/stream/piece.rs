@@ -1,19 +1,19 @@
-//! A stretch of a log as the walk meets it: a block, a part, a hole, damage.
+//! A stretch of a log that the walk meets: a block, a part, a hole, damage.
 //!
 //! Layout: sections 2 to 4 of `design/format.md`.
 
 use crate::format::{BlockHeader, BlockType};
 use bytemuck::Zeroable;
 
-/// What is told of each piece.
+/// A function that takes each piece.
 pub(crate) type Visitor<'a> = &'a mut dyn FnMut(&Piece);
 
-/// What a piece of a log is.
+/// The type of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
-    /// A stream header, and the block that it begins.
+    /// A stream header and its block.
     Stream,
-    /// Events: a block or a part; of an MPS log, a run of events.
+    /// Events: a block or a part. In an MPS log: a run of events.
     Events,
     /// A block of parts.
     Parts,
@@ -25,12 +25,12 @@ pub enum What {
     Unknown,
     /// Blocks that were never written.
     Hole,
-    /// Bytes that are no block.
+    /// Bytes that are not a block.
     Damage,
 }
 
 impl What {
-    /// What it is called.
+    /// Returns the name of the type.
     pub fn name(self) -> &'static str {
         match self {
             What::Stream => "stream",
@@ -49,25 +49,25 @@ impl What {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Piece {
-    /// Where it begins.
+    /// Offset in the source.
     pub offset: u64,
-    /// Its size; of a header block or a parts block the parts in it included, which follow.
+    /// Size in bytes. For a header block or a parts block, it includes the parts, which follow as
+    /// pieces.
     pub size: u64,
     /// The stream, by its index in the log.
     pub stream: u16,
-    /// What it is.
+    /// Its type.
     pub what: What,
     /// Whether it is a part, in a header block or a parts block.
     pub is_part: bool,
-    /// Whether the checksum of a parts block is right, and the count of a part with events. (Of a
-    /// block with events nothing is known without reading it.)
+    /// Whether the checksum of a parts block, or the count of a part with events, is right. A block
+    /// with events is not checked.
     pub is_right: bool,
-    /// What its header says; of an MPS log, what is known of the run. Zero of what has none.
+    /// Its header; zero if it has none. In an MPS log: what is known of the run.
     pub header: BlockHeader,
 }
 
 impl Piece {
-    /// A block or part.
     pub(crate) fn new(
         stream: u16,
         offset: u64,
@@ -85,7 +85,7 @@ impl Piece {
         Piece { offset, size, stream, what, is_part, is_right: true, header: *header }
     }
 
-    /// What has no header of a block.
+    /// Returns a piece without a block header.
     pub(crate) fn gap(what: What, start: u64, end: u64, stream: u16) -> Piece {
         let (size, header) = (end.saturating_sub(start), BlockHeader::zeroed());
         Piece { offset: start, size, stream, what, is_part: false, is_right: true, header }

@@ -1,7 +1,7 @@
-//! Volumes: a stream in several files, of which some may be missing.
+//! Volumes: a stream in several files. Some files may be missing.
 //!
 //! ```text
-//!  volume 3 │ volume 4 │ volume 6 │      lowest 3: what came before is no loss
+//!  volume 3 │ volume 4 │ volume 6 │      lowest 3: earlier volumes are not lost
 //!                      └ 5 is missing: a fault
 //! ```
 //!
@@ -14,29 +14,29 @@ use crate::reader::fault::list::Faults;
 use crate::reader::model::stream::Stream;
 use std::collections::BTreeMap;
 
-/// Volumes that are remembered; of a log of more it is not known which are missing.
+/// Volumes that are remembered, at most. Beyond, missing volumes are not reported.
 const VOLUME_COUNT_MAX: usize = 1 << 16;
 
-/// The volumes that were met.
+/// The volumes found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Volumes {
-    /// Where each begins, by stream and number.
+    /// Offsets by stream and number.
     places: BTreeMap<(u16, u64), u64>,
-    /// The one at hand.
+    /// The current volume.
     current: u64,
 }
 
 impl Volumes {
-    /// Another stream header was met, of a stream that is known or not (`.volume.header`).
+    /// Takes a stream header, of a known or a new stream (`.volume.header`).
     pub(crate) fn begin(&mut self, index: u16, streams: &mut Vec<Stream>, head: &Head) {
         let (volume, _) = head.stream.volumes;
         if let Some(stream) = streams.get_mut(usize::from(index)).filter(|_| head.is_right) {
-            // Beside what was not cut of it, what is missing is missing.
+            // If any copy of the stream has all events, missing numbers are missing.
             stream.is_cut &= head.stream.is_cut;
         }
         match streams.get_mut(usize::from(index)) {
             Some(stream) if !head.is_right => self.current = stream.volumes.1,
-            // A ring has no volumes; beside a log of its stream it is no volume of that.
+            // A ring has no volumes, and is not a volume of its stream's log.
             Some(stream) if head.stream.is_ring => {
                 self.current = volume;
                 stream.is_ring = true;
@@ -68,12 +68,12 @@ impl Volumes {
         }
     }
 
-    /// Whether volumes of a stream were met that are no ring.
+    /// Returns whether the log has volumes of a stream that are not a ring.
     fn has_any(&self, index: u16) -> bool {
         self.places.range((index, 0)..=(index, u64::MAX)).next().is_some()
     }
 
-    /// An end part: of the last volume it says whether the stream was closed (`.part.end`,
+    /// Takes an end part. In the last volume, it states whether the stream was closed (`.part.end`,
     /// `.volume.end`).
     pub(crate) fn end(&self, stream: &mut Stream, header: &BlockHeader) {
         if self.current >= stream.volumes.1 {
@@ -83,7 +83,7 @@ impl Volumes {
         }
     }
 
-    /// Reports the volumes that are missing between others (`.volume.missing`).
+    /// Reports volumes that are missing between others (`.volume.missing`).
     pub(crate) fn check(&self, faults: &mut Faults) {
         if self.places.len() >= VOLUME_COUNT_MAX {
             return;

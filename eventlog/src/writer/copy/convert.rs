@@ -1,4 +1,4 @@
-//! An event of the MPS as one of ours.
+//! Converts an event of the MPS to our format.
 //!
 //! ```text
 //!  │ code │ size │ clock │ params, as C lays them out │ ──▶ │ code │ size │ delta │ params (3.2) │
@@ -9,12 +9,12 @@
 use crate::format::{EVENT_HEADER_SIZE, EVENT_SIZE_MAX};
 use crate::reader::{Event, Value};
 
-/// The buffer that has all events of an MPS stream: their numbers are their places in the file.
+/// The buffer of all events of an MPS stream. Their numbers are their places in the file.
 pub(super) const BUFFER: u32 = 1;
 /// The kind of events whose code the registry lacks.
 pub(super) const KIND_UNKNOWN: u8 = 63;
 
-/// Puts an event into `to`, without its delta.
+/// Converts an event, without its delta.
 pub(super) fn event(event: &Event<'_, '_>, to: &mut Vec<u8>) {
     let platform = event.registry.platform;
     let order = Order { big_endian: platform.big_endian };

@@ -1,4 +1,4 @@
-//! Header and registries of a log that is made of another.
+//! Header and registries of a log that is made of another log.
 //!
 //! ```text
 //!  Stream ──▶ StreamHeader, as the other log has it        Registry ──▶ its encoding (5.1)
@@ -8,23 +8,23 @@
 
 use super::super::origin::{numbered_uuid, put_name};
 use crate::format::{
-    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BYTE_ORDER_MARK,
-    EVENT_TYPE_ALWAYS, EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE,
-    STREAM_RING, StreamHeader, U16le,
+    BLOCK_HEADER_SIZE, BLOCK_SIZE_LOG2_MAX, BLOCK_SIZE_LOG2_MIN, BlockHeader, EVENT_TYPE_ALWAYS,
+    EVENT_TYPE_RETIRED, FORMAT_VERSION, STREAM_CUT, STREAM_HEADER_SIZE, STREAM_RING, StreamHeader,
+    U16le,
 };
 use crate::reader::block;
 use crate::reader::segment::Segment;
 use crate::reader::{Format, Log, Platform, Registry, Stream};
 use std::collections::HashMap;
 
-/// The blocks of what was an MPS log: an event may take 64 KiB.
+/// log2 of the block size for an MPS log, whose events may have 64 KiB.
 const MPS_BLOCK_SIZE_LOG2: u8 = 17;
-/// What a block has beside one event of an MPS log, at least.
+/// Room of a block in addition to one event of an MPS log, at least.
 const MPS_ROOM: u32 = 512;
-/// Bytes by which a stream of an MPS log is known.
+/// Bytes that identify a stream of an MPS log.
 const MPS_HEAD_SIZE: usize = 1 << 16;
 
-/// The size of blocks: that of the stream, or of a volume or copy of it that has larger ones.
+/// Returns log2 of the block size: that of the stream, or of a volume or copy with larger blocks.
 pub(super) fn block_size_log2<'a>(
     log: &Log,
     stream: &Stream,
@@ -32,7 +32,7 @@ pub(super) fn block_size_log2<'a>(
 ) -> u8 {
     if log.format() == Format::Mps {
         let largest = segments.map(|segment| segment.size).max().unwrap_or(0);
-        // Events are no larger than the runs that they are in, but for what their string needs.
+        // Events are at most as large as their runs, except for the padding of strings.
         let room = largest.saturating_add(MPS_ROOM).next_power_of_two().max(1).ilog2() as u8;
         return room.clamp(BLOCK_SIZE_LOG2_MIN, MPS_BLOCK_SIZE_LOG2);
     }
@@ -43,15 +43,15 @@ pub(super) fn block_size_log2<'a>(
     u8::try_from(log2).unwrap_or(u8::MAX).clamp(BLOCK_SIZE_LOG2_MIN, BLOCK_SIZE_LOG2_MAX)
 }
 
-/// The header of a stream, not sealed.
+/// Returns the header of a stream, not sealed.
 pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> StreamHeader {
     let mut bytes = [0; STREAM_HEADER_SIZE];
-    // What cannot be read is as good as damaged.
+    // An unreadable header counts as damaged.
     let read = log.source().read_at(stream.offset, &mut bytes).unwrap_or(0);
     let old: StreamHeader = bytemuck::pod_read_unaligned(&bytes);
     let is_right = read == bytes.len()
         && log.format() == Format::Stream
-        && old.checksum() == old.crc.get()
+        && old.is_sound()
         && old.uuid == stream.uuid;
     let mut header = if is_right { old } else { described(uuid, stream) };
     set_platform(&mut header, stream.platform);
@@ -64,23 +64,17 @@ pub(super) fn header(log: &Log, uuid: [u8; 16], stream: &Stream, log2: u8) -> St
     header
 }
 
-/// Events were left out (`.cut.flag`).
-pub(super) fn set_cut(header: &mut StreamHeader) {
-    header.flags = (header.flags.get() | STREAM_CUT).into();
-}
-
-/// Says by which platform events are read: a header may say what no platform has (`.header.word`).
+/// Sets the platform that decodes the events. A header may state an impossible platform
+/// (`.header.word`).
 fn set_platform(header: &mut StreamHeader, platform: Platform) {
-    let mark = BYTE_ORDER_MARK;
-    header.byte_order_mark =
-        if platform.big_endian { mark.to_be_bytes() } else { mark.to_le_bytes() };
+    header.set_big_endian(platform.big_endian);
     if header.word_size != platform.word_size {
         header.word_size = platform.word_size;
         header.address_size = platform.word_size;
     }
 }
 
-/// A header of what is known of the stream.
+/// Returns a header made of known facts.
 fn described(uuid: [u8; 16], stream: &Stream) -> StreamHeader {
     let mut header = StreamHeader::native(BLOCK_SIZE_LOG2_MIN);
     header.word_size = 0;
@@ -93,7 +87,7 @@ fn described(uuid: [u8; 16], stream: &Stream) -> StreamHeader {
     header.parent_pid = stream.parent_pid.into();
     header.start = stream.start.into();
     header.clock_source = stream.clock_source.into();
-    // What is approximate is not stated: the events by which it is known tell it again.
+    // An approximate rate is not stated: the events give it again.
     let rate = if stream.is_rate_approximate { 0 } else { stream.clock_rate };
     header.clock_rate = rate.into();
     header.set_sync(stream.syncs.first().copied().unwrap_or_default());
@@ -103,7 +97,7 @@ fn described(uuid: [u8; 16], stream: &Stream) -> StreamHeader {
     header
 }
 
-/// The UUIDs of the streams of a log, of each of which `first` gives the first segment.
+/// Returns the UUIDs of the streams of a log. `first` returns the first segment of a stream.
 pub(super) fn uuids<'l>(log: &'l Log, first: impl Fn(u16) -> Option<&'l Segment>) -> Vec<[u8; 16]> {
     let streams = log.streams().iter();
     if log.format() == Format::Stream {
@@ -123,25 +117,25 @@ pub(super) fn uuids<'l>(log: &'l Log, first: impl Fn(u16) -> Option<&'l Segment>
     made.collect()
 }
 
-/// The UUID of a stream of ours.
+/// Returns the UUID of a stream in our format.
 fn own_uuid(log: &Log, segment: Option<&Segment>, stream: &Stream) -> [u8; 16] {
     let mut uuid = stream.uuid;
-    // Where the header is damaged, blocks say half of it.
+    // If the header is damaged, blocks state half of the UUID.
     let mut head = [0; BLOCK_HEADER_SIZE];
     let read = segment.and_then(|at| log.source().read_at(at.offset, &mut head).ok());
-    let found = read.and_then(|size| block::header(head.get(..size)?));
+    let found = read.and_then(|size| BlockHeader::read(head.get(..size)?));
     if let (Some(found), Some(to)) = (found, uuid.first_chunk_mut()) {
         *to = found.stream;
     }
     uuid
 }
 
-/// Whether anything is known of a registry.
+/// Returns whether a registry has any contents.
 pub(super) fn is_known(registry: &Registry) -> bool {
     !(registry.event_types.is_empty() && registry.kinds.is_empty() && registry.name.is_empty())
 }
 
-/// The encoding of a registry.
+/// Encodes a registry.
 pub(super) fn registry(registry: &Registry) -> Vec<u8> {
     let mut bytes = Vec::new();
     let version = registry.version;

@@ -1,18 +1,19 @@
-//! Logs from logs: what is left of one, what is selected of one, several as one.
+//! Logs made of logs: the remains of one, a selection of one, several as one.
 //!
 //! ```text
 //!  Log ─┬─ write_all, or add: event by event ─▶ runs of numbers ─▶ blocks, parts
 //!       └─ header, registries, store, syncs, accounts ─────────────▶
 //! ```
 //!
-//! Events keep what identifies them: stream, buffer and number (`.event.identity`). A raw MPS
-//! stream becomes one of ours, its registry in it. Rules: section 11 of `design/format.md`.
+//! Events keep their identity: stream, buffer and number (`.event.identity`). A raw MPS stream
+//! becomes a stream in our format with its registry. Rules: section 11 of `design/format.md`.
 
 mod convert;
 mod encode;
 
 use super::out::Out;
 use super::pack::{Counts, MEMORY_MAX, Packer, Place};
+use crate::format::STREAM_CUT;
 use crate::reader::entry::flags_of;
 use crate::reader::label;
 use crate::reader::segment::{Decoded, Segment};
@@ -22,32 +23,32 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// What a log is made for.
+/// The purpose of a log that is made of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// All that is to be had of another: what that had lost is counted as refused by the host.
+    /// All readable events. Events that the other log had lost count as refused by the host.
     Whole,
-    /// Some events of another: numbers that are missing were left out (`.cut.flag`).
+    /// Some events. Missing numbers were left out (`.cut.flag`).
     Cut,
 }
 
-/// What was written.
+/// The result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Events, those of the store included.
+    /// Events, including those of the store.
     pub event_count: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Events that the other log had lost, those that are left out for being short included.
+    /// Events that the other log had lost, including events that are too short.
     pub lost_count: u64,
-    /// Events that are left out because they lack parameters (`.cut.short`).
+    /// Events that were left out because they lack parameters (`.cut.short`).
     pub short_count: u64,
 }
 
-/// A log that is being made of another.
+/// Makes a log of another log.
 pub struct Writer<'l, 'o> {
     log: &'l Log,
-    /// Its segments, stream by stream, each in the order of the file.
+    /// The segments, stream by stream, each in the order of the file.
     places: Vec<u32>,
     purpose: Purpose,
     out: Out<'o>,
@@ -55,7 +56,7 @@ pub struct Writer<'l, 'o> {
     current: Option<Current>,
     /// Streams whose store was written.
     begun: BTreeSet<u16>,
-    /// The UUIDs of the streams, once one was begun.
+    /// The UUIDs of the streams, after the first stream began.
     uuids: Vec<[u8; 16]>,
     decoded: Decoded,
     bytes: Vec<u8>,
@@ -67,9 +68,9 @@ pub struct Writer<'l, 'o> {
 struct Current {
     index: u16,
     packer: Packer,
-    /// The number that its first event has in an MPS log, and how often it was begun.
+    /// The number of its first event in an MPS log.
     first: u64,
-    /// Events of each buffer that the index promised, and that were not there, or not whole.
+    /// Events of each buffer that are in the index, but missing or too short.
     missing: HashMap<u32, u64>,
 }
 
@@ -80,7 +81,7 @@ impl fmt::Debug for Writer<'_, '_> {
 }
 
 impl<'l, 'o> Writer<'l, 'o> {
-    /// Begins a log.
+    /// Returns a writer that writes to `out`.
     pub fn new(log: &'l Log, purpose: Purpose, out: &'o mut dyn Write) -> Writer<'l, 'o> {
         let mut places: Vec<u32> = (0..log.segments().len() as u32).collect();
         places.sort_by_key(|place| log.segment(*place).map(|segment| segment.stream));
@@ -99,12 +100,12 @@ impl<'l, 'o> Writer<'l, 'o> {
         }
     }
 
-    /// What was found wrong while reading.
+    /// Returns the faults of the reading.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Writes all events that are to be had, stream by stream, each in the order of the file.
+    /// Writes all readable events, stream by stream, in the order of the file.
     pub fn write_all(&mut self) -> io::Result<()> {
         for index in 0..self.log.streams().len() as u16 {
             self.begin(index)?;
@@ -117,7 +118,7 @@ impl<'l, 'o> Writer<'l, 'o> {
         Ok(())
     }
 
-    /// Where in `places` the segments of a stream are.
+    /// Returns the range in `places` of the segments of a stream.
     fn places_of(&self, index: u16) -> Range<usize> {
         let stream = |place: &u32| self.log.segment(*place).map(|segment| segment.stream);
         let end = |from: Option<u16>| self.places.partition_point(|place| stream(place) < from);
@@ -128,8 +129,8 @@ impl<'l, 'o> Writer<'l, 'o> {
         self.log.segment(*self.places.get(place)?)
     }
 
-    /// Writes an event of the log. Streams may take turns, but each turn costs a header. The store
-    /// is written anyhow, before the first event of its stream.
+    /// Writes an event of the log. Streams may alternate, but each change costs a header. The store
+    /// is written before the first event of its stream.
     pub fn add(&mut self, event: &Event<'_, '_>) -> io::Result<()> {
         if self.current.as_ref().is_none_or(|current| current.index != event.stream) {
             self.begin(event.stream)?;
@@ -142,7 +143,7 @@ impl<'l, 'o> Writer<'l, 'o> {
 
     /// Ends the log.
     pub fn finish(mut self) -> io::Result<(Written, Faults)> {
-        // A log without events is a log.
+        // A log without events needs a header too.
         if self.begun.is_empty() && !self.log.streams().is_empty() {
             self.begin(0)?;
         }
@@ -151,7 +152,7 @@ impl<'l, 'o> Writer<'l, 'o> {
         Ok((self.written, self.faults))
     }
 
-    /// Begins a stream, and writes its store unless that was done.
+    /// Begins a stream, and writes its store the first time.
     fn begin(&mut self, index: u16) -> io::Result<()> {
         self.end()?;
         let log = self.log;
@@ -169,7 +170,7 @@ impl<'l, 'o> Writer<'l, 'o> {
         let uuid = self.uuids.get(usize::from(index)).copied().unwrap_or_default();
         let mut header = encode::header(log, uuid, stream, log2);
         if self.purpose == Purpose::Cut || log.is_cut(index) {
-            encode::set_cut(&mut header);
+            header.flags = (header.flags.get() | STREAM_CUT).into(); // `.cut.flag`
         }
         header.seal();
         let uuid = header.uuid;
@@ -198,7 +199,7 @@ impl<'l, 'o> Writer<'l, 'o> {
             if let Some(current) = &mut self.current {
                 current.packer.flush_all(&mut self.out)?;
             }
-            // `.store.before`: what names things stands before what is named.
+            // `.store.before`: names precede the events that use them.
             self.out.flush_parts()?;
         }
         Ok(())
@@ -210,7 +211,7 @@ impl<'l, 'o> Writer<'l, 'o> {
         let Some(registry) = log.registries().get(segment.registry as usize) else {
             return Ok(());
         };
-        // Of ours, a segment is of the store or not.
+        // In our format, a segment is of the store or not.
         let is_mixed = log.format() == Format::Mps;
         if !is_mixed && may_store(log, registry) != is_for_store {
             return Ok(());
@@ -280,15 +281,15 @@ impl<'l, 'o> Writer<'l, 'o> {
         let log = self.log;
         let Some(stream) = log.streams().get(usize::from(current.index)) else { return Ok(()) };
         current.packer.flush_all(&mut self.out)?;
-        let telling = current.packer.telling();
-        current.packer.write_syncs(telling, &mut self.out)?;
+        let syncs_of_events = current.packer.syncs_of_events();
+        current.packer.write_syncs(syncs_of_events, &mut self.out)?;
         let accounts = log.accounts();
         let begin = accounts.partition_point(|account| account.stream < current.index);
         let accounts = accounts.get(begin..).unwrap_or_default().iter();
         for account in accounts.take_while(|account| account.stream == current.index) {
             let registry = log.registries().get(account.registry as usize);
-            let is_there = current.packer.has(account.buffer);
-            if self.purpose == Purpose::Cut && !is_there {
+            let is_present = current.packer.has(account.buffer);
+            if self.purpose == Purpose::Cut && !is_present {
                 continue;
             }
             let missing = current.missing.get(&account.buffer).copied().unwrap_or(0);
@@ -314,8 +315,8 @@ impl<'l, 'o> Writer<'l, 'o> {
     }
 }
 
-/// What a buffer counted, with what is lost as refused by the host (`.cut.account`): there it is
-/// accounted for.
+/// Returns the counts of a buffer. Lost events count as refused by the host (`.cut.account`), so
+/// they are accounted for.
 fn counts(account: &Account, lost: u64) -> Counts {
     Counts {
         full: account.discarded_full.into(),
@@ -326,12 +327,13 @@ fn counts(account: &Account, lost: u64) -> Counts {
     }
 }
 
-/// Whether events of a registry may be of the store.
+/// Returns whether events of a registry may be of the store.
 fn may_store(log: &Log, registry: &Registry) -> bool {
     registry.index == 0 || log.format() == Format::Mps
 }
 
-/// Whether an event is of the store: of registry 0, or of those of the MPS that name things.
+/// Returns whether an event is of the store: of registry 0, or an event of the MPS that names
+/// things.
 fn is_store(log: &Log, event: &Event<'_, '_>) -> bool {
     match log.format() {
         Format::Stream => event.registry.index == 0,
@@ -351,7 +353,7 @@ mod tests {
             let mut found = Vec::new();
             let mut events = log.events(Order::Time, &Filter::default());
             while let Some(event) = events.next() {
-                // All but the delta, which counts from another base.
+                // All except the delta, which counts from another base.
                 let params = event.bytes.get(8..).map(<[u8]>::to_vec);
                 found.push((event.ticks, event.buffer, event.number, event.code(), params));
             }
@@ -361,7 +363,7 @@ mod tests {
         let log = Log::from_source(bytes).unwrap();
         let mut made = Vec::new();
         let mut writer = Writer::new(&log, Purpose::Whole, &mut made);
-        // In order of time buffers take turns.
+        // In order of time, buffers alternate.
         let mut in_turns = log.events(Order::Time, &Filter::default());
         while let Some(event) = in_turns.next() {
             writer.add(&event).unwrap();
@@ -374,9 +376,9 @@ mod tests {
         assert_eq!(events(&made), events(&log));
     }
 
-    /// `.cut.numbers`: a block of few events may have a high number.
+    /// `.cut.numbers`: a block with few events may have a high number.
     #[test]
-    fn of_a_cut_nothing_is_passed_over_that_is_not_known() {
+    fn a_filter_of_known_events_skips_no_new_event_of_a_cut() {
         let bytes = include_bytes!("../../../tests/golden/log/heap-2.log").to_vec();
         let log = Log::from_source(bytes).unwrap();
         let mut made = Vec::new();

@@ -1,4 +1,4 @@
-//! Arguments that do harm, and an output that fails.
+//! Harmful arguments, and an output that fails.
 //!
 //! ```text
 //!  sizes, codes, ticks, registries … ──▶ MakeError, and the log is sound
@@ -50,7 +50,7 @@ impl<const CODE: u16, const KIND: u8> Event for Forged<CODE, KIND> {
     }
 }
 
-/// A registry that lives for ever.
+/// A registry that is never freed.
 fn registry(kinds: Vec<Kind>, rows: Vec<EventType>) -> &'static Registry {
     let version = Version { major: 1, median: 0, minor: 0 };
     let (kinds, event_types) = (kinds.leak(), rows.leak());
@@ -68,7 +68,7 @@ fn begun(bytes: &mut Vec<u8>) -> (Maker<'_>, StreamId) {
 
 /// `.made.origin`
 #[test]
-fn what_no_stream_can_be_is_refused() {
+fn an_impossible_stream_is_refused() {
     let mut bytes = Vec::new();
     let mut maker = Maker::new(&mut bytes);
     assert!(matches!(maker.add(1, 1, 1, &Empty {}), Err(MakeError::NoStream)));
@@ -92,12 +92,12 @@ fn what_no_stream_can_be_is_refused() {
     sound(bytes, "a stream");
 }
 
-/// `.made`: an event that has no place in a log is refused, and nothing of it is there.
+/// `.made`: an event without a place in a log is refused, and the log has no part of it.
 #[test]
-fn events_that_lie_are_refused() {
+fn false_events_are_refused() {
     let mut bytes = Vec::new();
     let (mut maker, _) = begun(&mut bytes);
-    // Sizes: what just fits, and more.
+    // Sizes: the largest that fits, and larger ones.
     let text = vec![b'x'; 1 << 20];
     let mut count = 0;
     for size in [0, 3954, 3955, 3956, 3960, 65_000, 1 << 20] {
@@ -108,7 +108,7 @@ fn events_that_lie_are_refused() {
         count += u64::from(!is_large);
     }
     assert!(matches!(maker.intern(1, &text), Err(MakeError::EventSize { .. })));
-    // Types: codes and kinds that the registry lacks, sizes that lie.
+    // Types: codes and kinds that the registry lacks, and false sizes.
     let unknown = [
         maker.add(1, 1, 1, &Forged::<0, 0> { size: 8 }),
         maker.add(1, 1, 1, &Forged::<3, 0> { size: 8 }),
@@ -174,7 +174,7 @@ fn hostile_numbers_make_a_sound_log() {
 
 /// `.registry.index`, `.registry.trust`
 #[test]
-fn thousands_of_registries_are_read_and_unlawful_ones_are_refused() {
+fn unlawful_registries_are_refused() {
     let kind = |index| Kind { index, name: "K", doc: "" };
     let row = |code, kind, params| EventType {
         name: "E",
@@ -213,7 +213,7 @@ fn thousands_of_registries_are_read_and_unlawful_ones_are_refused() {
         assert_eq!(maker.registry(lawful).unwrap(), index);
     }
     maker.add(1, 1, 1, &Empty {}).unwrap();
-    // More than a reader takes.
+    // More than a reader accepts.
     let large = "x".repeat(65_535).leak();
     let row = EventType { doc: large, ..row(1, 0, &[]) };
     let large =

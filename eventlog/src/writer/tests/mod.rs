@@ -1,11 +1,11 @@
-//! What a [`Maker`] writes is what was added: judged by a list of events, read back, verified.
+//! Compares what a [`Maker`] wrote with a list of the added events, and verifies the log.
 //!
 //! ```text
 //!  seed ─▶ random calls ─┬─▶ Maker ─▶ bytes ─▶ Log ─▶ events, counts, syncs, labels ─┐
 //!                        └─▶ Vec of what was added, sorted ──────────────────────────┴─ equal
 //! ```
 //!
-//! What waits has few bytes in a test: runs are written early, again and again.
+//! In a test, few bytes may wait: runs are written early.
 
 use super::pack::MEMORY_MAX;
 use super::{Cause, Maker, Origin, uuid_of};
@@ -21,18 +21,18 @@ mod order;
 
 mod shop {
     eventdef::events! {
-        /// What the tests add.
+        /// The events of the tests.
         registry "shop" version(1, 2, 3);
         kinds {
             /// One kind.
             Some = 0,
-            /// The last that there can be.
+            /// The last possible kind.
             Other = 63,
         }
 
         /// Nothing.
         Empty(0x0001, always, Some) {}
-        /// Words.
+        /// Three words.
         Words(0x0002, always, Other) {
             /// a pointer
             a: P,
@@ -49,7 +49,7 @@ mod shop {
             b: U,
             /// a double
             c: D,
-            /// another
+            /// another Boolean
             d: B,
             /// a word
             e: W,
@@ -78,7 +78,7 @@ mod other {
     }
 }
 
-/// The numbers of a seed (xorshift).
+/// Random numbers of a seed (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -101,13 +101,13 @@ impl Random {
 /// An event: ticks, buffer, number; registry, kind, thread, code, parameters.
 type Added = ((u64, u32, u64), (u16, u8, u32, u16, String));
 
-/// What a stream should have.
+/// The expected contents of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Twin {
     events: Vec<Added>,
     /// The next number of each buffer.
     next: BTreeMap<u32, u64>,
-    /// Full, nested, large, io and overwritten of each buffer that lost any.
+    /// The losses of each buffer: full, nested, large, io and overwritten.
     lost: BTreeMap<u32, [u64; 5]>,
     syncs: Vec<u64>,
     strings: u64,
@@ -187,7 +187,7 @@ fn label(random: &mut Random, maker: &mut Maker<'_>, twin: &mut Twin, ticks: u64
     twin.add(place, (0, 0, 0xFF02), format!("{:?}", [Value::A(address), id]));
 }
 
-/// Makes a random log: its bytes, and of each stream, by UUID, what it should have.
+/// Makes a random log. Returns its bytes, and the expected contents of each stream by UUID.
 fn made(seed: u64) -> (Vec<u8>, BTreeMap<[u8; 16], Twin>) {
     let random = &mut Random::new(seed);
     let (mut bytes, mut streams) = (Vec::new(), Vec::new());
@@ -204,7 +204,7 @@ fn made(seed: u64) -> (Vec<u8>, BTreeMap<[u8; 16], Twin>) {
         assert_eq!(maker.registry(&shop::REGISTRY).unwrap(), 1);
         assert_eq!(maker.registry(&other::REGISTRY).unwrap(), 2);
     }
-    // The streams come one after the other, or take turns; and so do kinds in a buffer.
+    // Streams follow each other or alternate, and so do kinds in a buffer.
     let (turns, buffers) = ([400, 40, 3][seed as usize % 3], 1 + random.below(40));
     let mut ticks = 1_000_000;
     for n in 0..1000u64 {
@@ -238,7 +238,7 @@ fn made(seed: u64) -> (Vec<u8>, BTreeMap<[u8; 16], Twin>) {
     (bytes, twins)
 }
 
-/// Opens a log, which must be sound.
+/// Opens a log and checks that it is sound.
 fn sound(bytes: Vec<u8>, of: &str) -> Log {
     let log = Log::from_source(bytes).unwrap();
     let verified = log.verify(NonZero::new(1));
@@ -258,10 +258,10 @@ fn added(event: &crate::reader::Event<'_, '_>) -> Added {
     (key, of)
 }
 
-/// `.made.order`, `.made.kinds`, `.made.turn`, `.made.loss`, `.made.sync`, `.event.number`: it is
-/// sound, and its events are those that were added, in the order of time.
+/// `.made.order`, `.made.kinds`, `.made.turn`, `.made.loss`, `.made.sync`, `.event.number`: the log
+/// is sound, and has the added events in the order of time.
 #[test]
-fn what_is_read_is_what_was_added() {
+fn a_log_has_the_events_that_were_added() {
     for seed in 0..30 {
         let (bytes, twins) = made(seed);
         let log = sound(bytes, &format!("seed {seed}"));
@@ -288,7 +288,7 @@ fn what_is_read_is_what_was_added() {
             twin.events.sort_by_key(|(key, _)| *key);
             twin.syncs.sort_unstable();
             twin.syncs.dedup();
-            // Each, wherever it stands: in the header again where streams take turns.
+            // A sync stands in the header again if streams alternate.
             found.syncs = stream.syncs.iter().map(|sync| sync.ticks).collect();
             found.syncs.dedup();
             let at = found.events.iter().zip(&twin.events).position(|(a, b)| a != b);
@@ -304,7 +304,7 @@ fn what_is_read_is_what_was_added() {
     }
 }
 
-/// `.made.names`: a reader that follows the log knows every name before it is used.
+/// `.made.names`: a reader that follows the log knows every name before its use.
 #[test]
 fn names_arrive_before_what_they_name() {
     for buffers in [1, 7] {
@@ -344,7 +344,7 @@ fn names_arrive_before_what_they_name() {
 
 /// `.made.origin`, `.header.names`, `.header.clock`
 #[test]
-fn the_header_has_the_facts_that_were_given() {
+fn the_header_has_the_facts_of_its_origin() {
     let mut origin = Origin::new();
     assert_ne!(origin.uuid, Origin::new().uuid);
     assert_eq!((origin.uuid[6] >> 4, origin.uuid[8] >> 6), (4, 2));
@@ -375,9 +375,9 @@ fn the_header_has_the_facts_that_were_given() {
     assert_eq!(registries, ["telemetry"]);
 }
 
-/// `.stream.tail`, `.stream.again`: wherever a log ends in its last block, another may follow.
+/// `.stream.tail`, `.stream.again`: another log may follow, wherever a log ends in its last block.
 #[test]
-fn logs_one_after_the_other_are_sound_whatever_their_sizes() {
+fn concatenated_logs_of_any_size_are_sound() {
     let mut origin = Origin::new();
     (origin.uuid, origin.block_size_log2) = (uuid_of(b"next"), 12);
     let mut next = Vec::new();

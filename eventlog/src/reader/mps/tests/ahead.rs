@@ -1,4 +1,4 @@
-//! Parts that are walked ahead, against one walk from the beginning to the end.
+//! Compares workers with one walk from the beginning to the end.
 //!
 //! ```text
 //!  one worker ──▶ Index ─┐
@@ -7,22 +7,20 @@
 
 use super::encode::Arg::{N, S};
 use super::encode::{Row, encode_as, encoded, init};
-use super::{PLATFORMS, log, starts};
+use super::{PLATFORMS, log, random, starts};
 use crate::reader::index::segment::Segment;
 use crate::reader::index::{Index, Options};
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::ahead::{Division, Work};
+use crate::reader::mps::increments::Increments;
 use crate::reader::mps::index::{CELL_SIZE, index_divided};
 use crate::reader::mps::plain::Plain;
 use crate::reader::mps::platform::Shapes;
-use crate::reader::mps::unread::Unread;
 use crate::reader::source::bytes::Source;
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// A host that cannot read some pages.
 struct Host<'b> {
     bytes: &'b [u8],
     bad: &'b [u64],
@@ -50,7 +48,7 @@ fn is_same(one: &Index, other: &Index) -> bool {
         && one.faults.iter().eq(other.faults.iter())
 }
 
-/// The index of a log, which is the same however many walk it.
+/// The index of a log, which must not depend on the number of workers.
 fn checked(bytes: &[u8], bad: &[u64], what: &str) -> Option<Index> {
     let divided = |worker_count| {
         let division = Division { part_size: CELL_SIZE, worker_count };
@@ -62,17 +60,8 @@ fn checked(bytes: &[u8], bad: &[u64], what: &str) -> Option<Index> {
     several
 }
 
-/// Pseudo-random numbers below a bound.
-fn random(seed: u64) -> impl FnMut(usize) -> usize {
-    let mut state = seed;
-    move |below| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as usize % below
-    }
-}
-
-/// Some 400 kB of events: plain ones, strings, and if asked for some of unknown type, or whose
-/// values look like events.
+/// About 400 kB of events: plain ones, strings, and optionally unknown types or values that look
+/// like events.
 fn long(on: Platform, random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     let mut bytes = encoded(on, &[init(on, [2, 0, 0])]);
     let is_odd = random(3) == 0;
@@ -93,7 +82,7 @@ fn long(on: Platform, random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_walked_ahead_is_what_one_walk_finds() {
+fn workers_and_one_walk_find_the_same() {
     let mut segments = 0;
     for on in PLATFORMS {
         let mut random = random(7);
@@ -106,9 +95,9 @@ fn what_is_walked_ahead_is_what_one_walk_finds() {
     assert!(segments > 6 * 12, "{segments}");
 }
 
-/// What would be taken over if guesses were of no use is nothing.
+/// If guesses were useless, the walk would take nothing over.
 #[test]
-fn a_guess_is_where_the_first_event_of_a_part_begins() {
+fn a_guess_finds_the_first_event_of_a_part() {
     for on in PLATFORMS {
         let bytes = encoded(on, &vec![("ArenaPollBegin", 1 << 40, vec![N(3)]); 40_000]);
         let size = starts(&bytes, on)[1] as u64;
@@ -117,19 +106,9 @@ fn a_guess_is_where_the_first_event_of_a_part_begins() {
         let division = Division { part_size: CELL_SIZE, worker_count: 2 };
         let parts = division.parts(0, bytes.size()).unwrap();
         assert_eq!(parts, 1..(bytes.size() >> 16) - 1);
-        let begun = AtomicU64::new(0);
-        let is_over = AtomicBool::new(false);
-        let (source, init_code) = (&bytes, None);
-        let work = Work {
-            source,
-            plain: &plain,
-            init_code,
-            division,
-            parts: parts.clone(),
-            begun,
-            is_over,
-        };
-        let mut buffer = vec![0; 2 << 16];
+        let part_size = CELL_SIZE;
+        let work = Work { source: &bytes, plain: &plain, init_code: None, part_size };
+        let mut buffer = work.buffer();
         for index in parts {
             let part = work.part(index, &mut buffer);
             let first_from = |offset: u64| offset.next_multiple_of(size);
@@ -141,7 +120,7 @@ fn a_guess_is_where_the_first_event_of_a_part_begins() {
 
 /// `.cnv.speed`
 #[test]
-fn what_is_read_stretch_by_stretch_is_the_same() {
+fn increments_give_the_whole_log() {
     let division = Division { part_size: CELL_SIZE, worker_count: 3 };
     for (seed, by_stream) in (0..12).flat_map(|seed| [(seed, false), (seed, true)]) {
         let mut random = random(seed);
@@ -152,7 +131,7 @@ fn what_is_read_stretch_by_stretch_is_the_same() {
             bytes[at] ^= 1 << random(8);
         }
         let Ok(whole) = index_divided(&bytes, &Options::default(), division) else { continue };
-        let unread = Unread::begin(&bytes, &Options::default(), by_stream).unwrap();
+        let unread = Increments::begin(&bytes, &Options::default(), by_stream).unwrap();
         let mut unread = unread.with(100_000, division);
         let mut segments = Vec::new();
         let mut stretch_count = 0;
@@ -171,7 +150,7 @@ fn what_is_read_stretch_by_stretch_is_the_same() {
 
 /// `.req.robust`
 #[test]
-fn damage_is_met_alike_by_all_that_walk() {
+fn workers_and_one_walk_find_the_same_damage() {
     let mut count = 0;
     for seed in 0..60 {
         let mut random = random(seed);

@@ -1,4 +1,4 @@
-//! A naive encoder of MPS streams, for any platform: by the book, slowly.
+//! A naive encoder of MPS streams for any platform: simple and slow.
 //!
 //! ```text
 //!  (name, clock, values) ──▶ the bytes of the C structure on that platform
@@ -8,7 +8,7 @@ use crate::reader::model::registry::Platform;
 use eventdef::Sort;
 use eventdef::mps::REGISTRY;
 
-/// A value to encode, or one that was read.
+/// A value to encode, or a decoded value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Arg {
     N(u64),
@@ -20,15 +20,14 @@ use Arg::{D, N, S};
 /// Name of the event type, clock, values.
 pub(super) type Row = (&'static str, u64, Vec<Arg>);
 
-/// Appends an event as a C compiler of the platform would lay out its structure: by the book,
-/// slowly.
+/// Appends an event as a C compiler of the platform lays out its structure.
 pub(super) fn encode(out: &mut Vec<u8>, on: Platform, (name, clock, args): &Row) {
     let row = REGISTRY.event_types.iter().find(|row| row.name == *name).unwrap();
     let sorts: Vec<Sort> = row.params.iter().map(|param| param.sort).collect();
     encode_as(out, on, row.code, *clock, &sorts, args);
 }
 
-/// The same for an event type of no registry (`.mps.event`, `.mps.params`).
+/// Appends an event of a type that no registry has (`.mps.event`, `.mps.params`).
 pub(super) fn encode_as(
     out: &mut Vec<u8>,
     on: Platform,
@@ -38,7 +37,7 @@ pub(super) fn encode_as(
     args: &[Arg],
 ) {
     let mut event: Vec<u8> = Vec::new();
-    // Booleans so far in a run of them.
+    // Booleans in the current run.
     let mut run = 0;
     let put = |event: &mut Vec<u8>, value: u64, size: usize| {
         while !event.len().is_multiple_of(size.min(on.align_max.into())) {

@@ -1,4 +1,4 @@
-//! Streams of other versions: read by their registry, or named.
+//! Streams of other versions: decoded with their registry, or reported.
 //!
 //! ```text
 //!  1.x   │ … │ U u │ b0 b1 b2 … │ W │     Booleans are bits: `.mps.bool`
@@ -7,28 +7,25 @@
 
 use super::encode::Arg::{self, D, N, S};
 use super::encode::{encode_as, encoded, init};
-use super::{index, kinds, open_as, owned, read, rows};
+use super::{index, kinds, open_as, owned, random, read, rows};
 use crate::reader::fault::kind::FaultKind;
 use crate::reader::index::Options;
-use crate::reader::log::Log;
 use crate::reader::model::registry::{Platform, Registry};
 use crate::reader::mps::platform::{PLATFORMS, of_version};
-use crate::reader::order::filter::Filter;
-use crate::reader::order::filter::Order;
 use eventdef::mps::REGISTRY;
 use eventdef::{Sort, Version};
 
 const OLD: Version = Version { major: 1, median: 6, minor: 1 };
 
-/// The registry of 2.0.0 as though it were of version 1.6.1.
-fn old() -> Registry {
+/// The registry of 2.0.0 with the version 1.6.1.
+pub(super) fn old() -> Registry {
     let mut registry = Registry::new(&REGISTRY, PLATFORMS[0]);
     registry.version = OLD;
     registry
 }
 
-/// An `eventdef.h` of version 1.6.1 with one event type, code 1, of parameters of these sorts; and
-/// EventInit.
+/// An `eventdef.h` of version 1.6.1 with one event type of code 1, whose parameters have these
+/// sorts.
 fn header(sorts: &[Sort]) -> Registry {
     let params: String = sorts
         .iter()
@@ -49,8 +46,7 @@ fn platforms() -> [Platform; PLATFORMS.len()] {
     PLATFORMS.map(|platform| of_version(platform, OLD))
 }
 
-/// The platform as far as any events show it: without 64-bit values it is not known how these are
-/// aligned.
+/// The platform as far as events show it: without 64-bit values, their alignment is unknown.
 fn shown(on: Platform) -> Platform {
     Platform { align_max: if on.event_header_size > 8 { on.align_max } else { 8 }, ..on }
 }
@@ -90,13 +86,9 @@ fn booleans_from_version_2_on_are_bytes() {
 }
 
 #[test]
-fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
+fn runs_of_booleans_have_the_layout_of_a_c_compiler() {
     // `.mps.bool`, `.mps.params`, `.mps.header`
-    let mut seed = 7_u64;
-    let mut random = |below: u64| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) % below
-    };
+    let mut random = random(7);
     let run = |size| "B".repeat(size);
     let layouts =
         [run(1), run(8), run(9), run(33), run(70), format!("U{}UB", run(3)), "UBWBBDBS".to_owned()];
@@ -108,10 +100,10 @@ fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
             let mut expected = Vec::new();
             for clock in 1000..1030 {
                 let arg = |sort: &Sort| match sort {
-                    Sort::B => N(random(2)),
+                    Sort::B => N(random(2) as u64),
                     Sort::D => D(0.5),
                     Sort::S => S("text".into()),
-                    _ => N(random(1 << 30)),
+                    _ => N(random(1 << 30) as u64),
                 };
                 let args: Vec<Arg> = sorts.iter().map(arg).collect();
                 encode_as(&mut bytes, on, 1, clock, &sorts, &args);
@@ -125,8 +117,8 @@ fn runs_of_booleans_of_any_length_lie_where_a_c_compiler_puts_them() {
 }
 
 #[test]
-fn bits_lie_as_gcc_puts_them() {
-    // Offset and mask of each member of such a structure, as gcc 12 has them on x86-64.
+fn bits_have_the_layout_of_gcc() {
+    // Offset and mask of each member, as gcc 12 lays out such a structure on x86-64.
     let registry = header(&sorts("UBBUBWBBBBBBBBBDB"));
     let found = registry.event_type(1).unwrap();
     let places: Vec<(u32, u8)> =
@@ -140,44 +132,7 @@ fn bits_lie_as_gcc_puts_them() {
 }
 
 #[test]
-fn damaged_streams_of_version_1_are_given_in_both_orders_to_the_last_event() {
-    let mut seed = 3_u64;
-    let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) as usize % below
-    };
-    for round in 0..240 {
-        let on = platforms()[round % PLATFORMS.len()];
-        let mut rows = rows();
-        rows.insert(0, init(on, [1, 6, 1]));
-        let mut bytes = encoded(on, &rows);
-        for _ in 0..random(20) {
-            let at = random(bytes.len());
-            match random(3) {
-                0 => bytes.truncate(at.max(1)),
-                1 => drop(bytes.drain(at..(at + 1 + random(9)).min(bytes.len() - 1).max(at))),
-                _ => bytes[at] = [0, 1, 8, 0x21, 0x7F, 0xFF][random(6)],
-            }
-        }
-        let size = bytes.len() as u64;
-        let options = Options { mps_registry: Some(old()), ..Options::default() };
-        let Ok(log) = Log::with_source(Box::new(bytes), &options) else { continue };
-        let count: u64 = log.segments().iter().map(|segment| u64::from(segment.count)).sum();
-        for order in [Order::Time, Order::File] {
-            let mut events = log.events(order, &Filter::new().labels(true));
-            let mut found = 0;
-            while let Some(event) = events.next() {
-                // A bit is read where its byte is there.
-                assert!(event.params().count() <= 7 && event.offset < size);
-                found += 1;
-            }
-            assert_eq!(found, count, "round {round}, {order:?}");
-        }
-    }
-}
-
-#[test]
-fn an_event_whose_bits_are_cut_off_is_not_given_as_whole() {
+fn an_event_without_its_bits_is_not_given() {
     for on in platforms() {
         let sorts = sorts("UUUBBB");
         let known = header(&sorts);
@@ -187,7 +142,7 @@ fn an_event_whose_bits_are_cut_off_is_not_given_as_whole() {
             encode_as(&mut bytes, on, 1, clock, &sorts, &args);
         }
         let size = bytes.len() / 40;
-        // The last one lacks the byte of its bits, and says so in its size.
+        // The last event lacks the byte of its bits, and its size says so.
         let at = bytes.len() - size;
         let cut = size - usize::from(on.word_size);
         bytes[at + 2..at + 4].copy_from_slice(&match on.big_endian {
@@ -204,7 +159,7 @@ fn an_event_whose_bits_are_cut_off_is_not_given_as_whole() {
 }
 
 #[test]
-fn an_event_of_a_code_that_the_header_lacks_is_given_by_code() {
+fn an_event_with_an_unknown_code_is_given_by_code() {
     for on in platforms() {
         let sorts = sorts("WB");
         let mut bytes = Vec::new();
@@ -221,7 +176,7 @@ fn an_event_of_a_code_that_the_header_lacks_is_given_by_code() {
 }
 
 #[test]
-fn of_several_streams_those_of_the_headers_version_are_decoded() {
+fn only_streams_of_the_headers_version_are_decoded() {
     for on in platforms() {
         let of = |version| {
             let rows: Vec<_> = [init(on, version)].into_iter().chain(rows()).collect();
@@ -251,7 +206,7 @@ fn of_several_streams_those_of_the_headers_version_are_decoded() {
 }
 
 #[test]
-fn a_log_that_changes_its_version_all_the_time_takes_little_memory() {
+fn many_changes_of_version_take_little_memory() {
     let on = platforms()[0];
     let rows: Vec<_> = (0..3000).map(|n| init(on, [1, 5 + n % 2, 0])).collect();
     let bytes = encoded(on, &rows);

@@ -1,4 +1,4 @@
-//! Which segments are read, and what a first pass over them finds for labels.
+//! Which segments are read, and the first pass over the store for labels.
 //!
 //! ```text
 //!  plans ──▶ segments, in the order of reading
@@ -17,7 +17,7 @@ use crate::reader::model::label::Labels;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The segments that are read, in the order of reading.
+/// Returns the segments to read, in order.
 pub(crate) fn queue(
     log: &Log,
     order: Order,
@@ -31,7 +31,7 @@ pub(crate) fn queue(
     };
     let mut queue: Vec<u32> = (0..log.segments().len() as u32).filter(wants).collect();
     if let Some(count) = beginning {
-        leave_beginnings(log, count, &mut queue);
+        keep_beginnings(log, count, &mut queue);
     }
     if order == Order::Time {
         queue.sort_by_key(|&place| log.segment(place).map(|segment| log.place(segment)));
@@ -39,9 +39,9 @@ pub(crate) fn queue(
     queue
 }
 
-/// Leaves those segments that have any of the first so many events of a buffer in its stream. (In
-/// a file of the MPS the numbers go on from one stream to the next.)
-fn leave_beginnings(log: &Log, count: u64, queue: &mut Vec<u32>) {
+/// Keeps the segments with any of the first `count` events of a buffer in its stream. (In an MPS
+/// file, the numbers go on from one stream to the next.)
+fn keep_beginnings(log: &Log, count: u64, queue: &mut Vec<u32>) {
     let mut starts: BTreeMap<(u16, u32), u64> = BTreeMap::new();
     for segment in log.segments() {
         let start = starts.entry((segment.stream, segment.buffer)).or_insert(segment.first);
@@ -55,8 +55,8 @@ fn leave_beginnings(log: &Log, count: u64, queue: &mut Vec<u32>) {
     });
 }
 
-/// What the log has for labels over all time. That there was no room for some of them is a fault;
-/// all others are met again.
+/// Returns the labels of the log over all time. Of the faults, it reports only a lack of memory:
+/// the reading itself meets the others.
 pub(crate) fn history(log: &Log, faults: &mut Faults) -> Vec<Labels> {
     let plans = log.registries().iter().map(Plan::labels_alone).collect();
     let labels = vec![Labels::with_history(); log.streams().len()];
@@ -66,7 +66,7 @@ pub(crate) fn history(log: &Log, faults: &mut Faults) -> Vec<Labels> {
     for fault in events.faults().iter().filter(|fault| fault.kind == FaultKind::LabelLimit) {
         faults.push_once(fault.offset, fault.kind.clone());
     }
-    let mut labels = events.into_labels();
+    let mut labels = events.labels;
     labels.iter_mut().for_each(Labels::finish);
     labels
 }

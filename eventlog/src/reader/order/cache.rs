@@ -1,4 +1,4 @@
-//! Open segments, and the cache of what is decoded of them.
+//! Open segments, and the cache of their decoded events.
 //!
 //! ```text
 //!  Open: decoded whole ──too much in memory──▶ its next few events ──still──▶ nothing
@@ -8,7 +8,7 @@
 
 use super::filter::Action;
 use crate::reader::index::align::Line;
-use crate::reader::index::segment::{Decoded, KIND_MIXED, Located};
+use crate::reader::index::segment::{Decoded, Located, Segment};
 use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
@@ -16,25 +16,25 @@ use crate::reader::model::stream::Stream;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Memory of the decoded segments that are kept, in bytes, but for the one being read, and for
-/// what each buffer adds to it.
+/// Memory of the decoded segments in bytes, at most: without the current segment, and without
+/// [`BUFFER_SIZE_MAX`] for each buffer.
 pub const CACHE_SIZE_MAX: usize = 24 << 20;
 
-/// And for each buffer of the log as much again: one of the smallest blocks, as two readings may go
-/// on side by side. Events that take turns among thousands of buffers are decoded for each window:
-/// the longer that is, the less often.
+/// Additional memory for each buffer of the log: one smallest block, because two readings may run
+/// side by side. Events that alternate among thousands of buffers are decoded once for each window,
+/// so long windows pay.
 const BUFFER_SIZE_MAX: usize = 4 << 10;
-/// The part of the cache that windows may take, in eighths.
+/// The part of the cache for windows, in eighths.
 const WINDOW_EIGHTHS: usize = 7;
 
-/// Buffers that are kept for use again, and the most memory that one of them may hold.
+/// Buffers that are kept for use again, and the memory of one of them, at most.
 const SPARE_COUNT_MAX: usize = 8;
 const SPARE_SIZE_MAX: usize = 4 << 20;
 
-/// The place of an event in order of time.
+/// The position of an event in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// In ticks, or where they are on the line of time of several eras.
+    /// In ticks, or on the common line of time.
     pub(crate) time: u64,
     /// Stream and buffer.
     pub(crate) buffer: u64,
@@ -42,11 +42,11 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Later than any.
+    /// Later than any event.
     pub(crate) const LAST: Key = Key { time: u64::MAX, buffer: u64::MAX, number: u64::MAX };
 }
 
-/// An open segment, by its next event; the greatest is the earliest.
+/// An open segment with its next event. The greatest is the earliest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) key: Key,
@@ -69,35 +69,41 @@ impl PartialOrd for Waiting {
 #[derive(Debug)]
 pub(crate) struct Open<'l> {
     pub(crate) registry: &'l Registry,
-    /// By its index in the log.
-    pub(crate) registry_index: u32,
     pub(crate) actions: Option<Arc<[Action]>>,
     pub(crate) decoded: Decoded,
-    /// Only events of [from, to] are given, in ticks.
+    /// The times to give: [from, to], in ticks.
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Events given, in the order of reading.
+    /// Number of events that were read.
     pub(crate) position: u32,
-    /// Events in all; those that are decoded at the moment may be fewer.
+    /// Number of events. A window holds fewer.
     pub(crate) count: u32,
-    pub(crate) segment: u32,
-    /// If its stream is put in one order with those of other eras.
+    pub(crate) segment: Segment,
+    /// The line of time of its stream, if several eras are aligned.
     pub(crate) line: Option<&'l Line>,
-    pub(crate) offset: u64,
+    /// Stream and buffer, as in [`Key::buffer`].
     pub(crate) buffer: u64,
-    pub(crate) thread: u32,
-    pub(crate) stream: u16,
-    /// The stream itself.
     pub(crate) origin: Option<&'l Stream>,
-    pub(crate) kind: u8,
-    /// Whether it was read from since the cache last looked.
+    /// Whether it was read since the cache last checked.
     pub(crate) is_used: bool,
-    /// By which the cache knows it; 0 if nothing of it is decoded.
+    /// The cache's mark of it; 0 if no event of it is decoded.
     pub(crate) stamp: u64,
 }
 
-impl Open<'_> {
-    /// Leaves out what is sorted, and neither given nor feeds the labels.
+impl<'l> Open<'l> {
+    /// Returns an event of the segment.
+    #[inline(always)]
+    pub(crate) fn event<'a>(
+        &'a self,
+        number: u64,
+        located: &Located,
+        labels: &'a Labels,
+    ) -> Event<'l, 'a> {
+        let at = (number, located);
+        self.segment.event(self.registry, self.origin, &self.decoded, at, labels)
+    }
+
+    /// Drops sorted events outside the times. They feed no labels.
     pub(crate) fn trim(&mut self) {
         let located = &mut self.decoded.located;
         let end = located.partition_point(|located| located.ticks <= self.to);
@@ -105,7 +111,7 @@ impl Open<'_> {
         self.position = located.partition_point(|located| located.ticks < self.from) as u32;
     }
 
-    /// Where ticks are in the order of time.
+    /// Returns the position of ticks in order of time.
     #[inline(always)]
     pub(crate) fn time(&self, ticks: u64) -> u64 {
         match self.line {
@@ -114,7 +120,7 @@ impl Open<'_> {
         }
     }
 
-    /// The place of the next event in order of time, if it is decoded.
+    /// Returns the position of the next event, if it is decoded.
     #[inline(always)]
     pub(crate) fn key(&self) -> Option<Key> {
         let (number, located) = self.decoded.get(self.position as usize)?;
@@ -122,65 +128,34 @@ impl Open<'_> {
     }
 }
 
-/// What of a log one partition is.
+/// The stretch of a log that a partition reads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stretch {
-    /// Its segments, in the order of reading: first those that began before it.
+    /// Its segments in order: first those that began before it.
     pub(crate) queue: Vec<u32>,
     pub(crate) carried_count: usize,
-    /// Of segments that are carried into it, events from this time on.
+    /// The first time to give, of segments that began before it.
     pub(crate) from: u64,
-    /// Of segments that are carried beyond it, events up to this time.
+    /// The last time to give, of segments that go on after it.
     pub(crate) to: u64,
-}
-
-/// The event that is located in an open segment.
-#[inline(always)]
-pub(crate) fn event<'l, 'a>(
-    open: &'a Open<'l>,
-    number: u64,
-    located: &Located,
-    labels: &'a Labels,
-) -> Event<'l, 'a> {
-    let event_type = open.registry.event_types.get(usize::from(located.row));
-    Event {
-        origin: open.origin,
-        ticks: located.ticks,
-        registry: open.registry,
-        event_type,
-        bytes: open.decoded.event(located),
-        labels,
-        offset: open.offset.wrapping_add(u64::from(located.offset)),
-        number,
-        buffer: open.buffer as u32,
-        thread: open.thread,
-        registry_index: open.registry_index,
-        event_type_index: located.row,
-        stream: open.stream,
-        kind: match event_type {
-            Some(event_type) if open.kind == KIND_MIXED => event_type.kind,
-            _ => open.kind,
-        },
-    }
 }
 
 /// The decoded segments that are kept.
 pub(crate) struct Cache {
     /// Memory that they may take, in bytes.
     size_max: usize,
-    /// What is decoded whole, in the order of looking: slot and [`Open::stamp`].
+    /// Segments that are decoded whole, in the order of checks: slot and [`Open::stamp`].
     whole: VecDeque<(u32, u64)>,
-    /// That of which a few events are kept.
+    /// Segments that keep only a few decoded events.
     windows: VecDeque<(u32, u64)>,
     /// Memory of all that is decoded, in bytes.
     memory: usize,
-    /// Buffers to use again.
     spare: Vec<Decoded>,
     stamp: u64,
 }
 
 impl Cache {
-    /// The cache of a log with so many buffers.
+    /// Returns the cache for a log with this number of buffers.
     pub(crate) fn new(buffer_count: usize) -> Cache {
         Cache {
             size_max: CACHE_SIZE_MAX.saturating_add(buffer_count.saturating_mul(BUFFER_SIZE_MAX)),
@@ -192,12 +167,11 @@ impl Cache {
         }
     }
 
-    /// Empty buffers to decode into.
+    /// Returns empty buffers to decode into.
     pub(crate) fn take(&mut self) -> Decoded {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Takes buffers back.
     fn keep(&mut self, mut decoded: Decoded) {
         if self.spare.len() < SPARE_COUNT_MAX && decoded.memory() < SPARE_SIZE_MAX {
             decoded.clear();
@@ -205,16 +179,16 @@ impl Cache {
         }
     }
 
-    /// Lets go of what is decoded of a segment.
+    /// Drops the decoded events of a segment.
     pub(crate) fn release(&mut self, open: &mut Open<'_>) {
         self.memory = self.memory.saturating_sub(open.decoded.memory());
         open.stamp = 0;
         self.keep(std::mem::take(&mut open.decoded));
     }
 
-    /// Takes in a segment that was decoded whole, and puts others out while there is too much: of
-    /// those, the next few events are kept, so that taking turns among many segments does not
-    /// decode one for each event.
+    /// Adds a segment that was decoded whole, and evicts others while memory is exceeded. Of those,
+    /// it keeps the next few events: alternating among many segments then needs no decoding for
+    /// each event.
     pub(crate) fn admit(&mut self, open: &mut [Open<'_>], slot: u32) {
         let Some(admitted) = open.get_mut(slot as usize) else { return };
         self.memory += admitted.decoded.memory();
@@ -229,7 +203,7 @@ impl Cache {
             self.windows.retain(|entry| is_current(open, entry));
         }
         let window = self.size_max / 8 * WINDOW_EIGHTHS / open.len().max(1);
-        // Each is looked at twice at most: the first time it may have been used.
+        // Each segment is checked at most twice: the first time it may count as used.
         let mut looks = self.whole.len().saturating_mul(2);
         while self.memory > self.size_max && looks > 0 {
             looks -= 1;
@@ -249,7 +223,7 @@ impl Cache {
             out.stamp = stamp;
             self.windows.push_back((victim, stamp));
         }
-        // Windows that were made when fewer segments were open are too large by now.
+        // Windows from a time with fewer open segments may be too large.
         while self.memory > self.size_max
             && let Some((victim, stamp)) = self.windows.pop_front()
         {

@@ -1,4 +1,4 @@
-//! The order of time of located events, most of which stand in runs.
+//! The time order of located events, which mostly form ascending or descending runs.
 //!
 //! ```text
 //!  ticks, as in an MPS log  9 8 7 6│4 3 2│14 13 12 11│10 9 8
@@ -6,19 +6,18 @@
 //!  neighbours merged        2 3 4 6 7 8 9│8 9 10 11 12 13 14      where they overlap alone
 //! ```
 //!
-//! A key is one word, ticks and then place: what is compared is what is moved, and no two are
-//! equal, so that events of equal ticks keep their order. Order: `.time.order` in
-//! `design/format.md`.
+//! A key is one word of ticks and place, so comparing and moving are cheap. No two keys are equal,
+//! so events of equal ticks keep their order. Order: `.time.order` in `design/format.md`.
 
 use super::segment::Located;
 
-/// Bits of a key that are the place.
+/// Bits of a key that hold the place.
 const PLACE_BITS: u32 = 20;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
-/// Half of the ticks that a key has room for: so far from the first event any other may be.
+/// Half of the range of ticks in a key: the largest distance from the first event.
 const TICKS_HALF: u64 = 1 << (63 - PLACE_BITS);
 
-/// Puts events in order; memory that is used again.
+/// Sorts events. Its memory is used again.
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
     keys: Vec<u64>,
@@ -30,7 +29,7 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    /// Puts events in order of time; their places before that into `places`.
+    /// Sorts events by time. `places` gets the place that each event had before.
     pub(crate) fn sort(&mut self, located: &mut Vec<Located>, places: &mut Vec<u32>) {
         self.order(located, places);
         let at = |place: &u32| located.get(*place as usize).copied().unwrap_or_default();
@@ -59,7 +58,6 @@ impl Sorter {
         places.extend(self.keys.iter().map(|key| (key & PLACE_MASK) as u32));
     }
 
-    /// Sorts the keys, no two of which are equal.
     fn sort_keys(&mut self) {
         find_runs(&mut self.keys, &mut self.ends);
         self.merged.resize(self.keys.len(), 0);
@@ -88,7 +86,7 @@ impl Sorter {
     }
 }
 
-/// Where runs end; those that descend are turned round.
+/// Finds the ends of runs, and reverses descending runs.
 fn find_runs(keys: &mut [u64], ends: &mut Vec<usize>) {
     ends.clear();
     let mut begin = 0;
@@ -107,9 +105,9 @@ fn find_runs(keys: &mut [u64], ends: &mut Vec<usize>) {
     }
 }
 
-/// Merges sorted keys, of which some come `before` others, into `merged`, which has their size.
+/// Merges two sorted lists into `merged`, which has the size of both.
 fn merge(before: &[u64], after: &[u64], merged: &mut [u64]) {
-    // What stands outside the overlap is where it belongs.
+    // Keys outside the overlap are already in order.
     let first = after.first().copied().unwrap_or(u64::MAX);
     let (head, left) = before.split_at(before.partition_point(|key| *key < first));
     let last = left.last().copied().unwrap_or(0);
@@ -125,13 +123,12 @@ fn merge(before: &[u64], after: &[u64], merged: &mut [u64]) {
     merge_overlap(left, right, overlap);
 }
 
-/// Merges sorted keys from both ends at once: what comes next is known late, and one end does not
-/// wait for the other.
+/// Merges sorted keys from both ends at once, because the two ends do not wait for each other.
 fn merge_overlap(mut left: &[u64], mut right: &[u64], mut merged: &mut [u64]) {
     while let ([a, .., c], [b, .., d]) = (left, right)
         && let [first, rest @ .., last] = merged
     {
-        // No branch: which of two comes first cannot be foretold.
+        // The code has no branch, because a processor cannot predict which key is smaller.
         let (is_left, is_left_last) = (a < b, c > d);
         *first = if is_left { *a } else { *b };
         *last = if is_left_last { *c } else { *d };
@@ -141,7 +138,7 @@ fn merge_overlap(mut left: &[u64], mut right: &[u64], mut merged: &mut [u64]) {
         right = right.get(usize::from(!is_left)..end).unwrap_or_default();
         merged = rest;
     }
-    // Of one of them, one key at most is left.
+    // One of the lists has at most one key left.
     let (one, many) = if left.len() < 2 { (left, right) } else { (right, left) };
     let before = one.first().map_or(0, |one| many.partition_point(|key| key < one));
     let (head, tail) = many.split_at(before);
@@ -170,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_runs_events_are_put_in_order_stably() {
+    fn events_in_any_runs_are_sorted_stably() {
         let mut state = 1_u64;
         let mut random = move || {
             state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
@@ -188,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn times_too_far_apart_for_a_word_are_put_in_order_too() {
+    fn distant_times_are_sorted() {
         check(&[u64::MAX, 0, 5, u64::MAX, 0, 1 << 44, (1 << 44) - 1]);
         check(&[1 << 44, 0, (1 << 44) - 1, 1 << 44]);
         check(&[(1 << 44) - 1, 0, (1 << 44) - 1, 3, 3]);

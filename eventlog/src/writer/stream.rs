@@ -1,4 +1,4 @@
-//! A stream that is being made: its registries, its buffers, and what waits to be written.
+//! A stream that is being made: its registries, its buffers, and its waiting events.
 //!
 //! ```text
 //!  Registry ─▶ lawful? ─▶ index        buffer ─▶ the next number, counts        Packer: runs
@@ -20,7 +20,7 @@ use eventdef::{
 use std::collections::HashMap;
 use std::io;
 
-/// Where the events of the store belong (`.store`).
+/// The place of the events of the store (`.store`).
 pub(super) const STORE: Place =
     Place { flags: NATIVE_FLAGS, registry: 0, kind: 0, thread: 0, buffer: 0, number: 0 };
 
@@ -28,20 +28,20 @@ pub(super) const STORE: Place =
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Requested and not recorded: no room.
+    /// Requested and not recorded: the buffer was full.
     Full,
-    /// Requested and not recorded: in the middle of recording another.
+    /// Requested and not recorded: while the thread recorded another event of the kind.
     Nested,
     /// Requested and not recorded: larger than a block holds.
     Large,
-    /// Recorded, and not taken by the host. They have numbers (`.made.loss`).
+    /// Recorded, but the host failed to write them. They have numbers (`.made.loss`).
     Io,
-    /// Recorded, and overwritten: history that gave way. They have numbers too.
+    /// Recorded and overwritten. They have numbers too.
     Overwritten,
 }
 
 impl Counts {
-    /// The count of a cause.
+    /// Returns the count of a cause.
     pub(super) fn of(&mut self, cause: Cause) -> &mut u64 {
         match cause {
             Cause::Full => &mut self.full,
@@ -54,13 +54,13 @@ impl Counts {
 }
 
 /// A stream that is being made.
-pub(super) struct Making {
+pub(super) struct OpenStream {
     pub(super) header: StreamHeader,
     log2: u8,
     registries: Vec<Known>,
-    /// The index of each, by its address.
+    /// The index of each registry, by its address.
     indexes: HashMap<usize, u16>,
-    /// How many of them stand behind the header that was written last.
+    /// Number of registries after the header that was written last.
     registries_written: usize,
     pub(super) packer: Packer,
     pub(super) buffers: HashMap<u32, Buffer>,
@@ -75,18 +75,18 @@ struct Known {
     size_min: Vec<usize>,
 }
 
-/// What is known of a buffer.
+/// A buffer.
 #[derive(Default)]
 pub(super) struct Buffer {
-    /// Where its next event belongs.
+    /// The place of its next event.
     pub(super) place: Place,
     pub(super) counts: Counts,
 }
 
-impl Making {
-    pub(super) fn new(origin: &Origin) -> Making {
+impl OpenStream {
+    pub(super) fn new(origin: &Origin) -> OpenStream {
         let log2 = origin.block_size_log2;
-        Making {
+        OpenStream {
             header: origin.header(),
             log2,
             registries: Vec::new(),
@@ -98,7 +98,8 @@ impl Making {
         }
     }
 
-    /// Adds a registry, unless it is there, and gives its index. Its encoding takes some of `room`.
+    /// Adds a registry, unless the stream has it, and returns its index. Its encoding takes some of
+    /// `room`.
     pub(super) fn registry(
         &mut self,
         registry: &'static Registry,
@@ -126,7 +127,7 @@ impl Making {
         Ok(index)
     }
 
-    /// Where events of a type in a buffer belong, and the least size that they have.
+    /// Returns the place of events of a type in a buffer, and their least size.
     pub(super) fn place<E: Event>(
         &mut self,
         buffer: u32,
@@ -143,14 +144,14 @@ impl Making {
         let Some(&size_min) = size_min else {
             return Err(MakeError::EventType { registry: registry.name, code: E::CODE });
         };
-        // `.made.names`: the store has one buffer, which is of no thread.
+        // `.made.names`: the store has one buffer, without a thread.
         if (index == 0) != (buffer == STORE.buffer) || index == 0 && thread != STORE.thread {
             return Err(MakeError::Store { event: E::TYPE.name, buffer, thread });
         }
         Ok((Place { registry: index, kind: E::KIND, thread, buffer, ..STORE }, size_min))
     }
 
-    /// Puts an event into `bytes`, without its delta.
+    /// Encodes an event into `bytes`, without its delta.
     pub(super) fn encode<E: Event>(
         &self,
         event: &E,
@@ -170,8 +171,8 @@ impl Making {
         Ok(())
     }
 
-    /// Puts what must stand before the next blocks and parts: the header, if those before are of
-    /// another stream (`.made.turn`), and the registries that are not there.
+    /// Writes what must precede the next blocks and parts: the header, if the previous ones are of
+    /// another stream (`.made.turn`), and the new registries.
     pub(super) fn put_head(&mut self, is_next: bool, out: &mut Out<'_>) -> io::Result<()> {
         if !is_next {
             out.begin(&self.header, self.log2)?;
@@ -187,7 +188,7 @@ impl Making {
         Ok(())
     }
 
-    /// Takes the buffers that lost events out.
+    /// Takes the buffers that lost events.
     pub(super) fn accounts(&mut self) -> Vec<Buffer> {
         let buffers = std::mem::take(&mut self.buffers).into_values();
         let mut lossy: Vec<_> = buffers.filter(|it| it.counts != Counts::default()).collect();
@@ -195,7 +196,7 @@ impl Making {
         lossy
     }
 
-    /// Gives the next numbers of a buffer away: the buffer, and the first of them.
+    /// Takes the next numbers of a buffer. Returns the buffer and the first number.
     pub(super) fn take(
         &mut self,
         place: Place,
@@ -210,7 +211,7 @@ impl Making {
     }
 }
 
-/// The law that a registry breaks, if it breaks one (5 and 7 of `design/format.md`).
+/// Returns the law that a registry breaks, if any (5 and 7 of `design/format.md`).
 fn broken_law(registry: &'static Registry) -> Option<&'static str> {
     let (kinds, rows) = (registry.kinds, registry.event_types);
     let is_store = std::ptr::eq(registry, &store::REGISTRY);
@@ -235,7 +236,7 @@ fn broken_law(registry: &'static Registry) -> Option<&'static str> {
     None
 }
 
-/// The bytes of an event; what lies beyond them is left out.
+/// The bytes of an event. It ignores bytes beyond them.
 struct Bytes<'b>(&'b mut [u8]);
 
 impl ParamSink for Bytes<'_> {

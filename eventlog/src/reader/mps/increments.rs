@@ -1,14 +1,14 @@
-//! An MPS stream of which only so much is walked as was asked for.
+//! An MPS stream that is walked as far as its reader needs.
 //!
 //! ```text
-//!  │ stretch │ stretch                │ stretch …            each four times as long, so that what
-//!    4 MiB     16 MiB                   64 MiB               is there first does not wait for the
-//!    given ──▶ walked, then given ───▶                       rest, and the rest is not cut up
+//!  │ stretch │ stretch                │ stretch …            each four times as long: the first
+//!    4 MiB     16 MiB                   64 MiB               events come early, and there are
+//!    given ──▶ walked, then given ───▶                       few stretches
 //! ```
 //!
-//! Streams that follow one another have clocks of their own, and in order of time come one after
-//! the other (`.time.order`): one of which the end is known can be given before the next is read.
-//! In order of the file any stretch can. Design: `.cnv.speed` in `design/eventcnv.md`.
+//! Consecutive streams have separate clocks, and follow each other in order of time
+//! (`.time.order`). So a stream whose end is known can be given before the next one is read. In
+//! order of the file, any stretch can be given. Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use super::ahead::Division;
 use super::index::{CELL_SIZE, Indexer, first};
@@ -17,19 +17,19 @@ use crate::reader::fault::kind::OpenError;
 use crate::reader::index::{Index, Options};
 use crate::reader::source::bytes::Source;
 
-/// How much is walked at first.
+/// Size of the first stretch.
 const SIZE_FIRST: u64 = 4 << 20;
-/// By how much more each time.
+/// Growth of each further stretch.
 const GROWTH: u64 = 4;
-/// Up to this: then a stretch is no more than a pause.
+/// Size of a stretch, at most.
 const SIZE_MAX: u64 = 1 << 30;
 
-/// What of a stream is not given yet.
-pub(crate) struct Unread {
+/// The rest of a stream that was not given yet.
+pub(crate) struct Increments {
     indexer: Indexer,
     /// Where the walk goes on.
     offset: u64,
-    /// How much is walked next.
+    /// Size of the next stretch.
     size: u64,
     /// Whether streams are given whole.
     by_stream: bool,
@@ -37,33 +37,32 @@ pub(crate) struct Unread {
     is_walked: bool,
 }
 
-impl Unread {
-    /// Nothing is given yet.
+impl Increments {
+    /// Begins a walk.
     pub(crate) fn begin(
         source: &(dyn Source + Sync),
         options: &Options,
         by_stream: bool,
-    ) -> Result<Unread, OpenError> {
+    ) -> Result<Increments, OpenError> {
         let (indexer, offset) = first(&mut Window::new(source), options)?;
         let division = Division::for_all_processors();
         let size = SIZE_FIRST;
-        Ok(Unread { indexer, offset, size, by_stream, division, is_walked: false })
+        Ok(Increments { indexer, offset, size, by_stream, division, is_walked: false })
     }
 
-    /// The same with other stretches.
+    /// The same with another division.
     #[cfg(test)]
-    pub(super) fn with(self, size: u64, division: Division) -> Unread {
-        Unread { size, division, ..self }
+    pub(super) fn with(self, size: u64, division: Division) -> Increments {
+        Increments { size, division, ..self }
     }
 
-    /// Whether a registry describes what comes first: then those of what follows name nothing
-    /// else.
+    /// Returns whether the registry describes the first stream, and so the next ones too.
     pub(crate) fn is_described(&self) -> bool {
         self.indexer.is_registry_right
     }
 
-    /// What comes next: streams, registries and faults from the beginning, segments that were not
-    /// given. None if all was.
+    /// Returns the next increment: all streams, registries and faults so far, and the segments that
+    /// were not given yet. `None` at the end.
     pub(crate) fn next(&mut self, source: &(dyn Source + Sync)) -> Option<Index> {
         let mut given = Vec::new();
         while given.is_empty() && !self.is_walked {
@@ -74,14 +73,14 @@ impl Unread {
             window.go_to(self.offset);
             self.is_walked = !self.indexer.walk(source, &mut window, self.division, end);
             self.offset = window.offset();
-            // What follows is of another cell.
+            // The next stretch begins in another cell.
             self.indexer.cut();
             given = self.indexer.take_segments(self.by_stream && !self.is_walked);
         }
         (!given.is_empty()).then(|| self.indexer.index(given))
     }
 
-    /// What was found of the whole, without segments.
+    /// Returns the result for the whole log, without segments.
     pub(crate) fn end(&self) -> Index {
         self.indexer.index(Vec::new())
     }

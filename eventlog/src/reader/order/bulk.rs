@@ -1,4 +1,4 @@
-//! All events of a reading, one after the other: what costs least where each is looked at briefly.
+//! Passes all events of a reading to a function: the cheapest way to read a log.
 //!
 //! ```text
 //!  next ──▶ the first event of a segment ──▶ a tight loop over those that follow in it ──▶ next …
@@ -7,15 +7,15 @@
 //!
 //! Order: `.time.order` in `design/format.md`.
 
+use super::cache::Open;
 use super::filter::Order;
 use super::merge::Events;
-use super::open::{Open, event};
 use crate::reader::index::segment::Located;
 use crate::reader::model::event::Event;
 use crate::reader::model::label::Labels;
 use crate::reader::model::registry::Registry;
 
-/// Events of one stream, registry, buffer and thread, whose numbers follow on one another.
+/// Consecutive events of one stream, registry, buffer and thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'l, 'a> {
     open: &'a Open<'l>,
@@ -24,35 +24,34 @@ pub struct Run<'l, 'a> {
     number: u64,
 }
 
-/// An event at a glance.
+/// The basic facts of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glance {
-    /// When it happened, in ticks of the stream's clock.
+    /// Time in ticks of the stream's clock.
     pub ticks: u64,
-    /// The size of the whole event.
+    /// Size of the whole event in bytes.
     pub size: u16,
-    /// The index of its type in [`Registry::event_types`]; beyond them if the registry lacks its
-    /// code.
+    /// Index of its type in [`Registry::event_types`]; beyond them if the code is unknown.
     pub event_type_index: u16,
 }
 
 impl<'l, 'a> Run<'l, 'a> {
-    /// How many events there are: one at least.
+    /// Returns the number of events: at least one.
     pub fn count(&self) -> usize {
         self.located.len()
     }
 
-    /// The number of the first of them (see [`Event::number`]).
+    /// Returns the number of the first event (see [`Event::number`]).
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Their registry.
+    /// Returns the registry of the events.
     pub fn registry(&self) -> &'l Registry {
         self.open.registry
     }
 
-    /// Each at a glance.
+    /// Returns the basic facts of each event.
     #[inline]
     pub fn glances(&self) -> impl Iterator<Item = Glance> + 'a {
         self.located.iter().map(|&Located { ticks, size, row, .. }| Glance {
@@ -62,25 +61,25 @@ impl<'l, 'a> Run<'l, 'a> {
         })
     }
 
-    /// Gives each event to a function.
+    /// Passes each event to a function.
     #[inline]
     pub fn each(&self, take: &mut impl FnMut(&Event<'l, '_>)) {
         for (located, index) in self.located.iter().zip(0..) {
-            take(&event(self.open, self.number.wrapping_add(index), located, self.labels));
+            take(&self.open.event(self.number.wrapping_add(index), located, self.labels));
         }
     }
 
-    /// The event of this index, from 0.
+    /// Returns the event with this index, from 0.
     #[inline]
     pub fn event(&self, index: usize) -> Option<Event<'l, 'a>> {
         let located = self.located.get(index)?;
-        Some(event(self.open, self.number.wrapping_add(index as u64), located, self.labels))
+        Some(self.open.event(self.number.wrapping_add(index as u64), located, self.labels))
     }
 }
 
 impl<'l> Events<'l> {
-    /// Gives the events that are left to a function, as [`Events::each`] does, in runs as long as
-    /// can be had at no cost.
+    /// Passes the remaining events to a function as [`Events::each`] does, but in runs. A run is as
+    /// long as it can be without cost.
     #[inline]
     pub fn each_run(&mut self, mut take: impl FnMut(&Run<'l, '_>)) {
         loop {
@@ -88,15 +87,17 @@ impl<'l> Events<'l> {
             let Some((number, located)) = self.find_timely() else { return };
             let located = std::slice::from_ref(&located);
             if let Some(open) = self.open.get(self.current as usize) {
-                let labels =
-                    self.labels.get(self.labels_place(open.stream)).unwrap_or(&self.no_labels);
+                let labels = self
+                    .labels
+                    .get(self.labels_place(open.segment.stream))
+                    .unwrap_or(&self.no_labels);
                 take(&Run { open, labels, located, number });
             }
         }
     }
 
-    /// Gives what is left of the current segment as a run, if nothing comes in between and all of
-    /// it is wanted.
+    /// Passes the rest of the current segment as a run, if a filter wants all of it and no other
+    /// segment comes between.
     #[inline]
     fn take_rest_of_segment(&mut self, take: &mut impl FnMut(&Run<'l, '_>)) {
         let labels = &self.no_labels;
@@ -120,18 +121,19 @@ impl<'l> Events<'l> {
         }
     }
 
-    /// Gives the events that are left to a function: those that [`Events::next`] would give, in the
-    /// same order, at less cost.
+    /// Passes the remaining events to a function: the events of [`Events::next`] in the same order,
+    /// but at less cost.
     #[inline]
     pub fn each(&mut self, mut take: impl FnMut(&Event<'l, '_>)) {
         self.each_run(|run| run.each(&mut take));
     }
 
-    /// The same, as long as the function says that it wants more; in order of time at less cost.
+    /// Passes events until the function returns false. In order of time this costs less than
+    /// [`Events::next`].
     #[inline]
     pub fn each_while(&mut self, mut take: impl FnMut(&Event<'l, '_>) -> bool) {
         while self.find().is_some() {
-            // It is given with those that follow it: what is called in one place is put in line.
+            // `turn` gives it with the next events. One call site lets the compiler inline `turn`.
             if let Some(open) = self.open.get_mut(self.current as usize) {
                 open.position = open.position.saturating_sub(1);
             }
@@ -141,13 +143,13 @@ impl<'l> Events<'l> {
         }
     }
 
-    /// Gives the next event, which is in the current segment, and what is left of the segment
-    /// before another has its turn, if all of it is wanted. False: no more is wanted.
+    /// Passes the next event, and then the events of the segment before another segment's turn, if
+    /// a filter wants all of them. Returns false if the function wants no more.
     #[inline(always)]
     fn turn(&mut self, take: &mut impl FnMut(&Event<'l, '_>) -> bool) -> bool {
         let Some(open) = self.open.get_mut(self.current as usize) else { return true };
-        // In order of time, what is too early or too late is left out already. At the time of the
-        // bound itself the buffers decide, and the next call.
+        // In order of time, events outside the times were dropped already. At the time of the bound
+        // itself, the buffers decide: the next call does that.
         let bound = match self.order {
             _ if open.actions.is_some() || open.line.is_some() => 0,
             Order::Time => self.bound.time,
@@ -155,7 +157,7 @@ impl<'l> Events<'l> {
             Order::File => 0,
         };
         let is_all = bound == u64::MAX && self.order == Order::File;
-        let own = usize::from(open.stream).wrapping_sub(self.labels_from.into());
+        let own = usize::from(open.segment.stream).wrapping_sub(self.labels_from.into());
         let first = open.position;
         for n in first..open.count {
             let Some((number, located)) = open.decoded.get(n as usize) else { break };
@@ -165,13 +167,13 @@ impl<'l> Events<'l> {
             open.position = n + 1;
             let labels = match self.labels.get_mut(own) {
                 Some(labels) => {
-                    // Of effect in a history alone.
+                    // This has an effect only in a history.
                     labels.set_time(located.ticks);
                     labels
                 }
                 None => &mut self.no_labels,
             };
-            if !take(&event(open, number, located, labels)) {
+            if !take(&open.event(number, located, labels)) {
                 return false;
             }
         }
@@ -185,7 +187,7 @@ mod tests {
     use crate::reader::{Filter, Log, Pick};
 
     #[test]
-    fn each_event_is_given_that_next_gives() {
+    fn bulk_readings_give_the_events_of_next() {
         let logs: [&[u8]; 2] = [
             include_bytes!("../../../tests/golden/log/heap-2.log"),
             include_bytes!("../../../tests/golden/mps/mpmss-cut.log"),

@@ -1,4 +1,4 @@
-//! Numbers in the memory of a process, which are in its byte order.
+//! Numbers in the memory of a process, in its byte order.
 //!
 //! Rule: `.root.order` in `design/format.md`.
 
@@ -6,40 +6,34 @@ use crate::format::{ExtentEntry, NodeHead, RegistryEntry, Root};
 use bytemuck::bytes_of;
 use byteorder::ByteOrder;
 
-/// What a process has in memory.
-pub(super) trait InOrder {
-    /// The value, whose bytes are in the order `O`.
+/// A value in a process's memory.
+pub(super) trait InByteOrder {
+    /// Converts a value whose bytes are in the order `O`.
     fn in_order<O: ByteOrder>(self) -> Self;
 }
 
-impl InOrder for u16 {
-    fn in_order<O: ByteOrder>(self) -> u16 {
-        O::read_u16(bytes_of(&self))
-    }
+macro_rules! integers {
+    ($($int:ty: $read:ident)+) => {$(
+        impl InByteOrder for $int {
+            fn in_order<O: ByteOrder>(self) -> $int {
+                O::$read(bytes_of(&self))
+            }
+        }
+    )+};
 }
 
-impl InOrder for u32 {
-    fn in_order<O: ByteOrder>(self) -> u32 {
-        O::read_u32(bytes_of(&self))
-    }
-}
+integers!(u16: read_u16 u32: read_u32 u64: read_u64);
 
-impl InOrder for u64 {
-    fn in_order<O: ByteOrder>(self) -> u64 {
-        O::read_u64(bytes_of(&self))
-    }
-}
-
-impl<const COUNT: usize> InOrder for [u64; COUNT] {
+impl<const COUNT: usize> InByteOrder for [u64; COUNT] {
     fn in_order<O: ByteOrder>(self) -> [u64; COUNT] {
         self.map(u64::in_order::<O>)
     }
 }
 
-/// Names the numbers of a structure; all else in it is bytes.
+/// Lists the numbers of a structure. All its other fields are bytes.
 macro_rules! numbers {
     ($type:ident: $($field:ident)+) => {
-        impl InOrder for $type {
+        impl InByteOrder for $type {
             fn in_order<O: ByteOrder>(mut self) -> $type {
                 $(self.$field = self.$field.in_order::<O>();)+
                 self
@@ -61,14 +55,14 @@ mod tests {
     use bytemuck::Pod;
     use byteorder::{BigEndian, LittleEndian};
 
-    /// Bytes of which no two are the same, as far as there are so many.
+    /// A value with different bytes, as far as 256 suffice.
     fn counted<T: Pod>() -> T {
         let bytes: Vec<u8> = (0..size_of::<T>()).map(|index| index as u8).collect();
         bytemuck::pod_read_unaligned(&bytes)
     }
 
-    /// The fields that are swapped: where they begin, and their sizes.
-    fn swapped<T: InOrder>(value: T) -> T {
+    /// The value with its numbers swapped.
+    fn swapped<T: InByteOrder>(value: T) -> T {
         if cfg!(target_endian = "big") {
             value.in_order::<LittleEndian>()
         } else {
@@ -84,7 +78,7 @@ mod tests {
 
     /// `.root.order`, `.root.version`
     #[test]
-    fn every_number_is_swapped_and_nothing_else() {
+    fn only_numbers_of_a_root_are_swapped() {
         let root: Root = counted();
         let mut fields = vec![(16, 4), (20, 2), (22, 2), (32, 8), (56, 8), (64, 8), (72, 8)];
         fields.extend([(80, 4), (84, 4)]);
@@ -97,7 +91,7 @@ mod tests {
 
     /// `.root.node`, `.root.extent`
     #[test]
-    fn entries_are_swapped_number_by_number() {
+    fn numbers_of_entries_are_swapped() {
         let (head, extent): (NodeHead, ExtentEntry) = (counted(), counted());
         let registry: RegistryEntry = counted();
         let fields = [(0, 8), (8, 4), (12, 4)];

@@ -1,16 +1,17 @@
-//! A stream that is read while it arrives: bytes in, the events of whole blocks out.
+//! A stream that is read while it arrives: takes bytes, gives the events of whole blocks.
 //!
 //! ```text
 //!  bytes ─▶ │ block, so far │ ── whole? ──▶ parts.rs, block.rs ──▶ Event, as they stand there
 //!                                              └ registries, labels, which were given already
 //! ```
 //!
-//! It looks back at nothing: what is missing, and another stream that begins anywhere but at a
-//! block boundary, is found by a [`super::Log`] of the same bytes. Rules: sections 2 and 3 of
-//! `design/format.md`.
+//! It keeps no past. A [`super::Log`] of the same bytes also finds missing events, and streams that
+//! begin within a block. Rules: sections 2 and 3 of `design/format.md`.
 
 use super::events::Events;
-use crate::format::{BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC};
+use crate::format::{
+    BLOCK_HEADER_SIZE, BLOCK_MAGIC, BlockHeader, BlockType, STREAM_HEADER_SIZE, STREAM_MAGIC,
+};
 use crate::reader::fault::kind::{FaultKind, OpenError};
 use crate::reader::fault::list::Faults;
 use crate::reader::index::segment::SIZE_KEPT;
@@ -26,7 +27,7 @@ use crate::reader::stream::indexer::Indexer;
 use crate::reader::stream::volume::Volumes;
 use std::fmt;
 
-/// What an indexer of blocks that are given to it reads from.
+/// The source of an indexer that gets its blocks from here.
 static NOTHING: Vec<u8> = Vec::new();
 
 /// A stream that arrives.
@@ -47,15 +48,15 @@ static NOTHING: Vec<u8> = Vec::new();
 /// # Ok::<(), eventlog::reader::OpenError>(())
 /// ```
 pub struct Live {
-    /// Of the block that arrives.
+    /// Bytes of the current block.
     bytes: Vec<u8>,
-    /// Where it begins.
+    /// Offset of the current block.
     offset: u64,
-    /// Whether it was looked at for a stream header; and where parts begin, if it has one.
+    /// Whether its start was checked for a stream header; and where its parts begin, if it has one.
     is_seen: bool,
     parts_at: Option<usize>,
     grid: Option<Grid>,
-    /// Where blocks began that were never written, if none was since.
+    /// Start of the current run of blocks that were never written.
     hole: Option<u64>,
     indexer: Indexer<'static>,
     events: Events,
@@ -74,7 +75,7 @@ impl Default for Live {
 }
 
 impl Live {
-    /// A stream of which nothing has arrived.
+    /// Returns a stream before its first byte.
     pub fn new() -> Live {
         Live {
             bytes: Vec::new(),
@@ -89,9 +90,12 @@ impl Live {
     }
 
     /// Takes bytes, and gives the events of the blocks that they complete: block by block, in each
-    /// the oldest first (of a parts block, buffer by buffer, the store before all others). An
-    /// error: it is no stream, which is known after no more than its header (`.header.magic`,
-    /// `.header.crc`, `.read.major`); nothing more is to be had of it.
+    /// the oldest event first (in a parts block, buffer by buffer, the store first).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not a stream: at the latest after its header (`.header.magic`,
+    /// `.header.crc`, `.read.major`). Later calls give nothing.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -119,44 +123,43 @@ impl Live {
         Ok(())
     }
 
-    /// Gives the events of what has arrived of the last block, which may be short
-    /// (`.stream.tail`).
+    /// Gives the events in the last block, which may be short (`.stream.tail`).
     pub fn finish(&mut self, give: &mut dyn FnMut(&Event<'_, '_>)) {
         if let Some(grid) = self.grid
             && !self.bytes.is_empty()
         {
-            let there = self.bytes.len();
+            let present = self.bytes.len();
             self.bytes.resize(grid.block_size as usize, 0);
-            self.block(there, give);
+            self.block(present, give);
         }
     }
 
-    /// What its header says; none if that has not arrived.
+    /// Returns the stream, once its header has arrived.
     pub fn stream(&self) -> Option<&Stream> {
         self.indexer.streams.first()
     }
 
-    /// The registries that have arrived.
+    /// Returns the registries that have arrived.
     pub fn registries(&self) -> impl Iterator<Item = &Registry> {
         self.events.registries()
     }
 
-    /// What was found wrong so far.
+    /// Returns the faults so far.
     pub fn faults(&self) -> &Faults {
         &self.indexer.faults
     }
 
-    /// Memory that names take, in bytes, about: registries, strings and labels.
+    /// Returns the memory of registries, strings and labels in bytes, about.
     pub fn memory(&self) -> usize {
         self.events.memory() + self.indexer.pieces.size()
     }
 
-    /// Whether it was closed in good order (`.read.end`).
+    /// Returns whether the stream was closed (`.read.end`).
     pub fn is_closed(&self) -> bool {
         self.stream().is_some_and(|stream| stream.closed)
     }
 
-    /// Looks at the beginning of a block for the header of a stream (`.stream.again`).
+    /// Checks the beginning of a block for a stream header (`.stream.again`).
     fn look(&mut self) -> Result<(), OpenError> {
         self.is_seen = true;
         self.parts_at = None;
@@ -197,28 +200,28 @@ impl Live {
         Ok(())
     }
 
-    /// Reads the block that has arrived, of which so many bytes are there.
-    fn block(&mut self, there: usize, give: &mut dyn FnMut(&Event<'_, '_>)) {
+    /// Reads the current block; `present` of its bytes have arrived.
+    fn block(&mut self, present: usize, give: &mut dyn FnMut(&Event<'_, '_>)) {
         let Some(grid) = self.grid else { return };
         let bytes = std::mem::take(&mut self.bytes);
         match self.parts_at.take() {
             Some(at) => {
                 self.report_hole();
-                self.parts(grid, &bytes, there, at);
+                self.parts(grid, &bytes, present, at);
             }
-            None => self.index(grid, &bytes, there),
+            None => self.index(grid, &bytes, present),
         }
-        // What is told of buffers, and where another stream begins, is for who looks back.
+        // Only a reader of the whole log needs accounts and the next stream.
         self.indexer.accounts.clear();
         self.indexer.next_stream = None;
         self.indexer.stated = None;
         self.events.take_registries(&mut self.indexer);
-        // A flush puts strings and labels behind the events that use them.
+        // A flush puts strings and labels after the events that use them.
         let mut segments = std::mem::take(&mut self.indexer.segments);
         segments.sort_by_key(|segment| segment.registry as u16 != 0);
         for segment in segments {
             let at = segment.offset.saturating_sub(self.offset) as usize;
-            let end = at.saturating_add(segment.size as usize).min(there);
+            let end = at.saturating_add(segment.size as usize).min(present);
             let bytes = bytes.get(at..end).unwrap_or_default();
             let origin = self.indexer.streams.first();
             self.events.give(&segment, bytes, origin, &mut self.indexer.faults, give);
@@ -232,9 +235,9 @@ impl Live {
         self.indexer.shrink();
     }
 
-    /// Indexes a block, as `Indexer::block` does one of a source.
-    fn index(&mut self, grid: Grid, bytes: &[u8], there: usize) {
-        let Some(header) = block::header(bytes) else { return };
+    /// Indexes a block, as `Indexer::block` indexes a block of a source.
+    fn index(&mut self, grid: Grid, bytes: &[u8], present: usize) {
+        let Some(header) = BlockHeader::read(bytes) else { return };
         if header.magic != BLOCK_MAGIC {
             if bytes.starts_with(&[0; 4]) {
                 // `.stream.hole`
@@ -261,10 +264,10 @@ impl Live {
             Some(BlockType::Parts) => {
                 if !(header.is_sealed() && block::is_header_intact(&header, bytes)) {
                     indexer.faults.push(offset, FaultKind::BlockChecksum { count: 0 });
-                    self.parts(grid, bytes, there, BLOCK_HEADER_SIZE);
+                    self.parts(grid, bytes, present, BLOCK_HEADER_SIZE);
                 } else if indexer.is_ours(grid, offset, &header) {
                     let from = block::header_size(&header).max(BLOCK_HEADER_SIZE);
-                    self.parts(grid, bytes, there, from);
+                    self.parts(grid, bytes, present, from);
                 }
             }
             _ => {
@@ -274,11 +277,11 @@ impl Live {
         }
     }
 
-    fn parts(&mut self, grid: Grid, bytes: &[u8], there: usize, from: usize) {
-        self.indexer.parts(grid, self.offset, bytes, there, from);
+    fn parts(&mut self, grid: Grid, bytes: &[u8], present: usize, from: usize) {
+        self.indexer.parts(grid, self.offset, bytes, present, from);
     }
 
-    /// A written block follows one that was never written.
+    /// Reports the blocks before a written block that were never written.
     fn report_hole(&mut self) {
         if let Some(start) = self.hole.take() {
             let kind = FaultKind::BlockHole { size: self.offset.saturating_sub(start) };

@@ -1,21 +1,21 @@
-//! The chains of a root: extents, which hold blocks of the stream, and registries.
+//! The chains of a root: extents, which hold the blocks of the stream, and registries.
 //!
 //! ```text
 //!  root ──▶ node: next, count, stride │ entry │ entry │ … ──▶ node … ──▶ 0
 //! ```
 //!
-//! Nothing in them is trusted: no node is taken twice, no more entries than a process can have.
+//! The reader trusts no chain: it takes no node twice, and no more entries than a process can have.
 //! Rules: `.root.node` in `design/format.md`.
 
+use super::byte_order::InByteOrder;
 use super::memory::Memory;
-use super::order::InOrder;
 use crate::format::NodeHead;
 use crate::reader::source::bytes::Source;
 use bytemuck::Pod;
 use std::collections::HashSet;
 use std::io;
 
-/// Bytes of entries that are read at a time.
+/// Bytes of entries that are read in one step.
 const ENTRIES_SIZE_ONCE: u64 = 1 << 16;
 
 const NOT_IN_CORE: &str = "leads to memory that is not in the core";
@@ -24,13 +24,12 @@ const NOT_IN_CORE: &str = "leads to memory that is not in the core";
 #[derive(Debug)]
 pub(super) struct Chain<T> {
     pub(super) entries: Vec<T>,
-    /// What is wrong with it, if anything is.
+    /// Why the chain ends too early.
     pub(super) fault: Option<&'static str>,
 }
 
-/// Walks a chain from its first node on. Takes no more entries than are
-/// `left`.
-pub(super) fn chain<T: Pod + InOrder>(
+/// Walks a chain from its first node on. Takes at most `left` entries.
+pub(super) fn chain<T: Pod + InByteOrder>(
     source: &dyn Source,
     memory: &Memory,
     first: u64,
@@ -55,8 +54,8 @@ pub(super) fn chain<T: Pod + InOrder>(
     Ok(found)
 }
 
-/// Reads the entries of a node, several at a time; what is wrong with them, if anything is.
-fn entries<T: Pod + InOrder>(
+/// Reads the entries of a node, and returns what is wrong with them.
+fn entries<T: Pod + InByteOrder>(
     source: &dyn Source,
     memory: &Memory,
     start: u64,
@@ -70,7 +69,7 @@ fn entries<T: Pod + InOrder>(
     if count > 0 && stride == 0 {
         return Ok(Some("has entries of no size"));
     }
-    // What of an entry is known: a later version may have more, an earlier one less.
+    // A later version may have longer entries, an earlier version shorter ones.
     let known = stride.min(size_of::<T>() as u64) as usize;
     let once = (ENTRIES_SIZE_ONCE / stride.max(1)).max(1);
     let mut bytes = Vec::new();
@@ -79,15 +78,15 @@ fn entries<T: Pod + InOrder>(
         let some = (count - index).min(once);
         bytes.resize(((some - 1) * stride) as usize + known, 0);
         let Some(at) = start.checked_add(index * stride) else { return Ok(Some(NOT_IN_CORE)) };
-        let there = memory.read(source, at, &mut bytes)?;
-        for entry in bytes.get(..there).unwrap_or_default().chunks(stride as usize) {
+        let present = memory.read(source, at, &mut bytes)?;
+        for entry in bytes.get(..present).unwrap_or_default().chunks(stride as usize) {
             let Some(entry) = entry.get(..known) else { break };
             let mut value = T::zeroed();
             let to = bytemuck::bytes_of_mut(&mut value).iter_mut();
             to.zip(entry).for_each(|(to, from)| *to = *from);
             found.push(memory.in_order(value));
         }
-        if there < bytes.len() {
+        if present < bytes.len() {
             return Ok(Some(NOT_IN_CORE));
         }
         index += some;

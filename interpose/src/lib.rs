@@ -1,13 +1,13 @@
-//! A library that is loaded before a program (`LD_PRELOAD`) and records what it asks of its memory
-//! manager: malloc, free and their kin, from the first call before `main` to the last after it.
+//! A library that is preloaded into a program (`LD_PRELOAD`). It records every call of malloc, free
+//! and the functions like them, from the first call before `main` to the last call after it.
 //!
 //! ```text
-//!  program ─ malloc ─▶ calls ─▶ real: what comes after us, the C library's or another allocator's
-//!                        └────▶ note ─▶ telemetry ─▶ log of the registry "malloc"
+//!  program ─ malloc ─▶ calls ─▶ real: the next definition: the C library's, or another allocator's
+//!                        └────▶ recording ─▶ telemetry ─▶ log of the registry "malloc"
 //! ```
 //!
-//! Run by `replay record`. Nothing here allocates: this library's own calls of malloc would come
-//! here. Design: `.rep.record` in `design/replay.md`.
+//! `replay record` preloads this library. Nothing here allocates, because this library would record
+//! its own calls of malloc. Design: `.rep.record` in `design/replay.md`.
 
 mod calls;
 mod events;

@@ -52,7 +52,6 @@ pub(crate) fn while_recording(work: impl FnOnce()) {
 }
 
 impl Intercepted<'_> {
-    /// Records a call.
     #[inline(always)]
     pub(crate) fn record(self, call: Call) {
         if self.before == Activity::Idle {

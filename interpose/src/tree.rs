@@ -43,7 +43,6 @@ static ADDRESSES: [Known; 1 << ADDRESS_COUNT_LOG2] =
 /// The frames by number; frame 0 calls the outermost ones.
 static FRAMES: [AtomicU64; 1 << FRAME_COUNT_LOG2] =
     [const { AtomicU64::new(0) }; 1 << FRAME_COUNT_LOG2];
-/// The number of frames.
 static FRAME_COUNT: AtomicU32 = AtomicU32::new(0);
 static MORE: [AtomicU64; 1 << FRAME_COUNT_LOG2] =
     [const { AtomicU64::new(0) }; 1 << FRAME_COUNT_LOG2];
@@ -214,7 +213,6 @@ fn find(
     })
 }
 
-/// Records a frame.
 pub(crate) fn record(frame: u32, parent: u32, address: usize) {
     before(|| Frame::new(frame, parent, address));
 }

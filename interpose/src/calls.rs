@@ -22,12 +22,13 @@ use core::ptr::null_mut;
 macro_rules! allocators {
     ($($name:ident($($argument:ident),+) => $real:ident or $early:expr, $event:ident;)*) => {$(
         /// Implements the C library's function of this name.
-        // SAFETY: C1.
+        // SAFETY: C1: no other symbol of this library has the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($argument: usize),+) -> *mut c_void {
             intercept(|call| {
                 let memory = match real::$real.get() {
-                    // SAFETY: C1.
+                    // SAFETY: C1: the caller keeps the promises that the C library asks for
+                    // this function, and they are passed on.
                     Some(function) => unsafe { function($($argument),+) },
                     None => $early,
                 };
@@ -49,7 +50,7 @@ allocators! {
 }
 
 /// Implements realloc.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     intercept(|call| {
@@ -91,7 +92,7 @@ unsafe fn move_from_arena(old: *mut c_void, old_size: usize, size: usize) -> *mu
 }
 
 /// Implements reallocarray.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn reallocarray(
     old: *mut c_void,
@@ -114,7 +115,7 @@ pub(crate) unsafe extern "C" fn reallocarray(
 }
 
 /// Implements free.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
     if memory.is_null() || real::arena_size(memory).is_some() {
@@ -131,7 +132,7 @@ pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
 }
 
 /// Implements posix_memalign.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn posix_memalign(
     place: *mut *mut c_void,
@@ -154,7 +155,7 @@ pub(crate) unsafe extern "C" fn posix_memalign(
 }
 
 /// Implements malloc_usable_size.
-// SAFETY: C1.
+// SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
     if memory.is_null() {

@@ -164,7 +164,7 @@ unsafe fn before_exec(path: Text) {
 }
 
 /// Implements `_exit`.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
     flush_and_end(null_mut());
@@ -179,7 +179,7 @@ pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
 }
 
 /// Implements `_Exit`.
-// SAFETY: E1.
+// SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
     // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
@@ -192,13 +192,15 @@ pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
 macro_rules! executing {
     ($($name:ident($($argument:ident: $kind:ty),+) => $real:ident, $path:expr;)*) => {$(
         /// Implements the C library's function of this name.
-        // SAFETY: E1.
+        // SAFETY: E1: no other symbol of this library has the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($argument: $kind),+) -> c_int {
-            // SAFETY: E1.
+            // SAFETY: E1: the caller keeps the promises that the C library asks for
+            // this function, and they are passed on.
             unsafe { before_exec($path) };
             match $real.get() {
-                // SAFETY: E1.
+                // SAFETY: E1: the caller keeps the promises that the C library asks for
+                // this function, and they are passed on.
                 Some(function) => unsafe { function($($argument),+) },
                 None => {
                     thread::set_errno(libc::ENOSYS);
@@ -230,7 +232,8 @@ macro_rules! variadic {
         }
 
         /// Implements the C library's function of this name.
-        // SAFETY: E1; the real function finds registers and stack as its caller left them.
+        // SAFETY: E1: no other symbol of this library has the name; the real function finds
+        // registers and stack as its caller left them.
         #[cfg(target_arch = "x86_64")]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
@@ -246,7 +249,8 @@ macro_rules! variadic {
         }
 
         /// Implements the C library's function of this name.
-        // SAFETY: E1; the real function finds registers and stack as its caller left them.
+        // SAFETY: E1: no other symbol of this library has the name; the real function finds
+        // registers and stack as its caller left them.
         #[cfg(target_arch = "aarch64")]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]

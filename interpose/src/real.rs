@@ -66,7 +66,7 @@ impl<F: Copy> Function<F> {
             0 => self.find(),
             address => address,
         };
-        // SAFETY: R1.
+        // SAFETY: R1: the address is that of a function of this name, called as `F`.
         (address != 0).then(|| unsafe { core::mem::transmute_copy(&address) })
     }
 

@@ -160,7 +160,7 @@ pub(crate) fn look_up() {
 macro_rules! spawning {
     ($($name:ident => $real:ident;)*) => {$(
         /// Implements the C library's function of this name.
-        // SAFETY: P2.
+        // SAFETY: P2: no other symbol of this library has the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(
             process: *mut libc::pid_t,
@@ -173,14 +173,17 @@ macro_rules! spawning {
             let mut child = 0;
             let Some(spawn) = $real.get() else { return libc::ENOSYS };
             let error = {
-                // SAFETY: P2; the variable for the process number is this function's.
+                // SAFETY: P2: the caller keeps the promises that the C library asks for this
+                // function; the variable for the process number is this function's.
                 unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) }
             };
             if error == 0 {
-                // SAFETY: P2.
+                // SAFETY: P2: the caller keeps the promises that the C library asks for
+                // this function, and they are passed on.
                 add(child, Presence::Spawned, 0, unsafe { short_name(path) });
                 if !process.is_null() {
-                    // SAFETY: P2.
+                    // SAFETY: P2: the caller keeps the promises that the C library asks for
+                    // this function, and they are passed on.
                     unsafe { process.write(child) };
                 }
             }

@@ -26,19 +26,9 @@ fn commands() -> Vec<String> {
 
 /// Returns the command lines of the examples in a help text: the text before two spaces.
 fn examples(help: &str) -> Vec<String> {
-    let (_, rest) = help.split_once("\nExamples:\n").expect("there are examples");
+    let (_, rest) = help.split_once("\nExamples:\n").expect("the help has examples");
     let lines = rest.lines().take_while(|line| !line.is_empty());
     lines.map(|line| line.trim_start().split("  ").next().unwrap_or("").to_owned()).collect()
-}
-
-/// Builds the recording library: cargo does not build it for this test.
-fn with_recorder() {
-    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-    let folder = Path::new(TOOL).parent().expect("a directory");
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--locked", "-p", "interpose", "--profile", profile]);
-    build.arg("--target-dir").arg(folder.parent().expect("a profile's folder is in one"));
-    assert!(build.status().expect("cargo exists").success());
 }
 
 /// Makes the files that an example names: a program, recordings, a library.

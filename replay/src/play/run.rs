@@ -166,7 +166,7 @@ impl<'a, H: Heap, W: Timer> Player<'a, H, W> {
     unsafe fn in_order<const TOUCH: u8, const FREES: usize>(&mut self, ops: [Op; STRIDE]) {
         for (index, op) in ops.into_iter().enumerate() {
             let request = Request { size: op.size() as usize, alignment: 1, pool: 0 };
-            // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
+            // SAFETY: 14: the workload was checked: the object of the op exists, as handed out.
             unsafe {
                 match FREES >> index & 1 {
                     0 => self.allocate::<TOUCH, false>(op, request),
@@ -184,7 +184,7 @@ impl<'a, H: Heap, W: Timer> Player<'a, H, W> {
     #[inline(always)]
     unsafe fn step<const TOUCH: u8>(&mut self, op: Op, at: usize) -> usize {
         let request = Request { size: op.size() as usize, alignment: 1, pool: 0 };
-        // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
+        // SAFETY: 14: the workload was checked: the object of the op exists, as handed out.
         unsafe {
             match op.kind() {
                 OpKind::Allocate => self.allocate::<TOUCH, false>(op, request),
@@ -212,7 +212,7 @@ impl<'a, H: Heap, W: Timer> Player<'a, H, W> {
             length = 2;
         }
         request.size |= op.size() as usize;
-        // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
+        // SAFETY: 14: the workload was checked: the object of the op exists, as handed out.
         unsafe {
             match op.kind() {
                 OpKind::Allocate => self.allocate::<TOUCH, false>(op, request),

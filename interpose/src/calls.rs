@@ -1,63 +1,63 @@
-//! The functions that the program finds in place of those of the C library.
+//! The functions that a program calls instead of those of the C library.
 //!
 //! ```text
-//!  malloc ─▶ the real one ─▶ noted        free ─▶ noted ─▶ the real one
+//!  malloc ─▶ real malloc ─▶ recorded        free ─▶ recorded ─▶ real free
 //! ```
 //!
-//! Each does what the real one does, error number included. Design: `.rep.record` in
-//! `design/replay.md`.
+//! Each function does what the real function does, and leaves the same error number. Design:
+//! `.rep.record` in `design/replay.md`.
 #![expect(unsafe_code, reason = "symbols of the C library")]
 
 // C1: the caller keeps the promises that the C library asks of it for the function of this name,
 //     and so may call the real one; no other symbol of this library has the name.
 
 use crate::events::Call;
-use crate::recording::during;
+use crate::recording::intercept;
 use crate::{real, thread};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-/// As malloc.
-// SAFETY: C1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
-    during(|turn| {
-        let memory = match real::MALLOC.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
-            Some(malloc) => unsafe { malloc(size) },
-            None => real::arena_take(size),
-        };
-        turn.record(Call::Malloc { address: memory.addr(), size });
-        memory
-    })
+/// Defines functions whose arguments are sizes, and which return memory: the real function, and the
+/// memory that is returned before that was found.
+macro_rules! allocators {
+    ($($name:ident($($argument:ident),+) => $real:ident or $early:expr, $event:ident;)*) => {$(
+        /// Implements the C library's function of this name.
+        // SAFETY: C1: no other symbol of this library has the name.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($($argument: usize),+) -> *mut c_void {
+            intercept(|call| {
+                let memory = match real::$real.get() {
+                    // SAFETY: C1: the caller keeps the promises that the C library asks for
+                    // this function, and they are passed on.
+                    Some(function) => unsafe { function($($argument),+) },
+                    None => $early,
+                };
+                call.record(Call::$event { address: memory.addr(), $($argument),+ });
+                memory
+            })
+        }
+    )*};
 }
 
-/// As calloc.
-// SAFETY: C1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
-    during(|turn| {
-        let memory = match real::CALLOC.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
-            Some(calloc) => unsafe { calloc(count, size) },
-            None => count.checked_mul(size).map_or(null_mut(), real::arena_take),
-        };
-        turn.record(Call::Calloc { address: memory.addr(), count, size });
-        memory
-    })
+allocators! {
+    malloc(size) => MALLOC or real::arena_take(size), Malloc;
+    calloc(count, size) =>
+        CALLOC or count.checked_mul(size).map_or(null_mut(), real::arena_take), Calloc;
+    aligned_alloc(alignment, size) => ALIGNED_ALLOC or null_mut(), AlignedAlloc;
+    memalign(alignment, size) => MEMALIGN or null_mut(), Memalign;
+    valloc(size) => VALLOC or null_mut(), Valloc;
+    pvalloc(size) => PVALLOC or null_mut(), Pvalloc;
 }
 
-/// As realloc.
+/// Implements realloc.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    during(|turn| {
+    intercept(|call| {
         let arena_size = real::arena_size(old);
-        // What is of the arena was not the program's.
-        let old_noted = if arena_size.is_some() { 0 } else { old.addr() };
-        turn.record(Call::ReallocBegin { address: old_noted });
+        // The program never asked for memory of the arena.
+        let old_address = if arena_size.is_some() { 0 } else { old.addr() };
+        call.record(Call::ReallocBegin { address: old_address });
         let memory = match (arena_size, real::REALLOC.get()) {
             // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
             // and they are passed on.
@@ -66,12 +66,12 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
             // is its size.
             (old_size, _) => unsafe { move_from_arena(old, old_size.unwrap_or(0), size) },
         };
-        turn.record(Call::Realloc { address: memory.addr(), size });
+        call.record(Call::Realloc { address: memory.addr(), size });
         memory
     })
 }
 
-/// Hands out memory that has the bytes of old memory of the arena.
+/// Allocates memory, and copies old memory of the arena into it.
 ///
 /// # Safety
 ///
@@ -84,13 +84,14 @@ unsafe fn move_from_arena(old: *mut c_void, old_size: usize, size: usize) -> *mu
         None => real::arena_take(size),
     };
     if !memory.is_null() {
-        // SAFETY: the caller's promise; the new memory has `size` bytes, and is another one.
+        // SAFETY: the caller's promise; the new memory has `size` bytes, and does not overlap the
+        // old memory.
         unsafe { memory.copy_from_nonoverlapping(old, old_size.min(size)) };
     }
     memory
 }
 
-/// As reallocarray.
+/// Implements reallocarray.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn reallocarray(
@@ -103,9 +104,9 @@ pub(crate) unsafe extern "C" fn reallocarray(
         // they are passed on.
         Some(size) => unsafe { realloc(old, size) },
         None => {
-            during(|turn| {
-                turn.record(Call::ReallocBegin { address: old.addr() });
-                turn.record(Call::Realloc { address: 0, size: usize::MAX });
+            intercept(|call| {
+                call.record(Call::ReallocBegin { address: old.addr() });
+                call.record(Call::Realloc { address: 0, size: usize::MAX });
             });
             thread::set_errno(libc::ENOMEM);
             null_mut()
@@ -113,15 +114,15 @@ pub(crate) unsafe extern "C" fn reallocarray(
     }
 }
 
-/// As free.
+/// Implements free.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
     if memory.is_null() || real::arena_size(memory).is_some() {
         return;
     }
-    during(|turn| {
-        turn.record(Call::Free { address: memory.addr() });
+    intercept(|call| {
+        call.record(Call::Free { address: memory.addr() });
         if let Some(free) = real::FREE.get() {
             // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
             // and they are passed on.
@@ -130,23 +131,7 @@ pub(crate) unsafe extern "C" fn free(memory: *mut c_void) {
     });
 }
 
-/// As aligned_alloc.
-// SAFETY: C1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
-    during(|turn| {
-        let memory = match real::ALIGNED_ALLOC.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
-            Some(aligned_alloc) => unsafe { aligned_alloc(alignment, size) },
-            None => null_mut(),
-        };
-        turn.record(Call::AlignedAlloc { address: memory.addr(), alignment, size });
-        memory
-    })
-}
-
-/// As posix_memalign.
+/// Implements posix_memalign.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn posix_memalign(
@@ -154,7 +139,7 @@ pub(crate) unsafe extern "C" fn posix_memalign(
     alignment: usize,
     size: usize,
 ) -> c_int {
-    during(|turn| {
+    intercept(|call| {
         let error = match real::POSIX_MEMALIGN.get() {
             // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
             // and they are passed on.
@@ -164,67 +149,19 @@ pub(crate) unsafe extern "C" fn posix_memalign(
         // SAFETY: C1: the caller passes a place for a pointer. Without an error that place has been
         // written.
         let address = if error == 0 { unsafe { place.read() }.addr() } else { 0 };
-        turn.record(Call::PosixMemalign { address, alignment, size });
+        call.record(Call::PosixMemalign { address, alignment, size });
         error
     })
 }
 
-/// As memalign.
-// SAFETY: C1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
-    during(|turn| {
-        let memory = match real::MEMALIGN.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
-            Some(memalign) => unsafe { memalign(alignment, size) },
-            None => null_mut(),
-        };
-        turn.record(Call::Memalign { address: memory.addr(), alignment, size });
-        memory
-    })
-}
-
-/// As valloc.
-// SAFETY: C1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
-    during(|turn| {
-        let memory = match real::VALLOC.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
-            Some(valloc) => unsafe { valloc(size) },
-            None => null_mut(),
-        };
-        turn.record(Call::Valloc { address: memory.addr(), size });
-        memory
-    })
-}
-
-/// As pvalloc.
-// SAFETY: C1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
-    during(|turn| {
-        let memory = match real::PVALLOC.get() {
-            // SAFETY: C1: the caller keeps the promises that the C library asks for this function,
-            // and they are passed on.
-            Some(pvalloc) => unsafe { pvalloc(size) },
-            None => null_mut(),
-        };
-        turn.record(Call::Pvalloc { address: memory.addr(), size });
-        memory
-    })
-}
-
-/// As malloc_usable_size.
+/// Implements malloc_usable_size.
 // SAFETY: C1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
     if memory.is_null() {
         return 0;
     }
-    during(|turn| {
+    intercept(|call| {
         if let Some(size) = real::arena_size(memory) {
             return size;
         }
@@ -234,7 +171,7 @@ pub(crate) unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize
             Some(malloc_usable_size) => unsafe { malloc_usable_size(memory) },
             None => 0,
         };
-        turn.record(Call::UsableSize { address: memory.addr(), size });
+        call.record(Call::UsableSize { address: memory.addr(), size });
         size
     })
 }

@@ -1,5 +1,5 @@
-//! The registry "malloc": an event for each call of a function that hands memory out, gives it up,
-//! or says how much there is.
+//! The registry "malloc": an event for each call of a function that hands memory out, frees it, or
+//! returns its size.
 //!
 //! ```text
 //!  malloc(24) ─▶ Malloc 24 bytes        realloc(p, 48) ─▶ ReallocBegin ─ Realloc
@@ -9,188 +9,191 @@
 //! Design: `.rep.record`, `.rep.stack` in `design/replay.md`.
 
 telemetry::events! {
-    /// What a program asks of malloc and its kin. In time order, over all threads, an address that
-    /// was handed out (Malloc and its like, Realloc) is not handed out again before it was given up
-    /// (Free, ReallocBegin). A call that failed has address 0.
+    /// What a program asks of malloc and the functions like it. In time order, over all threads, an
+    /// address that was handed out (Malloc and the like, Realloc) is not handed out again before
+    /// its memory was given up (Free, ReallocBegin). A call that failed has address 0.
     registry "malloc" version(1, 1, 0);
     kinds standard;
 
     /// malloc handed memory out.
     Malloc(0x0001, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; 0: the call failed
         address: A,
         /// its size in bytes
         size: U,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// The same with a size of 4 GiB or more.
+    /// malloc handed out memory of 4 GiB or more.
     MallocLarge(0x0002, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; 0: the call failed
         address: A,
         /// its size in bytes
         size: W,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
     /// calloc handed memory out, filled with zeros.
     Calloc(0x0003, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; 0: the call failed
         address: A,
         /// how many elements
         count: W,
         /// the size of each in bytes
         size: W,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// realloc or reallocarray is about to change the size of memory, which is given up, perhaps to
-    /// be handed out again at the same address. A Realloc or ReallocLarge of the same thread is
-    /// next.
+    /// realloc or reallocarray is about to change the size of memory. The memory is given up, and
+    /// may be handed out again at the same address. The next event of the same thread is a Realloc
+    /// or ReallocLarge.
     ReallocBegin(0x0004, always, Object) {
-        /// the memory; 0: there is none yet, and realloc does as malloc does
+        /// the memory; 0: none yet, so that realloc does what malloc does
         address: A,
     }
     /// realloc or reallocarray handed memory out again.
     Realloc(0x0005, always, Object) {
-        /// the memory; 0: there was none, and the old memory stays as it was, handed out, unless
-        /// the size is 0, for which it was freed
+        /// the memory; 0: the call failed and the old memory stays handed out, unless the size is
+        /// 0: then the old memory was freed
         address: A,
         /// its size in bytes
         size: U,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// The same with a size of 4 GiB or more. An array that is larger than any memory has the
-    /// largest size there is.
+    /// realloc or reallocarray handed out memory of 4 GiB or more. An array that is larger than any
+    /// memory has the largest size.
     ReallocLarge(0x0006, always, Object) {
-        /// the memory; 0: there was none, and the old memory stays as it was, handed out
+        /// the memory; 0: the call failed and the old memory stays handed out
         address: A,
         /// its size in bytes
         size: W,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// Memory is about to be given up by free. (That of no memory is not recorded.)
+    /// free is about to give memory up. A free of null is not recorded.
     Free(0x0007, always, Object) {
         /// the memory
         address: A,
     }
     /// aligned_alloc handed memory out.
     AlignedAlloc(0x0008, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; 0: the call failed
         address: A,
-        /// what its address is a multiple of
+        /// its alignment
         alignment: W,
         /// its size in bytes
         size: W,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
     /// posix_memalign handed memory out.
     PosixMemalign(0x0009, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; 0: the call failed
         address: A,
-        /// what its address is a multiple of
+        /// its alignment
         alignment: W,
         /// its size in bytes
         size: W,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
     /// memalign handed memory out.
     Memalign(0x000A, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; 0: the call failed
         address: A,
-        /// what its address is a multiple of
+        /// its alignment
         alignment: W,
         /// its size in bytes
         size: W,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
     /// valloc handed memory out.
     Valloc(0x000B, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; 0: the call failed
         address: A,
-        /// what its address is a multiple of: the size of a page
+        /// its alignment: the size of a page
         alignment: W,
         /// its size in bytes
         size: W,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
     /// pvalloc handed memory out.
     Pvalloc(0x000C, always, Object) {
-        /// the memory; 0: there was none
+        /// the memory; 0: the call failed
         address: A,
-        /// what its address is a multiple of: the size of a page
+        /// its alignment: the size of a page
         alignment: W,
-        /// its size in bytes that was asked for, which pvalloc rounds up to pages
+        /// the requested size in bytes, which pvalloc rounds up to pages
         size: W,
-        /// who called: the number of a Frame; 0: not recorded
+        /// the calling stack: the number of a Frame; 0: not recorded
         stack: U,
     }
-    /// malloc_usable_size was asked how large memory is.
+    /// malloc_usable_size returned the size of memory.
     UsableSize(0x000D, always, Object) {
         /// the memory
         address: A,
-        /// its size in bytes, as answered
+        /// the returned size in bytes
         size: W,
     }
-    /// A place in the tree of stacks: a frame and those that called it. Before the first event that
-    /// has its number, but for events of other threads just then.
+    /// A node in the tree of stacks: a frame, and the frame that called it. It comes before the
+    /// first event that has its number, except for events that other threads record at the same
+    /// time.
     Frame(0x0010, always, Object) {
         /// its number, not 0
         frame: U,
-        /// the frame that called this one; 0: the outermost that was looked at
+        /// the frame that called this one; 0: this is the outermost recorded frame
         parent: U,
-        /// where it goes on after the call
+        /// the return address
         address: A,
     }
     /// A part of a file is mapped as code.
     Mapping(0x0011, always, Object) {
-        /// where
+        /// its address
         start: A,
-        /// how many bytes
+        /// its size in bytes
         size: W,
-        /// from where in the file
+        /// its offset in the file
         offset: W,
         /// the file
         path: S,
     }
-    /// How much of a block was written, of a sample of the blocks of two pages and more: looked at
-    /// when the block is given up, or at the end. Only pages count that lie in the block alone and
-    /// were not in memory when the block was handed out.
+    /// How much of a block was written, for a sample of the blocks of two pages and more. It is
+    /// measured when the block is given up, or at the end. Only pages count that lie in the block
+    /// alone and were not in memory when the block was handed out.
     Touched(0x0018, always, Object) {
         /// the block
         address: A,
         /// its size in bytes
         size: W,
-        /// how many bytes of it were looked at
+        /// the bytes that were examined
         looked: W,
-        /// how many of these were written
+        /// the examined bytes that were written
         touched: W,
         /// whether calloc handed it out
         zeroed: B,
     }
-    /// What the process took, told at its end and before it becomes another program.
+    /// Memory and processor time of the process, recorded at its end and before it executes another
+    /// program.
     Process(0x0019, always, Object) {
-        /// the most memory that was resident, in bytes; 0: not known
+        /// the peak of resident memory in bytes; 0: not known
         resident: W,
         /// its processor time in user mode, in ns
         user: W,
         /// its processor time in the kernel, in ns
         system: W,
     }
-    /// Calls that are not in the log: made by what serves this library, deeper than it can keep.
+    /// Calls that are not in the log: the C library made them while this library recorded, and they
+    /// were more than it can keep.
     Missed(0x0012, always, Object) {
-        /// how many
+        /// the number of calls
         count: W,
     }
 }
 
-/// A call, as far as it is recorded.
+/// A call, with the values that are recorded.
 #[derive(Clone, Copy)]
 pub(crate) enum Call {
     Malloc { address: usize, size: usize },
@@ -207,7 +210,6 @@ pub(crate) enum Call {
 }
 
 impl Call {
-    /// Whether memory was handed out, of which somebody may want to know to whom.
     #[inline(always)]
     pub(crate) fn is_handing_out(&self) -> bool {
         !matches!(self, Call::Free { .. } | Call::ReallocBegin { .. } | Call::UsableSize { .. })

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! ```text
-//!  program ─ malloc ─▶ calls ─▶ real: what comes after us, the C library's or another allocator's
-//!                        └────▶ note ─▶ telemetry ─▶ log of the registry "malloc"
+//!  program ─ malloc ─▶ calls ─▶ real: the next definition: the C library's, or another allocator's
+//!                        └────▶ recording ─▶ telemetry ─▶ log of the registry "malloc"
 //! ```
 //!
 //! `replay record` sets the environment that the library reads. Nothing here allocates: the library

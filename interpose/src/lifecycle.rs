@@ -1,4 +1,4 @@
-//! The beginning and the ends of a program: all that the runtime is not told of by itself.
+//! The beginning and the ends of a process, as far as the runtime does not notice them itself.
 //!
 //! ```text
 //!  loaded ─▶ begin ─ the runtime's own ─ start      exit, quick_exit ─▶ the runtime's own
@@ -8,24 +8,26 @@
 //! Design: `.rep.record.ends` in `design/replay.md`.
 #![expect(unsafe_code, reason = "symbols of the C library, and what is called when it is loaded")]
 
-// E1: as C1 of calls.rs: the caller keeps the promises that the C library asks of it for the
-//     function of this name; no other symbol of this library has the name.
+// E1: the caller keeps the promises that the C library asks of it for the function of this name; no
+// other symbol of this library has the name.
 
 use crate::real::Function;
 use crate::recording::while_recording;
-use crate::thread::{self, Doing};
+use crate::thread::{self, Activity};
 use crate::{roster, stack, touched};
 use core::ffi::{c_char, c_int, c_void};
+use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicI32, Ordering};
 use eventlog::format::Presence;
 
-type Strings = *const *const c_char;
-type Exec = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
-type ExecWith = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
+type Text = *const c_char;
+type Strings = *const Text;
+type Exec = unsafe extern "C" fn(Text, Strings) -> c_int;
+type ExecWith = unsafe extern "C" fn(Text, Strings, Strings) -> c_int;
 type ExecOf = unsafe extern "C" fn(c_int, Strings, Strings) -> c_int;
-type ExecAt = unsafe extern "C" fn(c_int, *const c_char, Strings, Strings, c_int) -> c_int;
+type ExecAt = unsafe extern "C" fn(c_int, Text, Strings, Strings, c_int) -> c_int;
 type Exit = unsafe extern "C" fn(c_int) -> !;
-/// A function of which nothing is known but that it is jumped to.
+/// A function that is only jumped to, with whatever arguments.
 type Any = unsafe extern "C" fn();
 
 static EXECV: Function<Exec> = Function::new(c"execv");
@@ -39,94 +41,85 @@ static EXECLP: Function<Any> = Function::new(c"execlp");
 static EXECLE: Function<Any> = Function::new(c"execle");
 static EXIT: Function<Exit> = Function::new(c"_exit");
 
-/// The process. One that was made by vfork has its parent's memory, and another number.
+/// The number of this process. A child made by vfork shares this memory, and has another number.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 unsafe extern "C" {
     fn __cxa_at_quick_exit(call: extern "C" fn(*mut c_void), library: *mut c_void) -> c_int;
 }
 
-// The less its number, the earlier it is called: `begin` before the runtime, for which loader and
-// C library ask for memory, and `start`, which has none, after.
+// The loader calls entries of lower numbers first, and entries without a number last. So `begin`
+// comes before the runtime, for which loader and C library allocate memory, and `start` comes after
+// the runtime.
 #[used]
-// SAFETY: the section holds addresses of functions that are called when the library is loaded.
+// SAFETY: the section holds addresses of functions that the loader calls.
 #[unsafe(link_section = ".init_array.00100")]
 static BEGIN: extern "C" fn() = begin;
 
 #[used]
-// SAFETY: the section holds addresses of functions that are called when the library is loaded.
+// SAFETY: the section holds addresses of functions that the loader calls.
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
-// The greater its number, the earlier it is called, and earliest what has none: so `tell` is called
-// before the runtime ends its log, for which that has a number, and `end` after.
+// At the end the loader calls entries without a number first, and then entries of higher numbers.
+// So `record_figures` comes before the runtime's entry, which has a number and ends its log, and
+// `end` comes after that entry.
 #[used]
-// SAFETY: the section holds addresses of functions that are called when the program ends.
+// SAFETY: the section holds addresses of functions that the loader calls.
 #[unsafe(link_section = ".fini_array")]
-static TELL: extern "C" fn() = tell;
+static RECORD_FIGURES: extern "C" fn() = record_figures;
 
 #[used]
-// SAFETY: the section holds addresses of functions that are called when the program ends.
+// SAFETY: the section holds addresses of functions that the loader calls.
 #[unsafe(link_section = ".fini_array.00101")]
 static END: extern "C" fn() = end;
 
-/// From here to `start` what is asked for is not the program's.
+/// Begins a time, up to `start`, in which the program does not allocate.
 extern "C" fn begin() {
-    thread::with(|local| local.doing.set(Doing::Inside));
+    thread::with(|local| local.activity.set(Activity::Inside));
 }
 
 extern "C" fn start() {
     look_up();
-    note_process();
+    set_process();
     roster::begin();
     // SAFETY: functions that stay.
     unsafe {
-        libc::pthread_atfork(None, None, Some(note_process_in_child));
-        __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut());
+        libc::pthread_atfork(None, None, Some(after_fork_in_child));
+        __cxa_at_quick_exit(flush_and_end, null_mut());
     }
-    thread::with(|local| local.doing.set(Doing::Nothing));
+    thread::with(|local| local.activity.set(Activity::Idle));
     while_recording(telemetry::prepare);
 }
 
-/// Finds the functions now: the forked child of a process with several threads must not look.
+/// Looks the functions up now: the forked child of a process with several threads must not do so.
 fn look_up() {
     EXIT.look_up();
-    [&EXECV, &EXECVP].into_iter().for_each(|exec| _ = exec.look_up());
-    [&EXECVE, &EXECVPE].into_iter().for_each(|exec| _ = exec.look_up());
-    [&EXECL, &EXECLP, &EXECLE].into_iter().for_each(|exec| _ = exec.look_up());
+    let _ = [&EXECV, &EXECVP].map(Function::look_up);
+    let _ = [&EXECVE, &EXECVPE].map(Function::look_up);
+    let _ = [&EXECL, &EXECLP, &EXECLE].map(Function::look_up);
     FEXECVE.look_up();
     EXECVEAT.look_up();
     roster::look_up();
 }
 
-fn note_process() {
+fn set_process() {
     // SAFETY: the call touches no memory.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
 }
 
-unsafe extern "C" fn note_process_in_child() {
-    note_process();
-    stack::begin_anew();
+unsafe extern "C" fn after_fork_in_child() {
+    set_process();
+    stack::after_fork();
     roster::note(Presence::Forked, 0);
 }
 
-/// Records what the process took.
-extern "C" fn tell() {
-    while_recording(touched::tell);
+/// Records the memory and the processor time of the process.
+extern "C" fn record_figures() {
+    while_recording(touched::record_figures);
 }
 
-/// The same, and all that was recorded goes out.
-fn bring_out() {
-    touched::tell();
-    telemetry::flush();
-}
-
-/// The runtime, which asked before, ends its log after this.
-extern "C" fn at_quick_exit(_: *mut c_void) {
-    flush_and_end();
-}
-
-/// The program ends in good order: what it lost is known.
+/// Notes that the process ends in good order, and how many events it lost.
 extern "C" fn end() {
     let lost = match is_this_process() {
         true => telemetry::losses(),
@@ -135,44 +128,46 @@ extern "C" fn end() {
     roster::note(Presence::Ended, lost.full + lost.nested + lost.large + lost.io);
 }
 
-/// The same where the runtime is not told.
-fn flush_and_end() {
-    if is_this_process() {
-        while_recording(bring_out);
-    }
+/// Writes out what was recorded, and notes the end, where the runtime does not notice it. At
+/// quick_exit this comes before the runtime's own function, which ends the log.
+extern "C" fn flush_and_end(_: *mut c_void) {
+    flush();
     end();
 }
 
-/// Whether this is not a child made by vfork, which has its parent's memory.
+/// Writes out all that was recorded. A child made by vfork writes nothing: its records are its
+/// parent's, which goes on.
+fn flush() {
+    if is_this_process() {
+        while_recording(|| {
+            touched::record_figures();
+            telemetry::flush();
+        });
+    }
+}
+
+/// Returns whether this is not a child made by vfork, which has its parent's memory.
 fn is_this_process() -> bool {
     // SAFETY: the call touches no memory.
     unsafe { libc::getpid() == PROCESS.load(Ordering::Relaxed) }
 }
 
-/// Brings out what was recorded, before the process becomes another program. Not in a child made
-/// by vfork: what it has is its parent's, which goes on.
+/// Writes out what was recorded, before the process becomes another program.
 ///
 /// # Safety
 ///
 /// The path is null, or ends with a NUL.
-unsafe fn flush(path: *const c_char) {
+unsafe fn before_exec(path: Text) {
     // SAFETY: the caller's promise.
     unsafe { roster::note_program(path) };
-    if is_this_process() {
-        while_recording(bring_out);
-    }
+    flush();
 }
 
-fn missing() -> c_int {
-    crate::thread::set_errno(libc::ENOSYS);
-    -1
-}
-
-/// As `_exit`.
+/// Implements `_exit`.
 // SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
-    flush_and_end();
+    flush_and_end(null_mut());
     match EXIT.get() {
         // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and
         // they are passed on.
@@ -183,7 +178,7 @@ pub(crate) unsafe extern "C" fn _exit(status: c_int) -> ! {
     unreachable!("the process has ended")
 }
 
-/// As `_Exit`.
+/// Implements `_Exit`.
 // SAFETY: E1: no other symbol of this library has the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
@@ -192,117 +187,53 @@ pub(crate) unsafe extern "C" fn _Exit(status: c_int) -> ! {
     unsafe { _exit(status) }
 }
 
-/// As execv.
-// SAFETY: E1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
-    unsafe { flush(path) };
-    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
-    // are passed on.
-    EXECV.get().map_or_else(missing, |execv| unsafe { execv(path, arguments) })
+/// Defines functions by which a process executes another program: arguments, the real function, and
+/// the path of the program.
+macro_rules! executing {
+    ($($name:ident($($argument:ident: $kind:ty),+) => $real:ident, $path:expr;)*) => {$(
+        /// Implements the C library's function of this name.
+        // SAFETY: E1: no other symbol of this library has the name.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($($argument: $kind),+) -> c_int {
+            // SAFETY: E1: the caller keeps the promises that the C library asks for
+            // this function, and they are passed on.
+            unsafe { before_exec($path) };
+            match $real.get() {
+                // SAFETY: E1: the caller keeps the promises that the C library asks for
+                // this function, and they are passed on.
+                Some(function) => unsafe { function($($argument),+) },
+                None => {
+                    thread::set_errno(libc::ENOSYS);
+                    -1
+                }
+            }
+        }
+    )*};
 }
 
-/// As execvp.
-// SAFETY: E1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
-    unsafe { flush(file) };
-    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
-    // are passed on.
-    EXECVP.get().map_or_else(missing, |execvp| unsafe { execvp(file, arguments) })
+executing! {
+    execv(path: Text, arguments: Strings) => EXECV, path;
+    execvp(file: Text, arguments: Strings) => EXECVP, file;
+    execve(path: Text, arguments: Strings, environment: Strings) => EXECVE, path;
+    execvpe(file: Text, arguments: Strings, environment: Strings) => EXECVPE, file;
+    fexecve(file: c_int, arguments: Strings, environment: Strings) => FEXECVE, null();
+    execveat(folder: c_int, path: Text, arguments: Strings, environment: Strings, flags: c_int)
+        => EXECVEAT, path;
 }
 
-/// As execve.
-// SAFETY: E1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn execve(
-    path: *const c_char,
-    arguments: Strings,
-    with: Strings,
-) -> c_int {
-    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
-    unsafe { flush(path) };
-    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
-    // are passed on.
-    EXECVE.get().map_or_else(missing, |execve| unsafe { execve(path, arguments, with) })
-}
+/// Defines functions with any number of arguments: each puts aside all registers that may hold
+/// arguments, calls a function with the first argument, and jumps to the real function.
+macro_rules! variadic {
+    ($($name:ident, $before:ident, $real:ident;)*) => {$(
+        unsafe extern "C" fn $before(path: Text) -> usize {
+            // SAFETY: E1: the first argument is still in its register.
+            unsafe { before_exec(path) };
+            $real.address()
+        }
 
-/// As execvpe.
-// SAFETY: E1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn execvpe(
-    file: *const c_char,
-    arguments: Strings,
-    with: Strings,
-) -> c_int {
-    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
-    unsafe { flush(file) };
-    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
-    // are passed on.
-    EXECVPE.get().map_or_else(missing, |execvpe| unsafe { execvpe(file, arguments, with) })
-}
-
-/// As fexecve.
-// SAFETY: E1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, with: Strings) -> c_int {
-    // SAFETY: none has no end.
-    unsafe { flush(core::ptr::null()) };
-    // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and they
-    // are passed on.
-    FEXECVE.get().map_or_else(missing, |fexecve| unsafe { fexecve(file, arguments, with) })
-}
-
-/// As execveat.
-// SAFETY: E1: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn execveat(
-    folder: c_int,
-    path: *const c_char,
-    arguments: Strings,
-    with: Strings,
-    flags: c_int,
-) -> c_int {
-    // SAFETY: E1: the caller passes a string that ends with a zero, or null.
-    unsafe { flush(path) };
-    let call = |execveat: ExecAt| {
-        // SAFETY: E1: the caller keeps the promises that the C library asks for this function, and
-        // they are passed on.
-        unsafe { execveat(folder, path, arguments, with, flags) }
-    };
-    EXECVEAT.get().map_or_else(missing, call)
-}
-
-unsafe extern "C" fn before_execl(path: *const c_char) -> usize {
-    // SAFETY: E1: the caller passes a string that ends with a zero. The first argument is still in
-    // its register.
-    unsafe { flush(path) };
-    EXECL.address()
-}
-
-unsafe extern "C" fn before_execlp(path: *const c_char) -> usize {
-    // SAFETY: E1: the caller passes a string that ends with a zero. The first argument is still in
-    // its register.
-    unsafe { flush(path) };
-    EXECLP.address()
-}
-
-unsafe extern "C" fn before_execle(path: *const c_char) -> usize {
-    // SAFETY: E1: the caller passes a string that ends with a zero. The first argument is still in
-    // its register.
-    unsafe { flush(path) };
-    EXECLE.address()
-}
-
-/// Calls a function, with all that a function of any number of arguments may have been called with
-/// put aside, and goes on where that says.
-macro_rules! pass_on {
-    ($($name:ident: $before:path;)*) => {$(
-        /// As the function of the C library, which has any number of arguments.
-        // SAFETY: E1: the caller keeps the promises that the C library asks for this function. The
-        // real function finds registers and stack as its caller left them.
+        /// Implements the C library's function of this name.
+        // SAFETY: E1: no other symbol of this library has the name; the real function finds
+        // registers and stack as its caller left them.
         #[cfg(target_arch = "x86_64")]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
@@ -317,9 +248,9 @@ macro_rules! pass_on {
             )
         }
 
-        /// As the function of the C library, which has any number of arguments.
-        // SAFETY: E1: the caller keeps the promises that the C library asks for this function. The
-        // real function finds registers and stack as its caller left them.
+        /// Implements the C library's function of this name.
+        // SAFETY: E1: no other symbol of this library has the name; the real function finds
+        // registers and stack as its caller left them.
         #[cfg(target_arch = "aarch64")]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
@@ -338,8 +269,8 @@ macro_rules! pass_on {
     )*};
 }
 
-pass_on! {
-    execl: before_execl;
-    execlp: before_execlp;
-    execle: before_execle;
+variadic! {
+    execl, before_execl, EXECL;
+    execlp, before_execlp, EXECLP;
+    execle, before_execle, EXECLE;
 }

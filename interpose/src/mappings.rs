@@ -1,7 +1,7 @@
-//! Which files are mapped as code, and where: what makes an address a place in a program.
+//! The files that are mapped as code: they relate an address to a place in a program.
 //!
 //! ```text
-//!  an address in no known mapping ─▶ /proc/self/maps ─▶ Mapping, of each that is new
+//!  an address outside all known mappings ─▶ /proc/self/maps ─▶ a Mapping for each new one
 //! ```
 //!
 //! Design: `.rep.stack` in `design/replay.md`.
@@ -13,12 +13,12 @@ use std::fs::File;
 use std::io::Read;
 use telemetry::__private::{before, uncancelled};
 
-/// Mappings that are told, at most.
+/// The maximum number of recorded mappings.
 const COUNT_MAX: usize = 2048;
-/// The longest line that is read, in bytes; the rest of a longer one is passed over.
+/// The maximum size of a line that is read; the rest of a longer line is skipped.
 const LINE_SIZE_MAX: usize = 4096 + 128;
 
-/// Where a mapping begins and ends; both 0: there is none. The end is stored last.
+/// The beginning and the end of a mapping; both are 0 if unused. The end is stored last.
 struct Range {
     start: AtomicUsize,
     end: AtomicUsize,
@@ -27,12 +27,12 @@ struct Range {
 static KNOWN: [Range; COUNT_MAX] =
     [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; COUNT_MAX];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// That of this library.
+/// The mapping of this library.
 static OWN: Range = Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
-/// That of the unwinder.
+/// The mapping of the unwinder.
 static UNWINDER: Range = Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
-/// Whether a thread reads. Nobody waits for that. In a forked child, which may not have that
-/// thread, nobody reads.
+/// Whether a thread reads the mappings; other threads do not wait for it. A forked child, which may
+/// lack that thread, resets it.
 static IS_READING: AtomicBool = AtomicBool::new(false);
 
 impl Range {
@@ -47,7 +47,7 @@ impl Range {
     }
 }
 
-/// Whether an address is in the code of this library.
+/// Returns whether an address is in the code of this library.
 pub(crate) fn is_own(address: usize) -> bool {
     if OWN.end.load(Ordering::Acquire) == 0 {
         read();
@@ -55,12 +55,12 @@ pub(crate) fn is_own(address: usize) -> bool {
     OWN.has(address)
 }
 
-/// Whether an address is in the code of the unwinder, as known since [`is_own`] was asked.
+/// Returns whether an address is in the unwinder's code, as known at the last call of [`is_own`].
 pub(crate) fn is_unwinders(address: usize) -> bool {
     UNWINDER.has(address)
 }
 
-/// Sees to it that the mapping is told that an address is in.
+/// Records the mapping of an address, if that was not done yet.
 pub(crate) fn note(address: usize) {
     let count = COUNT.load(Ordering::Acquire);
     if count < COUNT_MAX && !KNOWN.iter().take(count).any(|range| range.has(address)) {
@@ -68,15 +68,15 @@ pub(crate) fn note(address: usize) {
     }
 }
 
-/// Tells the mappings that are new. Where another thread is just doing that it is left to that one.
+/// Records new mappings. If another thread is just doing that, this one leaves it to that thread.
 fn read() {
     if !IS_READING.swap(true, Ordering::Acquire) {
-        uncancelled(tell_new);
+        uncancelled(record_new);
         IS_READING.store(false, Ordering::Release);
     }
 }
 
-fn tell_new() {
+fn record_new() {
     let mut text = [0; LINE_SIZE_MAX];
     let Ok(mut file) = File::open("/proc/self/maps") else { return };
     let (mut size, mut is_long) = (0, false);
@@ -116,7 +116,7 @@ fn note_line(line: &[u8]) {
     }
 }
 
-/// Start, size, offset and path of a mapping that is code.
+/// Returns start, size, offset and path of a mapping of code.
 fn parse(line: &[u8]) -> Option<(usize, usize, usize, &[u8])> {
     let mut fields = line.splitn(6, |byte| *byte == b' ');
     let mut next = || core::str::from_utf8(fields.next()?).ok();
@@ -129,7 +129,7 @@ fn parse(line: &[u8]) -> Option<(usize, usize, usize, &[u8])> {
     Some((start, end.checked_sub(start)?, offset, path))
 }
 
-/// Forgets all, in a forked child.
+/// Forgets all mappings, in a forked child.
 pub(crate) fn clear() {
     COUNT.store(0, Ordering::Release);
     IS_READING.store(false, Ordering::Release);

@@ -1,5 +1,5 @@
-//! The functions that come after ours: those of the C library, or of another library that was
-//! loaded before the program.
+//! The real functions: the next definition after this library's, from the C library or from another
+//! preloaded library.
 //!
 //! ```text
 //!  the first call ─▶ dlsym(RTLD_NEXT, "malloc"), … ─▶ FUNCTIONS          meanwhile: the arena
@@ -13,9 +13,10 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
-/// Bytes for whoever allocates while the functions are being looked for.
+/// Bytes for calls while the functions are being looked up.
 const ARENA_SIZE: usize = 64 << 10;
-/// What each piece of the arena begins with: its size, and what makes its address a multiple of 16.
+/// The size of a piece's head: it holds the size of the piece, and keeps addresses at multiples of
+/// 16.
 const PIECE_HEAD_SIZE: usize = 16;
 
 /// A function that is called as `F`.
@@ -46,9 +47,9 @@ pub(crate) static VALLOC: Function<OfSize> = Function::new(c"valloc");
 pub(crate) static PVALLOC: Function<OfSize> = Function::new(c"pvalloc");
 pub(crate) static USABLE_SIZE: Function<OfMemory<usize>> = Function::new(c"malloc_usable_size");
 
-/// 0: nothing was looked for; 1: somebody is looking; 2: what there is was found.
-static LOOKED: AtomicU8 = AtomicU8::new(0);
-/// The C library's own word for whether the process has one thread; or null.
+/// The state of the search: 0: not begun; 1: in progress; 2: done.
+static SEARCH: AtomicU8 = AtomicU8::new(0);
+/// The C library's variable that says whether the process has one thread; or null.
 static IS_ALONE: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 
@@ -57,41 +58,33 @@ impl<F: Copy> Function<F> {
         Function { name, address: AtomicUsize::new(0), signature: PhantomData }
     }
 
-    /// The function; `None` while it is being looked for, and where there is none.
+    /// Returns the function; `None` during the search, and if no library defines it.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<F> {
-        match self.address.load(Ordering::Acquire) {
-            0 => self.find(),
-            address => Some(self.at(address)),
-        }
-    }
-
-    #[inline(always)]
-    fn at(&self, address: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
-        // SAFETY: R1: the address is that of a function that is called as `F`, a pointer to a
-        // function.
-        unsafe { core::mem::transmute_copy(&address) }
+        let address = match self.address.load(Ordering::Acquire) {
+            0 => self.find(),
+            address => address,
+        };
+        // SAFETY: R1: the address is that of a function of this name, called as `F`.
+        (address != 0).then(|| unsafe { core::mem::transmute_copy(&address) })
     }
 
     #[cold]
-    fn find(&self) -> Option<F> {
-        look();
-        match self.address() {
-            0 => None,
-            address => Some(self.at(address)),
-        }
+    fn find(&self) -> usize {
+        find_all();
+        self.address()
     }
 
-    /// Where it is; 0 while it is being looked for, and where there is none.
+    /// Returns the address; 0 during the search, and if no library defines it.
     pub(crate) fn address(&self) -> usize {
         match self.address.load(Ordering::Acquire) {
-            0 if LOOKED.load(Ordering::Acquire) != 1 => self.look_up(),
+            0 if SEARCH.load(Ordering::Acquire) != 1 => self.look_up(),
             address => address,
         }
     }
 
-    /// Looks for it: from ordinary code, as no forked child may.
+    /// Looks the function up: only from ordinary code, because a forked child must not do so.
     pub(crate) fn look_up(&self) -> usize {
         // SAFETY: the name ends with a NUL.
         let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) }.addr();
@@ -101,8 +94,8 @@ impl<F: Copy> Function<F> {
 }
 
 #[cold]
-fn look() {
-    if LOOKED.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err() {
+fn find_all() {
+    if SEARCH.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
     // SAFETY: the call touches no memory; the name ends with a NUL.
@@ -111,39 +104,35 @@ fn look() {
         let word = libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr());
         IS_ALONE.store(word.cast(), Ordering::Release);
     }
-    for function in [&CALLOC, &ALIGNED_ALLOC, &MEMALIGN] {
-        function.look_up();
-    }
-    for function in [&VALLOC, &PVALLOC] {
-        function.look_up();
-    }
+    let _ = [&CALLOC, &ALIGNED_ALLOC, &MEMALIGN].map(Function::look_up);
+    let _ = [&VALLOC, &PVALLOC].map(Function::look_up);
     POSIX_MEMALIGN.look_up();
     USABLE_SIZE.look_up();
-    // Last, and what gives up first: whoever has memory of the real functions finds the rest.
+    // These come last, and free comes first among them: a thread that has memory of the real
+    // functions then finds the other functions, too.
     FREE.look_up();
     REALLOC.look_up();
     MALLOC.look_up();
-    LOOKED.store(2, Ordering::Release);
+    SEARCH.store(2, Ordering::Release);
 }
 
-/// Whether the process has one thread, as far as the C library says.
+/// Returns whether the process has one thread, as far as the C library says.
 #[inline(always)]
 pub(crate) fn is_alone() -> bool {
     let word = IS_ALONE.load(Ordering::Relaxed);
-    // SAFETY: null, or the C library's variable, of a byte, which is there as long as the process.
+    // SAFETY: null, or the C library's variable of one byte, which exists as long as the process.
     !word.is_null() && unsafe { word.read_volatile() } != 0
 }
 
-/// The size of a page.
 pub(crate) fn page_size() -> usize {
     PAGE_SIZE.load(Ordering::Relaxed)
 }
 
-/// Memory for whoever allocates while the functions are being looked for: it is never given back.
+/// Memory for calls while the functions are being looked up; it is never given back.
 #[repr(C, align(16))]
 struct Arena {
-    /// A1: a piece is used by whoever moved `used` over it, its head written before it is handed
-    ///     out and never changed.
+    /// A1: a piece belongs to the caller that moved `used` over it. Its head is written before the
+    /// piece is handed out, and never changes.
     bytes: UnsafeCell<[u8; ARENA_SIZE]>,
     used: AtomicUsize,
 }
@@ -153,7 +142,7 @@ unsafe impl Sync for Arena {}
 
 static ARENA: Arena = Arena { bytes: UnsafeCell::new([0; ARENA_SIZE]), used: AtomicUsize::new(0) };
 
-/// Zeroed memory of the arena, its address a multiple of 16; null where it has none left.
+/// Returns zeroed memory of the arena, at a multiple of 16; null if the arena is full.
 #[cold]
 pub(crate) fn arena_take(size: usize) -> *mut c_void {
     let end_of = |used: usize| {
@@ -172,13 +161,13 @@ pub(crate) fn arena_take(size: usize) -> *mut c_void {
     }
 }
 
-/// The size of a piece of the arena; `None`: it is not of the arena.
+/// Returns the size of a piece of the arena; `None` for memory that is not of the arena.
 #[inline(always)]
 pub(crate) fn arena_size(memory: *mut c_void) -> Option<usize> {
     let start = ARENA.bytes.get().addr();
     if memory.addr().wrapping_sub(start) >= ARENA_SIZE {
         return None;
     }
-    // SAFETY: A1: what is in the arena was handed out by it, after its head was written.
+    // SAFETY: A1; the arena handed this piece out, after its head was written.
     Some(unsafe { memory.byte_sub(PIECE_HEAD_SIZE).cast::<usize>().read() })
 }

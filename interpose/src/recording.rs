@@ -1,4 +1,4 @@
-//! What is recorded of a call: what hands memory out after it, what gives it up before.
+//! When a call is recorded: after it if it hands memory out, before it if it gives memory up.
 //!
 //! ```text
 //!  begin ─▶ the real function ─▶ handed_out          begin ─▶ given_up ─▶ the real function ─▶ end
@@ -10,70 +10,70 @@ use crate::events::{
     AlignedAlloc, Call, Calloc, Free, Malloc, MallocLarge, Memalign, Missed, PosixMemalign,
     Pvalloc, Realloc, ReallocBegin, ReallocLarge, UsableSize, Valloc,
 };
-use crate::thread::{self, Doing, Local};
+use crate::thread::{self, Activity, Local};
 use crate::{real, stack, touched};
 use telemetry::__private::{after, before};
 
-/// A call of the program's that is being done.
+/// A call of the program that is in progress.
 #[derive(Clone, Copy)]
-pub(crate) struct Turn<'a> {
+pub(crate) struct Intercepted<'a> {
     local: &'a Local,
-    /// What the thread was doing when it called.
-    before: Doing,
+    /// The thread's activity when it called.
+    before: Activity,
 }
 
-/// Does a call of the program's. What the real function asks for meanwhile is not recorded.
+/// Carries out a call of the program. Calls that the real function makes meanwhile are not
+/// recorded.
 #[inline(always)]
-pub(crate) fn during<T>(work: impl FnOnce(Turn<'_>) -> T) -> T {
+pub(crate) fn intercept<T>(work: impl FnOnce(Intercepted<'_>) -> T) -> T {
     thread::with(|local| {
-        let before = local.doing.get();
-        if before == Doing::Nothing {
-            local.doing.set(Doing::Inside);
+        let before = local.activity.get();
+        if before == Activity::Idle {
+            local.activity.set(Activity::Inside);
         }
-        let result = work(Turn { local, before });
-        if before == Doing::Nothing {
-            local.doing.set(Doing::Nothing);
+        let result = work(Intercepted { local, before });
+        if before == Activity::Idle {
+            local.activity.set(Activity::Idle);
         }
         result
     })
 }
 
-/// Does work of this library's, of which what it asks for is recorded after.
+/// Runs work of this library; allocations that this work causes are recorded after it.
 pub(crate) fn while_recording(work: impl FnOnce()) {
     thread::with(|local| {
-        if local.doing.get() == Doing::Nothing {
-            local.doing.set(Doing::Recording);
+        if local.activity.get() == Activity::Idle {
+            local.activity.set(Activity::Recording);
             work();
-            settle(local);
-            local.doing.set(Doing::Nothing);
+            record_kept(local);
+            local.activity.set(Activity::Idle);
         }
     });
 }
 
-impl Turn<'_> {
-    /// Records a call.
+impl Intercepted<'_> {
     #[inline(always)]
     pub(crate) fn record(self, call: Call) {
-        if self.before == Doing::Nothing {
-            self.local.doing.set(Doing::Recording);
+        if self.before == Activity::Idle {
+            self.local.activity.set(Activity::Recording);
             touched::observe(call);
             let stack = if stack::is_on() && call.is_handing_out() { stack::current() } else { 0 };
             record_call(call, stack);
             if self.local.has_kept() {
-                settle(self.local);
+                record_kept(self.local);
             }
-            self.local.doing.set(Doing::Inside);
-        } else if self.before == Doing::Recording {
+            self.local.activity.set(Activity::Inside);
+        } else if self.before == Activity::Recording {
             self.local.keep(call);
         }
     }
 }
 
-/// Records what was kept.
+/// Records the calls that were kept.
 #[cold]
 #[inline(never)]
-fn settle(local: &Local) {
-    let missed = local.give_kept(|call| record_call(call, 0));
+fn record_kept(local: &Local) {
+    let missed = local.drain_kept(|call| record_call(call, 0));
     if missed != 0 {
         before(|| Missed::new(missed));
     }
@@ -81,35 +81,32 @@ fn settle(local: &Local) {
 
 #[inline(always)]
 fn record_call(call: Call, stack: u32) {
+    macro_rules! handed_out {
+        ($event:ident, $($value:expr),+) => { handed_out(|| $event::new($($value),+, stack)) };
+    }
     match call {
         Call::Malloc { address, size } => match u32::try_from(size) {
-            Ok(size) => handed_out(|| Malloc::new(address, size, stack)),
-            Err(_) => handed_out(|| MallocLarge::new(address, size, stack)),
+            Ok(size) => handed_out!(Malloc, address, size),
+            Err(_) => handed_out!(MallocLarge, address, size),
         },
-        Call::Calloc { address, count, size } => {
-            handed_out(|| Calloc::new(address, count, size, stack));
-        }
+        Call::Calloc { address, count, size } => handed_out!(Calloc, address, count, size),
         Call::ReallocBegin { address } => before(|| ReallocBegin::new(address)),
         Call::Realloc { address, size } => match u32::try_from(size) {
-            Ok(size) => handed_out(|| Realloc::new(address, size, stack)),
-            Err(_) => handed_out(|| ReallocLarge::new(address, size, stack)),
+            Ok(size) => handed_out!(Realloc, address, size),
+            Err(_) => handed_out!(ReallocLarge, address, size),
         },
         Call::Free { address } => before(|| Free::new(address)),
         Call::AlignedAlloc { address, alignment, size } => {
-            handed_out(|| AlignedAlloc::new(address, alignment, size, stack));
+            handed_out!(AlignedAlloc, address, alignment, size);
         }
         Call::PosixMemalign { address, alignment, size } => {
-            handed_out(|| PosixMemalign::new(address, alignment, size, stack));
+            handed_out!(PosixMemalign, address, alignment, size);
         }
         Call::Memalign { address, alignment, size } => {
-            handed_out(|| Memalign::new(address, alignment, size, stack));
+            handed_out!(Memalign, address, alignment, size);
         }
-        Call::Valloc { address, size } => {
-            handed_out(|| Valloc::new(address, real::page_size(), size, stack));
-        }
-        Call::Pvalloc { address, size } => {
-            handed_out(|| Pvalloc::new(address, real::page_size(), size, stack));
-        }
+        Call::Valloc { address, size } => handed_out!(Valloc, address, real::page_size(), size),
+        Call::Pvalloc { address, size } => handed_out!(Pvalloc, address, real::page_size(), size),
         Call::UsableSize { address, size } => before(|| UsableSize::new(address, size)),
     }
 }
@@ -117,7 +114,7 @@ fn record_call(call: Call, stack: u32) {
 /// Records that memory was handed out.
 #[inline(always)]
 fn handed_out<E: telemetry::Event>(event: impl FnOnce() -> E) {
-    // Where there is one thread its events are in their order, whatever the counter says.
+    // The events of a single thread are in order, whatever the counter says.
     if real::is_alone() {
         before(event);
     } else {

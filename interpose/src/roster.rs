@@ -1,18 +1,16 @@
-//! The roster: what each process of a recording says of itself, in a file that all of them share.
+//! The roster: notes of each process of a recording, in a file that all processes share.
 //!
 //! ```text
 //!  loaded │ forked │ asked for memory │ executes … │ ended ─▶ the next entry of the mapped file
 //! ```
 //!
-//! So what was recorded can be judged by what should have been: a child has the mapping whatever
-//! became of its rights, its root directory and its file descriptors. Design: `.rep.record.roster`
-//! in `design/replay.md`.
+//! So `replay record` can compare the logs with the processes that existed. A child keeps the
+//! mapping, whatever becomes of its rights, its root directory and its file descriptors. Design:
+//! `.rep.record.roster` in `design/replay.md`.
 #![expect(unsafe_code, reason = "a file that is mapped, and names of functions and programs")]
 
-// P1: the mapping has ROSTER_SIZE bytes, and stays as long as the process; entries are written by
-//     whoever counted them, the count by atomic operations.
-// P2: the caller keeps the promises that the C library asks of it for the function of this name; no
-//     other symbol of this library has the name.
+// P1: the mapping has ROSTER_SIZE bytes, and stays as long as the process. The thread that counted
+// an entry writes it; the count changes by atomic operations.
 
 use crate::real::Function;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -24,21 +22,20 @@ use eventlog::format::{
     ROSTER_WHAT,
 };
 
-/// The variable that says where the roster is.
+/// The environment variable with the path of the roster.
 const VARIABLE: &CStr = c"TELEMETRY_ROSTER";
-/// Bytes of a name.
 const NAME_SIZE: usize = ROSTER_ENTRY_SIZE - ROSTER_NAME;
 
-/// What `dladdr1` is asked for: the symbol.
+/// Asks `dladdr1` for the symbol.
 const RTLD_DL_SYMENT: c_int = 1;
 
-/// Null where there is none.
+/// The mapping; null without a roster.
 static ROSTER: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
-/// Maps the roster, if there is one, and says that this process is there.
+/// Maps the roster, if the environment names one, and notes that this process was loaded.
 pub(crate) fn begin() {
-    // SAFETY: the names end with a NUL; what is found is read at once. The file is mapped where
-    // there is nothing.
+    // SAFETY: the names end with a NUL; the value is read at once. The kernel chooses a free place
+    // for the mapping.
     unsafe {
         let path = libc::getenv(VARIABLE.as_ptr());
         if path.is_null() {
@@ -63,14 +60,14 @@ pub(crate) fn begin() {
     note(Presence::Loaded, u64::from(is_hidden()));
 }
 
-/// Whether the program has a malloc of its own, which it finds in place of ours. (One that is not
-/// position-independent may have a stub for ours, which is where malloc is for all: its symbol is
-/// not defined.)
+/// Returns whether the program defines its own malloc, which hides the one here. A program that is
+/// not position-independent may have a stub for this malloc, whose address all libraries use: its
+/// symbol is undefined.
 fn is_hidden() -> bool {
     let file_of = |address: *const c_void| {
         let (mut found, mut symbol) = (MaybeUninit::<libc::Dl_info>::zeroed(), null_mut());
-        // SAFETY: any address may be asked for; zeros are what is found of none, and the symbol is
-        // in a table of that file.
+        // SAFETY: any address may be asked for; zeros are the result for an unknown address, and
+        // the symbol is in a table of that file.
         unsafe {
             libc::dladdr1(address, found.as_mut_ptr(), &mut symbol, RTLD_DL_SYMENT);
             let symbol = symbol.cast::<libc::Elf64_Sym>().as_ref();
@@ -83,26 +80,26 @@ fn is_hidden() -> bool {
     !malloc.is_null() && !is_stub && file != file_of((&raw const ROSTER).cast()).0
 }
 
-/// Says something of this process.
+/// Adds a note about this process.
 pub(crate) fn note(what: Presence, number: u64) {
     let mut name = [0u8; NAME_SIZE];
     // SAFETY: the call writes at most 16 bytes, with a NUL.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     // SAFETY: the call touches no memory.
-    say(unsafe { libc::getpid() }, what, number, name);
+    add(unsafe { libc::getpid() }, what, number, name);
 }
 
-/// Says that this process is about to execute a program.
+/// Notes that this process is about to execute a program.
 ///
 /// # Safety
 ///
 /// The path is null, or ends with a NUL.
 pub(crate) unsafe fn note_program(path: *const c_char) {
     // SAFETY: the call touches no memory; the caller's promise.
-    say(unsafe { libc::getpid() }, Presence::Executes, 0, unsafe { short_name(path) });
+    add(unsafe { libc::getpid() }, Presence::Executes, 0, unsafe { short_name(path) });
 }
 
-/// The last part of a path, or its first bytes.
+/// Returns the last part of a path, or its first bytes.
 ///
 /// # Safety
 ///
@@ -118,13 +115,13 @@ unsafe fn short_name(path: *const c_char) -> [u8; NAME_SIZE] {
     name
 }
 
-fn say(process: libc::pid_t, what: Presence, number: u64, name: [u8; NAME_SIZE]) {
+fn add(process: libc::pid_t, what: Presence, number: u64, name: [u8; NAME_SIZE]) {
     let roster = ROSTER.load(Ordering::Acquire);
     if roster.is_null() {
         return;
     }
-    // SAFETY: P1: the first eight bytes are the count; an entry within the room is ours alone, and
-    // its words are at multiples of their sizes.
+    // SAFETY: P1: the first eight bytes are the count; this thread alone has the entry, whose words
+    // are at multiples of their sizes.
     unsafe {
         let count = &*roster.cast::<AtomicU64>();
         let index = count.fetch_add(1, Ordering::AcqRel) as usize;
@@ -153,69 +150,49 @@ type Spawn = unsafe extern "C" fn(
 static SPAWN: Function<Spawn> = Function::new(c"posix_spawn");
 static SPAWN_BY_NAME: Function<Spawn> = Function::new(c"posix_spawnp");
 
-/// Finds the functions (`ends.rs`).
+/// Looks the functions up (`lifecycle.rs`).
 pub(crate) fn look_up() {
     SPAWN.look_up();
     SPAWN_BY_NAME.look_up();
 }
 
-/// Calls the real function, and says what was started.
-///
-/// # Safety
-///
-/// P2.
-unsafe fn spawn(
-    real: &Function<Spawn>,
-    process: *mut libc::pid_t,
-    path: *const c_char,
-    actions: *const c_void,
-    attributes: *const c_void,
-    (arguments, environment): (Strings, Strings),
-) -> c_int {
-    let mut child = 0;
-    let Some(spawn) = real.get() else { return libc::ENOSYS };
-    // SAFETY: P2: the caller keeps the promises that the C library asks for this function. The
-    // place for the number of the process is a variable of ours.
-    let error = unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) };
-    if error == 0 {
-        // SAFETY: P2: the caller passes a string that ends with a zero.
-        say(child, Presence::Spawned, 0, unsafe { short_name(path) });
-        if !process.is_null() {
-            // SAFETY: P2: the caller passes a place for the number of the process, or null.
-            unsafe { process.write(child) };
+/// Defines functions that start a process: each calls the real function, and notes the process.
+macro_rules! spawning {
+    ($($name:ident => $real:ident;)*) => {$(
+        /// Implements the C library's function of this name.
+        // SAFETY: P2: no other symbol of this library has the name.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(
+            process: *mut libc::pid_t,
+            path: *const c_char,
+            actions: *const c_void,
+            attributes: *const c_void,
+            arguments: Strings,
+            environment: Strings,
+        ) -> c_int {
+            let mut child = 0;
+            let Some(spawn) = $real.get() else { return libc::ENOSYS };
+            let error = {
+                // SAFETY: P2: the caller keeps the promises that the C library asks for this
+                // function; the variable for the process number is this function's.
+                unsafe { spawn(&mut child, path, actions, attributes, arguments, environment) }
+            };
+            if error == 0 {
+                // SAFETY: P2: the caller keeps the promises that the C library asks for
+                // this function, and they are passed on.
+                add(child, Presence::Spawned, 0, unsafe { short_name(path) });
+                if !process.is_null() {
+                    // SAFETY: P2: the caller keeps the promises that the C library asks for
+                    // this function, and they are passed on.
+                    unsafe { process.write(child) };
+                }
+            }
+            error
         }
-    }
-    error
+    )*};
 }
 
-/// As `posix_spawn`: and the process is expected.
-// SAFETY: P2: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn posix_spawn(
-    process: *mut libc::pid_t,
-    path: *const c_char,
-    actions: *const c_void,
-    attributes: *const c_void,
-    arguments: Strings,
-    with: Strings,
-) -> c_int {
-    // SAFETY: P2: the caller keeps the promises that the C library asks for this function, and they
-    // are passed on.
-    unsafe { spawn(&SPAWN, process, path, actions, attributes, (arguments, with)) }
-}
-
-/// As `posix_spawnp`.
-// SAFETY: P2: no other symbol of this library has the name.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn posix_spawnp(
-    process: *mut libc::pid_t,
-    file: *const c_char,
-    actions: *const c_void,
-    attributes: *const c_void,
-    arguments: Strings,
-    with: Strings,
-) -> c_int {
-    // SAFETY: P2: the caller keeps the promises that the C library asks for this function, and they
-    // are passed on.
-    unsafe { spawn(&SPAWN_BY_NAME, process, file, actions, attributes, (arguments, with)) }
+spawning! {
+    posix_spawn => SPAWN;
+    posix_spawnp => SPAWN_BY_NAME;
 }

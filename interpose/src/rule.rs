@@ -1,4 +1,4 @@
-//! How the caller of a function is found, at one address in it: the unwinder's table, read once.
+//! How the caller of a function is found, for one return address: the unwinder's table, read once.
 //!
 //! ```text
 //!  a return address ─▶ _Unwind_Find_FDE ─▶ the row of the table ─▶ Rule, one word
@@ -15,14 +15,14 @@ use gimli::{
     UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
 };
 
-/// Registers whose rules are kept while a table is read.
+/// The maximum number of registers whose rules are kept while a table is read.
 const REGISTER_COUNT_MAX: usize = 24;
-/// States that a table may put aside.
+/// The maximum number of states that a table may put aside.
 const ASIDE_COUNT_MAX: usize = 3;
 const WORD: usize = size_of::<usize>();
 
-/// How the caller of a function is found at one address in it, as a word: what kind, the
-/// generation, where its frame pointer is, and where its frame ends.
+/// The rule for one return address, as a word: its kind, the generation, the place of the caller's
+/// frame pointer, and the end of the frame.
 ///
 /// ```text
 ///  │ kind: 4 │ generation: 16 │ words below the end to the frame pointer: 12 │ offset: 32 │
@@ -33,9 +33,9 @@ pub(crate) struct Rule(u64);
 /// Kinds of rules.
 pub(crate) const BY_STACK_POINTER: u64 = 1;
 pub(crate) const BY_FRAME_POINTER: u64 = 2;
-/// Nobody called it.
+/// The frame has no caller.
 pub(crate) const OUTERMOST: u64 = 3;
-/// The unwinder knows better.
+/// Only the unwinder can follow this frame.
 const STRANGE: u64 = 4;
 
 impl Rule {
@@ -54,7 +54,8 @@ impl Rule {
         (self.0 >> 44) as u16
     }
 
-    /// Words from the end of the frame down to the caller's frame pointer; 0: it is where it was.
+    /// Returns the words from the end of the frame down to the caller's frame pointer; 0: the frame
+    /// pointer is unchanged.
     #[inline(always)]
     pub(crate) fn saved(self) -> usize {
         (self.0 >> 32 & 0xfff) as usize
@@ -65,8 +66,8 @@ impl Rule {
         self.0 as i32 as isize
     }
 
-    /// The rule for an address, whose place in the tree this is. `is_outermost` is asked of one
-    /// that is not known before the unwinder is.
+    /// Returns the rule for an address at its place in the tree. For an address without a known
+    /// rule, `is_outermost` decides before the unwinder is asked.
     #[inline(always)]
     pub(crate) fn at(
         place: Place,
@@ -82,7 +83,7 @@ impl Rule {
         }
     }
 
-    /// That which was found, of an address whose frame is on this stack.
+    /// Returns the rule that was already found for an address on this stack.
     #[inline(always)]
     pub(crate) fn known(place: Place) -> Rule {
         Rule(place.rule())
@@ -97,9 +98,9 @@ impl Rule {
         rule
     }
 
-    /// Reads the unwinder's table.
+    /// Reads the rule from the unwinder's table.
     fn of(address: usize, generation: u16) -> Option<Rule> {
-        // The call is before what it returns to, and may be the last of its function.
+        // The call lies before its return address, and may be the last instruction of its function.
         let call = address.checked_sub(1)?;
         let Some((table, entry)) = table(call) else {
             return Some(Rule::new(OUTERMOST, 0, 0, generation));
@@ -135,7 +136,7 @@ impl Rule {
     }
 }
 
-/// Room for a table that is being read, on the stack.
+/// Space on the stack for reading a table.
 struct Storage;
 
 impl UnwindContextStorage<usize> for Storage {
@@ -143,7 +144,7 @@ impl UnwindContextStorage<usize> for Storage {
     type Stack = [UnwindTableRow<usize, Storage>; ASIDE_COUNT_MAX];
 }
 
-/// What the unwinder is told beside an entry.
+/// The addresses that the unwinder returns with an entry.
 #[repr(C)]
 #[derive(Default)]
 struct Bases([usize; 3]);
@@ -152,18 +153,18 @@ unsafe extern "C" {
     fn _Unwind_Find_FDE(address: *const c_void, bases: *mut Bases) -> *const u32;
 }
 
-/// The part of the unwinder's table that is about an address, and where in it the entry is. `None`:
-/// it is in no function that the unwinder knows.
+/// Returns the part of the unwinder's table for an address, and the offset of the entry in it.
+/// `None`: the unwinder does not know the function.
 fn table(address: usize) -> Option<(&'static [u8], usize)> {
     let mut bases = Bases::default();
-    // SAFETY: the unwinder looks the address up, wherever that is; the bases are ours.
+    // SAFETY: the unwinder accepts any address; the bases are this function's.
     let entry = unsafe { _Unwind_Find_FDE(with_exposed_provenance(address), &mut bases) };
     if entry.is_null() {
         return None;
     }
-    // SAFETY: an entry begins with its size, and with how far before it that begins which it has in
-    // common with others. Both are in one section of a file that is mapped as long as its code is,
-    // which is as long as the frame that is being looked at.
+    // SAFETY: an entry begins with its size, and then the distance back to the part that it shares
+    // with others. Both lie in one section of a file. The file is mapped as long as its code, and
+    // so as long as the examined frame exists.
     unsafe {
         let (size, back) = (entry.read_unaligned(), entry.add(1).read_unaligned());
         let size = size as usize + size_of::<u32>();

@@ -1,8 +1,8 @@
-//! Who called: stacks, of which each is a number, as all of them are one tree of frames.
+//! Calling stacks: each is a number, because all of them form one tree of frames.
 //!
 //! ```text
 //!  main ─ load ─┬─ parse ─ malloc         Frame 1 parent 0  Frame 2 parent 1  Frame 3 parent 2
-//!               └─ malloc                 the stack of the first is 3, that of the other 2
+//!               └─ malloc                 the first stack is 3, the second one 2
 //! ```
 //!
 //! Design: `.rep.stack` in `design/replay.md`.
@@ -10,35 +10,35 @@
 
 use crate::real::Function;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
-use crate::unwind::{self, State, here};
+use crate::unwind::{self, State, registers};
 use crate::{mappings, roster, tree};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU8, Ordering};
 use eventlog::format::Presence;
 
-/// The variable that asks for stacks: the number of frames that are recorded, at least.
+/// The environment variable with the minimum number of recorded frames.
 const VARIABLE: &CStr = c"TELEMETRY_STACKS";
-/// Frames of a stack that can be asked for, at most.
+/// The greatest value of that variable.
 const DEPTH_MAX: usize = 64;
-/// What `DEPTH` is before the environment was asked.
+/// The value of `DEPTH` before the environment was read.
 const UNKNOWN: u8 = u8::MAX;
-/// Goes on to the next frame.
+/// Makes the unwinder go on to the next frame.
 const CONTINUE: c_int = 0;
-/// Any other ends the walk.
+/// Makes the unwinder end the walk.
 const ENOUGH: c_int = 5;
 
-/// Frames of a stack that are recorded; 0: stacks are not.
+/// The minimum number of recorded frames; 0: stacks are not recorded.
 static DEPTH: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(
-        each: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        call: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
         argument: *mut c_void,
     ) -> c_int;
     fn _Unwind_GetIP(frame: *mut c_void) -> usize;
 }
 
-/// Whether stacks are recorded.
+/// Returns whether stacks are recorded.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     DEPTH.load(Ordering::Relaxed) != 0
@@ -56,11 +56,11 @@ struct Frames {
     count_max: usize,
 }
 
-/// The number of the stack of whoever called this library, of which this is made a part; 0: there
-/// is none.
+/// Returns the number of the stack that called this library; 0: none. The compiler inlines this
+/// function, so that the walk begins in the caller's frame.
 #[inline(always)]
 pub(crate) fn current() -> u32 {
-    of_caller(here())
+    of_caller(registers())
 }
 
 #[inline(never)]
@@ -71,58 +71,58 @@ fn of_caller(start: State) -> u32 {
     }
 }
 
-/// The same by what is known of addresses and of the stack before; `None`: that does not do.
+/// Walks the stack by rules and by the last walk; `None`: it has a frame without a rule.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 #[inline(always)]
 fn by_rules(start: State, depth: usize) -> Option<u32> {
-    unwind::stack(start, depth, mappings::is_own, tell).ok()
+    unwind::stack(start, depth, mappings::is_own, record).ok()
 }
 
-/// There are no rules for other processors, and nothing that they begin with.
+/// Other processors have no rules, and need no registers.
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
 type State = ();
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
-fn here() -> State {}
+fn registers() -> State {}
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
 fn by_rules(_: State, _: usize) -> Option<u32> {
     None
 }
 
-/// The same by the unwinder, for any stack.
+/// Walks any stack by the unwinder.
 #[cold]
 #[inline(never)]
 fn by_unwinder(count_max: usize) -> u32 {
     let mut frames = Frames { addresses: [0; DEPTH_MAX], count: 0, count_max };
-    // SAFETY: `note_frame` takes the argument for what it is, and it lives through the call.
+    // SAFETY: `note_frame` uses the argument as `Frames`, which exist during the call.
     unsafe { _Unwind_Backtrace(note_frame, (&raw mut frames).cast()) };
     let mut parent = 0;
     for address in frames.addresses.iter().take(frames.count).rev() {
         let found = tree::place(*address).and_then(|place| tree::frame(parent, place));
-        // The tree is full: the stack is that of the outer frames.
+        // The tree is full: the number stands for the outer frames only.
         let Some((frame, is_new)) = found else { break };
         if is_new {
-            tell(frame, parent, *address);
+            record(frame, parent, *address);
         }
         parent = frame;
     }
     parent
 }
 
-/// Records a frame that is new, and what is mapped there.
+/// Records a new frame, and the mapping of its address.
 #[cold]
-fn tell(frame: u32, parent: u32, address: usize) {
+fn record(frame: u32, parent: u32, address: usize) {
     mappings::note(address);
-    tree::tell(frame, parent, address);
+    tree::record(frame, parent, address);
 }
 
 extern "C" fn note_frame(frame: *mut c_void, frames: *mut c_void) -> c_int {
-    // SAFETY: the unwinder calls this with a frame, and what `current` gave it, which nobody else
-    // uses meanwhile.
+    // SAFETY: the unwinder calls this with a frame, and with the argument of `by_unwinder`, which
+    // nothing else uses meanwhile.
     let (address, frames) = unsafe { (_Unwind_GetIP(frame), &mut *frames.cast::<Frames>()) };
     if address == 0 || frames.count == frames.count_max {
         return ENOUGH;
     }
-    // Whoever called: not this library itself.
+    // Frames of this library itself are left out.
     if frames.count != 0 || !mappings::is_own(address) {
         frames.addresses[frames.count] = address;
         frames.count += 1;
@@ -130,22 +130,22 @@ extern "C" fn note_frame(frame: *mut c_void, frames: *mut c_void) -> c_int {
     CONTINUE
 }
 
-/// How many frames are recorded, by the environment.
+/// Returns the minimum number of recorded frames, from the environment.
 fn depth() -> u8 {
     match DEPTH.load(Ordering::Relaxed) {
         UNKNOWN => {
-            // SAFETY: the name ends with a NUL, and so does what is found, which is read at once;
-            // the other call touches no memory.
+            // SAFETY: the name ends with a NUL, and so does the value, which is read at once; the
+            // other call touches no memory.
             let depth = unsafe {
                 let value = libc::getenv(VARIABLE.as_ptr());
-                // Who starts a program that has more rights does not say what it does.
+                // A program with more rights than its user ignores the environment.
                 let is_asked = !value.is_null() && libc::getauxval(libc::AT_SECURE) == 0;
                 let text = is_asked.then(|| CStr::from_ptr(value).to_bytes());
                 text.and_then(|text| core::str::from_utf8(text).ok()?.parse::<u8>().ok())
             };
             let depth = depth.unwrap_or(0).min(DEPTH_MAX as u8);
             DEPTH.store(depth, Ordering::Relaxed);
-            // What asks for the first time has asked for memory for the first time.
+            // The process has just asked for memory for the first time.
             roster::note(Presence::Recorded, 0);
             depth
         }
@@ -153,15 +153,15 @@ fn depth() -> u8 {
     }
 }
 
-/// In a forked child, which has a log of its own: what is in its parent's is told again.
-pub(crate) fn begin_anew() {
+/// Begins again in a forked child: its own log must have all frames that its parent's log has.
+pub(crate) fn after_fork() {
     if !matches!(DEPTH.swap(UNKNOWN, Ordering::Relaxed), 0 | UNKNOWN) {
         tree::clear();
         forget_files();
     }
 }
 
-/// What was known of files that were mapped counts no more.
+/// Forgets mappings and rules: their files may no longer be mapped.
 fn forget_files() {
     mappings::clear();
     forget_code();
@@ -170,7 +170,7 @@ fn forget_files() {
 /// What was known of code counts no more.
 fn forget_code() {
     #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
-    unwind::forget();
+    unwind::invalidate();
 }
 
 type Table = unsafe extern "C" fn(*mut c_void);
@@ -202,7 +202,7 @@ pub(crate) unsafe extern "C" fn __deregister_frame(table: *mut c_void) {
 type Close = unsafe extern "C" fn(*mut c_void) -> c_int;
 static CLOSE: Function<Close> = Function::new(c"dlclose");
 
-/// As dlclose: another library may be mapped where this one was.
+/// Implements dlclose: another library may be mapped at the same place later.
 // SAFETY: S1: the caller keeps the promises that the C library asks of it for dlclose; no other
 // symbol of this library has the name.
 #[unsafe(no_mangle)]

@@ -1,8 +1,9 @@
-//! What each thread has: what it is doing here, and calls that are recorded a little later.
+//! The state of each thread: its activity in this library, and calls that are recorded a little
+//! later.
 //!
 //! ```text
-//!  free ──▶ recording: what the runtime asks for meanwhile is kept, and recorded after
-//!       └─▶ inside: what the real function asks for meanwhile is its own affair
+//!  free ──▶ recording: calls that the runtime makes meanwhile are kept, and recorded after
+//!       └─▶ inside: calls that the real function makes meanwhile are not recorded
 //! ```
 //!
 //! Design: `.rep.record.nested`, `.rep.record.local` in `design/replay.md`.
@@ -11,34 +12,31 @@
 use crate::events::Call;
 use core::cell::Cell;
 
-/// Calls that are kept, at most: the C library makes one or two, when a thread is started.
+/// The maximum number of calls that are kept: the C library makes one or two when a thread starts.
 const KEPT_COUNT_MAX: usize = 16;
 
-/// What a thread is doing here.
+/// The activity of a thread in this library.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
-    /// Nothing.
-    Nothing,
-    /// It records.
+pub(crate) enum Activity {
+    Idle,
     Recording,
-    /// It is in the real function.
+    /// The thread is in the real function.
     Inside,
 }
 
-/// What a thread has.
+/// The state of a thread.
 pub(crate) struct Local {
-    /// What it is doing.
-    pub(crate) doing: Cell<Doing>,
+    pub(crate) activity: Cell<Activity>,
     kept_count: Cell<usize>,
     kept: [Cell<Call>; KEPT_COUNT_MAX],
     missed: Cell<usize>,
 }
 
-// Without a destructor: nothing is allocated for it.
+// It has no destructor, so that nothing is allocated for it.
 thread_local! {
     static LOCAL: Local = const {
         Local {
-            doing: Cell::new(Doing::Nothing),
+            activity: Cell::new(Activity::Idle),
             kept_count: Cell::new(0),
             kept: [const { Cell::new(Call::Free { address: 0 }) }; KEPT_COUNT_MAX],
             missed: Cell::new(0),
@@ -46,24 +44,25 @@ thread_local! {
     };
 }
 
-/// Gives what this thread has.
+/// Calls a function with the state of this thread.
 #[inline(always)]
 pub(crate) fn with<T>(work: impl FnOnce(&Local) -> T) -> T {
-    // Found first: work that is done within `LocalKey::with` is outlined, with a frame of its own.
+    // The state is looked up first: the compiler would outline work within `LocalKey::with`, with a
+    // frame of its own.
     const { assert!(!core::mem::needs_drop::<Local>()) };
     let local = LOCAL.with(core::ptr::from_ref);
-    // SAFETY: it is this thread's, and has no destructor: it is there as long as the thread runs.
+    // SAFETY: the state is this thread's and has no destructor, so it exists as long as the thread
+    // runs.
     work(unsafe { &*local })
 }
 
 impl Local {
-    /// Whether something is kept.
     #[inline(always)]
     pub(crate) fn has_kept(&self) -> bool {
         self.kept_count.get() != 0
     }
 
-    /// Keeps a call, which is recorded when the thread has recorded what it is at.
+    /// Keeps a call, to be recorded once the thread has recorded its current call.
     #[cold]
     pub(crate) fn keep(&self, call: Call) {
         let count = self.kept_count.get();
@@ -76,12 +75,13 @@ impl Local {
         }
     }
 
-    /// Gives what was kept, oldest first, and what is kept meanwhile; then how many were not kept.
+    /// Passes all kept calls on, oldest first, with those that are kept meanwhile. Returns how many
+    /// calls were missed.
     #[cold]
-    pub(crate) fn give_kept(&self, mut give: impl FnMut(Call)) -> usize {
+    pub(crate) fn drain_kept(&self, mut take: impl FnMut(Call)) -> usize {
         let mut at = 0;
         while at < self.kept_count.get() {
-            give(self.kept[at].get());
+            take(self.kept[at].get());
             at += 1;
         }
         self.kept_count.set(0);
@@ -89,23 +89,23 @@ impl Local {
     }
 }
 
-/// The error number of this thread.
+/// Returns the error number of this thread.
 pub(crate) fn errno() -> i32 {
-    // SAFETY: the C library's own place for it, which lives as long as the thread.
+    // SAFETY: the C library's own variable, which exists as long as the thread.
     unsafe { *libc::__errno_location() }
 }
 
 /// Sets the error number of this thread.
 pub(crate) fn set_errno(number: i32) {
-    // SAFETY: the C library's own place for it, which lives as long as the thread.
+    // SAFETY: the C library's own variable, which exists as long as the thread.
     unsafe { *libc::__errno_location() = number }
 }
 
-// A library finds its thread-local storage by a call of rtld's `__tls_get_addr`, which may allocate
-// when a library has been loaded: by a call of malloc, which would come back here. This one is
-// loaded with the program, so that its storage is at the same distance from the thread pointer in
-// each thread, which the linker has written down for `interpose_anchor`. Other processors' code
-// does that without being told (TLS descriptors).
+// A library finds its thread-local storage by a call of rtld's `__tls_get_addr`. That function may
+// allocate after a library was loaded, by a call of malloc, which would come back here. This
+// library is loaded with the program. So its storage has the same distance from the thread pointer
+// in each thread, and the linker stores that distance for `interpose_anchor`. Code of other
+// processors does the same without help (TLS descriptors).
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 core::arch::global_asm!(
     ".section .tbss,\"awT\",@nobits",

@@ -1,11 +1,11 @@
-//! How much of what is handed out the program writes: looked at, of a sample of larger blocks.
+//! How much of the larger blocks the program writes, for a sample of them.
 //!
 //! ```text
 //!  malloc(64 KiB) ─▶ 15 pages lie in it alone, 12 are not in memory ─┐
 //!  free ─▶ now 4 of these are ──────────────────────────────────────┴▶ Touched: 4 of 12
 //! ```
 //!
-//! Pages that are in memory already say nothing: somebody wrote them before. Design:
+//! Pages that were already in memory show nothing, because some earlier use wrote them. Design:
 //! `.rep.touched` in `design/replay.md`.
 #![expect(unsafe_code, reason = "calls of the operating system about memory, and its numbers")]
 
@@ -16,43 +16,34 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use telemetry::__private::before;
 
-/// What is smaller is written where it is used: hardly a page lies in it alone.
+/// Smaller blocks are not watched: hardly a page lies in one alone.
 const SIZE_MIN: usize = 8 << 10;
-/// Blocks that are watched at a time, at most; a power of two.
+/// The maximum number of blocks that are watched at a time; a power of two.
 const PLACE_COUNT: usize = 1024;
-/// Of each class of sizes (four for each power of two) so many blocks are watched, then as many of
-/// twice as many, and so on.
+/// The first 64 blocks of each class of sizes (four for each power of two) are watched, then every
+/// second of as many again, then every fourth, and so on.
 const CLASS_FIRST: u32 = 64;
 const CLASS_COUNT: usize = 4 * usize::BITS as usize;
-/// Pages that are asked about at once, and how often that is done for one block, at most.
+/// Pages in one system call, and the maximum number of such calls for one block.
 const PAGES_AT_ONCE: usize = 256;
 const ASKED_MAX: usize = 16;
 
-/// No block: nobody has the place.
+/// The place is free.
 const NONE: usize = 0;
-/// No block: somebody fills or empties the place.
+/// A thread fills or empties the place.
 const TAKEN: usize = 1;
 
-/// Each address is that of a block that is watched, NONE or TAKEN.
+/// The address of each watched block; or NONE, or TAKEN.
 static ADDRESSES: [AtomicUsize; PLACE_COUNT] = [const { AtomicUsize::new(NONE) }; PLACE_COUNT];
-/// What is known of it: written only by the thread that has the place TAKEN.
-static ABOUT: [About; PLACE_COUNT] = [const { About::new() }; PLACE_COUNT];
+/// Their sizes. These and the next ones are written only by the thread that made the place TAKEN.
+static BLOCK_SIZES: [AtomicUsize; PLACE_COUNT] = [const { AtomicUsize::new(0) }; PLACE_COUNT];
+/// Twice the number of pages that were in memory when the block was handed out, plus 1 if the block
+/// was zeroed.
+static RESIDENT: [AtomicUsize; PLACE_COUNT] = [const { AtomicUsize::new(0) }; PLACE_COUNT];
+/// The blocks of each class of sizes so far.
 static COUNTS: [AtomicU32; CLASS_COUNT] = [const { AtomicU32::new(0) }; CLASS_COUNT];
 
-struct About {
-    /// Its size; the lowest bit of the other word is whether it was zeroed.
-    size: AtomicUsize,
-    /// Pages that were in memory when it was handed out, twice.
-    there: AtomicUsize,
-}
-
-impl About {
-    const fn new() -> About {
-        About { size: AtomicUsize::new(0), there: AtomicUsize::new(0) }
-    }
-}
-
-/// Looks at a call: blocks begin to be watched, and are given up.
+/// Begins to watch the block that a call hands out, or ends it for one that is given up.
 #[inline(always)]
 pub(crate) fn observe(call: Call) {
     match call {
@@ -72,14 +63,14 @@ pub(crate) fn observe(call: Call) {
     }
 }
 
-/// Blocks are told apart by the bits above those which all of them have in common.
+/// Returns the place of an address in the table: all addresses have the low bits in common.
 #[inline(always)]
 fn place(address: usize) -> usize {
     const MIX: usize = 0x9E37_79B9_7F4A_7C15_u64 as usize;
     (address >> 4).wrapping_mul(MIX) >> (usize::BITS - PLACE_COUNT.trailing_zeros())
 }
 
-/// Whether the next block of this size is of the sample.
+/// Returns whether the next block of this size belongs to the sample.
 fn is_chosen(size: usize) -> bool {
     let log2 = size.ilog2();
     let class = 4 * log2 as usize + (size >> (log2 - 2) & 3);
@@ -103,15 +94,15 @@ fn watch(address: usize, size: usize, is_zeroed: bool) {
     if taken.is_err() {
         return;
     }
-    let Some((_, there)) = pages(address, size).filter(|(looked, there)| looked > there) else {
+    let Some((_, resident)) = pages(address, size).filter(|(all, resident)| all > resident) else {
         return place.store(NONE, Ordering::Release);
     };
-    ABOUT[index].size.store(size, Ordering::Relaxed);
-    ABOUT[index].there.store(there << 1 | usize::from(is_zeroed), Ordering::Relaxed);
+    BLOCK_SIZES[index].store(size, Ordering::Relaxed);
+    RESIDENT[index].store(resident << 1 | usize::from(is_zeroed), Ordering::Relaxed);
     place.store(address, Ordering::Release);
 }
 
-/// Records how much of a block was written, and watches it no longer.
+/// Records how much of a block was written, and stops watching the block.
 #[cold]
 #[inline(never)]
 fn end(index: usize, address: usize) {
@@ -119,46 +110,46 @@ fn end(index: usize, address: usize) {
     if place.compare_exchange(address, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
         return;
     }
-    let size = ABOUT[index].size.load(Ordering::Relaxed);
-    let about = ABOUT[index].there.load(Ordering::Relaxed);
-    let (was, is_zeroed) = (about >> 1, about & 1 != 0);
-    if let Some((looked, there)) = pages(address, size) {
+    let size = BLOCK_SIZES[index].load(Ordering::Relaxed);
+    let before_use = RESIDENT[index].load(Ordering::Relaxed);
+    let (was, is_zeroed) = (before_use >> 1, before_use & 1 != 0);
+    if let Some((all, resident)) = pages(address, size) {
         let page = real::page_size();
         let bytes = |pages: usize| pages.saturating_mul(page);
-        let (looked, touched) = (bytes(looked - was), bytes(there.saturating_sub(was)));
+        let (looked, touched) = (bytes(all - was), bytes(resident.saturating_sub(was)));
         before(|| Touched::new(address, size, looked, touched, is_zeroed));
     }
     place.store(NONE, Ordering::Release);
 }
 
-/// Of the pages that lie in a block alone, or of some spread evenly over a large block: how many
-/// were looked at, and how many of these are in memory.
+/// Returns how many pages were examined, and how many of these are in memory: the pages that lie in
+/// the block alone, or, for a large block, pages that are spread evenly over it.
 fn pages(address: usize, size: usize) -> Option<(usize, usize)> {
     let page = real::page_size().max(1);
     let first = address.checked_add(page - 1)? / page;
     let count = (address.checked_add(size)? / page).checked_sub(first)?;
     let step = count.div_ceil(ASKED_MAX).max(PAGES_AT_ONCE);
-    let (mut looked, mut there, mut at) = (0, 0, 0);
+    let (mut examined, mut resident, mut at) = (0, 0, 0);
     let mut residency = [0_u8; PAGES_AT_ONCE];
     let error = thread::errno();
     while at < count {
         let some = PAGES_AT_ONCE.min(count - at);
         let start = core::ptr::without_provenance_mut((first + at) * page);
-        // SAFETY: the call writes a byte for each page, for which there is room, and reads nothing
-        // of the memory, which need not be there.
+        // SAFETY: the call writes a byte for each page, for which the array has room. It reads
+        // nothing of the memory, which need not exist.
         if unsafe { libc::mincore(start, some * page, residency.as_mut_ptr().cast()) } != 0 {
             thread::set_errno(error);
             return None;
         }
-        looked += some;
-        there += residency[..some].iter().filter(|page| **page & 1 != 0).count();
+        examined += some;
+        resident += residency[..some].iter().filter(|page| **page & 1 != 0).count();
         at += step;
     }
-    Some((looked, there))
+    Some((examined, resident))
 }
 
-/// Tells of the blocks that are still watched, and what the process took.
-pub(crate) fn tell() {
+/// Records all blocks that are still watched, and the memory and processor time of the process.
+pub(crate) fn record_figures() {
     for (index, place) in ADDRESSES.iter().enumerate() {
         let address = place.load(Ordering::Relaxed);
         if address != NONE && address != TAKEN {
@@ -170,7 +161,7 @@ pub(crate) fn tell() {
     before(|| Process::new(resident, user, system));
 }
 
-/// Processor time of this process, in ns.
+/// Returns the processor time of this process in ns: user, system.
 fn processor() -> Option<[usize; 2]> {
     // SAFETY: all bits may be zero; the call fills it.
     let usage = unsafe {
@@ -182,12 +173,12 @@ fn processor() -> Option<[usize; 2]> {
     Some([ns(usage.ru_utime), ns(usage.ru_stime)])
 }
 
-/// The most memory that was resident since this program began, in bytes. (What `getrusage` says has
-/// that of the program which executed this one, too.)
+/// Returns the peak of resident memory since this program began, in bytes. (The figure of
+/// `getrusage` includes the program that executed this one.)
 fn resident_peak() -> Option<usize> {
     let mut text = [0_u8; 4096];
-    // SAFETY: the name ends with a NUL, the buffer has the size that is told, the file is closed
-    // once. System calls, not the functions, at which a thread might be cancelled.
+    // SAFETY: the name ends with a NUL, the buffer has the stated size, the file is closed once.
+    // These are system calls, because the C library's functions are cancellation points.
     let size = unsafe {
         let path = c"/proc/self/status".as_ptr();
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;

@@ -1,16 +1,16 @@
-//! The tree of frames: a table of addresses, one of frames in the order in which they were found,
-//! and one of what is called from a frame that calls much.
+//! The tree of frames, as three tables: addresses; frames in the order in which they were found;
+//! and callees of frames that call many others.
 //!
 //! ```text
 //!  address ─ hash ─▶ ADDRESSES[at]: it, its rule
 //!  FRAMES[parent] ─ first ─▶ FRAMES[frame]: at ─ next ─▶ FRAMES[frame]: at ─ next ─▶ …
-//!  (parent, at) ─ hash ─▶ MORE: frame                          what comes after so many
+//!  (parent, at) ─ hash ─▶ MORE: frame                          the callees beyond the first few
 //! ```
 //!
-//! Frames that are found after each other are often needed after each other: so they are in few
-//! lines of the cache. A place is taken, and a frame put first, by one atomic operation: no lock,
-//! and nobody waits. All tables are zero at first, so that only pages that are used are memory.
-//! Design: `.rep.stack` in `design/replay.md`.
+//! Frames that are found one after another are often needed together, and so lie in few lines of
+//! the cache. One atomic operation takes a place, or puts a frame first: no thread locks or waits.
+//! All tables are zero at first, so that only used pages take memory. Design: `.rep.stack` in
+//! `design/replay.md`.
 
 use crate::events::Frame;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,19 +18,19 @@ use telemetry::__private::before;
 
 const ADDRESS_COUNT_LOG2: u32 = 18;
 const FRAME_COUNT_LOG2: u32 = 21;
-/// Words have their places among so many at first, which are few pages, as long as there is room.
+/// Words lie among these first places, on few pages, as long as room is left.
 const NEAR_ADDRESS_COUNT_LOG2: u32 = 12;
 const NEAR_MORE_COUNT_LOG2: u32 = 15;
-/// Frames called from one that are looked at in turn; others are in a table.
+/// The maximum number of callees that are searched one by one; the others are in a table.
 const NEXT_COUNT_MAX: usize = 8;
-/// Places that are looked at for a word near the beginning, at most.
-const NEAR_LOOK_COUNT_MAX: usize = 8;
-/// Places that are looked at in the whole table, at most: then it is as good as full.
-const LOOK_COUNT_MAX: usize = 128;
-/// Spreads words over a table.
+/// The maximum number of places that are searched for a word near the beginning.
+const NEAR_STEP_COUNT_MAX: usize = 8;
+/// The maximum number of places that are searched in the whole table: beyond, it counts as full.
+const STEP_COUNT_MAX: usize = 128;
+/// A factor that spreads words over a table.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// An address, and how the caller of its function is found (`unwind.rs`).
+/// An address, and its rule: how the caller of its function is found (`unwind.rs`).
 #[repr(C, align(16))]
 struct Known {
     address: AtomicU64,
@@ -40,42 +40,40 @@ struct Known {
 static ADDRESSES: [Known; 1 << ADDRESS_COUNT_LOG2] =
     [const { Known { address: AtomicU64::new(0), rule: AtomicU64::new(0) } };
         1 << ADDRESS_COUNT_LOG2];
-/// Frames by number; that of number 0 calls the outermost.
+/// The frames by number; frame 0 calls the outermost ones.
 static FRAMES: [AtomicU64; 1 << FRAME_COUNT_LOG2] =
     [const { AtomicU64::new(0) }; 1 << FRAME_COUNT_LOG2];
-/// How many frames have a number.
 static FRAME_COUNT: AtomicU32 = AtomicU32::new(0);
 static MORE: [AtomicU64; 1 << FRAME_COUNT_LOG2] =
     [const { AtomicU64::new(0) }; 1 << FRAME_COUNT_LOG2];
-/// Whether any place is taken that is not near the beginning.
+/// Whether any place beyond the first ones is taken.
 static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
 
-/// What of a word of MORE is the frame that calls, and the address.
+/// The bits of a word of MORE that hold the calling frame and the address.
 const PAIR: u64 = (1 << (FRAME_COUNT_LOG2 + ADDRESS_COUNT_LOG2)) - 1;
-// A word has a pair and a frame, and one of FRAMES two frames and an address.
+// A word of MORE has a pair and a frame, and a word of FRAMES two frames and an address.
 const _: () = assert!(2 * FRAME_COUNT_LOG2 + ADDRESS_COUNT_LOG2 < u64::BITS);
 
-/// Where an address is in the table.
+/// The place of an address in the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
 impl Place {
-    /// That of no address.
+    /// The place of no address.
     pub(crate) const NONE: Place = Place(0);
 
-    /// The rule that was set for the address; 0: none.
+    /// Returns the rule for the address; 0: none.
     #[inline(always)]
     pub(crate) fn rule(self) -> u64 {
         ADDRESSES[self.0 as usize].rule.load(Ordering::Relaxed)
     }
 
-    /// Sets the rule for the address.
     pub(crate) fn set_rule(self, rule: u64) {
         ADDRESSES[self.0 as usize].rule.store(rule, Ordering::Relaxed);
     }
 }
 
-/// Where an address is; `None`: there is no room for it.
+/// Returns the place of an address; `None`: the table is full.
 #[inline(always)]
 pub(crate) fn place(address: usize) -> Option<Place> {
     const SIZES: [u32; 2] = [NEAR_ADDRESS_COUNT_LOG2, ADDRESS_COUNT_LOG2];
@@ -84,8 +82,8 @@ pub(crate) fn place(address: usize) -> Option<Place> {
     Some(Place(at as u32))
 }
 
-/// A frame as a word: where its address is, which is called next from what called it (0: none), and
-/// which is the first that is called from it. Only the first ever changes.
+/// A frame as a word: the place of its address, the next callee of its caller (0: none), and its
+/// own first callee. Only the first callee ever changes.
 ///
 /// ```text
 ///  │ 0 │ address: 18 │ next: 21 │ first: 21 │
@@ -120,12 +118,12 @@ impl Node {
     }
 }
 
-/// The frame that was called by `parent` (0: it is the outermost) and goes on at this address, and
-/// whether it was not there before; `None`: there is no room for it.
+/// Returns the frame at this address that `parent` called (0: the outermost frame), and whether the
+/// frame is new; `None`: the table is full.
 #[inline(always)]
 pub(crate) fn frame(parent: u32, place: Place) -> Option<(u32, bool)> {
     loop {
-        // What this frame's word says of others was there before that was stored.
+        // Frames that this word names were stored before the word.
         let caller = Node(FRAMES[parent as usize].load(Ordering::Acquire));
         let mut frame = caller.first();
         let mut count = 0;
@@ -146,8 +144,8 @@ pub(crate) fn frame(parent: u32, place: Place) -> Option<(u32, bool)> {
     }
 }
 
-/// Puts a frame before those that are called by `parent`: `Some(None)` if another thread has just
-/// done so with one.
+/// Puts a new frame before the other callees of `parent`. Returns `Some(None)` if another thread
+/// has just put one there.
 #[cold]
 #[inline(never)]
 fn put_first(parent: u32, caller: Node, place: Place) -> Option<Option<u32>> {
@@ -156,11 +154,11 @@ fn put_first(parent: u32, caller: Node, place: Place) -> Option<Option<u32>> {
     let (old, new) = (caller.0, caller.with_first(frame).0);
     let is_put =
         FRAMES[parent as usize].compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
-    // A number that was in vain is no frame's.
+    // A number that is lost here stays unused.
     Some(is_put.is_ok().then_some(frame))
 }
 
-/// The same of a frame that calls much.
+/// Does the same for a frame with many callees.
 #[inline(never)]
 fn more(parent: u32, place: Place) -> Option<(u32, bool)> {
     const SIZES: [u32; 2] = [NEAR_MORE_COUNT_LOG2, FRAME_COUNT_LOG2];
@@ -175,16 +173,16 @@ fn more(parent: u32, place: Place) -> Option<(u32, bool)> {
     Some((frame as u32, is_new))
 }
 
-/// A number for a frame; `None`: there are no more.
+/// Returns a new number for a frame; `None`: all are taken.
 fn number() -> Option<u32> {
     let next = |count: u32| (count + 1 < 1 << FRAME_COUNT_LOG2).then_some(count + 1);
     let count = FRAME_COUNT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     count.ok().map(|count| count + 1)
 }
 
-/// Where a word is in a table of which these bits are `key`, and whether it was not there before:
-/// then it is what `word` says. No place is ever given up: where none near the beginning was left
-/// for a word, none will be.
+/// Returns the place of a word in a table, found by its bits `key`, and whether the word is new:
+/// then `word` makes it. No place is ever given up. So a word that found no room near the beginning
+/// will not find any later.
 #[inline(always)]
 fn find(
     key: u64,
@@ -194,42 +192,41 @@ fn find(
     mut word: impl FnMut() -> Option<u64>,
 ) -> Option<(usize, bool)> {
     let spread = key.wrapping_mul(SPREAD);
-    let mut look = |log2: u32, look: usize| {
-        let index = ((spread >> (u64::BITS - log2)) as usize + look) % (1 << log2);
-        let there = match table(index).load(Ordering::Relaxed) {
+    let mut search = |log2: u32, step: usize| {
+        let index = ((spread >> (u64::BITS - log2)) as usize + step) % (1 << log2);
+        let found = match table(index).load(Ordering::Relaxed) {
             0 => {
                 let place = table(index);
                 place.compare_exchange(0, word()?, Ordering::Relaxed, Ordering::Relaxed)
             }
-            there => Err(there),
+            found => Err(found),
         };
-        match there {
+        match found {
             Ok(_) => Some((index, true)),
-            Err(there) => (there & bits == key).then_some((index, false)),
+            Err(found) => (found & bits == key).then_some((index, false)),
         }
     };
-    let near = (0..NEAR_LOOK_COUNT_MAX).find_map(|at| look(near_log2, at));
+    let near = (0..NEAR_STEP_COUNT_MAX).find_map(|at| search(near_log2, at));
     near.or_else(|| {
         IS_FAR_USED.store(true, Ordering::Relaxed);
-        (0..LOOK_COUNT_MAX).find_map(|at| look(count_log2, at))
+        (0..STEP_COUNT_MAX).find_map(|at| search(count_log2, at))
     })
 }
 
-/// Records what a frame is.
-pub(crate) fn tell(frame: u32, parent: u32, address: usize) {
+pub(crate) fn record(frame: u32, parent: u32, address: usize) {
     before(|| Frame::new(frame, parent, address));
 }
 
-/// Forgets all, in a forked child.
+/// Forgets all frames, in a forked child.
 pub(crate) fn clear() {
     let is_far_used = IS_FAR_USED.swap(false, Ordering::Relaxed);
-    let part = |near: u32, all: u32| if is_far_used { 1 << all } else { 1 << near };
-    for known in ADDRESSES.iter().take(part(NEAR_ADDRESS_COUNT_LOG2, ADDRESS_COUNT_LOG2)) {
+    let searched = |near: u32, all: u32| if is_far_used { 1 << all } else { 1 << near };
+    for known in ADDRESSES.iter().take(searched(NEAR_ADDRESS_COUNT_LOG2, ADDRESS_COUNT_LOG2)) {
         known.address.store(0, Ordering::Relaxed);
         known.rule.store(0, Ordering::Relaxed);
     }
     let frame_count = FRAME_COUNT.swap(0, Ordering::Relaxed) as usize;
-    let more = MORE.iter().take(part(NEAR_MORE_COUNT_LOG2, FRAME_COUNT_LOG2));
+    let more = MORE.iter().take(searched(NEAR_MORE_COUNT_LOG2, FRAME_COUNT_LOG2));
     let words = FRAMES.iter().take(frame_count + 1).chain(more);
     words.for_each(|word| word.store(0, Ordering::Relaxed));
 }

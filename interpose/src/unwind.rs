@@ -1,21 +1,21 @@
-//! The frames of this thread's stack, without asking the unwinder twice for the same.
+//! The frames of this thread's stack, walked without reading again what the last walk found.
 //!
 //! ```text
-//!  a return address ─▶ Rule: where its function keeps what it returns to     (rule.rs, tree.rs)
-//!  the stack last time   main ─ load ─ parse ─ node ─ malloc
-//!  now                   main ─ load ─ parse ─ text ─ malloc
-//!                        └ the same words: compared ┘  └ walked ┘
+//!  a return address ─▶ Rule: where its function keeps its own return address  (rule.rs, tree.rs)
+//!  the last stack        main ─ load ─ parse ─ node ─ malloc
+//!  the stack now         main ─ load ─ parse ─ text ─ malloc
+//!                        └ equal words: compared ┘   └ walked ┘
 //! ```
 //!
-//! What a frame's caller is follows from the frame's address, its stack pointer, its frame
-//! pointer if any rule further out counts from it, and the words that its rule reads. So where
-//! a walk comes to a frame that it came to last time, and all words that were read from there
-//! on are the same, so is the rest. Design: `.rep.stack` in `design/replay.md`.
+//! A frame's caller follows from the frame's address, its stack pointer, and the words that its
+//! rule reads. It also follows from the frame pointer, if a rule further out counts from that. So
+//! once a walk comes to a frame of the last walk, and all words that were read from there on are
+//! equal, the rest of the stack is equal too. Design: `.rep.stack` in `design/replay.md`.
 #![expect(unsafe_code, reason = "words of the stack are read")]
 
-// U1: a word that a rule names is on this thread's stack, in a frame that has not returned: so says
-//     the table that the compiler made for the unwinder, which would read the same word. A word
-//     that was read last time is read again only above a frame that is known to be there.
+// U1: a word that a rule names is on this thread's stack, in a frame that has not returned: the
+// compiler's table for the unwinder says so, and the unwinder would read the same word. A word of
+// the last walk is read again only above a frame that is known to exist.
 
 use crate::mappings::is_unwinders;
 use crate::rule::{BY_FRAME_POINTER, BY_STACK_POINTER, OUTERMOST, Rule};
@@ -24,17 +24,17 @@ use core::cell::Cell;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU16, Ordering};
 
-/// Frames that are looked at, at most.
+/// The maximum number of frames in a walk.
 pub(crate) const STEP_COUNT_MAX: usize = 160;
 const WORD: usize = size_of::<usize>();
 
-/// Rules of an older number are of files that may be mapped no longer.
+/// The current generation: older rules are of files that may no longer be mapped.
 static GENERATION: AtomicU16 = AtomicU16::new(1);
 
-/// That of the rules of this library.
+/// The generation of the rules of this library.
 const OWN_GENERATION: u16 = 0;
 
-/// A frame: where it goes on, and its registers then.
+/// A frame: its return address, and the registers after the return.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State {
     address: usize,
@@ -42,26 +42,26 @@ pub(crate) struct State {
     frame_pointer: usize,
 }
 
-/// A frame that this walk found: the words below it that said so are at its stack pointer less one
-/// word, and at `saved`.
+/// A frame that this walk found. Its return address was read one word below its stack pointer, and
+/// its frame pointer at `saved`.
 #[derive(Clone, Copy)]
 struct Step {
     state: State,
-    /// Where the frame pointer was read; 0: it stayed as it was.
+    /// Where the frame pointer was read; 0: it is unchanged.
     saved: usize,
     place: Place,
 }
 
-/// A frame that is known.
+/// A frame of the last walk.
 #[derive(Clone, Copy)]
 struct Known {
     state: State,
-    /// Where the frame pointer was read; 0: it stayed as it was, or is not needed.
+    /// Where the frame pointer was read; 0: it is unchanged, or not needed.
     saved: usize,
-    /// Its number in the tree.
+    /// The frame's number in the tree.
     frame: u32,
-    /// Whether a frame further out is found by the frame pointer that this one has. Elsewhere it is
-    /// any number of the program's, and does not say which frames there are.
+    /// Whether a frame further out is found by this frame's frame pointer. Otherwise the register
+    /// holds any number of the program, which says nothing about frames.
     is_pointer_needed: bool,
 }
 
@@ -69,19 +69,19 @@ const NO_STATE: State = State { address: 0, stack_pointer: 0, frame_pointer: 0 }
 const NO_STEP: Step = Step { state: NO_STATE, saved: 0, place: Place::NONE };
 const NOT_KNOWN: Known = Known { state: NO_STATE, saved: 0, frame: 0, is_pointer_needed: false };
 
-/// What a thread knows of its stack.
+/// The last walk of a thread.
 struct Walk {
     generation: Cell<u16>,
-    /// The outermost first.
+    /// Frames of the last walk, the outermost first.
     known: [Cell<Known>; STEP_COUNT_MAX],
     known_count: Cell<usize>,
-    /// Whether the first of them is the outermost there is.
+    /// Whether the first of them is the outermost frame of the stack.
     is_whole: Cell<bool>,
-    /// What this walk found, the innermost first.
+    /// New frames of this walk, the innermost first.
     found: [Cell<Step>; STEP_COUNT_MAX],
 }
 
-// Without a destructor: nothing is allocated for it.
+// It has no destructor, so that nothing is allocated for it.
 thread_local! {
     static WALK: Walk = const {
         Walk {
@@ -94,47 +94,48 @@ thread_local! {
     };
 }
 
-/// A frame that the walk cannot go on from: the unwinder must do it.
-pub(crate) struct Strange;
+/// A frame that the walk cannot pass: the unwinder must walk this stack.
+pub(crate) struct NoRule;
 
-/// How a walk came to its end.
-struct Way {
-    /// Frames that it found.
+/// The end of a walk.
+struct Walked {
+    /// New frames.
     found: usize,
-    /// Frames that are known, and the same.
+    /// Frames of the last walk that are unchanged.
     kept: usize,
-    /// Where the frame pointer of the innermost of these was read; 0: it stayed as it was.
+    /// Where the frame pointer of the innermost unchanged frame was read; 0: it is unchanged.
     saved: usize,
     is_whole: bool,
 }
 
-/// The number of the stack of whoever called this library, of at least `depth` of its frames, if it
-/// has so many, and at most twice as many. `start` is a frame of this library which has not
-/// returned. `is_own` is asked for the innermost frames whether they
-/// are this library's; `tell` is told of each that the tree did not have.
+/// Returns the number of the stack that called this library. The stack has at least `depth` frames,
+/// if that many exist, and at most twice as many. `start` is a frame of this library that has not
+/// returned. `is_own` says whether one of the innermost frames is this library's; `record` gets
+/// each frame that the tree did not have.
 #[inline(always)]
 pub(crate) fn stack(
     start: State,
     depth: usize,
     is_own: impl Fn(usize) -> bool,
-    tell: impl Fn(u32, u32, usize),
-) -> Result<u32, Strange> {
-    // Found first: work that is done within `LocalKey::with` is outlined.
+    record: impl Fn(u32, u32, usize),
+) -> Result<u32, NoRule> {
+    // The state is looked up first: the compiler would outline work within `LocalKey::with`.
     const { assert!(!core::mem::needs_drop::<Walk>()) };
     let walk = WALK.with(core::ptr::from_ref);
-    // SAFETY: it is this thread's, and has no destructor: it is there as long as the thread runs.
+    // SAFETY: the state is this thread's and has no destructor, so it exists as long as the thread
+    // runs.
     let walk = unsafe { &*walk };
-    walk.stack(start, depth, is_own, tell)
+    walk.stack(start, depth, is_own, record)
 }
 
-/// What was known of files that are mapped no longer counts no more.
-pub(crate) fn forget() {
+/// Makes all rules so far invalid: their files may no longer be mapped.
+pub(crate) fn invalidate() {
     GENERATION.fetch_add(1, Ordering::Release);
 }
 
-/// Registers in a function that this is made a part of.
+/// Returns the registers of the function into which this one is inlined.
 #[inline(always)]
-pub(crate) fn here() -> State {
+pub(crate) fn registers() -> State {
     let (address, stack_pointer, frame_pointer): (usize, usize, usize);
     // SAFETY: registers are read.
     unsafe {
@@ -151,15 +152,14 @@ pub(crate) fn here() -> State {
     State { address, stack_pointer, frame_pointer }
 }
 
-/// A word of the stack.
+/// Reads a word of the stack.
 ///
 /// # Safety
 ///
 /// U1.
 #[inline(always)]
 unsafe fn read(address: usize) -> usize {
-    // SAFETY: U1: the caller names a word on this thread's stack, in a frame that has not returned.
-    // Volatile: the compiler must not guess what another function put there.
+    // SAFETY: U1. The read is volatile, because another function may have changed the word.
     unsafe { with_exposed_provenance::<usize>(address).read_volatile() }
 }
 
@@ -170,43 +170,44 @@ impl Walk {
         start: State,
         depth: usize,
         is_own: impl Fn(usize) -> bool,
-        tell: impl Fn(u32, u32, usize),
-    ) -> Result<u32, Strange> {
+        record: impl Fn(u32, u32, usize),
+    ) -> Result<u32, NoRule> {
         let generation = GENERATION.load(Ordering::Acquire);
         if self.generation.replace(generation) != generation {
             self.known_count.set(0);
         }
         let count_max = (2 * depth).min(STEP_COUNT_MAX);
-        let mut way = self.go(start, generation, count_max, &is_own)?;
-        let count = way.found + way.kept;
-        if count > count_max || (way.kept > 0 && count < depth && !self.is_whole.get()) {
-            // The part that is known is too long by now, or too short: another part is.
+        let mut walked = self.walk(start, generation, count_max, &is_own)?;
+        let count = walked.found + walked.kept;
+        if count > count_max || (walked.kept > 0 && count < depth && !self.is_whole.get()) {
+            // The unchanged part has become too long, or too short: walk again to find another
+            // part.
             self.known_count.set(0);
-            way = self.go(start, generation, depth + depth / 2, &is_own)?;
+            walked = self.walk(start, generation, depth + depth / 2, &is_own)?;
         }
-        let mut count = way.kept;
+        let mut count = walked.kept;
         let (mut parent, mut is_pointer_needed) = match self.known_at(count) {
             Some(last) => {
-                // It may be another function than last time that it calls from there.
+                // The frame may call another function from there than it did last time.
                 let known = last.get();
-                let saved = if known.is_pointer_needed { way.saved } else { 0 };
+                let saved = if known.is_pointer_needed { walked.saved } else { 0 };
                 last.set(Known { saved, ..known });
                 (known.frame, known.is_pointer_needed)
             }
             None => {
-                self.is_whole.set(way.is_whole);
+                self.is_whole.set(walked.is_whole);
                 (0, false)
             }
         };
-        let mut was_saved = way.saved != 0;
-        // What is known is what is whole, if somebody jumps out of here.
+        let mut was_saved = walked.saved != 0;
+        // Until the loop ends, only the unchanged frames count: code may jump out of it.
         self.known_count.set(count);
-        for step in self.found.iter().take(way.found).rev() {
+        for step in self.found.iter().take(walked.found).rev() {
             let Step { state, saved, place } = step.get();
-            // The tree is full: the stack is that of the outer frames.
+            // The tree is full: the number stands for the outer frames only.
             let Some((frame, is_new)) = tree::frame(parent, place) else { break };
             if is_new {
-                tell(frame, parent, state.address);
+                record(frame, parent, state.address);
             }
             is_pointer_needed =
                 Rule::known(place).kind() == BY_FRAME_POINTER || (is_pointer_needed && !was_saved);
@@ -222,18 +223,18 @@ impl Walk {
         Ok(parent)
     }
 
-    /// Walks from the innermost frame to one that is known.
+    /// Walks from the innermost frame to one of the last walk.
     #[inline(always)]
-    fn go(
+    fn walk(
         &self,
         start: State,
         generation: u16,
         count_max: usize,
         is_own: &impl Fn(usize) -> bool,
-    ) -> Result<Way, Strange> {
+    ) -> Result<Walked, NoRule> {
         let (mut state, mut found) = (start, 0);
         let mut kept = self.known_count.get();
-        let mut place = tree::place(state.address).ok_or(Strange)?;
+        let mut place = tree::place(state.address).ok_or(NoRule)?;
         loop {
             let rule = match found {
                 // This library stays, and its rules are known for ever: the unwinder may have
@@ -245,12 +246,12 @@ impl Walk {
             let end = match rule.kind() {
                 BY_STACK_POINTER => state.stack_pointer.wrapping_add_signed(rule.offset()),
                 BY_FRAME_POINTER => state.frame_pointer.wrapping_add_signed(rule.offset()),
-                OUTERMOST => return Ok(Way { found, kept: 0, saved: 0, is_whole: true }),
-                _ => return Err(Strange),
+                OUTERMOST => return Ok(Walked { found, kept: 0, saved: 0, is_whole: true }),
+                _ => return Err(NoRule),
             };
-            // A stack grows down, and is made of words.
+            // A stack grows down, and consists of words.
             if end <= state.stack_pointer || !end.is_multiple_of(WORD) {
-                return Err(Strange);
+                return Err(NoRule);
             }
             let saved = match rule.saved() {
                 0 => 0,
@@ -260,7 +261,7 @@ impl Walk {
             // returned.
             let address = unsafe { read(end - WORD) };
             if address == 0 {
-                return Ok(Way { found, kept: 0, saved: 0, is_whole: true });
+                return Ok(Walked { found, kept: 0, saved: 0, is_whole: true });
             }
             let frame_pointer = match saved {
                 0 => state.frame_pointer,
@@ -270,24 +271,24 @@ impl Walk {
             };
             state = State { address, stack_pointer: end, frame_pointer };
             if found != 0 || !is_own(address) {
-                kept = self.same(kept, state);
+                kept = self.unchanged(kept, state);
                 if kept != 0 && self.is_at(kept, state) {
-                    return Ok(Way { found, kept, saved, is_whole: false });
+                    return Ok(Walked { found, kept, saved, is_whole: false });
                 }
                 if found == count_max {
-                    return Ok(Way { found, kept: 0, saved: 0, is_whole: false });
+                    return Ok(Walked { found, kept: 0, saved: 0, is_whole: false });
                 }
-                place = tree::place(address).ok_or(Strange)?;
-                let Some(step) = self.found.get(found) else { return Err(Strange) };
+                place = tree::place(address).ok_or(NoRule)?;
+                let Some(step) = self.found.get(found) else { return Err(NoRule) };
                 step.set(Step { state, saved, place });
                 found += 1;
             } else {
-                place = tree::place(address).ok_or(Strange)?;
+                place = tree::place(address).ok_or(NoRule)?;
             }
         }
     }
 
-    /// Whether the innermost of so many known frames is this one.
+    /// Returns whether the innermost of the first `kept` frames of the last walk is this one.
     #[inline(always)]
     fn is_at(&self, kept: usize, state: State) -> bool {
         self.known_at(kept).is_some_and(|known| {
@@ -298,16 +299,16 @@ impl Walk {
         })
     }
 
-    /// The innermost of so many known frames.
+    /// Returns the innermost of the first `count` frames of the last walk.
     #[inline(always)]
     fn known_at(&self, count: usize) -> Option<&Cell<Known>> {
         self.known.get(count.checked_sub(1)?)
     }
 
-    /// How many of the known frames may still be there: if the innermost of them is this one, they
-    /// all are.
+    /// Returns how many frames of the last walk may still exist: if the innermost of them is this
+    /// frame, all of them do.
     #[inline(always)]
-    fn same(&self, mut kept: usize, state: State) -> usize {
+    fn unchanged(&self, mut kept: usize, state: State) -> usize {
         while let Some(last) = kept.checked_sub(1)
             && self.known[last].get().state.stack_pointer < state.stack_pointer
         {
@@ -318,13 +319,13 @@ impl Walk {
         }
         for (index, known) in self.known.iter().enumerate().take(kept - 1).rev() {
             let Known { state, saved, .. } = known.get();
-            // SAFETY: U1: all frames further in are as they were, and so the words that say of
-            // this one are where they were.
-            let is_same = unsafe {
+            // SAFETY: U1: all frames further in are unchanged, and so the words that describe this
+            // frame are where they were.
+            let is_unchanged = unsafe {
                 read(state.stack_pointer - WORD) == state.address
                     && (saved == 0 || read(saved) == state.frame_pointer)
             };
-            if !is_same {
+            if !is_unchanged {
                 return index;
             }
         }

@@ -1,5 +1,5 @@
-/* An allocator to be preloaded behind the library that records: it hands memory out from one arena and
-   never again, and its calloc, realloc and reallocarray call the public malloc, as simple ones do.
+/* An allocator that is preloaded after the recording library. It hands out memory of one arena, and
+   reuses none of it. Its calloc and realloc call the public malloc, as simple allocators do.
    Design: `.rep.record.real` in design/replay.md. */
 #include <stddef.h>
 #include <stdint.h>

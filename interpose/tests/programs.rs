@@ -1,8 +1,8 @@
-//! Programs of the system do what they always do when they are recorded, and their logs are sound.
+//! Programs of the system print the same with and without the library, and their logs are sound.
 //!
 //! ```text
 //!  sort, python3, git, ls ─┬─ alone ────▶ output ┐ the same
-//!                          └─ recorded ─▶ output ┘   log ─▶ each Free of something that was there
+//!                          └─ recorded ─▶ output ┘   log ─▶ each Free frees an allocated object
 //! ```
 //!
 //! Design: `.rep.record` in `design/replay.md`.
@@ -30,11 +30,11 @@ fn compare(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> R
     recorded
 }
 
-/// How many calls the program itself is known to have made: of what it became last.
+/// Returns the number of calls in the log of the program that the process became last.
 fn judge_own(recorded: &Recorded) -> u64 {
     let mut counts = BTreeMap::new();
     for ((process, index), log) in recorded.logs() {
-        // What a forked child frees it may have of its parent.
+        // A forked child may free memory of its parent.
         let is_forked = log.streams().iter().any(|stream| stream.parent != [0; 16]);
         if !is_forked {
             counts.insert((process, index), judge(&log, &BTreeMap::new()).1);
@@ -56,7 +56,7 @@ sys.exit(3)
 ";
 
 #[test]
-fn programs_of_the_system_print_what_they_always_print_and_free_what_they_had() {
+fn recorded_programs_print_the_same_and_free_what_they_allocated() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/calls.rs");
     let programs: [(&str, &[&str], u64); 6] = [
         ("ls", &["-l", "/usr/lib"], 200),
@@ -75,7 +75,7 @@ fn programs_of_the_system_print_what_they_always_print_and_free_what_they_had() 
 
 /// `.rep.record.ends`
 #[test]
-fn a_process_says_once_what_it_took_however_it_ends() {
+fn a_process_records_its_memory_and_time_once_however_it_ends() {
     for script in ["pass", "import os; os._exit(0)"] {
         let folder = tempfile::tempdir().unwrap();
         let mut command = recording("python3", folder.path());
@@ -90,7 +90,7 @@ fn a_process_says_once_what_it_took_however_it_ends() {
 
 /// `.rep.record.real`
 #[test]
-fn another_allocator_that_is_preloaded_serves_the_program_and_is_recorded() {
+fn another_preloaded_allocator_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let behind = compile("behind.c", folder.path(), &["-shared", "-fPIC"]);
     let both = format!("{}:{}", common::library().display(), behind.display());
@@ -98,7 +98,7 @@ fn another_allocator_that_is_preloaded_serves_the_program_and_is_recorded() {
         let recorded = compare(program, arguments, &[("LD_PRELOAD", &both)]);
         assert!(judge_own(&recorded) > 50);
         let log = &recorded.logs()[&(recorded.process, 1)];
-        // The arena is one, and nothing is handed out twice.
+        // The allocator has one arena, and hands nothing out twice.
         let (mut addresses, mut count) = (BTreeSet::new(), 0);
         each(log, |event| {
             if ["Malloc", "Calloc", "Realloc"].contains(&event.name()) {
@@ -107,14 +107,14 @@ fn another_allocator_that_is_preloaded_serves_the_program_and_is_recorded() {
             }
         });
         let span = addresses.last().unwrap() - addresses.first().unwrap();
-        assert!(span < 256 << 20, "of the arena: {span:#x}");
+        assert!(span < 256 << 20, "span of the arena: {span:#x}");
         assert_eq!(addresses.len(), count);
     }
 }
 
 /// `.rep.stack`
 #[test]
-fn stacks_are_a_tree_of_frames_in_files_that_are_mapped() {
+fn stacks_are_a_tree_of_frames_in_mapped_files() {
     let recorded = compare("python3", &["-c", SCRIPT], &[("TELEMETRY_STACKS", "16")]);
     assert!(judge_own(&recorded) > 40_000);
     let mut files = BTreeSet::new();
@@ -125,7 +125,7 @@ fn stacks_are_a_tree_of_frames_in_files_that_are_mapped() {
             "Frame" => {
                 let (frame, parent) = (word(event, "frame"), word(event, "parent"));
                 let before = frames.insert(frame, (parent, word(event, "address")));
-                assert_eq!(before, None, "each once");
+                assert_eq!(before, None, "a frame is recorded once");
             }
             "Mapping" => {
                 let Some(Value::S(path)) = event.param("path") else { panic!("a path") };
@@ -142,12 +142,12 @@ fn stacks_are_a_tree_of_frames_in_files_that_are_mapped() {
                 let is_in = |(start, size, _): &&(u64, u64, String)| {
                     (*start..start + size).contains(&address)
                 };
-                let mapping = mappings.iter().find(is_in).expect("a mapping that was told");
+                let mapping = mappings.iter().find(is_in).expect("a recorded mapping");
                 files.insert(mapping.2.clone());
                 assert!(!mapping.2.contains("libinterpose") || depth != 0);
                 (frame, depth) = (parent, depth + 1);
             }
-            assert!(depth <= 32, "twice what was asked for");
+            assert!(depth <= 32, "at most twice the requested depth");
         }
     }
     assert!(files.iter().any(|file| file.contains("libc")), "{files:?}");
@@ -201,7 +201,7 @@ fn with_stacks(program: &Path, words: &[&str], folder: TempDir) -> Recorded {
 
 /// `.rep.stack`
 #[test]
-fn a_stack_is_the_one_that_the_unwinder_finds() {
+fn a_recorded_stack_equals_the_unwinders() {
     const CXX: [&str; 5] = ["-O2", "-Wl,--no-as-needed", "-lstdc++", "-x", "c++"];
     for options in [&["-O2"][..], &["-O2", "-fno-omit-frame-pointer"], &["-O0"], &CXX] {
         let folder = tempfile::tempdir().unwrap();
@@ -256,7 +256,7 @@ fn a_forked_child_records_its_own_stacks() {
 
 /// `.rep.stack`
 #[test]
-fn stacks_cost_little_more_than_what_is_recorded_without() {
+fn stacks_cost_little_more_than_recording_without_them() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile("stacks.c", folder.path(), &[]);
     for way in ["time", "branch"] {
@@ -268,14 +268,14 @@ fn stacks_cost_little_more_than_what_is_recorded_without() {
         };
         let ratio = || time("32") / time("0");
         let least = (0..3).map(|_| ratio()).fold(f64::MAX, f64::min);
-        // Asking the unwinder for all frames each time is 26 to 40 times as much.
+        // A walk by the unwinder each time takes 26 to 40 times as long.
         assert!(least < 10.0, "{way}: {least:.1} times");
     }
 }
 
-/// `.rep.record.ends`: not even where the process that forked it never called the function.
+/// `.rep.record.ends`: not even if the parent process never called the function.
 #[test]
-fn a_forked_child_looks_for_no_function() {
+fn a_forked_child_looks_up_no_function() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = recording("/bin/sh", folder.path());
     command.args(["-c", "(exec /bin/true); (exit 0); exit 0"]);
@@ -284,13 +284,13 @@ fn a_forked_child_looks_for_no_function() {
     let recorded = run(command, folder);
     assert!(recorded.status.success(), "{}", recorded.errors);
     let process = recorded.process.to_string();
-    let said = recorded.folder.path().join(format!("linker.{process}"));
-    let said = std::fs::read_to_string(said).unwrap();
+    let printed = recorded.folder.path().join(format!("linker.{process}"));
+    let printed = std::fs::read_to_string(printed).unwrap();
     let (of_parent, of_child): (Vec<_>, Vec<_>) =
-        said.lines().partition(|line| line.trim_start().starts_with(&process));
+        printed.lines().partition(|line| line.trim_start().starts_with(&process));
     assert!(of_parent.iter().any(|line| line.contains("symbol=execve;")));
-    let looked_up = of_child.iter().filter(|line| line.contains("symbol=")).collect::<Vec<_>>();
-    assert!(looked_up.is_empty(), "{looked_up:?}");
+    let lookups = of_child.iter().filter(|line| line.contains("symbol=")).collect::<Vec<_>>();
+    assert!(lookups.is_empty(), "{lookups:?}");
 }
 
 /// `.rep.record.library`: the names of the functions and variables that a library exports.

@@ -1,9 +1,8 @@
-/* A program whose stacks are hard to follow, and that says what they are: `check`, of each
-   allocation a line, SIZE and the return addresses that the C library's backtrace finds; `time`,
-   the processor time of many allocations far down, in microseconds; `branch`, the same where nearly
-   each allocation has another stack than the one before. As C++ it throws exceptions, too. `reuse`
-   LIBRARIES does as `check` of functions that follow each other at one address, `fork` of a forked
-   child.
+/* A program whose stacks are hard to walk. `check` prints a line for each allocation: SIZE and the
+   return addresses that the C library's backtrace finds. `time` prints the processor time of many
+   allocations at a great depth, in microseconds; `branch` does so for allocations that nearly all
+   have different stacks. As C++ it throws exceptions, too. `reuse LIBRARIES` checks functions that
+   follow each other at one address, and `fork` checks a forked child.
 
    Design: `.rep.stack` in design/replay.md. */
 #ifndef _GNU_SOURCE
@@ -41,7 +40,7 @@ static uint32_t next(uint32_t below)
     return (state >> 8) % below;
 }
 
-/* The allocation, and what the stack is. */
+/* Allocates, and prints the stack. */
 static NOT_INLINE void leaf(void)
 {
     void *frames[200];
@@ -59,11 +58,11 @@ static NOT_INLINE void leaf(void)
 
 static void walk(int depth);
 
-/* Two whose frames are of one size: what they call is where it was, whichever of them called. */
+/* Two functions with frames of one size: a callee's frame is at the same place for both. */
 static NOT_INLINE int same(int depth) { walk(depth); return 1; }
 static NOT_INLINE int twin(int depth) { walk(depth); return 2; }
 
-/* A frame of any size, found by the frame pointer; what is in it stays from before. */
+/* A frame of any size, found by the frame pointer; it keeps what earlier frames left in it. */
 static NOT_INLINE int any(int depth)
 {
     volatile char *room = (volatile char *)alloca(next(900) + 1);
@@ -79,7 +78,7 @@ static NOT_INLINE int by_pointer(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* By way of the C library. */
+/* Calls through the C library. */
 static NOT_INLINE int sorted(int depth)
 {
     int numbers[5] = {5, 3, (int)next(9), 1, 2};
@@ -92,7 +91,7 @@ static void on_signal(int number) { (void)number; leaf(); }
 
 static NOT_INLINE int interrupted(int depth)
 {
-    /* On this stack, or on the one for signals. */
+    /* The handler runs on this stack, or on the one for signals. */
     raise(next(2) ? SIGUSR1 : SIGUSR2);
     walk(depth);
     return 3;
@@ -106,7 +105,7 @@ static NOT_INLINE int jumped(int depth)
     return 4;
 }
 
-/* On a stack of its own, which is left in the middle, and gone on with from elsewhere. */
+/* Runs on a stack of its own, which it leaves in the middle; other frames resume it. */
 static NOT_INLINE int in_context(int depth)
 {
     if (depth > 0)
@@ -149,7 +148,7 @@ static NOT_INLINE int thrown(int depth)
     return 7;
 }
 
-/* More frames than anybody records. */
+/* More frames than the library records. */
 static NOT_INLINE int far_down(int depth)
 {
     if (depth % 10000 == 0)
@@ -168,7 +167,7 @@ static NOT_INLINE void walk(int depth)
     if (next(6) == 0)
         leaf();
     for (uint32_t index = 0; depth > 0 && index <= count; index++) {
-        /* Signals seldom. */
+        /* Signals are rare. */
         uint32_t way = next(40) ? next(9) : 9;
         (void)!ways[way](depth - (int)next(3) - 1);
         if (depth > 14)
@@ -203,7 +202,7 @@ static void *thread(void *seed)
     return NULL;
 }
 
-/* Two calls of each: a thousand ways to the end. */
+/* Calls itself twice: thousands of paths lead to the end. */
 static NOT_INLINE int branch(int depth)
 {
     leaf();

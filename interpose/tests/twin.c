@@ -1,7 +1,7 @@
-/* A program that asks of malloc and its kin all that there is to ask, and says what it asked.
+/* A program that calls malloc and the functions like it in every way, and lists its calls.
 
-   PROCESS THREAD CALL NUMBERS on standard output, a line for each call, without allocating: a naive
-   twin of the library that records it.
+   It prints PROCESS THREAD CALL NUMBERS on standard output, a line for each call, without
+   allocating: a naive twin of the library that records it.
    Design: `.rep.record` in design/replay.md. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 static int out = -1;
-static __thread int who;
+static __thread int thread_number;
 
-static void say(const char *format, ...)
+static void list(const char *format, ...)
 {
     char line[200];
     va_list arguments;
     va_start(arguments, format);
-    int size = snprintf(line, sizeof line, "%d %d ", (int)getpid(), who);
+    int size = snprintf(line, sizeof line, "%d %d ", (int)getpid(), thread_number);
     size += vsnprintf(line + size, sizeof line - size - 1, format, arguments);
     va_end(arguments);
     line[size++] = '\n';
@@ -37,20 +37,20 @@ static void *address(void *memory) { return memory; }
 static void *m(size_t size)
 {
     void *memory = malloc(size);
-    say("malloc %llu %zu", N(memory), size);
+    list("malloc %llu %zu", N(memory), size);
     return memory;
 }
 static void *c(size_t count, size_t size)
 {
     void *memory = calloc(count, size);
-    say("calloc %llu %zu %zu", N(memory), count, size);
+    list("calloc %llu %zu %zu", N(memory), count, size);
     return memory;
 }
 static void *r(void *old, size_t size)
 {
-    say("begin %llu", N(old));
+    list("begin %llu", N(old));
     void *memory = realloc(old, size);
-    say("realloc %llu %zu", N(memory), size);
+    list("realloc %llu %zu", N(memory), size);
     return memory;
 }
 static void *ra(void *old, size_t count, size_t size)
@@ -58,15 +58,15 @@ static void *ra(void *old, size_t count, size_t size)
     size_t product;
     if (__builtin_mul_overflow(count, size, &product))
         product = SIZE_MAX;
-    say("begin %llu", N(old));
+    list("begin %llu", N(old));
     void *memory = reallocarray(old, count, size);
-    say("realloc %llu %zu", N(memory), product);
+    list("realloc %llu %zu", N(memory), product);
     return memory;
 }
 static void f(void *memory)
 {
     if (memory)
-        say("free %llu", N(memory));
+        list("free %llu", N(memory));
     free(memory);
 }
 
@@ -87,36 +87,36 @@ static void all(int salt)
     f(r(NULL, 50));
     f(NULL);
     void *memory = aligned_alloc(64, 640);
-    say("aligned %llu 64 640", N(memory));
-    say("usable %llu %zu", N(memory), malloc_usable_size(memory));
+    list("aligned %llu 64 640", N(memory));
+    list("usable %llu %zu", N(memory), malloc_usable_size(memory));
     f(memory);
     int error = posix_memalign(&memory, 4096, 100);
-    say("posix %llu 4096 100", error ? 0 : N(memory));
+    list("posix %llu 4096 100", error ? 0 : N(memory));
     f(memory);
     void *old = memory;
     if (posix_memalign(&memory, 3, 100) != EINVAL || memory != old)
-        say("wrong");
-    say("posix 0 3 100");
+        list("wrong");
+    list("posix 0 3 100");
     memory = memalign(256, 1000);
-    say("memalign %llu 256 1000", N(memory));
+    list("memalign %llu 256 1000", N(memory));
     f(memory);
     memory = valloc(300);
-    say("valloc %llu 4096 300", N(memory));
+    list("valloc %llu 4096 300", N(memory));
     f(memory);
     memory = pvalloc(300);
-    say("pvalloc %llu 4096 300", N(memory));
+    list("pvalloc %llu 4096 300", N(memory));
     f(memory);
     if (errno != before)
-        say("wrong: errno %d", errno);
+        list("wrong: errno %d", errno);
     volatile size_t huge = SIZE_MAX / 2;
     if (m(huge) || errno != ENOMEM)
-        say("wrong");
+        list("wrong");
     if (c(huge, 16))
-        say("wrong");
+        list("wrong");
     memory = m(10);
     errno = 0;
     if (r(memory, huge) || ra(memory, huge, 16) || errno != ENOMEM)
-        say("wrong");
+        list("wrong");
     memory = r(memory, (size_t)5 << 30);
     if (memory)
         f(memory);
@@ -126,7 +126,7 @@ static void all(int salt)
 
 static void *in_thread(void *argument)
 {
-    who = 1 + (int)(intptr_t)argument;
+    thread_number = 1 + (int)(intptr_t)argument;
     for (int i = 0; i < 50; i++)
         all(i);
     return NULL;
@@ -178,7 +178,7 @@ int main(int count, char **words)
     } else if (strcmp(what, "forks") == 0) {
         fork_once(0);
         fork_once(1);
-        /* vfork: what the child has is its parent's. */
+        /* A child made by vfork uses its parent's memory. */
         pid_t child = vfork();
         if (child == 0)
             _exit(0);
@@ -189,16 +189,16 @@ int main(int count, char **words)
         }
         wait(NULL);
         if (system("exit 3") >> 8 != 3)
-            say("wrong");
+            list("wrong");
     } else if (strcmp(what, "becomes") == 0) {
         f(m(82));
         execl(words[0], words[0], "became", (char *)NULL);
-        say("wrong");
+        list("wrong");
     } else if (strcmp(what, "becomes-by-path") == 0) {
         f(m(82));
         char *with[] = {words[0], "became", NULL};
         execvp(words[0], with);
-        say("wrong");
+        list("wrong");
     }
     return address(NULL) != NULL;
 }

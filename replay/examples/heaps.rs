@@ -1,5 +1,5 @@
-//! The whole tool with heaps of one's own: one that is an example, three that are in trouble, and
-//! five that are wrong.
+//! The whole tool with additional heaps: a simple example, three that fail, and five that are
+//! wrong.
 //!
 //! ```text
 //!  cargo run --example heaps -- play --heap system,bump,fails program.log
@@ -17,28 +17,28 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Calls after which there is trouble.
+/// The number of the call that fails.
 const CALLS: u64 = 3000;
 
-/// Hands out one place after the other, and takes nothing back: the simplest heap there is.
+/// A heap that hands out one place after another, and reuses none: the simplest heap.
 struct Bump {
     start: usize,
     used: AtomicUsize,
 }
 
-/// Bytes that it has.
+/// The size of its memory.
 const BUMP_SIZE: usize = 256 << 20;
 
 impl Bump {
     fn new() -> Bump {
-        // Zeroed memory of that size is pages that nobody has touched yet.
+        // Zeroed memory of that size is pages without any access yet.
         let memory = vec![0u8; BUMP_SIZE].leak();
         Bump { start: memory.as_mut_ptr().expose_provenance(), used: AtomicUsize::new(0) }
     }
 }
 
-// SAFETY: 1: each place is handed out once, inside of the memory, and is all zeros. 2: nothing
-// here unwinds.
+// SAFETY: 1: each place of the memory is handed out once, and is all zeros. 2: nothing here
+// unwinds.
 unsafe impl Heap for Bump {
     fn allocate(&self, request: Request) -> *mut u8 {
         let alignment = request.alignment.max(16);
@@ -60,7 +60,7 @@ unsafe impl Heap for Bump {
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
         let new = self.allocate(request);
         if !new.is_null() {
-            // SAFETY: 3, 1: so many bytes are in both, which are apart.
+            // SAFETY: 3, 1: the copied bytes are in both objects, which do not overlap.
             unsafe { old.copy_to_nonoverlapping(new, was.size.min(request.size)) };
         }
         new
@@ -69,18 +69,18 @@ unsafe impl Heap for Bump {
     unsafe fn free(&self, _: *mut u8, _: Request) {}
 }
 
-/// What happens at some call.
+/// A way to fail.
 #[derive(Clone, Copy)]
 enum Trouble {
     /// Every seventh allocation fails.
     Fails,
-    /// It dies.
+    /// The process dies.
     Crashes,
-    /// It does not come back.
+    /// A call does not return.
     Hangs,
 }
 
-/// The C library's heap, with trouble.
+/// The C library's heap, with failures.
 struct Troubled {
     trouble: Trouble,
     calls: AtomicU64,
@@ -91,7 +91,7 @@ impl Troubled {
         Troubled { trouble, calls: AtomicU64::new(0) }
     }
 
-    /// Whether there is memory this time.
+    /// Returns whether this call gets memory.
     fn has_memory(&self) -> bool {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         match self.trouble {
@@ -106,7 +106,7 @@ impl Troubled {
     }
 }
 
-// SAFETY: 1, 2: it is the C library's, or null.
+// SAFETY: 1, 2: the memory is the C library's, or null.
 unsafe impl Heap for Troubled {
     fn allocate(&self, request: Request) -> *mut u8 {
         if self.has_memory() { System.allocate(request) } else { ptr::null_mut() }
@@ -135,19 +135,19 @@ unsafe impl Heap for Troubled {
 /// How a heap is wrong.
 #[derive(Clone, Copy)]
 enum Fault {
-    /// The same address for everything.
+    /// All objects have the same address.
     Same,
-    /// Not aligned.
+    /// Objects are not aligned.
     Askew,
-    /// What should be zeros is not.
+    /// Zeroed memory has other bytes.
     Dirty,
-    /// Reallocation does not keep what was there.
+    /// Reallocation loses contents.
     Forgets,
-    /// Objects that lie within others.
+    /// Objects lie within others.
     Within,
 }
 
-/// No heap: what it hands out is wrong, and nothing is given back.
+/// A wrong heap, which frees nothing.
 struct Wrong {
     fault: Fault,
     bump: Bump,
@@ -160,8 +160,7 @@ impl Wrong {
     }
 }
 
-// SAFETY: 1 does not hold, which is what it is for; but there is memory at each address. 2: nothing
-// here unwinds.
+// SAFETY: 1 is violated on purpose, but each address has memory. 2: nothing here unwinds.
 unsafe impl Heap for Wrong {
     fn allocate(&self, request: Request) -> *mut u8 {
         let within = |to: usize| ptr::with_exposed_provenance_mut(self.bump.start + to);
@@ -169,7 +168,7 @@ unsafe impl Heap for Wrong {
             Fault::Same if request.size <= BUMP_SIZE => within(0),
             Fault::Askew => {
                 let size = request.size + 2;
-                // SAFETY: there is room for two bytes more.
+                // SAFETY: the memory has two more bytes.
                 unsafe { self.bump.allocate(Request { size, ..request }).add(2) }
             }
             Fault::Within if request.size == 32 => {
@@ -193,7 +192,7 @@ unsafe impl Heap for Wrong {
     fn allocate_zeroed(&self, request: Request) -> *mut u8 {
         let memory = self.allocate(request);
         if matches!(self.fault, Fault::Dirty) && request.size > 0 {
-            // SAFETY: 1: the last of its bytes.
+            // SAFETY: 1: the last byte of the object.
             unsafe { memory.add(request.size - 1).write(1) };
         }
         memory
@@ -202,7 +201,7 @@ unsafe impl Heap for Wrong {
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
         let new = self.allocate(request);
         if !matches!(self.fault, Fault::Forgets) {
-            // SAFETY: 3, 1: so many bytes are in both, which may be the same.
+            // SAFETY: 3, 1: the copied bytes are in both objects, which may overlap.
             unsafe { old.copy_to(new, was.size.min(request.size)) };
         }
         new
@@ -213,12 +212,12 @@ unsafe impl Heap for Wrong {
 
 fn main() -> ExitCode {
     let mut heaps = built_in();
-    heaps.push(Contender::new("bump", "one place after the other", Bump::new));
+    heaps.push(Contender::new("bump", "one place after another", Bump::new));
     heaps.push(Contender::new("fails", "every seventh allocation fails", || {
         Troubled::new(Trouble::Fails)
     }));
     heaps.push(Contender::new("crashes", "dies", || Troubled::new(Trouble::Crashes)));
-    heaps.push(Contender::new("hangs", "does not come back", || Troubled::new(Trouble::Hangs)));
+    heaps.push(Contender::new("hangs", "does not return", || Troubled::new(Trouble::Hangs)));
     heaps.push(Contender::new("same", "one address for all", || Wrong::new(Fault::Same)));
     heaps.push(Contender::new("askew", "nothing is aligned", || Wrong::new(Fault::Askew)));
     heaps.push(Contender::new("dirty", "nothing is zeroed", || Wrong::new(Fault::Dirty)));

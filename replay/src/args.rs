@@ -1,24 +1,24 @@
-//! The command line, and which command it is.
+//! The command line: chooses the command.
 //!
 //! ```text
-//!  words ──▶ Args ── command ──▶ command/NAME.rs, with its arguments, help and examples
+//!  words ──▶ Args ── command ──▶ command/NAME.rs: its arguments, help and examples
 //! ```
 //!
 //! Design: `.rep.exit` in `design/replay.md`.
 
-use crate::command::{compare, compile, heaps, play, player, record, show};
-use crate::play::Contender;
+use crate::command::{compare, compile, heaps, play, record, show};
+use crate::play::{Contender, player};
 use clap::{Parser, Subcommand};
 use cli::Stop;
 
 const EXAMPLES: &str = "\
 Examples:
-  replay record -o a.log -- python3 script.py            what a program asks of malloc
-  replay show program.log                                sizes, lifetimes, the peak, what is left
-  replay play -o page.html program.log                   what it costs with each heap, and charts
-  replay play --heap system,./libmine.so program.log     and with an allocator of one's own
+  replay record -o a.log -- python3 script.py            record a program's calls of malloc
+  replay show program.log                                sizes, lifetimes, the peak, leaks
+  replay play -o page.html program.log                   its cost with each heap, and charts
+  replay play --heap system,./libmine.so program.log     its cost with your own allocator
 
-replay COMMAND --help has more of each.";
+replay COMMAND --help has more about each command.";
 
 /// Plays the allocations of a recorded program against other allocators.
 #[derive(Debug, Parser)]
@@ -29,49 +29,53 @@ pub(crate) struct Args {
     command: Command,
 }
 
-/// What is done.
+/// The commands.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Record what a program asks of malloc
+    /// Record a program's calls of malloc
     #[command(long_about = record::ABOUT, after_long_help = record::EXAMPLES)]
     #[command(after_help = "More, with examples: replay record --help")]
     Record(record::Args),
-    /// Tell what a workload is: counts, sizes, lifetimes, live bytes, leaks, who allocated
+    /// Show a workload: counts, sizes, lifetimes, live bytes, leaks, call stacks
     #[command(long_about = show::ABOUT, after_long_help = show::EXAMPLES)]
     #[command(after_help = "More, with examples: replay show --help")]
     Show(show::Args),
-    /// Play it against other allocators: time, latency, memory
+    /// Play a workload against other allocators: time, latency, memory
     #[command(long_about = play::ABOUT, after_long_help = play::EXAMPLES)]
     #[command(after_help = "More, with examples: replay play --help")]
     Play(Box<play::Args>),
-    /// Save the operations of a log, modified or not, as a file that gives nothing away
+    /// Save the operations of a log, modified or not, as a file that discloses nothing else
     #[command(long_about = compile::ABOUT, after_long_help = compile::EXAMPLES)]
     #[command(after_help = "More, with examples: replay compile --help")]
     Compile(compile::Args),
-    /// Tell whether two logs have the same operations, and where they part
+    /// Compare the operations of two logs
     #[command(long_about = compare::ABOUT, after_long_help = compare::EXAMPLES)]
     #[command(after_help = "More, with examples: replay compare --help")]
     Compare(compare::Args),
-    /// List the heaps that are built in
+    /// List the built-in heaps
     #[command(long_about = heaps::ABOUT, after_long_help = heaps::EXAMPLES)]
     #[command(after_help = "More, with examples: replay heaps --help")]
-    Heaps(heaps::Args),
+    Heaps,
 
+    /// Play one run, as the process that `replay play` starts
     #[command(hide = true)]
-    Player(player::Args),
+    Player {
+        /// The task, as JSON
+        task: String,
+    },
 }
 
 impl Args {
-    /// Does what the command line says. Whether that was done without a fault.
+    /// Runs the command. Returns whether it found no fault.
     pub(crate) fn run(&self, contenders: &[Contender]) -> Result<bool, Stop> {
         match &self.command {
             Command::Compile(args) => compile::run(args),
             Command::Show(args) => show::run(args),
             Command::Compare(args) => compare::run(args),
-            Command::Heaps(args) => heaps::run(args, contenders),
+            Command::Heaps => heaps::run(contenders),
             Command::Record(args) => record::run(args),
             Command::Play(args) => play::run(args, contenders),
-            Command::Player(args) => player::run(args, contenders),
+            Command::Player { task } => player(task, contenders),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! What a recording says beside operations: how much was written, and what the program took.
+//! Facts of a recording other than operations: how much of blocks was written, and the program's
+//! memory and time.
 //!
 //! ```text
-//!  Touched: 4 of 12 pages of 64 KiB ─▶ class of sizes ─▶ a part of each     Process ─▶ its peak
+//!  Touched: 4 of 12 pages of 64 KiB ─▶ class of sizes ─▶ written part      Process ─▶ its peak
 //! ```
 //!
 //! Design: `.rep.touched`, `.rep.program` in `design/replay.md`.
@@ -10,46 +11,46 @@ use crate::operation::{Action, Operation};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
-/// What the recorded program took.
+/// Memory and processor time of the recorded program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Program {
-    /// The most memory that was resident, in bytes; of several processes, of the one that had most.
+    /// The peak of resident memory, in bytes; of several processes, the greatest.
     pub resident_peak: u64,
-    /// Processor time in user mode, in ns, of all processes together; that of recording included.
+    /// The processor time in user mode of all processes, in ns, with that of recording.
     pub user_ns: u64,
-    /// Processor time in the kernel, likewise.
+    /// The processor time in the kernel, likewise.
     pub system_ns: u64,
 }
 
-/// All of it.
+/// All facts of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// How much was written.
+    /// How much of blocks was written.
     pub touched: Touched,
-    /// What each process said last, by its stream; `None`: nothing so far.
+    /// The last figures of each process, by its stream; `None`: none so far.
     processes: BTreeMap<u16, Option<Program>>,
 }
 
 impl Facts {
-    /// What a process took, so far.
+    /// Takes the figures of a process so far.
     pub(crate) fn take(&mut self, stream: u16, program: Program) {
         self.processes.insert(stream, Some(program));
     }
 
-    /// There is a process that should say what it took.
+    /// Notes a process that should record its figures.
     pub(crate) fn expect(&mut self, stream: u16) {
         self.processes.entry(stream).or_default();
     }
 
-    /// Gives up those that said nothing, and tells how many there were.
-    pub(crate) fn give_up(&mut self) -> u64 {
+    /// Drops the processes without figures, and returns their number.
+    pub(crate) fn drop_missing(&mut self) -> u64 {
         let count = self.processes.len();
         self.processes.retain(|_, program| program.is_some());
         (count - self.processes.len()) as u64
     }
 
-    /// What all of them took; none: it is not known.
+    /// Returns the figures of all processes together; `None`: not known.
     pub fn program(&self) -> Option<Program> {
         self.processes.values().copied().flatten().reduce(|sum, one| Program {
             resident_peak: sum.resident_peak.max(one.resident_peak),
@@ -59,25 +60,25 @@ impl Facts {
     }
 }
 
-/// Blocks of one class of sizes: whether they were zeroed, and four classes for each power of two.
+/// A class of blocks: whether they were zeroed, and one of four classes for each power of two.
 type Class = (bool, u8);
 
-/// How much was looked at, in bytes, and how much of that was written.
+/// The examined bytes, and those of them that were written.
 type Sum = (u64, u64);
 
-/// How much of larger blocks a program writes.
+/// How much of larger blocks a program writes, by their class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     sums: BTreeMap<Class, Sum>,
 }
 
-/// Below this size all is written: what recordings look at is larger.
+/// Smaller blocks count as written completely: recordings examine only larger ones.
 pub(crate) const SAMPLED_MIN: usize = 8 << 10;
 
-/// Parts that a whole has.
+/// The denominator of parts.
 const WHOLE: u32 = 1 << 16;
 
-/// Classes of sizes.
+/// The number of classes of sizes.
 const CLASS_COUNT: usize = 4 * 64;
 
 fn class_of(size: u64) -> u8 {
@@ -87,54 +88,53 @@ fn class_of(size: u64) -> u8 {
 }
 
 impl Touched {
-    /// A block of this size was looked at.
-    pub(crate) fn add(&mut self, size: u64, is_zeroed: bool, looked: u64, touched: u64) {
-        self.add_class(is_zeroed, class_of(size), looked, touched);
+    /// Adds an examined block of this size.
+    pub(crate) fn add(&mut self, size: u64, is_zeroed: bool, examined: u64, written: u64) {
+        self.add_class(is_zeroed, class_of(size), examined, written);
     }
 
-    /// The same of a class.
-    pub(crate) fn add_class(&mut self, is_zeroed: bool, class: u8, looked: u64, touched: u64) {
+    pub(crate) fn add_class(&mut self, is_zeroed: bool, class: u8, examined: u64, written: u64) {
         let sum = self.sums.entry((is_zeroed, class)).or_default();
-        let touched = touched.min(looked);
-        *sum = (sum.0.saturating_add(looked), sum.1.saturating_add(touched));
+        let written = written.min(examined);
+        *sum = (sum.0.saturating_add(examined), sum.1.saturating_add(written));
     }
 
-    /// The bytes that were looked at, and those of them that were written.
+    /// Returns the examined bytes, and those of them that were written.
     pub fn sum(&self) -> (u64, u64) {
         let add = |a: Sum, b: &Sum| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
         self.sums.values().fold((0, 0), add)
     }
 
-    /// What was looked at of each class: zeroed, class, bytes looked at, bytes written.
+    /// Returns for each class: zeroed, class, bytes examined, bytes written.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (bool, u8, u64, u64)> {
         self.sums.iter().map(|((is_zeroed, class), sum)| (*is_zeroed, *class, sum.0, sum.1))
     }
 
-    /// The same again, from such rows.
+    /// Makes it from such rows.
     pub(crate) fn of_rows(rows: impl IntoIterator<Item = (bool, u8, u64, u64)>) -> Touched {
         let mut touched = Touched::default();
-        for (is_zeroed, class, looked, written) in rows {
-            touched.add_class(is_zeroed, class, looked, written);
+        for (is_zeroed, class, examined, written) in rows {
+            touched.add_class(is_zeroed, class, examined, written);
         }
         touched
     }
 }
 
-/// Which part of a block is written, by its size: what the loop looks at.
+/// The part of a block that the loop writes, by its size.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
-    /// Of blocks that are not zeroed, and of those that are: in 65536ths.
+    /// The parts of blocks that are not zeroed, and of those that are, in 65536ths.
     parts: [[u32; CLASS_COUNT]; 2],
 }
 
 impl Parts {
-    /// What was seen of a class, or of the nearest one that was; all where none was.
+    /// Takes the part of each class, or of the nearest class that was examined; all without any.
     pub(crate) fn new(touched: &Touched) -> Parts {
         let mut parts = [[WHOLE; CLASS_COUNT]; 2];
         for (is_zeroed, parts) in [false, true].into_iter().zip(&mut parts) {
             let rows = touched.rows().filter(|row| row.0 == is_zeroed && row.2 > 0);
-            let part = |looked: u64, touched: u64| {
-                (u128::from(touched) * u128::from(WHOLE) / u128::from(looked)) as u32
+            let part = |examined: u64, written: u64| {
+                (u128::from(written) * u128::from(WHOLE) / u128::from(examined)) as u32
             };
             let seen: Vec<(u8, u32)> = rows.map(|row| (row.1, part(row.2, row.3))).collect();
             for (class, place) in (0..=u8::MAX).zip(parts) {
@@ -145,7 +145,7 @@ impl Parts {
         Parts { parts }
     }
 
-    /// How many bytes of a block are written that had `from` bytes and has `to`.
+    /// Returns how many bytes to write to a block that grew from one size to another.
     #[inline(always)]
     pub(crate) fn more(&self, from: usize, to: usize, is_zeroed: bool) -> usize {
         let bytes = to.saturating_sub(from);
@@ -156,9 +156,9 @@ impl Parts {
         }
     }
 
-    /// How many bytes of all blocks that are there have been written, at most.
+    /// Returns the peak of written bytes in all live blocks.
     pub(crate) fn peak(&self, operations: impl Iterator<Item = Operation>) -> u64 {
-        let mut there: HashMap<u32, (u64, u64)> = HashMap::new();
+        let mut live: HashMap<u32, (u64, u64)> = HashMap::new();
         let (mut sum, mut peak) = (0_u64, 0);
         let more =
             |from: u64, to: u64, is_zeroed| self.more(from as usize, to as usize, is_zeroed) as u64;
@@ -168,7 +168,7 @@ impl Parts {
                     (object, Some((size, more(0, size, is_zeroed))))
                 }
                 Action::Reallocate { object, size, .. } => {
-                    let (from, written) = there.get(&object).copied().unwrap_or_default();
+                    let (from, written) = live.get(&object).copied().unwrap_or_default();
                     let kept = written.min(size);
                     (object, Some((size, kept.saturating_add(more(from, size, false)))))
                 }
@@ -176,8 +176,8 @@ impl Parts {
                 Action::EndPool { .. } => continue,
             };
             let before = match now {
-                Some(now) => there.insert(object, now),
-                None => there.remove(&object),
+                Some(now) => live.insert(object, now),
+                None => live.remove(&object),
             };
             sum = sum.saturating_sub(before.map_or(0, |before| before.1));
             sum = sum.saturating_add(now.map_or(0, |now| now.1));
@@ -186,7 +186,7 @@ impl Parts {
         peak
     }
 
-    /// How many of some bytes of a block are written.
+    /// Returns how many of some bytes of a block are written.
     fn of(&self, size: usize, is_zeroed: bool, bytes: usize) -> usize {
         let row = self.parts.get(usize::from(is_zeroed));
         let part = row.and_then(|row| row.get(usize::from(class_of(size as u64))));
@@ -201,7 +201,7 @@ mod tests {
 
     /// `.rep.touched`
     #[test]
-    fn a_block_is_written_as_far_as_others_of_its_size_were() {
+    fn a_block_is_written_as_far_as_others_of_its_size() {
         let mut touched = Touched::default();
         touched.add(64 << 10, false, 40_000, 10_000);
         touched.add(64 << 10, false, 40_000, 30_000);
@@ -209,7 +209,7 @@ mod tests {
         let parts = Parts::new(&touched);
         assert_eq!(parts.of(64 << 10, false, 64 << 10), 32 << 10);
         assert_eq!(parts.of(70_000, false, 70_000), 35_000);
-        // What was not seen is as the nearest that was.
+        // A class without examined blocks is taken as the nearest class with some.
         assert_eq!(parts.of(1 << 30, false, 1 << 30), 1 << 29);
         assert_eq!(parts.of(9 << 10, true, 9 << 10), 0);
         assert_eq!(Parts::new(&Touched::default()).of(1 << 40, true, 5), 5);
@@ -220,7 +220,7 @@ mod tests {
 
     /// `.rep.room`
     #[test]
-    fn the_most_that_is_written_at_a_time_is_less_than_what_is_live() {
+    fn the_peak_of_written_bytes_is_less_than_the_live_peak() {
         let mut touched = Touched::default();
         touched.add(1 << 40, true, 1 << 24, 0);
         touched.add(1 << 20, false, 1 << 20, 1 << 19);

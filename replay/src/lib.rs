@@ -30,14 +30,15 @@ pub mod report;
 pub mod script;
 pub mod show;
 pub mod source;
+mod timeline;
 pub mod workload;
 
 use clap::Parser;
 use play::Contender;
 use std::process::ExitCode;
 
-/// The whole tool, with the command line of this process, and these heaps. A program that has a
-/// heap of its own calls this from `main`, with [`play::built_in`] and its own:
+/// Runs the whole tool with the command line of this process, and these heaps. A program with its
+/// own heap calls this from `main`, with [`play::built_in`] and that heap:
 ///
 /// ```no_run
 /// use replay::heap::null::Null;

@@ -1,4 +1,4 @@
-//! The tool: the library's commands, with the heaps that are built in.
+//! The tool: the library's commands, with the built-in heaps.
 //!
 //! ```text
 //!  main ── play::built_in() ──▶ replay::main_with ──▶ exit code

@@ -1,4 +1,4 @@
-//! What was measured: all that a report tells.
+//! The results of a replay: everything that a report shows.
 //!
 //! ```text
 //!  play ── runs of each heap ──▶ Measured ──▶ report: table │ JSON │ page
@@ -9,80 +9,80 @@
 use crate::facts::Program;
 use serde::{Deserialize, Serialize};
 
-/// Everything about one comparison.
+/// The results of one comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measured {
-    /// What was played.
+    /// The workload.
     pub workload: Subject,
-    /// How: the modes and modifications, in words.
+    /// The modes and modifications, in words.
     pub mode: String,
-    /// Where: processor, cores, operating system. Empty: not known.
+    /// The machine: processor, cores, operating system. Empty: not known.
     pub machine: String,
-    /// Whether operations waited for their time, which durations then have in them.
+    /// Whether operations waited for their recorded times; durations include these waits.
     pub is_paced: bool,
-    /// What the loop itself costs an operation, in ns, as fast as it goes: the median of the runs
+    /// The cost of the loop itself in ns an operation, as fast as possible: the least of the runs
     /// against the null heap.
     pub loop_ns: f64,
-    /// What reading the counter costs, in ns: it was taken from every latency.
+    /// The cost of reading the counter in ns, which is taken from each latency.
     pub clock_ns: f64,
-    /// The heaps, in the order in which they were asked for.
+    /// The heaps, in the order of the command line.
     pub heaps: Vec<HeapMeasured>,
 }
 
-/// What was played, and what of the log was not.
+/// The workload, and the parts of the log that were not played.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subject {
     /// The file's name.
     pub name: String,
-    /// Allocations, reallocations, frees.
+    /// The number of allocations.
     pub allocation_count: u64,
-    /// …
+    /// The number of reallocations.
     pub reallocation_count: u64,
-    /// …
+    /// The number of frees.
     pub free_count: u64,
-    /// Threads that asked for something.
+    /// The number of threads with operations.
     pub thread_count: u32,
-    /// Pools.
+    /// The number of pools.
     pub pool_count: u32,
-    /// Bytes that were asked for, in all.
+    /// The requested bytes of all allocations and reallocations.
     pub bytes_allocated: u64,
-    /// Bytes of the objects that were there at a time, at most.
+    /// The peak of live bytes.
     pub live_peak: u64,
-    /// Objects that were there at the end, and their bytes.
+    /// The number of objects that were left at the end.
     pub left_count: u64,
-    /// …
+    /// The bytes of these objects.
     pub left_bytes: u64,
-    /// How long the program took from its first operation to its last, in ns; 0: not known.
+    /// The time of the program from its first operation to its last, in ns; 0: not known.
     pub duration_ns: u64,
-    /// What the program itself took, if the recording says so.
+    /// Memory and processor time of the program, if the recording has them.
     pub program: Option<Program>,
-    /// Sizes: for each power of two the objects of at most that size and more than half of it.
+    /// For each power of two, the number of objects of at most that size and more than half of it.
     pub sizes: Vec<(u64, u64)>,
-    /// Lifetimes in ns, likewise.
+    /// The lifetimes in ns, likewise.
     pub lifetimes: Vec<(u64, u64)>,
-    /// What was skipped, or made up, each with how often.
+    /// The texts of skipped events and added operations, with their counts.
     pub skipped: Vec<(String, u64)>,
 }
 
-/// What was measured of a heap.
+/// The results of a heap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeapMeasured {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// What it is: its version, and the options that were set.
+    /// The version, and the options that were set.
     pub about: String,
     /// The runs for throughput.
     pub runs: Vec<Run>,
-    /// The latencies, of the runs for them.
+    /// The latencies, of a run of their own.
     pub latency: Latency,
-    /// Memory over time, of the first run.
+    /// The memory over time, of the first run.
     pub timeline: Vec<Sample>,
-    /// Why its numbers are not like the others', though it played to the end.
+    /// Why its results do not compare, although it played to the end.
     pub warning: Option<String>,
-    /// Why it did not play to the end, if it did not: "died of SIGSEGV after 1,234 operations".
+    /// Why it did not play to the end: "died of SIGSEGV after 1,234 operations".
     pub failure: Option<String>,
 }
 
@@ -90,44 +90,43 @@ pub struct HeapMeasured {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Run {
-    /// From the first operation to the last, in ns.
+    /// The time from the first operation to the last, in ns.
     pub duration_ns: u64,
-    /// Operations that were done.
+    /// The number of finished operations.
     pub operation_count: u64,
-    /// Allocations that failed.
+    /// The number of failed allocations.
     pub failure_count: u64,
-    /// Processor time of all threads, user and system, in ns, without that of waiting for each
-    /// other.
+    /// The processor time of all threads, user and system, in ns, without waits for each other.
     pub processor_ns: u64,
-    /// The most resident memory, in bytes, the start-up memory included.
+    /// The peak of resident memory in bytes, with the start-up memory.
     pub resident_peak: u64,
-    /// The most live bytes that were there at a time: those of the workload if all threads met
-    /// there, else the most that was sampled; none: it was too short for that.
+    /// The reached peak of live bytes: that of the workload if all threads met there, else the
+    /// greatest sample; none: the run was too short.
     pub live_reached: Option<u64>,
-    /// Resident memory before the first operation, in bytes: what the heap needs to start up.
+    /// Resident memory before the first operation in bytes: the start-up memory of the heap.
     pub start_up: u64,
-    /// Live bytes when it was sampled highest.
+    /// The live bytes at the peak of the samples.
     pub live_at_peak: u64,
-    /// Resident memory in bytes after all was freed: how long after, in ms, and how much.
+    /// The resident memory after all was freed: ms after that, and bytes.
     pub after: Vec<(u64, u64)>,
-    /// Page faults, minor and major.
+    /// The number of minor page faults.
     pub faults_minor: u64,
-    /// …
+    /// The number of major page faults.
     pub faults_major: u64,
 }
 
-/// How long operations took.
+/// The latencies of operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {
-    /// Of all operations.
+    /// All operations.
     pub all: Quantiles,
-    /// Of all operations, the whole curve: a quantile from 0 to 1, and the ns that so many took at
-    /// most; both ascend.
+    /// The curve of all operations: a quantile from 0 to 1, and the ns that this part took at most;
+    /// both ascend.
     pub curve: Vec<(f64, u64)>,
-    /// Of allocations, by size class: the greatest size of the class (a power of two).
+    /// Allocations by size class: the greatest size of the class (a power of two).
     pub by_size: Vec<(u64, Quantiles)>,
-    /// Of frees.
+    /// Frees.
     pub free: Quantiles,
 }
 
@@ -135,30 +134,30 @@ pub struct Latency {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Quantiles {
-    /// How many.
+    /// The number of operations.
     pub count: u64,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50: u64,
-    /// 99 % of them.
+    /// The 99th percentile.
     pub p99: u64,
-    /// 99.9 % of them.
+    /// The 99.9th percentile.
     pub p999: u64,
-    /// The longest.
+    /// The maximum.
     pub max: u64,
 }
 
-/// Memory at a time.
+/// The memory at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sample {
-    /// ns since the first operation of the replay.
+    /// The time in ns since the first operation of the replay.
     pub time_ns: u64,
-    /// Operations that were done.
+    /// The number of finished operations.
     pub operation_count: u64,
-    /// Bytes of the objects that are there, by the sizes that were asked for.
+    /// The live bytes, by requested sizes.
     pub live: u64,
-    /// Resident memory, in bytes, without what the replayer itself has.
+    /// The resident memory in bytes, without that of the replayer itself.
     pub resident: u64,
 }

@@ -1,4 +1,5 @@
-//! Operations: what a program asked of its memory manager, in order of time, without addresses.
+//! Operations: the requests of a program to its memory manager, in order of time, without
+//! addresses.
 //!
 //! ```text
 //!  log ─ source ─▶ Operation, Operation, … ─ modify ─▶ … ─ compile ─▶ workload
@@ -7,50 +8,49 @@
 //!
 //! Design: `.rep.operation` in `design/replay.md`.
 
-/// One thing that a thread asked.
+/// One request of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// When, in ns since the first operation; never less than that of the one before.
+    /// The time in ns since the first operation; never less than the time of the operation before.
     pub time: u64,
-    /// The thread, counted from 0 in the order of their first operations.
+    /// The thread; threads are numbered from 0 in the order of their first operations.
     pub thread: u32,
-    /// What.
+    /// The request.
     pub action: Action,
 }
 
-/// What was asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Memory for an object that is not there yet.
+    /// Allocates a new object.
     Allocate {
-        /// The object: counted from 0, each number once.
+        /// The object: numbers begin at 0, and each is used once.
         object: u32,
         /// Its size in bytes.
         size: u64,
-        /// What its address must be a multiple of: a power of two; 1 where nothing was asked
-        /// beyond what any allocation has.
+        /// The required alignment, a power of two; 1 for no more than any allocation has.
         alignment: u64,
-        /// Whether it is to be filled with zeros.
+        /// Whether the memory is filled with zeros.
         is_zeroed: bool,
-        /// The pool, counted from 0; 0 where there are none.
+        /// The pool, from 0; 0 without pools.
         pool: u32,
     },
-    /// Another size for an object, whose bytes stay as far as both sizes go.
+    /// Changes the size of an object, which keeps its bytes as far as both sizes go.
     Reallocate {
         /// The object.
         object: u32,
         /// Its new size in bytes.
         size: u64,
-        /// Whether it need no longer be aligned as it was allocated: so C's realloc does. Only of
-        /// what was aligned to more than any allocation is.
+        /// Whether the object need no longer be aligned as before, as with C's realloc. Only
+        /// objects with more than the usual alignment have this.
         is_unaligned: bool,
     },
-    /// An object is no longer needed.
+    /// Frees an object.
     Free {
         /// The object.
         object: u32,
     },
-    /// A pool ends. All its objects were freed before.
+    /// Ends a pool, whose objects were all freed before.
     EndPool {
         /// The pool.
         pool: u32,

@@ -1,4 +1,4 @@
-//! Every example in the help of every command, run as it stands there.
+//! Runs every example in the help of every command.
 //!
 //! ```text
 //!  replay COMMAND --help ── Examples: ──▶ sh, in a directory with program.log, program.ops, …
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_replay");
 
-/// The commands, as the help lists them.
+/// Returns the commands that the help lists.
 fn commands() -> Vec<String> {
     let help = Command::new(TOOL).arg("-h").output().expect("it runs").stdout;
     let help = String::from_utf8(help).expect("UTF-8");
@@ -24,14 +24,14 @@ fn commands() -> Vec<String> {
     names.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
 }
 
-/// The command lines of the examples in a help text: what stands before two spaces.
+/// Returns the command lines of the examples in a help text: the text before two spaces.
 fn examples(help: &str) -> Vec<String> {
-    let (_, rest) = help.split_once("\nExamples:\n").expect("there are examples");
+    let (_, rest) = help.split_once("\nExamples:\n").expect("the help has examples");
     let lines = rest.lines().take_while(|line| !line.is_empty());
     lines.map(|line| line.trim_start().split("  ").next().unwrap_or("").to_owned()).collect()
 }
 
-/// What an example names: a program, what was recorded of it, a library.
+/// Makes the files that an example names: a program, recordings, a library.
 fn prepare(directory: &Path, example: &str, library: &Path) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mps");
     let copy = |from: &Path, to: &str| fs::copy(from, directory.join(to)).map(drop);
@@ -51,13 +51,13 @@ fn prepare(directory: &Path, example: &str, library: &Path) {
     }
 }
 
-/// A library that is a heap, of one's own.
+/// Compiles a library that is a heap.
 fn library(directory: &Path) -> PathBuf {
     let (source, library) = (directory.join("mine.c"), directory.join("libmine.so"));
     fs::write(&source, MINE).expect("written");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]);
-    assert!(compiler.status().expect("a C compiler is there").success());
+    assert!(compiler.status().expect("a C compiler exists").success());
     library
 }
 
@@ -70,7 +70,7 @@ void *malloc(size_t size) { return __libc_malloc(size); }
 void free(void *memory) { __libc_free(memory); }
 ";
 
-/// The tool under its name. It does not wait until memory settles, which takes seconds.
+/// The tool under its name, without waiting until memory settles.
 const SHORT: &str = r#"#!/bin/sh
 case $1 in play) shift; exec "$TOOL" play --settle 0 "$@" ;; esac
 exec "$TOOL" "$@"
@@ -78,7 +78,7 @@ exec "$TOOL" "$@"
 
 /// `.rep.examples`
 #[test]
-fn every_example_in_the_help_does_what_it_says() {
+fn every_example_in_the_help_works() {
     let bin = TempDir::new().expect("a directory");
     let short = bin.path().join("replay");
     fs::write(&short, SHORT).expect("written");
@@ -88,7 +88,7 @@ fn every_example_in_the_help_does_what_it_says() {
     let folders = [bin.path().to_owned()].into_iter().chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).expect("a path");
     let mut count = 0;
-    // Those of the tool itself, too.
+    // The help of the tool itself has examples, too.
     for command in commands().into_iter().map(Some).chain([None]) {
         let help = Command::new(TOOL).args(command).arg("--help").output().expect("it runs").stdout;
         for example in examples(&String::from_utf8(help).expect("UTF-8")) {
@@ -96,12 +96,13 @@ fn every_example_in_the_help_does_what_it_says() {
             prepare(directory.path(), &example, &library);
             let mut shell = Command::new("sh");
             shell.args(["-c", &example]).current_dir(&directory).stdin(Stdio::null());
-            let output = shell.env("PATH", &path).env("TOOL", TOOL).output().expect("sh is there");
+            let output = shell.env("PATH", &path).env("TOOL", TOOL).output().expect("sh exists");
             let errors = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(0), "{example}: {errors}");
-            // What is recorded is told: of the program, and of its children if it is a script.
-            let is_told = |line: &str| line.contains(" note: ") || line.ends_with(", nothing lost");
-            assert!(errors.lines().all(is_told), "{example}: {errors}");
+            // `replay record` reports the program, and the children of a script.
+            let is_expected =
+                |line: &str| line.contains(" note: ") || line.ends_with(", nothing lost");
+            assert!(errors.lines().all(is_expected), "{example}: {errors}");
             count += 1;
         }
     }

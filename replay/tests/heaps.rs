@@ -1,7 +1,7 @@
-//! Random operations, against each heap that is built in.
+//! Plays random operations against each built-in heap.
 //!
 //! ```text
-//!  seeds ─▶ operations ─ compile ─▶ workload ─ here ─▶ Guard<Heap> ──▶ nothing wrong, nothing left
+//!  seeds ─▶ operations ─ compile ─▶ workload ─ in_process ─▶ Guard<Heap> ─▶ no errors
 //! ```
 //!
 //! Design: `.rep.heap`, `.rep.truth` in `design/replay.md`.
@@ -21,7 +21,7 @@ use replay::play::{Touch, in_process};
 use replay::script::{Mode, compile};
 use replay::workload::{LIVE_STEP, OpKind, Thread};
 
-/// Plays against a heap, of each kind of workload; what is wrong is told with the seed.
+/// Plays workloads of each kind against a heap; an error names the seed.
 fn judge<H: Heap>(make: impl Fn() -> H) {
     for seed in [1, 77, 4711] {
         for (thread_count, pool_count) in [(1, 1), (4, 1), (3, 5)] {
@@ -35,7 +35,7 @@ fn judge<H: Heap>(make: impl Fn() -> H) {
             assert_eq!((run.operation_count, run.failure_count), (workload.operation_count, 0));
             assert_eq!(book.live, 0, "{what}: all is freed at the end");
             if thread_count == 1 {
-                // Each in its order, those that the loop does several at once.
+                // Operations keep their order, although the loop does several at once.
                 let steps = live_steps(&all);
                 assert_eq!(book.steps[..steps.len()], steps, "{what}");
                 assert_eq!(book.live_peak, workload.live_peak, "{what}");
@@ -58,7 +58,7 @@ fn in_turns(thread_count: u32, count: u32, size: u64) -> Vec<Operation> {
 
 /// `.rep.skew`
 #[test]
-fn several_threads_reach_the_live_peak_that_was_recorded() {
+fn several_threads_reach_the_recorded_live_peak() {
     let all = in_turns(3, 400, 1000);
     // The second keeps nobody together: that all meet where the most is live is enough.
     for skew in [64, 1 << 20].repeat(5) {
@@ -67,16 +67,16 @@ fn several_threads_reach_the_live_peak_that_was_recorded() {
         let guard = Guard::new(System);
         in_process(&workload, &guard, Touch::None).expect("it is sound");
         let most = guard.book().live_peak;
-        assert_eq!(most, workload.live_peak, "they allocated and freed one after the other");
+        assert_eq!(most, workload.live_peak, "the threads did not meet at the peak");
     }
 }
 
-/// What is said to be live at each step is what the heap counted, at the same operation.
+/// Checks that the live bytes at each step are those that the heap counted.
 fn judge_steps(thread: &Thread, steps: &[u64], what: &str) {
     let (mut at, mut done) = (0, 0);
     for (index, live) in thread.live.iter().enumerate() {
         let end = (index * LIVE_STEP).min(thread.ops.len());
-        // A group of words that lies across the step may be on either side of it.
+        // A group of words across the step may count on either side of it.
         let mut counted = vec![steps[..done].last().copied().unwrap_or(0)];
         while at < end {
             let prefix = usize::from(thread.ops[at].kind() == OpKind::Prefix);
@@ -93,13 +93,13 @@ fn judge_steps(thread: &Thread, steps: &[u64], what: &str) {
 
 /// `.rep.heap` `.rep.truth`
 #[test]
-fn the_system_heap_hands_out_what_is_asked_for() {
+fn the_system_heap_serves_all_requests() {
     judge(|| System);
 }
 
 /// `.rep.heap`
 #[test]
-fn pools_of_our_own_hand_out_what_is_asked_for() {
+fn the_heap_with_pools_serves_all_requests() {
     judge(Pools::default);
 }
 
@@ -112,20 +112,20 @@ fn any_global_allocator_is_a_heap() {
 /// `.rep.heap`
 #[cfg(feature = "jemalloc")]
 #[test]
-fn jemalloc_hands_out_what_is_asked_for() {
+fn jemalloc_serves_all_requests() {
     judge(|| Global(tikv_jemallocator::Jemalloc));
 }
 
 /// `.rep.heap`
 #[cfg(feature = "mimalloc")]
 #[test]
-fn mimalloc_hands_out_what_is_asked_for() {
+fn mimalloc_serves_all_requests() {
     judge(|| Global(mimalloc::MiMalloc));
 }
 
 /// `.rep.heap`
 #[cfg(feature = "snmalloc")]
 #[test]
-fn snmalloc_hands_out_what_is_asked_for() {
+fn snmalloc_serves_all_requests() {
     judge(|| Global(snmalloc_rs::SnMalloc));
 }

@@ -1,4 +1,4 @@
-//! Logs and saved operations on the command line: what is told, what is refused, and how it ends.
+//! Tests of logs and saved operations on the command line: output, refusals, exit codes.
 //!
 //! ```text
 //!  golden logs of the MPS ─▶ replay show │ compile │ compare ─▶ text, JSON, faults, exit code
@@ -21,7 +21,7 @@ fn replay(words: &[&str]) -> Command {
     command
 }
 
-/// What it printed, what it complained of, and its exit code.
+/// Returns standard output, standard error, and the exit code.
 fn run(command: &mut Command) -> (String, String, i32) {
     let Output { stdout, stderr, status } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -68,7 +68,7 @@ fn a_log_of_the_mps_is_shown_saved_and_compared() {
 }
 
 #[test]
-fn modifications_are_told_and_done() {
+fn modifications_are_done_and_printed() {
     let log = golden("mps/mpmss-cut.log");
     let log = log.to_str().unwrap();
     let large = json(&[log, "--keep-size", "64K.."]);
@@ -83,7 +83,7 @@ fn modifications_are_told_and_done() {
 }
 
 #[test]
-fn what_is_there_already_is_not_overwritten_and_what_is_read_may_come_by_a_pipe() {
+fn a_file_is_not_overwritten_and_a_pipe_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.ops");
     let saved = path.to_str().unwrap();
@@ -105,7 +105,7 @@ fn what_is_there_already_is_not_overwritten_and_what_is_read_may_come_by_a_pipe(
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn an_unreadable_file_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("text"), "no log").unwrap();
@@ -118,8 +118,8 @@ fn what_cannot_be_read_says_why() {
         ("none", "No such file"),
         ("text", "is not a log"),
         ("empty", "is empty"),
-        ("registries", "has no events of allocation: it has the registries heap, telemetry"),
-        ("damaged.ops", "header is damaged"),
+        ("registries", "has no events of allocation (it has the registries heap, telemetry)"),
+        ("damaged.ops", "header of the saved operations is damaged"),
         ("", "is a directory"),
     ] {
         let (out, errors, code) = run(&mut replay(&["show", &at(name)]));
@@ -129,7 +129,7 @@ fn what_cannot_be_read_says_why() {
 }
 
 #[test]
-fn a_saved_file_that_is_cut_is_read_as_far_as_it_goes() {
+fn a_cut_file_is_read_up_to_the_cut() {
     // `.rep.file.damage`
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.ops");
@@ -141,7 +141,7 @@ fn a_saved_file_that_is_cut_is_read_as_far_as_it_goes() {
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let (_, errors, code) = run(&mut replay(&["show", saved]));
     assert_eq!(code, 1);
-    let message = "it ends within this section: the last 3400 of 3400 operations are lost";
+    let message = "the file ends within this section: the last 3400 of 3400 operations are lost";
     assert!(errors.contains(message), "{errors}");
 }
 
@@ -166,7 +166,7 @@ fn header_1_6_1() -> String {
 }
 
 #[test]
-fn a_log_of_another_version_of_the_mps_is_read_with_its_eventdef_h() {
+fn a_log_of_another_mps_is_read_with_its_eventdef_h() {
     let folder = tempfile::tempdir().unwrap();
     let header = folder.path().join("eventdef.h");
     fs::write(&header, header_1_6_1()).unwrap();
@@ -174,10 +174,10 @@ fn a_log_of_another_version_of_the_mps_is_read_with_its_eventdef_h() {
     let (_, errors, code) = run(&mut replay(&["show", log.to_str().unwrap()]));
     let first = errors.lines().next().unwrap();
     let asks = "pass eventdef.h of version 1.6.1 with --eventdef: code/eventdef.h at tag ";
-    // The option is one of this tool: no other is named.
+    // The message names the option of this tool, and no other tool.
     assert!(code == 2 && first.contains(asks) && !first.contains("eventcnv"), "{errors}");
     let shown = json(&[log.to_str().unwrap(), "--eventdef", header.to_str().unwrap()]);
-    // PoolAlloc is 0017, PoolFree 0018 in what its own mpseventcnv printed.
+    // PoolAlloc is 0017 and PoolFree 0018 in the output of its own mpseventcnv.
     let cnv = fs::read_to_string(golden("mps/mpmss-1.116-cut.cnv")).unwrap();
     let count = |code: &str| {
         let is_it = |line: &&str| line[17..].trim_start().starts_with(code);

@@ -1,4 +1,4 @@
-//! `replay play` as a user has it: processes, heaps in trouble, libraries that are none.
+//! Tests of `replay play` as a user runs it: processes, failing heaps, invalid libraries.
 //!
 //! ```text
 //!  operations ─ write ─▶ FILE.ops ─ replay play --json ─▶ Measured, messages, exit code
@@ -19,7 +19,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Saved operations, in a directory of their own.
+/// Saved operations, in their own directory.
 struct Ops {
     directory: TempDir,
     all: Vec<Operation>,
@@ -37,7 +37,7 @@ impl Ops {
         self.directory.path().join("test.ops")
     }
 
-    /// Plays it, without waiting for memory to settle.
+    /// Plays the operations, without waiting for memory to settle.
     fn play(&self, tool: &Path, arguments: &[&str]) -> Output {
         let mut command = Command::new(tool);
         command.args(["play", "--settle", "0"]).args(arguments).arg(self.path());
@@ -49,14 +49,12 @@ fn tool() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_replay"))
 }
 
-/// The tool with heaps of its own. Cargo builds it as it does for `cargo test --workspace`: after
-/// that nothing is left to build.
+/// Builds the tool with its own heaps, which cargo builds only for all tests.
 fn example() -> PathBuf {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "--locked", "--workspace", "--example", "heaps"]);
-    build.args(["--profile", profile]);
-    assert!(build.status().expect("cargo is there").success());
+    build.args(["build", "-q", "-p", "replay", "--example", "heaps", "--profile", profile]);
+    assert!(build.status().expect("cargo exists").success());
     let beside = tool();
     beside.parent().expect("a directory").join("examples/heaps")
 }
@@ -65,7 +63,7 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What is measured is in what is printed as JSON.
+/// Reads the results from the JSON that was printed.
 fn measured(output: &Output) -> Measured {
     let json: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", errors(output)));
@@ -74,7 +72,7 @@ fn measured(output: &Output) -> Measured {
 
 /// `.rep.process` `.rep.truth`
 #[test]
-fn every_heap_plays_all_of_it_in_processes_of_their_own() {
+fn every_heap_plays_all_operations_in_its_own_processes() {
     let ops = Ops::new(operations(9, 40_000, 3, 4));
     let output = ops.play(&tool(), &["--runs", "2", "--json", "--touch", "all"]);
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
@@ -90,7 +88,7 @@ fn every_heap_plays_all_of_it_in_processes_of_their_own() {
         for run in &heap.runs {
             assert_eq!((run.operation_count, run.failure_count), (count, 0), "{}", heap.name);
             assert!(run.duration_ns > 0 && run.faults_minor > 0, "{run:?}");
-            // All of it was written: nearly all that was live must have been resident.
+            // All memory was written: nearly all live bytes must have been resident.
             assert!(run.resident_peak > measured.workload.live_peak / 2, "{}: {run:?}", heap.name);
             assert_eq!(run.after.len(), 1);
         }
@@ -103,7 +101,7 @@ fn every_heap_plays_all_of_it_in_processes_of_their_own() {
 
 /// `.rep.heap.fails`
 #[test]
-fn a_heap_without_memory_has_its_failures_counted_and_goes_on() {
+fn failures_of_a_heap_are_counted_and_it_goes_on() {
     let ops = Ops::new(operations(5, 9_000, 2, 1));
     let output = ops.play(&example(), &["--runs", "1", "--heap", "fails,bump,system", "--json"]);
     assert_eq!(output.status.code(), Some(1));
@@ -116,13 +114,16 @@ fn a_heap_without_memory_has_its_failures_counted_and_goes_on() {
     let mut text = Vec::new();
     table(&measured, &mut text).expect("it fits");
     let text = String::from_utf8(text).expect("it is text");
-    assert!(text.contains("  fails (!): ") && text.contains("it did less than was"), "{text}");
+    assert!(
+        text.contains("  fails (!): ") && text.contains("it did less than the others"),
+        "{text}"
+    );
     assert!(!text.contains("bump (!)"), "{text}");
 }
 
 /// `.rep.heap.fails`
 #[test]
-fn a_heap_that_dies_or_hangs_is_told_and_the_others_go_on() {
+fn a_heap_that_dies_or_hangs_is_reported_and_others_go_on() {
     let ops = Ops::new(operations(6, 12_000, 1, 1));
     let heaps = ["--heap", "crashes,hangs,system", "--timeout", "0.5", "--runs", "2", "--json"];
     let output = ops.play(&example(), &heaps);
@@ -141,7 +142,7 @@ fn a_heap_that_dies_or_hangs_is_told_and_the_others_go_on() {
 
 /// `.rep.room`
 #[test]
-fn a_workload_that_no_memory_has_room_for_is_not_played() {
+fn a_workload_larger_than_memory_is_not_played() {
     let at = |action| Operation { time: 0, thread: 0, action };
     let (object, size) = (0, 1 << 40);
     let allocate = Action::Allocate { object, size, alignment: 1, is_zeroed: false, pool: 0 };
@@ -150,14 +151,19 @@ fn a_workload_that_no_memory_has_room_for_is_not_played() {
     let output = ops.play(&tool(), &quick);
     let text = errors(&output);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{text}");
-    assert!(text.contains("test.ops: 1.00 TiB are live at its peak, 1.00 TiB of that "), "{text}");
+    assert!(
+        text.contains(
+            "test.ops: needs too much memory (its peak has 1.00 TiB live, 1.00 TiB of that "
+        ),
+        "{text}"
+    );
     let output = ops.play(&tool(), &[&quick[..], &["--touch", "none"]].concat());
     assert_ne!(output.status.code(), Some(2), "{}", errors(&output));
 }
 
 /// `.rep.room`
 #[test]
-fn more_threads_than_the_system_has_are_told() {
+fn too_many_threads_for_the_system_are_reported() {
     let at = |thread, action| Operation { time: 0, thread, action };
     let all = (0..600).flat_map(|thread| {
         let (object, size, alignment) = (thread, 100, 1);
@@ -171,14 +177,14 @@ fn more_threads_than_the_system_has_are_told() {
             tool().display(),
             ops.path().display()
         );
-        Command::new("sh").args(["-c", &line]).output().expect("sh is there")
+        Command::new("sh").args(["-c", &line]).output().expect("sh exists")
     };
     let limited = play("ulimit -v 300000;", "--no-latency");
     let text = errors(&limited);
     assert_eq!(limited.status.code(), Some(1), "{text}");
     assert!(text.contains("cannot start thread ") && !text.contains("panicked"), "{text}");
-    assert!(text.contains("system: the system does not let it have 600 threads"), "{text}");
-    // What each thread of a run for latency has is little.
+    assert!(text.contains("system: the system refuses 600 threads"), "{text}");
+    // A thread of a run for latency needs little memory.
     let whole = play("ulimit -v 1500000;", "");
     assert_eq!(whole.status.code(), Some(0), "{}", errors(&whole));
 }
@@ -208,15 +214,21 @@ fn no_name_of_a_file_steers_a_terminal() {
 }
 
 #[test]
-fn what_leaves_nothing_to_play_or_to_wait_for_is_told() {
+fn options_that_leave_nothing_to_play_are_refused() {
     let ops = Ops::new(operations(4, 300, 2, 1));
     for (arguments, why) in [
-        (&["play", "--scale-size", "1e30"][..], "is no number above 0, to a million"),
-        (&["play", "--stretch", "1e30"], "is no number above 0, to a million"),
+        (&["play", "--scale-size", "1e30"][..], "must be a number above 0, up to a million"),
+        (&["play", "--stretch", "1e30"], "must be a number above 0, up to a million"),
         (&["play", "--timeout", "0"], "must be above 0"),
-        (&["play", "--keep-thread", "9"], "has nothing to play once it is modified"),
-        (&["show", "--keep-thread", "9"], "test.ops: nothing is left of it: only threads 9"),
-        (&["compile", "-o", "/dev/shm/none.ops", "--keep-thread", "9"], "nothing is left of it"),
+        (&["play", "--keep-thread", "9"], "has nothing to play after the modifications"),
+        (
+            &["show", "--keep-thread", "9"],
+            "test.ops: nothing is left after the modifications: only threads 9",
+        ),
+        (
+            &["compile", "-o", "/dev/shm/none.ops", "--keep-thread", "9"],
+            "nothing is left after the modifications",
+        ),
     ] {
         let output = Command::new(tool()).args(arguments).arg(ops.path()).output();
         let output = output.expect("it runs");
@@ -228,8 +240,8 @@ fn what_leaves_nothing_to_play_or_to_wait_for_is_told() {
 
 /// `.rep.heap` `.rep.report`
 #[test]
-fn a_heap_says_its_version_and_never_has_more_left_than_at_its_peak() {
-    // What is freed at the end is large.
+fn a_heap_states_its_version_and_keeps_no_more_than_its_peak() {
+    // Many objects are freed at the end.
     let at = |object| Operation {
         time: 0,
         thread: 0,
@@ -284,7 +296,7 @@ fn a_wrong_heap_is_found_before_it_is_measured() {
             Some(if is_full { ", which are in use" } else { "are in use already" }),
             Some("not aligned to 8"),
             Some("are not zero, at byte "),
-            Some("lost what was in them"),
+            Some("lost their contents"),
             is_full.then_some("32 bytes at "),
         ]) {
             let failure = heap.failure.clone().unwrap_or_default();
@@ -300,7 +312,7 @@ fn a_wrong_heap_is_found_before_it_is_measured() {
 
 /// `.rep.process`
 #[test]
-fn who_plays_ends_with_who_started_it() {
+fn the_player_ends_when_replay_dies() {
     let at = |time, action| Operation { time, thread: 0, action };
     let allocate = Action::Allocate { object: 0, size: 9, alignment: 1, is_zeroed: false, pool: 0 };
     let hour = 3_600_000_000_000;
@@ -314,7 +326,7 @@ fn who_plays_ends_with_who_started_it() {
         let list = list.unwrap_or_default();
         list.split_whitespace().map(str::to_owned).collect::<Vec<String>>()
     };
-    // That of the null heap, and that which checks the other, have ended once the other plays.
+    // The processes of the null heap and of the check have ended once the other plays.
     let is_playing = |child: &String| {
         let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
         line.contains("\"heap\":\"system\"") && line.contains("\"check\":null")
@@ -326,10 +338,10 @@ fn who_plays_ends_with_who_started_it() {
         }
         assert_eq!(parent.try_wait().expect("it is ours"), None, "it ended");
     };
-    // Time to ask for it.
+    // The player needs time to ask for the signal.
     std::thread::sleep(Duration::from_millis(300));
     assert!(is_playing(&child));
-    parent.kill().expect("it is there");
+    parent.kill().expect("it exists");
     parent.wait().expect("it is ours");
     for _ in 0..1000 {
         if !is_playing(&child) {
@@ -337,12 +349,12 @@ fn who_plays_ends_with_who_started_it() {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("process {child} plays on");
+    panic!("process {child} still plays");
 }
 
 /// `.rep.heap.library`
 #[test]
-fn what_is_no_heap_is_refused_before_anything_runs() {
+fn an_invalid_heap_is_refused_before_any_run() {
     let ops = Ops::new(operations(7, 100, 1, 1));
     let library = ops.directory.path().join("libtext.so");
     std::fs::write(&library, "no library").expect("written");
@@ -350,12 +362,12 @@ fn what_is_no_heap_is_refused_before_anything_runs() {
     let output = ops.play(&tool(), &["--heap", &named]);
     let text = errors(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.contains("replay: jemaloc: there is no such heap: there are null, "), "{text}");
-    assert!(text.contains("libtext.so: is no shared library: "), "{text}");
+    assert!(text.contains("replay: jemaloc: unknown heap; use null, "), "{text}");
+    assert!(text.contains("libtext.so: not a shared library: "), "{text}");
     assert!(text.contains("replay: /nowhere.so: No such file"), "{text}");
 }
 
-/// A library in C that counts with a file that it was used, built if there is a compiler.
+/// A library in C that counts its calls, and prints the count at the end.
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -380,14 +392,14 @@ __attribute__((destructor)) static void end(void) {
 
 /// `.rep.heap.library`
 #[test]
-fn a_library_is_played_against_by_its_path() {
+fn a_library_is_a_heap_by_its_path() {
     let ops = Ops::new(operations(8, 20_000, 1, 1));
     let source = ops.directory.path().join("count.c");
     let library = ops.directory.path().join("libcount.so");
     std::fs::write(&source, LIBRARY).expect("written");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
-    assert!(compiler.status().expect("a C compiler is there").success());
+    assert!(compiler.status().expect("a C compiler exists").success());
     let heap = library.display().to_string();
     let output = ops.play(&tool(), &["--heap", &heap, "--runs", "1", "--no-latency", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
@@ -398,7 +410,7 @@ fn a_library_is_played_against_by_its_path() {
     assert!(counted > 8_000, "{text}");
 }
 
-/// A library that the dynamic linker does not load, though it is one that has malloc and free.
+/// A library with malloc and free that the dynamic linker cannot load.
 const REFUSED: &str = "
 int nowhere_at_all(void);
 int call(void) { return nowhere_at_all(); }
@@ -408,7 +420,7 @@ void free(void *p) { (void)p; }
 
 /// `.rep.heap.library`
 #[test]
-fn a_library_that_the_dynamic_linker_refuses_is_told_and_the_others_go_on() {
+fn a_library_that_cannot_be_loaded_is_reported_and_others_go_on() {
     let ops = Ops::new(operations(8, 1000, 1, 1));
     let source = ops.directory.path().join("refused.c");
     let library = ops.directory.path().join("librefused.so");
@@ -416,7 +428,7 @@ fn a_library_that_the_dynamic_linker_refuses_is_told_and_the_others_go_on() {
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-fno-builtin", "-Wl,-z,now", "-o"]);
     compiler.args([&library, &source]);
-    assert!(compiler.status().expect("a C compiler is there").success());
+    assert!(compiler.status().expect("a C compiler exists").success());
     let heap = format!("{},system", library.display());
     let output = ops.play(&tool(), &["--heap", &heap, "--runs", "1", "--no-latency", "--json"]);
     let text = errors(&output);
@@ -428,7 +440,8 @@ fn a_library_that_the_dynamic_linker_refuses_is_told_and_the_others_go_on() {
     assert_eq!(failures, [true, false]);
 }
 
-/// Two threads: after many small objects of the first, both have a large one at a time.
+/// Two threads: after many small objects of the first one, both hold a large object at the same
+/// time.
 fn both(small_count: u32) -> Vec<Operation> {
     let allocate = |object, size| {
         let (alignment, is_zeroed, pool) = (1, false, 0);
@@ -449,7 +462,7 @@ fn both(small_count: u32) -> Vec<Operation> {
 
 /// `.rep.skew`
 #[test]
-fn threads_that_run_apart_are_told_and_by_default_they_do_not() {
+fn threads_that_run_apart_are_reported() {
     for (small_count, skew, is_apart) in
         [(500_000, "free", true), (500_000, "1024", false), (10, "free", false)]
     {
@@ -478,7 +491,7 @@ fn recorded_times_are_kept_or_scaled() {
         let measured = measured(&ops.play(&tool(), &pace));
         let run = measured.heaps[0].runs[0].clone();
         assert_eq!(measured.is_paced, least > 0);
-        // The loop is measured as it goes: it takes no 100 ms an operation.
+        // The loop is measured without waits: an operation takes less than 10 ms.
         assert!(measured.loop_ns < 10_000_000.0, "{pace:?}: {}", measured.loop_ns);
         let net = Summary::of_all(&measured)[0].net_ns_per_op;
         assert_eq!(net.is_some(), least == 0);
@@ -488,17 +501,17 @@ fn recorded_times_are_kept_or_scaled() {
 }
 
 #[test]
-fn a_page_is_not_overwritten_unless_that_is_asked_for() {
+fn a_page_is_not_overwritten_without_force() {
     let ops = Ops::new(operations(3, 2_000, 1, 1));
     let page = ops.directory.path().join("page.html");
     let name = page.display().to_string();
     let quick = ["--heap", "system", "--runs", "1", "--no-latency", "-o", &name];
     assert_eq!(ops.play(&tool(), &quick).status.code(), Some(0));
-    assert!(std::fs::read_to_string(&page).expect("it is there").contains("<html"));
+    assert!(std::fs::read_to_string(&page).expect("it exists").contains("<html"));
     let again = ops.play(&tool(), &quick);
     assert_eq!(again.status.code(), Some(2));
     assert!(errors(&again).contains("is not overwritten"), "{}", errors(&again));
-    // Where it cannot be, nothing is played.
+    // If the page cannot be written, nothing is played.
     let nowhere = ops.directory.path().join("none/page.html").display().to_string();
     let output = ops.play(&tool(), &["--heap", "system", "-o", &nowhere]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));

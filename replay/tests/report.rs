@@ -1,8 +1,8 @@
-//! The report: its table and JSON as they were frozen, its page in a real browser.
+//! Tests of the report: golden files of its table and JSON, and its page in a real browser.
 //!
 //! ```text
-//!  Measured, made up ──▶ table, JSON ──▶ tests/golden/replay/
-//!                    └─▶ page + a script that uses it ── chromium, headless ──▶ what it says
+//!  Measured, invented ──▶ table, JSON ──▶ tests/golden/replay/
+//!                     └─▶ page + a script that uses it ── chromium, headless ──▶ what it finds
 //! ```
 //!
 //! Rules: `.rep.report`, `.rep.json`, `.rep.page` in `design/replay.md`.
@@ -47,7 +47,7 @@ fn assert_golden(name: &str, found: &str) {
     assert!(found == expected, "{name} differs; BLESS=1 rewrites it. Found:\n{found}");
 }
 
-/// What no one measures on a good day.
+/// Returns extreme results.
 fn extremes() -> Vec<(&'static str, Measured)> {
     let alone = Measured { heaps: vec![HeapMeasured::default()], ..Measured::default() };
     let one = |of: Measured| Measured { heaps: of.heaps[..1].to_vec(), ..of };
@@ -79,7 +79,7 @@ fn extremes() -> Vec<(&'static str, Measured)> {
     huge.workload.sizes = vec![(1, 1_000_000_000_000), (1 << 40, 1), (1 << 63, 1)];
     vec![
         ("nothing", Measured::default()),
-        ("a heap of which nothing is known", alone),
+        ("a heap without results", alone),
         ("one heap", one(small())),
         ("no samples", nothing_sampled),
         ("no numbers", no_number),
@@ -91,19 +91,19 @@ fn extremes() -> Vec<(&'static str, Measured)> {
 
 /// `.rep.report`
 #[test]
-fn the_table_is_the_one_that_was_frozen() {
+fn the_table_equals_the_golden_file() {
     assert_golden("table.txt", &text(&small()));
 }
 
 /// `.rep.json`
 #[test]
-fn the_document_is_the_one_that_was_frozen() {
+fn the_document_equals_the_golden_file() {
     assert_golden("measured.json", &json(&small()));
 }
 
 /// `.rep.json`
 #[test]
-fn what_was_measured_is_read_from_its_document() {
+fn results_are_read_back_from_the_document() {
     let measured = measured(Shape::default());
     let document = json(&measured);
     let read: Measured = serde_json::from_str(&document).expect("it is read");
@@ -120,7 +120,7 @@ fn what_was_measured_is_read_from_its_document() {
     assert!((median - runs[runs.len() / 2]).abs() < 1e-9, "{median} is not the median of {runs:?}");
 }
 
-/// `.rep.report`: columns stand under each other, whatever the numbers.
+/// `.rep.report`: columns are aligned for any numbers.
 #[test]
 fn every_row_of_a_table_is_aligned() {
     for (name, measured) in extremes() {
@@ -135,7 +135,7 @@ fn every_row_of_a_table_is_aligned() {
     }
 }
 
-/// `.rep.report`: what a terminal would obey does not reach it.
+/// `.rep.report`: control characters do not reach a terminal.
 #[test]
 fn a_name_cannot_move_the_cursor() {
     let mut measured = small();
@@ -149,7 +149,7 @@ fn a_name_cannot_move_the_cursor() {
 
 /// `.rep.page`
 #[test]
-fn the_page_asks_the_network_for_nothing() {
+fn the_page_makes_no_network_request() {
     let page = page(&measured(Shape::default()));
     assert!(page.contains("default-src 'none'"));
     let namespace = "http://www.w3.org/2000/svg";
@@ -160,7 +160,8 @@ fn the_page_asks_the_network_for_nothing() {
     assert!((20_000..1_500_000).contains(&page.len()), "{} bytes", page.len());
 }
 
-/// `.rep.page`: 50 of 100 bytes at half of the operations is in the middle, but for the headroom.
+/// `.rep.page`: 50 of 100 bytes at half of the operations is in the middle, except for the
+/// headroom.
 #[test]
 fn a_line_is_drawn_where_its_values_are() {
     let sample = |part: u64| Sample {
@@ -184,7 +185,7 @@ fn a_line_is_drawn_where_its_values_are() {
         let expected = 1000.0 - x / 1.06;
         assert!((y - expected).abs() < 3.0, "{x} {y}, not {expected}");
     }
-    assert!(page.contains("&quot;100 B&quot;") && page.contains("&quot;50 B&quot;"), "in words");
+    assert!(page.contains("&quot;100 B&quot;") && page.contains("&quot;50 B&quot;"), "as texts");
 }
 
 /// `.rep.page`
@@ -218,9 +219,9 @@ fn a_heap_is_hidden_by_its_name_in_the_legend() {
     assert_eq!(opened.said("same"), opened.said("other"));
 }
 
-/// `.rep.page`: what needs much does not make the others flat once it is hidden.
+/// `.rep.page`: once the greatest heap is hidden, the others are not flat.
 #[test]
-fn an_axis_ends_where_what_is_shown_does() {
+fn an_axis_ends_at_the_shown_values() {
     let mut measured = measured(Shape { heap_count: 2, ..Shape::default() });
     measured.heaps[1].timeline.iter_mut().for_each(|sample| sample.resident *= 10);
     let script = "
@@ -243,7 +244,7 @@ fn an_axis_ends_where_what_is_shown_does() {
 
 /// `.rep.page`
 #[test]
-fn the_values_under_the_pointer_are_those_of_the_heaps_that_are_shown() {
+fn the_pointer_shows_the_values_of_visible_heaps() {
     let script = "
         const chart = document.querySelector('.pane.p0 svg.chart');
         const box = chart.getBoundingClientRect();
@@ -293,9 +294,9 @@ fn one_of_several_charts_is_shown_at_a_time() {
     assert_eq!([opened.said("light"), opened.said("dark")], ["light", "dark"]);
 }
 
-/// `.rep.page`: names of files and heaps are text, whatever they say.
+/// `.rep.page`: names of files and heaps stay text.
 #[test]
-fn nothing_that_was_measured_becomes_markup_or_a_request() {
+fn no_result_becomes_markup_or_a_request() {
     let evil = "</title></style></script><script>document.title='evil'</script>\
                 <img src=http://a.example/ onerror=alert(1)>\"'&amp;";
     let mut measured = small();
@@ -320,7 +321,7 @@ fn nothing_that_was_measured_becomes_markup_or_a_request() {
 
 /// `.rep.page`
 #[test]
-fn whatever_was_measured_the_page_is_whole_and_no_wider_than_its_window() {
+fn any_page_is_complete_and_fits_its_window() {
     let script = "
         const root = document.documentElement;
         say('wide', root.scrollWidth - root.clientWidth);
@@ -356,9 +357,9 @@ fn whatever_was_measured_the_page_is_whole_and_no_wider_than_its_window() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// `.rep.report`: a heap of which there is nothing does not hide the others.
+/// `.rep.report`: a heap without results does not hide the others.
 #[test]
-fn a_heap_that_died_is_named_with_its_reason() {
+fn a_heap_that_died_is_reported_with_its_reason() {
     let mut measured = small();
     let failure = "died of SIGSEGV after 1,234 operations";
     measured.heaps[1] = HeapMeasured {

@@ -1,9 +1,10 @@
-//! A replayed run, itself recorded, is what was recorded; what is live is what an own count says.
+//! Checks that a recorded replay equals the recording, and that live bytes equal an independent
+//! count.
 //!
 //! ```text
 //!  program ─ record ─▶ LOG ─ play ─ record ─▶ LOG-PID of the process that played
-//!                       ├───── compare ─────────┘  the same
-//!                       └─ a HashMap of addresses ─▶ live bytes, at each step of the loop
+//!                       ├───── compare ─────────┘  must be the same
+//!                       └─ a HashMap of addresses ─▶ live bytes at each step of the loop
 //! ```
 //!
 //! Design: `.rep.truth`, `.rep.truth.mark` in `design/replay.md`.
@@ -27,16 +28,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The library that records: cargo built it next to this test.
+/// Builds the recording library with the profile of this test.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let this = std::env::current_exe().expect("a test has a path");
-        this.with_file_name("libinterpose.so")
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "-q", "--locked", "-p", "interpose", "--profile", profile]);
+        assert!(build.status().expect("cargo exists").success());
+        let tool = Path::new(env!("CARGO_BIN_EXE_replay"));
+        tool.with_file_name("libinterpose.so")
     })
 }
 
-/// `replay WORDS…` in a folder: what it printed, what it complained of, and its exit code.
+/// Runs `replay WORDS…` in a folder. Returns standard output, standard error, and the exit code.
 fn replay(folder: &Path, words: &[impl AsRef<OsStr>]) -> (String, String, i32) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_replay"));
     let Output { stdout, stderr, status } =
@@ -45,17 +50,16 @@ fn replay(folder: &Path, words: &[impl AsRef<OsStr>]) -> (String, String, i32) {
     (text(stdout), text(stderr), status.code().expect("no signal"))
 }
 
-/// Records a program, its log: NAME.
+/// Records a program into the log NAME.
 fn record(folder: &Path, name: &str, program: &[&str]) {
     let library = library().to_str().expect("a path that is text");
-    // The replayer has allocators of its own linked in, which play nothing here.
+    // The replayer has allocators linked in, which play nothing here.
     let words = ["record", "--anyway", "-o", name, "--library", library, "--"];
     let (_, errors, code) = replay(folder, &[&words, program].concat());
     assert_eq!(code, 0, "{errors}");
 }
 
-/// Plays a log while that is recorded, once and once more for latency; what `compare` says of the
-/// recordings.
+/// Records replays of a log, for throughput and for latency. Returns the output of `compare`.
 fn again(folder: &Path, log: &str, expected: &str, threads: &str) -> (String, i32) {
     let name = format!("again-{threads}-{log}");
     let play = ["play", "--heap", "system", "--runs", "1", "--settle", "0", "--json"];
@@ -65,7 +69,7 @@ fn again(folder: &Path, log: &str, expected: &str, threads: &str) -> (String, i3
     let entries = fs::read_dir(folder).expect("a folder");
     let names = entries.map(|entry| entry.expect("a file").file_name().into_string().unwrap());
     let logs: Vec<String> = names.filter(|it| it.starts_with(&format!("{name}-"))).collect();
-    // That of the check, the null heap's, the system's, and that for latency.
+    // The logs of the check, the null heap, the system heap, and the run for latency.
     assert_eq!(logs.len(), 4, "{logs:?}");
     let words = ["compare", "--within", "--threads", threads, expected];
     let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
@@ -76,7 +80,7 @@ fn again(folder: &Path, log: &str, expected: &str, threads: &str) -> (String, i3
 
 /// `.rep.truth` `.rep.truth.mark`
 #[test]
-fn a_replayed_run_that_is_itself_recorded_compares_equal_and_with_one_operation_less_does_not() {
+fn a_recorded_replay_equals_the_recording() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     compiled(folder, "threads.c", &[]);
@@ -87,7 +91,8 @@ fn a_replayed_run_that_is_itself_recorded_compares_equal_and_with_one_operation_
         let is_same = |line: &str| line.starts_with("the same: ") && line.ends_with(count);
         assert!(out.lines().all(is_same), "{out}");
     }
-    // The one of 200 MiB, and its free; each of the three recordings parts there, on one thread.
+    // Without the allocation of 200 MiB and its free, each of the three recordings differs there,
+    // on one thread.
     let words = ["compile", "a.log", "--drop-size", "209715200", "-o", "less.ops"];
     let (_, errors, code) = replay(folder, &words);
     assert_eq!(code, 0, "{errors}");
@@ -96,7 +101,7 @@ fn a_replayed_run_that_is_itself_recorded_compares_equal_and_with_one_operation_
     assert!(out.contains(" of a.log: allocates 209715200 bytes\n"), "{out}");
 }
 
-/// A file of many words.
+/// Writes a file of many words.
 fn words(folder: &Path) {
     let line = |index: u64| format!("{} word {index}\n", index.wrapping_mul(0x9E37_79B9) % 99_991);
     fs::write(folder.join("words"), (0..20_000).map(line).collect::<String>()).expect("written");
@@ -104,7 +109,7 @@ fn words(folder: &Path) {
 
 /// `.rep.truth` `.rep.truth.mark`
 #[test]
-fn a_program_of_the_system_replayed_does_what_it_did() {
+fn a_replay_of_sort_equals_its_recording() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     words(folder);
@@ -115,18 +120,18 @@ fn a_program_of_the_system_replayed_does_what_it_did() {
     }
 }
 
-/// Compiles a program of C, which is beside this one, or a library.
+/// Compiles a C program of this folder, or a library.
 fn compiled(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/truth").join(name);
     let program = folder.join(name.trim_end_matches(".c"));
     let mut cc = Command::new("cc");
-    // What the compiler knows of malloc it would use to leave calls out.
+    // With its knowledge of malloc, the compiler would remove calls.
     cc.args(["-O1", "-fno-builtin", "-pthread"]).args(flags).arg("-o").arg(&program).arg(source);
     assert!(cc.status().expect("this test needs a C compiler, cc").success());
     program
 }
 
-/// Plays a log against heaps, without waiting for anything.
+/// Plays a log against heaps, without waiting for memory to settle.
 fn played(folder: &Path, heaps: &str, words: &[&str]) -> Measured {
     let play = ["play", "--json", "--no-latency", "--settle", "0", "--runs", "1", "--heap", heaps];
     let (out, errors, code) = replay(folder, &[&play[..], words].concat());
@@ -134,27 +139,27 @@ fn played(folder: &Path, heaps: &str, words: &[&str]) -> Measured {
     serde_json::from_str(&out).expect("it is what was measured")
 }
 
-/// The peak of a heap, in MiB.
+/// Returns the peak of a heap, in MiB.
 fn peak(measured: &Measured, heap: usize) -> u64 {
     measured.heaps[heap].runs[0].resident_peak >> 20
 }
 
 /// `.rep.touched` `.rep.touch` `.rep.program`
 #[test]
-fn memory_is_written_in_a_replay_as_far_as_the_program_wrote_it() {
+fn a_replay_writes_memory_as_far_as_the_program() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     compiled(folder, "zeroed.c", &[]);
-    // 100 blocks of 1 MiB from calloc, of each so many KiB written, and what that comes to.
+    // 100 blocks of 1 MiB from calloc, the written KiB of each, and the expected MiB.
     for (written, expected) in [("1024", 98..104), ("100", 9..13), ("0", 0..2)] {
         let log = format!("{written}.log");
         record(folder, &log, &["./zeroed", written]);
         let measured = played(folder, "system", &[&log]);
         assert!(expected.contains(&peak(&measured, 0)), "{written}: {}", peak(&measured, 0));
-        let program = measured.workload.program.expect("it was told");
+        let program = measured.workload.program.expect("the recording has the figures");
         let own = program.resident_peak >> 20;
         assert!((expected.start..expected.end + 8).contains(&own), "{written}: {own}");
-        // Saved operations say it, too.
+        // Saved operations have it, too.
         let (_, errors, code) = replay(folder, &["compile", "--force", &log, "-o", "saved.ops"]);
         assert_eq!(code, 0, "{errors}");
         let again = played(folder, "system", &["saved.ops"]);
@@ -169,7 +174,7 @@ fn memory_is_written_in_a_replay_as_far_as_the_program_wrote_it() {
 
 /// `.rep.process`
 #[test]
-fn what_a_heap_takes_before_the_first_operation_is_in_its_peak() {
+fn start_up_memory_is_in_the_peak_of_a_heap() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     compiled(folder, "zeroed.c", &[]);
@@ -182,7 +187,7 @@ fn what_a_heap_takes_before_the_first_operation_is_in_its_peak() {
     assert!(peak(&measured, 0) < 2, "{}", peak(&measured, 0));
 }
 
-/// Bytes that are live after each call, counted by address.
+/// Returns the live bytes after each call, counted by address.
 fn counted(log: &Log) -> Vec<u64> {
     let (mut sizes, mut begun) = (HashMap::new(), HashMap::new());
     let (mut live, mut steps) = (0, Vec::new());
@@ -192,7 +197,7 @@ fn counted(log: &Log) -> Vec<u64> {
         let address = of(&event, "address").unwrap_or(0);
         let size = of(&event, "size").unwrap_or(0) * of(&event, "count").unwrap_or(1);
         match event.name() {
-            "Free" => live -= sizes.remove(&address).expect("it is there"),
+            "Free" => live -= sizes.remove(&address).expect("it exists"),
             "ReallocBegin" => {
                 begun.insert(event.thread, sizes.remove(&address).unwrap_or(0));
                 continue;
@@ -214,7 +219,7 @@ fn counted(log: &Log) -> Vec<u64> {
 
 /// `.rep.truth`
 #[test]
-fn what_is_live_at_each_step_of_a_real_log_is_what_its_addresses_say() {
+fn live_bytes_of_a_real_log_equal_a_count_by_address() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     words(folder);
@@ -235,7 +240,7 @@ fn what_is_live_at_each_step_of_a_real_log_is_what_its_addresses_say() {
         let book = guard.book();
         assert_eq!(book.wrong, Vec::<String>::new(), "{name}");
         assert_eq!(run.operation_count, expected.len() as u64, "{name}");
-        // After them the loop frees what is left.
+        // Then the loop frees the remaining objects.
         let steps = book.steps.get(..expected.len()).expect("as many steps");
         let parts = steps.iter().zip(&expected).position(|(one, other)| one != other);
         assert_eq!(parts, None, "{name}: {} operations", expected.len());

@@ -74,7 +74,7 @@ fn the_log_of_a_program_is_that_of_what_it_became_and_its_children_have_theirs()
     assert_eq!(code, Some(0), "{errors}");
     let lines: Vec<&str> = errors.lines().collect();
     assert_eq!(lines.len(), 2, "{errors}");
-    assert!(lines[1].contains("a.log-*: 3 logs of its children and of what it was"), "{errors}");
+    assert!(lines[1].contains("a.log-*: 3 logs of its children and earlier programs"), "{errors}");
     let names = fs::read_dir(folder.path()).unwrap();
     assert_eq!(names.count(), 4);
     assert!(Log::open(folder.path().join("a.log")).unwrap().is_closed());
@@ -202,7 +202,7 @@ fn each_program_that_a_process_executes_has_a_ring_of_its_own_and_all_are_counte
     assert_eq!(lines.len(), 2, "{errors}");
     let own = "chain: 100 events, nothing lost; the program died of SIGKILL: what the ring kept";
     assert!(lines[0].contains(own), "{errors}");
-    let others = "replay: a.log-*: 3 logs of its children and of what it was before: 303 events";
+    let others = "replay: a.log-*: 3 logs of its children and earlier programs: 303 events";
     assert!(lines[1].starts_with(others), "{errors}");
     let logs = fs::read_dir(folder.path()).unwrap().filter_map(|entry| {
         let path = entry.unwrap().path();
@@ -267,7 +267,7 @@ fn of_children_that_have_no_end_it_is_not_said_that_nothing_was_lost() {
     let mut show = programs::replay();
     show.arg("show").args(names.iter().filter(of_child));
     let (_, _, errors) = output(show);
-    assert!(errors.contains("note: its first volumes are not here"), "{errors}");
+    assert!(errors.contains("note: its first volumes are missing"), "{errors}");
 }
 
 /// `.rep.record.logs`
@@ -281,7 +281,7 @@ fn a_program_that_records_events_of_its_own_has_its_log_of_malloc_beside() {
     assert!(log.accounts().iter().any(|of| of.found > 1000 && of_malloc(of.registry)), "{errors}");
     let lines: Vec<&str> = errors.lines().filter(|line| line.starts_with("replay: ")).collect();
     assert!(lines[0].ends_with(" events, nothing lost"), "{errors}");
-    assert!(lines[1].ends_with("a.log-*: 1 log of what programs record of themselves"), "{errors}");
+    assert!(lines[1].ends_with("a.log-*: 1 log that programs write themselves"), "{errors}");
 }
 
 /// `.rep.record.refused`
@@ -299,9 +299,9 @@ fn what_cannot_be_recorded_is_refused_with_the_reason() {
     }
     for (program, why) in [
         ("static", "is statically linked"),
-        ("script", "static, which runs it, is statically linked"),
-        ("text", "is no program of this system"),
-        ("missing", "there is no such program"),
+        ("script", "static is statically linked"),
+        ("text", "is not an ELF program"),
+        ("missing", "program not found"),
     ] {
         let (code, _, errors) = output(record(folder.path(), &[&at(program)]));
         assert_eq!(code, Some(2));
@@ -426,10 +426,10 @@ fn what_was_not_recorded_is_said_and_the_exit_code_tells() {
     for (way, code, said) in [
         ("whole", 0, ""),
         ("full", 1, " lost"),
-        ("worker", 1, ") asked for memory and has no log: "),
-        ("aborts", 1, ") asked for memory and has no log: "),
+        ("worker", 1, "): allocated memory, and no log exists"),
+        ("aborts", 1, "): allocated memory, and no log exists"),
         ("alone", 1, "true ("),
-        ("daemon", 1, ") still runs: its log is not whole"),
+        ("daemon", 1, "): still runs, so that the log is incomplete"),
     ] {
         let mut command = programs::replay();
         let log = format!("{way}.log");
@@ -469,13 +469,16 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
     for (program, why) in [("own", "(symbol malloc)"), ("go", ".go.buildinfo")] {
         let (code, _, errors) = output(record(folder.path(), &[&at(program)]));
         assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
-        assert!(errors.contains(why) && errors.contains("it was not run"), "{errors}");
+        assert!(errors.contains(why) && errors.contains("--anyway runs it"), "{errors}");
     }
     // One that is executed by what is recorded is found while it runs.
     let script = format!("{}; exit 0", at("own"));
     let (code, _, errors) = output(record(folder.path(), &["sh", "-c", &script]));
     assert_eq!(code, Some(1), "{errors}");
-    assert!(errors.contains("replay: sh: own (") && errors.contains("defines malloc"), "{errors}");
+    assert!(
+        errors.contains("replay: sh: own (") && errors.contains("malloc of its own"),
+        "{errors}"
+    );
     let mut command = programs::replay();
     command.args(["record", "--force", "-o", "b.log", &at("beside")]).current_dir(folder.path());
     let (_, _, errors) = output(command);

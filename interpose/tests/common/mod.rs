@@ -1,11 +1,11 @@
-//! Programs that are recorded, and what their logs say.
+//! Runs programs with the library, and reads their logs.
 //!
 //! ```text
 //!  cc twin.c ─▶ program ─ LD_PRELOAD ─▶ log-PID, log-PID-2 … ─▶ events ─▶ lines by process, thread
 //! ```
 //!
 //! Design: `.rep.record`, `.rep.record.logs` in `design/replay.md`.
-// Not every test that has it needs all of it.
+// Not every test that includes this file uses all of it.
 #![allow(dead_code)]
 
 use eventlog::reader::{Event, Filter, Log, Order};
@@ -15,25 +15,26 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// The library: cargo built it next to this test, …/target/debug/deps/test-0123.
+/// Returns the library, built with the profile of this test: cargo does not build it for a test
+/// that does not link it.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| std::env::current_exe().unwrap().with_file_name("libinterpose.so"))
 }
 
-/// Has a program of this folder compiled.
+/// Compiles a program of this folder.
 pub(crate) fn compile(source: &str, folder: &Path, options: &[&str]) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let program = folder.join(Path::new(source).file_stem().unwrap());
     let mut cc = Command::new("cc");
-    // What the compiler knows of malloc it would use to leave calls out.
+    // With its knowledge of malloc, the compiler would remove calls.
     cc.args(["-g", "-O1", "-fno-builtin", "-Wall", "-Wno-unused-result"]).args(options);
     let status = cc.arg("-o").arg(&program).arg(path).status();
     assert!(status.expect("this test needs a C compiler, cc").success());
     program
 }
 
-/// A program that will be recorded, into logs of this folder.
+/// Returns a command that records a program into logs of this folder.
 pub(crate) fn recording(program: impl AsRef<Path>, folder: &Path) -> Command {
     let mut command = Command::new(program.as_ref());
     command.env("LD_PRELOAD", library()).env("MPS_TELEMETRY_CONTROL", "Object");
@@ -41,7 +42,7 @@ pub(crate) fn recording(program: impl AsRef<Path>, folder: &Path) -> Command {
     command
 }
 
-/// What was recorded of a program.
+/// The result of a recorded run.
 pub(crate) struct Recorded {
     pub(crate) folder: TempDir,
     pub(crate) status: ExitStatus,
@@ -50,9 +51,9 @@ pub(crate) struct Recorded {
     pub(crate) errors: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) fn run(mut command: Command, folder: TempDir) -> Recorded {
-    // To a file, of any size.
+    // A file takes output of any size.
     let out = folder.path().join("output");
     command.stdout(std::fs::File::options().create(true).append(true).open(&out).unwrap());
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -63,11 +64,11 @@ pub(crate) fn run(mut command: Command, folder: TempDir) -> Recorded {
     Recorded { folder, status: result.status, process, output, errors }
 }
 
-/// What a process did: of each thread its calls, in their order.
+/// The calls of a process: for each thread in their order.
 pub(crate) type Calls = BTreeMap<u32, Vec<String>>;
 
 impl Recorded {
-    /// The logs, by process, and of a process in the order of the programs that it was.
+    /// Returns the logs by process, and for each process by the index of the program.
     pub(crate) fn logs(&self) -> BTreeMap<(u32, u32), Log> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap());
         let of_log = entries.filter_map(|entry| {
@@ -84,7 +85,7 @@ impl Recorded {
         of_log.collect()
     }
 
-    /// What the logs say.
+    /// Returns the calls in the logs.
     pub(crate) fn logged(&self) -> BTreeMap<u32, Calls> {
         let mut logged = BTreeMap::<u32, Calls>::new();
         for ((process, _), log) in self.logs() {
@@ -98,21 +99,21 @@ impl Recorded {
         logged
     }
 
-    /// What the program itself said: `PROCESS THREAD CALL`.
-    pub(crate) fn said(&self) -> BTreeMap<u32, Calls> {
-        let mut said = BTreeMap::<u32, Calls>::new();
+    /// Returns the calls that the program itself listed: `PROCESS THREAD CALL`.
+    pub(crate) fn listed(&self) -> BTreeMap<u32, Calls> {
+        let mut listed = BTreeMap::<u32, Calls>::new();
         for line in self.output.lines() {
             let mut words = line.splitn(3, ' ');
             let mut number = || words.next().unwrap().parse::<u32>().unwrap();
             let (process, thread) = (number(), number());
-            let calls = said.entry(process).or_default().entry(thread).or_default();
+            let calls = listed.entry(process).or_default().entry(thread).or_default();
             calls.push(words.next().unwrap().to_owned());
         }
-        said
+        listed
     }
 }
 
-/// The events of the registry, in order of time.
+/// Calls a function with each event of the registry, in order of time.
 pub(crate) fn each(log: &Log, mut work: impl FnMut(&Event<'_, '_>)) {
     let mut events = log.events(Order::Time, &Filter::default());
     while let Some(event) = events.next() {
@@ -123,13 +124,13 @@ pub(crate) fn each(log: &Log, mut work: impl FnMut(&Event<'_, '_>)) {
     assert!(events.faults().is_empty(), "{:?}", events.faults());
 }
 
-/// A number that an event has.
+/// Returns a number of an event.
 pub(crate) fn word(event: &Event<'_, '_>, name: &str) -> u64 {
     let value = event.param(name).and_then(|value| value.as_u64());
     value.unwrap_or_else(|| panic!("{} has no {name}", event.name()))
 }
 
-/// A call as the twin says it.
+/// Returns a call as the program lists it.
 fn line(event: &Event<'_, '_>) -> Option<String> {
     let (verb, names): (_, &[&str]) = match event.name() {
         "Malloc" | "MallocLarge" => ("malloc", &["address", "size"]),
@@ -149,8 +150,9 @@ fn line(event: &Event<'_, '_>) -> Option<String> {
     Some(numbers.fold(verb.to_owned(), |line, number| line + &number))
 }
 
-/// Walks a log in time order: at any time an address is handed out once, and what is given up was
-/// handed out. `inherited` is there at the beginning. What is left; how many calls there were.
+/// Checks a log in time order: an address is handed out once at a time, and memory that is given up
+/// was handed out. `inherited` exists at the beginning. Returns the remaining memory, and the
+/// number of calls.
 pub(crate) fn judge(log: &Log, inherited: &BTreeMap<u64, u64>) -> (BTreeMap<u64, u64>, u64) {
     let mut live = inherited.clone();
     let mut moving = BTreeMap::new();
@@ -164,11 +166,11 @@ pub(crate) fn judge(log: &Log, inherited: &BTreeMap<u64, u64>) -> (BTreeMap<u64,
         let address = word(event, "address");
         match name {
             "Free" => {
-                assert!(live.remove(&address).is_some(), "{address:#x} was not there");
+                assert!(live.remove(&address).is_some(), "{address:#x} was not allocated");
             }
             "ReallocBegin" => {
                 let size = live.remove(&address);
-                assert!(address == 0 || size.is_some(), "{address:#x} was not there");
+                assert!(address == 0 || size.is_some(), "{address:#x} was not allocated");
                 moving.insert(event.thread, (address, size));
             }
             _ => {

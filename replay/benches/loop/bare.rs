@@ -1,4 +1,4 @@
-//! The floor: the same calls of malloc and free, with nothing else around them.
+//! The lower bound: the same calls of malloc and free, with nothing else.
 //!
 //! ```text
 //!  for (slot, size): size is 0 ? free(slots[slot]) : slots[slot] = malloc(size)
@@ -11,19 +11,19 @@ use replay::workload::{OpKind, Workload};
 use std::ptr;
 use std::time::Instant;
 
-/// What is called: the slot, and the size, 0 to free.
+/// Returns the calls: the slot, and the size; 0 frees.
 pub(crate) fn script(workload: &Workload) -> Vec<(u32, u32)> {
     let ops = workload.threads.iter().flat_map(|thread| &thread.ops);
     ops.map(|op| (op.slot(), if op.kind() == OpKind::Free { 0 } else { op.size() })).collect()
 }
 
-/// ns a call.
+/// Returns the ns of a call.
 pub(crate) fn ns(script: &[(u32, u32)], slot_count: usize) -> f64 {
     let mut slots = vec![ptr::null_mut::<libc::c_void>(); slot_count];
     let start = Instant::now();
     for &(slot, size) in script {
         let slot = &mut slots[slot as usize];
-        // SAFETY: a script frees what is in a slot only while it is there.
+        // SAFETY: a script frees an object only while it is in its slot.
         unsafe {
             match size {
                 0 => libc::free(*slot),
@@ -36,7 +36,7 @@ pub(crate) fn ns(script: &[(u32, u32)], slot_count: usize) -> f64 {
     }
     let duration = start.elapsed();
     for slot in slots {
-        // SAFETY: what is left, or null.
+        // SAFETY: the slot has a remaining object, or null.
         unsafe { libc::free(slot) };
     }
     duration.as_nanos() as f64 / script.len() as f64

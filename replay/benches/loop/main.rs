@@ -1,15 +1,16 @@
-//! What the loop of the replayer costs: alone, and over the bare calls of malloc and free.
+//! Measures the cost of the replayer's loop: alone, and relative to the bare calls of malloc and
+//! free.
 //!
 //! ```text
-//!  the same operations ─┬─ play::in_process, null heap ───▶ ns an operation: what the loop costs
+//!  the same operations ─┬─ play::in_process, null heap ───▶ ns an operation: the cost of the loop
 //!                       ├─ play::in_process, malloc ──────▶ ns ┐ in turns; the median ratio:
-//!                       └─ bare.rs, malloc ─────────▶ ns ┘ what it adds
+//!                       └─ bare.rs, malloc ─────────▶ ns ┘ its overhead
 //!  programs ── recorded.rs ──▶ how many times as fast their logs are replayed
 //! ```
 //!
-//! Rows are `name ⇥ value ⇥ unit ⇥ ratio to what is required` (5 ns; 1.1 × the bare calls).
-//! `steady` frees in an order that a processor can guess, `random` in none. What names mean:
-//! `docs/benchmarks.md`.
+//! Rows are `name ⇥ value ⇥ unit ⇥ ratio to the requirement` (5 ns; 1.1 × the bare calls). `steady`
+//! frees in an order that a processor can predict, `random` does not. `docs/benchmarks.md` explains
+//! the names.
 
 mod bare;
 #[path = "../../../interpose/benches/record/programs.rs"]
@@ -25,18 +26,18 @@ use replay::play::{Touch, in_process};
 use replay::workload::{LIVE_STEP, Op, OpKind, Thread, Workload};
 use std::path::Path;
 
-/// Operations: what `.rep.loop` is measured with.
+/// The number of operations for `.rep.loop`.
 const OPERATION_COUNT: usize = 10_000_000;
-/// Those of the null heap: a run is short, so that some run is not interrupted.
+/// The number of operations for the null heap: runs are short, so that some run is not interrupted.
 const NULL_COUNT: usize = 1_000_000;
 const NULL_RUN_COUNT: usize = 50;
-/// Objects at a time, about.
+/// The number of live objects, about.
 const LIVE_COUNT: usize = 20_000;
-/// Runs of each, in turns: the one is taken whose ratio is the median.
+/// The number of runs of each, in turns; the run with the median ratio counts.
 const RUN_COUNT: usize = 7;
-/// ns an operation, against the null heap.
+/// The maximum ns of an operation against the null heap.
 const LOOP_NS_MAX: f64 = 5.0;
-/// Of the bare calls.
+/// The maximum ratio to the bare calls.
 const OVERHEAD_MAX: f64 = 1.1;
 
 fn main() {
@@ -49,7 +50,7 @@ fn main() {
         let bare = bare::script(&workload);
         let mut pairs = Vec::new();
         for _ in 0..RUN_COUNT {
-            // There and back again: what changes meanwhile changes both.
+            // Alternating order: changes of the machine affect both.
             let floor = || bare::ns(&bare, workload.slot_count as usize);
             let (first, ours) = (floor(), ns(&workload, &System) + ns(&workload, &System));
             pairs.push((ours / 2.0, (first + floor()) / 2.0));
@@ -70,7 +71,7 @@ fn ns(workload: &Workload, heap: &impl Heap) -> f64 {
     run.duration_ns as f64 / run.operation_count as f64
 }
 
-/// Operations on one thread: sizes as programs have them, many small and few large.
+/// Returns operations on one thread, with sizes like those of programs: many small and few large.
 fn workload(is_random: bool, count: usize) -> Workload {
     let mut seed = 0x9E37_79B9_7F4A_7C15u64;
     let mut random = move || {

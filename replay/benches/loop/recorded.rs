@@ -1,14 +1,14 @@
-//! Programs that do more than allocate: how many times as fast their logs are replayed.
+//! Measures how many times as fast as their programs logs are replayed.
 //!
 //! ```text
-//!  sort, python3 ─┬─ alone ─────────────────────────────────▶ s ┐ so many times as fast
+//!  sort, python3 ─┬─ alone ─────────────────────────────────▶ s ┐ the ratio
 //!                 └─ recorded ─▶ log ─▶ workload ─┬─ malloc ─▶ s ┘
-//!                                                 ├─ malloc, all pages written ─▶ the same
+//!                                                 ├─ malloc, all pages written ─▶ s
 //!                                                 └─ null heap ─▶ ns an operation
 //! ```
 //!
-//! Nobody knows what a program wrote of what it asked for. With all pages written the replay pays
-//! for each page of a buffer that was never filled, which the program did not: nothing is required.
+//! With all pages written, the replay pays for each page of a buffer that the program never filled:
+//! these rows have no requirement.
 //!
 //! Design: `.rep.loop` in `design/replay.md`.
 
@@ -24,12 +24,12 @@ use replay::workload::Workload;
 use std::path::Path;
 use std::time::Instant;
 
-/// Runs of each, in turns: the median.
+/// The number of runs of each, in turns; the median counts.
 const RUN_COUNT: usize = 7;
-/// How many times as fast as the program.
+/// The required ratio to the program.
 const SPEEDUP_MIN: f64 = 5.0;
 
-/// The rows of all programs.
+/// Returns the rows of all programs.
 pub(crate) fn rows() -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let (library, log) = (library(), folder.path().join("log"));
@@ -45,7 +45,7 @@ fn rows_of(program: &Program, workload: &Workload) -> String {
     let mut null = f64::MAX;
     for _ in 0..RUN_COUNT {
         let start = Instant::now();
-        assert!(program.command().status().expect("the program is there").success());
+        assert!(program.command().status().expect("the program exists").success());
         alone.push(start.elapsed().as_secs_f64());
         replayed.push(seconds(workload, Touch::None));
         touched.push(seconds(workload, Touch::Pages));
@@ -61,14 +61,14 @@ fn rows_of(program: &Program, workload: &Workload) -> String {
     let mut lines = row::print(&format!("floor-replay-{name}"), alone, "s", None);
     lines += &row::print(&format!("replay-{name}"), speedup, unit, required);
     lines += &row::print(&format!("replay-{name}-touched"), alone / touched, unit, None);
-    // Of a few operations nothing can be told but how long it takes to look at a clock.
+    // With a few operations, reading the clock would dominate.
     if workload.operation_count > 100_000 {
         lines += &row::print(&format!("loop-null-{name}"), null, "ns", Some(null / LOOP_NS_MAX));
     }
     lines
 }
 
-/// How long it takes against malloc.
+/// Returns the time against malloc, in s.
 fn seconds(workload: &Workload, touch: Touch) -> f64 {
     in_process(workload, &System, touch).expect("it is sound").duration_ns as f64 / 1e9
 }
@@ -76,7 +76,7 @@ fn seconds(workload: &Workload, touch: Touch) -> f64 {
 fn workload(program: &Program, library: &Path, log: &Path) -> Workload {
     let mut command = program.command();
     program.record(&mut command, library, log);
-    assert!(command.status().expect("the program is there").success());
+    assert!(command.status().expect("the program exists").success());
     let source = Source::new(Log::open(log).expect("a log"), None).expect("it was recorded");
     compile(source.operations(), Mode::default())
 }

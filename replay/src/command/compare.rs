@@ -1,134 +1,132 @@
-//! Whether two logs have the same operations.
+//! Compares the operations of two logs.
 //!
 //! ```text
 //!  A ─▶ operations ─┐
-//!  B ─▶ operations ─┴─ thread by thread ─▶ the same │ where they part
+//!  B ─▶ operations ─┴─ thread by thread ─▶ the same │ the first differences
 //! ```
 //!
 //! Design: `.rep.truth`, `.rep.truth.compare` in `design/replay.md`.
 
-use super::play::Threads;
 use crate::operation::Operation;
+use crate::play::Threads;
 use crate::script::compare::{Side, compare};
-use crate::source::input::{How, Opened};
+use crate::source::input::{Opened, ReadOptions};
 use cli::units::number;
 use cli::{Stop, said};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) const ABOUT: &str = "\
-Tells whether two logs (or saved operations) have the same operations, thread by thread: the same \
-sizes and alignments in the same order, and freed and reallocated the same objects. Addresses, \
-times, the numbers of threads, and who came first of two threads do not count.
+Compares two logs (or saved operations), thread by thread: the sizes and alignments in their \
+order, and the objects that were freed and reallocated. Addresses, times, the numbers of threads, \
+and the order of two threads do not count.
 
-All that is compared is held in memory: up to 80 bytes for each operation.";
+Both logs are held in memory: up to 80 bytes for each operation.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   replay compare program.log program.ops
-  replay compare first.log second.log || true      are two runs the same?
-  replay compare --within program.ops replayed.log   was all of it done, one after the other?
+  replay compare first.log second.log || true      compare two runs
 
-Does the replayer do what the program did? Record the replayer, too, and compare:
+To check that the replayer does what the program did, record the replayer, too, and compare:
   replay record -o again.log -- replay play --heap system --runs 1 program.log
-  replay compare --within program.log again.log-*    (--threads one if it was played so)
+  replay compare --within program.log again.log-*    (with --threads one if it was played so)
 
 Exit status:
   0  they are the same
-  1  they differ, or a log could not be read whole
+  1  they differ, or a log could not be read completely
   2  a log could not be read at all";
 
-/// Threads whose partings are told one by one.
-const PARTING_COUNT_MAX: usize = 16;
+/// The maximum number of differences that are printed.
+const DIFFERENCE_COUNT_MAX: usize = 16;
 
-/// What is compared.
+/// The logs to compare.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A log, or saved operations
     #[arg(value_name = "A")]
     a: PathBuf,
 
-    /// Another one, or several, each of which is compared with A
+    /// Another one, or several; each is compared with A
     #[arg(value_name = "B", required = true)]
     b: Vec<PathBuf>,
 
-    /// B may do more, before and after: what a replayer does for itself. Of several B, those that
-    /// are recordings of a replayer that played are compared
+    /// Compare only what a replayer played: B is a recording of `replay play`, or all logs of one.
+    /// Logs of processes that did not play are left out
     #[arg(long)]
     within: bool,
 
-    /// A on its threads, or all on one, in order of time, as B was played
+    /// Compare A on its own threads, or all on one thread in order of time, if B was played so
     #[arg(long, value_enum, default_value_t = Threads::Recorded)]
     threads: Threads,
 
     #[command(flatten)]
-    how: How,
+    options: ReadOptions,
 }
 
-/// What was read of a log.
-struct Sided<'a> {
+/// The operations of a log.
+struct Recording<'a> {
     path: &'a Path,
     side: Side,
-    is_whole: bool,
+    is_complete: bool,
 }
 
-/// Compares them. Whether they are the same, and were read whole.
+/// Compares the logs. Returns whether they are the same, and were read completely.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
-    let a = read(&args.a, &args.how, args.threads == Threads::One)?;
+    let a = read(&args.a, &args.options, args.threads == Threads::One)?;
     let mut others = Vec::new();
     for path in &args.b {
-        let mut b = read(path, &args.how, false)?;
-        if args.within && b.side.is_marked() {
-            b.side.cut();
-        }
-        others.push(b);
+        others.push(read(path, &args.options, false)?);
     }
-    let has_marks = others.iter().any(|b| b.side.is_marked());
-    if args.within && others.len() > 1 {
-        if !has_marks {
-            let why = "none of these logs has marks of a replayer that played: record it by \
-                       `replay record`, or give the log of the process that played";
+    if args.within {
+        others.retain(|b| b.side.is_marked());
+        others.iter_mut().for_each(|b| b.side.cut());
+        if others.is_empty() {
+            let why = "--within: no B is a recording of a replayer that played (none has its \
+                       marks); record `replay play` with `replay record`";
             return Err(Stop::Message(why.to_owned()));
         }
-        others.retain(|b| b.side.is_marked());
     }
     let mut out = io::stdout().lock();
-    let mut is_same = a.is_whole;
+    let mut is_same = a.is_complete;
     for b in &others {
-        let is_within = args.within && !b.side.is_marked();
-        is_same &= tell(&mut out, &a, b, is_within)? && b.is_whole;
+        is_same &= print(&mut out, &a, b)? && b.is_complete;
     }
     out.flush()?;
     Ok(is_same)
 }
 
-/// Compares two, and says what came of it. Whether they are the same.
-fn tell(out: &mut dyn Write, a: &Sided<'_>, b: &Sided<'_>, is_within: bool) -> io::Result<bool> {
-    let partings = compare(&a.side, &b.side, is_within);
+/// Compares two logs, and prints the result. Returns whether they are the same.
+fn print(out: &mut dyn Write, a: &Recording<'_>, b: &Recording<'_>) -> io::Result<bool> {
+    let differences = compare(&a.side, &b.side);
     let (name_a, name_b) = (said(a.path), said(b.path));
-    for parting in partings.iter().take(PARTING_COUNT_MAX) {
-        let thread = |thread: Option<u32>| match thread {
-            Some(thread) => format!("thread {thread}"),
-            None => "no thread".to_owned(),
-        };
-        let (of_a, of_b) = (thread(parting.a), thread(parting.b));
-        let [what_a, what_b] = &parting.what;
-        let place = number(parting.index as u64);
-        writeln!(out, "operation {place} of {of_a} of {name_a}: {what_a}")?;
-        writeln!(out, "  where {of_b} of {name_b}: {what_b}")?;
+    let thread = |thread: Option<u32>| match thread {
+        Some(thread) => format!("thread {thread}"),
+        None => "no thread".to_owned(),
+    };
+    for difference in differences.iter().take(DIFFERENCE_COUNT_MAX) {
+        let (of_a, of_b) = (thread(difference.a), thread(difference.b));
+        let [text_a, text_b] = &difference.texts;
+        let index = number(difference.index as u64);
+        writeln!(out, "operation {index} of {of_a} of {name_a}: {text_a}")?;
+        writeln!(out, "  but {of_b} of {name_b}: {text_b}")?;
     }
-    if let Some(more) = partings.len().checked_sub(PARTING_COUNT_MAX + 1) {
-        writeln!(out, "and {} threads more part", more + 1)?;
+    if let Some(more) = differences.len().checked_sub(DIFFERENCE_COUNT_MAX + 1) {
+        writeln!(out, "and {} more threads differ", more + 1)?;
     }
-    if partings.is_empty() {
+    if differences.is_empty() {
         let (count, threads) = (number(a.side.operation_count()), a.side.thread_count());
         writeln!(out, "the same: {count} operations of {threads} threads")?;
     }
-    Ok(partings.is_empty())
+    Ok(differences.is_empty())
 }
 
-fn read<'a>(path: &'a PathBuf, how: &How, is_single: bool) -> Result<Sided<'a>, Stop> {
-    let opened = Opened::of(std::slice::from_ref(path), how)?;
+fn read<'a>(
+    path: &'a PathBuf,
+    options: &ReadOptions,
+    is_single: bool,
+) -> Result<Recording<'a>, Stop> {
+    let opened = Opened::of(std::slice::from_ref(path), options)?;
     let mut operations = opened.operations(&[])?;
     let mut side = Side::default();
     while let Some(operation) = operations.next() {
@@ -137,6 +135,6 @@ fn read<'a>(path: &'a PathBuf, how: &How, is_single: bool) -> Result<Sided<'a>, 
         side.take(Operation { thread, ..operation });
     }
     operations.take_marks().into_iter().for_each(|mark| side.mark(mark));
-    let is_whole = operations.end(false);
-    Ok(Sided { path, side, is_whole })
+    let is_complete = operations.end(false);
+    Ok(Recording { path, side, is_complete })
 }

@@ -1,4 +1,4 @@
-//! A log to operations that are saved, modified if that is asked for.
+//! Saves the operations of a log, modified or not.
 //!
 //! ```text
 //!  LOG ─▶ operations ─ modify ─▶ FILE.ops: no addresses, no names, no contents
@@ -7,41 +7,41 @@
 //! Design: `.rep.file`, `.rep.modify` in `design/replay.md`.
 
 use crate::script::{Modify, write_with};
-use crate::source::input::{Given, Input, Opened};
+use crate::source::input::{Input, InputOperations, Opened};
 use cli::output::Pending;
 use cli::{Stop, said};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 pub(crate) const ABOUT: &str = "\
-Reads what a program asked of its memory manager, and saves it as a file of operations: sizes, \
-alignments, pools, threads, and when. There are no addresses, names or contents in it, so that it \
-gives nothing away; `play`, `show` and `compare` read it as they read a log, and faster.";
+Saves what a program asked of its memory manager as a file of operations: sizes, alignments, \
+pools, threads and times. The file has no addresses, names or contents, so that it discloses \
+nothing. `play`, `show` and `compare` read it like a log, and faster.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   replay compile program.log -o program.ops
   replay compile program.ops --scale-size 1.5 --round-size 16 -o larger.ops
   replay compile program.log --keep-size 4K.. -o large.ops     only large objects
-  replay compile program.log --copies 4 -o server.ops          four of it at once
+  replay compile program.log --copies 4 -o server.ops          four copies at once
   replay compile - -o program.ops < program.log
 
 Exit status:
   0  saved
-  1  saved, as far as the log could be read; faults are told on standard error
-  2  the log could not be read, or the file not be written";
+  1  saved as far as the log could be read; standard error has the faults
+  2  the log could not be read, or the file could not be written";
 
-/// What is compiled, and to where.
+/// The arguments of `replay compile`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Where the operations are saved
+    /// The file to save the operations to
     #[arg(short = 'o', long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Overwrite the file if it is there
+    /// Overwrite the file if it exists
     #[arg(long)]
     force: bool,
 
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     modify: Modify,
 }
 
-/// Saves operations. Whether the log was read whole.
+/// Saves operations. Returns whether the log was read completely.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let pending = Pending::new(&args.output, args.force)?;
     let opened = Opened::open(&args.input)?;
     let mut operations = opened.operations(&args.modify.list)?;
-    let facts = |operations: &&mut Given<'_>| operations.facts().clone();
+    let facts = |operations: &&mut InputOperations<'_>| operations.facts().clone();
     let counts = pending.write(|out| write_with(operations.by_ref(), facts, out))?;
     let size = pending.as_file().metadata()?.len();
     pending.finish()?;
-    let is_whole = operations.end(false);
+    let is_complete = operations.end(false);
     let each = size as f64 / counts.operations.max(1) as f64;
     writeln!(
         io::stdout().lock(),
@@ -68,5 +68,5 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         counts.objects,
         counts.threads
     )?;
-    Ok(is_whole)
+    Ok(is_complete)
 }

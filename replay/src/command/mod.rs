@@ -1,7 +1,7 @@
-//! The commands: of each its arguments, its help with examples, and what it does.
+//! The commands: each has its arguments, its help with examples, and its implementation.
 //!
 //! ```text
-//!  args.rs ── which one ──▶ NAME.rs: Args, ABOUT, EXAMPLES, run(&Args) ──▶ Ok(no fault?) │ Stop
+//!  args.rs ── command ──▶ NAME.rs: Args, ABOUT, EXAMPLES, run(&Args) ──▶ Ok(no fault?) │ Stop
 //! ```
 //!
 //! Design: `design/replay.md`.
@@ -10,6 +10,5 @@ pub(crate) mod compare;
 pub(crate) mod compile;
 pub(crate) mod heaps;
 pub(crate) mod play;
-pub(crate) mod player;
 pub(crate) mod record;
 pub(crate) mod show;

@@ -1,8 +1,8 @@
-//! Record what a program asks of malloc, whatever program it is.
+//! Records the calls of malloc of any program.
 //!
 //! ```text
 //!  replay record ─▶ LD_PRELOAD=libinterpose.so PROGRAM ─▶ LOG-PID, of each process ─▶ LOG
-//!                   its streams, signals, exit code are its own
+//!                   the program keeps its streams, signals and exit code
 //! ```
 //!
 //! Design: `.rep.record`, `.rep.record.logs` in `design/replay.md`.
@@ -30,61 +30,59 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
 pub(crate) const ABOUT: &str = "\
-Records what a program asks of malloc, calloc, realloc, free and their kin: every call, its thread,
-size and address, from the first before main to the last after it. The log is read by all commands
-of replay and eventcnv.
+Records a program's calls of malloc, calloc, realloc, free and the functions like them: every call
+with its thread, size and address, from the first call before main to the last one after it. All
+commands of replay and eventcnv read the log.
 
-Any dynamically linked program can be recorded, of any language, with its threads, the processes
-that it forks and the programs that it executes: each process has a log of its own, LOG-PID. LOG is
-that of the program itself (of what it became last, if it executed another program).";
+Any dynamically linked program can be recorded, in any language, with its threads, the processes
+that it forks and the programs that it executes. Each process has its own log, LOG-PID. LOG is the
+log of the program itself (of the last program that it executed, if any).";
 
 pub(crate) const EXAMPLES: &str = "\
-The program has its standard streams, its signals and its exit code as ever. At the end a line on
-standard error says what was recorded.
+The program keeps its standard streams, its signals and its exit code. At the end a line on standard
+error reports how much was recorded.
 
-A program that dies of a signal loses what was not in a full block yet: at most 64 KiB for each
-thread; the line at the end says so. (So does a child; of one that is killed early there may be no
-log at all.) With MPS_TELEMETRY_CRASH=1 in the environment, which adds
-handlers to the program, only SIGKILL loses any. `-o ring:FILE?size=1G` keeps the newest
-events through anything, SIGKILL included.
+A program that a signal ends loses the events that were not yet in a full block: at most 64 KiB for
+each thread; the line at the end reports this. So does a child; one that is killed early may have no
+log. With MPS_TELEMETRY_CRASH=1 in the environment, which adds signal handlers to the program, only
+SIGKILL loses events. `-o ring:FILE?size=1G` keeps the newest events through any end.
 
 Examples:
   replay record sort -o sorted.txt words.txt        log: sort.log
-  replay record -o a.log -- python3 script.py       log: a.log; of its children: a.log-PID
-  replay record -o ring:a.log?size=1G -- ./server    its newest events, however it ends
-  replay record --stacks -- ./server                who called, too: replay show server.log
+  replay record -o a.log -- python3 script.py       log: a.log; its children's: a.log-PID
+  replay record -o ring:a.log?size=1G -- ./server    the newest events, however it ends
+  replay record --stacks -- ./server                with call stacks: replay show server.log
 
-Exit status: that of the program, 128 and the signal's number if one ended it; if that is 0, or the
-program was not run:
-  1  not all of it was recorded: what is missing, and why, is told on standard error
-  2  the program was not run, or nothing of it was recorded";
+Exit status: that of the program, or 128 plus the number of the signal that ended it. If that is 0,
+or the program was not run:
+  1  parts are missing from the logs; standard error names them and the causes
+  2  the program was not run, or nothing was recorded";
 
-/// What is recorded, and where to.
+/// The arguments of `replay record`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The log [default: PROGRAM.log in the current directory]
     #[arg(short, long, value_name = "LOG")]
     output: Option<PathBuf>,
 
-    /// Record who called
+    /// Record call stacks
     #[arg(long)]
     stacks: bool,
 
-    /// Frames of a stack, at least: up to twice as many are recorded of a deeper one
+    /// Minimum number of frames of a stack: a deeper one has up to twice as many
     #[arg(long, value_name = "COUNT", default_value_t = 32)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
     depth: u8,
 
-    /// The library to preload [default: libinterpose.so or replay-interpose, next to this program
-    /// or in ../lib]
+    /// The library to preload [default: libinterpose.so next to this program, or in ../lib]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
 
-    /// Overwrite logs that are there already
+    /// Overwrite existing logs
     #[arg(long)]
     force: bool,
 
-    /// Run the program also if it cannot be recorded, or not all of it
+    /// Run the program even if it cannot be recorded, or only in part
     #[arg(long)]
     anyway: bool,
 
@@ -94,7 +92,7 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Records; ends this process with the exit code of the program.
+/// Records a program; ends this process with the program's exit code.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let (program, arguments) = args.command.split_first().ok_or_else(|| stop("no program"))?;
     let path = find(program)?;
@@ -104,10 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
         }
         Err(why) => {
             if !args.anyway {
-                return Err(stop(format!(
-                    "{}: {why}; it was not run (--anyway runs it)",
-                    path.display()
-                )));
+                return Err(stop(format!("{}: {why}; --anyway runs it", path.display())));
             }
             complain(&format!("replay: {}: {why}\n", path.display()));
             None
@@ -129,7 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let process = child.id();
     let status = wait(child, signals)?;
     let missing = roster.missing(&logs.processes());
-    // What a process becomes may write over its file, which has no need of a name any more.
+    // A program that still runs keeps its mapping of the file, and needs no name of it.
     drop(roster);
     let recorded = logs.finish(process, &program.to_string_lossy(), Death::of(status), &missing);
     for line in missing.words() {
@@ -144,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     std::process::exit(code)
 }
 
-/// Exit codes of a program that itself has 0.
+/// Exit codes that replace 0.
 const NOT_ALL: i32 = 1;
 const NOTHING: i32 = 2;
 
@@ -156,9 +151,9 @@ fn code(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(2)
 }
 
-/// Where a program is: as a path, or in one of the folders of PATH.
+/// Returns the path of a program: as given, or in a folder of PATH.
 fn find(program: &OsStr) -> Result<PathBuf, Stop> {
-    let missing = || stop(format!("{}: there is no such program", program.display()));
+    let missing = || stop(format!("{}: program not found", program.display()));
     if program.as_bytes().contains(&b'/') {
         let path = PathBuf::from(program);
         return if path.is_file() { Ok(path) } else { Err(missing()) };
@@ -192,12 +187,12 @@ fn library(named: Option<&Path>) -> Result<PathBuf, Stop> {
     })
 }
 
-/// The libraries to preload: ours, and those that there are already.
+/// Returns the libraries to preload: this one, and those in the environment.
 fn preload(library: &Path) -> Result<OsString, Stop> {
     if library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
         return Err(stop(format!(
-            "{}: a library whose path has a space or a colon cannot be preloaded: copy it \
-             elsewhere, and name it by --library",
+            "{}: cannot be preloaded (its path has a space or a colon); copy it elsewhere, and \
+             name it by --library",
             library.display()
         )));
     }
@@ -209,8 +204,8 @@ fn preload(library: &Path) -> Result<OsString, Stop> {
     Ok(list)
 }
 
-/// Begins to take the signals that are meant for the program, before there is one: none of them
-/// ends this process, and leaves the program alone. What is ignored stays so, for the program too.
+/// Begins to take signals for the program before it starts, so that none ends this process alone.
+/// Ignored signals stay ignored, for the program too.
 fn take_signals() -> Result<Signals, Stop> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -220,14 +215,13 @@ fn take_signals() -> Result<Signals, Stop> {
     Signals::new(taken).map_err(|error| stop(format!("cannot take signals: {error}")))
 }
 
-/// Waits for the program, and gives it the signals that are meant for it. (Those of a terminal's
-/// keys it gets by itself.)
+/// Waits for the program, and passes signals on to it. (It gets those of a terminal's keys itself.)
 fn wait(mut child: Child, mut signals: Signals) -> Result<ExitStatus, Stop> {
     let process = Pid::from_raw(child.id() as i32);
     std::thread::spawn(move || {
         for signal in signals.forever().filter(|signal| ![SIGINT, SIGQUIT].contains(signal)) {
             if let Ok(signal) = Signal::try_from(signal) {
-                // It may be gone.
+                // The program may have ended.
                 let _ = kill(process, signal);
             }
         }

@@ -1,4 +1,4 @@
-//! What a workload is.
+//! Shows the counts of a workload.
 //!
 //! ```text
 //!  LOG │ FILE.ops ─▶ operations ─ modify ─▶ Shown ─▶ text │ JSON
@@ -13,26 +13,26 @@ use cli::Stop;
 use std::io::{self, Write};
 
 pub(crate) const ABOUT: &str = "\
-Tells what a program asked of its memory manager: how many allocations, reallocations and frees, \
-how large and how long-lived, live bytes over time and at their peak, threads and pools, what was \
-left at the end, and, if the log has call stacks (`replay record --stacks`), which of them held \
-the peak, allocated most, and left most: functions with their lines where the program has them (-g).
+Shows what a program asked of its memory manager: numbers of allocations, reallocations and frees, \
+sizes, lifetimes, live bytes over time and at their peak, threads, pools, and objects left at the \
+end. If the log has call stacks (`replay record --stacks`), the command lists those that held the \
+peak, allocated most, and left most, with source lines if the program has debug information (-g).
 
-Threads and pools have the numbers that the modifications take.";
+The modifications take the same numbers of threads and pools.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   replay show program.log
-  replay show program.log --keep-size 1M..     what only large objects make of it
+  replay show program.log --keep-size 1M..     only large objects
   replay show program.ops --json | jq .live_peak
-  replay show program.log program.log-4711     a program and its child, as one
+  replay show program.log program.log-4711     a program and its child together
 
 Exit status:
-  0  told
-  1  told, as far as the log could be read; faults are told on standard error
+  0  shown
+  1  shown as far as the log could be read; standard error has the faults
   2  the log could not be read";
 
-/// What is shown, and how.
+/// The arguments of `replay show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Call stacks of each list
+    /// Number of call stacks in each list
     #[arg(long, value_name = "N", default_value_t = 5)]
     stacks: usize,
 
@@ -50,11 +50,11 @@ pub(crate) struct Args {
     modify: Modify,
 }
 
-/// Tells what there is. Whether the log was read whole.
+/// Prints the counts. Returns whether the log was read completely.
 pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     let opened = Opened::open(&args.input)?;
     let mut operations = opened.operations(&args.modify.list)?;
-    // Modified objects are others than those of the log.
+    // Modified objects differ from those of the log.
     let log = opened.log().filter(|_| args.modify.list.is_empty() && args.stacks > 0);
     let mut gather = Gather::default();
     if log.is_some() {
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Stop> {
     shown.stacks = top;
     shown.subject.name = opened.title.clone();
     shown.subject.skipped = operations.skipped();
-    // What is modified is another program.
+    // The recorded figures are not those of a modified program.
     let facts = operations.facts();
     shown.subject.program = facts.program().filter(|_| args.modify.list.is_empty());
     let mut out = Vec::new();

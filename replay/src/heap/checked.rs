@@ -1,13 +1,13 @@
-//! A heap around a heap, which looks at all that it hands out: whether it is a heap at all.
+//! A heap around a heap, which checks all memory that the inner heap hands out.
 //!
 //! ```text
-//!  allocate ──▶ aligned? zeros? nobody else's? ── its pattern at both ends │ everywhere
+//!  allocate ──▶ aligned? zeros? not in use? ── its pattern at both ends │ everywhere
 //!  free, reallocate ──▶ is its pattern still there?
 //! ```
 //!
-//! The quick form writes and reads the first and the last word of an object, and remembers nothing:
-//! what is handed out and has the pattern of its address is somebody's still. Design: `.rep.check`
-//! in `design/replay.md`.
+//! The quick form writes and reads the first and the last word of an object, and remembers nothing.
+//! New memory that has the pattern of its address is still in use. Design: `.rep.check` in
+//! `design/replay.md`.
 #![expect(unsafe_code, reason = "the trait is unsafe, and patterns are written into memory")]
 
 use super::{Heap, Request};
@@ -17,27 +17,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const WORD: usize = 8;
-/// Bytes between two places of a zeroed object that the quick form looks at.
+/// The distance of the places of a zeroed object that the quick form checks.
 const PAGE: usize = 4096;
-/// Places of it that it looks at, at most.
+/// The maximum number of these places.
 const PAGE_COUNT_MAX: usize = 64;
-/// log2 of what malloc aligns to, at most: `max_align_t`.
+/// log2 of malloc's alignment: `max_align_t`.
 const ALIGNMENT_LOG2: u32 = (2 * size_of::<usize>()).trailing_zeros();
-/// Spreads addresses.
+/// A factor that spreads addresses.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The heap around another one. Once that is found to be wrong, it is asked for nothing more.
+/// A heap around another one, which is not called again once it is found to be wrong.
 #[derive(Debug)]
 pub(crate) struct Checked<'h, H> {
     heap: &'h H,
     is_full: bool,
-    /// The size of what is at each address, if everything is looked at.
+    /// The size of the object at each address, in the full form.
     objects: Mutex<BTreeMap<usize, usize>>,
     is_wrong: AtomicBool,
-    wrong: Mutex<Option<String>>,
+    error: Mutex<Option<String>>,
 }
 
-/// What is written to an object at an address.
+/// Returns the word that is written to an object at an address.
 fn pattern(address: usize) -> u64 {
     (address as u64 ^ 0x5A5A).wrapping_mul(SPREAD)
 }
@@ -46,13 +46,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the first word is while an object changes its size, and when it was given up.
+/// Rotations of the first word: during a reallocation, and after a free.
 const MOVING: u32 = 17;
-const GIVEN_UP: u32 = 31;
+const FREED: u32 = 31;
 
-/// An object: so many bytes, which are the caller's.
+/// An object of the caller.
 ///
-/// 17. There are `size` bytes at `memory`, and nobody else writes to them unless the heap is wrong.
+/// 17. `memory` has `size` bytes, and no other thread writes to them, unless the heap is wrong.
 #[derive(Clone, Copy)]
 struct Object {
     memory: *mut u8,
@@ -60,25 +60,24 @@ struct Object {
 }
 
 impl Object {
-    /// Whether this word begins at an offset, as far as it is in the object; volatile, as nobody
-    /// may guess what is there.
+    /// Returns whether this word is at an offset, as far as it is in the object. Reads are
+    /// volatile, because the compiler must not guess the bytes.
     fn has(self, at: usize, word: u64) -> bool {
         word.to_le_bytes().into_iter().enumerate().take(self.size - at).all(|(index, byte)| {
-            // SAFETY: 17: at most so many bytes from `at` on are in the object.
+            // SAFETY: 17: `take` keeps the offset inside the object.
             byte == unsafe { self.memory.add(at + index).read_volatile() }
         })
     }
 
     fn set(self, at: usize, word: u64) {
         for (index, byte) in word.to_le_bytes().into_iter().enumerate().take(self.size - at) {
-            // SAFETY: 17: at most so many bytes from `at` on are in the object, and nobody else
-            // writes to them.
+            // SAFETY: 17: `take` keeps the offset inside the object.
             unsafe { self.memory.add(at + index).write_volatile(byte) };
         }
     }
 
-    /// Where words begin that are looked at: all of them, also one of which only a part is in the
-    /// object; or the first and the last whole one.
+    /// Returns the offsets of the words that are checked: all words, also one that is partly in the
+    /// object; or the first and the last complete one.
     fn places(self, is_full: bool) -> impl Iterator<Item = usize> {
         let count = if is_full { self.size.div_ceil(WORD) } else { (self.size / WORD).min(1) };
         let last = (self.size >= 2 * WORD).then(|| self.size - WORD);
@@ -88,27 +87,27 @@ impl Object {
 
 impl<'h, H: Heap> Checked<'h, H> {
     pub(crate) fn new(heap: &'h H, is_full: bool) -> Checked<'h, H> {
-        let (objects, is_wrong, wrong) = Default::default();
-        Checked { heap, is_full, objects, is_wrong, wrong }
+        let (objects, is_wrong, error) = Default::default();
+        Checked { heap, is_full, objects, is_wrong, error }
     }
 
-    /// What was found wrong, if anything was.
-    pub(crate) fn wrong(&self) -> Option<String> {
-        locked(&self.wrong).take()
+    /// Returns the error that was found, if any.
+    pub(crate) fn error(&self) -> Option<String> {
+        locked(&self.error).take()
     }
 
     #[cold]
-    fn blame(&self, what: String) {
+    fn blame(&self, error: String) {
         self.is_wrong.store(true, Ordering::Release);
-        locked(&self.wrong).get_or_insert(what);
+        locked(&self.error).get_or_insert(error);
     }
 
     fn is_wrong(&self) -> bool {
         self.is_wrong.load(Ordering::Acquire)
     }
 
-    /// Whether what was handed out may be taken: then it has its pattern. `is_new`: it was not
-    /// there before, and nothing was asked to be in it.
+    /// Checks new memory, and writes its pattern. Returns whether it is sound. `is_new` says that
+    /// its contents are undefined.
     fn put(&self, memory: *mut u8, request: Request, is_new: bool) -> bool {
         let (object, address) = (Object { memory, size: request.size }, memory.addr());
         let size = request.size;
@@ -140,13 +139,13 @@ impl<'h, H: Heap> Checked<'h, H> {
         true
     }
 
-    /// Whether an object that is given up is as it was left.
+    /// Returns whether an object still has its pattern.
     fn take(&self, memory: *mut u8, size: usize) -> bool {
         let (object, address) = (Object { memory, size }, memory.addr());
         let word = pattern(address);
         if let Some(at) = object.places(self.is_full).find(|at| !object.has(*at, word)) {
             self.blame(format!(
-                "what was written to {size} bytes at {address:#x} is not there any more, at byte \
+                "{size} bytes at {address:#x} lost the value that was written to them, at byte \
                  {at}: another object has the same memory"
             ));
             return false;
@@ -177,8 +176,8 @@ impl<'h, H: Heap> Checked<'h, H> {
     }
 }
 
-// SAFETY: 1: what the heap inside hands out, or null. 2: nothing here
-// panics but for want of memory.
+// SAFETY: 1: the memory is that of the inner heap, or null. 2: nothing here panics, except when
+// memory runs out.
 unsafe impl<H: Heap> Heap for Checked<'_, H> {
     const HAS_MEMORY: bool = H::HAS_MEMORY;
 
@@ -203,7 +202,7 @@ unsafe impl<H: Heap> Heap for Checked<'_, H> {
         let word = pattern(old.addr());
         let before = Object { memory: old, size: was.size };
         if was.size >= WORD {
-            // Where it was, it is nobody's any more.
+            // The old place is free now.
             before.set(0, word.rotate_left(MOVING));
         }
         // SAFETY: 3: the caller passes memory of this heap, handed out for `was` and not given up
@@ -218,7 +217,7 @@ unsafe impl<H: Heap> Heap for Checked<'_, H> {
             return memory;
         }
         let both = Object { memory, size: was.size.min(request.size) };
-        // The quick form knows whole words alone.
+        // The quick form checks only complete words.
         let end = |at: usize| if self.is_full { at + 1 } else { at + WORD };
         let mut kept = before.places(self.is_full).filter(|at| end(*at) <= both.size);
         let is_moved = |at: usize| at == 0 && was.size >= WORD;
@@ -226,7 +225,7 @@ unsafe impl<H: Heap> Heap for Checked<'_, H> {
         if let Some(at) = kept.find(|at| !both.has(*at, expected(*at))) {
             let (from, to) = (was.size, request.size);
             self.blame(format!(
-                "{from} bytes that became {to} at {:#x} lost what was in them, at byte {at}",
+                "{from} bytes that became {to} at {:#x} lost their contents, at byte {at}",
                 memory.addr()
             ));
             return ptr::null_mut();
@@ -242,7 +241,7 @@ unsafe impl<H: Heap> Heap for Checked<'_, H> {
             return;
         }
         if was.size >= WORD {
-            let word = pattern(memory.addr()).rotate_left(GIVEN_UP);
+            let word = pattern(memory.addr()).rotate_left(FREED);
             Object { memory, size: was.size }.set(0, word);
         }
         // SAFETY: 4: the caller passes memory of this heap, handed out for `was`, which gives it up
@@ -262,10 +261,10 @@ mod tests {
     use super::*;
     use crate::heap::system::System;
 
-    /// The C library's heap, whose reallocation loses the last byte.
+    /// The C library's heap, with a reallocation that loses the last byte.
     struct Loses;
 
-    // SAFETY: 1, 2: it is the C library's.
+    // SAFETY: 1, 2: the C library promises this.
     unsafe impl Heap for Loses {
         fn allocate(&self, request: Request) -> *mut u8 {
             System.allocate(request)
@@ -290,24 +289,24 @@ mod tests {
         }
     }
 
-    /// What is found wrong with a heap that changes the size of an object.
+    /// Returns the error that is found in a reallocation.
     fn found<H: Heap>(heap: &H, sizes: [usize; 2], is_full: bool) -> Option<String> {
         let [was, request] = sizes.map(|size| Request { size, alignment: 1, pool: 0 });
         let checked = Checked::new(heap, is_full);
         // SAFETY: 3: it was allocated there.
         unsafe { checked.reallocate(checked.allocate(was), was, request) };
-        checked.wrong()
+        checked.error()
     }
 
     /// `.rep.check`
     #[test]
-    fn the_last_byte_is_looked_at_too() {
+    fn the_last_byte_is_checked_too() {
         for (sizes, is_full) in
             [([21, 42], false), ([13, 26], true), ([3, 9], true), ([13, 11], true)]
         {
             assert_eq!(found(&System, sizes, is_full), None);
-            let wrong = found(&Loses, sizes, is_full).unwrap_or_default();
-            assert!(wrong.contains("lost what was in them"), "{sizes:?} {is_full}: {wrong}");
+            let error = found(&Loses, sizes, is_full).unwrap_or_default();
+            assert!(error.contains("lost their contents"), "{sizes:?} {is_full}: {error}");
         }
     }
 }

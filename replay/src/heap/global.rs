@@ -1,4 +1,4 @@
-//! Any Rust allocator as a heap.
+//! Makes a heap of any Rust allocator.
 //!
 //! ```text
 //!  Request{size, alignment: 1} ──▶ Layout{size or 1, as malloc would align it} ──▶ GlobalAlloc
@@ -11,15 +11,15 @@ use super::{Heap, Request};
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr;
 
-/// A heap that is a `GlobalAlloc`, which need not be that of the program.
+/// A heap around a `GlobalAlloc`, which need not be the program's allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Global<A>(pub A);
 
-/// log2 of what malloc aligns to, at most: `max_align_t`.
+/// log2 of malloc's alignment: `max_align_t`.
 const ALIGNMENT_LOG2: u32 = (2 * size_of::<usize>()).trailing_zeros();
 
-/// What to ask for. An object that is less than `max_align_t` needs the alignment of the largest
-/// type that it could be.
+/// Returns the layout for a request. An object that is smaller than `max_align_t` is aligned for
+/// the largest type that fits into it.
 #[inline(always)]
 fn layout(request: Request) -> Option<Layout> {
     let size = request.size.max(1);
@@ -27,7 +27,7 @@ fn layout(request: Request) -> Option<Layout> {
     Layout::from_size_align(size, request.alignment.max(natural)).ok()
 }
 
-// SAFETY: 1: that is what `GlobalAlloc` promises. 2: it may not unwind either.
+// SAFETY: 1: `GlobalAlloc` promises this. 2: it may not unwind either.
 unsafe impl<A: GlobalAlloc + Sync> Heap for Global<A> {
     #[inline(always)]
     fn allocate(&self, request: Request) -> *mut u8 {
@@ -53,11 +53,11 @@ unsafe impl<A: GlobalAlloc + Sync> Heap for Global<A> {
             return ptr::null_mut();
         };
         if before.align() == after.align() {
-            // SAFETY: 3: `old` was allocated with `before`; the new size is not 0, and fits.
+            // SAFETY: 3: `old` was allocated with `before`; the new size fits, and is not 0.
             return unsafe { self.0.realloc(old, before, after.size()) };
         }
-        // SAFETY: the size is not 0; 3: `old` was allocated with `before`, and is given up once;
-        // the bytes that are copied are in both.
+        // SAFETY: the size is not 0; 3: `old` was allocated with `before`, and is freed once; the
+        // copied bytes are in both.
         unsafe {
             let new = self.0.alloc(after);
             if !new.is_null() {
@@ -71,7 +71,7 @@ unsafe impl<A: GlobalAlloc + Sync> Heap for Global<A> {
     #[inline(always)]
     unsafe fn free(&self, memory: *mut u8, was: Request) {
         if let Some(layout) = layout(was) {
-            // SAFETY: 4: it was allocated with that layout, and is given up once.
+            // SAFETY: 4: the memory was allocated with that layout, and is freed once.
             unsafe { self.0.dealloc(memory, layout) };
         }
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_aligned_as_the_largest_type_that_fits_into_it() {
+    fn an_object_is_aligned_for_the_largest_type_that_fits() {
         let of = |size, alignment| {
             layout(Request { size, alignment, pool: 0 }).map(|found| (found.size(), found.align()))
         };

@@ -1,4 +1,4 @@
-//! Heaps: what a workload is played against.
+//! The heaps that a workload is played against.
 //!
 //! ```text
 //!  the loop ── Request{size, alignment, pool} ──▶ Heap ──▶ memory
@@ -16,54 +16,52 @@ pub(crate) mod version;
 
 pub(crate) use checked::Checked;
 
-/// What is asked for.
+/// A request for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// In bytes; 0 is a size like any other.
+    /// The size in bytes; it may be 0.
     pub size: usize,
-    /// What the address must be a multiple of: a power of two; 1 where nothing was asked beyond
-    /// what malloc gives, which is the alignment of any C type.
+    /// The required alignment, a power of two; 1 for no more than malloc's, which suits any C type.
     pub alignment: usize,
     /// The pool, from 0.
     pub pool: u32,
 }
 
-/// A memory manager that a workload can be played against: by several threads at once.
+/// A memory manager that a workload can be played against, by several threads at once.
 ///
 /// # Safety
 ///
-/// 1. What `allocate`, `allocate_zeroed` and `reallocate` return is null (there is no memory), or
-///    the address of at least `size` bytes, a multiple of the alignment, which may be read and
-///    written and are handed out to nobody else until they are given to `free` or `reallocate`;
-///    unless `HAS_MEMORY` is false, in which case it is any address but null.
-/// 2. None of them unwinds.
+/// 1. `allocate`, `allocate_zeroed` and `reallocate` return null, or the address of at least `size`
+///    bytes, a multiple of the alignment. The caller alone may read and write these bytes until it
+///    passes them to `free` or `reallocate`. If `HAS_MEMORY` is false, the address is any except
+///    null.
 pub unsafe trait Heap: Sync {
-    /// Whether there is memory at the addresses that are handed out.
+    /// Whether the addresses that are handed out have memory.
     const HAS_MEMORY: bool = true;
 
-    /// Memory; null if there is none.
+    /// Returns memory; null if it has none.
     fn allocate(&self, request: Request) -> *mut u8;
 
-    /// The same, filled with zeros.
+    /// Returns memory filled with zeros; null if it has none.
     fn allocate_zeroed(&self, request: Request) -> *mut u8;
 
-    /// Memory of another size, with the bytes of `old` as far as both sizes go, and `old` given up;
-    /// or null, and `old` stays as it is.
+    /// Returns memory of another size, with the bytes of `old` as far as both sizes go, and gives
+    /// `old` up; or returns null, and keeps `old` as it is.
     ///
     /// # Safety
     ///
-    /// 3. `old` is this heap's, was handed out for `was` and not given up since; `size` in
-    ///    `request` is the new one, the pool that of `was`, and so is the alignment, or it is 1.
+    /// 3. This heap handed `old` out for `was`, and the caller still has it. `size` in `request` is
+    ///    the new size. The pool is that of `was`, and so is the alignment, or it is 1.
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8;
 
     /// Gives memory up.
     ///
     /// # Safety
     ///
-    /// 4. `memory` is this heap's, was handed out for `was`, and not given up since.
+    /// 4. This heap handed `memory` out for `was`, and the caller still has it.
     unsafe fn free(&self, memory: *mut u8, was: Request);
 
-    /// A pool ends: nothing is left in it.
+    /// Ends a pool, which is empty.
     fn end_pool(&self, pool: u32) {
         let _ = pool;
     }

@@ -1,16 +1,17 @@
-//! Pools of our own: an example of a heap with pools, simple and right.
+//! A heap with pools: a simple example.
 //!
 //! ```text
 //!  pool 0: │ free: a list for each size class │ extents: │▓▓▓▓▓▓ bump ─▶    │ │▓▓▓▓▓▓▓▓▓▓▓▓▓│ …
 //!  pool 1: │ …                                             objects of ≤ 32 KiB, of all classes
-//!          an object that is larger is a mapping of its own;   end_pool gives every extent back
+//!          larger objects come from the C library;         end_pool frees every extent
 //! ```
 //!
 //! Classes are multiples of 16 up to 128, then four for each power of two. One lock a pool.
 //!
 //! Design: `.rep.heap` in `design/replay.md`.
-#![expect(unsafe_code, reason = "memory from the operating system is handed out")]
+#![expect(unsafe_code, reason = "memory of extents is handed out")]
 
+use super::system::System;
 use super::{Heap, Request};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -18,39 +19,39 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// A pool for each number of a workload.
 #[derive(Debug)]
 pub struct Pools {
-    /// 5. Pools come into being a row at a time, and stay where they are.
+    /// 5. Pools are made a row at a time, and stay where they are.
     rows: Box<[OnceLock<Row>]>,
 }
 
 type Row = Box<[Mutex<Pool>]>;
 
-/// The pools of a row, and the rows: pools have 24 bits.
+/// The number of pools in a row, and of rows: pools have 24 bits.
 const ROW: usize = 1 << 12;
 
 const QUANTUM: usize = 16;
-/// The largest object that is put in an extent.
+/// The largest object in an extent.
 const SMALL_MAX: usize = 32 << 10;
 const EXTENT_MIN: usize = 64 << 10;
 const EXTENT_MAX: usize = 4 << 20;
 const PAGE: usize = 4096;
 
-/// Up to 128 there are 8 classes; then 4 for each of 256, 512, … 32 KiB.
+/// 8 classes up to 128; then 4 for each of 256, 512, … 32 KiB.
 const CLASS_COUNT: usize = 8 + 4 * 8;
 
-/// What is 16 bytes or more and free: where the next one of its class is, or null.
+/// A pool: its free objects and its extents.
 #[derive(Debug)]
 struct Pool {
-    /// 6. Each address is that of an object of its class, in an extent of this pool, which nobody
-    ///    has; its first word is the next, or null.
+    /// 6. Each address is of a free object of its class, in an extent of this pool; the object's
+    ///    first word is the next one, or null.
     free: [*mut u8; CLASS_COUNT],
-    /// 7. From `bump` to `end` lies what was never handed out of the last extent.
+    /// 7. From `bump` to `end` lies the part of the last extent that was never handed out.
     bump: *mut u8,
     end: *mut u8,
-    /// 8. What was mapped for this pool, and is not unmapped yet: address and size.
+    /// 8. The extents of this pool: address and size. Each came from the C library.
     extents: Vec<(*mut u8, usize)>,
 }
 
-// SAFETY: 6, 7, 8: what the addresses lead to is this pool's alone, on whichever thread.
+// SAFETY: 6, 7, 8: all addresses are of memory that this pool alone has, on any thread.
 unsafe impl Send for Pool {}
 
 impl Default for Pools {
@@ -59,64 +60,27 @@ impl Default for Pools {
     }
 }
 
-/// The class of a size, which is not 0 and at most SMALL_MAX, and the size of its objects.
+/// Returns the class of a size, which is not 0 and at most SMALL_MAX, and the size of the class's
+/// objects.
 fn class_of(size: usize) -> (usize, usize) {
     let quanta = size.div_ceil(QUANTUM);
     if quanta <= 8 {
         return (quanta - 1, quanta * QUANTUM);
     }
-    // quanta - 1 is 8 at least: its two bits after the first one say which of the four.
+    // quanta - 1 is 8 at least: the two bits after its first one choose the quarter.
     let log2 = (quanta - 1).ilog2() as usize;
     let step = log2 - 2;
     let quarter = (quanta - 1) >> step & 3;
     (8 + (log2 - 3) * 4 + quarter, ((4 + quarter + 1) << step) * QUANTUM)
 }
 
-/// Pages from the operating system, filled with zeros; null if there are none.
-fn map(size: usize) -> *mut u8 {
-    let (protection, flags) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    // SAFETY: new pages, where nothing is.
-    let pages = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
-    if pages == libc::MAP_FAILED { ptr::null_mut() } else { pages.cast() }
+/// Returns the request by which the C library allocates an extent.
+fn extent(size: usize) -> Request {
+    Request { size, alignment: PAGE, pool: 0 }
 }
 
-/// Pages that begin at a multiple of `alignment`.
-fn map_aligned(size: usize, alignment: usize) -> *mut u8 {
-    if alignment <= PAGE {
-        return map(size);
-    }
-    let Some(whole) = size.checked_add(alignment) else { return ptr::null_mut() };
-    let start = map(whole);
-    if start.is_null() {
-        return start;
-    }
-    let before = start.align_offset(alignment);
-    // SAFETY: what lies before and after was mapped just now, and nobody has it.
-    unsafe {
-        unmap(start, before);
-        let memory = start.add(before);
-        unmap(memory.add(size), alignment - before);
-        memory
-    }
-}
-
-/// # Safety
-///
-/// 9. The pages were mapped, and nobody has them or anything in them.
-unsafe fn unmap(pages: *mut u8, size: usize) {
-    if size != 0 {
-        // SAFETY: 9: the pages were mapped, and nobody has them or anything in them.
-        unsafe { libc::munmap(pages.cast(), size) };
-    }
-}
-
-/// The pages of an object that has a mapping of its own.
-fn large(size: usize) -> Option<usize> {
-    Some(size.checked_add(PAGE - 1)? & !(PAGE - 1))
-}
-
-/// Whether it goes to an extent, and as what size: one that is a multiple of its alignment.
+/// Returns the size of a small object, a multiple of its alignment; `None` for an object that the C
+/// library allocates.
 fn small(request: Request) -> Option<usize> {
     let alignment = request.alignment.max(QUANTUM);
     if request.size > SMALL_MAX || alignment > PAGE {
@@ -140,16 +104,16 @@ impl Pool {
     fn allocate(&mut self, size: usize, alignment: usize) -> *mut u8 {
         let (class, size) = class_of(size);
         let first = self.free.get(class).copied().unwrap_or_default();
-        // A size that is a power of two is aligned to it, up to a page: `carve` sees to that.
+        // `carve` aligns a size that is a power of two to itself, up to a page.
         if !first.is_null() {
-            // SAFETY: 6: nobody has it, and its first word is the next.
+            // SAFETY: 6: the object is free, and its first word is the next one.
             self.free[class] = unsafe { first.cast::<*mut u8>().read() };
             return first;
         }
         self.carve(size, alignment)
     }
 
-    /// Cuts what was never handed out.
+    /// Cuts an object from memory that was never handed out.
     fn carve(&mut self, size: usize, alignment: usize) -> *mut u8 {
         let natural = if size.is_power_of_two() { size.min(PAGE) } else { QUANTUM };
         let alignment = alignment.max(natural);
@@ -157,17 +121,17 @@ impl Pool {
         if (self.end.addr() - self.bump.addr()) < skip + size {
             let last = self.extents.last().map_or(EXTENT_MIN / 2, |(_, size)| *size);
             let extent_size = (2 * last).min(EXTENT_MAX);
-            let extent = map(extent_size);
-            if extent.is_null() {
-                return extent;
+            let memory = System.allocate(extent(extent_size));
+            if memory.is_null() {
+                return memory;
             }
-            self.extents.push((extent, extent_size));
-            self.bump = extent;
-            // SAFETY: that is the end of what was mapped.
-            self.end = unsafe { extent.add(extent_size) };
+            self.extents.push((memory, extent_size));
+            self.bump = memory;
+            // SAFETY: that is the end of the extent.
+            self.end = unsafe { memory.add(extent_size) };
             skip = 0;
         }
-        // SAFETY: 7: there is so much between `bump` and `end`.
+        // SAFETY: 7: `bump` and `end` are at least this far apart.
         unsafe {
             let memory = self.bump.add(skip);
             self.bump = memory.add(size);
@@ -177,19 +141,18 @@ impl Pool {
 
     /// # Safety
     ///
-    /// 10. It was handed out by `allocate` of this pool for that size, and nobody has it now.
+    /// 10. `allocate` of this pool handed the memory out for that size, and its owner gives it up.
     unsafe fn free(&mut self, memory: *mut u8, size: usize) {
         let (class, _) = class_of(size);
-        // SAFETY: 10: the least object has room for a word.
+        // SAFETY: 10: the smallest object has room for a word.
         unsafe { memory.cast::<*mut u8>().write(self.free[class]) };
         self.free[class] = memory;
     }
 
     fn end(&mut self) {
-        for (extent, size) in self.extents.drain(..) {
-            // SAFETY: 8: what is in the list was mapped for this pool, and is not unmapped yet. The
-            // caller that ends a pool says that nothing is left in it.
-            unsafe { unmap(extent, size) };
+        for (memory, size) in self.extents.drain(..) {
+            // SAFETY: 8; the caller of `end_pool` has freed all objects of the pool.
+            unsafe { System.free(memory, extent(size)) };
         }
         self.free = [ptr::null_mut(); CLASS_COUNT];
         (self.bump, self.end) = (ptr::null_mut(), ptr::null_mut());
@@ -211,39 +174,40 @@ impl Pools {
     }
 }
 
-// SAFETY: 1: of an extent each place is handed out once, and again only when it was freed (6, 7);
-// an object that is larger is a mapping. Alignment: `carve`, `map_aligned`. 2: nothing here
-// panics: classes are fewer than CLASS_COUNT, rows and columns fewer than ROW.
+// SAFETY: 1: each place of an extent is handed out once, and again only after its free (6, 7); the
+// C library hands out all else. `carve` aligns. 2: nothing here panics: classes are fewer than
+// CLASS_COUNT, rows and columns fewer than ROW.
 unsafe impl Heap for Pools {
     fn allocate(&self, request: Request) -> *mut u8 {
-        match (small(request), large(request.size)) {
-            (Some(size), _) => self.pool(request.pool).allocate(size, request.alignment),
-            (None, Some(size)) => map_aligned(size.max(PAGE), request.alignment),
-            (None, None) => ptr::null_mut(),
+        match small(request) {
+            Some(size) => self.pool(request.pool).allocate(size, request.alignment),
+            None => System.allocate(request),
         }
     }
 
     fn allocate_zeroed(&self, request: Request) -> *mut u8 {
+        if small(request).is_none() {
+            return System.allocate_zeroed(request);
+        }
         let memory = self.allocate(request);
-        if !memory.is_null() && small(request).is_some() {
-            // SAFETY: 1: there are as many bytes.
+        if !memory.is_null() {
+            // SAFETY: 1: the object has this size.
             unsafe { memory.write_bytes(0, request.size) };
         }
         memory
     }
 
     unsafe fn reallocate(&self, old: *mut u8, was: Request, request: Request) -> *mut u8 {
-        let same = match (small(was), small(request)) {
-            (Some(was), Some(new)) => class_of(was) == class_of(new),
-            (None, None) => large(was.size) == large(request.size),
-            _ => false,
-        };
-        if same {
-            return old;
+        match (small(was), small(request)) {
+            (Some(was), Some(new)) if class_of(was) == class_of(new) => return old,
+            // SAFETY: 3: the C library handed `old` out for `was`.
+            (None, None) => return unsafe { System.reallocate(old, was, request) },
+            _ => {}
         }
         let new = self.allocate(request);
         if !new.is_null() {
-            // SAFETY: 3: what is copied is in both, which are apart; `old` is given up once.
+            // SAFETY: 3: the copied bytes are in both objects, which do not overlap; `old` is freed
+            // once.
             unsafe {
                 old.copy_to_nonoverlapping(new, was.size.min(request.size));
                 self.free(old, was);
@@ -253,12 +217,11 @@ unsafe impl Heap for Pools {
     }
 
     unsafe fn free(&self, memory: *mut u8, was: Request) {
-        match (small(was), large(was.size)) {
-            // SAFETY: 4, 10: `was` says as what it was handed out.
-            (Some(size), _) => unsafe { self.pool(was.pool).free(memory, size) },
-            // SAFETY: 4, 9: it has a mapping of that size to itself.
-            (None, Some(size)) => unsafe { unmap(memory, size.max(PAGE)) },
-            (None, None) => {}
+        match small(was) {
+            // SAFETY: 4, 10: `was` is the request for which the pool handed it out.
+            Some(size) => unsafe { self.pool(was.pool).free(memory, size) },
+            // SAFETY: 4: the C library handed it out for `was`.
+            None => unsafe { System.free(memory, was) },
         }
     }
 
@@ -272,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_size_has_a_class_that_is_no_smaller_and_wastes_a_quarter_at_most() {
+    fn a_class_wastes_a_quarter_of_a_size_at_most() {
         let mut last = (0, 16);
         for size in 1..=SMALL_MAX {
             let (class, of_class) = class_of(size);
@@ -285,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_of_two_is_aligned_to_itself_whatever_came_before() {
+    fn a_power_of_two_is_aligned_to_itself() {
         let mut pool = Pool::new();
         for size in [16, 48, 64, 80, 256, 16, 4096, 112, 1024] {
             let memory = pool.allocate(size, 1);
@@ -295,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_pool_gives_its_extents_back() {
+    fn the_end_of_a_pool_frees_its_extents() {
         let pools = Pools::default();
         let request = Request { size: 100, alignment: 1, pool: 5 };
         for _ in 0..10_000 {

@@ -1,4 +1,4 @@
-//! The C library's malloc, or that of whatever library is preloaded.
+//! The C library's malloc, or that of a preloaded library.
 //!
 //! ```text
 //!  allocate ──▶ malloc │ posix_memalign          allocate_zeroed ──▶ calloc
@@ -11,14 +11,14 @@
 use super::{Heap, Request};
 use std::ptr;
 
-/// What C programs have.
+/// The heap of C programs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 
-/// What malloc aligns to: `max_align_t`.
+/// The alignment of malloc: `max_align_t`.
 const ALIGNMENT: usize = 2 * size_of::<usize>();
 
-/// What posix_memalign hands out; null if it does not.
+/// Returns memory from posix_memalign; null if the call fails.
 fn aligned(request: Request) -> *mut u8 {
     let mut memory = ptr::null_mut();
     // SAFETY: the alignment is a power of two and no less than a pointer's size; `memory` is ours.
@@ -26,15 +26,15 @@ fn aligned(request: Request) -> *mut u8 {
     if code == 0 { memory.cast() } else { ptr::null_mut() }
 }
 
-// SAFETY: 1: that is what the C library promises; of no bytes it may return null, so the least that
-// is asked for where that would be mistaken for a failure is one. 2: C does not unwind.
+// SAFETY: 1: the C library promises this. It may return null for 0 bytes: where that would look
+// like a failure, 1 byte is asked for. 2: C does not unwind.
 unsafe impl Heap for System {
     #[inline(always)]
     fn allocate(&self, request: Request) -> *mut u8 {
         if request.alignment > ALIGNMENT {
             return aligned(request);
         }
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size is valid.
         unsafe { libc::malloc(request.size).cast() }
     }
 
@@ -43,12 +43,12 @@ unsafe impl Heap for System {
         if request.alignment > ALIGNMENT {
             let memory = aligned(request);
             if !memory.is_null() {
-                // SAFETY: 1: there are as many bytes.
+                // SAFETY: 1: the memory has this size.
                 unsafe { memory.write_bytes(0, request.size) };
             }
             return memory;
         }
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size is valid.
         unsafe { libc::calloc(1, request.size).cast() }
     }
 
@@ -57,8 +57,8 @@ unsafe impl Heap for System {
         if request.alignment > ALIGNMENT {
             let new = aligned(request);
             if !new.is_null() {
-                // SAFETY: 3: there are `was.size` bytes at `old`; 1: `request.size` at `new`, and
-                // they are others. `old` came from malloc, and is given up once.
+                // SAFETY: 3: `old` has `was.size` bytes; 1: `new` has `request.size` others. `old`
+                // came from malloc, and is freed once.
                 unsafe {
                     old.copy_to_nonoverlapping(new, was.size.min(request.size));
                     libc::free(old.cast());
@@ -66,13 +66,13 @@ unsafe impl Heap for System {
             }
             return new;
         }
-        // SAFETY: 3: `old` came from malloc. Of 0 bytes realloc would free it and return null.
+        // SAFETY: 3: `old` came from malloc. For 0 bytes realloc would free it and return null.
         unsafe { libc::realloc(old.cast(), request.size.max(1)).cast() }
     }
 
     #[inline(always)]
     unsafe fn free(&self, memory: *mut u8, _: Request) {
-        // SAFETY: 4: it came from malloc, and is given up once.
+        // SAFETY: 4: `memory` came from malloc, and is freed once.
         unsafe { libc::free(memory.cast()) }
     }
 }

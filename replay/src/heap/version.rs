@@ -1,4 +1,4 @@
-//! Which versions the built-in heaps are, and with which options: as they say themselves.
+//! The versions and options of the built-in heaps, as their libraries state them.
 //!
 //! ```text
 //!  gnu_get_libc_version │ mallctl("version"), mallctl("opt.…") │ mi_version ──▶ text
@@ -10,21 +10,21 @@
 #[cfg(any(feature = "jemalloc", all(target_os = "linux", target_env = "gnu")))]
 use std::ffi::CStr;
 
-/// That of the C library.
+/// Returns the version of the C library.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn system() -> Option<String> {
-    // SAFETY: the call returns a text that stays.
+    // SAFETY: the call returns a text that exists as long as the process.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
     Some(format!("(GNU C Library {})", version.to_string_lossy()))
 }
 
-/// Others have no name for it.
+/// Other C libraries state no version.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn system() -> Option<String> {
     None
 }
 
-/// That of jemalloc, and the options that decide what it keeps.
+/// Returns the version of jemalloc, and the options that decide how much memory it keeps.
 #[cfg(feature = "jemalloc")]
 pub(crate) fn jemalloc() -> Option<String> {
     use std::ffi::{c_char, c_int, c_void};
@@ -42,14 +42,14 @@ pub(crate) fn jemalloc() -> Option<String> {
     }
     fn read<T: Default>(name: &CStr) -> Option<T> {
         let (mut value, mut size) = (T::default(), size_of::<T>());
-        // SAFETY: the name ends with a NUL; there is room for as many bytes as is said, and
-        // jemalloc refuses any other number of them.
+        // SAFETY: the name ends with a NUL; the value has the stated size, and jemalloc refuses any
+        // other size.
         let error =
             unsafe { mallctl(name.as_ptr(), (&raw mut value).cast(), &mut size, null_mut(), 0) };
         (error == 0).then_some(value)
     }
     let text = read::<usize>(c"version").filter(|text| *text != 0)?;
-    // SAFETY: where there is a version it is a text that stays.
+    // SAFETY: the version is a text that exists as long as the process.
     let version = unsafe { CStr::from_ptr(std::ptr::with_exposed_provenance(text)) };
     let mut text = version.to_string_lossy().split("-g").next().unwrap_or_default().to_owned();
     if let Some(count) = read::<u32>(c"opt.narenas") {
@@ -64,7 +64,7 @@ pub(crate) fn jemalloc() -> Option<String> {
     Some(text)
 }
 
-/// That of mimalloc.
+/// Returns the version of mimalloc.
 #[cfg(feature = "mimalloc")]
 pub(crate) fn mimalloc() -> Option<String> {
     unsafe extern "C" {
@@ -83,7 +83,7 @@ mod tests {
 
     /// `.rep.heap`
     #[test]
-    fn the_built_in_heaps_say_which_versions_they_are() {
+    fn the_built_in_heaps_state_their_versions() {
         let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
         for heap in built_in() {
             let (name, about) = (heap.name(), heap.about());

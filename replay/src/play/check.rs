@@ -1,7 +1,7 @@
-//! Whether a workload can be played: what the loop takes for granted is looked at once, before.
+//! Checks whether a workload can be played: the loop itself then checks nothing.
 //!
 //! ```text
-//!  each thread in turn, until it waits ──▶ slot: empty │ full, as what ──▶ Plan │ Misfit
+//!  each thread in turn, until it waits ──▶ slots: empty │ full ──▶ Plan │ InvalidWorkload
 //! ```
 //!
 //! Design: `.rep.workload.sound` in `design/replay.md`.
@@ -13,36 +13,36 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 
-/// Why a workload cannot be played: an op that cannot be done.
+/// The error of a workload that cannot be played: an invalid op.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
-    /// Whose list it is in.
+pub struct InvalidWorkload {
+    /// The thread of the op.
     pub thread: usize,
-    /// Where.
+    /// The index of the op.
     pub index: usize,
-    /// What is wrong.
-    pub what: &'static str,
+    /// The cause.
+    pub cause: &'static str,
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for InvalidWorkload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Misfit { thread, index, what } = self;
-        write!(f, "the workload cannot be played: thread {thread}, op {index}: {what}")
+        let InvalidWorkload { thread, index, cause } = self;
+        write!(f, "the workload cannot be played: thread {thread}, op {index}: {cause}")
     }
 }
 
-/// What is known of a workload that can be played.
+/// The results for a workload that can be played.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// For each thread: the operations before each op whose index is a multiple of [`LIVE_STEP`],
-    /// and in all.
+    /// For each thread: the number of operations before each op whose index is a multiple of
+    /// [`LIVE_STEP`], and of all.
     pub(crate) done: Vec<Vec<u64>>,
-    /// For each thread: what it frees at the end.
+    /// For each thread: the objects that it frees at the end.
     pub(crate) left: Vec<Vec<Left>>,
 }
 
-/// One thread, as far as it got.
-struct Course<'a> {
+/// The progress of one thread.
+struct Cursor<'a> {
     thread: &'a Thread,
     at: usize,
     count: u64,
@@ -50,86 +50,86 @@ struct Course<'a> {
     done: Vec<u64>,
 }
 
-/// Of each slot what is in it.
+/// The object in each slot.
 #[derive(Default)]
 struct Slots {
     slots: Vec<Option<Request>>,
-    /// Of each pool, up to the last that was used, how many slots are full of what is in it: many
-    /// pools may end.
+    /// The number of full slots of each pool, up to the last one used: many pools may end.
     full: Vec<u32>,
 }
 
-const NEVER: &str = "it waits for what never comes";
+const NEVER: &str = "waits for an op that never comes";
 
-/// Looks at each op, in one of the orders in which they may be done.
-pub(crate) fn check(workload: &Workload) -> Result<Plan, Misfit> {
+/// Checks each op, in one of the orders in which the threads may do them.
+pub(crate) fn check(workload: &Workload) -> Result<Plan, InvalidWorkload> {
     let mut slots = Slots { slots: vec![None; workload.slot_count as usize], ..Slots::default() };
-    let mut courses: Vec<Course> = workload.threads.iter().map(Course::new).collect();
-    // Of each thread those that wait for what it posts, the first least; and those that go on.
+    let mut cursors: Vec<Cursor> = workload.threads.iter().map(Cursor::new).collect();
+    // The threads that wait for posts of each thread, least count first; and the threads that can
+    // go on.
     let mut waiting: Vec<BinaryHeap<Reverse<(u32, usize)>>> =
-        vec![BinaryHeap::new(); courses.len()];
-    let mut ready: VecDeque<usize> = (0..courses.len()).collect();
+        vec![BinaryHeap::new(); cursors.len()];
+    let mut ready: VecDeque<usize> = (0..cursors.len()).collect();
     while let Some(index) = ready.pop_front() {
-        let misfit = |at, what| Misfit { thread: index, index: at, what };
+        let invalid = |at, cause| InvalidWorkload { thread: index, index: at, cause };
         loop {
-            let posted = |thread: usize| courses.get(thread).map(|course| course.posted);
-            let Some(course) = courses.get(index) else { break };
-            let Some(&op) = course.thread.ops.get(course.at) else { break };
+            let posted = |thread: usize| cursors.get(thread).map(|cursor| cursor.posted);
+            let Some(cursor) = cursors.get(index) else { break };
+            let Some(&op) = cursor.thread.ops.get(cursor.at) else { break };
             if op.kind() == OpKind::Wait {
                 let posted = posted(op.slot() as usize);
-                let posted = posted.ok_or_else(|| misfit(course.at, "there is no such thread"))?;
+                let posted = posted.ok_or_else(|| invalid(cursor.at, "unknown thread"))?;
                 if posted < op.size() {
                     waiting[op.slot() as usize].push(Reverse((op.size(), index)));
                     break;
                 }
             }
-            let Some(course) = courses.get_mut(index) else { break };
-            course.step(op, workload, &mut slots).map_err(|what| misfit(course.at, what))?;
+            let Some(cursor) = cursors.get_mut(index) else { break };
+            cursor.step(op, workload, &mut slots).map_err(|cause| invalid(cursor.at, cause))?;
         }
-        let posted = courses.get(index).map_or(0, |course| course.posted);
+        let posted = cursors.get(index).map_or(0, |cursor| cursor.posted);
         while waiting[index].peek().is_some_and(|Reverse((least, _))| *least <= posted) {
             ready.extend(waiting[index].pop().map(|Reverse((_, waiter))| waiter));
         }
     }
-    finish(courses, slots)
+    finish(cursors, slots)
 }
 
-fn finish(courses: Vec<Course>, mut slots: Slots) -> Result<Plan, Misfit> {
+fn finish(cursors: Vec<Cursor>, mut slots: Slots) -> Result<Plan, InvalidWorkload> {
     let mut plan = Plan::default();
-    for (index, mut course) in courses.into_iter().enumerate() {
-        let misfit = |what| Misfit { thread: index, index: course.at, what };
-        let Thread { ops, times, live, left } = course.thread;
-        if course.at < ops.len() {
-            return Err(misfit(NEVER));
+    for (index, mut cursor) in cursors.into_iter().enumerate() {
+        let invalid = |cause| InvalidWorkload { thread: index, index: cursor.at, cause };
+        let Thread { ops, times, live, left } = cursor.thread;
+        if cursor.at < ops.len() {
+            return Err(invalid(NEVER));
         }
         if !times.is_empty() && times.len() != ops.len() {
-            return Err(misfit("there are not as many times as ops"));
+            return Err(invalid("the numbers of times and ops differ"));
         }
         if live.len() != ops.len().div_ceil(LIVE_STEP) + 1 {
-            return Err(misfit("there are not as many live bytes as there should be"));
+            return Err(invalid("the number of entries of live bytes is wrong"));
         }
-        course.done.push(course.count);
+        cursor.done.push(cursor.count);
         let mut all = Vec::with_capacity(left.len());
         for (slot, size) in left {
-            let was = slots.take(*slot).map_err(misfit)?;
+            let was = slots.take(*slot).map_err(invalid)?;
             if was.size as u64 != *size {
-                return Err(misfit("what is left has another size"));
+                return Err(invalid("a remaining object has another size"));
             }
             all.push(Left::new(*slot, was));
         }
         plan.left.push(all);
-        plan.done.push(course.done);
+        plan.done.push(cursor.done);
     }
     Ok(plan)
 }
 
-impl<'a> Course<'a> {
-    fn new(thread: &'a Thread) -> Course<'a> {
+impl<'a> Cursor<'a> {
+    fn new(thread: &'a Thread) -> Cursor<'a> {
         let done = Vec::with_capacity(thread.ops.len() / LIVE_STEP + 2);
-        Course { thread, at: 0, count: 0, posted: 0, done }
+        Cursor { thread, at: 0, count: 0, posted: 0, done }
     }
 
-    /// Does one op, with what belongs to it.
+    /// Checks one op, with its prefix and new size.
     fn step(&mut self, op: Op, workload: &Workload, slots: &mut Slots) -> Result<(), &'static str> {
         while self.done.len() * LIVE_STEP <= self.at {
             self.done.push(self.count);
@@ -139,11 +139,11 @@ impl<'a> Course<'a> {
         if op.kind() == OpKind::Prefix {
             let (log2, of_pool) = op.alignment_and_pool();
             (high, alignment, pool) = (u64::from(op.size()) << 32, 1 << log2, of_pool);
-            op = *self.thread.ops.get(self.at + 1).ok_or("a prefix of nothing")?;
+            op = *self.thread.ops.get(self.at + 1).ok_or("a prefix without an op")?;
             length = 2;
         }
         let request = |size: u64| -> Result<Request, &'static str> {
-            let size = usize::try_from(size).map_err(|_| "a size that no memory has")?;
+            let size = usize::try_from(size).map_err(|_| "a size beyond any memory")?;
             Ok(Request { size, alignment, pool })
         };
         let size = high | u64::from(op.size());
@@ -151,7 +151,7 @@ impl<'a> Course<'a> {
             OpKind::Allocate | OpKind::AllocateZeroed => slots.put(op.slot(), request(size)?)?,
             OpKind::Free => slots.take_as(op.slot(), request(size)?)?,
             OpKind::Reallocate => {
-                let new = self.thread.ops.get(self.at + length).ok_or("a new size is missing")?;
+                let new = self.thread.ops.get(self.at + length).ok_or("its new size is missing")?;
                 slots.take_as(op.slot(), request(size)?)?;
                 let new_size = request(new.as_new_size())?;
                 let alignment = if new.is_unaligned() { 1 } else { alignment };
@@ -160,19 +160,19 @@ impl<'a> Course<'a> {
             }
             OpKind::Post if op.is_met() => {}
             OpKind::Post if op.size() > self.posted => self.posted = op.size(),
-            OpKind::Post => return Err("what is posted is no more than before"),
+            OpKind::Post => return Err("a post of no more than before"),
             OpKind::EndPool if op.slot() < workload.pool_count => slots.end_pool(op.slot())?,
-            OpKind::EndPool => return Err("there is no such pool"),
+            OpKind::EndPool => return Err("unknown pool"),
             OpKind::Wait => {}
             OpKind::Prefix => return Err("a prefix of a prefix"),
         }
         if pool >= workload.pool_count.max(1) {
-            return Err("there is no such pool");
+            return Err("unknown pool");
         }
         use OpKind::{EndPool, Post, Prefix, Wait};
         let is_operation = !matches!(op.kind(), EndPool | Post | Prefix | Wait);
         if length > 1 && !is_operation {
-            return Err("a prefix of what needs none");
+            return Err("a prefix of an op without operands");
         }
         self.count += u64::from(is_operation);
         self.at += length;
@@ -185,7 +185,7 @@ impl Slots {
         match self.slots.get_mut(slot as usize) {
             Some(place @ None) => *place = Some(request),
             Some(Some(_)) => return Err("its slot is full"),
-            None => return Err("there is no such slot"),
+            None => return Err("unknown slot"),
         }
         // An op has 24 bits for a pool.
         let pool = request.pool as usize;
@@ -199,7 +199,7 @@ impl Slots {
     }
 
     fn take(&mut self, slot: u32) -> Result<Request, &'static str> {
-        let place = self.slots.get_mut(slot as usize).ok_or("there is no such slot")?;
+        let place = self.slots.get_mut(slot as usize).ok_or("unknown slot")?;
         let was = place.take().ok_or("its slot is empty")?;
         if let Some(count) = self.full.get_mut(was.pool as usize) {
             *count -= 1;
@@ -210,13 +210,13 @@ impl Slots {
     fn take_as(&mut self, slot: u32, request: Request) -> Result<(), &'static str> {
         match self.take(slot)? == request {
             true => Ok(()),
-            false => Err("what is in its slot has another size, alignment or pool"),
+            false => Err("the object in its slot has another size, alignment or pool"),
         }
     }
 
     fn end_pool(&self, pool: u32) -> Result<(), &'static str> {
         match self.full.get(pool as usize) {
-            Some(1..) => Err("something is left in the pool that ends"),
+            Some(1..) => Err("the pool that ends is not empty"),
             _ => Ok(()),
         }
     }
@@ -234,8 +234,8 @@ mod tests {
     }
 
     fn wrong(threads: &[&[Op]]) -> (usize, usize, &'static str) {
-        let misfit = check(&of_threads(threads)).expect_err("it was let through");
-        (misfit.thread, misfit.index, misfit.what)
+        let invalid = check(&of_threads(threads)).expect_err("the workload is accepted");
+        (invalid.thread, invalid.index, invalid.cause)
     }
 
     fn allocate(slot: u32, size: u64) -> Op {
@@ -248,27 +248,27 @@ mod tests {
 
     /// `.rep.workload.sound`
     #[test]
-    fn an_op_that_cannot_be_done_is_found_before_anything_is_played() {
+    fn an_invalid_op_is_found_before_play() {
         assert_eq!(wrong(&[&[free(0, 1)]]), (0, 0, "its slot is empty"));
-        assert_eq!(wrong(&[&[allocate(2, 1)]]), (0, 0, "there is no such slot"));
+        assert_eq!(wrong(&[&[allocate(2, 1)]]), (0, 0, "unknown slot"));
         assert_eq!(wrong(&[&[allocate(0, 1), allocate(0, 1)]]), (0, 1, "its slot is full"));
-        let other = "what is in its slot has another size, alignment or pool";
+        let other = "the object in its slot has another size, alignment or pool";
         assert_eq!(wrong(&[&[allocate(0, 1), free(0, 2)]]), (0, 1, other));
         let prefixed = [Op::prefix(4, 1, 0), allocate(0, 1), free(0, 1)];
         assert_eq!(wrong(&[&prefixed]), (0, 2, other));
-        assert_eq!(wrong(&[&[Op::prefix(0, 2, 0), allocate(0, 1)]]).2, "there is no such pool");
-        assert_eq!(wrong(&[&[Op::prefix(0, 0, 0)]]).2, "a prefix of nothing");
+        assert_eq!(wrong(&[&[Op::prefix(0, 2, 0), allocate(0, 1)]]).2, "unknown pool");
+        assert_eq!(wrong(&[&[Op::prefix(0, 0, 0)]]).2, "a prefix without an op");
         let reallocate = Op::of_slot(OpKind::Reallocate, 0, 1);
-        assert_eq!(wrong(&[&[allocate(0, 1), reallocate]]).2, "a new size is missing");
+        assert_eq!(wrong(&[&[allocate(0, 1), reallocate]]).2, "its new size is missing");
         let ended = [Op::prefix(0, 1, 0), allocate(0, 1), Op::end_pool(1)];
-        assert_eq!(wrong(&[&ended]).2, "something is left in the pool that ends");
+        assert_eq!(wrong(&[&ended]).2, "the pool that ends is not empty");
     }
 
     #[test]
-    fn threads_that_wait_for_each_other_are_found() {
+    fn threads_that_wait_for_each_other_are_refused() {
         let (a, b) = ([Op::wait(1, 1), Op::post(1)], [Op::wait(0, 1), Op::post(1)]);
         assert_eq!(wrong(&[&a, &b]), (0, 0, NEVER));
-        assert_eq!(wrong(&[&[Op::wait(3, 1)]]).2, "there is no such thread");
+        assert_eq!(wrong(&[&[Op::wait(3, 1)]]).2, "unknown thread");
         let (a, b) = ([allocate(0, 9), Op::post(1)], [Op::wait(1, 1), free(0, 9)]);
         let plan = check(&of_threads(&[&b, &a])).expect("one follows the other");
         assert_eq!(plan.done, [[0, 1], [0, 1]]);
@@ -276,8 +276,8 @@ mod tests {
 
     /// `.rep.workload.sound`
     #[test]
-    fn thousands_of_threads_that_wait_for_each_other_are_looked_at_once() {
-        // Each goes on when the one after it has: the first of all that can is the last.
+    fn thousands_of_waiting_threads_are_checked_once() {
+        // Each thread goes on after the next thread: only the last one can begin.
         let count = 20_000;
         let waits = |thread: u32| match thread + 1 < count {
             true => vec![Op::wait(thread + 1, 1), Op::post(1)],
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_known_as_what_it_was_handed_out() {
+    fn remaining_objects_keep_their_requests() {
         let ops = [Op::prefix(6, 1, 3 << 32), allocate(1, 7)];
         let mut workload = of_threads(&[&ops]);
         workload.threads[0].left = vec![(1, 3 << 32 | 7)];

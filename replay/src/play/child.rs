@@ -1,24 +1,23 @@
-//! In the process of its own: everything gets ready, then plays, then is looked at.
+//! The process that plays: it gets everything ready, plays, and measures.
 //!
 //! ```text
-//!  all are ready ─ memory, faults ─▶ play ─▶ all have played ─ peak, faults ─▶ free what is left
+//!  all are ready ─ memory, faults ─▶ play ─▶ all have played ─ peak, faults ─▶ free the rest
 //!                                                    memory 0, 1, 5 s later ◀─ all have freed ┘
 //! ```
 //!
-//! Thread 0 is the process's first one. Where there is no other, none is made: a C library may be
-//! faster as long as there is one thread.
+//! Thread 0 is the first thread of the process. A workload of one thread starts no other: a C
+//! library may be faster with one thread.
 //!
 //! Design: `.rep.process` in `design/replay.md`.
 #![expect(unsafe_code, reason = "the loop trusts the workload")]
 
+use super::Touch;
 use super::image;
-use super::latency::{self, Histograms, Rate};
+use super::latency::{self, Histograms, Rate, Timer};
 use super::pace::Pacer;
 use super::run::{Counts, Player, TOUCH_ALL, TOUCH_NONE, TOUCH_PAGES, TOUCH_SAMPLED};
 use super::shared::{PLAYED, Shared, Table};
 use super::usage::{self, Statm};
-use super::watch::Watch;
-use super::{Check, Touch};
 use crate::facts::{Parts, Touched};
 use crate::heap::{Checked, Heap};
 use crate::mark;
@@ -30,81 +29,80 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the process is to do: its argument, as JSON.
+/// The task of the process: its argument, as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Task {
-    /// The heap's name.
+    /// The name of the heap.
     pub(crate) heap: String,
     /// The inode of the library that should be preloaded.
     pub(crate) library: Option<u64>,
     pub(crate) thread_count: usize,
     pub(crate) slot_count: usize,
-    /// Of the file that is standard input, in bytes; the outcome goes after them.
+    /// The size of the workload on standard input, in bytes; the outcome follows it.
     pub(crate) size: u64,
     pub(crate) touch: Touch,
-    /// How much was written of classes of sizes: the rows of `Touched`.
+    /// The rows of `Touched`: how much of each class of sizes was written.
     pub(crate) touched: Vec<(bool, u8, u64, u64)>,
-    /// How much faster than recorded; none: as fast as it goes.
+    /// The multiple of the recorded speed; none: as fast as possible.
     pub(crate) speed: Option<f64>,
-    /// Whether it is only looked at what the heap hands out, and how closely.
-    pub(crate) check: Option<Check>,
-    /// Resident memory of a process that plays against the null heap, before the first operation:
-    /// what the replayer itself has.
+    /// Whether the run only checks the heap, and whether it checks all bytes.
+    pub(crate) check: Option<bool>,
+    /// Resident memory of the replayer itself: of a process that plays against the null heap,
+    /// before the first operation.
     pub(crate) own: Option<u64>,
-    /// Whether the counter is read around each call.
+    /// Whether the run measures latencies.
     pub(crate) is_timed: bool,
-    /// When to look at memory after all is freed, in ms.
+    /// When to measure memory after all is freed, in ms.
     pub(crate) settle: Vec<u64>,
 }
 
-/// What came of it: after the workload, as JSON.
+/// The outcome of a task: after the workload, as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) run: Run,
     /// Resident memory before the first operation, in bytes.
     pub(crate) baseline: u64,
-    /// Operations that were skipped.
+    /// The number of skipped operations.
     pub(crate) skipped: u64,
     pub(crate) latency: Option<Latency>,
     pub(crate) clock_ns: f64,
-    /// Why nothing was played.
+    /// The reason why the result does not count.
     pub(crate) refusal: Option<String>,
 }
 
-/// A task, and the workload that it is about.
+/// A task, and its workload.
 ///
-/// 16. The workload is what the parent checked and wrote (14), the table has all its slots.
+/// 16. The parent checked and wrote the workload (14); the table has all its slots.
 pub(crate) struct Session<'a> {
     pub(crate) task: &'a Task,
     pub(crate) shared: &'a Shared,
     pub(crate) table: &'a Table,
 }
 
-/// Where the threads meet.
+/// The state that the threads share.
 struct Stage<'a, H> {
     heap: &'a H,
     session: &'a Session<'a>,
     barrier: Barrier,
     parts: Parts,
-    /// Whether who records this process wants to know what is played.
+    /// Whether `replay record` records this process, and wants marks.
     is_marked: bool,
 }
 
-/// What one thread brings home.
-struct Home<W> {
-    watch: W,
+struct ThreadResult<W> {
+    timer: W,
     counts: Counts,
-    /// When it had played.
+    /// The time when the thread had played.
     end: u64,
 }
 
 impl Session<'_> {
-    /// Plays it all against a heap.
+    /// Plays the workload against a heap.
     pub(crate) fn play<H: Heap>(&self, heap: &H) -> Outcome {
-        if let Some(check) = self.task.check.filter(|_| H::HAS_MEMORY) {
-            let checked = Checked::new(heap, check == Check::Full);
+        if let Some(is_full) = self.task.check.filter(|_| H::HAS_MEMORY) {
+            let checked = Checked::new(heap, is_full);
             let outcome = self.all(&checked, || ()).0;
-            let refusal = checked.wrong().map(|what| format!("is no heap: {what}"));
+            let refusal = checked.error().map(|error| format!("not a correct heap: {error}"));
             return Outcome { refusal, ..outcome };
         }
         if !self.task.is_timed {
@@ -118,55 +116,55 @@ impl Session<'_> {
         outcome
     }
 
-    fn all<H: Heap, W: Watch + Send>(&self, heap: &H, watch: impl Fn() -> W) -> (Outcome, Vec<W>) {
+    fn all<H: Heap, W: Timer + Send>(&self, heap: &H, timer: impl Fn() -> W) -> (Outcome, Vec<W>) {
         let count = self.task.thread_count.max(1);
         let parts = Parts::new(&Touched::of_rows(self.task.touched.iter().copied()));
         let is_marked = H::HAS_MEMORY && mark::is_wanted();
         let stage = Stage { heap, session: self, barrier: Barrier::new(count), parts, is_marked };
-        let (mut outcome, homes) = thread::scope(|scope| {
+        let (mut outcome, results) = thread::scope(|scope| {
             let mut others = Vec::with_capacity(count);
             for thread in 1..count {
-                let (stage, watch) = (&stage, watch());
+                let (stage, timer) = (&stage, timer());
                 let started = thread::Builder::new()
                     .stack_size(STACK_SIZE)
-                    .spawn_scoped(scope, move || stage.other(thread, watch));
+                    .spawn_scoped(scope, move || stage.other(thread, timer));
                 match started {
                     Ok(other) => others.push(other),
                     Err(error) => give_up(thread, count, &error),
                 }
             }
-            let (outcome, home) = stage.first(watch());
+            let (outcome, result) = stage.first(timer());
             let others = others.into_iter().filter_map(|other| other.join().ok());
-            (outcome, [home].into_iter().chain(others).collect::<Vec<_>>())
+            (outcome, [result].into_iter().chain(others).collect::<Vec<_>>())
         });
         let start = self.shared.control().start.load(Ordering::Relaxed);
-        let end = homes.iter().map(|home| home.end).max().unwrap_or(start);
+        let end = results.iter().map(|result| result.end).max().unwrap_or(start);
         outcome.run.duration_ns = end.saturating_sub(start);
-        let waited = homes.iter().map(|home| home.counts.waited_ns).sum();
+        let waited = results.iter().map(|result| result.counts.waited_ns).sum();
         outcome.run.processor_ns = outcome.run.processor_ns.saturating_sub(waited);
-        outcome.run.failure_count = homes.iter().map(|home| home.counts.failures).sum();
-        outcome.skipped = homes.iter().map(|home| home.counts.skipped).sum();
-        (outcome, homes.into_iter().map(|home| home.watch).collect())
+        outcome.run.failure_count = results.iter().map(|result| result.counts.failures).sum();
+        outcome.skipped = results.iter().map(|result| result.counts.skipped).sum();
+        (outcome, results.into_iter().map(|result| result.timer).collect())
     }
 }
 
-/// What the process ends with that cannot start its threads.
+/// The exit code of a process that cannot start its threads.
 pub(crate) const NO_THREAD: i32 = 125;
-/// Bytes of a thread's stack: there may be thousands of threads.
+/// The size of a thread's stack: thousands of threads may exist.
 const STACK_SIZE: usize = 512 << 10;
 
-/// Ends the process: the threads that there are wait for the one that there is not.
+/// Ends the process: its threads wait for the one that could not start.
 fn give_up(thread: usize, count: usize, error: &std::io::Error) -> ! {
     complain(&format!("replay: cannot start thread {} of {count}: {error}\n", thread + 1));
     std::process::exit(NO_THREAD)
 }
 
 impl<H: Heap> Stage<'_, H> {
-    /// The first thread, which also looks at the process as a whole.
-    fn first<W: Watch>(&self, watch: W) -> (Outcome, Home<W>) {
+    /// Plays the first thread, which also measures the process.
+    fn first<W: Timer>(&self, timer: W) -> (Outcome, ThreadResult<W>) {
         let mut outcome = Outcome::default();
         let (statm, control) = (Statm::open(None), self.session.shared.control());
-        let mut player = self.player(0, watch);
+        let mut player = self.player(0, timer);
         self.barrier.wait();
         usage::reset_peak();
         outcome.baseline = statm.resident().unwrap_or_default();
@@ -197,15 +195,15 @@ impl<H: Heap> Stage<'_, H> {
             outcome.run.after.push((after, resident));
         }
         self.barrier.wait();
-        let (watch, counts) = (player.watch, player.counts);
-        (outcome, Home { watch, counts, end })
+        let (timer, counts) = (player.timer, player.counts);
+        (outcome, ThreadResult { timer, counts, end })
     }
 
-    /// Any other thread. It stays until the first has seen what there is to see: the memory of
-    /// threads that ended is another question.
-    fn other<W: Watch>(&self, thread: usize, watch: W) -> Home<W> {
+    /// Plays another thread. It stays until the first thread has measured: the end of a thread
+    /// would change the memory.
+    fn other<W: Timer>(&self, thread: usize, timer: W) -> ThreadResult<W> {
         let control = self.session.shared.control();
-        let mut player = self.player(thread, watch);
+        let mut player = self.player(thread, timer);
         self.barrier.wait();
         control.wait_for_begin();
         let end = self.perform(&mut player);
@@ -214,22 +212,22 @@ impl<H: Heap> Stage<'_, H> {
         self.free_left(&mut player);
         self.barrier.wait();
         self.barrier.wait();
-        let (watch, counts) = (player.watch, player.counts);
-        Home { watch, counts, end }
+        let (timer, counts) = (player.timer, player.counts);
+        ThreadResult { timer, counts, end }
     }
 
-    fn player<W: Watch>(&self, thread: usize, watch: W) -> Player<'_, H, W> {
+    fn player<W: Timer>(&self, thread: usize, timer: W) -> Player<'_, H, W> {
         let Session { task, shared, table } = self.session;
         let lists = image::lists(shared, thread).unwrap_or_default();
         let pacer = Pacer::new(Instant::now(), task.speed.unwrap_or(1.0));
         let (heap, slots, lines) = (self.heap, table.slots(), shared.lines());
         let met = &shared.control().met;
         let (parts, counts) = (&self.parts, Counts::default());
-        Player { heap, lists, slots, lines, met, parts, thread, pacer, watch, counts }
+        Player { heap, lists, slots, lines, met, parts, thread, pacer, timer, counts }
     }
 
-    /// Plays what there is for a thread. When that was done.
-    fn perform<W: Watch>(&self, player: &mut Player<'_, H, W>) -> u64 {
+    /// Plays the ops of a thread. Returns the time of the end.
+    fn perform<W: Timer>(&self, player: &mut Player<'_, H, W>) -> u64 {
         let Task { touch, speed, .. } = self.session.task;
         player.pacer = Pacer::new(Instant::now(), speed.unwrap_or(1.0));
         if self.is_marked {
@@ -256,7 +254,7 @@ impl<H: Heap> Stage<'_, H> {
         end
     }
 
-    fn free_left<W: Watch>(&self, player: &mut Player<'_, H, W>) {
+    fn free_left<W: Timer>(&self, player: &mut Player<'_, H, W>) {
         // SAFETY: 16, and all threads have met since they played.
         unsafe { player.free_left() };
     }

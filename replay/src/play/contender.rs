@@ -1,4 +1,4 @@
-//! A heap with its name, among others whose types are different.
+//! A heap with its name; its type is erased.
 //!
 //! ```text
 //!  Contender::new("mine", "a heap of my own", Mine::new) ──▶ Vec<Contender> ──▶ main_with
@@ -12,23 +12,23 @@ use crate::heap::global::Global;
 use crate::heap::{Heap, null::Null, pools::Pools, system::System, version};
 use std::fmt;
 
-/// Plays against a heap of a type that is forgotten.
+/// Plays against a heap of an erased type.
 type Play = Box<dyn Fn(&Session<'_>) -> Outcome>;
 
-/// A heap that a workload can be played against, by its name.
+/// A heap that a workload can be played against, with its name.
 pub struct Contender {
     name: &'static str,
     about: &'static str,
-    /// Which version it is, where it says so itself.
+    /// Returns the version, if the heap states one.
     version: fn() -> Option<String>,
-    /// What the variables of the environment begin with that it obeys.
+    /// The prefixes of the environment variables that the heap obeys.
     variables: &'static [&'static str],
     play: Play,
 }
 
 impl Contender {
-    /// A heap that is called `name`: a word, without commas and slashes. `make` is called once in
-    /// each process that plays against it.
+    /// Returns a heap called `name`: a word without commas and slashes. `make` is called once in
+    /// each process that plays against the heap.
     pub fn new<H: Heap + 'static>(
         name: &'static str,
         about: &'static str,
@@ -38,8 +38,8 @@ impl Contender {
         Contender { name, about, version: || None, variables: &[], play }
     }
 
-    /// It says itself which version it is, and obeys variables of the environment whose names begin
-    /// so.
+    /// Adds a function that returns the version, and the prefixes of the environment variables that
+    /// the heap obeys.
     pub fn with_version(
         self,
         version: fn() -> Option<String>,
@@ -48,7 +48,7 @@ impl Contender {
         Contender { version, variables, ..self }
     }
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -57,15 +57,15 @@ impl Contender {
         (self.play)(session)
     }
 
-    /// What it is, in a line: its version, and the options that the environment sets.
+    /// Returns a description in a line: the version, and the options that the environment sets.
     pub fn about(&self) -> String {
         let version = (self.version)().map_or(String::new(), |version| format!(" {version}"));
         let mut text = format!("{}{version}", self.about);
-        let is_its = |name: &str| self.variables.iter().any(|begin| name.starts_with(begin));
+        let is_option = |name: &str| self.variables.iter().any(|begin| name.starts_with(begin));
         let mut options: Vec<(String, String)> = std::env::vars_os()
             .map(|(name, value)| [name, value].map(|text| text.to_string_lossy().into_owned()))
             .map(<(String, String)>::from)
-            .filter(|(name, _)| is_its(name))
+            .filter(|(name, _)| is_option(name))
             .collect();
         options.sort();
         for (name, value) in options {
@@ -81,10 +81,10 @@ impl fmt::Debug for Contender {
     }
 }
 
-/// The heaps that come with the tool.
+/// Returns the built-in heaps.
 pub fn built_in() -> Vec<Contender> {
     vec![
-        Contender::new("null", "costs nothing: what the loop itself takes", || Null),
+        Contender::new("null", "does nothing: shows the cost of the loop", || Null),
         Contender::new("system", "malloc of the C library", || System)
             .with_version(version::system, &["MALLOC_", "GLIBC_TUNABLES"]),
         #[cfg(feature = "jemalloc")]
@@ -97,7 +97,7 @@ pub fn built_in() -> Vec<Contender> {
         Contender::new("snmalloc", "snmalloc 0.7", || Global(snmalloc_rs::SnMalloc)),
         Contender::new(
             "pools",
-            "pools of our own, an example: a lock and extents each",
+            "an example with pools: each has a lock and extents",
             Pools::default,
         ),
     ]

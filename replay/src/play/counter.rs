@@ -1,4 +1,4 @@
-//! The processor's counter, or what comes nearest to it.
+//! The processor's counter, or the nearest substitute.
 //!
 //! ```text
 //!  x86-64: lfence, rdtsc          elsewhere: the monotonic clock, in ns
@@ -7,7 +7,7 @@
 //! Design: `.rep.latency` in `design/replay.md`.
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the counter is an instruction"))]
 
-/// Ticks since some time in the past. What comes before it in the program is done before.
+/// Returns ticks since some time in the past. All earlier instructions are done before.
 #[inline(always)]
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn counter() -> u64 {
@@ -18,7 +18,7 @@ pub(crate) fn counter() -> u64 {
     }
 }
 
-/// Ticks since some time in the past.
+/// Returns ticks since some time in the past.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn counter() -> u64 {
     use std::sync::OnceLock;
@@ -27,7 +27,7 @@ pub(crate) fn counter() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// What reading it takes, in ticks: the median of many readings.
+/// Returns the cost of reading the counter in ticks: the median of many readings.
 pub(crate) fn cost() -> u64 {
     let mut costs: Vec<u64> = (0..1001)
         .map(|_| {

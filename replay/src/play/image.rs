@@ -1,4 +1,4 @@
-//! A workload as bytes, for the process that plays it: a file that both map.
+//! A workload as bytes for the process that plays it: a file that both processes map.
 //!
 //! ```text
 //!  control │ a line for each thread │ directory │ ops, times, live, left of each thread │ outcome
@@ -15,7 +15,7 @@ use bytemuck::{Pod, Zeroable};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-/// What is freed at the end: the slot, and as what its object was handed out.
+/// An object that is freed at the end: its slot, and the request for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Left {
@@ -39,7 +39,7 @@ impl Left {
     }
 }
 
-/// Where the lists of a thread are: the index of their first word, and how many words.
+/// The places of the lists of a thread: the index of the first word, and the number of words.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 struct Entry {
@@ -48,7 +48,7 @@ struct Entry {
 
 const ENTRY_WORDS: usize = size_of::<Entry>() / size_of::<u64>();
 
-/// A list of a thread.
+/// The lists of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lists<'a> {
     pub(crate) ops: &'a [Op],
@@ -57,7 +57,7 @@ pub(crate) struct Lists<'a> {
     pub(crate) left: &'a [Left],
 }
 
-/// A file in memory, where there is such a thing.
+/// Returns a file in memory, if the system has such files.
 fn create() -> io::Result<File> {
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
     if let Ok(file) = nix::sys::memfd::memfd_create(c"workload", nix::sys::memfd::MFdFlags::empty())
@@ -67,7 +67,7 @@ fn create() -> io::Result<File> {
     tempfile::tempfile()
 }
 
-/// Writes a workload that was checked. The file, and how many bytes it has.
+/// Writes a checked workload. Returns the file and its size.
 pub(crate) fn write(workload: &Workload, plan: &Plan) -> io::Result<(File, u64)> {
     let file = create()?;
     let mut out = BufWriter::with_capacity(1 << 20, &file);
@@ -95,7 +95,7 @@ pub(crate) fn write(workload: &Workload, plan: &Plan) -> io::Result<(File, u64)>
     Ok((file, (before + 8 * at) as u64))
 }
 
-/// The lists of a thread; `None` if the file is not what `write` wrote.
+/// Returns the lists of a thread; `None` if `write` did not write the file.
 pub(crate) fn lists(shared: &Shared, thread: usize) -> Option<Lists<'_>> {
     let words = shared.words();
     let entry: &[u64] = words.get(thread * ENTRY_WORDS..)?.get(..ENTRY_WORDS)?;

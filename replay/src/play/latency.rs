@@ -1,4 +1,4 @@
-//! How long each call of the heap took.
+//! Measures how long each call of the heap takes.
 //!
 //! ```text
 //!  counter │ heap.allocate │ counter ──▶ ticks, less the counter's cost ─┐ buffer
@@ -8,7 +8,6 @@
 //! Design: `.rep.latency` in `design/replay.md`.
 
 use super::counter::{cost, counter};
-use super::watch::Watch;
 use crate::measured::{Latency, Quantiles};
 use crate::workload::{LIVE_STEP, OpKind};
 use hdrhistogram::Histogram;
@@ -16,46 +15,74 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Classes of sizes: powers of two from 1 to 2^63; what is larger is in the last.
+/// Measures each call of the heap, or nothing.
+pub(crate) trait Timer {
+    /// Whether calls are measured.
+    const IS_ON: bool;
+
+    /// Runs before a call. Returns the time.
+    fn before(&self) -> u64;
+    /// Runs after a call.
+    fn after(&mut self, before: u64, kind: OpKind, size: usize);
+    /// Runs about every LIVE_STEP ops, between calls.
+    fn flush(&mut self);
+}
+
+/// Measures nothing.
+impl Timer for () {
+    const IS_ON: bool = false;
+
+    #[inline(always)]
+    fn before(&self) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn after(&mut self, _: u64, _: OpKind, _: usize) {}
+    #[inline(always)]
+    fn flush(&mut self) {}
+}
+
+/// The number of classes of sizes: powers of two from 1 to 2^63; the last has all larger sizes.
 const CLASS_COUNT: usize = 64;
 const FREE: usize = CLASS_COUNT;
 const REALLOCATE: usize = FREE + 1;
 
-/// Ticks, at most: minutes.
+/// The greatest latency in ticks: minutes.
 const TICKS_MAX: u64 = 1 << 40;
-/// Digits that a histogram tells apart.
+/// The precision of a histogram, in digits.
 const DIGITS: u8 = 2;
-/// Points of the curve for each halving of what is above.
+/// The points of the curve for each halving of the rest above.
 const CURVE_STEPS: u32 = 8;
 
-/// Threads that have histograms of their own, at most: each thread's would be 2 MiB.
+/// The maximum number of threads with their own histograms, of 2 MiB each; further threads share
+/// them.
 const SHARD_COUNT_MAX: usize = 16;
 
-/// What all threads measure.
+/// The latencies of all threads.
 #[derive(Debug)]
 pub(crate) struct Histograms {
-    /// What the counter costs, in ticks.
+    /// The cost of reading the counter, in ticks.
     cost: u64,
     shards: Vec<Mutex<Vec<Histogram<u64>>>>,
-    /// Stop watches that were given.
-    given: AtomicUsize,
+    /// The number of stopwatches.
+    stopwatch_count: AtomicUsize,
 }
 
-/// The stop watch of one thread.
+/// The stopwatch of one thread.
 #[derive(Debug)]
 pub(crate) struct Stopwatch<'a> {
     cost: u64,
-    /// Which histogram, and how many ticks.
+    /// The index of a histogram, and ticks.
     buffer: Vec<(u8, u64)>,
     histograms: &'a Mutex<Vec<Histogram<u64>>>,
 }
 
-/// What a halved tick is told apart from: nothing. So 0 is recorded as 1.
+/// Returns a histogram. It has no 0, which is recorded as 1.
 fn histogram() -> Option<Histogram<u64>> {
     Histogram::new_with_bounds(1, TICKS_MAX, DIGITS).ok()
 }
 
-/// The smallest power of two that is no less than a size, as its logarithm.
+/// Returns the logarithm of the smallest power of two that holds a size.
 fn class_of(size: usize) -> usize {
     let log2 = (size.max(1) as u64 - 1).checked_ilog2().map_or(0, |log2| log2 + 1);
     (log2 as usize).min(CLASS_COUNT - 1)
@@ -65,19 +92,19 @@ impl Histograms {
     pub(crate) fn new(thread_count: usize) -> Histograms {
         let all = || Mutex::new((0..=REALLOCATE).filter_map(|_| histogram()).collect());
         let shards = (0..thread_count.clamp(1, SHARD_COUNT_MAX)).map(|_| all()).collect();
-        Histograms { cost: cost(), shards, given: AtomicUsize::new(0) }
+        Histograms { cost: cost(), shards, stopwatch_count: AtomicUsize::new(0) }
     }
 
-    /// A stop watch for another thread.
+    /// Returns a stopwatch for another thread.
     pub(crate) fn stopwatch(&self) -> Stopwatch<'_> {
-        let index = self.given.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+        let index = self.stopwatch_count.fetch_add(1, Ordering::Relaxed) % self.shards.len();
         let buffer = Vec::with_capacity(2 * LIVE_STEP);
         Stopwatch { cost: self.cost, buffer, histograms: &self.shards[index] }
     }
 }
 
-impl Watch for Stopwatch<'_> {
-    const IS_THERE: bool = true;
+impl Timer for Stopwatch<'_> {
+    const IS_ON: bool = true;
 
     #[inline(always)]
     fn before(&self) -> u64 {
@@ -95,7 +122,7 @@ impl Watch for Stopwatch<'_> {
         self.buffer.push((index as u8, ticks));
     }
 
-    fn rest(&mut self) {
+    fn flush(&mut self) {
         let mut histograms = self.histograms.lock().unwrap_or_else(PoisonError::into_inner);
         for (index, ticks) in self.buffer.drain(..) {
             if let Some(histogram) = histograms.get_mut(usize::from(index)) {
@@ -105,7 +132,7 @@ impl Watch for Stopwatch<'_> {
     }
 }
 
-/// How many ticks there are in a ns: from its making to its question.
+/// Measures the rate of the counter, from its creation on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     ticks: u64,
@@ -117,14 +144,13 @@ impl Rate {
         Rate { ticks: counter(), time: Instant::now() }
     }
 
-    /// ns of a tick, so far.
     pub(crate) fn ns_per_tick(&self) -> f64 {
         let ticks = counter().wrapping_sub(self.ticks).max(1);
         self.time.elapsed().as_nanos() as f64 / ticks as f64
     }
 }
 
-/// What was measured, in ns, and what the counter costs.
+/// Returns the latencies and the cost of the counter, in ns.
 pub(crate) fn latency(histograms: Histograms, ns_per_tick: f64) -> (Latency, f64) {
     let Some(mut all) = histogram() else { return Default::default() };
     let cost = histograms.cost;
@@ -133,7 +159,7 @@ pub(crate) fn latency(histograms: Histograms, ns_per_tick: f64) -> (Latency, f64
     let mut histograms = shards.next().unwrap_or_default();
     for shard in shards {
         for (sum, one) in histograms.iter_mut().zip(&shard) {
-            // They have the same bounds.
+            // All histograms have the same bounds.
             let _ = sum.add(one);
         }
     }
@@ -198,21 +224,21 @@ mod tests {
 
     /// `.rep.latency`
     #[test]
-    fn the_cost_of_the_counter_is_taken_off_and_the_curve_ascends() {
+    fn latencies_exclude_the_cost_of_the_counter() {
         let mut histograms = Histograms::new(30_000);
         histograms.cost = 10;
         assert_eq!(histograms.shards.len(), SHARD_COUNT_MAX);
-        // Of several threads that share histograms.
+        // Several threads share histograms.
         for _ in 0..SHARD_COUNT_MAX {
-            histograms.stopwatch().rest();
+            histograms.stopwatch().flush();
         }
         let (mut first, mut watch) = (histograms.stopwatch(), histograms.stopwatch());
         first.buffer.push((FREE as u8, 5));
-        first.rest();
+        first.flush();
         for ticks in 1..=1000 {
             watch.buffer.push((4, ticks + 10));
         }
-        watch.rest();
+        watch.flush();
         let (found, clock) = latency(histograms, 2.0);
         assert!((clock - 20.0).abs() < 1e-9);
         assert_eq!((found.all.count, found.free.count, found.free.max), (1001, 1, 2));

@@ -1,31 +1,30 @@
-//! Whether a file is a library whose malloc can be played against.
+//! Checks whether a file is a library with a malloc to play against.
 //!
 //! ```text
-//!  PATH ──▶ ELF? shared? of this machine? has it malloc and free? ──▶ Library │ why not
+//!  PATH ──▶ ELF? shared? of this machine? with malloc and free? ──▶ Library │ error
 //! ```
 //!
 //! Design: `.rep.heap.library` in `design/replay.md`.
 
-use object::read::elf::{ElfFile32, ElfFile64};
-use object::{Architecture, Endianness, Object, ObjectKind, ObjectSymbol};
+use object::{Architecture, Object, ObjectKind, ObjectSymbol};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A library that is preloaded.
+/// A library to preload.
 #[derive(Clone, Debug)]
 pub(crate) struct Library {
-    /// With all directories from the root.
+    /// The absolute path.
     pub(crate) path: PathBuf,
-    /// Which file it is, by which the process that plays sees that it was loaded.
+    /// The inode, by which the playing process checks that the library was loaded.
     pub(crate) inode: u64,
 }
 
-/// What it must have, that a heap's `free` gets what its `malloc` handed out.
+/// The required symbols: `free` must get the memory that the same library's `malloc` handed out.
 const NEEDED: [&str; 2] = ["malloc", "free"];
 
 impl Library {
-    /// Looks at a file; what is said about it names it.
+    /// Checks a file.
     pub(crate) fn open(path: &Path) -> Result<Library, String> {
         let name = path.display();
         let failed = |error| format!("{name}: {error}");
@@ -35,7 +34,7 @@ impl Library {
         let inode = fs::metadata(&path).map_err(failed)?.ino();
         if path.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
             return Err(format!(
-                "{name}: a library whose path has a blank or a colon cannot be preloaded: copy it"
+                "{name}: cannot be preloaded (its path has a blank or a colon); copy it elsewhere"
             ));
         }
         Ok(Library { path, inode })
@@ -43,16 +42,10 @@ impl Library {
 }
 
 fn judge(bytes: &[u8]) -> Result<(), String> {
-    let not_one = |error| format!("is no shared library: {error}");
-    match cfg!(target_pointer_width = "64") {
-        true => judge_file(&ElfFile64::<Endianness>::parse(bytes).map_err(not_one)?),
-        false => judge_file(&ElfFile32::<Endianness>::parse(bytes).map_err(not_one)?),
-    }
-}
-
-fn judge_file<'a>(file: &impl Object<'a>) -> Result<(), String> {
+    let file = object::File::parse(bytes);
+    let file = file.map_err(|error| format!("not a shared library: {error}"))?;
     if file.kind() != ObjectKind::Dynamic {
-        return Err("is no shared library, but another kind of ELF file".to_owned());
+        return Err("not a shared library, but another kind of file".to_owned());
     }
     if !is_ours(file.architecture()) {
         return Err(format!("is for another machine: {:?}", file.architecture()));
@@ -61,7 +54,7 @@ fn judge_file<'a>(file: &impl Object<'a>) -> Result<(), String> {
         file.dynamic_symbols().any(|symbol| symbol.is_definition() && symbol.name() == Ok(name))
     };
     match NEEDED.iter().find(|name| !has(name)) {
-        Some(name) => Err(format!("is a shared library that has no {name}: it is no allocator")),
+        Some(name) => Err(format!("the library has no {name}; name an allocator")),
         None => Ok(()),
     }
 }
@@ -73,7 +66,7 @@ fn is_ours(architecture: Architecture) -> bool {
         "aarch64" => architecture == Architecture::Aarch64,
         "arm" => architecture == Architecture::Arm,
         "riscv64" => architecture == Architecture::Riscv64,
-        // The dynamic linker will tell.
+        // The dynamic linker decides.
         _ => true,
     }
 }
@@ -85,15 +78,15 @@ mod tests {
 
     /// `.rep.heap.library`
     #[test]
-    fn what_is_no_allocator_is_refused_with_the_reason() {
+    fn a_file_without_an_allocator_is_refused_with_the_reason() {
         let mut text = tempfile::NamedTempFile::new().expect("a file");
         text.write_all(b"#!/bin/sh\n").expect("written");
         let why = Library::open(text.path()).expect_err("it is text");
-        assert!(why.contains("is no shared library"), "{why}");
+        assert!(why.contains("not a shared library"), "{why}");
         let why = Library::open(Path::new("/nowhere/libx.so")).expect_err("it is not there");
         assert!(why.starts_with("/nowhere/libx.so: No such file"), "{why}");
         let this = std::env::current_exe().expect("this is a file");
         let why = Library::open(&this).expect_err("it is a program");
-        assert!(why.contains("is no shared library") || why.contains("has no malloc"), "{why}");
+        assert!(why.contains("not a shared library") || why.contains("has no malloc"), "{why}");
     }
 }

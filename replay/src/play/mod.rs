@@ -1,7 +1,7 @@
-//! A workload against heaps: each run in a process of its own.
+//! Plays a workload against heaps, each run in its own process.
 //!
 //! ```text
-//!  workload ─ check ─▶ image ─┬─▶ null    ─┬─▶ system ─▶ jemalloc ─▶ …   once for each run
+//!  workload ─ check ─▶ image ─┬─▶ null    ─┬─▶ system ─▶ jemalloc ─▶ …   once for each round
 //!                             │  process   │  process                    then for latency
 //!                             └────────────┴──▶ Measured
 //! ```
@@ -19,26 +19,25 @@ mod library;
 mod pace;
 mod parent;
 mod progress;
-mod room;
 mod run;
 mod shared;
-mod timeline;
 mod usage;
-mod watch;
+mod values;
 
-pub use check::Misfit;
+pub use check::InvalidWorkload;
 pub(crate) use child::{Outcome, Session, Task};
 pub use contender::{Contender, built_in};
-pub use in_process::{Unplayed, in_process};
+pub use in_process::{PlayError, in_process};
 pub(crate) use library::Library;
-pub(crate) use room::available;
+pub(crate) use usage::available;
+pub(crate) use values::Threads;
 
 use crate::measured::{HeapMeasured, Measured, Run, Sample};
 use crate::workload::{LIVE_STEP, Workload};
 use cli::{Stop, complain};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
-use parent::{Course, Ran};
+use parent::{Launcher, RunResult};
 use progress::Progress;
 use serde::{Deserialize, Serialize};
 use shared::{Shared, Table};
@@ -46,19 +45,20 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
+use values::{Pace, Skew};
 
-/// The command, which nobody gives by hand, of the process that plays.
+/// The hidden command of the process that plays.
 pub(crate) const PLAYER: &str = "player";
 
-/// The heap that every comparison has, since it says what the loop costs.
+/// The null heap: every comparison has it, to measure the loop.
 pub(crate) const NULL: &str = "null";
 
-/// What part of the live peak must be reached: what is sampled may miss a little.
+/// The part of the live peak that must be reached: samples may miss a little.
 const REACHED_MIN: f64 = 0.95;
-/// How many samples say something about that, and how many steps of each thread.
+/// The minimum number of samples, and of steps of each thread, that can show this.
 const SAMPLE_MIN: usize = 10;
 
-/// What is written of the memory that is handed out.
+/// What to write to the memory that heaps hand out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Touch {
     /// Nothing: the memory does not become resident
@@ -73,130 +73,153 @@ pub enum Touch {
     All,
 }
 
-/// How closely it is looked at what heaps hand out, before they are measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Check {
-    /// At the first and the last word of each object.
-    #[default]
-    Quick,
-    /// At all bytes, and whether any overlap.
-    Full,
-}
-
-/// How a workload is played.
-#[derive(Clone, Debug)]
+/// The options of a replay.
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Mode {
+    /// Number of runs against each heap
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) runs: u16,
+
+    /// Play on as many threads as were recorded, or all on one, in order of time
+    #[arg(long, value_enum, default_value_t = Threads::Recorded)]
+    pub(crate) threads: Threads,
+
+    /// How many operations threads may be apart, about, in the recorded order: a number, or free
+    #[arg(long, value_name = "COUNT", default_value = "1024", value_parser = values::skew)]
+    pub(crate) skew: Skew,
+
+    /// How fast: max, recorded, or a multiple of the recorded speed, as x2.5
+    #[arg(long, value_name = "PACE", default_value = "max", value_parser = values::speed)]
+    pub(crate) pace: Pace,
+
+    /// What to write to the memory that heaps hand out
+    #[arg(long, value_enum, default_value_t = Touch::Sampled)]
     pub(crate) touch: Touch,
-    pub(crate) check: Check,
-    /// How much faster than recorded; none: as fast as it goes.
-    pub(crate) speed: Option<f64>,
-    pub(crate) run_count: usize,
-    pub(crate) has_latency: bool,
-    /// When to look at memory after all was freed, in ms.
-    pub(crate) settle: Vec<u64>,
-    pub(crate) interval: Duration,
+
+    /// Check all bytes that heaps hand out, before they are measured: overlap, alignment, zeros,
+    /// and contents after reallocation. Without this, check the first and last word of each object
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Skip the run for latency
+    #[arg(long)]
+    pub(crate) no_latency: bool,
+
+    /// When to measure memory after all is freed, in seconds; except for 0, only after first runs
+    #[arg(long, value_name = "S,…", value_delimiter = ',')]
+    #[arg(default_value = "0,1,5", value_parser = values::seconds)]
+    pub(crate) settle: Vec<Duration>,
+
+    /// How often to measure memory while a heap plays, in ms
+    #[arg(long, value_name = "MS", default_value = "1", value_parser = values::milliseconds)]
+    pub(crate) sample_interval: Duration,
+
+    /// How long a heap may do nothing until it is ended, in seconds
+    #[arg(long, value_name = "S", default_value = "60", value_parser = values::seconds_above_0)]
     pub(crate) timeout: Duration,
 }
 
-/// A heap that is played against.
+/// A heap that the user selected.
 #[derive(Clone, Debug)]
-pub(crate) struct Opponent {
-    /// What it is called in what is measured.
+pub(crate) struct SelectedHeap {
+    /// The name in reports.
     pub(crate) name: String,
-    /// The contender's name.
+    /// The name of the contender.
     pub(crate) heap: String,
-    /// What it is: its version, and how it is configured.
+    /// Its version, and its options.
     pub(crate) about: String,
-    /// What is preloaded.
+    /// The library to preload.
     pub(crate) library: Option<Library>,
 }
 
-/// Plays a workload against each of them. What is said of the workload is the caller's. It is given
-/// up once the image is written, which has the same again.
+/// Plays a workload against each heap; the caller adds the facts of the workload. The workload is
+/// dropped once it is written to the image.
 pub(crate) fn play(
     workload: Workload,
-    opponents: &[Opponent],
+    selection: &[SelectedHeap],
     mode: &Mode,
 ) -> Result<Measured, Stop> {
     let failed = |error: io::Error| Stop::Message(format!("cannot play: {error}"));
-    let plan = check::check(&workload).map_err(|misfit| Stop::Message(misfit.to_string()))?;
+    let plan = check::check(&workload).map_err(|error| Stop::Message(error.to_string()))?;
     let (image, size) = image::write(&workload, &plan).map_err(failed)?;
     let (thread_count, operation_count) = (workload.threads.len(), workload.operation_count);
     let live_peak = workload.live_peak;
     let slot_count = workload.slot_count as usize;
     let shared = Shared::map(&image, size, thread_count, false).map_err(failed)?;
-    let (interval, timeout) = (mode.interval, mode.timeout);
-    let course = Course { image: &image, shared: &shared, done: &plan.done, interval, timeout };
+    let (interval, timeout) = (mode.sample_interval, mode.timeout);
+    let launcher = Launcher { image: &image, shared: &shared, done: &plan.done, interval, timeout };
     let task = Task {
         thread_count,
         slot_count,
         size,
         touch: mode.touch,
         touched: workload.touched.rows().collect(),
-        speed: mode.speed,
+        speed: mode.pace.0,
         ..Task::default()
     };
     drop(workload);
-    // One more, in which they are checked.
-    let rounds = 1 + mode.run_count + usize::from(mode.has_latency);
-    let progress = Progress::new(mode.run_count + rounds * opponents.len());
-    let mut round = Round { course, task, mode, operation_count, live_peak, progress };
-    let mut heaps: Vec<HeapMeasured> = opponents.iter().map(named).collect();
+    // One more round checks the heaps.
+    let run_count = usize::from(mode.runs);
+    let rounds = 1 + run_count + usize::from(!mode.no_latency);
+    let progress = Progress::new(run_count + rounds * selection.len());
+    let mut round = Measurement { launcher, task, mode, operation_count, live_peak, progress };
+    let mut heaps: Vec<HeapMeasured> = selection.iter().map(named).collect();
     let (name, heap) = (NULL.to_owned(), NULL.to_owned());
-    let null = Opponent { name, heap, about: String::new(), library: None };
+    let null = SelectedHeap { name, heap, about: String::new(), library: None };
     let mut loops = named(&null);
-    for (opponent, heap) in opponents.iter().zip(&mut heaps) {
-        round.check(opponent, heap).map_err(failed)?;
+    for (selected, heap) in selection.iter().zip(&mut heaps) {
+        round.check(selected, heap).map_err(failed)?;
     }
-    for _ in 0..mode.run_count {
+    for _ in 0..run_count {
         (round.task.speed, round.task.own) = (None, None);
         round.task.own = round.throughput(&null, &mut loops).map_err(failed)?;
-        round.task.speed = mode.speed;
-        for (opponent, heap) in opponents.iter().zip(&mut heaps) {
-            round.throughput(opponent, heap).map_err(failed)?;
+        round.task.speed = mode.pace.0;
+        for (selected, heap) in selection.iter().zip(&mut heaps) {
+            round.throughput(selected, heap).map_err(failed)?;
         }
     }
     heaps.iter_mut().for_each(|heap| heap.warning = apart(heap, live_peak));
     let mut clock_ns = 0.0;
-    for (opponent, heap) in opponents.iter().zip(&mut heaps).filter(|_| mode.has_latency) {
-        clock_ns = round.latency(opponent, heap).map_err(failed)?.unwrap_or(clock_ns);
+    for (selected, heap) in selection.iter().zip(&mut heaps).filter(|_| !mode.no_latency) {
+        clock_ns = round.latency(selected, heap).map_err(failed)?.unwrap_or(clock_ns);
     }
     if let Some(failure) = &loops.failure {
-        complain(&format!("replay: {NULL}: {failure}: what the loop takes is not known\n"));
+        complain(&format!("replay: {NULL}: {failure}; the cost of the loop is unknown\n"));
     }
     let loop_ns = least_ns(&loops.runs);
-    let is_paced = mode.speed.is_some();
+    let is_paced = mode.pace.0.is_some();
     Ok(Measured { is_paced, loop_ns, clock_ns, heaps, ..Measured::default() })
 }
 
-fn named(opponent: &Opponent) -> HeapMeasured {
-    let (name, about) = (opponent.name.clone(), opponent.about.clone());
+fn named(selected: &SelectedHeap) -> HeapMeasured {
+    let (name, about) = (selected.name.clone(), selected.about.clone());
     HeapMeasured { name, about, ..HeapMeasured::default() }
 }
 
-/// Whether threads ran apart, so that less was live at a time than in the program.
+/// Returns a warning if threads ran apart, so that less was live at a time than in the program.
 fn apart(heap: &HeapMeasured, live_peak: u64) -> Option<String> {
     let reached = heap.runs.iter().filter_map(|run| run.live_reached).min()?;
     let part = reached as f64 / live_peak.max(1) as f64;
     let is_whole = heap.runs.iter().all(|run| run.failure_count == 0);
     (is_whole && live_peak > 0 && part < REACHED_MIN).then(|| {
         format!(
-            "threads ran apart: it came to {:.0} % of the live peak of the program, so its memory \
-             says little (--skew bounds how far apart they are)",
+            "threads ran apart: the replay reached {:.0} % of the program's live peak, so its \
+             memory says little (--skew bounds how far threads run apart)",
             part * 100.0
         )
     })
 }
 
-/// The least of what an operation took, in ns.
+/// Returns the least time of an operation, in ns.
 fn least_ns(runs: &[Run]) -> f64 {
     let of = |run: &Run| run.duration_ns as f64 / run.operation_count.max(1) as f64;
     runs.iter().map(of).min_by(f64::total_cmp).unwrap_or_default()
 }
 
-/// What all runs have in common.
-struct Round<'a> {
-    course: Course<'a>,
+/// The state that all runs share.
+struct Measurement<'a> {
+    launcher: Launcher<'a>,
     task: Task,
     mode: &'a Mode,
     operation_count: u64,
@@ -204,47 +227,51 @@ struct Round<'a> {
     progress: Progress,
 }
 
-impl Round<'_> {
-    fn run(&mut self, opponent: &Opponent, is_timed: bool, settle: Vec<u64>) -> io::Result<Ran> {
-        self.progress.next(&opponent.name);
-        self.task.heap.clone_from(&opponent.heap);
-        self.task.library = opponent.library.as_ref().map(|library| library.inode);
+impl Measurement<'_> {
+    fn run(
+        &mut self,
+        selected: &SelectedHeap,
+        is_timed: bool,
+        settle: Vec<u64>,
+    ) -> io::Result<RunResult> {
+        self.progress.next(&selected.name);
+        self.task.heap.clone_from(&selected.heap);
+        self.task.library = selected.library.as_ref().map(|library| library.inode);
         self.task.is_timed = is_timed;
         self.task.settle = settle;
-        self.course.run(&self.task, opponent.library.as_ref())
+        self.launcher.run(&self.task, selected.library.as_ref())
     }
 
-    /// When memory is looked at after a run: at once after each, later only after the first, for
-    /// nobody wants to wait so long for each run of each heap; the null heap has none.
-    fn settle(&self, opponent: &Opponent, is_first: bool) -> Vec<u64> {
-        let all = self.mode.settle.iter().copied();
-        all.filter(|after| opponent.heap != NULL && (is_first || *after == 0)).collect()
+    /// Returns when memory is measured after a run, in ms: at once after each run, later only after
+    /// the first, because waiting takes time; never for the null heap.
+    fn settle(&self, selected: &SelectedHeap, is_first: bool) -> Vec<u64> {
+        let all = self.mode.settle.iter().map(|after| after.as_millis() as u64);
+        all.filter(|after| selected.heap != NULL && (is_first || *after == 0)).collect()
     }
 
-    /// One run in which nothing is measured, and it is looked at what the heap hands out: a wrong
-    /// heap may be fast.
-    fn check(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<()> {
+    /// Plays one run that checks the memory that the heap hands out: a wrong heap may be fast.
+    fn check(&mut self, selected: &SelectedHeap, heap: &mut HeapMeasured) -> io::Result<()> {
         let task = self.task.clone();
         self.task = Task { check: Some(self.mode.check), speed: None, touch: Touch::None, ..task };
-        let ran = self.run(opponent, false, Vec::new());
+        let ran = self.run(selected, false, Vec::new());
         (self.task.check, self.task.speed, self.task.touch) = (None, task.speed, task.touch);
         heap.failure = ran?.outcome.err();
         Ok(())
     }
 
-    /// One run for throughput and memory, unless an earlier one failed. What was resident before
-    /// its first operation.
+    /// Plays one run for throughput and memory, unless an earlier one failed. Returns the resident
+    /// memory before the first operation.
     fn throughput(
         &mut self,
-        opponent: &Opponent,
+        selected: &SelectedHeap,
         heap: &mut HeapMeasured,
     ) -> io::Result<Option<u64>> {
         if heap.failure.is_some() {
             return Ok(None);
         }
         let is_first = heap.runs.is_empty();
-        let Ran { outcome, timeline } =
-            self.run(opponent, false, self.settle(opponent, is_first))?;
+        let RunResult { outcome, timeline } =
+            self.run(selected, false, self.settle(selected, is_first))?;
         let mut before = None;
         match outcome {
             Ok(Outcome { run, skipped, baseline, .. }) => {
@@ -253,10 +280,10 @@ impl Round<'_> {
                 let operation_count = self.operation_count.saturating_sub(skipped);
                 let (live_at_peak, sampled) =
                     highest.map_or((0, 0), |highest| (highest.live, highest.resident));
-                // Freeing may take some, too.
+                // Freeing may take memory, too.
                 let freed = run.after.iter().map(|after| after.1).max().unwrap_or(0);
                 let resident_peak = run.resident_peak.max(sampled).max(freed);
-                let is_met = self.course.has_met() || self.task.thread_count < 2;
+                let is_met = self.launcher.has_met() || self.task.thread_count < 2;
                 let most = timeline.iter().map(|sample| sample.live).max().unwrap_or(0);
                 let steps =
                     self.operation_count / (LIVE_STEP * self.task.thread_count.max(1)) as u64;
@@ -282,12 +309,17 @@ impl Round<'_> {
         Ok(before)
     }
 
-    /// One run for latency, unless an earlier one failed. What reading the counter costs.
-    fn latency(&mut self, opponent: &Opponent, heap: &mut HeapMeasured) -> io::Result<Option<f64>> {
+    /// Plays one run for latency, unless an earlier one failed. Returns the cost of reading the
+    /// counter.
+    fn latency(
+        &mut self,
+        selected: &SelectedHeap,
+        heap: &mut HeapMeasured,
+    ) -> io::Result<Option<f64>> {
         if heap.failure.is_some() {
             return Ok(None);
         }
-        match self.run(opponent, true, Vec::new())?.outcome {
+        match self.run(selected, true, Vec::new())?.outcome {
             Ok(outcome) => {
                 heap.latency = outcome.latency.unwrap_or_default();
                 Ok(Some(outcome.clock_ns))
@@ -300,15 +332,15 @@ impl Round<'_> {
     }
 }
 
-/// The sample with most that is live, of those in which nearly the most was resident: a heap that
-/// gives nothing back has that to the end, when little is live.
+/// Returns the sample with the most live bytes, of those with nearly the most resident memory: a
+/// heap that gives nothing back keeps its peak to the end, when little is live.
 fn highest(timeline: &[Sample]) -> Option<&Sample> {
     let most = timeline.iter().map(|sample| sample.resident).max()?;
     let is_high = |sample: &&Sample| sample.resident >= most - most / 100;
     timeline.iter().filter(is_high).max_by_key(|sample| sample.live)
 }
 
-/// A timeline, with what there was when all had been freed.
+/// Adds the memory after all was freed to a timeline.
 fn with_end(mut timeline: Vec<Sample>, run: Option<&Run>) -> Vec<Sample> {
     let Some(run) = run else { return timeline };
     timeline.extend(run.after.iter().map(|(after, resident)| Sample {
@@ -321,21 +353,21 @@ fn with_end(mut timeline: Vec<Sample>, run: Option<&Run>) -> Vec<Sample> {
     timeline
 }
 
-/// What the process does that plays: the task is its argument, the image its standard input.
+/// Runs the process that plays: the task is its argument, the image its standard input.
 pub(crate) fn player(task: &str, contenders: &[Contender]) -> Result<bool, Stop> {
     let by_hand =
-        |what: &str| Stop::Message(format!("{PLAYER} is what replay starts itself: {what}"));
+        |error: &str| Stop::Message(format!("{PLAYER}: {error}; only replay itself starts this"));
     let task: Task = serde_json::from_str(task).map_err(|error| by_hand(&error.to_string()))?;
     let failed = |error: io::Error| by_hand(&error.to_string());
-    // It plays for its parent: a heap that hangs would hang for ever.
+    // The kernel kills this process when its parent ends: a heap may hang for ever.
     set_pdeathsig(Signal::SIGKILL).map_err(|error| failed(error.into()))?;
-    // Where memory runs out, it is this process that goes.
+    // If memory runs out, the kernel kills this process first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let file = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let shared = Shared::map(&file, task.size, task.thread_count, true).map_err(failed)?;
     let table = Table::new(task.slot_count).map_err(failed)?;
     let contender = contenders.iter().find(|contender| contender.name() == task.heap);
-    let contender = contender.ok_or_else(|| by_hand("there is no such heap"))?;
+    let contender = contender.ok_or_else(|| by_hand("unknown heap"))?;
     let is_loaded = task.library.is_none_or(|inode| usage::is_mapped(inode) != Some(false));
     let outcome = match is_loaded {
         true => contender.play(&Session { task: &task, shared: &shared, table: &table }),
@@ -355,7 +387,7 @@ mod tests {
 
     /// `.rep.report`
     #[test]
-    fn what_was_live_at_the_peak_is_of_the_peak_and_not_of_the_end() {
+    fn live_bytes_at_the_peak_are_not_those_of_the_end() {
         let sample = |resident, live| Sample { resident, live, ..Sample::default() };
         let timeline = [sample(10, 9), sample(1000, 800), sample(1004, 20), sample(1004, 0)];
         assert_eq!(highest(&timeline).map(|sample| sample.live), Some(800));

@@ -1,4 +1,4 @@
-//! When an operation is due.
+//! Computes when an operation is due, and waits for that time.
 //!
 //! ```text
 //!  recorded: ├──5 µs──┤ op        twice as fast: ├─2.5─┤ op        late ──▶ at once
@@ -10,19 +10,19 @@ use std::hint;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a thread sleeps less than it has to wait: it wakes late, and never early.
+/// The part of a wait that a thread does not sleep: it may wake late, and never early.
 const EARLY: Duration = Duration::from_micros(100);
 
-/// When each thing is due.
+/// The pace of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     start: Instant,
-    /// ns of the replay for one of the recording.
+    /// The ns of the replay for one of the recording.
     scale: f64,
 }
 
 impl Pacer {
-    /// `speed` is how much faster than recorded.
+    /// Returns a pace of `speed` times the recorded speed.
     pub(crate) fn new(start: Instant, speed: f64) -> Pacer {
         Pacer { start, scale: 1.0 / speed }
     }

@@ -1,4 +1,4 @@
-//! One run: a process is started, watched, and what came of it is read.
+//! One run: starts a process, watches it, and reads its outcome.
 //!
 //! ```text
 //!  Task ─ argument ─┐                   ┌─ every ms: resident memory, progress ─▶ timeline
@@ -11,9 +11,9 @@
 use super::child::{NO_THREAD, Outcome, Task};
 use super::library::Library;
 use super::shared::{PLAYED, PLAYING, Shared};
-use super::timeline::Timeline;
 use super::usage::{self, Statm};
 use crate::measured::Sample;
+use crate::timeline::Timeline;
 use cli::units::number;
 use nix::sys::signal::Signal;
 use std::env;
@@ -28,39 +28,41 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the dynamic linker ends a process with that it cannot start.
+/// The exit code of a process whose libraries the dynamic linker cannot load.
 const NOT_LOADED: i32 = 127;
 
-/// The variable that has the dynamic linker load a library before all others.
+/// The environment variable that makes the dynamic linker load a library before all others.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// What is played, as a file, and how often it is looked at.
-pub(crate) struct Course<'a> {
+/// Samples of a run, as many as a picture needs.
+type Samples = Timeline<Sample, 2048>;
+
+/// The workload as a file, and how to watch the process.
+pub(crate) struct Launcher<'a> {
     pub(crate) image: &'a File,
     pub(crate) shared: &'a Shared,
-    /// For each thread, the operations before each LIVE_STEPth op.
+    /// For each thread, the number of operations before each LIVE_STEPth op.
     pub(crate) done: &'a [Vec<u64>],
     pub(crate) interval: Duration,
-    /// How long nothing may happen.
+    /// How long the process may do nothing.
     pub(crate) timeout: Duration,
 }
 
-/// What came of a run.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     pub(crate) outcome: Result<Outcome, String>,
     pub(crate) timeline: Vec<Sample>,
 }
 
-impl Course<'_> {
+impl Launcher<'_> {
     /// Runs a task in a process of its own.
-    pub(crate) fn run(&self, task: &Task, library: Option<&Library>) -> io::Result<Ran> {
+    pub(crate) fn run(&self, task: &Task, library: Option<&Library>) -> io::Result<RunResult> {
         self.reset()?;
         let mut child = self.start(task, library)?;
-        let mut timeline = Timeline::default();
-        let ended = self.watch(&mut child, &mut timeline);
+        let mut samples = Timeline::default();
+        let ended = self.watch(&mut child, &mut samples);
         if ended.is_err() {
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -68,18 +70,19 @@ impl Course<'_> {
             Some(status) => self.outcome(task, status),
             None => {
                 let seconds = self.timeout.as_secs_f64();
-                Err(format!("hung: did nothing for {seconds} s, after {}", self.so_far()))
+                Err(format!("hung: did nothing for {seconds} s, after {}", self.progress()))
             }
         };
-        Ok(Ran { outcome, timeline: timeline.finish() })
+        let timeline = samples.points().filter_map(|(_, sample)| sample).collect();
+        Ok(RunResult { outcome, timeline })
     }
 
-    /// Whether all threads of the last run met where the most bytes are live.
+    /// Returns whether all threads of the last run met at the peak of live bytes.
     pub(crate) fn has_met(&self) -> bool {
         self.shared.control().met.load(Ordering::Relaxed) != 0
     }
 
-    /// Nothing has happened yet.
+    /// Resets the shared state.
     fn reset(&self) -> io::Result<()> {
         let control = self.shared.control();
         control.phase.store(super::shared::LOADING, Ordering::Relaxed);
@@ -99,7 +102,7 @@ impl Course<'_> {
         command.arg(super::PLAYER).arg(argument);
         let mut image = self.image.try_clone()?;
         image.seek(SeekFrom::Start(0))?;
-        // An allocator may print what it likes, but not among the results.
+        // Output of an allocator goes to standard error, away from the results.
         let out = io::stderr().as_fd().try_clone_to_owned()?;
         command.stdin(image).stdout(Stdio::from(out));
         if let Some(library) = library {
@@ -113,8 +116,8 @@ impl Course<'_> {
         command.spawn()
     }
 
-    /// Samples until it ends; `None`: it had to be ended.
-    fn watch(&self, child: &mut Child, timeline: &mut Timeline) -> io::Result<Option<ExitStatus>> {
+    /// Samples the process until it ends; `None`: it hung, and was killed.
+    fn watch(&self, child: &mut Child, samples: &mut Samples) -> io::Result<Option<ExitStatus>> {
         let statm = Statm::open(Some(child.id()));
         let (mut last, mut since) = (0, Instant::now());
         loop {
@@ -127,7 +130,8 @@ impl Course<'_> {
                 && let Some(resident) = statm.resident()
             {
                 let baseline = control.baseline.load(Ordering::Relaxed);
-                timeline.add(self.sample(resident.saturating_sub(baseline)));
+                let sample = self.sample(resident.saturating_sub(baseline));
+                samples.add(sample.time_ns, sample, None, |sample| sample.resident);
             }
             let position = self.position() + u64::from(phase);
             if position != last || phase == PLAYED {
@@ -158,7 +162,7 @@ impl Course<'_> {
         }
     }
 
-    /// Operations that are done, to the last LIVE_STEP of each thread.
+    /// Returns the number of finished operations, to the last LIVE_STEP of each thread.
     fn done(&self) -> u64 {
         let lines = self.shared.lines().iter().zip(self.done);
         lines
@@ -170,25 +174,25 @@ impl Course<'_> {
             .sum()
     }
 
-    fn so_far(&self) -> String {
+    fn progress(&self) -> String {
         match self.shared.control().phase.load(Ordering::Acquire) {
             PLAYING => format!("{} operations", number(self.done())),
             PLAYED => {
                 let done = number(self.done());
-                format!("all {done} operations, while it freed what was left")
+                format!("all {done} operations, while it freed the remaining objects")
             }
-            _ => "no operation, while it got ready".to_owned(),
+            _ => "0 operations, before it began".to_owned(),
         }
     }
 
-    fn is_getting_ready(&self) -> bool {
+    fn is_before_play(&self) -> bool {
         !matches!(self.shared.control().phase.load(Ordering::Acquire), PLAYING | PLAYED)
     }
 
     fn outcome(&self, task: &Task, status: ExitStatus) -> Result<Outcome, String> {
         if let Some(signal) = status.signal() {
             let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
-            return Err(format!("died of {name} after {}", self.so_far()));
+            return Err(format!("died of {name} after {}", self.progress()));
         }
         let size = self.image.metadata().map_or(0, |data| data.len()).saturating_sub(task.size);
         let mut text = vec![0; usize::try_from(size).unwrap_or(0)];
@@ -200,17 +204,17 @@ impl Course<'_> {
         match (outcome, status.code()) {
             (Some(Outcome { refusal: Some(why), .. }), _) => Err(why),
             (Some(outcome), Some(0)) => Ok(outcome),
-            (_, Some(NOT_LOADED)) if task.library.is_some() && self.is_getting_ready() => {
-                Err("the dynamic linker did not load it: it said why, above".to_owned())
+            (_, Some(NOT_LOADED)) if task.library.is_some() && self.is_before_play() => {
+                Err("the dynamic linker did not load it (its message is above)".to_owned())
             }
-            (_, Some(NO_THREAD)) if self.is_getting_ready() => Err(format!(
-                "the system does not let it have {} threads (ulimit -u -v, vm.max_map_count): \
-                 --threads one plays all on one",
+            (_, Some(NO_THREAD)) if self.is_before_play() => Err(format!(
+                "the system refuses {} threads (ulimit -u -v, vm.max_map_count); --threads one \
+                 plays all on one thread",
                 number(task.thread_count as u64)
             )),
             (_, code) => {
                 let code = code.unwrap_or(-1);
-                Err(format!("ended with status {code} after {}", self.so_far()))
+                Err(format!("ended with status {code} after {}", self.progress()))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Who is playing, for who waits at a terminal: nothing else is said for as long as it takes.
+//! Shows the current run on a terminal.
 //!
 //! ```text
 //!  run 3 of 24: jemalloc ── the next ──▶ run 4 of 24: mimalloc ── the end ──▶ (nothing)
@@ -9,26 +9,26 @@
 use cli::complain;
 use std::io::{IsTerminal, stderr};
 
-/// Takes away what stands on the line.
+/// Clears the line.
 const CLEAR: &str = "\r\x1b[K";
 
-/// Which run it is, of how many.
+/// The current run, and the number of runs.
 pub(crate) struct Progress {
-    is_told: bool,
+    is_shown: bool,
     index: usize,
     count: usize,
 }
 
 impl Progress {
-    /// Of so many runs; told if standard error is a terminal.
+    /// Returns the progress of this number of runs, shown if standard error is a terminal.
     pub(crate) fn new(count: usize) -> Progress {
-        Progress { is_told: stderr().is_terminal(), index: 0, count }
+        Progress { is_shown: stderr().is_terminal(), index: 0, count }
     }
 
-    /// Another run begins.
+    /// Begins the next run.
     pub(crate) fn next(&mut self, heap: &str) {
         self.index += 1;
-        if self.is_told {
+        if self.is_shown {
             complain(&self.line(heap));
         }
     }
@@ -41,7 +41,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.is_told && self.index > 0 {
+        if self.is_shown && self.index > 0 {
             complain(CLEAR);
         }
     }
@@ -52,8 +52,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_told_on_one_line_whatever_the_heap_is_called() {
-        let mut progress = Progress { is_told: false, index: 0, count: 12 };
+    fn progress_stays_on_one_line() {
+        let mut progress = Progress { is_shown: false, index: 0, count: 12 };
         progress.next("system");
         progress.next("a\nb");
         assert_eq!(progress.line("a\nb"), format!("{CLEAR}run 2 of 12: ab"));

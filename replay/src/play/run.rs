@@ -1,71 +1,70 @@
-//! The loop: the ops of one thread, one after the other, against a heap.
+//! The loop: plays the ops of one thread against a heap.
 //!
 //! ```text
 //!  ops: │ allocate 5 │ prefix │ allocate 6 │ post │ free 5 │ …       slots: │ … │ *5 │ *6 │ …
-//!         └▶ heap ──▶ slot            every LIVE_STEP ops: how far, how many bytes ──▶ Line
+//!         └▶ heap ──▶ slot            every LIVE_STEP ops: progress, live bytes ──▶ Line
 //! ```
 //!
 //! Design: `.rep.loop` in `design/replay.md`.
-#![expect(unsafe_code, reason = "memory of heaps is written and given back")]
+#![expect(unsafe_code, reason = "memory of heaps is written and freed")]
 
 use super::image::Lists;
+use super::latency::Timer;
 use super::pace::Pacer;
 use super::shared::Line;
 use super::usage;
-use super::watch::Watch;
 use crate::facts::Parts;
 use crate::heap::{Heap, Request};
 use crate::workload::{LIVE_STEP, ORDER_COUNT, Op, OpKind, STRIDE};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// Nothing of what is handed out is written.
+/// Writes nothing to new memory.
 pub(crate) const TOUCH_NONE: u8 = 0;
-/// A byte of each cache line is, of larger blocks as far as was sampled.
+/// Writes a byte of each cache line, of larger blocks as far as was sampled.
 pub(crate) const TOUCH_SAMPLED: u8 = 1;
-/// A byte of each page is.
+/// Writes a byte of each page.
 pub(crate) const TOUCH_PAGES: u8 = 2;
-/// All of it is.
+/// Writes each byte.
 pub(crate) const TOUCH_ALL: u8 = 3;
 
 const PAGE: usize = 4096;
-/// What a processor fetches at once.
 const CACHE_LINE: usize = 64;
 const FILLING: u8 = 0xA5;
 
-/// What one thread plays.
+/// The state of one thread.
 pub(crate) struct Player<'a, H, W> {
     pub(crate) heap: &'a H,
     pub(crate) lists: Lists<'a>,
     pub(crate) slots: &'a [AtomicPtr<u8>],
     pub(crate) lines: &'a [Line],
-    /// 1 once all threads have met where the most bytes are live.
+    /// 1 once all threads have met at the peak of live bytes.
     pub(crate) met: &'a AtomicU32,
-    /// How far larger blocks are written.
+    /// The written parts of larger blocks.
     pub(crate) parts: &'a Parts,
-    /// Which of them is this one's.
+    /// The index of this thread.
     pub(crate) thread: usize,
     pub(crate) pacer: Pacer,
-    pub(crate) watch: W,
+    pub(crate) timer: W,
     pub(crate) counts: Counts,
 }
 
-/// What did not go well.
+/// Counts of failures and waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Allocations and reallocations that returned null.
     pub(crate) failures: u64,
-    /// Operations on what had therefore not been allocated.
+    /// Operations on objects that therefore do not exist.
     pub(crate) skipped: u64,
-    /// Processor time of waiting for other threads.
+    /// Processor time spent waiting for other threads.
     pub(crate) waited_ns: u64,
 }
 
 /// # Safety of playing
 ///
-/// 14. The workload was checked (`check.rs`): every slot that an op names is in the table, every
-///     thread in the lines; an object is freed or reallocated only while it is there, and as what
-///     it was handed out. What another thread does with it is before or after, by Post and Wait.
-impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
+/// 14. `check.rs` checked the workload: every slot of an op is in the table, every thread in the
+///     lines. An op frees or reallocates an object only while the object exists, and by the request
+///     that it was allocated with. Post and Wait order the ops of different threads on one object.
+impl<'a, H: Heap, W: Timer> Player<'a, H, W> {
     #[inline(always)]
     fn line(&self) -> Option<&'a Line> {
         self.lines.get(self.thread)
@@ -94,8 +93,8 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             while at < end {
                 if PACED {
                     self.pace(at);
-                } else if !W::IS_THERE {
-                    // SAFETY: 14: the workload was checked, and `end` is no more than the length.
+                } else if !W::IS_ON {
+                    // SAFETY: 14, and `end` is at most the length.
                     at = unsafe { self.strides::<TOUCH>(at, end) };
                     if at == end {
                         break;
@@ -104,20 +103,20 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
                 // SAFETY: 14: the workload was checked, and `at` is less than the length.
                 at += unsafe { self.step::<TOUCH>(*ops.get_unchecked(at), at) };
             }
-            self.watch.rest();
+            self.timer.flush();
         }
         self.publish(at, live.last());
     }
 
-    /// Does plain ops, as long as STRIDE of them are next. Where there are others.
+    /// Does plain ops, as long as the next STRIDE ops are plain. Returns the index of the next op.
     ///
     /// # Safety
     ///
-    /// 14, and `end` is no more than the length.
+    /// 14, and `end` is at most the length.
     #[inline(always)]
     unsafe fn strides<const TOUCH: u8>(&mut self, mut at: usize, end: usize) -> usize {
         let ops = self.lists.ops.as_ptr();
-        // SAFETY: there are so many from `at` on.
+        // SAFETY: STRIDE ops follow from `at` on.
         let read = |at: usize| unsafe { ops.add(at).cast::<[Op; STRIDE]>().read() };
         let order = |at: usize| match end - at >= STRIDE {
             true => Op::order(read(at)),
@@ -127,7 +126,8 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         while next != ORDER_COUNT {
             let (now, ops) = (next, read(at));
             at += STRIDE;
-            // Before it branches: a processor that guessed wrong then knows at once where to go.
+            // The next order is known before the branch: a processor that guessed wrong then goes
+            // on at once.
             next = order(at);
             // SAFETY: 14: the workload was checked: these ops are the next ones of its thread.
             unsafe { self.stride::<TOUCH>(ops, now) };
@@ -135,8 +135,8 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         at
     }
 
-    /// Does plain ops, of which some are frees, by code for just this order of both: so a branch
-    /// that no processor can guess comes once in so many ops, not with each.
+    /// Does plain ops by code for just their order of allocations and frees. So a branch that no
+    /// processor can predict comes once in STRIDE ops, not with each.
     ///
     /// # Safety
     ///
@@ -157,7 +157,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         one_of!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
     }
 
-    /// Does plain ops, those frees whose bit is 1.
+    /// Does plain ops; those with a 1 in FREES are frees.
     ///
     /// # Safety
     ///
@@ -166,7 +166,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     unsafe fn in_order<const TOUCH: u8, const FREES: usize>(&mut self, ops: [Op; STRIDE]) {
         for (index, op) in ops.into_iter().enumerate() {
             let request = Request { size: op.size() as usize, alignment: 1, pool: 0 };
-            // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
+            // SAFETY: 14: the workload was checked: the object of the op exists, as handed out.
             unsafe {
                 match FREES >> index & 1 {
                     0 => self.allocate::<TOUCH, false>(op, request),
@@ -176,7 +176,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         }
     }
 
-    /// Does what the op says. How many words it was.
+    /// Does an op. Returns its number of words.
     ///
     /// # Safety
     ///
@@ -184,24 +184,24 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     #[inline(always)]
     unsafe fn step<const TOUCH: u8>(&mut self, op: Op, at: usize) -> usize {
         let request = Request { size: op.size() as usize, alignment: 1, pool: 0 };
-        // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
+        // SAFETY: 14: the workload was checked: the object of the op exists, as handed out.
         unsafe {
             match op.kind() {
                 OpKind::Allocate => self.allocate::<TOUCH, false>(op, request),
                 OpKind::Free => self.free(op, request),
-                _ => return self.seldom::<TOUCH>(op, at),
+                _ => return self.rare::<TOUCH>(op, at),
             }
         }
         1
     }
 
-    /// What is not a plain allocation, nor a plain free.
+    /// Does an op that is neither a plain allocation nor a plain free. Returns its number of words.
     ///
     /// # Safety
     ///
     /// 14.
     #[inline(never)]
-    unsafe fn seldom<const TOUCH: u8>(&mut self, op: Op, at: usize) -> usize {
+    unsafe fn rare<const TOUCH: u8>(&mut self, op: Op, at: usize) -> usize {
         let (mut op, mut length) = (op, 1);
         let mut request = Request { size: 0, alignment: 1, pool: 0 };
         if op.kind() == OpKind::Prefix {
@@ -212,7 +212,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
             length = 2;
         }
         request.size |= op.size() as usize;
-        // SAFETY: 14: the workload was checked: what the op names is there, and as handed out.
+        // SAFETY: 14: the workload was checked: the object of the op exists, as handed out.
         unsafe {
             match op.kind() {
                 OpKind::Allocate => self.allocate::<TOUCH, false>(op, request),
@@ -235,7 +235,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         length
     }
 
-    /// An op that belongs to the one before it; there always is one.
+    /// Returns a word that belongs to the op before it; the list always has it.
     fn word(&self, at: usize) -> Op {
         self.lists.ops.get(at).copied().unwrap_or(Op::post(0))
     }
@@ -245,18 +245,18 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     /// 14.
     #[inline(always)]
     unsafe fn allocate<const TOUCH: u8, const ZEROED: bool>(&mut self, op: Op, request: Request) {
-        let before = self.watch.before();
+        let before = self.timer.before();
         let memory = match ZEROED {
             true => self.heap.allocate_zeroed(request),
             false => self.heap.allocate(request),
         };
-        self.watch.after(before, OpKind::Allocate, request.size);
-        // SAFETY: 14: the workload was checked: every slot that an op names is in the table.
+        self.timer.after(before, OpKind::Allocate, request.size);
+        // SAFETY: 14: the slot is in the table.
         unsafe { self.slots.get_unchecked(op.slot() as usize) }.store(memory, Ordering::Relaxed);
         if memory.is_null() {
             self.fail();
         } else {
-            // SAFETY: heap 1: there are so many bytes, ours.
+            // SAFETY: heap 1: the memory has this size, and is this thread's.
             unsafe { self.touch::<TOUCH>(memory, 0, request.size, ZEROED) };
         }
     }
@@ -272,13 +272,13 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         if memory.is_null() {
             return self.skip();
         }
-        let before = self.watch.before();
-        // SAFETY: 14, by which heap 4 holds: handed out for `was`, and given up once.
+        let before = self.timer.before();
+        // SAFETY: 14: heap 4.
         unsafe { self.heap.free(memory, was) };
-        self.watch.after(before, OpKind::Free, was.size);
+        self.timer.after(before, OpKind::Free, was.size);
     }
 
-    /// Where there is no memory of that size, the object is given up.
+    /// Reallocates an object, and frees it if the heap has no memory of the new size.
     ///
     /// # Safety
     ///
@@ -290,17 +290,17 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         if old.is_null() {
             return self.skip();
         }
-        let before = self.watch.before();
-        // SAFETY: 14, by which heap 3 holds: handed out for `was`, and not given up since.
+        let before = self.timer.before();
+        // SAFETY: 14: heap 3.
         let memory = unsafe { self.heap.reallocate(old, was, request) };
-        self.watch.after(before, OpKind::Reallocate, request.size);
+        self.timer.after(before, OpKind::Reallocate, request.size);
         slot.store(memory, Ordering::Relaxed);
         if memory.is_null() {
-            // SAFETY: 14, by which heap 4 holds: `old` stayed as it was, and is given up once.
+            // SAFETY: 14: heap 4: `old` is unchanged.
             unsafe { self.heap.free(old, was) };
             return self.fail();
         }
-        // SAFETY: heap 1: there are so many bytes, ours.
+        // SAFETY: heap 1: the memory has this size, and is this thread's.
         unsafe { self.touch::<TOUCH>(memory, was.size, request.size, false) };
     }
 
@@ -323,12 +323,12 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         unsafe { touch::<H, TOUCH>(memory, from, to) };
     }
 
-    /// Frees what is there after the last op. Each slot is in the table, and what is in it is what
-    /// the list says.
+    /// Frees the objects that remain after the last op. Each slot is in the table, and its object
+    /// is the one in the list.
     ///
     /// # Safety
     ///
-    /// 14, and no thread plays any more.
+    /// 14, and all threads have played.
     pub(crate) unsafe fn free_left(&mut self) {
         for left in self.lists.left {
             let op = Op::of_slot(OpKind::Free, left.slot(), 0);
@@ -364,7 +364,7 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
         }
     }
 
-    /// Says how far it is, and waits until the next op is due.
+    /// Waits until the next op is due, and publishes the progress before.
     fn pace(&self, at: usize) {
         let time = self.lists.times.get(at).copied().unwrap_or_default();
         if !self.pacer.is_due(time) {
@@ -374,11 +374,11 @@ impl<'a, H: Heap, W: Watch> Player<'a, H, W> {
     }
 }
 
-/// Writes as a program would that uses what it was given.
+/// Writes to memory as a program would that uses it.
 ///
 /// # Safety
 ///
-/// 15. There are `to` bytes at `memory`, and they are the caller's.
+/// 15. `memory` has `to` bytes, and they are the caller's.
 #[inline(always)]
 unsafe fn touch<H: Heap, const TOUCH: u8>(memory: *mut u8, from: usize, to: usize) {
     if !H::HAS_MEMORY || TOUCH == TOUCH_NONE || from >= to {
@@ -392,8 +392,7 @@ unsafe fn touch<H: Heap, const TOUCH: u8>(memory: *mut u8, from: usize, to: usiz
     let step = if TOUCH == TOUCH_SAMPLED { CACHE_LINE } else { PAGE };
     let mut at = from;
     while at < to {
-        // SAFETY: 15: there are `to` bytes at `memory`, and they are the caller's; `at` is less
-        // than `to`. Volatile: nobody reads it.
+        // SAFETY: 15: `at` is less than `to`. The write is volatile, because nothing reads it.
         unsafe { memory.add(at).write_volatile(FILLING) };
         at += step - (memory.addr() + at) % step;
     }

@@ -1,11 +1,11 @@
-//! What the process that plays and the one that watches share: a mapped file.
+//! The memory that the playing and the watching process share: a mapped file.
 //!
 //! ```text
-//!  child: stores phase, start, where threads are ─▶ control, lines ─▶ parent: loads, samples
+//!  child: stores phase, start, progress ─▶ control, lines ─▶ parent: loads, samples
 //! ```
 //!
 //! Design: `.rep.process` in `design/replay.md`.
-#![expect(unsafe_code, reason = "a file is mapped by two processes")]
+#![expect(unsafe_code, reason = "two processes map a file")]
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::thread::{Timespec, futex};
@@ -16,47 +16,45 @@ use std::slice;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
-/// How far the child is.
+/// A phase of the child: it gets ready.
 pub(crate) const LOADING: u32 = 0;
-/// It plays.
+/// A phase of the child: it plays.
 pub(crate) const PLAYING: u32 = 1;
-/// It has played all, and looks at what stays.
+/// A phase of the child: it has played, and measures.
 pub(crate) const PLAYED: u32 = 2;
 
-/// What is said about the run as a whole.
+/// The state of the run as a whole.
 #[derive(Debug, Default)]
 #[repr(C, align(4096))]
 pub(crate) struct Control {
     pub(crate) phase: AtomicU32,
-    /// Whether all threads have met where the most bytes are live: 1.
+    /// 1 once all threads have met at the peak of live bytes.
     pub(crate) met: AtomicU32,
-    /// Threads that sleep until it plays.
+    /// The number of threads that sleep until the run begins.
     pub(crate) sleeping: AtomicU32,
-    /// When it began to play, in ns of CLOCK_MONOTONIC.
+    /// The beginning of the run, in ns of CLOCK_MONOTONIC.
     pub(crate) start: AtomicU64,
-    /// Resident memory of the replayer itself, in bytes: all else is the heap's.
+    /// Resident memory of the replayer itself, in bytes: the rest is the heap's.
     pub(crate) baseline: AtomicU64,
 }
 
-/// What is said about a thread, on a cache line (and the one that is fetched with it) of its own.
+/// The state of a thread, on its own cache line (and the one that the processor fetches with it).
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub(crate) struct Line {
-    /// The ops that are done.
+    /// The number of finished ops.
     pub(crate) at: AtomicU64,
-    /// The bytes that it has allocated, less those it has freed.
+    /// The bytes that it has allocated less those that it has freed.
     pub(crate) live: AtomicI64,
-    /// What it has posted.
     pub(crate) posted: AtomicU32,
-    /// Threads that sleep until it posts.
+    /// The number of threads that sleep until it posts.
     pub(crate) sleeping: AtomicU32,
 }
 
-/// How often a thread looks at once, and how often it looks after it let others have the processor,
-/// before it sleeps.
+/// How often a waiting thread polls at once, and then with a yield between, before it sleeps.
 const SPIN_MAX: u32 = 100;
 const YIELD_MAX: u32 = 100;
-/// How long it sleeps at first, and at most, before it looks by itself, in ns.
+/// How long it sleeps at first and at most until it polls again, in ns.
 const SLEEP: i64 = 10_000_000;
 const SLEEP_MAX: i64 = 1_000_000_000;
 
@@ -67,22 +65,20 @@ impl Line {
         self.live.store(live, Ordering::Relaxed);
     }
 
-    /// Says how much it has posted.
     #[inline(always)]
     pub(crate) fn post(&self, count: u32) {
         self.posted.store(count, Ordering::Release);
-        // Who just lies down may be missed: it looks again by itself.
+        // A thread that is just going to sleep may be missed: it polls again by itself.
         if self.sleeping.load(Ordering::Relaxed) != 0 {
             wake(&self.posted);
         }
     }
 
-    /// Whether it has posted so much.
     pub(crate) fn has_posted(&self, count: u32) -> bool {
         self.posted.load(Ordering::Acquire) >= count
     }
 
-    /// Waits until it has posted so much.
+    /// Waits until the count is posted.
     #[cold]
     pub(crate) fn wait(&self, count: u32) {
         wait_until(&self.posted, &self.sleeping, |posted| posted >= count);
@@ -90,13 +86,13 @@ impl Line {
 }
 
 impl Control {
-    /// Begins to play.
+    /// Begins the run.
     pub(crate) fn begin(&self) {
         self.phase.store(PLAYING, Ordering::Release);
         wake(&self.phase);
     }
 
-    /// Waits until it plays.
+    /// Waits until the run begins.
     pub(crate) fn wait_for_begin(&self) {
         wait_until(&self.phase, &self.sleeping, |phase| phase == PLAYING);
     }
@@ -105,18 +101,18 @@ impl Control {
 #[cold]
 #[inline(never)]
 fn wake(word: &AtomicU32) {
-    // A process that has nobody to wake goes on as well.
+    // An error means that no thread was woken, which does no harm.
     let _ = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
 }
 
-/// Waits for a word of this process. Where thousands of threads wait for each other in turn, those
-/// that only let others have the processor would leave none to the one whose turn it is.
-fn wait_until(word: &AtomicU32, sleeping: &AtomicU32, is_it: impl Fn(u32) -> bool) {
-    for looked in 0..SPIN_MAX + YIELD_MAX {
-        if is_it(word.load(Ordering::Acquire)) {
+/// Waits for a word of this process. Where thousands of threads wait for each other in turn,
+/// threads that only yield would leave no time to the one whose turn it is.
+fn wait_until(word: &AtomicU32, sleeping: &AtomicU32, is_reached: impl Fn(u32) -> bool) {
+    for round in 0..SPIN_MAX + YIELD_MAX {
+        if is_reached(word.load(Ordering::Acquire)) {
             return;
         }
-        match looked < SPIN_MAX {
+        match round < SPIN_MAX {
             true => hint::spin_loop(),
             false => thread::yield_now(),
         }
@@ -125,11 +121,11 @@ fn wait_until(word: &AtomicU32, sleeping: &AtomicU32, is_it: impl Fn(u32) -> boo
     let mut sleep = SLEEP;
     loop {
         let now = word.load(Ordering::Acquire);
-        if is_it(now) {
+        if is_reached(now) {
             break;
         }
         let (tv_sec, tv_nsec) = (sleep / 1_000_000_000, sleep % 1_000_000_000);
-        // It may have changed meanwhile, or a signal may have come: it is looked at again.
+        // The word may have changed meanwhile, or a signal may have come: the loop checks it again.
         let _ = futex::wait(word, futex::Flags::PRIVATE, now, Some(&Timespec { tv_sec, tv_nsec }));
         sleep = (sleep * 2).min(SLEEP_MAX);
     }
@@ -139,7 +135,7 @@ fn wait_until(word: &AtomicU32, sleeping: &AtomicU32, is_it: impl Fn(u32) -> boo
 const CONTROL_SIZE: usize = size_of::<Control>();
 const _: () = assert!(CONTROL_SIZE == 4096 && size_of::<Line>() == 128);
 
-/// Where the words begin: after control and lines.
+/// Returns the offset of the words, after control and lines.
 pub(crate) fn words_offset(thread_count: usize) -> usize {
     (CONTROL_SIZE + thread_count * size_of::<Line>()).next_multiple_of(4096)
 }
@@ -147,15 +143,15 @@ pub(crate) fn words_offset(thread_count: usize) -> usize {
 /// The mapped file.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// 12. It begins with a Control and as many Lines; after them come words, which are written
-    ///     before the file is mapped, and by nobody afterwards.
+    /// 12. The map begins with a Control and `thread_count` Lines. Words follow, which are written
+    ///     before the file is mapped, and never afterwards.
     map: MmapRaw,
     thread_count: usize,
 }
 
 impl Shared {
-    /// Maps what `image::write` wrote, or the first `size` bytes of it; `populate` brings all its
-    /// pages here now.
+    /// Maps the first `size` bytes of a file of `image::write`; `populate` brings all its pages
+    /// into memory now.
     pub(crate) fn map(
         file: &File,
         size: u64,
@@ -182,18 +178,18 @@ impl Shared {
         }
     }
 
-    /// Bytes of the file that are mapped.
+    /// Returns the size of the map.
     pub(crate) fn size(&self) -> u64 {
         self.map.len() as u64
     }
 
     pub(crate) fn control(&self) -> &Control {
-        // SAFETY: 12: it is there, all bits are a Control, and both processes use atomics alone.
+        // SAFETY: 12: the map has it, all bits are a Control, and both processes use only atomics.
         unsafe { &*self.map.as_ptr().cast() }
     }
 
     pub(crate) fn lines(&self) -> &[Line] {
-        // SAFETY: 12: they are there, all bits are a Line, and both processes use atomics alone.
+        // SAFETY: 12: the map has them, all bits are a Line, and both processes use only atomics.
         unsafe {
             let first = self.map.as_ptr().add(CONTROL_SIZE).cast();
             slice::from_raw_parts(first, self.thread_count)
@@ -202,8 +198,8 @@ impl Shared {
 
     pub(crate) fn words(&self) -> &[u64] {
         let offset = words_offset(self.thread_count);
-        // SAFETY: 12: from there to the end of the map is what nobody writes any more. It begins
-        // at a multiple of 4096.
+        // SAFETY: 12: from there to the end of the map, no process writes any more. The offset is a
+        // multiple of 4096.
         unsafe {
             let first = self.map.as_ptr().add(offset).cast();
             slice::from_raw_parts(first, (self.map.len() - offset) / size_of::<u64>())
@@ -211,10 +207,10 @@ impl Shared {
     }
 }
 
-/// The table of objects: as many slots, all empty, whose pages are here.
+/// The table of objects: empty slots, whose pages are in memory.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// 13. Pages of our own, of zeros at first, used as atomics alone.
+    /// 13. Pages of this process alone, at first zero, used only by atomics.
     map: MmapRaw,
     count: usize,
 }
@@ -228,7 +224,7 @@ impl Table {
     }
 
     pub(crate) fn slots(&self) -> &[AtomicPtr<u8>] {
-        // SAFETY: 13: so many are there; zeros are null.
+        // SAFETY: 13: the map has `count` of them; zeros are null.
         unsafe { slice::from_raw_parts(self.map.as_ptr().cast(), self.count) }
     }
 }
@@ -242,7 +238,7 @@ mod tests {
 
     /// `.rep.pace`
     #[test]
-    fn a_thread_that_waits_long_for_another_sleeps_and_is_woken() {
+    fn a_thread_that_waits_long_sleeps_until_woken() {
         let line = Line::default();
         let used = || {
             let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("Linux has it");
@@ -257,12 +253,12 @@ mod tests {
             while line.sleeping.load(Ordering::Relaxed) == 0 {
                 thread::yield_now();
             }
-            // What is not enough wakes nobody for good.
+            // Too small a count does not end the wait.
             line.post(1);
             thread::sleep(Duration::from_millis(400));
             assert!(!waiter.is_finished());
             line.post(2);
-            let used = waiter.join().expect("it waits in peace");
+            let used = waiter.join().expect("the waiting thread ends");
             assert!(used < 200, "{used} ms of processor time to wait 400 ms");
         });
         assert_eq!(line.sleeping.load(Ordering::Relaxed), 0);

@@ -1,4 +1,4 @@
-//! Bars from left to right, one row a heap: throughput, and what is left of the memory.
+//! Bar charts, one row a heap: throughput, and memory that is left.
 //!
 //! ```text
 //!  system    ███████████████├─┤        34.2 M/s
@@ -14,7 +14,7 @@ use super::tables::{Parts, short_name};
 use cli::units::{NOTHING, Unit, bytes, wait};
 use maud::{Markup, html};
 
-/// Operations a second.
+/// Draws operations a second.
 pub(super) fn throughput(parts: Parts<'_>) -> Markup {
     let most = parts.summaries.iter().filter_map(|summary| summary.ops_per_s).map(|of| of.most);
     let scale = Scale::linear(most);
@@ -47,7 +47,7 @@ pub(super) fn throughput(parts: Parts<'_>) -> Markup {
     }
 }
 
-/// The mark from the least run to the greatest.
+/// Draws the mark from the least run to the greatest.
 fn range(of: Spread, scale: Scale) -> Markup {
     let [least, most] = [of.least, of.most].map(|value| percent(scale.place(value)));
     html! {
@@ -59,7 +59,7 @@ fn range(of: Spread, scale: Scale) -> Markup {
     }
 }
 
-/// The peak of resident memory, and what is left of it after all was freed.
+/// Draws the peak of resident memory, and the memory that is left after all was freed.
 pub(super) fn left(parts: Parts<'_>) -> Markup {
     let times = parts.after_times();
     let peaks = parts.summaries.iter().filter_map(|summary| summary.resident_peak);
@@ -69,7 +69,7 @@ pub(super) fn left(parts: Parts<'_>) -> Markup {
     html! {
         figure.bars.left {
             figcaption {
-                b { "What is given back" } " "
+                b { "Memory given back" } " "
                 span.soft { "resident at the peak (light), and after all was freed: "
                     @for (index, ms) in times.iter().enumerate() {
                         @if index > 0 { ", " }

@@ -1,11 +1,11 @@
-//! A chart of lines as SVG: drawn in parts of its size, so that it fits any width and its text is
-//! as large as that of the page.
+//! Draws a line chart as SVG, in parts of its size: it fits any width, and its text has the size of
+//! the page's text.
 //!
 //! ```text
 //!  1 MiB ┤      ╭──╮        svg, in percent: text, grid, points
-//!        │  ╭───╯  │        svg in it, 0 to 1000 both ways: the lines, of which the strokes are
+//!        │  ╭───╯  │        an inner svg, 0 to 1000 both ways: the lines, whose strokes are
 //!      0 ┼──┴──────┴──      not stretched
-//!         0    1 M   2 M    data-points: what the script shows of the place under the pointer
+//!         0    1 M   2 M    data-points: the values that the script shows under the pointer
 //! ```
 //!
 //! Design: `.rep.page` in `design/replay.md`.
@@ -15,55 +15,53 @@ use maud::{Markup, html};
 use serde_json::json;
 use std::fmt::Write;
 
-/// Each point of a line is marked if there are no more than so many.
+/// Up to this number of points of a line are marked.
 const MARKED_COUNT_MAX: usize = 48;
-/// What the inner drawing measures, both ways.
+/// The size of the inner drawing, both ways.
 const INNER: f64 = 1000.0;
-/// How many colours there are; the others are those again, dashed.
+/// The number of colours; further heaps have the same colours, dashed.
 const COLOR_COUNT: usize = 12;
 
-/// A chart.
 pub(super) struct Chart {
     pub(super) title: &'static str,
     pub(super) note: String,
     pub(super) x: Vec<Tick>,
     pub(super) y: Vec<Tick>,
-    /// What is written instead of `y` where the axis ends at a half, a quarter, … of what it does.
+    /// The labels instead of `y` for an axis that ends at a half, a quarter, … of its length.
     pub(super) closer: Vec<Vec<Tick>>,
-    /// The places from left to right at which there are values, and what they are called.
+    /// The horizontal places with values, and their names.
     pub(super) columns: Vec<Tick>,
     pub(super) lines: Vec<Line>,
-    /// What is filled, behind the lines.
+    /// The filled area behind the lines.
     pub(super) area: Option<Line>,
 }
 
-/// A line: for each column its place from below, and the value in words.
+/// A line: for each column its place from below, and the text of its value.
 pub(super) struct Line {
-    /// Which heap, counted from 0; none for the area.
+    /// The heap, from 0; none for the area.
     pub(super) heap: Option<usize>,
     pub(super) name: String,
     pub(super) points: Vec<Option<Tick>>,
 }
 
-/// The classes of what belongs to a heap: which it is, and its colour.
+/// Returns the CSS classes of a heap: its index, and its colour.
 pub(super) fn heap_classes(heap: usize) -> String {
     let again = if heap >= COLOR_COUNT { " again" } else { "" };
     format!("h{heap} c{}{again}", heap % COLOR_COUNT)
 }
 
-/// A part of the whole as SVG has it.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.2}%", part * 100.0)
 }
 
 impl Chart {
-    /// The chart with its heading.
+    /// Draws the chart with its heading.
     pub(super) fn draw(&self) -> Markup {
         html! {
             figure {
                 figcaption { b { (self.title) } " " span.soft { (self.note) } }
                 @if self.lines.iter().all(Line::is_empty) {
-                    p.none { "Nothing of this was measured." }
+                    p.none { "No data." }
                 } @else {
                     svg.chart tabindex="0" role="img" aria-label=(self.title)
                         data-points=(self.points()) {
@@ -87,7 +85,7 @@ impl Chart {
         }
     }
 
-    /// What the script needs: places from the left and from above, and words.
+    /// Returns the data for the script: places from the left and from above, and texts.
     fn points(&self) -> String {
         let all = self.area.iter().chain(&self.lines);
         let place = |at: f64| (at * INNER * 10.0).round() / (INNER * 10.0);
@@ -110,7 +108,7 @@ impl Chart {
     }
 }
 
-/// What is written beside the chart, and the lines of it.
+/// Draws the labels and lines of the vertical axis.
 pub(super) fn side(y: &[Tick]) -> Markup {
     html! {
         @for tick in y {
@@ -121,9 +119,9 @@ pub(super) fn side(y: &[Tick]) -> Markup {
     }
 }
 
-/// What is written below it.
+/// Draws the labels of the horizontal axis.
 pub(super) fn bottom(x: &[Tick]) -> Markup {
-    // Where it is narrow there is no room for each of many.
+    // A narrow page has no room for each label.
     let odd = |index: usize| if index % 2 == 1 && x.len() > 4 { "x odd" } else { "x" };
     html! {
         @for (index, tick) in x.iter().enumerate() {
@@ -142,7 +140,7 @@ impl Line {
         self.heap.map(heap_classes).unwrap_or_default()
     }
 
-    /// Where the points are in the inner drawing.
+    /// Returns the points in the inner drawing.
     fn places(&self, columns: &[Tick]) -> Vec<Option<(f64, f64)>> {
         let place = |(point, column): (&Option<Tick>, &Tick)| {
             point.as_ref().map(|point| (column.at * INNER, (1.0 - point.at) * INNER))
@@ -163,7 +161,7 @@ impl Line {
         path
     }
 
-    /// The same, closed along the bottom.
+    /// Returns the path, closed along the bottom.
     fn area_path(&self, columns: &[Tick]) -> String {
         let places: Vec<(f64, f64)> = self.places(columns).into_iter().flatten().collect();
         let (Some(first), Some(last)) = (places.first(), places.last()) else {
@@ -177,7 +175,7 @@ impl Line {
         path
     }
 
-    /// Points that would not be seen in a line, and all of them if they are few.
+    /// Draws points that a line would not show, and all points if they are few.
     fn marks(&self, columns: &[Tick]) -> Markup {
         let is_few = self.points.len() <= MARKED_COUNT_MAX;
         let around = |index: usize| {

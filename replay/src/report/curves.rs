@@ -1,4 +1,4 @@
-//! What the charts of lines show: memory and fragmentation over a run, latencies.
+//! The line charts: memory and fragmentation over a run, latencies.
 //!
 //! ```text
 //!  timeline of each heap ── the same columns for all ──▶ resident, live, their ratio
@@ -13,21 +13,21 @@ use super::tables::{Parts, class_of, short_name};
 use crate::measured::{HeapMeasured, Latency, Quantiles, Sample};
 use cli::units::{Unit, bytes, latency, nanoseconds, number, three_digits};
 
-/// Columns of a chart over a run.
+/// The number of columns of a chart over a run.
 const COLUMN_COUNT: usize = 200;
-/// Points of a curve of quantiles.
+/// The number of points of a curve of quantiles.
 const QUANTILE_COUNT: usize = 121;
-/// Operations that must have taken longer than what is shown as a quantile: fewer are chance.
+/// The minimum number of operations beyond a quantile: fewer are chance.
 const BEYOND_COUNT_MIN: u64 = 10;
-/// Nines of the last quantile that is shown: 99.9999999 %.
+/// The nines of the last quantile: 99.9999999 %.
 const NINES_MAX: f64 = 9.0;
-/// Fragmentation is shown where at least this part of the most was live: the ratio of a little
-/// to almost nothing says nothing.
+/// Fragmentation is shown where at least this part of the peak is live: a ratio of small numbers
+/// means nothing.
 const LIVE_PART_MIN: f64 = 0.05;
-/// Classes whose names are written, at most.
+/// The maximum number of labels of classes.
 const NAMED_COUNT_MAX: usize = 12;
 
-/// What is on the axis from left to right of a chart over a run.
+/// The horizontal axis of a chart over a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Along {
     Operations,
@@ -57,7 +57,7 @@ impl Along {
     }
 }
 
-/// The axis of a run, its columns, and which sample belongs where.
+/// The horizontal axis of a run, and its greatest value.
 struct Run {
     along: Along,
     most: f64,
@@ -81,8 +81,8 @@ impl Run {
         Scale::Linear { most: self.most }.ticks(self.along.unit())
     }
 
-    /// The greatest value of the samples of each column; between two columns that have some, on
-    /// the line from one to the other.
+    /// Returns the greatest value of the samples in each column, and values on a line between
+    /// columns with samples.
     fn values(&self, timeline: &[Sample], of: impl Fn(&Sample) -> Option<f64>) -> Vec<Option<f64>> {
         let mut values: Vec<Option<f64>> = vec![None; COLUMN_COUNT];
         for sample in timeline {
@@ -107,7 +107,7 @@ impl Run {
     }
 }
 
-/// Resident memory of each heap, and what is live.
+/// Returns the chart of resident memory of each heap, and of live bytes.
 pub(super) fn memory(parts: Parts<'_>, along: Along) -> Chart {
     let run = Run::new(parts, along);
     let heaps = &parts.measured.heaps;
@@ -115,16 +115,17 @@ pub(super) fn memory(parts: Parts<'_>, along: Along) -> Chart {
         .iter()
         .map(|heap| run.values(&heap.timeline, |sample| Some(sample.resident as f64)))
         .collect();
-    // What is live is the same for all at an operation; over time it is that of the first.
+    // At an operation, all heaps have the same live bytes; over time, those of the first heap are
+    // shown.
     let longest = heaps.iter().rev().max_by_key(|heap| heap.timeline.len());
-    let told = match along {
+    let source = match along {
         Along::Operations => longest,
         Along::Time => heaps.iter().find(|heap| !heap.timeline.is_empty()),
     };
-    let timeline = told.map_or(&[][..], |heap| &heap.timeline);
+    let timeline = source.map_or(&[][..], |heap| &heap.timeline);
     let live = run.values(timeline, |sample| Some(sample.live as f64));
     let scale = Scale::linear(resident.iter().chain([&live]).flatten().flatten().copied());
-    let name = match (along, told) {
+    let name = match (along, source) {
         (Along::Time, Some(heap)) => format!("live ({})", short_name(heap)),
         _ => "live".to_owned(),
     };
@@ -144,7 +145,7 @@ pub(super) fn memory(parts: Parts<'_>, along: Along) -> Chart {
     }
 }
 
-/// Resident over live memory of each heap.
+/// Returns the chart of resident over live memory of each heap.
 pub(super) fn fragmentation(parts: Parts<'_>, along: Along) -> Chart {
     let run = Run::new(parts, along);
     let heaps = &parts.measured.heaps;
@@ -169,7 +170,7 @@ pub(super) fn fragmentation(parts: Parts<'_>, along: Along) -> Chart {
     }
 }
 
-/// What so many operations took at most.
+/// Returns the chart of quantiles of latencies.
 pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
     let heaps = &parts.measured.heaps;
     let counts = heaps.iter().map(|heap| heap.latency.all.count);
@@ -187,19 +188,19 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
             (0..QUANTILE_COUNT).map(value).collect()
         })
         .collect();
-    // What takes no ns that could be told apart is on the line of the first.
+    // Latencies below 1 ns are drawn at 1 ns.
     let scale = Scale::log(curves.iter().flatten().flatten().map(|ns| ns.max(1.0)));
     let column = |index| {
         let text = format!("{} of operations", percent_text(at(index) * nines));
         Tick { at: at(index), text }
     };
-    // The longer a text, the fewer there can be.
+    // Longer labels leave room for fewer.
     let every = if nines > 4.0 { 2 } else { 1 };
     let tick =
         |nine: u32| Tick { at: f64::from(nine) / nines, text: percent_text(f64::from(nine)) };
     Chart {
         title: "Latency",
-        note: "what so many of the operations took at most; at least 10 took longer".to_owned(),
+        note: "of a part of the operations, at most; at least 10 operations took longer".to_owned(),
         x: (0..=nines as u32).filter(|nine| nine % every == every - 1).map(tick).collect(),
         y: scale.ticks(Unit::Nanoseconds),
         closer: Vec::new(),
@@ -209,7 +210,8 @@ pub(super) fn quantiles(parts: Parts<'_>) -> Chart {
     }
 }
 
-/// A quantile of the latency of allocations by their size, where there are so many of a size.
+/// Returns the chart of a quantile of the latency of allocations by size, for classes with enough
+/// of them.
 pub(super) fn by_size(parts: Parts<'_>, count_min: u64, which: fn(&Quantiles) -> u64) -> Chart {
     let heaps = &parts.measured.heaps;
     let classes = parts.size_classes();
@@ -231,7 +233,7 @@ pub(super) fn by_size(parts: Parts<'_>, count_min: u64, which: fn(&Quantiles) ->
     let every = columns.len().div_ceil(NAMED_COUNT_MAX).max(1);
     Chart {
         title: "Latency of allocations",
-        note: "size up to; what of each size took at most; at least 10 took longer".to_owned(),
+        note: "by size up to; at most, of each size; at least 10 took longer".to_owned(),
         x: columns.iter().step_by(every).cloned().collect(),
         y: scale.ticks(Unit::Nanoseconds),
         closer: Vec::new(),
@@ -260,12 +262,12 @@ fn points(values: &[Option<f64>], scale: Scale, text: impl Fn(f64) -> String) ->
     values.iter().map(|value| value.map(&point)).collect()
 }
 
-/// How many nines the last quantile of so many has that enough of them are beyond.
+/// Returns the nines of the last quantile with enough operations beyond it.
 fn nines_of(count: u64) -> f64 {
     (count as f64 / BEYOND_COUNT_MIN as f64).max(1.0).log10()
 }
 
-/// The curve, or what the quantiles say of it.
+/// Returns the curve, or the quantiles as a curve.
 fn whole_curve(latency: &Latency) -> Vec<(f64, u64)> {
     let all = &latency.all;
     if all.count == 0 {
@@ -282,7 +284,7 @@ fn value_at(curve: &[(f64, u64)], part: f64) -> Option<f64> {
     found.or(curve.last()).map(|(_, ns)| *ns as f64)
 }
 
-/// "99.9 %": as many digits as there are nines, and one that is none.
+/// Returns "99.9 %", with all nines and one more digit.
 fn percent_text(nines: f64) -> String {
     let places = (nines - 1e-9).ceil().clamp(2.0, NINES_MAX) as usize - 2;
     format!("{:.places$} %", (1.0 - 10_f64.powf(-nines)) * 100.0)
@@ -300,7 +302,7 @@ mod tests {
 
     /// `.rep.page`
     #[test]
-    fn a_peak_between_two_columns_is_not_lost() {
+    fn a_peak_between_two_columns_is_kept() {
         let run = Run { along: Along::Operations, most: 1e6 };
         let timeline: Vec<Sample> =
             (0..=100_000).map(|n| sample(n * 10, if n == 77_777 { 900 } else { 5 })).collect();
@@ -312,7 +314,7 @@ mod tests {
 
     /// `.rep.page`
     #[test]
-    fn between_two_samples_is_a_line_and_before_the_first_nothing() {
+    fn values_lie_on_a_line_between_two_samples() {
         let run = Run { along: Along::Operations, most: 199.0 };
         let timeline = [sample(50, 100), sample(60, 200)];
         let values = run.values(&timeline, |sample| Some(sample.resident as f64));
@@ -322,7 +324,7 @@ mod tests {
 
     /// `.rep.page`
     #[test]
-    fn a_single_sample_is_no_percentile() {
+    fn a_single_sample_gives_no_percentile() {
         let of = |count| Quantiles { count, p50: 5, p999: 90_000, ..Quantiles::default() };
         let by_size = vec![(16, of(1)), (32, of(9_999)), (64, of(10_000))];
         let latency = Latency { all: of(20_000), by_size, ..Latency::default() };
@@ -336,14 +338,14 @@ mod tests {
         };
         assert_eq!(shown(10_000, |of| of.p999), [false, false, true]);
         assert_eq!(shown(20, |of| of.p50), [false, true, true]);
-        // Of 20,000 the slowest ten are beyond 99.95 %.
+        // The slowest ten of 20,000 are beyond 99.95 %.
         let last = quantiles(parts).columns.last().map(|column| column.text.clone());
         assert_eq!(last.as_deref(), Some("99.95 % of operations"));
     }
 
     /// `.rep.page`
     #[test]
-    fn a_quantile_is_what_so_many_took_at_most() {
+    fn a_quantile_is_the_latency_at_its_part() {
         let curve = [(0.5, 10), (0.9, 20), (1.0, 1000)];
         let values = [0.0, 0.5, 0.51, 0.9, 0.95, 1.0].map(|part| value_at(&curve, part));
         assert_eq!(values.map(Option::unwrap), [10.0, 10.0, 20.0, 20.0, 1000.0, 1000.0]);

@@ -1,4 +1,4 @@
-//! What was measured, for programs: one JSON document.
+//! Writes the results for programs: one JSON document.
 //!
 //! ```text
 //!  { "format": 1, "workload": {…}, "mode": …, "loop_ns": …,
@@ -12,8 +12,7 @@ use crate::measured::{HeapMeasured, Measured, Subject};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// What the document's form is. A field that is added leaves it; one that changes its meaning or
-/// goes makes it another.
+/// The version of the document. New fields leave it; a changed or removed field raises it.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
@@ -35,7 +34,7 @@ struct Heap<'m> {
     measured: &'m HeapMeasured,
 }
 
-/// Writes the document, with a line break at its end. A [`Measured`] is read from it.
+/// Writes the document, and a line break. The document can be read as a [`Measured`].
 pub fn json(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     let summaries = Summary::of_all(measured);
     let heaps = measured.heaps.iter().zip(summaries);

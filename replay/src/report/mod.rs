@@ -1,9 +1,9 @@
-//! Reports: what was measured, for people and for programs.
+//! Reports of the results, for people and for programs.
 //!
 //! ```text
 //!              ┌─ table   text, in columns
-//!  Measured ───┼─ json    all of it, and what follows from it
-//!              └─ page    one HTML file with charts, which needs nothing else
+//!  Measured ───┼─ json    all results, and their summary
+//!              └─ page    one HTML file with charts
 //! ```
 //!
 //! Design: `.rep.report` in `design/replay.md`.

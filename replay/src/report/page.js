@@ -1,7 +1,7 @@
-// The script of the report: what stands in a chart under the pointer, or under the arrow keys.
-// The page is whole without it.
+// The script of the report: shows the values of a chart under the pointer, or by the arrow keys.
+// The page is complete without it.
 //
-//   data-points of a chart ─▶ the nearest column ─▶ a line there, a mark on each line, the values
+//   data-points of a chart ─▶ the nearest column ─▶ a vertical line, a mark on each line, the values
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
@@ -25,10 +25,10 @@
     const layer = chart.appendChild(document.createElementNS(SVG, "g"));
     const levels = [...chart.querySelectorAll(".level")];
     let column = -1;
-    let zoom = 1; // Of an axis that begins at nothing, by powers of two.
+    let zoom = 1; // The zoom of an axis that begins at 0, by powers of two.
     const place = (y) => 1 - (1 - y) * zoom;
 
-    // The greatest value that is shown is in the upper half.
+    // The greatest shown value is in the upper half.
     const fit = () => {
       if (levels.length < 2) return;
       const shown = points.lines.filter((line) => isShown(line.heap)).flatMap((line) => line.y);

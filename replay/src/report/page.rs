@@ -1,10 +1,10 @@
-//! What was measured, as a page: one file, which asks the network for nothing.
+//! Writes the results as a page: one file, which makes no network requests.
 //!
 //! ```text
 //!  Measured ─ curves, bars, histograms ─▶ SVG ─┐
 //!             tables ─▶ HTML ──────────────────┼──▶ page.html
-//!             page.css, page.js ───────────────┘    whole without its script, which adds values
-//! ```                                               under the pointer
+//!             page.css, page.js ───────────────┘    complete without its script, which adds
+//! ```                                               the values under the pointer
 //!
 //! Design: `.rep.page` in `design/replay.md`.
 
@@ -25,11 +25,11 @@ use std::io::{self, Write};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Writes the page. Of a workload that was not played, with no heaps, it shows the workload.
+/// Writes the page. Without heaps it shows the workload.
 pub fn page(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     let summaries = Summary::of_all(measured);
     let body = body(Parts { measured, summaries: &summaries }).into_string();
-    // What the page's own style and script are known by cannot be foreseen by a text in it.
+    // A text in the page cannot foresee the nonce of the page's own style and script.
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
     let nonce = format!("{:016x}", hasher.finish());
@@ -59,7 +59,7 @@ pub fn page(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// What hides a heap whose box in the legend is not checked.
+/// Returns the rules that hide a heap whose box in the legend is not checked.
 fn toggles(heap_count: usize) -> String {
     let rule =
         |heap| format!(":root:has(#heap{heap}:not(:checked)) .h{heap} {{ display: none }}\n");
@@ -128,7 +128,7 @@ fn heading(measured: &Measured) -> Markup {
 fn facts(measured: &Measured) -> Markup {
     let subject = &measured.workload;
     let duration = match subject.duration_ns {
-        0 => "not known".to_owned(),
+        0 => "unknown".to_owned(),
         ns => nanoseconds(ns as f64),
     };
     let threads = if subject.thread_count == 1 { "thread" } else { "threads" };
@@ -136,10 +136,10 @@ fn facts(measured: &Measured) -> Markup {
         ("operations", number(subject.parts().iter().sum())),
         (threads, number(subject.thread_count.into())),
         ("allocated", bytes(subject.bytes_allocated as f64)),
-        ("live at most", bytes(subject.live_peak as f64)),
+        ("peak of live bytes", bytes(subject.live_peak as f64)),
         ("the program took", duration),
     ];
-    // Of a workload that was not played there is none.
+    // A workload that was not played has no loop.
     let of_loop = (!measured.heaps.is_empty())
         .then(|| ("the loop, an operation", nanoseconds(measured.loop_ns)));
     html! {
@@ -151,7 +151,7 @@ fn facts(measured: &Measured) -> Markup {
     }
 }
 
-/// Heaps that did not do all that the others did, and what of the log was skipped.
+/// Writes the heaps that did less than the others, and the skipped parts of the log.
 fn troubles(measured: &Measured) -> Markup {
     let heaps = measured.heaps.iter();
     html! {
@@ -175,7 +175,7 @@ fn legend(heaps: &[HeapMeasured]) -> Markup {
         div.legend role="group" aria-label="Heaps that are shown" {
             @for (index, heap) in heaps.iter().enumerate() {
                 @let id = format!("heap{index}");
-                // Not of the class that it hides.
+                // The entry does not have the class that it hides.
                 label class=(heap_classes(index).replacen(&format!("h{index}"), "entry", 1))
                     for=(id) {
                     input type="checkbox" id=(id) checked;
@@ -187,7 +187,7 @@ fn legend(heaps: &[HeapMeasured]) -> Markup {
     }
 }
 
-/// Charts of which one is shown, chosen by buttons above them.
+/// Writes charts and buttons; the chosen chart is shown.
 fn choice(name: &str, of: &[(&str, Vec<Chart>)]) -> Markup {
     html! {
         div.choice {
@@ -214,7 +214,7 @@ fn memory(parts: Parts<'_>) -> Markup {
 }
 
 fn sizes(parts: Parts<'_>) -> Markup {
-    // Ten must have taken longer: fewer are chance.
+    // At least ten operations must have taken longer: fewer are chance.
     let one = |count: u64, of: fn(&Quantiles) -> u64| vec![curves::by_size(parts, count, of)];
     let of = [
         ("p50", one(20, |of| of.p50)),
@@ -225,7 +225,7 @@ fn sizes(parts: Parts<'_>) -> Markup {
     choice("quantile", &of)
 }
 
-/// A table; its rows belong to heaps, if they do.
+/// Writes a table; its rows may belong to heaps.
 fn columns(of: Columns, is_by_heap: bool) -> Markup {
     let row_class = |index| if is_by_heap { heap_classes(index) } else { String::new() };
     html! {
@@ -246,9 +246,9 @@ fn columns(of: Columns, is_by_heap: bool) -> Markup {
     }
 }
 
-/// Every distribution of every heap.
+/// Writes all distributions of all heaps.
 fn latencies(measured: &Measured) -> Markup {
-    let heading = ["of", "count", "mean", "p50", "p99", "p99.9", "max"].map(str::to_owned).to_vec();
+    let heading = ["of", "count", "mean", "p50", "p99", "p99.9", "max"];
     let row = |name: String, of: &Quantiles| {
         let mean = if of.count > 0 { nanoseconds(of.mean) } else { "–".to_owned() };
         let mut row = vec![name, number(of.count), mean];
@@ -264,10 +264,10 @@ fn latencies(measured: &Measured) -> Markup {
             @let by_size = of.by_size.iter().map(|(size, of)| {
                 row(format!("allocations up to {}", Unit::Bytes.round(*size as f64)), of)
             });
-            @let rows = all.into_iter().chain(free).chain(by_size).collect();
+            @let rows = all.into_iter().chain(free).chain(by_size);
             div class=(heap_classes(index)) {
                 h3 { (heap.name) }
-                (columns(Columns { heading: heading.clone(), rows }, false))
+                (columns(Columns::new(heading, rows), false))
             }
         }
     }
@@ -312,36 +312,34 @@ fn runs(heaps: &[HeapMeasured]) -> Markup {
             ]);
             div class=(heap_classes(index)) {
                 h3 { (heap.name) }
-                (columns(Columns {
-                    heading: heading.map(str::to_owned).to_vec(), rows: rows.collect(),
-                }, false))
+                (columns(Columns::new(heading, rows), false))
             }
         }
     }
 }
 
-/// How to read it.
+/// Explains the figures.
 fn notes(measured: &Measured) -> Markup {
     html! {
         footer.soft {
             p {
-                "Where there were several runs, a time is that of the fastest, memory their "
-                "median; spread: from the least to the greatest; " (NOISE) ". ns/op is the "
-                "duration over the number of operations of all threads; "
+                "Of several runs, times are those of the fastest run, and memory is the median. "
+                "Spread: from the least to the greatest. " (NOISE) ". ns/op is the duration over "
+                "the number of operations of all threads"
                 @if measured.is_paced {
-                    "the waiting for recorded times is in it"
+                    ", with the waits for recorded times"
                 } @else {
-                    "net is that less the " (nanoseconds(measured.loop_ns)) " which the loop "
-                    "itself takes, measured against a heap that does nothing"
+                    "; net is ns/op less the " (nanoseconds(measured.loop_ns)) " of the loop "
+                    "itself, measured against a heap that does nothing"
                 }
                 @if measured.clock_ns > 0.0 {
-                    ". Latencies are those of one more run of each heap, less the "
-                    (nanoseconds(measured.clock_ns)) " that reading the counter takes"
+                    ". Latencies come from one more run of each heap, less the "
+                    (nanoseconds(measured.clock_ns)) " of reading the counter"
                 }
-                ". cpu: processor time of all threads, without waiting for each other. Memory is \
-                 all that a heap takes, its start-up included; over live peak: the most resident \
-                 over the most live bytes; program: the peak of the whole program with this heap, \
-                 by what was recorded of it."
+                ". cpu: processor time of all threads, without waits for each other. Memory is \
+                 all that a heap takes, with its start-up. over live peak: peak of resident over \
+                 peak of live bytes. program: the predicted peak of the whole program with this \
+                 heap."
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Axes: where a value lies between 0 and 1, and which round values are written beside it.
+//! Axes: the place of a value between 0 and 1, and the round values of the labels.
 //!
 //! ```text
-//!  linear   0 ─── 2 MiB ─── 4 MiB ─── 6 MiB       from nothing to a little above the most
+//!  linear   0 ─── 2 MiB ─── 4 MiB ─── 6 MiB       from 0 to a little above the greatest value
 //!  log      1 ns ─ 10 ns ─ 100 ns ─ 1 µs          from a round value to a round value
 //! ```
 //!
@@ -9,21 +9,21 @@
 
 use cli::units::Unit;
 
-/// Values that are written beside an axis, about.
+/// The number of labels of an axis, about.
 const TICK_COUNT: f64 = 5.0;
-/// What a log axis ends at, in each decade.
+/// The possible ends of a log axis in each decade.
 const DIGITS: [f64; 7] = [1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0];
-/// On a log axis of no more decades each of them is written.
+/// On a log axis of up to this number of decades, all of these are labels.
 const FINEST_DECADES_MAX: f64 = 0.9;
-/// On one of no more, these.
+/// On a log axis of up to this number of decades, fewer are.
 const FINE_DECADES_MAX: f64 = 2.0;
 const FINE_DIGITS: [f64; 3] = [1.0, 2.0, 5.0];
 const LOG_TICK_COUNT_MAX: usize = 8;
 const HALVING_COUNT: u32 = 6;
-/// What is above the most on a linear axis, as a part of it.
+/// The length of a linear axis, relative to the greatest value.
 const HEADROOM: f64 = 1.06;
 
-/// A place on an axis and what is written there.
+/// A place on an axis, and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
     /// From 0 to 1.
@@ -31,13 +31,13 @@ pub(super) struct Tick {
     pub(super) text: String,
 }
 
-/// What values become places on an axis.
+/// The mapping of values to places on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scale {
     Linear {
         most: f64,
     },
-    /// Both are greater than nothing, and not the same.
+    /// Both are above 0, and differ.
     Log {
         least: f64,
         most: f64,
@@ -45,13 +45,13 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    /// From nothing to the most of the values.
+    /// Returns an axis from 0 to the greatest value.
     pub(super) fn linear(values: impl Iterator<Item = f64>) -> Scale {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         Scale::Linear { most: if most > 0.0 { most * HEADROOM } else { 1.0 } }
     }
 
-    /// From the least to the most of the values that are greater than nothing.
+    /// Returns a log axis from the least to the greatest of the values above 0.
     pub(super) fn log(values: impl Iterator<Item = f64>) -> Scale {
         let fits = |value: &f64| value.is_finite() && *value > 0.0;
         let (least, most) = values
@@ -66,7 +66,7 @@ impl Scale {
         let is_above = |step: &&f64| **step >= most * 0.999;
         let low = steps.iter().rev().find(is_below).copied().unwrap_or(least);
         let high = steps.iter().find(is_above).copied().unwrap_or(most);
-        // One value alone is in the middle.
+        // A single value is in the middle.
         if high > low {
             Scale::Log { least: low, most: high }
         } else {
@@ -74,7 +74,6 @@ impl Scale {
         }
     }
 
-    /// Where a value is, from 0 to 1.
     pub(super) fn place(self, value: f64) -> f64 {
         let place = match self {
             Scale::Linear { most } => value / most,
@@ -83,7 +82,7 @@ impl Scale {
         place.clamp(0.0, 1.0)
     }
 
-    /// What is written beside the axis.
+    /// Returns the labels of the axis.
     pub(super) fn ticks(self, unit: Unit) -> Vec<Tick> {
         let values = match self {
             Scale::Linear { most } => linear_steps(most, unit),
@@ -94,22 +93,22 @@ impl Scale {
     }
 }
 
-/// The same for an axis that ends at a half, a quarter, … of the most: what is written when the
-/// greatest are not shown.
+/// Returns the labels of an axis that ends at a half, a quarter, … of the greatest value: they
+/// appear when heaps with greater values are hidden.
 pub(super) fn halved(scale: Scale, unit: Unit) -> Vec<Vec<Tick>> {
     let Scale::Linear { most } = scale else { return Vec::new() };
     let halves = (1..=HALVING_COUNT).map(|n| most / f64::from(1 << n));
     halves.map(|most| Scale::Linear { most }.ticks(unit)).collect()
 }
 
-/// Multiples of 1, 2 or 5 of a decade of the unit in which the most is said.
+/// Returns multiples of 1, 2 or 5 of a decade of the unit for the greatest value.
 fn linear_steps(most: f64, unit: Unit) -> Vec<f64> {
     let (size, _) = unit.step(most);
     let rough = most / size / TICK_COUNT;
     let decade = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * decade).into_iter().find(|step| *step >= rough);
     let step = step.unwrap_or(rough) * size;
-    // Bytes and things do not come in parts.
+    // Bytes and counts are integers.
     let is_whole = matches!(unit, Unit::Bytes | Unit::Count) && size == 1.0;
     let step = if is_whole { step.max(1.0) } else { step };
     let count = (most / step).floor().min(4.0 * TICK_COUNT) as u32;
@@ -131,7 +130,7 @@ fn log_steps(least: f64, most: f64) -> Vec<f64> {
     decades.into_iter().step_by(every).collect()
 }
 
-/// These digits of each decade.
+/// Returns these digits of each decade.
 fn steps_of(digits: &[f64], low: i32, high: i32) -> Vec<f64> {
     (low..=high).flat_map(|n| digits.iter().map(move |digit| digit * 10_f64.powi(n))).collect()
 }
@@ -147,7 +146,7 @@ mod tests {
 
     /// `.rep.page`
     #[test]
-    fn the_values_beside_an_axis_are_round() {
+    fn the_labels_of_an_axis_are_round() {
         let scale = Scale::linear([7e6, 3.0, f64::NAN].into_iter());
         assert_eq!(texts(scale, Unit::Bytes), ["0 B", "2 MiB", "4 MiB", "6 MiB"]);
         let scale = Scale::linear([3.0].into_iter());
@@ -178,6 +177,10 @@ mod tests {
             }
             assert!(values.into_iter().all(|value| (0.0..=1.0).contains(&scale.place(value))));
         }
-        assert_eq!(Scale::log([5.0].into_iter()).place(5.0), 0.5, "one value is in the middle");
+        assert_eq!(
+            Scale::log([5.0].into_iter()).place(5.0),
+            0.5,
+            "a single value is in the middle"
+        );
     }
 }

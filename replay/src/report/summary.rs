@@ -1,8 +1,8 @@
-//! What follows from the runs of a heap: least times, medians, spreads, ratios, verdicts.
+//! Summarizes the runs of a heap: least times, medians, spreads, ratios, verdicts.
 //!
 //! ```text
 //!  run, run, run ── each: ns an operation, peak, … ──▶ least │ median │ most
-//!  least of one, least of another ── nearer than their runs are to each other ──▶ noise
+//!  least times of two heaps ── closer than the runs of one heap ──▶ noise
 //! ```
 //!
 //! Design: `.rep.report` in `design/replay.md`.
@@ -11,67 +11,67 @@ use crate::measured::{HeapMeasured, Measured, Run};
 use serde::Serialize;
 
 const NS_PER_S: f64 = 1e9;
-/// The heap that programs are recorded with.
+/// The heap of recorded programs.
 const SYSTEM: &str = "system";
 
-/// Several runs in one number: the median, and how far the others are from it.
+/// A figure of several runs: the median and the extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Half of the runs have no more.
+    /// The median of the runs.
     pub median: f64,
-    /// No run has less.
+    /// The least of the runs.
     pub least: f64,
-    /// No run has more.
+    /// The greatest of the runs.
     pub most: f64,
 }
 
-/// What follows from all runs of a heap. What no run says is not there.
+/// The summary of all runs of a heap. A figure that no run has is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// Operations a second.
     pub ops_per_s: Option<Spread>,
-    /// That of the fastest run, over that of the first heap.
+    /// The rate of the fastest run, over that of the first heap.
     pub ops_vs_first: Option<f64>,
-    /// Whether that is noise: the runs of either heap differ by more than the heaps do.
+    /// Whether that ratio is noise: the runs of a heap differ by more than the heaps do.
     pub is_noise: Option<bool>,
-    /// What an operation takes, in ns: the duration over the number of operations.
+    /// The ns of an operation: the duration over the number of operations.
     pub ns_per_op: Option<Spread>,
-    /// The least less what the loop itself costs, in ns.
+    /// The least ns of an operation, less the cost of the loop.
     pub net_ns_per_op: Option<f64>,
-    /// The processor time that an operation takes, in ns, of all threads, without waiting.
+    /// The processor time of an operation in ns, of all threads, without waits.
     pub processor_ns_per_op: Option<Spread>,
-    /// How many times as much the least of the first heap is.
+    /// The least processor time of the first heap, over that of this heap.
     pub processor_vs_first: Option<f64>,
-    /// Whether that is noise.
+    /// Whether that ratio is noise.
     pub is_processor_noise: Option<bool>,
-    /// The most resident memory, in bytes, with what the heap has before the first operation.
+    /// The peak of resident memory in bytes, with the start-up memory.
     pub resident_peak: Option<Spread>,
     /// Resident memory before the first operation, in bytes.
     pub start_up: Option<Spread>,
-    /// The most resident memory of the whole program with this heap, in bytes: what was recorded,
-    /// less what `system` takes here, and what this heap takes.
+    /// The peak of resident memory of the whole program with this heap, in bytes: the recorded
+    /// peak, less the peak of `system` here, plus the peak of this heap.
     pub program_peak: Option<f64>,
-    /// That, over that of the first heap.
+    /// The peak over that of the first heap.
     pub resident_vs_first: Option<f64>,
-    /// That, over the most that was live at a time: what the heap makes of what is asked for.
+    /// The peak over the peak of live bytes: the overhead of the heap.
     pub resident_vs_live: Option<f64>,
-    /// Live bytes when resident memory was sampled highest. Where memory is not given back, that
-    /// may be at the end, when little is live.
+    /// The live bytes at the peak of the samples. A heap that gives no memory back may have its
+    /// peak at the end, when little is live.
     pub live_at_peak: Option<Spread>,
-    /// Resident over live bytes at that time.
+    /// The resident over the live bytes at that time.
     pub fragmentation_at_peak: Option<Spread>,
-    /// Resident memory in bytes so many ms after all was freed.
+    /// The resident memory after all was freed: ms after that, and bytes.
     pub after: Vec<(u64, Spread)>,
-    /// Minor page faults.
+    /// The number of minor page faults.
     pub faults_minor: Option<Spread>,
-    /// Major page faults.
+    /// The number of major page faults.
     pub faults_major: Option<Spread>,
-    /// Allocations that failed.
+    /// The number of failed allocations.
     pub failure_count: Option<Spread>,
 }
 
 impl Spread {
-    /// Of the values that are numbers.
+    /// Returns the spread of all finite values.
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
@@ -83,7 +83,7 @@ impl Spread {
 }
 
 impl Summary {
-    /// Of each heap.
+    /// Returns the summary of each heap.
     pub fn of_all(measured: &Measured) -> Vec<Summary> {
         let of = |heap| Summary::of(heap, measured.loop_ns, measured.workload.live_peak);
         let mut all: Vec<Summary> = measured.heaps.iter().map(of).collect();
@@ -100,7 +100,7 @@ impl Summary {
             (summary.processor_vs_first, summary.is_processor_noise) =
                 faster(summary.processor_ns_per_op, first.processor_ns_per_op);
             summary.resident_vs_first = over(summary.resident_peak, first.resident_peak);
-            // Of what waits for its time, the loop is no part that could be told.
+            // The cost of the loop cannot be told from the waits for recorded times.
             summary.net_ns_per_op = summary.net_ns_per_op.filter(|_| !measured.is_paced);
         }
         all
@@ -109,7 +109,7 @@ impl Summary {
     fn of(heap: &HeapMeasured, loop_ns: f64, live_peak: u64) -> Summary {
         let runs = heap.runs.as_slice();
         let of = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value));
-        // Of a run that did nothing there is no rate: 0/0 is no number, 1/0 is none that is finite.
+        // A run without operations has no rate: 0/0 is not a number, and 1/0 is not finite.
         let ns_per_op = of(|run| run.duration_ns as f64 / run.operation_count as f64);
         let rate = |run: &Run| match run.operation_count {
             0 => f64::NAN,
@@ -118,32 +118,27 @@ impl Summary {
         let resident_peak = of(|run| run.resident_peak as f64);
         Summary {
             ops_per_s: of(rate),
-            ops_vs_first: None,
-            is_noise: None,
             ns_per_op,
             net_ns_per_op: ns_per_op.map(|ns| (ns.least - loop_ns).max(0.0)),
             processor_ns_per_op: of(|run| run.processor_ns as f64 / run.operation_count as f64),
-            processor_vs_first: None,
-            is_processor_noise: None,
             resident_peak,
             start_up: of(|run| run.start_up as f64),
-            program_peak: None,
             resident_vs_live: resident_peak
                 .map(|peak| peak.median / live_peak as f64)
                 .filter(|ratio| ratio.is_finite()),
-            resident_vs_first: None,
             live_at_peak: of(|run| run.live_at_peak as f64),
             fragmentation_at_peak: of(|run| run.resident_peak as f64 / run.live_at_peak as f64),
             after: after(runs),
             faults_minor: of(|run| run.faults_minor as f64),
             faults_major: of(|run| run.faults_major as f64),
             failure_count: of(|run| run.failure_count as f64),
+            ..Summary::default()
         }
     }
 }
 
-/// How many times as fast one is as the first, by the least time of each, and whether that is
-/// noise, which one run alone cannot tell.
+/// Returns how many times as fast one heap is as the first, by their least times, and whether that
+/// is noise, which a single run cannot tell.
 fn faster(one: Option<Spread>, first: Option<Spread>) -> (Option<f64>, Option<bool>) {
     let (Some(one), Some(first)) = (one, first) else { return (None, None) };
     let ratio = first.least / one.least;
@@ -157,7 +152,7 @@ fn over(one: Option<Spread>, first: Option<Spread>) -> Option<f64> {
     ratio.is_finite().then_some(ratio)
 }
 
-/// For each time at which any run was looked at.
+/// Returns the spread of each time at which any run measured memory.
 fn after(runs: &[Run]) -> Vec<(u64, Spread)> {
     let mut times: Vec<u64> = runs.iter().flat_map(|run| &run.after).map(|at| at.0).collect();
     times.sort_unstable();
@@ -181,7 +176,7 @@ mod tests {
 
     /// `.rep.report`
     #[test]
-    fn several_runs_are_their_median_and_their_extremes() {
+    fn several_runs_give_their_median_and_extremes() {
         let odd = Spread::of([3.0, 1.0, f64::NAN, 2.0].into_iter());
         assert_eq!(odd, Some(Spread { median: 2.0, least: 1.0, most: 3.0 }));
         let even = Spread::of([4.0, 1.0, 2.0, f64::INFINITY, 3.0].into_iter());
@@ -210,7 +205,7 @@ mod tests {
 
     /// `.rep.report`
     #[test]
-    fn a_difference_smaller_than_the_noise_of_the_runs_is_called_noise() {
+    fn a_difference_below_the_noise_of_the_runs_is_noise() {
         let heap = |times: [u64; 3]| HeapMeasured {
             runs: times.map(|ns| Run { processor_ns: ns, ..run(ns, 100) }).to_vec(),
             ..HeapMeasured::default()
@@ -229,7 +224,7 @@ mod tests {
 
     /// `.rep.report`
     #[test]
-    fn the_programs_peak_is_foretold_by_what_another_heap_adds() {
+    fn the_programs_peak_follows_from_the_peaks_of_the_heaps() {
         let heap = |name: &str, resident_peak| HeapMeasured {
             name: name.to_owned(),
             runs: vec![Run { resident_peak, ..run(1, 1) }],
@@ -244,7 +239,7 @@ mod tests {
 
     /// `.rep.report`
     #[test]
-    fn memory_after_the_end_is_told_for_each_time() {
+    fn memory_after_the_end_has_a_spread_for_each_time() {
         let mut runs = [run(1, 1), run(1, 1)];
         runs[0].after = vec![(0, 8), (1000, 6)];
         runs[1].after = vec![(0, 10)];

@@ -1,4 +1,4 @@
-//! What was measured, for people at a terminal.
+//! Writes the results for people at a terminal.
 //!
 //! ```text
 //!  sort.ops: 1,234,567 operations of 2 threads: …
@@ -18,7 +18,7 @@ use cli::units::{bytes, counted_in_groups, nanoseconds, number};
 use eventlog::format::text::OneLine;
 use std::io::{self, Write};
 
-/// Writes what was played, the tables, and what went wrong.
+/// Writes the workload, the tables, and failures.
 pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     let summaries = Summary::of_all(measured);
     let parts = Parts { measured, summaries: &summaries };
@@ -29,7 +29,7 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     let part = match measured.is_paced {
-        true => "as fast as it goes; ns/op has the waiting for recorded times in it",
+        true => "as fast as possible; ns/op includes the waits for recorded times",
         false => "part of ns/op, not of net",
     };
     let loop_time = nanoseconds(measured.loop_ns);
@@ -59,7 +59,7 @@ pub fn table(measured: &Measured, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What was played.
+/// Writes the workload.
 fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
     let parts = subject.parts();
     writeln!(
@@ -74,7 +74,7 @@ fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
     )?;
     write!(
         out,
-        "  {} were allocated, at most {} were live",
+        "  {} allocated, at most {} live",
         bytes(subject.bytes_allocated as f64),
         bytes(subject.live_peak as f64),
     )?;
@@ -102,7 +102,7 @@ fn subject(subject: &Subject, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What the program took, and how much of that malloc explains.
+/// Returns memory and processor time of the program, and how much of that memory was live.
 pub(crate) fn of_program(program: &Program, live_peak: u64) -> String {
     let [user, system] = [program.user_ns, program.system_ns].map(|ns| nanoseconds(ns as f64));
     let times = format!("{user} of processor time and {system} in the kernel, with recording");
@@ -111,20 +111,20 @@ pub(crate) fn of_program(program: &Program, live_peak: u64) -> String {
     }
     let part = live_peak as f64 / program.resident_peak as f64 * 100.0;
     format!(
-        "the program took at most {} of memory, of which what is live explains {part:.0} %; \
+        "the program took at most {} of memory, and live objects explain {part:.0} % of it; \
          {times}",
         bytes(program.resident_peak as f64),
     )
 }
 
 impl Subject {
-    /// Allocations, reallocations, frees.
+    /// Returns the numbers of allocations, reallocations and frees.
     pub(super) fn parts(&self) -> [u64; 3] {
         [self.allocation_count, self.reallocation_count, self.free_count]
     }
 }
 
-/// A text that comes from outside, on one line and without what a terminal would obey.
+/// Returns a text from outside on one line, without characters that steer a terminal.
 fn line(text: &str) -> String {
     OneLine(text.as_bytes()).to_string()
 }

@@ -1,4 +1,4 @@
-//! The columns of the report: the same in the text and on the page.
+//! The columns of the report, for the text and the page.
 //!
 //! ```text
 //!  time:    heap │ ops/s │ vs first │ ns/op │ spread │ net │ cpu ns/op │ cpu vs first │ p50 │ …
@@ -13,13 +13,22 @@ use super::summary::{Spread, Summary};
 use crate::measured::{HeapMeasured, Measured, Quantiles};
 use cli::units::{Unit, bytes, latency, number, or_nothing, three_digits, wait};
 
-/// A heading and rows; what is in the first column is a name, all else are numbers.
+/// A heading and rows; the first column has names, all others numbers.
 pub(super) struct Columns {
     pub(super) heading: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// What a report is made of: what was measured, and what follows from it.
+impl Columns {
+    pub(super) fn new<const N: usize>(
+        heading: [&str; N],
+        rows: impl Iterator<Item = Vec<String>>,
+    ) -> Columns {
+        Columns { heading: heading.map(str::to_owned).to_vec(), rows: rows.collect() }
+    }
+}
+
+/// The results and their summaries.
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'m> {
     pub(super) measured: &'m Measured,
@@ -28,7 +37,7 @@ pub(super) struct Parts<'m> {
 }
 
 impl<'m> Parts<'m> {
-    /// Whether some ratio of times is noise.
+    /// Returns whether some ratio of times is noise.
     pub(super) fn has_noise(self) -> bool {
         let noise = |of: &Summary| of.is_noise == Some(true) || of.is_processor_noise == Some(true);
         self.summaries.iter().any(noise)
@@ -38,7 +47,6 @@ impl<'m> Parts<'m> {
         self.measured.heaps.iter().zip(self.summaries)
     }
 
-    /// How fast.
     pub(super) fn time(self) -> Columns {
         let heading = [
             "heap",
@@ -72,13 +80,9 @@ impl<'m> Parts<'m> {
                 of_all(|of| of.max),
             ]
         };
-        Columns {
-            heading: heading.map(str::to_owned).to_vec(),
-            rows: self.heaps().map(row).collect(),
-        }
+        Columns::new(heading, self.heaps().map(row))
     }
 
-    /// How much memory.
     pub(super) fn memory(self) -> Columns {
         let heading =
             ["heap", "peak", "spread", "start-up", "vs first", "over live peak", "program"];
@@ -93,13 +97,10 @@ impl<'m> Parts<'m> {
                 or_nothing(summary.program_peak, bytes),
             ]
         };
-        Columns {
-            heading: heading.map(str::to_owned).to_vec(),
-            rows: self.heaps().map(row).collect(),
-        }
+        Columns::new(heading, self.heaps().map(row))
     }
 
-    /// How much of it is left, and what the operating system had to do.
+    /// Returns the columns of memory that is left, page faults, and failures.
     pub(super) fn left(self) -> Columns {
         let times = self.after_times();
         let mut heading = vec!["heap".to_owned()];
@@ -117,7 +118,7 @@ impl<'m> Parts<'m> {
         Columns { heading, rows: self.heaps().map(row).collect() }
     }
 
-    /// Allocations by size: "p50 · p99.9" of each heap.
+    /// Returns latencies of allocations by size: "p50 · p99.9" of each heap.
     pub(super) fn classes(self) -> Columns {
         let mut heading = vec!["size up to".to_owned()];
         heading.extend(self.measured.heaps.iter().map(name));
@@ -133,7 +134,7 @@ impl<'m> Parts<'m> {
         Columns { heading, rows: self.size_classes().iter().map(row).collect() }
     }
 
-    /// All size classes that any heap has latencies of.
+    /// Returns all size classes with latencies of any heap.
     pub(super) fn size_classes(self) -> Vec<u64> {
         let heaps = self.measured.heaps.iter();
         let classes = heaps.flat_map(|heap| &heap.latency.by_size).filter(|of| of.1.count > 0);
@@ -143,7 +144,7 @@ impl<'m> Parts<'m> {
         classes
     }
 
-    /// When memory was looked at after all was freed, in ms.
+    /// Returns the times at which memory was measured after all was freed, in ms.
     pub(super) fn after_times(self) -> Vec<u64> {
         let all = self.summaries.iter().flat_map(|summary| &summary.after);
         let mut times: Vec<u64> = all.map(|(ms, _)| *ms).collect();
@@ -154,32 +155,33 @@ impl<'m> Parts<'m> {
 }
 
 impl Summary {
-    /// Resident memory so many ms after all was freed.
+    /// Returns the resident memory at a time in ms after all was freed.
     pub(super) fn after_at(&self, ms: u64) -> Option<Spread> {
         self.after.iter().find(|(time, _)| *time == ms).map(|(_, of)| *of)
     }
 }
 
-/// The latencies of a size class of a heap.
+/// Returns the latencies of a size class of a heap.
 pub(super) fn class_of(heap: &HeapMeasured, class: u64) -> Option<&Quantiles> {
     heap.latency.by_size.iter().find(|of| of.0 == class && of.1.count > 0).map(|of| &of.1)
 }
 
-/// What a heap is called, with a mark if it did not do all that the others did.
+/// Returns the name of a heap, with a mark if its results do not compare.
 pub(super) fn name(heap: &HeapMeasured) -> String {
     format!("{}{}", heap.name, if trouble(heap).is_some() { " (!)" } else { "" })
 }
 
-/// Why a heap did not do all that the others did, so that its numbers are not like theirs.
+/// Returns why the results of a heap do not compare with the others.
 pub(super) fn trouble(heap: &HeapMeasured) -> Option<String> {
     let failed = || heap.runs.iter().map(|run| run.failure_count).max().filter(|count| *count > 0);
-    let without =
-        |failed| format!("{} allocations failed: it did less than was asked", number(failed));
+    let without = |failed| {
+        format!("{} allocations failed, so that it did less than the others", number(failed))
+    };
     let failed = || failed().map(without);
     heap.failure.clone().or_else(failed).or_else(|| heap.warning.clone())
 }
 
-/// How many times as fast, unless that is noise.
+/// Returns a ratio, unless it is noise.
 fn ratio(ratio: Option<f64>, is_noise: Option<bool>) -> String {
     match is_noise {
         Some(true) => "noise".to_owned(),
@@ -187,16 +189,16 @@ fn ratio(ratio: Option<f64>, is_noise: Option<bool>) -> String {
     }
 }
 
-/// What the word in place of a ratio means.
+/// Explains the word in place of a ratio.
 pub(super) const NOISE: &str =
-    "noise: the runs of one heap differ by more than the two heaps do; more runs may tell";
+    "noise: the runs of one heap differ by more than the two heaps do; use more --runs";
 
-/// What a heap is called where there is little room: of a path the file.
+/// Returns a short name of a heap: the file of a path.
 pub(super) fn short_name(heap: &HeapMeasured) -> &str {
     heap.name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&heap.name)
 }
 
-/// "28.9–30.1"; one number where there is but one.
+/// Returns "28.9–30.1", or one number if both are equal.
 pub(super) fn between(of: Spread, text: impl Fn(f64) -> String) -> String {
     let [least, most] = [of.least, of.most].map(text);
     if least == most { least } else { format!("{least}–{most}") }
@@ -206,7 +208,7 @@ fn size(value: Option<Spread>) -> String {
     or_nothing(value, |of| bytes(of.median))
 }
 
-/// A latency, if there are any.
+/// Returns a latency, if any was measured.
 pub(super) fn quantile(of: &Quantiles, which: fn(&Quantiles) -> u64) -> String {
     or_nothing((of.count > 0).then(|| which(of) as f64), latency)
 }

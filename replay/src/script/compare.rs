@@ -1,25 +1,24 @@
-//! Whether two workloads are the same, thread by thread.
+//! Compares two workloads, thread by thread.
 //!
 //! ```text
-//!  A: thread 0 ─ shapes ─┐            shapes: allocate 24, free, …   which thread is which
-//!  B: thread 1 ─ shapes ─┴─ equal ─▶ objects: the n-th that is allocated here is the n-th there
-//!                                    then each operation: of the same object?
+//!  A: thread 0 ─ shapes ─┐            shapes: allocate 24, free, …   they pair the threads
+//!  B: thread 1 ─ shapes ─┴─ equal ─▶ objects: the n-th of a thread is the n-th of the other
+//!                                    then each operation must be on the same object
 //! ```
 //!
-//! Numbers of threads and objects are those of a run: two runs number them otherwise. Design:
-//! `.rep.truth`, `.rep.truth.compare` in `design/replay.md`.
+//! Two runs number threads and objects differently. Design: `.rep.truth`, `.rep.truth.compare` in
+//! `design/replay.md`.
 
 use crate::mark::Mark;
 use crate::operation::{Action, Operation};
 use foldhash::fast::FixedState;
-use std::cmp::Reverse;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 
-/// No object of the other side.
+/// Stands for no object of the other side.
 const NONE: u32 = u32::MAX;
 
-/// An operation, without what is of its run.
+/// An operation, without the numbers of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     Allocate { size: u64, alignment: u64, is_zeroed: bool },
@@ -43,7 +42,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// An operation, and of which object it is.
+/// An operation, its object and its pool.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     shape: Shape,
@@ -51,7 +50,7 @@ struct Item {
     pool: u32,
 }
 
-/// What `compare --help` says that an operation takes.
+/// `compare --help` states the size of two of these.
 const _: () = assert!(size_of::<Item>() <= 40);
 
 /// All operations of a workload, by thread.
@@ -60,12 +59,12 @@ pub(crate) struct Side {
     threads: Vec<Vec<Item>>,
     object_count: u32,
     pool_count: u32,
-    /// Of each thread where what it played begins and ends; none: it played nothing.
+    /// The range of operations that each thread played; none: it played nothing.
     stretches: Vec<Option<(usize, usize)>>,
 }
 
 impl Side {
-    /// Reads all of it.
+    /// Reads all operations.
     #[cfg(test)]
     pub(crate) fn new(operations: impl Iterator<Item = Operation>) -> Side {
         let mut side = Side::default();
@@ -73,7 +72,7 @@ impl Side {
         side
     }
 
-    /// The next of what it has was marked.
+    /// Notes a mark before the next operation of its thread.
     pub(crate) fn mark(&mut self, mark: Mark) {
         let index = mark.thread as usize;
         let at = self.threads.get(index).map_or(0, Vec::len);
@@ -81,19 +80,19 @@ impl Side {
             self.stretches.resize(index + 1, None);
         }
         match self.stretches.get_mut(index) {
-            // Without an end it was killed: all that there is was played.
+            // A thread that was killed has no end mark: it played all that follows.
             Some(place) if mark.is_begin => *place = Some((at, usize::MAX)),
             Some(Some((_, end))) => *end = at,
             _ => {}
         }
     }
 
-    /// Whether a replayer was recorded, and played.
+    /// Returns whether this is a recording of a replayer that played.
     pub(crate) fn is_marked(&self) -> bool {
         self.stretches.iter().any(Option::is_some)
     }
 
-    /// Keeps what was played.
+    /// Keeps only the operations between the marks.
     pub(crate) fn cut(&mut self) {
         for (index, thread) in self.threads.iter_mut().enumerate() {
             let (begin, end) = self.stretches.get(index).copied().flatten().unwrap_or((0, 0));
@@ -102,7 +101,6 @@ impl Side {
         }
     }
 
-    /// Takes an operation.
     pub(crate) fn take(&mut self, operation: Operation) {
         let item = match operation.action {
             Action::Allocate { object, size, alignment, is_zeroed, pool } => {
@@ -125,69 +123,66 @@ impl Side {
         }
     }
 
-    /// How many operations there are.
     pub(crate) fn operation_count(&self) -> u64 {
         self.threads.iter().map(|thread| thread.len() as u64).sum()
     }
 
-    /// How many threads have any.
+    /// Returns the number of threads with operations.
     pub(crate) fn thread_count(&self) -> usize {
         self.threads.iter().filter(|thread| !thread.is_empty()).count()
     }
 }
 
-/// Where two threads part.
+/// The first difference between two threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parting {
+pub(crate) struct Difference {
     /// The thread of A; none if only B has it.
     pub(crate) a: Option<u32>,
     /// The thread of B; none if only A has it.
     pub(crate) b: Option<u32>,
     /// The operation of the thread, from 0.
     pub(crate) index: usize,
-    /// What each does there.
-    pub(crate) what: [String; 2],
+    /// What each thread does there.
+    pub(crate) texts: [String; 2],
 }
 
-/// A thread of A, and where in which thread of B its operations should be.
+/// Threads of A and B that belong together.
 struct Pair {
     a: usize,
     b: Option<usize>,
-    from: usize,
 }
 
-/// Where the threads of two workloads part: nowhere if they are the same. With `is_within` B may do
-/// more before and after, in any thread.
-pub(crate) fn compare(a: &Side, b: &Side, is_within: bool) -> Vec<Parting> {
-    let pairs = if is_within { within(a, b) } else { matched(a, b) };
-    let mut partings = Vec::new();
-    let others = Others::new(a, b, &pairs);
-    for pair in &pairs {
-        partings.extend(first_parting(a, b, pair, &others, is_within));
+/// Returns the first difference of each pair of threads: none if the workloads are the same.
+pub(crate) fn compare(a: &Side, b: &Side) -> Vec<Difference> {
+    let pairs = matched(a, b);
+    let counterparts = Counterparts::new(a, b, &pairs);
+    let differences = pairs.iter().filter_map(|pair| difference(a, b, pair, &counterparts));
+    let mut differences: Vec<Difference> = differences.collect();
+    let is_known = |index: &usize| pairs.iter().any(|pair| pair.b == Some(*index));
+    let rest = b.threads.iter().enumerate().filter(|(index, _)| !is_known(index));
+    for (index, thread) in rest.filter(|(_, thread)| !thread.is_empty()) {
+        let texts = ["has no such thread".to_owned(), format!("{} operations", thread.len())];
+        differences.push(Difference { a: None, b: Some(index as u32), index: 0, texts });
     }
-    if !is_within {
-        let known = |index: &usize| pairs.iter().any(|pair| pair.b == Some(*index));
-        let rest = b.threads.iter().enumerate().filter(|(index, _)| !known(index));
-        for (index, thread) in rest.filter(|(_, thread)| !thread.is_empty()) {
-            let what = ["has no such thread".to_owned(), format!("{} operations", thread.len())];
-            partings.push(Parting { a: None, b: Some(index as u32), index: 0, what });
-        }
-    }
-    partings
+    differences
 }
 
-/// Which objects and pools of B those of A are.
-struct Others {
+/// The objects and pools of B for those of A.
+struct Counterparts {
     objects: Vec<u32>,
-    /// None if one side has no pools.
+    /// None if a side has only one pool.
     pools: Option<Vec<u32>>,
 }
 
-impl Others {
-    fn new(a: &Side, b: &Side, pairs: &[Pair]) -> Others {
+impl Counterparts {
+    fn new(a: &Side, b: &Side, pairs: &[Pair]) -> Counterparts {
         let mut objects = vec![NONE; a.object_count as usize];
         let mut pools = vec![NONE; a.pool_count as usize];
-        for (item, other) in pairs.iter().flat_map(|pair| zip(a, b, pair)) {
+        let both = |pair| {
+            let [of_a, of_b] = items(a, b, pair);
+            of_a.iter().zip(of_b)
+        };
+        for (item, other) in pairs.iter().flat_map(both) {
             let is_allocated = |item: &Item| matches!(item.shape, Shape::Allocate { .. });
             if !is_allocated(item) || !is_allocated(other) {
                 continue;
@@ -200,7 +195,7 @@ impl Others {
             }
         }
         let has_pools = a.pool_count > 1 && b.pool_count > 1;
-        Others { objects, pools: has_pools.then_some(pools) }
+        Counterparts { objects, pools: has_pools.then_some(pools) }
     }
 
     fn is_same_object(&self, item: &Item, other: &Item) -> bool {
@@ -213,63 +208,49 @@ impl Others {
     }
 }
 
-/// The operations of a thread of A, each with that of B.
-fn zip<'s>(
-    a: &'s Side,
-    b: &'s Side,
-    pair: &Pair,
-) -> impl Iterator<Item = (&'s Item, &'s Item)> + use<'s> {
-    let of = |side: &'s Side, thread: Option<usize>, from: usize| {
-        let thread = thread.and_then(|thread| side.threads.get(thread));
-        thread.and_then(|thread| thread.get(from..)).unwrap_or_default()
+/// Returns the operations of a pair of threads.
+fn items<'s>(a: &'s Side, b: &'s Side, pair: &Pair) -> [&'s [Item]; 2] {
+    let of = |side: &'s Side, thread: Option<usize>| {
+        thread.and_then(|thread| side.threads.get(thread)).map_or(&[][..], Vec::as_slice)
     };
-    of(a, Some(pair.a), 0).iter().zip(of(b, pair.b, pair.from))
+    [of(a, Some(pair.a)), of(b, pair.b)]
 }
 
-fn first_parting(
-    a: &Side,
-    b: &Side,
-    pair: &Pair,
-    others: &Others,
-    is_within: bool,
-) -> Option<Parting> {
-    let parting = |index, what| {
+fn difference(a: &Side, b: &Side, pair: &Pair, counterparts: &Counterparts) -> Option<Difference> {
+    let [of_a, of_b] = items(a, b, pair);
+    let difference = |index, texts| {
         let thread = pair.b.map(|thread| thread as u32);
-        Some(Parting { a: Some(pair.a as u32), b: thread, index, what })
+        Some(Difference { a: Some(pair.a as u32), b: thread, index, texts })
     };
-    let size = |side: &Side, thread: Option<usize>| {
-        thread.and_then(|thread| side.threads.get(thread)).map_or(0, Vec::len)
-    };
-    let (count_a, count_b) = (size(a, Some(pair.a)), size(b, pair.b) - pair.from);
     if pair.b.is_none() {
-        let other = if is_within { "does not do these one after the other" } else { "lacks it" };
-        return parting(0, [format!("{count_a} operations"), other.to_owned()]);
+        let texts = [format!("{} operations", of_a.len()), "has no such thread".to_owned()];
+        return difference(0, texts);
     }
-    for (index, (item, other)) in zip(a, b, pair).enumerate() {
+    for (index, (item, other)) in of_a.iter().zip(of_b).enumerate() {
         if item.shape != other.shape {
-            return parting(index, [item.shape.to_string(), other.shape.to_string()]);
+            return difference(index, [item.shape.to_string(), other.shape.to_string()]);
         }
-        if !others.is_same_pool(item, other) {
+        if !counterparts.is_same_pool(item, other) {
             let of = |item: &Item| format!("{} in its pool {}", item.shape, item.pool);
-            return parting(index, [of(item), format!("{}: another one", of(other))]);
+            return difference(index, [of(item), format!("{}: another pool", of(other))]);
         }
-        if !others.is_same_object(item, other) {
-            let of = |item: &Item, which: String| format!("{} {which}", item.shape);
-            let one = of(item, format!("its object {}", item.object));
-            let another = format!("another one (its object {})", other.object);
-            return parting(index, [one, of(other, another)]);
+        if !counterparts.is_same_object(item, other) {
+            let of = |item: &Item, which: &str| {
+                format!("{} {which} (its object {})", item.shape, item.object)
+            };
+            return difference(index, [of(item, "an object"), of(other, "another one")]);
         }
     }
+    let (count_a, count_b) = (of_a.len(), of_b.len());
     let end = |is_end: bool| if is_end { "ends" } else { "goes on" }.to_owned();
-    let is_more = count_b > count_a && !is_within || count_a > count_b;
     let index = count_a.min(count_b);
-    if !is_more {
-        return None;
+    match count_a == count_b {
+        true => None,
+        false => difference(index, [end(count_a == index), end(count_b == index)]),
     }
-    parting(index, [end(count_a == index), end(count_b == index)])
 }
 
-/// Threads of A and B that do the same; those that are left, in order.
+/// Pairs threads of A and B that do the same, and the remaining ones in their order.
 fn matched(a: &Side, b: &Side) -> Vec<Pair> {
     let hash = FixedState::default();
     let digest = |thread: &Vec<Item>| {
@@ -282,13 +263,13 @@ fn matched(a: &Side, b: &Side) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (index, thread) in a.threads.iter().enumerate().filter(|(_, thread)| !thread.is_empty()) {
         let own = digest(thread);
-        // Threads that do the same are told apart by their order.
+        // The first free thread is taken of several that do the same.
         let is_same = |place: &usize| digests.get(*place) == Some(&own) && is_free[*place];
         let found = (0..is_free.len()).find(is_same);
         if let Some(found) = found {
             is_free[found] = false;
         }
-        pairs.push(Pair { a: index, b: found, from: 0 });
+        pairs.push(Pair { a: index, b: found });
     }
     for pair in pairs.iter_mut().filter(|pair| pair.b.is_none()) {
         pair.b = is_free.iter().position(|is_free| *is_free);
@@ -297,64 +278,6 @@ fn matched(a: &Side, b: &Side) -> Vec<Pair> {
         }
     }
     pairs
-}
-
-/// For each thread of A a thread of B that does the same somewhere, one after the other; longer
-/// threads first, each stretch of B once.
-fn within(a: &Side, b: &Side) -> Vec<Pair> {
-    let mut threads: Vec<usize> = (0..a.threads.len()).collect();
-    threads.retain(|thread| !a.threads[*thread].is_empty());
-    threads.sort_by_key(|thread| Reverse(a.threads[*thread].len()));
-    let mut taken: Vec<(usize, usize, usize)> = Vec::new();
-    let mut pairs = Vec::new();
-    for index in threads {
-        let wanted = &a.threads[index];
-        let mut pair = Pair { a: index, b: None, from: 0 };
-        for (other, thread) in b.threads.iter().enumerate() {
-            let is_free = |from: usize| {
-                let end = from + wanted.len();
-                taken
-                    .iter()
-                    .all(|(place, begin, to)| *place != other || end <= *begin || from >= *to)
-            };
-            if let Some(from) = find(wanted, thread, is_free) {
-                taken.push((other, from, from + wanted.len()));
-                pair = Pair { a: index, b: Some(other), from };
-                break;
-            }
-        }
-        pairs.push(pair);
-    }
-    pairs.sort_by_key(|pair| pair.a);
-    pairs
-}
-
-/// Where operations of these shapes are, one after the other (Knuth, Morris, Pratt).
-fn find(wanted: &[Item], list: &[Item], is_it: impl Fn(usize) -> bool) -> Option<usize> {
-    let mut borders = vec![0; wanted.len()];
-    let mut border = 0;
-    for index in 1..wanted.len() {
-        while border > 0 && wanted[index].shape != wanted[border].shape {
-            border = borders[border - 1];
-        }
-        border += usize::from(wanted[index].shape == wanted[border].shape);
-        borders[index] = border;
-    }
-    let mut found = 0;
-    for (index, item) in list.iter().enumerate() {
-        while found > 0 && item.shape != wanted[found].shape {
-            found = borders[found - 1];
-        }
-        found += usize::from(item.shape == wanted[found].shape);
-        if found == wanted.len() {
-            let from = index + 1 - found;
-            if is_it(from) {
-                return Some(from);
-            }
-            found = borders[found - 1];
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -367,8 +290,8 @@ mod tests {
         Side::new(operations.iter().copied())
     }
 
-    /// The operations of several threads, and the same as another run would give them: other
-    /// numbers, and another order between threads where none is needed.
+    /// Returns the operations of several threads, twice: the second time with the numbers of
+    /// another run, and another order of threads that need not wait for each other.
     fn runs() -> [Vec<Operation>; 2] {
         let number = |index: u32| (index * 37 % 251) as u8;
         let random = |index: u32| index.wrapping_mul(2_654_435_769) >> 7;
@@ -380,7 +303,7 @@ mod tests {
                 Action::Allocate { object, size: 7, alignment: 1, is_zeroed: false, pool: 0 };
             Operation { time, thread, action }
         };
-        // A thread that comes late in the one and first in the other.
+        // A thread that comes late in the one run and first in the other.
         let mut one = first.clone();
         one.extend((0..20).map(|index| alone(1000 + index, 9, 1 << 40)));
         let mut other: Vec<Operation> = (0..20).map(|index| alone(1000 + index, 9, 0)).collect();
@@ -392,16 +315,15 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_that_do_the_same_compare_equal_whatever_their_numbers() {
+    fn two_runs_that_do_the_same_compare_equal() {
         // `.rep.truth`
         let [one, other] = runs();
         assert_ne!(one, other);
-        assert_eq!(compare(&side(&one), &side(&other), false), []);
-        assert_eq!(compare(&side(&one), &side(&other), true), []);
+        assert_eq!(compare(&side(&one), &side(&other)), []);
     }
 
     #[test]
-    fn where_they_part_is_told_by_thread_and_operation() {
+    fn a_difference_names_its_thread_and_operation() {
         let [one, other] = runs();
         let frees = |run: &[Operation]| {
             let is_free = |operation: &&Operation| matches!(operation.action, Action::Free { .. });
@@ -411,30 +333,34 @@ mod tests {
         let last = other.iter().rposition(|it| matches!(it.action, Action::Free { .. })).unwrap();
         let mut less = other.clone();
         less.remove(last);
-        assert_eq!(compare(&side(&one), &side(&less), false).len(), 1);
-        assert!(!compare(&side(&less), &side(&other), false).is_empty());
-        // The free of another object is a difference, though the shapes are the same.
+        assert_eq!(compare(&side(&one), &side(&less)).len(), 1);
+        assert!(!compare(&side(&less), &side(&other)).is_empty());
+        // A free of another object is a difference, even with the same shapes.
         let mut wrong = one.clone();
         let first = wrong.iter().position(|it| matches!(it.action, Action::Free { .. })).unwrap();
         wrong[first].action = Action::Free { object: one.len() as u32 };
-        let partings = compare(&side(&one), &side(&wrong), false);
-        assert_eq!(partings.len(), 1);
-        assert!(partings[0].what[1].contains("another one"), "{partings:?}");
+        let differences = compare(&side(&one), &side(&wrong));
+        assert_eq!(differences.len(), 1);
+        assert!(differences[0].texts[1].contains("another one"), "{differences:?}");
     }
 
+    /// `.rep.truth.mark`
     #[test]
-    fn what_another_run_does_before_and_after_is_passed_over_if_that_is_asked_for() {
+    fn operations_outside_of_the_marks_do_not_count() {
         let [one, other] = runs();
-        let more = |object, thread| {
+        let own = |object, thread| {
             let action =
                 Action::Allocate { object, size: 7, alignment: 1, is_zeroed: true, pool: 0 };
             Operation { time: 0, thread, action }
         };
-        let mut longer: Vec<Operation> = (0..50).map(|n| more(5000 + n, n % 4)).collect();
-        longer.extend(&other);
-        longer.extend((0..50).map(|n| more(6000 + n, n % 5)));
-        assert_eq!(compare(&side(&one), &side(&longer), true), []);
-        assert!(!compare(&side(&one), &side(&longer), false).is_empty());
-        assert!(!compare(&side(&longer), &side(&one), true).is_empty());
+        let (mut longer, threads) = (Side::default(), 0..5);
+        threads.clone().for_each(|thread| longer.take(own(5000 + thread, thread)));
+        threads.clone().for_each(|thread| longer.mark(Mark { thread, is_begin: true }));
+        other.iter().for_each(|operation| longer.take(*operation));
+        threads.clone().for_each(|thread| longer.mark(Mark { thread, is_begin: false }));
+        threads.for_each(|thread| longer.take(own(6000 + thread, thread)));
+        assert!(!compare(&side(&one), &longer).is_empty());
+        longer.cut();
+        assert_eq!(compare(&side(&one), &longer), []);
     }
 }

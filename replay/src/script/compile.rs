@@ -1,8 +1,9 @@
-//! Operations to a workload: what is looked up, here; so that playing looks nothing up.
+//! Compiles operations to a workload: everything is looked up here, so that playing looks nothing
+//! up.
 //!
 //! ```text
-//!  operation ─▶ object ─▶ slot ─▶ op of its thread      first pass: lists, and who waits for whom
-//!  lists + waits + posts ─▶ Workload                    second pass: both in one list, live bytes
+//!  operation ─▶ object ─▶ slot ─▶ op of its thread   first pass: lists, waits between threads
+//!  lists + waits + posts ─▶ Workload                 second pass: a list for each thread
 //! ```
 //!
 //! Design: `.rep.workload`, `.rep.edge`, `.rep.slot` in `design/replay.md`.
@@ -16,27 +17,27 @@ use crate::facts::Touched;
 use crate::operation::{Action, Operation};
 use crate::workload::{NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX, Thread, Workload};
 
-/// In place of a slot: the object has none.
+/// Stands for an object without a slot.
 const NO_SLOT: u32 = u32::MAX;
-/// What every allocation is aligned to, as a logarithm.
+/// The logarithm of the alignment of every allocation.
 const ALIGNMENT_LOG2_USUAL: u8 = 4;
-/// Pools that an op can name.
+/// The number of pools that an op can name.
 const POOL_COUNT_MAX: u32 = 1 << 24;
 
-/// How operations are compiled.
+/// The options of compiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// All in one list, in order of time.
+    /// Whether all ops are in one list, in order of time.
     pub is_single: bool,
-    /// With the time of each op.
+    /// Whether each op has its time.
     pub has_times: bool,
-    /// By how many operations threads may be apart, about, in the order in which they were
-    /// recorded; none: they wait only where one needs what another did.
+    /// The number of operations by which threads may be apart, about, in the recorded order; none:
+    /// a thread waits only for objects of others.
     pub skew: Option<u32>,
 }
 
-/// A workload of operations. What does not fit (an object that is not there, or there twice) is
-/// left out: sources and files have no such operations.
+/// Compiles operations to a workload. Operations on objects that do not exist, or exist twice, are
+/// left out: sources and files have none.
 pub fn compile(operations: impl IntoIterator<Item = Operation>, mode: Mode) -> Workload {
     let mut compiler = Compiler { mode, ..Compiler::default() };
     for operation in operations {
@@ -45,12 +46,12 @@ pub fn compile(operations: impl IntoIterator<Item = Operation>, mode: Mode) -> W
     compiler.finish()
 }
 
-/// The list of a thread in the first pass.
+/// The ops of a thread in the first pass.
 #[derive(Debug, Default)]
 struct List {
     ops: Vec<Op>,
     times: Vec<u64>,
-    /// How many ops there were at a peak of live bytes, and at which: its operation.
+    /// The number of its ops at a peak of live bytes, and the operation of that peak.
     at_peak: (u32, u64),
 }
 
@@ -58,21 +59,21 @@ struct List {
 struct Compiler {
     mode: Mode,
     lists: Vec<List>,
-    /// Of each object its slot.
+    /// The slot of each object.
     slot_of: Vec<u32>,
     slots: Slots,
     order: Order,
-    /// Of each pool the threads that used it, and the last op of each that did.
+    /// The threads that used each pool, and the last op of each that did.
     pools: Vec<Vec<(u32, u32)>>,
     operation_count: u64,
     window: Window,
     live: u64,
     live_peak: u64,
-    /// Where all threads have met: a thread, and its op after that.
+    /// The meeting of all threads: a thread, and its op after that.
     meeting: Option<(u32, u32)>,
-    /// The operation that made the live bytes the most so far.
+    /// The operation at the peak of live bytes so far.
     peak: u64,
-    /// The thread of the operation after it, and its first op.
+    /// The thread of the operation after the peak, and its first op.
     after_peak: Option<(u32, u32)>,
     last: u64,
 }
@@ -88,34 +89,33 @@ impl Compiler {
             Action::Allocate { object, size, alignment, is_zeroed, pool } => {
                 let pool = pool.min(POOL_COUNT_MAX - 1);
                 let alignment_log2 = alignment.max(1).ilog2().min(31) as u8;
-                let what = Slot { size, alignment_log2, pool, thread, op: 0, is_full: true };
-                self.allocate(object, what, is_zeroed, operation.time);
+                let content = Slot { size, alignment_log2, pool, thread, op: 0, is_full: true };
+                self.allocate(object, content, is_zeroed, operation.time);
             }
             Action::Reallocate { object, size, is_unaligned } => {
                 let Some(slot) = self.slot(object) else { return };
                 let Some(before) = self.slots.slots.get(slot as usize).copied() else { return };
                 let size = size.min(NEW_SIZE_MAX);
                 let alignment_log2 = if is_unaligned { 0 } else { before.alignment_log2 };
-                let what = Slot { size, alignment_log2, thread, ..before };
-                self.push(OpKind::Reallocate, slot, what, Some(before), operation.time);
-                self.alive(before.size, size);
+                let content = Slot { size, alignment_log2, thread, ..before };
+                self.push(OpKind::Reallocate, slot, content, Some(before), operation.time);
+                self.set_live(before.size, size);
             }
             Action::Free { object } => {
                 let Some(slot) = self.slot(object) else { return };
                 let Some(before) = self.slots.slots.get(slot as usize).copied() else { return };
-                let what = Slot { thread, is_full: false, ..before };
-                let op = self.push(OpKind::Free, slot, what, Some(before), operation.time);
-                self.slots.give(slot, thread, op);
+                let content = Slot { thread, is_full: false, ..before };
+                let op = self.push(OpKind::Free, slot, content, Some(before), operation.time);
+                self.slots.put_back(slot, thread, op);
                 if let Some(place) = self.slot_of.get_mut(object as usize) {
                     *place = NO_SLOT;
                 }
-                self.alive(before.size, 0);
+                self.set_live(before.size, 0);
             }
             Action::EndPool { pool } => self.end_pool(pool, thread, operation.time),
         }
     }
 
-    /// The slot that an object is in.
     #[inline]
     fn slot(&self, object: u32) -> Option<u32> {
         self.slot_of.get(object as usize).copied().filter(|slot| *slot != NO_SLOT)
@@ -128,11 +128,11 @@ impl Compiler {
         }
     }
 
-    fn allocate(&mut self, object: u32, what: Slot, is_zeroed: bool, time: u64) {
+    fn allocate(&mut self, object: u32, content: Slot, is_zeroed: bool, time: u64) {
         if self.slot(object).is_some() {
             return;
         }
-        let (slot, wait) = self.slots.take(what.thread, &self.order);
+        let (slot, wait) = self.slots.take(content.thread, &self.order);
         if slot >= SLOT_COUNT_MAX {
             return;
         }
@@ -143,55 +143,55 @@ impl Compiler {
             *place = slot;
         }
         if let Some((other, done)) = wait {
-            self.order.after(what.thread, self.next(what.thread), other, done);
+            self.order.after(content.thread, self.next(content.thread), other, done);
         }
         let kind = if is_zeroed { OpKind::AllocateZeroed } else { OpKind::Allocate };
-        self.push(kind, slot, what, None, time);
-        self.alive(0, what.size);
+        self.push(kind, slot, content, None, time);
+        self.set_live(0, content.size);
     }
 
-    /// The index of the next op of a thread.
+    /// Returns the index of the next op of a thread.
     #[inline]
     fn next(&self, thread: u32) -> u32 {
         self.lists.get(thread as usize).map_or(0, |list| list.ops.len() as u32)
     }
 
-    /// Adds an op that leaves this in a slot, after what was there; its index.
+    /// Adds an op that changes the content of a slot. Returns the index of the op.
     #[inline]
     fn push(
         &mut self,
         kind: OpKind,
         slot: u32,
-        what: Slot,
+        content: Slot,
         before: Option<Slot>,
         time: u64,
     ) -> u32 {
-        let thread = what.thread;
+        let thread = content.thread;
         self.begin(thread);
         if let Some(before) = before
             && before.thread != thread
         {
             self.order.after(thread, self.next(thread), before.thread, before.op);
         }
-        // Of what is there already, an op tells the size and alignment that it has.
-        let Slot { size, alignment_log2, .. } = before.unwrap_or(what);
-        if alignment_log2 > ALIGNMENT_LOG2_USUAL || what.pool != 0 || size >> 32 != 0 {
-            let prefix = Op::prefix(u32::from(alignment_log2), what.pool, size);
+        // An op on an existing object has the size and alignment of that object.
+        let Slot { size, alignment_log2, .. } = before.unwrap_or(content);
+        if alignment_log2 > ALIGNMENT_LOG2_USUAL || content.pool != 0 || size >> 32 != 0 {
+            let prefix = Op::prefix(u32::from(alignment_log2), content.pool, size);
             self.add(thread, prefix, time);
         }
         let mut op = self.add(thread, Op::of_slot(kind, slot, size), time);
         if kind == OpKind::Reallocate {
             op = self.add(
                 thread,
-                Op::new_size(what.size, what.alignment_log2 < alignment_log2),
+                Op::new_size(content.size, content.alignment_log2 < alignment_log2),
                 time,
             );
         }
         if let Some(place) = self.slots.slots.get_mut(slot as usize) {
-            *place = Slot { op, ..what };
+            *place = Slot { op, ..content };
         }
         self.operation_count += 1;
-        self.note_pool(what.pool, thread, op);
+        self.note_pool(content.pool, thread, op);
         op
     }
 
@@ -208,7 +208,7 @@ impl Compiler {
         index
     }
 
-    /// A thread used a pool.
+    /// Notes that a thread used a pool.
     #[inline]
     fn note_pool(&mut self, pool: u32, thread: u32, op: u32) {
         if pool as usize >= self.pools.len() {
@@ -221,7 +221,7 @@ impl Compiler {
         }
     }
 
-    /// A pool ends after all that was done with it.
+    /// Ends a pool, after all ops that used it.
     fn end_pool(&mut self, pool: u32, thread: u32, time: u64) {
         if pool >= POOL_COUNT_MAX {
             return;
@@ -240,7 +240,7 @@ impl Compiler {
     }
 
     #[inline]
-    fn alive(&mut self, before: u64, now: u64) {
+    fn set_live(&mut self, before: u64, now: u64) {
         self.live = self.live.saturating_sub(before).saturating_add(now);
         if self.live > self.live_peak {
             self.live_peak = self.live;
@@ -248,7 +248,7 @@ impl Compiler {
         }
     }
 
-    /// The second pass.
+    /// Runs the second pass.
     fn finish(mut self) -> Workload {
         self.meet();
         let posts = self.order.posts(self.lists.len());
@@ -276,7 +276,7 @@ impl Compiler {
     }
 }
 
-/// Joins the ops of a thread with what it waits for and what it posts.
+/// Joins the ops of a thread with its waits and posts.
 fn join(
     list: List,
     posts: &[u32],

@@ -1,8 +1,8 @@
-//! Operations as a file: written, and what of it is counted.
+//! Writes operations to a file, and counts them.
 //!
 //! ```text
 //!  │ header, 64 bytes │ section: its header, 16 bytes; operations │ section … │
-//!                       └─ kind, thread?, time │ what it needs ─┘ 1 to about 6 bytes each
+//!                       └─ kind, thread?, time │ operands ─┘ 1 to about 6 bytes each
 //! ```
 //!
 //! Layout: `.rep.file.*` in `design/replay.md`. Reading: `saved.rs`.
@@ -12,21 +12,18 @@ use crate::facts::Facts;
 use crate::operation::{Action, Operation};
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// What a file begins with: not text, and not intact once it went through what takes it for text.
+/// The first bytes of a file: they are not text, and conversions of text damage them.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89OPS\r\n\x1A\n";
 /// The version of the layout.
 pub(crate) const MAJOR: u16 = 1;
 pub(crate) const MINOR: u16 = 2;
-/// Size of the header.
 pub(crate) const HEADER_SIZE: usize = 64;
-/// Size of the header of a section.
 pub(crate) const SECTION_HEADER_SIZE: usize = 16;
-/// Size of the operations in a section, at most.
+/// The maximum size of the operations in a section.
 pub(crate) const SECTION_SIZE_MAX: usize = 1 << 16;
-/// Size of an operation, at most.
 pub(crate) const OPERATION_SIZE_MAX: usize = 64;
 
-/// What an operation does, in the low three bits of its first byte.
+/// The action of an operation, in the low three bits of its first byte.
 pub(crate) mod kind {
     pub(crate) const ALLOCATE: u8 = 0;
     pub(crate) const ALLOCATE_ZEROED: u8 = 1;
@@ -35,12 +32,12 @@ pub(crate) mod kind {
     pub(crate) const REALLOCATE: u8 = 3;
     pub(crate) const FREE: u8 = 4;
     pub(crate) const END_POOL: u8 = 5;
-    /// What need no longer be aligned as it was.
+    /// The object need no longer be aligned as before.
     pub(crate) const REALLOCATE_UNALIGNED: u8 = 6;
 }
-/// The thread is another one than that of the operation before.
+/// The thread differs from that of the operation before.
 pub(crate) const THREAD_BIT: u8 = 0x08;
-/// Where the low bits of the time since the operation before are, and how many.
+/// The place of the low bits of the time since the operation before, and their number.
 pub(crate) const TIME_SHIFT: u32 = 4;
 pub(crate) const TIME_BITS: u32 = 3;
 /// More of the time follows.
@@ -50,7 +47,7 @@ pub(crate) const ZEROED_BIT: u8 = 0x20;
 /// The logarithm of the alignment.
 pub(crate) const ALIGNMENT_MASK: u8 = 0x1F;
 
-/// What the header counts.
+/// The counts in the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Operations, of any kind.
@@ -65,7 +62,7 @@ pub struct Counts {
     pub duration: u64,
 }
 
-/// Writes operations, and says what was written.
+/// Writes operations, and returns their counts.
 pub fn write(
     operations: impl IntoIterator<Item = Operation>,
     out: &mut (impl Write + Seek),
@@ -73,7 +70,8 @@ pub fn write(
     write_with(operations, |_| Facts::default(), out)
 }
 
-/// The same, with what else the recording says, which is asked for when all operations were given.
+/// Writes operations and the facts of the recording, which `facts` returns after the last
+/// operation.
 pub(crate) fn write_with<I: IntoIterator<Item = Operation>>(
     operations: I,
     facts: impl FnOnce(&I::IntoIter) -> Facts,
@@ -171,7 +169,7 @@ impl Section {
         if more != 0 {
             varint(&mut self.bytes, since >> TIME_BITS);
         }
-        // How long ago an object was allocated is a smaller number than its own.
+        // The age of an object is a smaller number than the object.
         let age = |object: u32| next.saturating_sub(u64::from(object) + 1);
         match operation.action {
             Action::Allocate { size, alignment, is_zeroed, pool, .. } => {
@@ -193,7 +191,7 @@ impl Section {
         self.count += 1;
     }
 
-    /// Writes it (`.rep.file.section`), and begins the next one.
+    /// Writes the section (`.rep.file.section`), and begins the next one.
     fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.bytes.is_empty() {
             return Ok(());
@@ -212,7 +210,6 @@ impl Section {
     }
 }
 
-/// What a fact is about.
 pub(crate) mod fact {
     pub(crate) const TOUCHED: u8 = 0;
     pub(crate) const TOUCHED_ZEROED: u8 = 1;
@@ -222,16 +219,16 @@ pub(crate) mod fact {
 /// Facts (`.rep.file.facts`).
 fn fact_bytes(facts: &Facts) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut add = |what: u8, numbers: [u64; 3]| {
+    let mut add = |kind: u8, numbers: [u64; 3]| {
         let mut body = Vec::new();
         numbers.into_iter().for_each(|number| varint(&mut body, number));
-        bytes.push(what);
+        bytes.push(kind);
         varint(&mut bytes, body.len() as u64);
         bytes.extend(body);
     };
     for (is_zeroed, class, looked, touched) in facts.touched.rows() {
-        let what = if is_zeroed { fact::TOUCHED_ZEROED } else { fact::TOUCHED };
-        add(what, [class.into(), looked, touched]);
+        let kind = if is_zeroed { fact::TOUCHED_ZEROED } else { fact::TOUCHED };
+        add(kind, [class.into(), looked, touched]);
     }
     if let Some(program) = facts.program() {
         add(fact::PROGRAM, [program.resident_peak, program.user_ns, program.system_ns]);
@@ -239,7 +236,7 @@ fn fact_bytes(facts: &Facts) -> Vec<u8> {
     bytes
 }
 
-/// Seven bits a byte, the low ones first; the top bit says that more follow.
+/// Writes seven bits a byte, the low ones first; the top bit says that more bytes follow.
 fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

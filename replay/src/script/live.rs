@@ -1,31 +1,31 @@
-//! What compiling knows as it goes along: which threads did something lately, what is live.
+//! The state of compiling: which threads ran lately, and how many bytes are live.
 //!
 //! ```text
-//!  stretch ─▶ the threads in it, and in the one before  op ─▶ live bytes, every LIVE_STEP ops
+//!  stretch ─▶ its threads, and those before it     op ─▶ live bytes, every LIVE_STEP ops
 //! ```
 //!
 //! Design: `.rep.skew`, `.rep.workload` in `design/replay.md`.
 
 use crate::workload::{LIVE_STEP, Op, OpKind};
 
-/// Which threads did something lately.
+/// The threads that ran lately.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
-    /// Operations that are left in this stretch.
+    /// The remaining operations of this stretch.
     pub(crate) left: u32,
-    /// This stretch, from 1.
+    /// The number of this stretch, from 1.
     pub(crate) index: u64,
     /// The threads of this stretch.
     pub(crate) threads: Vec<u32>,
-    /// Those of the stretch before, and the last op of each then.
+    /// The threads of the stretch before, each with its last op there.
     pub(crate) before: Vec<(u32, u32)>,
     /// The first thread of this stretch, and its first op in it.
     pub(crate) hub: Option<(u32, u32)>,
-    /// Of each thread the last stretch that it did something in.
+    /// The last stretch in which each thread ran.
     pub(crate) of_thread: Vec<u64>,
 }
 
-/// The bytes that a thread has allocated less those that it has freed, as its ops go by.
+/// The bytes that a thread has allocated less the bytes that it has freed, op by op.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     bytes: i64,
@@ -33,7 +33,7 @@ pub(crate) struct Live {
     table: Vec<i64>,
     /// The upper half of the size of the next op.
     upper: u64,
-    /// The size before, if what comes next is the new size of a reallocation.
+    /// The old size, if the next word is the new size of a reallocation.
     before: Option<i64>,
 }
 

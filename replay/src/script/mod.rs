@@ -1,4 +1,4 @@
-//! Operations as scripts: compiled to a workload.
+//! Turns operations into other operations, into files, and into workloads.
 //!
 //! ```text
 //!  operations ─ modify ─▶ operations ─ compile ─▶ Workload

@@ -1,61 +1,62 @@
-//! What each thread knows of the others: which of their ops are done when an op of its own begins.
+//! What each thread knows about the others: which of their ops are done when one of its own ops
+//! begins.
 //!
 //! ```text
-//!  thread 0: │ 0 │ 1 │ 2 │ 3 │            2 waits for op 1 of thread 1, which waited for op 2 of
-//!  thread 1: │ 0 │ 1 ◀─────── waits       thread 0: that it would wait for it too follows
+//!  thread 0: │ 0 │ 1 │ 2 │ 3 │            thread 2 waits for op 1 of thread 1, which waited for
+//!  thread 1: │ 0 │ 1 ◀─────── waits       op 2 of thread 0: so thread 2 need not wait for that
 //!  thread 2:       │ 0 ◀ waits
 //! ```
 //!
-//! Vector clocks, whose history is kept, so that what a thread knew when it did an op can be asked
-//! later. Design: `.rep.edge` in `design/replay.md`.
+//! These are vector clocks with their history, so that the knowledge of a thread at an earlier op
+//! can be looked up. Design: `.rep.edge` in `design/replay.md`.
 
 use std::collections::HashMap;
 
-/// Threads of which a thread passes on what it knows; of those beyond, a wait too many does no
-/// harm.
+/// The maximum number of threads about which knowledge is passed on. About further threads an
+/// unneeded wait does no harm.
 const PASSED_ON_MAX: usize = 64;
 
-/// An op that must wait.
+/// A wait of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
-    /// Before which op of its thread.
+    /// The op of its own thread that must wait.
     pub(crate) before: u32,
-    /// For which thread.
+    /// The thread that it waits for.
     pub(crate) thread: u32,
-    /// To have done which op.
+    /// The op that this thread must have done.
     pub(crate) done: u32,
 }
 
-/// What a thread knows.
+/// The knowledge of a thread.
 #[derive(Debug, Default)]
 struct Known {
-    /// Of each of the first threads, how many of its ops are known to be done.
+    /// The number of ops of each of the first threads that are known to be done.
     counts: Vec<u32>,
-    /// How that came about, which is passed on: of each of them, from which op on how many.
+    /// The history of these counts, which is passed on: from which op on each count holds.
     history: Vec<Vec<(u32, u32)>>,
-    /// How many of the ops of others are known to be done: few of thousands.
+    /// The same for further threads: few of thousands.
     beyond: HashMap<u32, u32>,
-    /// What it waits for, in order.
+    /// The waits of the thread, in order.
     waits: Vec<Wait>,
 }
 
-/// What all threads know.
+/// The knowledge of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     threads: Vec<Known>,
-    /// Of each thread, how many of its ops are done before whatever op begins from now on.
+    /// The number of ops of each thread that are done before any op that begins from now on.
     all_know: Vec<u32>,
 }
 
 impl Order {
-    /// Whether a thread knows that an op of another is done.
+    /// Returns whether a thread knows that an op of another thread is done.
     #[inline]
     pub(crate) fn knows(&self, thread: u32, other: u32, op: u32) -> bool {
         self.all_know.get(other as usize).is_some_and(|count| *count > op)
             || self.threads.get(thread as usize).is_some_and(|known| known.count(other) > op)
     }
 
-    /// Each op that begins from now on, of any thread, comes after these, however that came about.
+    /// Notes that each op of any thread that begins from now on comes after these ops.
     pub(crate) fn all_know(&mut self, done: &[(u32, u32)]) {
         for &(thread, op) in done {
             let count = self.all_know.len().max(thread as usize + 1);
@@ -66,7 +67,7 @@ impl Order {
         }
     }
 
-    /// An op of a thread, not done yet, comes after an op of another one: waits for it unless that
+    /// Orders an op of a thread after an op of another thread: adds a wait unless the order already
     /// follows.
     pub(crate) fn after(&mut self, thread: u32, op: u32, other: u32, done: u32) {
         if self.knows(thread, other, done) {
@@ -74,23 +75,23 @@ impl Order {
         }
         let count = self.threads.len().max(thread.max(other) as usize + 1);
         self.threads.resize_with(count, Known::default);
-        let mut news = vec![(other, done + 1)];
+        let mut learned = vec![(other, done + 1)];
         if let Some(other) = self.threads.get(other as usize) {
             for (index, history) in (0..).zip(&other.history) {
                 let passed = history.partition_point(|(from, _)| *from <= done);
                 if let Some((_, count)) = passed.checked_sub(1).and_then(|last| history.get(last)) {
-                    news.push((index, *count));
+                    learned.push((index, *count));
                 }
             }
         }
         let Some(known) = self.threads.get_mut(thread as usize) else { return };
         known.waits.push(Wait { before: op, thread: other, done });
-        for (index, count) in news {
+        for (index, count) in learned {
             known.learn(index, op, count);
         }
     }
 
-    /// Has an op of a thread wait, whatever follows from other waits. Nothing is learnt from it.
+    /// Adds a wait in any case. No thread learns from it.
     pub(crate) fn add(&mut self, thread: u32, wait: Wait) {
         let count = self.threads.len().max(thread as usize + 1);
         self.threads.resize_with(count, Known::default);
@@ -100,12 +101,12 @@ impl Order {
         }
     }
 
-    /// What a thread waits for, in order.
+    /// Returns the waits of a thread, in order.
     pub(crate) fn waits(&self, thread: usize) -> &[Wait] {
         self.threads.get(thread).map_or(&[], |known| &known.waits)
     }
 
-    /// Of each thread the ops that others wait for, in order, each once.
+    /// Returns the ops of each thread that others wait for, in order, each once.
     pub(crate) fn posts(&self, thread_count: usize) -> Vec<Vec<u32>> {
         let mut posts = vec![Vec::new(); thread_count];
         for wait in self.threads.iter().flat_map(|known| &known.waits) {
@@ -122,7 +123,7 @@ impl Order {
 }
 
 impl Known {
-    /// How many ops of a thread are known to be done.
+    /// Returns the number of ops of a thread that are known to be done.
     #[inline]
     fn count(&self, thread: u32) -> u32 {
         match (thread as usize) < PASSED_ON_MAX {
@@ -131,7 +132,7 @@ impl Known {
         }
     }
 
-    /// From an op on so many ops of a thread are known to be done.
+    /// Notes that from an op on this number of ops of a thread are known to be done.
     fn learn(&mut self, thread: u32, op: u32, count: u32) {
         if self.count(thread) >= count {
             return;
@@ -162,9 +163,9 @@ impl Known {
 mod tests {
     use super::*;
 
-    /// What is known of thousands of threads takes memory for those that are waited for.
+    /// Knowledge about thousands of threads takes memory only for threads with waits.
     #[test]
-    fn a_thread_of_thousands_knows_only_those_that_it_waits_for() {
+    fn a_thread_of_thousands_knows_only_those_it_waits_for() {
         const COUNT: u32 = 10_000;
         let mut order = Order::default();
         (1..COUNT).for_each(|thread| order.after(thread, 0, thread - 1, 0));

@@ -1,4 +1,4 @@
-//! Objects, threads and pools counted anew from 0, in order of their first operations.
+//! Renumbers objects, threads and pools from 0, in order of their first operations.
 //!
 //! ```text
 //!  7, 3, 7, 9 ─▶ 0, 1, 0, 2
@@ -8,10 +8,10 @@
 
 use crate::operation::{Action, Operation};
 
-/// It has no number yet.
+/// Stands for no number.
 const NONE: u32 = u32::MAX;
 
-/// Numbers that are given in order of first use.
+/// Numbers in order of first use.
 #[derive(Debug, Default)]
 struct Numbers {
     numbers: Vec<u32>,
@@ -33,7 +33,7 @@ impl Numbers {
     }
 }
 
-/// The same operations, with new numbers.
+/// Renumbers operations.
 #[derive(Debug, Default)]
 pub(crate) struct Renumber {
     objects: Numbers,
@@ -42,7 +42,7 @@ pub(crate) struct Renumber {
 }
 
 impl Renumber {
-    /// An operation with new numbers.
+    /// Returns an operation with its new numbers.
     #[inline]
     pub(crate) fn apply(&mut self, operation: Operation) -> Operation {
         let object = |object: u32, numbers: &mut Numbers| numbers.get(object);

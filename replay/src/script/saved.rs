@@ -1,4 +1,4 @@
-//! Saved operations: read again, as far as they are whole.
+//! Reads saved operations, as far as the file is undamaged.
 //!
 //! ```text
 //!  header ─▶ Counts        section ─ checksum ─▶ operations, one at a time
@@ -13,16 +13,16 @@ use crate::operation::{Action, Operation};
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
-/// Why a file has no operations at all.
+/// The error of a file without readable operations.
 #[derive(Debug)]
 pub enum SavedError {
-    /// The host says no.
+    /// The file cannot be read.
     Io(io::Error),
-    /// It is something else.
+    /// The file has something else.
     Other,
-    /// Its header is damaged.
+    /// The header is damaged.
     Header,
-    /// It is of a later major version.
+    /// The file has a later major version.
     Major(u16),
 }
 
@@ -33,20 +33,20 @@ impl fmt::Display for SavedError {
             SavedError::Other => write!(f, "has no saved operations"),
             SavedError::Header => write!(
                 f,
-                "has saved operations, but its header is damaged (its checksum is wrong): make it \
+                "the header of the saved operations is damaged (wrong checksum); make the file \
                  again with `replay compile`"
             ),
             SavedError::Major(found) => write!(
                 f,
-                "has operations of version {found} of the layout, and this replay knows {}: use a \
-                 newer replay",
+                "the saved operations have version {found} of the layout, and this replay knows \
+                 {}; use a newer replay",
                 file::MAJOR
             ),
         }
     }
 }
 
-/// Whether a file begins as one of these.
+/// Returns whether a file begins like saved operations.
 pub fn is_saved(head: &[u8]) -> bool {
     head.starts_with(&file::MAGIC)
 }
@@ -58,13 +58,13 @@ pub struct Saved<R> {
     counts: Counts,
     section: Vec<u8>,
     place: usize,
-    /// Operations that are left in the section.
+    /// The remaining operations of the section.
     left: u32,
     index: u32,
-    /// Where the section begins, and the next one.
+    /// The offsets of this section and of the next one.
     offset: u64,
     next_offset: u64,
-    given: u64,
+    returned: u64,
     objects: u32,
     threads: u32,
     pools: u32,
@@ -108,7 +108,7 @@ impl<R: Read> Saved<R> {
             index: 0,
             offset: HEADER_SIZE as u64,
             next_offset: HEADER_SIZE as u64,
-            given: 0,
+            returned: 0,
             objects: 0,
             threads: 0,
             pools: 0,
@@ -119,42 +119,42 @@ impl<R: Read> Saved<R> {
         })
     }
 
-    /// What the header says there is.
+    /// Returns the counts in the header.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What else it says: to be asked for at its end.
+    /// Returns the facts: complete at the end of the file.
     pub(crate) fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Why it ended before its end, if it did: where, what, what was lost.
+    /// Returns why reading ended early: the offset, the cause, and the loss.
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
 
-    fn stop(&mut self, what: &str) {
-        let lost = self.counts.operations.saturating_sub(self.given);
+    fn stop(&mut self, cause: &str) {
+        let lost = self.counts.operations.saturating_sub(self.returned);
         self.fault = Some(format!(
-            "offset {:#X}: {what}: the last {lost} of {} operations are lost",
+            "offset {:#X}: {cause}: the last {lost} of {} operations are lost",
             self.offset, self.counts.operations
         ));
     }
 
-    /// Reads the next section; whether there is one.
+    /// Reads the next section. Returns whether the file has one.
     fn section(&mut self) -> bool {
         self.offset = self.next_offset;
         let mut header = [0; SECTION_HEADER_SIZE];
         match fill(&mut self.from, &mut header) {
             Ok(0) => {
-                if self.given < self.counts.operations {
-                    self.stop("it ends here");
+                if self.returned < self.counts.operations {
+                    self.stop("the file ends here");
                 }
                 return false;
             }
             Ok(SECTION_HEADER_SIZE) => {}
-            Ok(_) => return self.give_up("it ends in the header of a section"),
+            Ok(_) => return self.give_up("the file ends in the header of a section"),
             Err(error) => return self.give_up(&error.to_string()),
         }
         let field = |at: usize| u32::from_le_bytes(array(&header, at));
@@ -165,7 +165,7 @@ impl<R: Read> Saved<R> {
         self.section.resize(size, 0);
         match fill(&mut self.from, &mut self.section) {
             Ok(read) if read == size => {}
-            Ok(_) => return self.give_up("it ends within this section"),
+            Ok(_) => return self.give_up("the file ends within this section"),
             Err(error) => return self.give_up(&error.to_string()),
         }
         let stated = header.get(..SECTION_HEADER_SIZE - 4).unwrap_or_default();
@@ -181,7 +181,8 @@ impl<R: Read> Saved<R> {
         true
     }
 
-    /// A section without operations has facts (`.rep.file.facts`); what is not known is skipped.
+    /// Reads the facts of a section without operations (`.rep.file.facts`); unknown facts are
+    /// skipped.
     fn take_facts(&mut self) {
         while let (Some(what), Some(size)) = (self.byte(), self.varint()) {
             let end = self.place.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
@@ -201,8 +202,8 @@ impl<R: Read> Saved<R> {
         }
     }
 
-    fn give_up(&mut self, what: &str) -> bool {
-        self.stop(what);
+    fn give_up(&mut self, cause: &str) -> bool {
+        self.stop(cause);
         self.left = 0;
         false
     }
@@ -227,7 +228,7 @@ impl<R: Read> Saved<R> {
         None
     }
 
-    /// A number that is one of those so far, or the next.
+    /// Reads the number of a thread or pool: a known one, or the next.
     fn number(&mut self, count: fn(&mut Self) -> &mut u32) -> Option<u32> {
         let number = u32::try_from(self.varint()?).ok()?;
         let count = count(self);
@@ -237,14 +238,14 @@ impl<R: Read> Saved<R> {
         (number < *count).then_some(number)
     }
 
-    /// An object, by how long ago it was allocated.
+    /// Reads an object, by its age.
     #[inline]
     fn object(&mut self) -> Option<u32> {
         let age = u32::try_from(self.varint()?).ok()?;
         self.objects.checked_sub(1)?.checked_sub(age)
     }
 
-    /// The next operation of the section.
+    /// Reads the next operation of the section.
     #[inline]
     fn operation(&mut self) -> Option<Operation> {
         let first = self.byte()?;
@@ -302,14 +303,14 @@ impl<R: Read> Iterator for Saved<R> {
         self.left -= 1;
         let operation = self.operation();
         match operation {
-            Some(_) => self.given += 1,
-            None => drop(self.give_up("an operation of this section makes no sense")),
+            Some(_) => self.returned += 1,
+            None => drop(self.give_up("an operation of this section is invalid")),
         }
         operation
     }
 }
 
-/// Fills a buffer as far as there is something.
+/// Fills a buffer, or as much of it as the input has.
 fn fill(from: &mut impl Read, buf: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {

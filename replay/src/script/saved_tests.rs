@@ -28,7 +28,7 @@ fn read(bytes: &[u8]) -> (Vec<Operation>, Option<String>) {
 
 /// `.rep.file.facts`
 #[test]
-fn facts_are_saved_after_the_operations_and_older_readers_skip_them() {
+fn facts_follow_the_operations_and_older_readers_skip_them() {
     let mut facts = Facts::default();
     facts.touched.add(1 << 20, false, 9 << 20, 5);
     facts.touched.add(70_000, true, 1 << 40, 1 << 40);
@@ -39,21 +39,21 @@ fn facts_are_saved_after_the_operations_and_older_readers_skip_them() {
     let mut saved = Saved::new(&bytes[..]).unwrap();
     assert!(saved.by_ref().eq(list.iter().copied()) && saved.fault().is_none());
     assert_eq!(saved.facts(), &facts);
-    // Their section says that it has no operations: before minor version 2 that is what counts.
+    // Their section states no operations: readers before minor version 2 skip it.
     let (without, _) = self::saved(&list);
     let added = &bytes[without.len()..];
     assert_eq!(added[4..8], [0; 4]);
 }
 
-/// Operations as they are written: counted anew.
-fn given(numbers: &[(u8, u32, u8)]) -> Vec<Operation> {
+/// Returns operations as they are written: renumbered.
+fn renumbered(numbers: &[(u8, u32, u8)]) -> Vec<Operation> {
     let mut renumber = Renumber::default();
     operations(numbers, 5).into_iter().map(|operation| renumber.apply(operation)).collect()
 }
 
 fn many() -> Vec<Operation> {
     let number = |n: u32| (n as u8, n.wrapping_mul(2_654_435_769) >> 3, (n / 7) as u8);
-    given(&(0..60_000).map(number).collect::<Vec<_>>())
+    renumbered(&(0..60_000).map(number).collect::<Vec<_>>())
 }
 
 proptest! {
@@ -62,11 +62,11 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_saved_is_read_again(
+    fn saved_operations_are_read_back(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..600),
     ) {
         // `.rep.file.header`, `.rep.file.section`, `.rep.file.operation`
-        let list = given(&numbers);
+        let list = renumbered(&numbers);
         let (bytes, counts) = saved(&list);
         prop_assert_eq!(Saved::new(&*bytes).unwrap().counts(), counts);
         prop_assert_eq!(counts.operations, list.len() as u64);
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn of_a_damaged_file_what_is_whole_before_is_read_and_what_is_lost_is_counted(
+    fn a_damaged_file_is_read_up_to_the_damage_and_its_loss_counted(
         place in 64..1_000_000usize,
         bit in 0..8u8,
         is_cut: bool,
@@ -94,10 +94,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_the_reader_panic_or_give_what_is_not_there(
+    fn no_bytes_make_the_reader_panic_or_invent_operations(
         bytes in prop::collection::vec(any::<u8>(), 1..400),
     ) {
-        // Sections of any bytes, whose checksums are right.
+        // A section of any bytes, with the right checksum.
         let (mut file, _) = saved(&[]);
         let mut header = Vec::new();
         header.extend((bytes.len() as u32).to_le_bytes());
@@ -109,20 +109,20 @@ proptest! {
         file.extend(&bytes);
         let (found, fault) = read(&file);
         prop_assert!(found.len() <= bytes.len());
-        prop_assert!(fault.is_some(), "there are not as many as it says");
+        prop_assert!(fault.is_some(), "it has fewer operations than it states");
         super::compile(found, super::Mode::default());
     }
 }
 
 #[test]
-fn a_file_that_is_none_is_told_from_one_that_is_damaged_or_too_new() {
+fn other_files_differ_from_damaged_or_newer_ones() {
     let (bytes, _) = saved(&many());
     assert!(matches!(Saved::new(&b"LOG"[..]), Err(SavedError::Other)));
     assert!(matches!(Saved::new(&bytes[..40]), Err(SavedError::Header)));
     let mut damaged = bytes.clone();
     damaged[17] ^= 1;
     let message = Saved::new(&*damaged).unwrap_err().to_string();
-    assert!(message.contains("header is damaged"), "{message}");
+    assert!(message.contains("header of the saved operations is damaged"), "{message}");
     let mut newer = bytes.clone();
     newer[8] = 2;
     let checksum = crc32c::crc32c(&newer[..60]).to_le_bytes();

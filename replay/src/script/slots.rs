@@ -1,8 +1,8 @@
-//! Slots of the table of objects: which one an object gets.
+//! Chooses the slot of each object in the table of objects.
 //!
 //! ```text
 //!  thread 0 frees ──▶ its queue of free slots ──▶ thread 0 allocates
-//!                        └─ the oldest ──▶ another thread that knows they are free
+//!                        └─ the oldest ──▶ another thread that knows that they are free
 //! ```
 //!
 //! Design: `.rep.slot` in `design/replay.md`.
@@ -10,40 +10,39 @@
 use super::order::Order;
 use std::collections::VecDeque;
 
-/// As long as there are no more free slots than this, another one costs less than waiting.
+/// Up to this number of free slots, a new slot costs less than waiting.
 const SPARE_MIN: usize = 1 << 16;
 
-/// Threads that are asked for a free slot.
-const ASKED_MAX: usize = 8;
+/// The maximum number of threads that are searched for a free slot.
+const SEARCHED_MAX: usize = 8;
 
-/// What is in a slot.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
     /// Its size in bytes.
     pub(crate) size: u64,
-    /// Alignment (its logarithm) and pool.
+    /// The logarithm of the alignment.
     pub(crate) alignment_log2: u8,
     pub(crate) pool: u32,
-    /// Who did something with it last, and by which op.
+    /// The last thread that used the slot, and its op.
     pub(crate) thread: u32,
     pub(crate) op: u32,
     pub(crate) is_full: bool,
 }
 
-/// All slots.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     pub(crate) slots: Vec<Slot>,
-    /// Of each thread the slots that it emptied, and by which op.
+    /// The slots that each thread emptied, and its ops that did so.
     free: Vec<VecDeque<(u32, u32)>>,
     free_count: usize,
-    /// Which thread is asked first.
+    /// The thread that is searched first.
     donor: usize,
 }
 
 impl Slots {
-    /// An empty slot for an op of a thread. Which thread must have come how far before, if that
-    /// does not follow.
+    /// Returns an empty slot for an op of a thread, and the op of another thread that must be done
+    /// before, unless that follows.
     #[inline]
     pub(crate) fn take(&mut self, thread: u32, order: &Order) -> (u32, Option<(u32, u32)>) {
         if let Some((slot, _)) = self.free.get_mut(thread as usize).and_then(VecDeque::pop_back) {
@@ -60,10 +59,10 @@ impl Slots {
         (self.slots.len() as u32 - 1, None)
     }
 
-    /// A slot that another thread emptied, as this one knows; or so long ago that waiting for it
-    /// costs nothing.
+    /// Returns a slot that another thread emptied: this thread knows that, or it was so long ago
+    /// that waiting costs nothing.
     fn take_of_others(&mut self, thread: u32, order: &Order) -> Option<(u32, Option<(u32, u32)>)> {
-        for step in 0..ASKED_MAX.min(self.free.len()) {
+        for step in 0..SEARCHED_MAX.min(self.free.len()) {
             let donor = (self.donor + step) % self.free.len();
             let Some(queue) = self.free.get_mut(donor) else { continue };
             if queue.front().is_some_and(|(_, op)| order.knows(thread, donor as u32, *op)) {
@@ -77,16 +76,16 @@ impl Slots {
         }
         let (donor, queue) =
             self.free.iter_mut().enumerate().max_by_key(|(_, queue)| queue.len())?;
-        // Then all that were emptied before that one are known, too.
+        // This wait also covers all slots that were emptied before.
         let (_, op) = *queue.get(queue.len() / 2)?;
         self.donor = donor;
         let (slot, _) = queue.pop_front()?;
         Some((slot, Some((donor as u32, op))))
     }
 
-    /// A thread has emptied a slot by an op.
+    /// Takes a slot that a thread emptied by an op.
     #[inline]
-    pub(crate) fn give(&mut self, slot: u32, thread: u32, op: u32) {
+    pub(crate) fn put_back(&mut self, slot: u32, thread: u32, op: u32) {
         if thread as usize >= self.free.len() {
             self.free.resize_with(thread as usize + 1, VecDeque::new);
         }

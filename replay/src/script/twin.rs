@@ -1,7 +1,8 @@
-//! Tests of compiling, judged by a naive twin: a player whose threads run in any order of waits.
+//! Tests of compiling, judged by a naive twin: a player whose threads run in any order that their
+//! waits allow.
 //!
 //! ```text
-//!  random operations ─┬─▶ Workload ─▶ naive player, random turns ─▶ what each object went through
+//!  random operations ─┬─▶ Workload ─▶ naive player, random turns ─▶ the story of each object
 //!                     └──────────────────────────────────────────▶ the same, by the operations
 //! ```
 //!
@@ -13,15 +14,15 @@ use crate::workload::{LIVE_STEP, Op, OpKind, Thread, Workload};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Random numbers to operations that a source may give: objects are used by any thread while they
-/// are there; pools end when nothing is in them.
+/// Turns random numbers into operations that a source may return: any thread uses objects while
+/// they exist, and pools end when they are empty.
 pub(crate) fn operations(numbers: &[(u8, u32, u8)], thread_count: u32) -> Vec<Operation> {
-    let (mut there, mut ended): (Vec<(u32, u32)>, Vec<u32>) = Default::default();
+    let (mut live_objects, mut ended): (Vec<(u32, u32)>, Vec<u32>) = Default::default();
     let (mut time, mut objects, mut list) = (0, 0, Vec::new());
     for &(what, number, pool) in numbers {
         let thread = number % thread_count;
         let mut push = |action| list.push(Operation { time, thread, action });
-        let place = (number as usize / 64) % there.len().max(1);
+        let place = (number as usize / 64) % live_objects.len().max(1);
         let pool = if pool < 200 { 0 } else { u32::from(pool) - 199 };
         let pool = if ended.contains(&pool) { 0 } else { pool };
         match what {
@@ -31,21 +32,18 @@ pub(crate) fn operations(numbers: &[(u8, u32, u8)], thread_count: u32) -> Vec<Op
                 let alignment = if number % 7 == 0 { 1 << (number % 22 + 5) } else { 1 };
                 let is_zeroed = number % 5 == 0;
                 push(Action::Allocate { object: objects, size, alignment, is_zeroed, pool });
-                there.push((objects, pool));
+                live_objects.push((objects, pool));
                 objects += 1;
             }
-            100..=129 if !there.is_empty() => {
+            100..=129 if !live_objects.is_empty() => {
                 let size = u64::from(number % 100_000) << (number % 3 * 8);
-                push(Action::Reallocate {
-                    object: there[place].0,
-                    size,
-                    is_unaligned: size % 3 == 0,
-                });
+                let (object, is_unaligned) = (live_objects[place].0, size % 3 == 0);
+                push(Action::Reallocate { object, size, is_unaligned });
             }
-            130..=249 if !there.is_empty() => {
-                push(Action::Free { object: there.swap_remove(place).0 });
+            130..=249 if !live_objects.is_empty() => {
+                push(Action::Free { object: live_objects.swap_remove(place).0 });
             }
-            250.. if pool != 0 && there.iter().all(|(_, other)| *other != pool) => {
+            250.. if pool != 0 && live_objects.iter().all(|(_, other)| *other != pool) => {
                 push(Action::EndPool { pool });
                 ended.push(pool);
             }
@@ -56,10 +54,10 @@ pub(crate) fn operations(numbers: &[(u8, u32, u8)], thread_count: u32) -> Vec<Op
     list
 }
 
-/// What an object went through: by which thread, what.
+/// The story of an object: each action, with its thread.
 type Story = Vec<(u32, String)>;
 
-/// The stories by operations: those of objects in order of allocation by each thread.
+/// Returns the stories that operations tell, by thread, in order of allocation.
 fn stories_of(operations: &[Operation], is_single: bool) -> BTreeMap<u32, Vec<Story>> {
     let mut stories: BTreeMap<u32, (u32, u64, u32, Story)> = BTreeMap::new();
     let mut aligned = BTreeSet::new();
@@ -93,18 +91,18 @@ fn stories_of(operations: &[Operation], is_single: bool) -> BTreeMap<u32, Vec<St
     by_thread
 }
 
-/// Plays a workload, each thread when its turn comes; `turns` says whose.
+/// Plays a workload; `turns` chooses the thread that runs next.
 struct Player<'w> {
     workload: &'w Workload,
     places: Vec<usize>,
     posted: Vec<u32>,
-    /// What is in each slot: which story, and its size.
+    /// The story and the size of the object in each slot.
     slots: HashMap<u32, ((u32, usize), u64)>,
     pools: HashMap<(u32, usize), u32>,
     stories: BTreeMap<u32, Vec<Story>>,
-    /// What was live where all threads met.
+    /// The live bytes where all threads met.
     met: Option<u64>,
-    /// How much later than an op that was still to come one was, at most.
+    /// The greatest time by which an op was played before an earlier one.
     apart: u64,
 }
 
@@ -123,7 +121,7 @@ impl<'w> Player<'w> {
         }
     }
 
-    /// Plays to the end. Whether it got there.
+    /// Plays all ops. Returns whether no thread hangs.
     fn play(&mut self, mut turns: impl FnMut(usize) -> usize) -> bool {
         let count = self.places.len();
         loop {
@@ -143,7 +141,7 @@ impl<'w> Player<'w> {
         }
     }
 
-    /// One op of a thread, with what belongs to it.
+    /// Plays one op of a thread, with its prefix and new size.
     fn step(&mut self, index: usize) {
         let ops = &self.workload.threads[index].ops;
         let thread = index as u32;
@@ -213,7 +211,7 @@ impl<'w> Player<'w> {
     }
 }
 
-/// The live table of a thread, counted anew.
+/// Counts the live table of a thread independently.
 fn live_of(ops: &[Op]) -> Vec<i64> {
     let (mut bytes, mut table, mut index) = (0, Vec::new(), 0);
     let mut upper = 0;
@@ -252,7 +250,7 @@ proptest! {
     })]
 
     #[test]
-    fn a_workload_does_what_the_operations_did_in_whichever_order_its_threads_run(
+    fn a_workload_does_what_its_operations_did_in_any_order_of_threads(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..900),
         thread_count in 1..6u32,
         turns in prop::collection::vec(any::<u32>(), 1..50),
@@ -267,7 +265,7 @@ proptest! {
         let mut turn = 0;
         let is_done = player.play(|count| {
             turn += 1;
-            // Now one thread runs as far as it can, now another.
+            // One thread runs as far as it can, then another.
             let number = turns[turn / 7 % turns.len()] as usize;
             number % count
         });
@@ -293,7 +291,6 @@ proptest! {
     }
 }
 
-/// The most bytes that were there at a time.
 fn live_peak(operations: &[Operation]) -> u64 {
     let (mut sizes, mut peak) = (BTreeMap::new(), 0);
     for operation in operations {
@@ -332,7 +329,7 @@ fn an_edge_that_follows_from_others_is_left_out() {
     assert_eq!(waits(&workload), 2);
 }
 
-/// Threads that allocate by themselves, one after the other, and free what they have.
+/// Threads that allocate one after another, and then free their objects.
 fn phases(thread_count: u32, count: u32) -> Vec<Operation> {
     let of = |from: u32, thread| (from..from + count).map(move |object| (object, thread));
     let all = || (0..thread_count).flat_map(move |thread| of(thread * count, thread));
@@ -345,7 +342,7 @@ fn phases(thread_count: u32, count: u32) -> Vec<Operation> {
 
 /// `.rep.skew`
 #[test]
-fn threads_are_no_further_apart_than_the_window_in_any_order() {
+fn threads_stay_within_the_window_in_any_order() {
     let random = (0..4000u32).map(|time| Operation {
         time: u64::from(time),
         ..allocate(time, time.wrapping_mul(2_654_435_769) >> 13 & 3)
@@ -356,7 +353,7 @@ fn threads_are_no_further_apart_than_the_window_in_any_order() {
             let workload = compile(operations.iter().copied(), mode);
             let mut player = Player::new(&workload);
             assert!(player.play(|count| seed % count), "it hangs");
-            // The rest of a stretch, and the next one.
+            // The bound is the rest of a stretch, and the next one.
             assert!(player.apart < u64::from(skew), "{skew}: {}", player.apart);
         }
     }
@@ -364,12 +361,13 @@ fn threads_are_no_further_apart_than_the_window_in_any_order() {
 
 /// `.rep.skew`
 #[test]
-fn waits_that_keep_thousands_of_threads_together_are_linear_in_the_threads() {
+fn waits_of_thousands_of_threads_are_linear_in_the_threads() {
     const COUNT: u32 = 20_000;
     let mode = Mode { skew: Some(1024), ..Mode::default() };
     let workload = compile(phases(COUNT, 1), mode);
     assert_eq!(workload.operation_count, 2 * u64::from(COUNT));
-    // For each operation one of its thread for the hub, one of a hub for it; two to meet.
+    // Each operation has one wait of its thread for the hub, and one of a hub for it; the meeting
+    // has two for each thread.
     let count = waits(&workload);
     assert!(count <= 6 * COUNT as usize, "{count} waits of {COUNT} threads");
 }
@@ -388,13 +386,13 @@ fn all_threads_meet_where_the_most_bytes_are_live() {
 }
 
 #[test]
-fn slots_that_another_thread_empties_are_used_again() {
+fn slots_that_another_thread_empties_are_reused() {
     // `.rep.slot`: thread 0 makes what thread 1 frees; a million objects, few at a time.
     let pairs = (0..1_000_000).flat_map(|object| [allocate(object, 0), free(object, 1)]);
     let workload = compile(pairs, Mode::default());
     assert!(workload.slot_count < 200_000, "{}", workload.slot_count);
     let waits_of_0 = workload.threads[0].ops.iter().filter(|op| op.kind() == OpKind::Wait);
-    assert!(waits_of_0.count() < 100, "and hardly ever waited for");
+    assert!(waits_of_0.count() < 100, "waits of thread 0");
     let back = (0..1000).flat_map(|object| [allocate(object, 0), free(object, 0)]);
     assert_eq!(compile(back, Mode::default()).slot_count, 1);
 }

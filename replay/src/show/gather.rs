@@ -1,51 +1,54 @@
-//! Operations counted: how many, how large, how long, by whom, and what is left.
+//! Counts operations: their number, sizes, lifetimes, threads, and the objects that are left.
 //!
 //! ```text
-//!  operation ─▶ Gather: what is there │ histograms │ threads │ pools │ live bytes over time
+//!  operation ─▶ Gather: live objects │ histograms │ threads │ pools │ live bytes over time
 //! ```
 //!
 //! Design: `.rep.show` in `design/replay.md`.
 
 use super::stacks::{StackShown, Stacks};
-use super::timeline::Timeline;
 use crate::measured::Subject;
 use crate::operation::{Action, Operation};
+use crate::timeline::Timeline;
 use foldhash::fast::FixedState;
 use serde::Serialize;
 use stacks::Stack;
 use std::collections::HashMap;
 
-/// What `show` tells.
+/// The maximum number of points of live bytes over time.
+const LIVE_COUNT_MAX: usize = 512;
+
+/// The contents of `show`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Shown {
     #[serde(flatten)]
     pub(crate) subject: Subject,
-    /// Frees by another thread than the one that allocated.
+    /// Frees by another thread than the allocating one.
     pub(crate) cross_thread_free_count: u64,
-    /// When the most bytes were live, in ns.
+    /// The time of the peak of live bytes, in ns.
     pub(crate) live_peak_ns: u64,
-    /// Objects that were live then.
+    /// The number of objects that were live then.
     pub(crate) live_peak_count: u64,
-    /// The most live bytes of each stretch of time, and when it begins.
+    /// The most live bytes in each stretch of time, and the beginning of the stretch.
     pub(crate) live: Vec<(u64, u64)>,
     pub(crate) threads: Vec<Part>,
     pub(crate) pools: Vec<Part>,
-    /// The stacks that allocated most bytes, if the log has any.
+    /// The stacks that held or allocated most, if the log has any.
     pub(crate) stacks: Vec<StackShown>,
 }
 
-/// What a thread did, or what was done in a pool.
+/// The operations of a thread, or in a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Part {
     pub(crate) index: u32,
     pub(crate) allocation_count: u64,
     pub(crate) reallocation_count: u64,
     pub(crate) free_count: u64,
-    /// Bytes that were asked for.
+    /// The requested bytes.
     pub(crate) bytes: u64,
 }
 
-/// An object that is there.
+/// A live object.
 #[derive(Clone, Copy, Debug)]
 struct Object {
     size: u64,
@@ -55,7 +58,7 @@ struct Object {
     stack: Stack,
 }
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     shown: Shown,
@@ -63,11 +66,11 @@ pub(crate) struct Gather {
     sizes: Histogram,
     lifetimes: Histogram,
     live: u64,
-    timeline: Timeline,
+    timeline: Timeline<u64, LIVE_COUNT_MAX>,
     stacks: Stacks,
 }
 
-/// Counts by powers of two.
+/// Counts of values by powers of two.
 #[derive(Debug)]
 struct Histogram([u64; 66]);
 
@@ -87,7 +90,7 @@ impl Histogram {
         }
     }
 
-    /// The greatest value of each class that has any, and how many.
+    /// Returns the greatest value of each class that has any, and its count.
     fn counts(&self) -> Vec<(u64, u64)> {
         let greatest = |class: usize| match class {
             0 => 0,
@@ -98,7 +101,6 @@ impl Histogram {
     }
 }
 
-/// The part of a list with this index.
 #[inline]
 fn part(list: &mut Vec<Part>, index: u32) -> &mut Part {
     let count = list.len() as u32;
@@ -107,12 +109,12 @@ fn part(list: &mut Vec<Part>, index: u32) -> &mut Part {
 }
 
 impl Gather {
-    /// Counts an operation.
+    /// Counts an operation without a stack.
     pub(crate) fn take(&mut self, operation: &Operation) {
         self.take_of(operation, Stack::default());
     }
 
-    /// Counts an operation, and whose it is: if it asks for memory, which stack does.
+    /// Counts an operation, and the stack that asks for memory by it.
     pub(crate) fn take_of(&mut self, operation: &Operation, stack: Stack) {
         let Operation { time, thread, action } = *operation;
         let subject = &mut self.shown.subject;
@@ -151,7 +153,7 @@ impl Gather {
         }
     }
 
-    /// A thread asked for bytes in a pool.
+    /// Counts requested bytes of a thread in a pool.
     #[inline]
     fn asked_for(&mut self, thread: u32, pool: u32, size: u64, count: fn(&mut Part)) {
         let subject = &mut self.shown.subject;
@@ -164,8 +166,9 @@ impl Gather {
 
     #[inline]
     fn change(&mut self, time: u64, before: u64, now: u64) {
+        let live_before = self.live;
         self.live = self.live.saturating_sub(before).saturating_add(now);
-        self.timeline.at(time, self.live);
+        self.timeline.add(time, self.live, Some(live_before), |live| *live);
         if self.live > self.shown.subject.live_peak {
             self.shown.subject.live_peak = self.live;
             self.shown.live_peak_ns = time;
@@ -174,12 +177,11 @@ impl Gather {
         }
     }
 
-    /// What each stack allocated.
     pub(crate) fn take_stacks(&mut self) -> Stacks {
         std::mem::take(&mut self.stacks)
     }
 
-    /// All of it.
+    /// Returns all counts.
     pub(crate) fn finish(mut self) -> Shown {
         let subject = &mut self.shown.subject;
         subject.left_count = self.objects.len() as u64;
@@ -189,12 +191,13 @@ impl Gather {
         subject.pool_count = self.shown.pools.len() as u32;
         subject.sizes = self.sizes.counts();
         subject.lifetimes = self.lifetimes.counts();
-        self.shown.live = self.timeline.points();
+        let points = self.timeline.points();
+        self.shown.live = points.map(|(time, live)| (time, live.unwrap_or(0))).collect();
         self.shown
     }
 }
 
-/// What operations are, for reports: all but its name, and what was skipped.
+/// Counts operations for reports: all except the name, and skipped events.
 pub fn subject(operations: impl Iterator<Item = Operation>) -> Subject {
     let mut gather = Gather::default();
     operations.for_each(|operation| gather.take(&operation));
@@ -214,7 +217,7 @@ mod tests {
         })]
 
         #[test]
-        fn what_is_shown_is_what_is_counted_from_all_at_once(
+        fn counts_equal_those_of_a_naive_twin(
             numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..400),
         ) {
             // `.rep.show`
@@ -222,34 +225,34 @@ mod tests {
             let mut gather = Gather::default();
             list.iter().for_each(|operation| gather.take(operation));
             let shown = gather.finish();
-            let mut there: BTreeMap<u32, (u64, u64, u32)> = BTreeMap::new();
+            let mut objects: BTreeMap<u32, (u64, u64, u32)> = BTreeMap::new();
             let (mut cross, mut lives, mut sizes) = (0, Vec::new(), Vec::new());
             let mut peak = (0, 0, 0);
             for operation in &list {
                 match operation.action {
                     Action::Allocate { object, size, .. } => {
-                        there.insert(object, (size, operation.time, operation.thread));
+                        objects.insert(object, (size, operation.time, operation.thread));
                         sizes.push(size);
                     }
                     Action::Reallocate { object, size, .. } => {
-                        there.get_mut(&object).unwrap().0 = size;
+                        objects.get_mut(&object).unwrap().0 = size;
                         sizes.push(size);
                     }
                     Action::Free { object } => {
-                        let (_, since, thread) = there.remove(&object).unwrap();
+                        let (_, since, thread) = objects.remove(&object).unwrap();
                         cross += u64::from(thread != operation.thread);
                         lives.push(operation.time - since);
                     }
                     Action::EndPool { .. } => {}
                 }
-                let live = there.values().map(|object| object.0).sum::<u64>();
+                let live = objects.values().map(|object| object.0).sum::<u64>();
                 if live > peak.0 {
-                    peak = (live, operation.time, there.len() as u64);
+                    peak = (live, operation.time, objects.len() as u64);
                 }
             }
             let subject = &shown.subject;
-            let left: u64 = there.values().map(|object| object.0).sum();
-            prop_assert_eq!((subject.left_count, subject.left_bytes), (there.len() as u64, left));
+            let left: u64 = objects.values().map(|object| object.0).sum();
+            prop_assert_eq!((subject.left_count, subject.left_bytes), (objects.len() as u64, left));
             prop_assert_eq!(shown.cross_thread_free_count, cross);
             let found = (subject.live_peak, shown.live_peak_ns, shown.live_peak_count);
             prop_assert_eq!(found, peak);

@@ -1,4 +1,4 @@
-//! What a workload is: counted once, for `show` and for reports.
+//! Counts of a workload, for `show` and for reports.
 //!
 //! ```text
 //!  operations ─ gather.rs ─▶ Shown ── text.rs │ JSON
@@ -10,7 +10,6 @@
 mod gather;
 pub(crate) mod stacks;
 pub(crate) mod text;
-mod timeline;
 
 pub(crate) use gather::Gather;
 pub use gather::subject;

@@ -1,7 +1,7 @@
-//! Who allocated: objects by the stack that allocated them, and stacks as names.
+//! Counts objects by the stack that allocated them, and names the frames of stacks.
 //!
 //! ```text
-//!  object ─▶ stack ─▶ counts, bytes, what is left ─ merge ─▶ those that are one ─▶ names
+//!  object ─▶ stack ─▶ counts, bytes, left bytes ─ merge ─▶ equal stacks are one ─▶ names
 //! ```
 //!
 //! Design: `.rep.stack`, `.rep.show.stack` in `design/replay.md`.
@@ -12,40 +12,40 @@ use stacks::Stack;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// Frames by which stacks are told apart, at least: of a deeper one no more were recorded, or as
-/// many more as there happened to be.
+/// The minimum number of frames that tell stacks apart: deeper stacks have no more recorded frames,
+/// or a varying number.
 const SURE_COUNT_MIN: usize = 32;
 
-/// What a stack allocated.
+/// The allocations of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct StackShown {
     /// The innermost frame first.
     pub(crate) frames: Vec<String>,
-    /// How often it asked for memory (reallocations too), and for how many bytes.
+    /// The number of requests (with reallocations), and their bytes.
     pub(crate) count: u64,
     pub(crate) bytes: u64,
-    /// What of it was there when most was live.
+    /// The objects and bytes that were live at the peak.
     pub(crate) peak_count: u64,
     pub(crate) peak_bytes: u64,
-    /// What of it was there at the end.
+    /// The objects and bytes that were left at the end.
     pub(crate) left_count: u64,
     pub(crate) left_bytes: u64,
 }
 
-/// A stack that is counted. What is there is `left`; what was there at the peak is noted once it
-/// changes after that.
+/// The counts of a stack. Live objects are counted in `left`; those at the peak are noted at the
+/// first change after it.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     shown: StackShown,
-    /// The peaks that there had been when it changed last.
+    /// The number of peaks at its last change.
     peak: u64,
 }
 
-/// What each stack allocated, so far.
+/// The allocations of all stacks so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stacks {
     all: HashMap<Stack, Counted>,
-    /// How often more was live than ever before.
+    /// The number of times that live bytes reached a new peak.
     peak: u64,
 }
 
@@ -58,7 +58,7 @@ impl Stacks {
         }
     }
 
-    /// It asks for memory.
+    /// Counts a request of a stack.
     pub(crate) fn allocate(&mut self, stack: Stack, size: u64) {
         self.change(stack, |shown| {
             shown.count += 1;
@@ -68,7 +68,7 @@ impl Stacks {
         });
     }
 
-    /// What it had is no longer there.
+    /// Counts the free of an object of a stack.
     pub(crate) fn free(&mut self, stack: Stack, size: u64) {
         self.change(stack, |shown| {
             shown.left_count = shown.left_count.saturating_sub(1);
@@ -76,20 +76,20 @@ impl Stacks {
         });
     }
 
-    /// More is live than ever before.
+    /// Notes a new peak of live bytes.
     pub(crate) fn peak(&mut self) {
         self.peak += 1;
     }
 
-    /// The first of the stacks by what they held at the peak, by bytes, by bytes left, and by
-    /// count, with their names.
+    /// Returns the top stacks by bytes at the peak, by bytes, by bytes left, and by count, with
+    /// their names.
     pub(crate) fn top(mut self, count_max: usize, log: &Log) -> Vec<StackShown> {
         if self.all.is_empty() {
             return Vec::new();
         }
         self.all.values_mut().for_each(|counted| counted.note(self.peak));
-        let mut kept = stacks::Stacks::new(log);
-        let mut list = merge(&kept, self.all.into_iter().map(|(stack, of)| (stack, of.shown)));
+        let mut trees = stacks::Stacks::new(log);
+        let mut list = merge(&trees, self.all.into_iter().map(|(stack, of)| (stack, of.shown)));
         let mut picked = HashSet::new();
         let keys: [fn(&StackShown) -> u64; 4] = [
             |shown| shown.peak_bytes,
@@ -105,7 +105,7 @@ impl Stacks {
         list.retain(|(stack, _)| picked.contains(stack));
         list.sort_by_key(|(stack, shown)| (Reverse(shown.bytes), *stack));
         let named = |(stack, shown): (Stack, StackShown)| StackShown {
-            frames: kept.frames(stack).iter().map(ToString::to_string).collect(),
+            frames: trees.frames(stack).iter().map(ToString::to_string).collect(),
             ..shown
         };
         list.into_iter().map(named).collect()
@@ -113,7 +113,7 @@ impl Stacks {
 }
 
 impl Counted {
-    /// Before it changes: if there was a peak since, it was then as it is now.
+    /// Notes the counts at a peak, if one came since the last change.
     fn note(&mut self, peak: u64) {
         if self.peak != peak {
             self.peak = peak;
@@ -123,18 +123,18 @@ impl Counted {
     }
 }
 
-/// Stacks that are the same as far as all of them are recorded: of a deep one more or fewer of
-/// the outer frames may be.
+/// Merges stacks that are equal as far as all of them are recorded: deep stacks may have more or
+/// fewer outer frames.
 fn merge(
-    kept: &stacks::Stacks,
+    trees: &stacks::Stacks,
     stacks: impl Iterator<Item = (Stack, StackShown)>,
 ) -> Vec<(Stack, StackShown)> {
     let stacks: Vec<(Stack, StackShown)> = stacks.collect();
-    let depths = stacks.iter().map(|(stack, _)| kept.addresses(*stack).take(256).count());
+    let depths = stacks.iter().map(|(stack, _)| trees.addresses(*stack).take(256).count());
     let sure = (depths.max().unwrap_or(0) / 2).max(SURE_COUNT_MIN);
     let mut merged: HashMap<(u16, Vec<u64>), (Stack, StackShown)> = HashMap::new();
     for (stack, shown) in stacks {
-        let key = (stack.stream, kept.addresses(stack).take(sure).collect());
+        let key = (stack.stream, trees.addresses(stack).take(sure).collect());
         let (first, sum) = merged.entry(key).or_insert((stack, StackShown::default()));
         *first = stack.min(*first);
         for (sum, one) in [
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_stack_holds_at_the_peak_is_what_it_had_then() {
+    fn a_stack_keeps_its_counts_at_the_peak() {
         // `.rep.show.stack`
         let [a, b] = [1, 2].map(|number| Stack { stream: 0, number });
         let mut stacks = Stacks::default();
@@ -176,18 +176,18 @@ mod tests {
     }
 
     #[test]
-    fn stacks_that_are_cut_elsewhere_are_one() {
+    fn stacks_cut_at_different_depths_are_one() {
         let of = |number| Stack { stream: 0, number };
-        let mut kept = stacks::Stacks::default();
-        // A deep recursion: of the one 64 frames are recorded, of the other 40.
+        let mut trees = stacks::Stacks::default();
+        // A deep recursion: 64 frames of one stack are recorded, and 40 of the other.
         for frame in 1..=64 {
-            kept.add(of(frame), frame - 1, 7);
-            kept.add(of(frame + 100), if frame <= 24 { 0 } else { frame + 99 }, 7);
+            trees.add(of(frame), frame - 1, 7);
+            trees.add(of(frame + 100), if frame <= 24 { 0 } else { frame + 99 }, 7);
         }
-        kept.add(of(200), 64, 9);
+        trees.add(of(200), 64, 9);
         let one = StackShown { bytes: 5, ..StackShown::default() };
         let stacks = [64, 164, 200, 3].map(|number| (of(number), one.clone()));
-        let merged = merge(&kept, stacks.into_iter());
+        let merged = merge(&trees, stacks.into_iter());
         let mut bytes: Vec<u64> = merged.iter().map(|(_, shown)| shown.bytes).collect();
         bytes.sort_unstable();
         assert_eq!(bytes, [5, 5, 10]);

@@ -1,4 +1,4 @@
-//! What a workload is, for people.
+//! Prints the counts of a workload for people.
 //!
 //! ```text
 //!  Shown ─▶ counts │ live bytes over time │ sizes │ lifetimes │ threads │ pools │ stacks
@@ -13,16 +13,15 @@ use cli::units::{Unit, bytes, nanoseconds, number};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Columns of a bar.
 const BAR_WIDTH: u64 = 40;
-/// Lines of the live bytes over time.
+/// The number of lines for live bytes over time.
 const LIVE_COUNT: usize = 16;
-/// Threads and pools that are told one by one.
+/// The maximum number of threads and pools that are printed.
 const PART_COUNT_MAX: usize = 16;
-/// Frames of a stack that are told.
+/// The maximum number of frames that are printed.
 const FRAME_COUNT_MAX: usize = 12;
 
-/// Writes all of it.
+/// Writes all counts.
 pub(crate) fn write(
     shown: &Shown,
     modified: &str,
@@ -56,7 +55,7 @@ pub(crate) fn write(
     out.write_all(text.as_bytes())
 }
 
-/// By what stacks are sorted.
+/// A name and key by which stacks are sorted.
 type Sort = (&'static str, fn(&StackShown) -> u64);
 
 fn counts(shown: &Shown, text: &mut String) {
@@ -76,7 +75,7 @@ fn counts(shown: &Shown, text: &mut String) {
         line("pools", number(u64::from(subject.pool_count)));
     }
     line("duration", nanoseconds(subject.duration_ns as f64));
-    line("bytes asked for", bytes(subject.bytes_allocated as f64));
+    line("bytes requested", bytes(subject.bytes_allocated as f64));
     let (count, when) = (number(shown.live_peak_count), nanoseconds(shown.live_peak_ns as f64));
     line(
         "live at the peak",
@@ -96,7 +95,7 @@ fn bar(value: u64, greatest: u64) -> String {
 
 fn live(shown: &Shown, text: &mut String) {
     let step = shown.live.len().div_ceil(LIVE_COUNT).max(1);
-    let _ = writeln!(text, "\nlive bytes over time: the most of each stretch from");
+    let _ = writeln!(text, "\nlive bytes over time: the most in each stretch from");
     for points in shown.live.chunks(step) {
         let greatest = points.iter().map(|point| point.1).max().unwrap_or(0);
         let from = points.first().map_or(0, |point| point.0);
@@ -114,7 +113,7 @@ fn histogram(title: &str, counts: &[(u64, u64)], unit: Unit, text: &mut String) 
     if counts.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n{title}: up to, how many");
+    let _ = writeln!(text, "\n{title}: up to, count");
     let greatest = counts.iter().map(|count| count.1).max().unwrap_or(0);
     for (value, count) in counts {
         let line = format!(

@@ -1,25 +1,14 @@
-//! Ticks of a stream to ns.
+//! Converts ticks of a stream to ns.
 //!
 //! ```text
-//!  sync ────── ticks ────── sync     on the line through the two between which they are
+//!  sync ────── ticks ────── sync     on the line through the two nearest syncs
 //! ```
 //!
-//! Which two is kept from one event to the next, and the line as a factor: an event costs a
+//! The current line is kept from one event to the next, as a factor: an event costs a
 //! multiplication. Design: `.rep.time` in `design/replay.md`, `.time.interpolate` in
 //! `design/format.md`.
 
 use eventlog::reader::Stream;
-
-/// What the clock of a stream tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeBase {
-    /// ns, by clock syncs.
-    Syncs,
-    /// ns, by the rate that the platform states.
-    Rate,
-    /// Ticks, for want of anything else: taken as ns.
-    Ticks,
-}
 
 /// The clock of a stream.
 #[derive(Debug)]
@@ -33,12 +22,13 @@ pub(crate) struct Clock {
     origin: u64,
     at_origin: u64,
     rate: f64,
-    pub(crate) base: TimeBase,
+    /// Whether the log tells how long a tick is: without that, a tick counts as a ns.
+    pub(crate) has_rate: bool,
 }
 
 impl Clock {
-    /// The clock of a stream, with a rate (ns a tick) that is known of it otherwise. Streams of
-    /// several boots have only the time of day in common.
+    /// Returns the clock of a stream. `rate` is its rate in ns a tick, if other events tell it.
+    /// Streams of several boots have only the time of day in common.
     pub(crate) fn new(stream: &Stream, rate: Option<f64>, by_time_of_day: bool) -> Clock {
         let mut points: Vec<(u64, u64)> = Vec::new();
         for sync in &stream.syncs {
@@ -48,29 +38,26 @@ impl Clock {
             }
         }
         let stated = Some(stream.clock_rate).filter(|&rate| rate > 0).map(|rate| 1e9 / rate as f64);
-        let (rate, base) = match rate.or(stated) {
-            Some(rate) => (rate, TimeBase::Rate),
-            None => (1.0, TimeBase::Ticks),
-        };
+        let rate = rate.or(stated);
         let is_synced = points.len() >= 2;
         let (origin, at_origin) = points.first().copied().unwrap_or_default();
         let (from, to) = if is_synced { (1, 0) } else { (0, u64::MAX) };
-        let base = if is_synced { TimeBase::Syncs } else { base };
-        Clock { points, from, to, origin, at_origin, rate, base }
+        let has_rate = is_synced || rate.is_some();
+        Clock { points, from, to, origin, at_origin, rate: rate.unwrap_or(1.0), has_rate }
     }
 
-    /// The ns of ticks.
+    /// Returns the time of ticks in ns.
     #[inline]
     pub(crate) fn ns(&mut self, ticks: u64) -> u64 {
         if ticks < self.from || ticks > self.to {
             self.look_up(ticks);
         }
-        let way = ticks as i128 - i128::from(self.origin);
-        let way = (way as f64 * self.rate) as i64;
-        self.at_origin.saturating_add_signed(way)
+        let distance = ticks as i128 - i128::from(self.origin);
+        let distance = (distance as f64 * self.rate) as i64;
+        self.at_origin.saturating_add_signed(distance)
     }
 
-    /// Finds the line for ticks: beyond the syncs that of the nearest two.
+    /// Finds the line for ticks: beyond all syncs, the line through the nearest two.
     #[cold]
     fn look_up(&mut self, ticks: u64) {
         let after = self.points.partition_point(|(at, _)| *at <= ticks);

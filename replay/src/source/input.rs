@@ -1,8 +1,8 @@
-//! What a command reads: logs, or saved operations.
+//! The input of a command: logs, or saved operations.
 //!
 //! ```text
-//!  LOG… │ FILE.ops │ - ── first bytes ──▶ Source │ Saved ── operations ──▶ Given
-//!                                                    at the end: what was skipped, what is wrong
+//!  LOG… │ FILE.ops │ - ── first bytes ──▶ Source │ Saved ── operations ──▶ Operations
+//!                                                    at the end: what was skipped, and faults
 //! ```
 //!
 //! Design: `.rep.source`, `.rep.file`, `.rep.skipped` in `design/replay.md`.
@@ -19,61 +19,61 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// Bytes by which saved operations are known.
+/// The number of bytes that identify saved operations.
 const HEAD_SIZE: u64 = 8;
 
-/// What is read.
+/// The files that a command reads.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Input {
-    /// The log, or operations that `replay compile` saved; "-" is standard input. Several logs
-    /// are read as one: those of a program and its children, or the volumes of a stream
+    /// The log, or operations that `replay compile` saved; "-" is standard input. Several logs are
+    /// read as one: those of a program and its children, or the volumes of a stream
     #[arg(value_name = "LOG", required = true)]
     pub(crate) logs: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) options: ReadOptions,
 }
 
-/// How it is read.
+/// Options for reading logs.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct How {
-    /// Of a log that has several, the registry to read: mps, alloc, malloc [default: the first of
-    /// these that it has]
+pub(crate) struct ReadOptions {
+    /// The registry to read, if a log has several: mps, alloc, malloc [default: the first of these
+    /// that it has]
     #[arg(long, value_name = "NAME", value_parser = kind)]
     pub(crate) registry: Option<Kind>,
 
-    /// The eventdef.h of the MPS that wrote the log, if it is not of telemetry version 2.0.0
+    /// The eventdef.h of the MPS that wrote the log, unless that has telemetry version 2.0.0
     #[arg(long, value_name = "FILE")]
     pub(crate) eventdef: Option<PathBuf>,
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
     let kind = Kind::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(text));
-    kind.ok_or_else(|| "is not mps, alloc or malloc".to_owned())
+    kind.ok_or_else(|| "unknown registry: use mps, alloc or malloc".to_owned())
 }
 
-/// What was opened.
+/// An open input.
 pub(crate) struct Opened {
-    /// What it is called in messages: the path.
+    /// The name in messages: the path.
     name: String,
-    /// What it is called in what is told of it: the file's name.
+    /// The name in reports: the file's name.
     pub(crate) title: String,
-    what: What,
+    content: Content,
 }
 
-enum What {
+enum Content {
     Log(Box<Source>),
     Saved(File),
 }
 
 impl Opened {
-    /// Opens what is named, and says what there is to know of it before.
+    /// Opens the files of a command line, and prints notes about them.
     pub(crate) fn open(input: &Input) -> Result<Opened, Stop> {
-        Opened::of(&input.logs, &input.how)
+        Opened::of(&input.logs, &input.options)
     }
 
-    /// Opens these, as one.
-    pub(crate) fn of(paths: &[PathBuf], how: &How) -> Result<Opened, Stop> {
+    /// Opens several logs as one.
+    pub(crate) fn of(paths: &[PathBuf], options: &ReadOptions) -> Result<Opened, Stop> {
         let mut files = Vec::new();
         let names: Vec<String> = paths.iter().map(|path| log::name(path)).collect();
         let titles: Vec<String> = names.iter().map(|name| title(name)).collect();
@@ -82,80 +82,88 @@ impl Opened {
             let file = file(path).map_err(|error| Stop::Message(format!("{name}: {error}")))?;
             if is_saved_file(&file) {
                 if paths.len() == 1 {
-                    return Ok(Opened { name: name.clone(), title, what: What::Saved(file) });
+                    return Ok(Opened { name: name.clone(), title, content: Content::Saved(file) });
                 }
                 return Err(Stop::Message(format!(
-                    "{name}: has saved operations, which are read by themselves, not with others"
+                    "{name}: saved operations cannot be read together with other files"
                 )));
             }
             files.push(file);
         }
         let name = names.join(" + ");
-        let opened = source(files, how, &name);
-        let source = opened.map_err(|what| Stop::Message(format!("{name}: {what}")))?;
+        let opened = source(files, options, &name);
+        let source = opened.map_err(|why| Stop::Message(format!("{name}: {why}")))?;
         for note in source.notes() {
             complain(&format!("replay: {name}: note: {note}\n"));
         }
-        Ok(Opened { name, title, what: What::Log(Box::new(source)) })
+        Ok(Opened { name, title, content: Content::Log(Box::new(source)) })
     }
 
-    /// Its operations, modified.
-    pub(crate) fn operations<'a>(&'a self, list: &[Modification]) -> Result<Given<'a>, Stop> {
-        let read = match &self.what {
-            What::Log(source) => Reading::Log(Box::new(source.operations())),
-            What::Saved(file) => {
+    /// Returns the operations of the input, modified.
+    pub(crate) fn operations<'a>(
+        &'a self,
+        list: &[Modification],
+    ) -> Result<InputOperations<'a>, Stop> {
+        let origin = match &self.content {
+            Content::Log(source) => Origin::Log(Box::new(source.operations())),
+            Content::Saved(file) => {
                 let again = || {
                     let mut file = file.try_clone()?;
                     file.rewind()?;
                     Ok(BufReader::with_capacity(1 << 18, file))
                 };
-                let unread = |what: String| Stop::Message(format!("{}: {what}", self.name));
+                let unread = |why: String| Stop::Message(format!("{}: {why}", self.name));
                 let file = again().map_err(|error: io::Error| unread(error.to_string()))?;
                 let saved = Saved::new(file).map_err(|error| unread(error.to_string()))?;
-                Reading::Saved(Box::new(saved))
+                Origin::Saved(Box::new(saved))
             }
         };
         let modified = list.iter().map(Modification::to_string).collect::<Vec<_>>().join("; ");
-        Ok(Given { opened: self, operations: modify(read, list), modified, has_any: false })
+        Ok(InputOperations {
+            opened: self,
+            operations: modify(origin, list),
+            modified,
+            has_any: false,
+        })
     }
 
-    /// The log, if it is one.
+    /// Returns the log; `None` for saved operations.
     pub(crate) fn log(&self) -> Option<&Log> {
-        match &self.what {
-            What::Log(source) => Some(source.log()),
-            What::Saved(_) => None,
+        match &self.content {
+            Content::Log(source) => Some(source.log()),
+            Content::Saved(_) => None,
         }
     }
 }
 
-/// What operations come from.
-enum Reading<'a> {
+/// The origin of operations.
+enum Origin<'a> {
     Log(Box<Operations<'a>>),
     Saved(Box<Saved<BufReader<File>>>),
 }
 
-impl Iterator for Reading<'_> {
+impl Iterator for Origin<'_> {
     type Item = Operation;
 
     #[inline]
     fn next(&mut self) -> Option<Operation> {
         match self {
-            Reading::Log(operations) => operations.next(),
-            Reading::Saved(saved) => saved.next(),
+            Origin::Log(operations) => operations.next(),
+            Origin::Saved(saved) => saved.next(),
         }
     }
 }
 
-/// Operations that are being read.
-pub(crate) struct Given<'a> {
+/// The operations of an input, as they are read.
+pub(crate) struct InputOperations<'a> {
     opened: &'a Opened,
-    operations: Modified<Reading<'a>>,
-    /// How they are modified, in words.
+    operations: Modified<Origin<'a>>,
+    /// The modifications in words.
     modified: String,
     has_any: bool,
 }
 
-impl Iterator for Given<'_> {
+impl Iterator for InputOperations<'_> {
     type Item = Operation;
 
     #[inline]
@@ -166,16 +174,16 @@ impl Iterator for Given<'_> {
     }
 }
 
-impl<'a> Given<'a> {
-    /// The operations of a log itself.
+impl<'a> InputOperations<'a> {
+    /// Returns the operations of a log before modifications.
     fn of_log(&self) -> Option<&Operations<'a>> {
         match self.operations.inner() {
-            Reading::Log(operations) => Some(operations),
-            Reading::Saved(_) => None,
+            Origin::Log(operations) => Some(operations),
+            Origin::Saved(_) => None,
         }
     }
 
-    /// The stack that asked for the memory that an operation is about; number 0: none, or they are
+    /// Returns the stack that asked for the memory of an operation; number 0: none, or stacks are
     /// not kept.
     pub(crate) fn stack_of(&self, operation: &Operation) -> Stack {
         match operation.action {
@@ -186,54 +194,57 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// From now on keeps of each object the stack that allocated it.
+    /// Keeps the stack that allocated each object.
     pub(crate) fn keep_stacks(&mut self) {
-        if let Reading::Log(operations) = self.operations.inner_mut() {
+        if let Origin::Log(operations) = self.operations.inner_mut() {
             operations.keep_stacks();
         }
     }
 
-    /// Takes the marks that came before the operation that was given last, or after all.
+    /// Takes the marks that came before the last returned operation, or after all.
     pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
         match self.operations.inner_mut() {
-            Reading::Log(operations) => operations.take_marks(),
-            Reading::Saved(_) => Vec::new(),
+            Origin::Log(operations) => operations.take_marks(),
+            Origin::Saved(_) => Vec::new(),
         }
     }
 
-    /// What was skipped or made up, so far.
+    /// Returns the texts of skipped events and added operations so far.
     pub(crate) fn skipped(&self) -> Vec<(String, u64)> {
         self.of_log().map_or(Vec::new(), |operations| operations.skipped().texts())
     }
 
-    /// What else was said: to be asked for when all was read.
+    /// Returns the other facts: complete when all operations were read.
     pub(crate) fn facts(&self) -> &Facts {
         match self.operations.inner() {
-            Reading::Log(operations) => operations.facts(),
-            Reading::Saved(saved) => saved.facts(),
+            Origin::Log(operations) => operations.facts(),
+            Origin::Saved(saved) => saved.facts(),
         }
     }
 
-    /// All was read: tells of what was skipped, unless the output has it, and what was found wrong.
-    /// Whether the log was read whole.
-    pub(crate) fn end(&self, is_skipped_told: bool) -> bool {
+    /// Ends the input: prints what was skipped, unless the output has it, and all faults. Returns
+    /// whether the log was read completely.
+    pub(crate) fn end(&self, is_skipped_printed: bool) -> bool {
         let name = &self.opened.name;
         let mut text = String::new();
-        for (what, count) in self.skipped().iter().filter(|_| !is_skipped_told) {
+        for (what, count) in self.skipped().iter().filter(|_| !is_skipped_printed) {
             text += &format!("replay: {name}: note: {count} {what}\n");
         }
         let mut is_whole = self.has_any || self.modified.is_empty();
         if !is_whole {
-            text += &format!("replay: {name}: nothing is left of it: {}\n", self.modified);
+            text += &format!(
+                "replay: {name}: nothing is left after the modifications: {}\n",
+                self.modified
+            );
         }
-        match (&self.opened.what, self.operations.inner()) {
-            (What::Log(source), Reading::Log(operations)) => {
+        match (&self.opened.content, self.operations.inner()) {
+            (Content::Log(source), Origin::Log(operations)) => {
                 for faults in [source.log().faults(), operations.faults()] {
                     text += &log::faults("replay", name, faults);
                     is_whole &= faults.loss_count() == 0;
                 }
             }
-            (_, Reading::Saved(saved)) => {
+            (_, Origin::Saved(saved)) => {
                 if let Some(fault) = saved.fault() {
                     text += &format!("replay: {name}: {fault}\n");
                     is_whole = false;
@@ -246,13 +257,13 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Of a path, the name of the file.
+/// Returns the file name of a path.
 fn title(name: &str) -> String {
     let file = Path::new(name).file_name();
     file.map_or(name.to_owned(), |file| file.to_string_lossy().into_owned())
 }
 
-/// Opens a file; of what cannot be sought a copy.
+/// Opens a file; copies it if it is not seekable.
 fn file(path: &Path) -> io::Result<File> {
     let mut from: Box<dyn Read> = if path.as_os_str() == "-" {
         Box::new(io::stdin())
@@ -280,27 +291,22 @@ fn is_saved_file(file: &File) -> bool {
     read.is_ok() && again.is_ok() && is_saved(&head)
 }
 
-/// Opens logs as one.
-fn source(files: Vec<File>, how: &How, name: &str) -> Result<Source, String> {
-    let eventdef = how.eventdef.as_deref().map(log::mps_registry).transpose()?;
-    let options = Options { mps_registry: eventdef, ..Options::default() };
-    let mut joined = Joined::default();
-    let is_one = files.len() == 1;
-    let mut one = None;
-    for file in files {
-        let file = FileSource::new(file).map_err(|error| error.to_string())?;
-        match is_one {
-            true => one = Some(file),
-            false => joined.push(Box::new(file)),
-        }
-    }
-    let log = match one {
-        Some(file) => Log::with_source(Box::new(file), &options),
-        None => Log::with_source(Box::new(joined), &options),
+/// Opens logs as one source.
+fn source(files: Vec<File>, options: &ReadOptions, name: &str) -> Result<Source, String> {
+    let eventdef = options.eventdef.as_deref().map(log::mps_registry).transpose()?;
+    let log_options = Options { mps_registry: eventdef, ..Options::default() };
+    let opened = files.into_iter().map(FileSource::new).collect::<Result<Vec<_>, _>>();
+    let mut opened = opened.map_err(|error| error.to_string())?;
+    let log = if opened.len() == 1 {
+        Log::with_source(Box::new(opened.remove(0)), &log_options)
+    } else {
+        let mut joined = Joined::default();
+        opened.into_iter().for_each(|file| joined.push(Box::new(file)));
+        Log::with_source(Box::new(joined), &log_options)
     };
     let log = log.map_err(|error| error.to_string())?;
-    // Why there is nothing may be among them.
+    // A fault may be the reason why the log has no source.
     let faults = log::faults("replay", name, log.faults());
-    let source = Source::new(log, how.registry);
-    source.inspect_err(|_| complain(&faults)).map_err(|what| what.to_string())
+    let source = Source::new(log, options.registry);
+    source.inspect_err(|_| complain(&faults)).map_err(|why| why.to_string())
 }

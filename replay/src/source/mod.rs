@@ -1,16 +1,15 @@
-//! Logs to operations: whatever recorded them.
+//! Turns logs into operations, whatever recorded them.
 //!
 //! ```text
 //!  Log ── registries: malloc │ alloc │ mps and its like ──▶ Rows
-//!   └─ events, in order of time ── Rows ──▶ Told ── Tracker ──▶ Operation
+//!   └─ events, in order of time ── Rows ──▶ MemoryEvent ── Tracker ──▶ Operation
 //! ```
 //!
 //! Design: `.rep.source`, `.rep.operation` in `design/replay.md`.
 
-mod alloc;
+mod calls;
 mod clock;
 pub(crate) mod input;
-mod malloc;
 mod mps;
 mod pools;
 mod rows;
@@ -26,12 +25,13 @@ use clock::Clock;
 use eventlog::reader::{Events, Faults, Filter, Format, Log, Losses, Order, Registry};
 use rows::{Rows, Spec, Verb};
 use std::fmt;
-use track::{At, Tracker};
+use track::{Moment, Tracker};
 
-pub use clock::TimeBase;
-pub use skipped::{Cause, Skipped};
+#[cfg(test)]
+use skipped::Cause;
+pub(crate) use skipped::Skipped;
 
-/// The registries whose events say of memory, those first that are nearest to the program.
+/// The registries with events about memory; the one nearest to the program comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The MPS, and memory managers whose events have the same names.
@@ -43,27 +43,25 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Mps, Kind::Alloc, Kind::Malloc];
+    pub(crate) const ALL: [Kind; 3] = [Kind::Mps, Kind::Alloc, Kind::Malloc];
 
-    /// What it is called.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Mps => "mps",
-            Kind::Alloc => alloc::NAME,
-            Kind::Malloc => malloc::NAME,
+            Kind::Alloc => calls::ALLOC,
+            Kind::Malloc => calls::MALLOC,
         }
     }
 
-    /// The kind of a registry, if it says of memory.
+    /// Returns the kind of a registry, if it has events about memory.
     fn of(registry: &Registry) -> Option<Kind> {
         if registry.index == 0 && Format::Stream == format_of(registry) {
             return None;
         }
         let has = |name: &str| registry.event_types.iter().any(|row| *row.name == *name);
         match &*registry.name {
-            malloc::NAME if has("Free") => Some(Kind::Malloc),
-            alloc::NAME if has("Free") => Some(Kind::Alloc),
+            calls::MALLOC if has("Free") => Some(Kind::Malloc),
+            calls::ALLOC if has("Free") => Some(Kind::Alloc),
             _ => mps::MARKS.iter().any(|mark| has(mark)).then_some(Kind::Mps),
         }
     }
@@ -71,13 +69,13 @@ impl Kind {
     fn specs(self) -> &'static [Spec] {
         match self {
             Kind::Mps => mps::SPECS,
-            Kind::Alloc => alloc::SPECS,
-            Kind::Malloc => malloc::SPECS,
+            Kind::Alloc => calls::ALLOC_SPECS,
+            Kind::Malloc => calls::MALLOC_SPECS,
         }
     }
 }
 
-/// The format of the stream that a registry is of.
+/// Returns the format of the stream of a registry.
 fn format_of(registry: &Registry) -> Format {
     match registry.platform.string_end {
         eventlog::reader::StringEnd::Nul => Format::Mps,
@@ -85,65 +83,61 @@ fn format_of(registry: &Registry) -> Format {
     }
 }
 
-/// Why a log has nothing to be replayed.
+/// The error of a log that has nothing to replay: no registry of it is about memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoSource {
-    /// No registry of it says of memory.
-    NoRegistry {
-        /// Those that it has.
-        found: Vec<String>,
-        /// The one that was asked for.
-        asked: Option<Kind>,
-    },
+pub struct NoSource {
+    /// The registries of the log.
+    found: Vec<String>,
+    /// The registry that the caller wants.
+    wanted: Option<Kind>,
 }
 
 impl fmt::Display for NoSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoSource::NoRegistry { found, asked } = self;
-        match asked {
+        match self.wanted {
             Some(kind) => write!(f, "has no events of the registry {}", kind.name())?,
             None => write!(f, "has no events of allocation")?,
         }
-        match found.len() {
-            0 => write!(f, ": it has no registry at all")?,
-            _ => write!(f, ": it has the registries {}", found.join(", "))?,
+        match self.found.len() {
+            0 => write!(f, " (it has no registry at all)")?,
+            _ => write!(f, " (it has the registries {})", self.found.join(", "))?,
         }
         write!(
             f,
-            "; what can be replayed is recorded by `replay record`, by telemetry::alloc with kind \
-             Object on, or by the MPS"
+            "; record the program with `replay record`, with telemetry::alloc and kind Object on, \
+             or with the MPS"
         )
     }
 }
 
-/// A log, and what in it says of memory.
+/// A log, and the registries in it that have events about memory.
 #[derive(Debug)]
 pub struct Source {
     log: Log,
     kind: Kind,
     has_objects: bool,
-    /// ns a tick, as found in the events of a raw MPS log.
+    /// The ns of a tick, as the events of a raw MPS log tell.
     rate: Option<f64>,
     others: Vec<Kind>,
 }
 
 impl Source {
-    /// Looks for what says of memory: what is asked for, or the nearest to the program.
-    pub fn new(log: Log, asked: Option<Kind>) -> Result<Source, NoSource> {
+    /// Opens a log to read the wanted registry, or the one nearest to the program.
+    pub fn new(log: Log, wanted: Option<Kind>) -> Result<Source, NoSource> {
         let mut kinds: Vec<Kind> = log.registries().iter().filter_map(Kind::of).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds.retain(|kind| has_events(&log, *kind));
-        let kind = match asked {
+        let kind = match wanted {
             None => kinds.first().copied(),
-            Some(asked) => kinds.iter().copied().find(|kind| *kind == asked),
+            Some(wanted) => kinds.iter().copied().find(|kind| *kind == wanted),
         };
         let Some(kind) = kind else {
             let mut found: Vec<String> =
                 log.registries().iter().map(|registry| registry.name.to_string()).collect();
             found.sort_unstable();
             found.dedup();
-            return Err(NoSource::NoRegistry { found, asked });
+            return Err(NoSource { found, wanted });
         };
         kinds.retain(|other| *other != kind);
         let has_objects = kind != Kind::Mps || mps::has_objects(&log);
@@ -151,60 +145,58 @@ impl Source {
         Ok(Source { log, kind, has_objects, rate, others: kinds })
     }
 
-    /// The log.
-    pub fn log(&self) -> &Log {
+    pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// What is read of it.
+    /// Returns the kind of the registry that is read.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Its operations, in order of time.
+    /// Returns the operations in order of time.
     pub fn operations(&self) -> Operations<'_> {
         Operations::new(self)
     }
 
-    /// What the user should know of it before: what is read, and what it lacks.
+    /// Returns notes for the user: which events are read, and which are missing.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let name = self.kind.name();
         for other in &self.others {
             let other = other.name();
             notes.push(format!(
-                "it has events of {name} and of {other}: those of {name} are read (--registry \
-                 {other} for the others)"
+                "it has events of {name} and of {other}; replay reads those of {name} (--registry \
+                 {other} selects the others)"
             ));
         }
         if !self.has_objects {
             notes.push(
-                "it has no events of objects (kind Object was not output): what is replayed is \
-                 what arenas gave to pools"
+                "it has no events of objects (kind Object was not output); replay reads the \
+                 memory that arenas gave to pools"
                     .to_owned(),
             );
         }
-        if self.clocks().iter().any(|clock| clock.base == TimeBase::Ticks) {
+        if self.clocks().iter().any(|clock| !clock.has_rate) {
             notes.push(
-                "its clock's rate is not known: times are ticks, taken as nanoseconds".to_owned(),
+                "the rate of its clock is not known; replay takes a tick for a nanosecond"
+                    .to_owned(),
             );
         }
         if self.log.streams().iter().any(|stream| stream.volumes.0 > 0) {
-            notes.push(
-                "its first volumes are not here: expect frees of what is not known".to_owned(),
-            );
+            notes.push("its first volumes are missing; expect frees of unknown objects".to_owned());
         }
         let lost = self.lost();
         if lost > 0 {
             notes.push(format!(
-                "{lost} events of {name} were requested and are not in it: expect frees of what is \
-                 not known, and objects that are never freed"
+                "{lost} requested events of {name} are missing from it; expect frees of unknown \
+                 objects, and objects that are never freed"
             ));
         }
         notes
     }
 
-    /// Events of what is read that were requested and are not in the log.
+    /// Returns the number of requested events that are missing from the log.
     pub fn lost(&self) -> u64 {
         let registries = self.log.registries();
         let is_it = |registry: Option<&Registry>| registry.and_then(Kind::of) == Some(self.kind);
@@ -233,11 +225,11 @@ impl Source {
         streams.iter().map(|stream| Clock::new(stream, self.rate, by_time_of_day)).collect()
     }
 
-    /// The rows of each registry, by stream and index.
+    /// Returns the rows of each registry, by stream and index.
     fn rows(&self) -> Vec<Vec<Rows>> {
         let mut rows: Vec<Vec<Rows>> = Vec::new();
-        let is_asked = match self.has_objects {
-            true => |verb| verb != Verb::Give,
+        let is_wanted = match self.has_objects {
+            true => |verb| verb != Verb::ArenaAllocate,
             false => |verb| {
                 use Verb::{Allocate, Commit, Empty, Fill, Free};
                 !matches!(verb, Allocate | Commit | Empty | Fill | Free)
@@ -256,14 +248,14 @@ impl Source {
                 of_stream.resize_with(index + 1, Rows::default);
             }
             if let Some(place) = of_stream.get_mut(index) {
-                *place = Rows::new(registry, self.kind.specs(), is_asked);
+                *place = Rows::new(registry, self.kind.specs(), is_wanted);
             }
         }
         rows
     }
 }
 
-/// Whether a log has an event of this kind of registry that hands memory out.
+/// Returns whether a log has an event of this kind of registry that hands memory out.
 fn has_events(log: &Log, kind: Kind) -> bool {
     if kind == Kind::Mps {
         return log.events(Order::File, &mps::only(mps::MARKS)).next().is_some();
@@ -278,7 +270,7 @@ pub struct Operations<'s> {
     rows: Vec<Vec<Rows>>,
     clocks: Vec<Clock>,
     tracker: Tracker,
-    /// The ns of the first operation, by the clock; of what was last, before there is one.
+    /// The time of the first operation, by the clock; before there is one, of the last event.
     first: u64,
     has_begun: bool,
     last: u64,
@@ -293,8 +285,8 @@ impl<'s> Operations<'s> {
             tracker.set_logged(mps::logged(&source.log));
         }
         for registry in source.log.registries() {
-            let tells = registry.event_types.iter().any(|row| &*row.name == malloc::PROCESS);
-            if tells && Kind::of(registry) == Some(source.kind) {
+            let has_figures = registry.event_types.iter().any(|row| &*row.name == calls::PROCESS);
+            if has_figures && Kind::of(registry) == Some(source.kind) {
                 tracker.output.facts.expect(registry.stream);
             }
         }
@@ -309,38 +301,38 @@ impl<'s> Operations<'s> {
         }
     }
 
-    /// From now on keeps of each object the stack that allocated it: to be called before the first.
+    /// Keeps the stack that allocated each object; to be called before the first operation.
     pub fn keep_stacks(&mut self) {
         self.tracker.output.stacks = Some(Vec::new());
     }
 
-    /// The stack that asked for an object last; number 0: none, or they are not kept.
+    /// Returns the stack that asked for an object last; number 0: none, or stacks are not kept.
     pub fn stack_of(&self, object: u32) -> stacks::Stack {
         let stacks = self.tracker.output.stacks.as_deref().unwrap_or_default();
         stacks.get(object as usize).copied().unwrap_or_default()
     }
 
-    /// Takes the marks that came before the operation that was given last, or after all.
+    /// Takes the marks that came before the last returned operation, or after all.
     pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
         std::mem::take(&mut self.tracker.output.marks)
     }
 
-    /// What was skipped, or made up, so far.
-    pub fn skipped(&self) -> &Skipped {
+    /// Returns the skipped events and added operations so far.
+    pub(crate) fn skipped(&self) -> &Skipped {
         &self.tracker.output.skipped
     }
 
-    /// What else the log says, so far.
+    /// Returns the other facts in the log so far.
     pub fn facts(&self) -> &Facts {
         &self.tracker.output.facts
     }
 
-    /// What was found wrong with the log while it was read, so far.
+    /// Returns the faults that were found in the log so far.
     pub fn faults(&self) -> &Faults {
         self.events.faults()
     }
 
-    /// Pools so far.
+    /// Returns the number of pools so far.
     pub fn pool_count(&self) -> u32 {
         self.tracker.pool_count()
     }
@@ -362,16 +354,16 @@ impl Iterator for Operations<'_> {
             // Raw streams of the MPS share the registry of the first.
             let of_stream = self.rows.get(usize::from(event.registry.stream));
             let rows = of_stream.and_then(|rows| rows.get(usize::from(event.registry.index)));
-            let Some(told) = rows.and_then(|rows| rows.told(&event)) else { continue };
+            let Some(decoded) = rows.and_then(|rows| rows.decode(&event)) else { continue };
             let clock = self.clocks.get_mut(usize::from(event.stream));
             let now = clock.map_or(event.ticks, |clock| clock.ns(event.ticks));
             if !self.has_begun {
                 self.first = now;
             }
-            // Clocks may disagree by their uncertainty: the order of events is what holds.
+            // Clocks may disagree by their uncertainty: the order of events decides.
             self.last = now.saturating_sub(self.first).max(self.last);
-            let at = At { time: self.last, stream: event.stream, thread: event.thread };
-            self.tracker.take(told, at);
+            let at = Moment { time: self.last, stream: event.stream, thread: event.thread };
+            self.tracker.take(decoded, at);
             self.has_begun |= !self.tracker.output.found.is_empty();
         }
     }

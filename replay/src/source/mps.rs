@@ -1,20 +1,20 @@
-//! What logs of the MPS say, and those of memory managers whose events have the same names.
+//! The events of logs of the MPS, and of memory managers whose events have the same names.
 //!
 //! ```text
 //!  PoolInit ─▶ PoolAlloc, BufferCommit … PoolFree ─▶ PoolFinish ─▶ ArenaDestroy
 //!  without events of objects:  ArenaAlloc … ArenaFree
 //! ```
 //!
-//! An object in a buffer is there once it is committed: what was reserved before may be reserved
-//! again elsewhere, which is counted. A buffer that does not log its objects is known by what it
-//! was filled with: each filling is one object. Design: `.rep.source`, `.rep.pieces`, `.rep.fill`
-//! in `design/replay.md`.
+//! An object in a buffer exists once it is committed: the program may reserve its memory again
+//! elsewhere, which is counted. A buffer that does not log its objects is known by its fillings:
+//! each filling is one object. Design: `.rep.source`, `.rep.pieces`, `.rep.fill` in
+//! `design/replay.md`.
 
 use super::rows::{Spec, Verb};
 use super::track::Map;
 use eventlog::reader::{Filter, Log, Order};
 
-/// What is said of objects, pools, arenas.
+/// Events about objects, pools and arenas.
 pub(crate) const SPECS: &[Spec] = &[
     Spec { name: "PoolAlloc", verb: Verb::Allocate, address: &["pReturn", "addr", "address"] },
     Spec { name: "PoolFree", verb: Verb::Free, address: &["old", "addr", "address"] },
@@ -22,27 +22,27 @@ pub(crate) const SPECS: &[Spec] = &[
     Spec { name: "BufferReserve", verb: Verb::Reserve, address: &["buffer"] },
     Spec { name: "BufferFill", verb: Verb::Fill, address: &["base"] },
     Spec { name: "BufferEmpty", verb: Verb::Empty, address: &["buffer"] },
-    Spec { name: "ArenaAlloc", verb: Verb::Give, address: &["base"] },
-    Spec { name: "ArenaFree", verb: Verb::Take, address: &["base"] },
+    Spec { name: "ArenaAlloc", verb: Verb::ArenaAllocate, address: &["base"] },
+    Spec { name: "ArenaFree", verb: Verb::ArenaFree, address: &["base"] },
     Spec { name: "BufferInit", verb: Verb::BeginBuffer, address: &["buffer"] },
     Spec { name: "PoolInit", verb: Verb::BeginPool, address: &["arena"] },
     Spec { name: "PoolFinish", verb: Verb::EndPool, address: &[] },
     Spec { name: "ArenaDestroy", verb: Verb::EndArena, address: &["arena"] },
 ];
 
-/// What makes a registry one of these: any of these rows.
+/// A registry with any of these rows is read.
 pub(crate) const MARKS: &[&str] = &["PoolAlloc", "BufferCommit", "ArenaAlloc"];
 
-/// Events that say of objects that they are there.
+/// Events that create objects.
 const OF_OBJECTS: &[&str] = &["PoolAlloc", "BufferCommit"];
 
-/// The filter for events with these names.
+/// Returns a filter for events with these names.
 pub(crate) fn only(names: &[&str]) -> Filter {
     Filter::new().events(names.iter().copied())
 }
 
-/// The buffers of each stream that log their objects: what they are filled with is known anyway.
-/// Nothing if no buffer of the log was filled.
+/// Returns the buffers of each stream that log their objects, so that their fillings count for
+/// nothing. The result is empty if no buffer of the log was filled.
 pub(crate) fn logged(log: &Log) -> Map<(u16, u64), ()> {
     let mut logged = Map::default();
     if log.events(Order::File, &only(&["BufferFill"])).next().is_some() {
@@ -56,12 +56,12 @@ pub(crate) fn logged(log: &Log) -> Map<(u16, u64), ()> {
     logged
 }
 
-/// Whether a log has events of objects.
+/// Returns whether a log has events of objects.
 pub(crate) fn has_objects(log: &Log) -> bool {
     log.events(Order::File, &only(OF_OBJECTS)).next().is_some()
 }
 
-/// How many ns a tick of a raw MPS log has, by its clock syncs; none if it has no two of them.
+/// Returns the ns of a tick in a raw MPS log, by its clock syncs; `None` without two of them.
 pub(crate) fn ns_per_tick(log: &Log) -> Option<f64> {
     let mut events = log.events(Order::File, &only(&["EventInit", "EventClockSync"]));
     let (mut rate, mut syncs): (u64, Option<[(u64, u64); 2]>) = (0, None);

@@ -1,198 +1,202 @@
-//! Objects in pools: what is where in each pool, and what ends with it.
+//! Objects in pools: the memory of each pool, and the objects that end with it.
 //!
 //! ```text
-//!  pool 3 ── address ─▶ Piece { size, object }      (pool, address) in order: what overlaps, and
-//!            address ─▶ …                           what a pool has, are stretches of one map
+//!  pool 3 ── address ─▶ Piece { size, object }      one map, ordered by (pool, address): pieces
+//!            address ─▶ …                           that overlap, and those of a pool, are ranges
 //! ```
 //!
-//! An arena gives a pool memory, and takes it back in pieces of its own choice: what is left of an
+//! An arena gives memory to a pool, and takes it back in pieces of its own choice. The rest of an
 //! object there is its size. Design: `.rep.pieces`, `.rep.pools` in `design/replay.md`.
 
-use super::rows::Told;
+use super::rows::MemoryEvent;
 use super::skipped::Cause;
-use super::track::{At, Map, Output};
+use super::track::{Map, Moment, Output};
 use crate::operation::Action;
 use std::collections::BTreeMap;
 
-/// Pools that are told apart, at most; those beyond are the last.
+/// The maximum number of pools; all further ones count as the last.
 const POOL_COUNT_MAX: u32 = 1 << 24;
 
-/// A stretch of memory that is an object's.
+/// A range of memory of an object.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     size: u64,
     object: u32,
-    /// Whether it was allocated in a buffer: then there may be no event that frees it.
+    /// Whether it was allocated in a buffer: then an event that frees it may be missing.
     is_buffered: bool,
-    /// Whether it is all that a buffer was filled with: there are events of parts of it.
+    /// Whether it is a whole filling of a buffer: events may be about parts of it.
     is_filling: bool,
 }
 
-/// A pool.
+impl Piece {
+    fn new(size: u64) -> Piece {
+        Piece { size, object: 0, is_buffered: false, is_filling: false }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Pool {
     number: u32,
-    /// Its arena, once it is known that it was made.
+    /// Its arena, once an event event that the pool was made.
     arena: Option<u64>,
 }
 
-/// What is known of pools.
+/// Where operations of an event go.
+pub(crate) struct Target<'o> {
+    pub(crate) at: Moment,
+    pub(crate) output: &'o mut Output,
+}
+
+impl Target<'_> {
+    fn push(&mut self, action: Action) {
+        self.output.push(self.at, action);
+    }
+}
+
+/// All pools and their objects.
 #[derive(Debug, Default)]
 pub(crate) struct Pools {
-    /// By stream and address.
+    /// The pools by stream and address.
     pools: Map<(u16, u64), Pool>,
-    /// Of each buffer of a stream the address of its pool.
+    /// The address of the pool of each buffer of a stream.
     buffers: Map<(u16, u64), u64>,
-    /// Buffers in which something is reserved that was not committed yet.
+    /// Buffers with a reservation that was not yet committed.
     reserved: Map<(u16, u64), ()>,
     /// Buffers that log their objects.
     pub(crate) logged: Map<(u16, u64), ()>,
-    /// Of each buffer that does not, what it was filled with last: the pool and the address.
+    /// The last filling of each other buffer: the pool and the address.
     fillings: Map<(u16, u64), (u32, u64)>,
     count: u32,
-    /// By pool and address.
+    /// The pieces by pool and address.
     pieces: BTreeMap<(u32, u64), Piece>,
-    /// Of objects in several pieces what is left of them.
+    /// The rest of objects that are in several pieces, in bytes.
     split: Map<u32, u64>,
-    /// Where objects were taken to be freed, because their memory was given back; a free may still
-    /// come.
+    /// Places of objects that count as freed, because their memory was given back; an event that
+    /// frees them may still come.
     given_back: Map<(u32, u64), ()>,
 }
 
 impl Pools {
-    /// How many there were.
+    /// Returns the number of pools.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Takes what an event says of pools.
-    pub(crate) fn take(&mut self, told: Told, at: At, output: &mut Output) {
-        match told {
-            Told::Allocate { address, size, pool, stack, .. } => {
-                let place = (self.number(at, pool), address);
-                let piece = Piece { size, object: 0, is_buffered: false, is_filling: false };
-                self.allocate(at, place, piece, stack, output);
+    /// Takes an event about pools.
+    pub(crate) fn take(&mut self, out: &mut Target<'_>, event: MemoryEvent) {
+        match event {
+            MemoryEvent::Allocate { address, size, pool, stack, .. } => {
+                let place = (self.number(out, pool), address);
+                let piece = Piece::new(size);
+                self.allocate(out, place, piece, stack);
             }
-            Told::Reserve { buffer } => {
-                // Once it is refused (a collection came between), it is reserved anew.
-                let before = self.reserved.insert((at.stream, buffer), ());
-                output.skipped.add(Cause::Uncommitted, before.map_or(0, |()| 1));
+            MemoryEvent::Reserve { buffer } => {
+                // If the commit is refused, because a collection came between, the program reserves
+                // again.
+                let before = self.reserved.insert((out.at.stream, buffer), ());
+                out.output.skipped.add(Cause::Uncommitted, before.map_or(0, |()| 1));
             }
-            Told::Commit { address, size, buffer } => {
-                self.reserved.remove(&(at.stream, buffer));
-                let pool = self.buffers.get(&(at.stream, buffer)).copied().unwrap_or(0);
-                let place = (self.number(at, pool), address);
-                let piece = Piece { size, object: 0, is_buffered: true, is_filling: false };
-                self.allocate(at, place, piece, 0, output);
+            MemoryEvent::Commit { address, size, buffer } => {
+                self.reserved.remove(&(out.at.stream, buffer));
+                let pool = self.buffers.get(&(out.at.stream, buffer)).copied().unwrap_or(0);
+                let place = (self.number(out, pool), address);
+                let piece = Piece { is_buffered: true, ..Piece::new(size) };
+                self.allocate(out, place, piece, 0);
             }
-            Told::Give { address, size, pool } => {
-                let place = (self.number(at, pool), address);
-                let piece = Piece { size, object: 0, is_buffered: false, is_filling: false };
-                self.allocate(at, place, piece, 0, output);
+            MemoryEvent::ArenaAllocate { address, size, pool } => {
+                let place = (self.number(out, pool), address);
+                let piece = Piece::new(size);
+                self.allocate(out, place, piece, 0);
             }
-            Told::Fill { address, size, buffer } => self.fill(at, address, size, buffer, output),
-            Told::Empty { buffer, spare } => self.empty(at, buffer, spare, output),
-            Told::Free { address, pool, size } => {
-                let place = (self.number(at, pool), address);
-                self.free(at, place, size, output);
+            MemoryEvent::Fill { address, size, buffer } => self.fill(out, address, size, buffer),
+            MemoryEvent::Empty { buffer, spare } => self.empty(out, buffer, spare),
+            MemoryEvent::Free { address, pool, size } => {
+                let place = (self.number(out, pool), address);
+                self.free(out, place, size);
             }
-            Told::Take { address, size, pool: 0 } => self.give_back_any(at, address, size, output),
-            Told::Take { address, size, pool } => {
-                let place = (self.number(at, pool), address);
-                self.give_back(at, place, size, output);
+            MemoryEvent::ArenaFree { address, size, pool: 0 } => {
+                self.give_back_any(out, address, size)
             }
-            Told::BeginBuffer { buffer, pool } => {
-                let before = self.reserved.remove(&(at.stream, buffer));
-                output.skipped.add(Cause::Uncommitted, before.map_or(0, |()| 1));
-                self.buffers.insert((at.stream, buffer), pool);
+            MemoryEvent::ArenaFree { address, size, pool } => {
+                let place = (self.number(out, pool), address);
+                self.give_back(out, place, size);
             }
-            Told::BeginPool { pool, arena } => self.begin(at, pool, arena, output),
-            Told::EndPool { pool } => self.end(at, pool, output),
-            Told::EndArena { arena } => self.end_arena(at, arena, output),
-            Told::Begin { .. } | Told::Reallocate { .. } => {}
-            // They are of no pool.
-            Told::Touched { .. } | Told::Process { .. } | Told::Miss { .. } => {}
-            Told::Ask | Told::Short => {}
+            MemoryEvent::BeginBuffer { buffer, pool } => {
+                let before = self.reserved.remove(&(out.at.stream, buffer));
+                out.output.skipped.add(Cause::Uncommitted, before.map_or(0, |()| 1));
+                self.buffers.insert((out.at.stream, buffer), pool);
+            }
+            MemoryEvent::BeginPool { pool, arena } => self.begin(out, pool, arena),
+            MemoryEvent::EndPool { pool } => self.end(out, pool),
+            MemoryEvent::EndArena { arena } => self.end_arena(out, arena),
+            // All other events are about no pool.
+            _ => {}
         }
     }
 
-    /// The log is at its end.
+    /// Counts what the log leaves open.
     pub(crate) fn end_of_log(&mut self, output: &mut Output) {
         output.skipped.add(Cause::Uncommitted, self.reserved.drain().count() as u64);
     }
 
-    /// The number of a pool.
-    fn number(&mut self, at: At, pool: u64) -> u32 {
+    fn number(&mut self, out: &mut Target<'_>, pool: u64) -> u32 {
         let next = self.count.min(POOL_COUNT_MAX - 1);
         let count = &mut self.count;
-        let pool = self.pools.entry((at.stream, pool)).or_insert_with(|| {
+        let pool = self.pools.entry((out.at.stream, pool)).or_insert_with(|| {
             *count = next + 1;
             Pool { number: next, arena: None }
         });
         pool.number
     }
 
-    /// A piece, which gets its object.
-    fn allocate(
-        &mut self,
-        at: At,
-        place: (u32, u64),
-        piece: Piece,
-        stack: u32,
-        output: &mut Output,
-    ) {
+    /// Adds a piece, with a new object.
+    fn allocate(&mut self, out: &mut Target<'_>, place: (u32, u64), piece: Piece, stack: u32) {
         if place.1 == 0 {
-            return output.skipped.count(Cause::Failed);
+            return out.output.skipped.count(Cause::Failed);
         }
         let size = piece.size;
-        let Some(object) = output.object(at, stack) else { return };
+        let Some(object) = out.output.object(out.at, stack) else { return };
         for (begin, piece) in self.overlapping(place, size.max(1)) {
             if piece.is_filling {
                 let to = place.1.saturating_add(size);
-                self.cut((place.0, begin), piece, place.1, to, at, output);
+                self.cut(out, (place.0, begin, piece), place.1, to);
                 continue;
             }
             let is_known = begin == place.1 && !piece.is_buffered;
             let cause = if is_known { Cause::HandedOutTwice } else { Cause::GivenBack };
-            self.remove((place.0, begin), piece, at, cause, output);
+            self.remove(out, (place.0, begin), piece, cause);
         }
         self.pieces.insert(place, Piece { object, ..piece });
         self.given_back.remove(&place);
         let (pool, alignment) = (place.0, 1);
-        output.push(at, Action::Allocate { object, size, alignment, is_zeroed: false, pool });
+        out.push(Action::Allocate { object, size, alignment, is_zeroed: false, pool });
     }
 
-    /// A buffer that does not log its objects was filled: that is one object, for want of more.
-    fn fill(&mut self, at: At, address: u64, size: u64, buffer: u64, output: &mut Output) {
-        let key = (at.stream, buffer);
+    /// Makes an object of the filling of a buffer that does not log its objects.
+    fn fill(&mut self, out: &mut Target<'_>, address: u64, size: u64, buffer: u64) {
+        let key = (out.at.stream, buffer);
         if size == 0 || self.logged.contains_key(&key) {
             return;
         }
         let pool = self.buffers.get(&key).copied().unwrap_or(0);
-        let place = (self.number(at, pool), address);
-        let piece = Piece { size, object: 0, is_buffered: true, is_filling: true };
-        self.allocate(at, place, piece, 0, output);
+        let place = (self.number(out, pool), address);
+        let piece = Piece { is_buffered: true, is_filling: true, ..Piece::new(size) };
+        self.allocate(out, place, piece, 0);
         self.fillings.insert(key, place);
     }
 
-    /// What is left of it is given back.
-    fn empty(&mut self, at: At, buffer: u64, spare: u64, output: &mut Output) {
-        let Some(place) = self.fillings.remove(&(at.stream, buffer)) else { return };
+    /// Takes the unused rest of a filling away.
+    fn empty(&mut self, out: &mut Target<'_>, buffer: u64, spare: u64) {
+        let Some(place) = self.fillings.remove(&(out.at.stream, buffer)) else { return };
         let Some(&piece) = self.pieces.get(&place).filter(|piece| piece.is_filling) else { return };
         let end = place.1.saturating_add(piece.size);
-        self.cut(place, piece, end.saturating_sub(spare).max(place.1), end, at, output);
+        let spare_begin = end.saturating_sub(spare).max(place.1);
+        self.cut(out, (place.0, place.1, piece), spare_begin, end);
     }
 
-    /// Takes a stretch away from a piece, and so from its object.
-    fn cut(
-        &mut self,
-        (pool, begin): (u32, u64),
-        piece: Piece,
-        from: u64,
-        to: u64,
-        at: At,
-        output: &mut Output,
-    ) {
+    /// Takes a range away from a piece, and so from its object.
+    fn cut(&mut self, out: &mut Target<'_>, piece: (u32, u64, Piece), from: u64, to: u64) {
+        let (pool, begin, piece) = piece;
         let end = begin.saturating_add(piece.size);
         let cut = end.min(to).saturating_sub(begin.max(from));
         if cut == 0 {
@@ -206,10 +210,10 @@ impl Pools {
         };
         keep(begin, from.min(end));
         keep(to.max(begin), end);
-        self.shrink(piece, cut, at, output);
+        self.shrink(out, piece, cut);
     }
 
-    /// The pieces of a pool that have bytes in a stretch of memory.
+    /// Returns the pieces of a pool that overlap a range.
     fn overlapping(&self, (pool, address): (u32, u64), size: u64) -> Vec<(u64, Piece)> {
         let end = address.saturating_add(size);
         let before = self.pieces.range((pool, 0)..(pool, address)).next_back();
@@ -219,15 +223,8 @@ impl Pools {
         before.into_iter().chain(within).map(|(&(_, begin), &piece)| (begin, piece)).collect()
     }
 
-    /// Takes a piece away that was not freed, and its object if it was the last of it.
-    fn remove(
-        &mut self,
-        place: (u32, u64),
-        piece: Piece,
-        at: At,
-        cause: Cause,
-        output: &mut Output,
-    ) {
+    /// Removes a piece that was not freed, and its object if that was its last piece.
+    fn remove(&mut self, out: &mut Target<'_>, place: (u32, u64), piece: Piece, cause: Cause) {
         self.pieces.remove(&place);
         if let Some(left) = self.split.get_mut(&piece.object) {
             *left = left.saturating_sub(piece.size);
@@ -236,108 +233,108 @@ impl Pools {
             }
             self.split.remove(&piece.object);
         }
-        output.skipped.count(cause);
-        output.push(at, Action::Free { object: piece.object });
+        out.output.skipped.count(cause);
+        out.push(Action::Free { object: piece.object });
     }
 
-    fn free(&mut self, at: At, place: (u32, u64), size: u64, output: &mut Output) {
+    fn free(&mut self, out: &mut Target<'_>, place: (u32, u64), size: u64) {
         let filling = self.overlapping(place, size).into_iter().find(|(_, piece)| piece.is_filling);
         if let Some((begin, piece)) = filling {
             let (pool, from) = place;
-            return self.cut((pool, begin), piece, from, from.saturating_add(size), at, output);
+            return self.cut(out, (pool, begin, piece), from, from.saturating_add(size));
         }
         match self.pieces.remove(&place) {
-            Some(piece) => output.push(at, Action::Free { object: piece.object }),
+            Some(piece) => out.push(Action::Free { object: piece.object }),
             None if self.given_back.remove(&place).is_some() => {
-                output.skipped.take_back(Cause::GivenBack);
+                out.output.skipped.take_back(Cause::GivenBack);
             }
-            None => output.skipped.count(Cause::UnknownFree),
+            None => out.output.skipped.count(Cause::UnknownFree),
         }
     }
 
-    /// An arena takes a stretch of memory back: of objects in buffers it is the end; what the arena
-    /// itself gave shrinks.
-    fn give_back(&mut self, at: At, place: (u32, u64), size: u64, output: &mut Output) {
+    /// Takes a range back for the arena: it ends objects in buffers, and shrinks memory that the
+    /// arena itself gave.
+    fn give_back(&mut self, out: &mut Target<'_>, place: (u32, u64), size: u64) {
         let (pool, from) = place;
         let to = from.saturating_add(size);
         let overlapping = self.overlapping(place, size);
-        if overlapping.is_empty() && !output.has_objects {
-            return output.skipped.count(Cause::UnknownPiece);
+        if overlapping.is_empty() && !out.output.has_objects {
+            return out.output.skipped.count(Cause::UnknownPiece);
         }
         for (begin, piece) in overlapping {
-            if output.has_objects && !piece.is_filling {
+            if out.output.has_objects && !piece.is_filling {
                 if piece.is_buffered {
-                    self.remove((pool, begin), piece, at, Cause::GivenBack, output);
+                    self.remove(out, (pool, begin), piece, Cause::GivenBack);
                     self.given_back.insert((pool, begin), ());
                 }
                 continue;
             }
-            self.cut((pool, begin), piece, from, to, at, output);
+            self.cut(out, (pool, begin, piece), from, to);
         }
     }
 
-    /// The same where it is not said which pool gives back (the MPS before 2.0): whose it is.
-    fn give_back_any(&mut self, at: At, address: u64, size: u64, output: &mut Output) {
-        let of_stream = self.pools.iter().filter(|((stream, _), _)| *stream == at.stream);
+    /// Does the same if the event does not name the pool (the MPS before 2.0).
+    fn give_back_any(&mut self, out: &mut Target<'_>, address: u64, size: u64) {
+        let of_stream = self.pools.iter().filter(|((stream, _), _)| *stream == out.at.stream);
         let mut owners: Vec<u32> = of_stream.map(|(_, pool)| pool.number).collect();
         owners.retain(|pool| !self.overlapping((*pool, address), size).is_empty());
         owners.sort_unstable();
-        if owners.is_empty() && !output.has_objects {
-            output.skipped.count(Cause::UnknownPiece);
+        if owners.is_empty() && !out.output.has_objects {
+            out.output.skipped.count(Cause::UnknownPiece);
         }
         for pool in owners {
-            self.give_back(at, (pool, address), size, output);
+            self.give_back(out, (pool, address), size);
         }
     }
 
-    /// Bytes of an object were given back.
-    fn shrink(&mut self, piece: Piece, cut: u64, at: At, output: &mut Output) {
+    /// Shrinks an object by bytes that were given back.
+    fn shrink(&mut self, out: &mut Target<'_>, piece: Piece, cut: u64) {
         let Piece { object, size, .. } = piece;
         let left = self.split.get(&object).copied().unwrap_or(size).saturating_sub(cut);
         if left == 0 {
             self.split.remove(&object);
-            return output.push(at, Action::Free { object });
+            return out.push(Action::Free { object });
         }
         self.split.insert(object, left);
-        output.push(at, Action::Reallocate { object, size: left, is_unaligned: false });
+        out.push(Action::Reallocate { object, size: left, is_unaligned: false });
     }
 
-    fn begin(&mut self, at: At, pool: u64, arena: u64, output: &mut Output) {
-        let known = self.pools.get(&(at.stream, pool));
+    fn begin(&mut self, out: &mut Target<'_>, pool: u64, arena: u64) {
+        let known = self.pools.get(&(out.at.stream, pool));
         if known.is_some_and(|pool| pool.arena.is_some()) {
-            output.skipped.count(Cause::PoolWithoutEnd);
-            self.end(at, pool, output);
+            out.output.skipped.count(Cause::PoolWithoutEnd);
+            self.end(out, pool);
         }
-        // Its buffers are made before it is said to be.
-        self.number(at, pool);
-        if let Some(known) = self.pools.get_mut(&(at.stream, pool)) {
+        // The buffers of a pool are made before the event of the pool.
+        self.number(out, pool);
+        if let Some(known) = self.pools.get_mut(&(out.at.stream, pool)) {
             known.arena = Some(arena);
         }
     }
 
-    fn end(&mut self, at: At, pool: u64, output: &mut Output) {
-        let Some(Pool { number, .. }) = self.pools.remove(&(at.stream, pool)) else { return };
+    fn end(&mut self, out: &mut Target<'_>, pool: u64) {
+        let Some(Pool { number, .. }) = self.pools.remove(&(out.at.stream, pool)) else { return };
         if number + 1 == POOL_COUNT_MAX {
             return;
         }
         let pieces = self.pieces.range((number, 0)..=(number, u64::MAX));
         let pieces: Vec<_> = pieces.map(|(&place, &piece)| (place, piece)).collect();
         for (place, piece) in pieces {
-            self.remove(place, piece, at, Cause::EndedWithPool, output);
+            self.remove(out, place, piece, Cause::EndedWithPool);
         }
-        output.push(at, Action::EndPool { pool: number });
+        out.push(Action::EndPool { pool: number });
     }
 
-    fn end_arena(&mut self, at: At, arena: u64, output: &mut Output) {
+    fn end_arena(&mut self, out: &mut Target<'_>, arena: u64) {
         let of_it = |((stream, address), pool): (&(u16, u64), &Pool)| {
-            let is_of_it = *stream == at.stream && pool.arena == Some(arena);
+            let is_of_it = *stream == out.at.stream && pool.arena == Some(arena);
             is_of_it.then_some((pool.number, *address))
         };
         let mut pools: Vec<(u32, u64)> = self.pools.iter().filter_map(of_it).collect();
         pools.sort_unstable();
         for (_, pool) in pools {
-            output.skipped.count(Cause::PoolWithoutEnd);
-            self.end(at, pool, output);
+            out.output.skipped.count(Cause::PoolWithoutEnd);
+            self.end(out, pool);
         }
     }
 }

@@ -1,84 +1,142 @@
-//! What the rows of a registry say of memory: found by name, so that what a log has beside does no
-//! harm.
+//! The rows of a registry that are about memory. They are found by name, so that other events of
+//! the log do no harm.
 //!
 //! ```text
-//!  Spec (malloc.rs, alloc.rs, mps.rs) ─┐
-//!                                      ├─▶ Rows ── event ──▶ Told
-//!  Registry of the log ────────────────┘     by code: verb, which parameters
+//!  Spec (calls.rs, mps.rs) ─┐
+//!                           ├─▶ Rows ── event ──▶ MemoryEvent
+//!  Registry of the log ─────┘     by code: verb, places of parameters
 //! ```
 //!
 //! Design: `.rep.source` in `design/replay.md`.
 
 use eventlog::reader::{Event, EventType, Registry};
 
-/// What an event says: of addresses still, not of objects.
+/// An event about memory: it has addresses, not objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// Memory was handed out; address 0: it was not. Pool 0: none.
-    Allocate { address: u64, size: u64, alignment: u64, is_zeroed: bool, pool: u64, stack: u32 },
-    /// Memory is about to change its size.
-    Begin { address: u64 },
-    /// It has; or, address 0, it has not.
-    Reallocate { old: Option<u64>, address: u64, size: u64, stack: u32 },
-    /// Memory is given up; size 0: it is not said how much.
-    Free { address: u64, pool: u64, size: u64 },
-    /// It is asked how large memory is.
-    Ask,
-    /// A pool was handed memory by its arena.
-    Give { address: u64, size: u64, pool: u64 },
-    /// A pool gave memory back to its arena.
-    Take { address: u64, size: u64, pool: u64 },
-    /// Memory in a buffer is the program's to fill; it is handed out once that is committed.
-    Reserve { buffer: u64 },
-    /// Memory in a buffer was handed out.
-    Commit { address: u64, size: u64, buffer: u64 },
-    /// A buffer was given memory to allocate from.
-    Fill { address: u64, size: u64, buffer: u64 },
-    /// A buffer gave back what was left of that.
-    Empty { buffer: u64, spare: u64 },
+pub(crate) enum MemoryEvent {
+    /// Memory was handed out; address 0: the call failed. Pool 0: none.
+    Allocate {
+        address: u64,
+        size: u64,
+        alignment: u64,
+        is_zeroed: bool,
+        pool: u64,
+        stack: u32,
+    },
+    /// Memory is about to be reallocated.
+    BeginReallocate {
+        address: u64,
+    },
+    /// Memory was reallocated; address 0: the call failed.
+    Reallocate {
+        old: Option<u64>,
+        address: u64,
+        size: u64,
+        stack: u32,
+    },
+    /// Memory is given up; size 0: the event has no size.
+    Free {
+        address: u64,
+        pool: u64,
+        size: u64,
+    },
+    /// The program asked for the size of memory.
+    UsableSize,
+    /// An arena gave memory to a pool.
+    ArenaAllocate {
+        address: u64,
+        size: u64,
+        pool: u64,
+    },
+    /// A pool gave memory back to its arena; pool 0: the event does not name it.
+    ArenaFree {
+        address: u64,
+        size: u64,
+        pool: u64,
+    },
+    /// The program reserved memory in a buffer; a commit hands it out.
+    Reserve {
+        buffer: u64,
+    },
+    /// The program committed memory in a buffer.
+    Commit {
+        address: u64,
+        size: u64,
+        buffer: u64,
+    },
+    /// A buffer got memory to allocate from.
+    Fill {
+        address: u64,
+        size: u64,
+        buffer: u64,
+    },
+    /// A buffer gave back its unused memory.
+    Empty {
+        buffer: u64,
+        spare: u64,
+    },
     /// A buffer was made.
-    BeginBuffer { buffer: u64, pool: u64 },
+    BeginBuffer {
+        buffer: u64,
+        pool: u64,
+    },
     /// A pool was made.
-    BeginPool { pool: u64, arena: u64 },
-    /// A pool ends.
-    EndPool { pool: u64 },
-    /// An arena ends.
-    EndArena { arena: u64 },
-    /// Of a block so many bytes were looked at, and so many of them were written.
-    Touched { size: u64, is_zeroed: bool, looked: u64, touched: u64 },
-    /// What a process took.
-    Process { resident: u64, user: u64, system: u64 },
-    /// Calls were not recorded.
-    Miss { count: u64 },
-    /// Something that is said has a parameter too few.
-    Short,
+    BeginPool {
+        pool: u64,
+        arena: u64,
+    },
+    EndPool {
+        pool: u64,
+    },
+    EndArena {
+        arena: u64,
+    },
+    /// The bytes of a block that were examined, and those of them that were written.
+    Touched {
+        size: u64,
+        is_zeroed: bool,
+        examined: u64,
+        written: u64,
+    },
+    /// Memory and processor time of a process.
+    Process {
+        resident: u64,
+        user: u64,
+        system: u64,
+    },
+    /// The number of calls that were not recorded.
+    Missed {
+        count: u64,
+    },
+    /// An event that lacks a parameter.
+    Incomplete,
 }
 
-/// What a row says.
+/// The meaning of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Allocate,
     AllocateZeroed,
-    Begin,
+    BeginReallocate,
     Reallocate,
     Free,
-    Give,
-    Take,
+    ArenaAllocate,
+    ArenaFree,
     Reserve,
     Commit,
     Fill,
     Empty,
-    Ask,
+    UsableSize,
     BeginBuffer,
     BeginPool,
     EndPool,
     EndArena,
-    Miss,
+    Missed,
     Touched,
     Process,
 }
 
-/// A row that a source knows: by name, and with the names that its parameters may have.
+/// A row that a source knows by its name, with the names that its address may have.
 #[derive(Debug)]
 pub(crate) struct Spec {
     pub(crate) name: &'static str,
@@ -86,10 +144,10 @@ pub(crate) struct Spec {
     pub(crate) address: &'static [&'static str],
 }
 
-/// Where in an event a parameter is, if it has it.
+/// The index of a parameter in an event, if the row has it.
 type Place = Option<u8>;
 
-/// A row of a log's registry that says something.
+/// A row of a log's registry.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     verb: Verb,
@@ -100,28 +158,28 @@ struct Row {
     old: Place,
     pool: Place,
     stack: Place,
-    /// What only Touched and Process have, in the order of `Told`.
+    /// The parameters of Touched and Process, in the order of `MemoryEvent`.
     more: [Place; 3],
 }
 
-/// The rows of a registry that say something, by code.
+/// The known rows of a registry, by code.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    /// Index in `rows`, from 1, of each code from `code_min` up; 0: none.
+    /// The index in `rows`, from 1, of each code from `code_min` on; 0: none.
     by_code: Vec<u16>,
     code_min: u16,
     rows: Vec<Row>,
 }
 
-/// Codes in a table, at most: all there are.
+/// The maximum size of the table: the number of all codes.
 const CODE_COUNT_MAX: usize = 1 << 16;
 
 impl Rows {
-    /// The rows of a registry that these specifications know, if their verbs are asked for.
-    pub(crate) fn new(registry: &Registry, specs: &[Spec], is_asked: fn(Verb) -> bool) -> Rows {
+    /// Returns the rows of a registry that these specifications know, and whose verbs are wanted.
+    pub(crate) fn new(registry: &Registry, specs: &[Spec], is_wanted: fn(Verb) -> bool) -> Rows {
         let known = |event_type: &EventType| {
             let spec = specs.iter().find(|spec| *spec.name == *event_type.name)?;
-            is_asked(spec.verb).then(|| (event_type.code, Row::new(event_type, spec)))
+            is_wanted(spec.verb).then(|| (event_type.code, Row::new(event_type, spec)))
         };
         let known: Vec<(u16, Row)> = registry.event_types.iter().filter_map(known).collect();
         let codes = || known.iter().map(|(code, _)| *code);
@@ -137,13 +195,13 @@ impl Rows {
         Rows { by_code, code_min, rows: known.into_iter().map(|(_, row)| row).collect() }
     }
 
-    /// What an event says, if its row is one of these.
+    /// Returns the meaning of an event, if its row is known.
     #[inline]
-    pub(crate) fn told(&self, event: &Event<'_, '_>) -> Option<Told> {
+    pub(crate) fn decode(&self, event: &Event<'_, '_>) -> Option<MemoryEvent> {
         let place = event.event_type?.code.checked_sub(self.code_min)?;
         let index = *self.by_code.get(usize::from(place))?;
         let row = self.rows.get(usize::from(index.checked_sub(1)?))?;
-        Some(row.told(event).unwrap_or(Told::Short))
+        Some(row.decode(event).unwrap_or(MemoryEvent::Incomplete))
     }
 }
 
@@ -162,7 +220,7 @@ impl Row {
                 _ => &["size"],
             }),
             count: place(&["count"])
-                .filter(|_| matches!(spec.verb, Verb::AllocateZeroed | Verb::Miss)),
+                .filter(|_| matches!(spec.verb, Verb::AllocateZeroed | Verb::Missed)),
             alignment: place(&["alignment"]),
             old: place(&["old"]),
             pool: place(match spec.verb {
@@ -178,15 +236,15 @@ impl Row {
         }
     }
 
-    /// What an event of this row says; nothing if it lacks what it must have.
+    /// Returns the meaning of an event of this row; `None` if the event lacks a required parameter.
     #[inline]
-    fn told(&self, event: &Event<'_, '_>) -> Option<Told> {
+    fn decode(&self, event: &Event<'_, '_>) -> Option<MemoryEvent> {
         let at = |place: Place| event.param_at(usize::from(place?))?.as_u64();
         let stack = || at(self.stack).unwrap_or(0) as u32;
         let pool = || at(self.pool).unwrap_or(0);
         let size = || Some(at(self.size)?.saturating_mul(at(self.count).unwrap_or(1)));
         Some(match self.verb {
-            Verb::Allocate | Verb::AllocateZeroed => Told::Allocate {
+            Verb::Allocate | Verb::AllocateZeroed => MemoryEvent::Allocate {
                 address: at(self.address)?,
                 size: size()?,
                 alignment: at(self.alignment).unwrap_or(1),
@@ -194,49 +252,60 @@ impl Row {
                 pool: pool(),
                 stack: stack(),
             },
-            Verb::Begin => Told::Begin { address: at(self.address)? },
-            Verb::Reallocate => Told::Reallocate {
+            Verb::BeginReallocate => MemoryEvent::BeginReallocate { address: at(self.address)? },
+            Verb::Reallocate => MemoryEvent::Reallocate {
                 old: at(self.old),
                 address: at(self.address)?,
                 size: size()?,
                 stack: stack(),
             },
-            Verb::Free => Told::Free {
+            Verb::Free => MemoryEvent::Free {
                 address: at(self.address)?,
                 pool: pool(),
                 size: at(self.size).unwrap_or(0),
             },
-            Verb::Ask => Told::Ask,
-            Verb::Give => Told::Give { address: at(self.address)?, size: size()?, pool: pool() },
-            Verb::Take => Told::Take { address: at(self.address)?, size: size()?, pool: pool() },
-            Verb::Reserve => Told::Reserve { buffer: at(self.address)? },
-            Verb::Commit => {
-                Told::Commit { address: at(self.address)?, size: size()?, buffer: at(self.pool)? }
+            Verb::UsableSize => MemoryEvent::UsableSize,
+            Verb::ArenaAllocate => MemoryEvent::ArenaAllocate {
+                address: at(self.address)?,
+                size: size()?,
+                pool: pool(),
+            },
+            Verb::ArenaFree => {
+                MemoryEvent::ArenaFree { address: at(self.address)?, size: size()?, pool: pool() }
             }
-            Verb::Fill => {
-                Told::Fill { address: at(self.address)?, size: size()?, buffer: at(self.pool)? }
-            }
-            Verb::Empty => Told::Empty { buffer: at(self.address)?, spare: size()? },
+            Verb::Reserve => MemoryEvent::Reserve { buffer: at(self.address)? },
+            Verb::Commit => MemoryEvent::Commit {
+                address: at(self.address)?,
+                size: size()?,
+                buffer: at(self.pool)?,
+            },
+            Verb::Fill => MemoryEvent::Fill {
+                address: at(self.address)?,
+                size: size()?,
+                buffer: at(self.pool)?,
+            },
+            Verb::Empty => MemoryEvent::Empty { buffer: at(self.address)?, spare: size()? },
             Verb::BeginBuffer => {
-                Told::BeginBuffer { buffer: at(self.address)?, pool: at(self.pool)? }
+                MemoryEvent::BeginBuffer { buffer: at(self.address)?, pool: at(self.pool)? }
             }
-            Verb::BeginPool => {
-                Told::BeginPool { pool: at(self.pool)?, arena: at(self.address).unwrap_or(0) }
-            }
-            Verb::EndPool => Told::EndPool { pool: at(self.pool)? },
-            Verb::Miss => Told::Miss { count: at(self.count)? },
-            Verb::Touched => Told::Touched {
+            Verb::BeginPool => MemoryEvent::BeginPool {
+                pool: at(self.pool)?,
+                arena: at(self.address).unwrap_or(0),
+            },
+            Verb::EndPool => MemoryEvent::EndPool { pool: at(self.pool)? },
+            Verb::Missed => MemoryEvent::Missed { count: at(self.count)? },
+            Verb::Touched => MemoryEvent::Touched {
                 size: size()?,
                 is_zeroed: at(self.more[0])? != 0,
-                looked: at(self.more[1])?,
-                touched: at(self.more[2])?,
+                examined: at(self.more[1])?,
+                written: at(self.more[2])?,
             },
-            Verb::Process => Told::Process {
+            Verb::Process => MemoryEvent::Process {
                 resident: at(self.more[0])?,
                 user: at(self.more[1])?,
                 system: at(self.more[2])?,
             },
-            Verb::EndArena => Told::EndArena { arena: at(self.address)? },
+            Verb::EndArena => MemoryEvent::EndArena { arena: at(self.address)? },
         })
     }
 }

@@ -1,18 +1,18 @@
-//! Tests of sources: real logs of the MPS, and what does not fit.
+//! Tests of sources: real logs of the MPS, and events that do not fit.
 //!
 //! ```text
-//!  told, one after the other ─▶ Tracker ─▶ operations, as text; what was skipped
+//!  events, one after another ─▶ Tracker ─▶ operations, as text; counts of skipped events
 //! ```
 //!
 //! Design: `.rep.source`, `.rep.skipped` in `design/replay.md`.
 
-use super::rows::Told;
-use super::track::{At, Tracker};
+use super::rows::MemoryEvent;
+use super::track::{Moment, Tracker};
 use super::*;
 use crate::operation::Action;
 use std::collections::HashMap;
 
-/// An operation in a few signs.
+/// Returns an operation in a few characters.
 fn text(operation: &Operation) -> String {
     let what = match operation.action {
         Action::Allocate { object, size, alignment: 1, is_zeroed: false, pool } => {
@@ -30,27 +30,27 @@ fn text(operation: &Operation) -> String {
     format!("{} {what}", operation.thread)
 }
 
-/// What is made of what was told by which thread.
-fn track(told: &[(u32, Told)], has_objects: bool) -> (Vec<String>, Skipped) {
+/// Returns the operations of events, and the skipped events.
+fn track(events: &[(u32, MemoryEvent)], has_objects: bool) -> (Vec<String>, Skipped) {
     let mut tracker = Tracker::default();
     tracker.output.has_objects = has_objects;
-    for (time, &(thread, told)) in told.iter().enumerate() {
-        tracker.take(told, At { time: time as u64, stream: thread as u16 / 100, thread });
+    for (time, &(thread, events)) in events.iter().enumerate() {
+        tracker.take(events, Moment { time: time as u64, stream: thread as u16 / 100, thread });
     }
     tracker.end();
     (tracker.output.found.iter().map(text).collect(), tracker.output.skipped)
 }
 
-fn allocate(address: u64, size: u64) -> Told {
-    Told::Allocate { address, size, alignment: 8, is_zeroed: false, pool: 0, stack: 0 }
+fn allocate(address: u64, size: u64) -> MemoryEvent {
+    MemoryEvent::Allocate { address, size, alignment: 8, is_zeroed: false, pool: 0, stack: 0 }
 }
 
-fn free(address: u64) -> Told {
-    Told::Free { address, pool: 0, size: 0 }
+fn free(address: u64) -> MemoryEvent {
+    MemoryEvent::Free { address, pool: 0, size: 0 }
 }
 
-fn reallocate(old: u64, address: u64, size: u64) -> Told {
-    Told::Reallocate { old: Some(old), address, size, stack: 0 }
+fn reallocate(old: u64, address: u64, size: u64) -> MemoryEvent {
+    MemoryEvent::Reallocate { old: Some(old), address, size, stack: 0 }
 }
 
 fn counts(skipped: &Skipped) -> Vec<(Cause, u64)> {
@@ -67,7 +67,7 @@ fn counts(skipped: &Skipped) -> Vec<(Cause, u64)> {
         PoolWithoutEnd,
         UnknownPiece,
         Uncommitted,
-        Short,
+        Incomplete,
         Alignment,
     ];
     let counts = causes.map(|cause| (cause, skipped.of(cause)));
@@ -75,8 +75,8 @@ fn counts(skipped: &Skipped) -> Vec<(Cause, u64)> {
 }
 
 #[test]
-fn what_does_not_fit_is_counted_and_the_rest_goes_on() {
-    let told = [
+fn events_that_do_not_fit_are_counted_and_the_rest_goes_on() {
+    let events = [
         (1, free(0x10)),                // lived before the log began
         (1, allocate(0x20, 5)),         // object 0
         (2, free(0x20)),                // by another thread
@@ -85,11 +85,11 @@ fn what_does_not_fit_is_counted_and_the_rest_goes_on() {
         (1, allocate(0x20, 7)),         // its free was lost: object 2
         (1, allocate(0, 8)),            // no memory
         (1, free(0)),                   // nothing
-        (1, reallocate(0x90, 0xA0, 9)), // of what is not known: object 3
+        (1, reallocate(0x90, 0xA0, 9)), // of unknown memory: object 3
         (1, free(0xA0)),
-        (1, Told::Short),
+        (1, MemoryEvent::Incomplete),
     ];
-    let (found, skipped) = track(&told, true);
+    let (found, skipped) = track(&events, true);
     let expected = ["0 +0:5@0", "1 -0", "1 +1:6@0", "0 -1", "0 +2:7@0", "0 +3:9@0", "0 -3"];
     assert_eq!(found, expected);
     let expected = [
@@ -98,48 +98,54 @@ fn what_does_not_fit_is_counted_and_the_rest_goes_on() {
         (Cause::UnknownReallocate, 1),
         (Cause::HandedOutTwice, 1),
         (Cause::Failed, 1),
-        (Cause::Short, 1),
+        (Cause::Incomplete, 1),
     ];
     assert_eq!(counts(&skipped), expected);
 }
 
 #[test]
-fn memory_that_is_reallocated_is_given_up_at_the_beginning_and_had_again_at_the_end() {
-    let told = [
+fn a_reallocation_gives_memory_up_at_its_beginning_until_its_end() {
+    let events = [
         (1, allocate(0x20, 5)),
-        (1, Told::Begin { address: 0x20 }),
+        (1, MemoryEvent::BeginReallocate { address: 0x20 }),
         (2, allocate(0x20, 6)), // meanwhile, by another thread
         (1, reallocate(0x20, 0x30, 50)),
-        (1, Told::Begin { address: 0x30 }),
+        (1, MemoryEvent::BeginReallocate { address: 0x30 }),
         (1, reallocate(0x30, 0, 1 << 60)), // fails: it stays where it is
-        (1, Told::Begin { address: 0x30 }),
+        (1, MemoryEvent::BeginReallocate { address: 0x30 }),
         (1, reallocate(0x30, 0, 0)), // to nothing: it is freed
-        (1, Told::Begin { address: 0 }),
+        (1, MemoryEvent::BeginReallocate { address: 0 }),
         (1, reallocate(0, 0x30, 3)), // from nothing: it is allocated
-        (2, Told::Begin { address: 0x20 }),
+        (2, MemoryEvent::BeginReallocate { address: 0x20 }),
     ];
-    let (found, skipped) = track(&told, true);
+    let (found, skipped) = track(&events, true);
     assert_eq!(found, ["0 +0:5@0", "1 +1:6@0", "0 ~0:50", "0 -0", "0 +2:3@0"]);
     assert_eq!(counts(&skipped), [(Cause::Failed, 1), (Cause::Unfinished, 1)]);
 }
 
 #[test]
-fn processes_have_addresses_and_threads_of_their_own() {
-    let told = [(1, allocate(0x20, 5)), (101, allocate(0x20, 6)), (1, free(0x20))];
-    let (found, skipped) = track(&told, true);
+fn each_process_has_its_own_addresses_and_threads() {
+    let events = [(1, allocate(0x20, 5)), (101, allocate(0x20, 6)), (1, free(0x20))];
+    let (found, skipped) = track(&events, true);
     assert_eq!(found, ["0 +0:5@0", "1 +1:6@0", "0 -0"]);
     assert_eq!(counts(&skipped), []);
 }
 
 #[test]
-fn an_alignment_is_a_power_of_two_that_a_heap_can_give() {
+fn an_alignment_is_rounded_to_a_power_of_two() {
     let aligned = |address, alignment| {
-        let told =
-            Told::Allocate { address, size: 1, alignment, is_zeroed: true, pool: 0, stack: 0 };
-        (0, told)
+        let events = MemoryEvent::Allocate {
+            address,
+            size: 1,
+            alignment,
+            is_zeroed: true,
+            pool: 0,
+            stack: 0,
+        };
+        (0, events)
     };
-    let told = [aligned(1, 16), aligned(2, 32), aligned(3, 33), aligned(4, u64::MAX)];
-    let (found, skipped) = track(&told, true);
+    let events = [aligned(1, 16), aligned(2, 32), aligned(3, 33), aligned(4, u64::MAX)];
+    let (found, skipped) = track(&events, true);
     let expected = ["0 +0:1@0 1 true", "0 +1:1@0 32 true", "0 +2:1@0 64 true"];
     assert_eq!(found[..3], expected);
     assert_eq!(found[3], format!("0 +3:1@0 {} true", 1u64 << 31));
@@ -147,17 +153,18 @@ fn an_alignment_is_a_power_of_two_that_a_heap_can_give() {
 }
 
 #[test]
-fn what_the_realloc_of_c_gives_is_not_aligned_as_what_it_was_given() {
-    let told = |alignment| {
+fn realloc_of_c_does_not_keep_an_alignment() {
+    let events = |alignment| {
         let (is_zeroed, pool, stack) = (false, 0, 0);
-        let aligned = Told::Allocate { address: 0x40, size: 1, alignment, is_zeroed, pool, stack };
+        let aligned =
+            MemoryEvent::Allocate { address: 0x40, size: 1, alignment, is_zeroed, pool, stack };
         [aligned, reallocate(0x40, 0x80, 2), reallocate(0x80, 0xC0, 3), free(0xC0)]
     };
     let track = |is_of_c, alignment| {
         let mut tracker = Tracker::default();
         tracker.is_of_c = is_of_c;
-        let at = At { time: 0, stream: 0, thread: 0 };
-        told(alignment).into_iter().for_each(|told| tracker.take(told, at));
+        let at = Moment { time: 0, stream: 0, thread: 0 };
+        events(alignment).into_iter().for_each(|events| tracker.take(events, at));
         tracker.output.found.iter().map(text).collect::<Vec<_>>()
     };
     assert_eq!(track(true, 64)[1..], ["0 ~0:2 unaligned", "0 ~0:3", "0 -0"]);
@@ -167,104 +174,104 @@ fn what_the_realloc_of_c_gives_is_not_aligned_as_what_it_was_given() {
 
 const POOL: u64 = 0x1000;
 
-fn pooled(address: u64, size: u64) -> Told {
-    Told::Allocate { address, size, alignment: 1, is_zeroed: false, pool: POOL, stack: 0 }
+fn pooled(address: u64, size: u64) -> MemoryEvent {
+    MemoryEvent::Allocate { address, size, alignment: 1, is_zeroed: false, pool: POOL, stack: 0 }
 }
 
 #[test]
 fn objects_end_with_their_pool_and_pools_with_their_arena() {
-    let told = [
-        (0, Told::BeginPool { pool: POOL, arena: 7 }),
+    let events = [
+        (0, MemoryEvent::BeginPool { pool: POOL, arena: 7 }),
         (0, pooled(0x20, 8)),
         (0, pooled(0x30, 8)),
-        (0, Told::Free { address: 0x20, pool: POOL, size: 0 }),
-        (0, Told::EndPool { pool: POOL }),
-        (0, Told::BeginPool { pool: POOL, arena: 7 }),
+        (0, MemoryEvent::Free { address: 0x20, pool: POOL, size: 0 }),
+        (0, MemoryEvent::EndPool { pool: POOL }),
+        (0, MemoryEvent::BeginPool { pool: POOL, arena: 7 }),
         (0, pooled(0x20, 9)),
-        (0, Told::EndArena { arena: 7 }),
+        (0, MemoryEvent::EndArena { arena: 7 }),
     ];
-    let (found, skipped) = track(&told, true);
+    let (found, skipped) = track(&events, true);
     let expected = ["+0:8@0", "+1:8@0", "-0", "-1", "end 0", "+2:9@1", "-2", "end 1"];
     assert_eq!(found, expected.map(|text| format!("0 {text}")));
     assert_eq!(counts(&skipped), [(Cause::EndedWithPool, 2), (Cause::PoolWithoutEnd, 1)]);
 }
 
 #[test]
-fn objects_in_buffers_end_when_their_memory_is_given_back_or_handed_out_again() {
-    let commit = |address, size| (0, Told::Commit { address, size, buffer: 0xB });
-    let told = [
-        (0, Told::BeginBuffer { buffer: 0xB, pool: POOL }),
+fn objects_in_buffers_end_with_their_memory() {
+    let commit = |address, size| (0, MemoryEvent::Commit { address, size, buffer: 0xB });
+    let events = [
+        (0, MemoryEvent::BeginBuffer { buffer: 0xB, pool: POOL }),
         commit(0x20, 16),
         commit(0x30, 16),
         commit(0x40, 16),
         commit(0x28, 16), // over the first two, after a collection
-        (0, Told::Take { address: 0x40, size: 0x100, pool: POOL }),
-        (0, Told::Free { address: 0x40, pool: POOL, size: 0 }), // the free of what was given back
+        (0, MemoryEvent::ArenaFree { address: 0x40, size: 0x100, pool: POOL }),
+        (0, MemoryEvent::Free { address: 0x40, pool: POOL, size: 0 }), // already given back
     ];
-    let (found, skipped) = track(&told, true);
+    let (found, skipped) = track(&events, true);
     let expected = ["+0:16@0", "+1:16@0", "+2:16@0", "-0", "-1", "+3:16@0", "-2"];
     assert_eq!(found, expected.map(|text| format!("0 {text}")));
     assert_eq!(counts(&skipped), [(Cause::GivenBack, 2)]);
 }
 
 #[test]
-fn what_is_reserved_in_a_buffer_and_not_committed_is_counted() {
+fn uncommitted_reservations_are_counted() {
     // `.rep.source`
-    let reserve = |buffer| (0, Told::Reserve { buffer });
-    let commit = |address| (0, Told::Commit { address, size: 16, buffer: 0xB });
-    let begin = (0, Told::BeginBuffer { buffer: 0xB, pool: POOL });
-    let told = [begin, reserve(0xB), commit(0x20), reserve(0xB), reserve(0xB), commit(0x40)];
-    let (found, skipped) = track(&told, true);
+    let reserve = |buffer| (0, MemoryEvent::Reserve { buffer });
+    let commit = |address| (0, MemoryEvent::Commit { address, size: 16, buffer: 0xB });
+    let begin = (0, MemoryEvent::BeginBuffer { buffer: 0xB, pool: POOL });
+    let events = [begin, reserve(0xB), commit(0x20), reserve(0xB), reserve(0xB), commit(0x40)];
+    let (found, skipped) = track(&events, true);
     assert_eq!(found, ["0 +0:16@0", "0 +1:16@0"]);
     assert_eq!(counts(&skipped), [(Cause::Uncommitted, 1)]);
     // Another buffer at the same address, and one in which something is reserved at the end.
-    let told = [begin, reserve(0xB), begin, reserve(0xB), commit(0x20), reserve(0xC)];
-    let (found, skipped) = track(&told, true);
+    let events = [begin, reserve(0xB), begin, reserve(0xB), commit(0x20), reserve(0xC)];
+    let (found, skipped) = track(&events, true);
     assert_eq!(found, ["0 +0:16@0"]);
     assert_eq!(counts(&skipped), [(Cause::Uncommitted, 2)]);
 }
 
 #[test]
-fn what_an_arena_gave_is_taken_back_in_pieces() {
+fn an_arena_takes_memory_back_in_pieces() {
     // `.rep.pieces`
-    let take = |address, size| (0, Told::Take { address, size, pool: POOL });
-    let told = [
-        (0, Told::Give { address: 0x100, size: 0x100, pool: POOL }),
-        (0, Told::Give { address: 0x200, size: 0x10, pool: POOL }),
+    let take = |address, size| (0, MemoryEvent::ArenaFree { address, size, pool: POOL });
+    let events = [
+        (0, MemoryEvent::ArenaAllocate { address: 0x100, size: 0x100, pool: POOL }),
+        (0, MemoryEvent::ArenaAllocate { address: 0x200, size: 0x10, pool: POOL }),
         take(0x140, 0x20), // from the middle
         take(0x1F0, 0x20), // the end of the one and all of the other
         take(0x300, 0x10), // nobody's
         take(0x100, 0x40),
-        // It is not said by whom, nor whether it was all: the MPS before 2.0.
-        (0, Told::Take { address: 0x160, size: 0x900, pool: 0 }),
-        (0, Told::Take { address: 0x160, size: 0x900, pool: 0 }),
+        // The MPS before 2.0 does not name the pool, nor whether that was all.
+        (0, MemoryEvent::ArenaFree { address: 0x160, size: 0x900, pool: 0 }),
+        (0, MemoryEvent::ArenaFree { address: 0x160, size: 0x900, pool: 0 }),
     ];
-    let (found, skipped) = track(&told, false);
+    let (found, skipped) = track(&events, false);
     let expected = ["+0:256@0", "+1:16@0", "~0:224", "~0:208", "-1", "~0:144", "-0"];
     assert_eq!(found, expected.map(|text| format!("0 {text}")));
     assert_eq!(counts(&skipped), [(Cause::UnknownPiece, 2)]);
 }
 
 #[test]
-fn what_a_buffer_was_filled_with_is_an_object_less_what_was_left() {
+fn a_filling_of_a_buffer_is_an_object_without_its_unused_rest() {
     // `.rep.fill`
-    let fill = |address, size, buffer| (0, Told::Fill { address, size, buffer });
-    let empty = |buffer, spare| (0, Told::Empty { buffer, spare });
-    let free = |address, size| (0, Told::Free { address, pool: POOL, size });
-    let take = |address, size| (0, Told::Take { address, size, pool: POOL });
-    let told = [
-        (0, Told::BeginBuffer { buffer: 7, pool: POOL }),
+    let fill = |address, size, buffer| (0, MemoryEvent::Fill { address, size, buffer });
+    let empty = |buffer, spare| (0, MemoryEvent::Empty { buffer, spare });
+    let free = |address, size| (0, MemoryEvent::Free { address, pool: POOL, size });
+    let take = |address, size| (0, MemoryEvent::ArenaFree { address, size, pool: POOL });
+    let events = [
+        (0, MemoryEvent::BeginBuffer { buffer: 7, pool: POOL }),
         fill(0x1000, 0x400, 7),
-        empty(7, 0x100),       // What was left goes back to the pool,
+        empty(7, 0x100),       // The unused rest goes back to the pool,
         fill(0x1300, 0x80, 7), // and is handed out again.
         free(0x1010, 0x20),    // The program frees an object in it.
         take(0x1000, 0x200),   // The arena takes some of it back,
         fill(0x1280, 0x40, 7), // the pool hands some of it out again,
-        empty(7, 0x40),        // of which nothing was used.
+        empty(7, 0x40),        // and no part of it was used.
         empty(7, 0x40),        // It is empty.
-        (0, Told::EndPool { pool: POOL }),
+        (0, MemoryEvent::EndPool { pool: POOL }),
     ];
-    let (found, skipped) = track(&told, true);
+    let (found, skipped) = track(&events, true);
     let expected = [
         "+0:1024@0",
         "~0:768",
@@ -284,19 +291,22 @@ fn what_a_buffer_was_filled_with_is_an_object_less_what_was_left() {
 }
 
 #[test]
-fn questions_how_large_memory_is_are_told_and_not_played() {
+fn calls_of_malloc_usable_size_are_counted_and_not_played() {
     // `.rep.skipped`
-    let (found, skipped) = track(&[(0, allocate(16, 8)), (0, Told::Ask), (0, Told::Ask)], true);
-    assert_eq!((found.len(), skipped.of(Cause::Asked)), (1, 2));
+    let (found, skipped) = track(
+        &[(0, allocate(16, 8)), (0, MemoryEvent::UsableSize), (0, MemoryEvent::UsableSize)],
+        true,
+    );
+    assert_eq!((found.len(), skipped.of(Cause::UsableSize)), (1, 2));
     assert!(skipped.texts()[0].0.starts_with("calls of malloc_usable_size: skipped; "));
 }
 
-/// A log of the fixtures.
+/// Opens a golden log.
 fn source(bytes: &[u8]) -> Source {
     Source::new(Log::from_source(bytes.to_vec()).unwrap(), None).unwrap()
 }
 
-/// Counts of allocations, frees, reallocations, ends of pools; each object as it must be.
+/// Counts allocations, frees, reallocations and ends of pools, and checks each object.
 fn replayed(source: &Source) -> ([usize; 4], Skipped) {
     let mut operations = source.operations();
     let (mut counts, mut there, mut last) = ([0; 4], HashMap::new(), None);
@@ -346,7 +356,7 @@ fn logs_of_the_mps_are_replayed_to_the_end() {
 }
 
 #[test]
-fn without_events_of_objects_it_is_what_arenas_gave_that_is_replayed() {
+fn without_events_of_objects_memory_of_arenas_is_replayed() {
     let source = golden!("mps/amcss-arena-pool-trace.log");
     let notes = source.notes();
     assert!(notes.iter().any(|note| note.contains("kind Object was not output")), "{notes:?}");
@@ -356,7 +366,7 @@ fn without_events_of_objects_it_is_what_arenas_gave_that_is_replayed() {
 }
 
 #[test]
-fn memory_managers_with_events_of_the_same_names_are_sources_too() {
+fn memory_managers_with_the_same_event_names_are_sources() {
     let source = golden!("log/heap-2.log");
     assert_eq!(source.kind(), Kind::Mps);
     assert_eq!(source.notes(), [""; 0]);
@@ -366,15 +376,15 @@ fn memory_managers_with_events_of_the_same_names_are_sources_too() {
 }
 
 #[test]
-fn a_log_without_allocations_says_which_registries_it_has() {
-    let mut bytes = include_bytes!("../../tests/golden/log/heap.log").to_vec();
+fn a_log_without_allocations_names_its_registries() {
+    let mut bytes = include_bytes!("../../../tests/golden/log/heap.log").to_vec();
     let log = Log::from_source(bytes.clone()).unwrap();
     let asked = Source::new(log, Some(Kind::Malloc)).unwrap_err().to_string();
     assert!(asked.starts_with("has no events of the registry malloc"), "{asked}");
     assert!(asked.contains("heap"), "{asked}");
-    // Its blocks of events are gone, the registries are there.
+    // The registries remain, without blocks of events.
     bytes.truncate(4096);
     let log = Log::from_source(bytes).unwrap();
     let message = Source::new(log, None).unwrap_err().to_string();
-    assert!(message.starts_with("has no events of allocation: it has the registr"), "{message}");
+    assert!(message.starts_with("has no events of allocation (it has the registr"), "{message}");
 }

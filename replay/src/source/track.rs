@@ -1,14 +1,14 @@
-//! Addresses to objects: what is where, stream by stream.
+//! Turns addresses into objects, for each stream.
 //!
 //! ```text
-//!  Told ─▶ Tracker ─┬─ the address has an object ─▶ its number ─▶ Operation
-//!                   └─ it does not fit ─▶ counted, and made fit
+//!  MemoryEvent ─▶ Tracker ─┬─ the address has an object ─▶ its number ─▶ Operation
+//!                          └─ the event does not fit ─▶ counted, and made to fit
 //! ```
 //!
 //! Design: `.rep.operation`, `.rep.skipped` in `design/replay.md`.
 
-use super::pools::Pools;
-use super::rows::Told;
+use super::pools::{Pools, Target};
+use super::rows::MemoryEvent;
 use super::skipped::{Cause, Skipped};
 use crate::facts::{Facts, Program};
 use crate::mark::Mark;
@@ -17,30 +17,29 @@ use foldhash::fast::FixedState;
 use stacks::Stack;
 use std::collections::{HashMap, VecDeque};
 
-/// No object: what was at the address was freed.
+/// Stands for an object that was freed.
 const FREED: u32 = u32::MAX;
 
-/// What any allocation is aligned to, without being asked.
+/// The alignment of any allocation.
 const ALIGNMENT_USUAL: u64 = 16;
-/// The highest alignment that an operation has.
+/// The highest alignment of an operation.
 const ALIGNMENT_MAX: u64 = 1 << 31;
 
-/// A map whose keys nobody chooses to do harm.
+/// A map with a fast hash: no attacker chooses its keys.
 pub(crate) type Map<K, V> = HashMap<K, V, FixedState>;
 
-/// The object at each address of a process that was ever handed out; [`FREED`] if it is no longer
-/// there.
+/// The object at each address that a process was ever given; [`FREED`] after its free.
 #[derive(Debug, Default)]
 struct Space(Map<u64, u32>);
 
 impl Space {
-    /// Puts an object at an address; the one that is there, if one is.
+    /// Puts an object at an address. Returns the object that was still there.
     #[inline]
     fn put(&mut self, address: u64, object: u32) -> Option<u32> {
         self.0.insert(address, object).filter(|before| *before != FREED)
     }
 
-    /// Takes the object away that is at an address.
+    /// Removes the object at an address.
     #[inline]
     fn take(&mut self, address: u64) -> Result<u32, Cause> {
         match self.0.get_mut(&address) {
@@ -53,17 +52,17 @@ impl Space {
     }
 }
 
-/// Where and when something is said.
+/// The time, stream and thread of an event.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct At {
+pub(crate) struct Moment {
     pub(crate) time: u64,
     pub(crate) stream: u16,
     pub(crate) thread: u32,
 }
 
-/// An allocation.
+/// An allocation, as the program asked for it.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct Allocation {
     address: u64,
     size: u64,
     alignment: u64,
@@ -71,33 +70,32 @@ struct Wanted {
     stack: u32,
 }
 
-/// What is made of what was said.
+/// The operations and counts that follow from the events.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    /// Objects so far.
     objects: u32,
-    /// Operations that were not given yet.
+    /// Operations that were not yet returned.
     pub(crate) found: VecDeque<Operation>,
     pub(crate) skipped: Skipped,
     pub(crate) facts: Facts,
-    /// Marks that nobody took yet: after all operations that were given.
+    /// Marks that were not yet taken: after all operations that were returned.
     pub(crate) marks: Vec<Mark>,
-    /// Whether the log has events of objects, and not only of what arenas give to pools.
+    /// Whether the log has events of objects, and not only of memory that arenas give to pools.
     pub(crate) has_objects: bool,
-    /// Of each object the stream and the stack that asked for it last, if that is asked for.
+    /// The stream and the stack that asked for each object last, if the caller wants them.
     pub(crate) stacks: Option<Vec<Stack>>,
 }
 
 impl Output {
-    /// An operation; `at` has the number of its thread.
+    /// Adds an operation; `at` has the number of its thread.
     #[inline]
-    pub(crate) fn push(&mut self, at: At, action: Action) {
+    pub(crate) fn push(&mut self, at: Moment, action: Action) {
         self.found.push_back(Operation { time: at.time, thread: at.thread, action });
     }
 
-    /// A new object.
+    /// Returns a new object.
     #[inline]
-    pub(crate) fn object(&mut self, at: At, stack: u32) -> Option<u32> {
+    pub(crate) fn object(&mut self, at: Moment, stack: u32) -> Option<u32> {
         let object = self.objects;
         if object == FREED {
             self.skipped.count(Cause::Beyond);
@@ -111,56 +109,57 @@ impl Output {
     }
 }
 
-/// What is known after the events so far.
+/// The state after the events so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     spaces: Vec<Space>,
     pools: Pools,
-    /// Of each thread of a stream its number.
+    /// The number of each thread of a stream.
     numbers: Map<(u16, u32), u32>,
     last: Option<((u16, u32), u32)>,
-    /// Objects that are aligned to more than usual, where a reallocation has them so no longer.
+    /// Objects with more than the usual alignment, which a reallocation in C does not keep.
     aligned: Map<u32, ()>,
-    /// Whether reallocations are those of C, which know no alignment.
+    /// Whether reallocations are those of C, which keep no alignment.
     pub(crate) is_of_c: bool,
-    /// What each thread is reallocating: the address, and the object if there is one.
+    /// The address that each thread is reallocating, and its object if one is known.
     pending: Vec<Option<(u64, Option<u32>)>>,
     pub(crate) output: Output,
 }
 
 impl Tracker {
-    /// Takes what an event says; the operations that follow are in `output`.
+    /// Takes an event; its operations are then in `output`.
     #[inline]
-    pub(crate) fn take(&mut self, told: Told, mut at: At) {
-        match told {
-            Told::Short => return self.output.skipped.count(Cause::Short),
-            Told::Miss { count } => return self.output.skipped.add(Cause::Missed, count),
-            Told::Ask => return self.output.skipped.count(Cause::Asked),
-            Told::Touched { size, is_zeroed, looked, touched } => {
-                return self.output.facts.touched.add(size, is_zeroed, looked, touched);
+    pub(crate) fn take(&mut self, event: MemoryEvent, mut at: Moment) {
+        match event {
+            MemoryEvent::Incomplete => return self.output.skipped.count(Cause::Incomplete),
+            MemoryEvent::Missed { count } => return self.output.skipped.add(Cause::Missed, count),
+            MemoryEvent::UsableSize => return self.output.skipped.count(Cause::UsableSize),
+            MemoryEvent::Touched { size, is_zeroed, examined, written } => {
+                return self.output.facts.touched.add(size, is_zeroed, examined, written);
             }
-            Told::Process { resident, user, system } => {
+            MemoryEvent::Process { resident, user, system } => {
                 let program = Program { resident_peak: resident, user_ns: user, system_ns: system };
                 return self.output.facts.take(at.stream, program);
             }
             _ => {}
         }
         at.thread = self.number(at.stream, at.thread);
-        match told {
-            Told::Allocate { address, size, alignment, is_zeroed, pool: 0, stack } => {
-                self.allocate(at, Wanted { address, size, alignment, is_zeroed, stack });
+        match event {
+            MemoryEvent::Allocate { address, size, alignment, is_zeroed, pool: 0, stack } => {
+                self.allocate(at, Allocation { address, size, alignment, is_zeroed, stack });
             }
-            Told::Free { address, pool: 0, .. } => self.free(at, address),
-            Told::Begin { address } => self.begin(at, address),
-            Told::Reallocate { old, address, size, stack } => {
-                let wanted = Wanted { address, size, alignment: 1, is_zeroed: false, stack };
-                self.reallocate(at, old, wanted);
+            MemoryEvent::Free { address, pool: 0, .. } => self.free(at, address),
+            MemoryEvent::BeginReallocate { address } => self.begin_reallocate(at, address),
+            MemoryEvent::Reallocate { old, address, size, stack } => {
+                let allocation =
+                    Allocation { address, size, alignment: 1, is_zeroed: false, stack };
+                self.reallocate(at, old, allocation);
             }
-            told => self.pools.take(told, at, &mut self.output),
+            event => self.pools.take(&mut Target { at, output: &mut self.output }, event),
         }
     }
 
-    /// The log is at its end.
+    /// Ends what the log leaves open.
     pub(crate) fn end(&mut self) {
         for pending in self.pending.iter_mut().filter_map(Option::take) {
             if pending.1.is_some() {
@@ -168,21 +167,19 @@ impl Tracker {
             }
         }
         self.pools.end_of_log(&mut self.output);
-        let untold = self.output.facts.give_up();
-        self.output.skipped.add(Cause::Untold, untold);
+        let without_figures = self.output.facts.drop_missing();
+        self.output.skipped.add(Cause::NoFigures, without_figures);
     }
 
-    /// What these buffers are filled with is known by their objects.
+    /// Sets the buffers that log their objects, so that their fillings count for nothing.
     pub(crate) fn set_logged(&mut self, buffers: Map<(u16, u64), ()>) {
         self.pools.logged = buffers;
     }
 
-    /// How many pools there were.
     pub(crate) fn pool_count(&self) -> u32 {
         self.pools.count()
     }
 
-    /// The number of a thread of a stream.
     #[inline]
     fn number(&mut self, stream: u16, thread: u32) -> u32 {
         let key = (stream, thread);
@@ -209,26 +206,26 @@ impl Tracker {
     }
 
     #[inline]
-    fn allocate(&mut self, at: At, wanted: Wanted) {
-        if wanted.address == 0 {
-            return match Mark::of(wanted.size, at.thread) {
+    fn allocate(&mut self, at: Moment, allocation: Allocation) {
+        if allocation.address == 0 {
+            return match Mark::of(allocation.size, at.thread) {
                 Some(mark) => self.output.marks.push(mark),
                 None => self.output.skipped.count(Cause::Failed),
             };
         }
-        let alignment = usual(wanted.alignment, &mut self.output.skipped);
-        let Some(object) = self.output.object(at, wanted.stack) else { return };
-        self.put(at, wanted.address, object);
+        let alignment = usual(allocation.alignment, &mut self.output.skipped);
+        let Some(object) = self.output.object(at, allocation.stack) else { return };
+        self.put(at, allocation.address, object);
         if alignment > 1 && self.is_of_c {
             self.aligned.insert(object, ());
         }
-        let Wanted { size, is_zeroed, .. } = wanted;
+        let Allocation { size, is_zeroed, .. } = allocation;
         self.output.push(at, Action::Allocate { object, size, alignment, is_zeroed, pool: 0 });
     }
 
-    /// Puts an object at an address, where none should be.
+    /// Puts an object at an address that should be free.
     #[inline]
-    fn put(&mut self, at: At, address: u64, object: u32) {
+    fn put(&mut self, at: Moment, address: u64, object: u32) {
         if let Some(before) = self.space(at.stream).put(address, object) {
             self.output.skipped.count(Cause::HandedOutTwice);
             self.push_free(at, before);
@@ -236,7 +233,7 @@ impl Tracker {
     }
 
     #[inline]
-    fn push_free(&mut self, at: At, object: u32) {
+    fn push_free(&mut self, at: Moment, object: u32) {
         if !self.aligned.is_empty() {
             self.aligned.remove(&object);
         }
@@ -244,7 +241,7 @@ impl Tracker {
     }
 
     #[inline]
-    fn free(&mut self, at: At, address: u64) {
+    fn free(&mut self, at: Moment, address: u64) {
         if address == 0 {
             return;
         }
@@ -254,7 +251,7 @@ impl Tracker {
         }
     }
 
-    fn begin(&mut self, at: At, address: u64) {
+    fn begin_reallocate(&mut self, at: Moment, address: u64) {
         let object = self.space(at.stream).take(address).ok();
         let before = self.pending[at.thread as usize].replace((address, object));
         if before.is_some_and(|(_, object)| object.is_some()) {
@@ -262,25 +259,25 @@ impl Tracker {
         }
     }
 
-    fn reallocate(&mut self, at: At, old: Option<u64>, wanted: Wanted) {
+    fn reallocate(&mut self, at: Moment, old: Option<u64>, allocation: Allocation) {
         let begun = self.pending[at.thread as usize].take();
         let begun = begun.filter(|(begun, _)| old.is_none_or(|old| old == *begun));
-        // Without its beginning, which was lost, what it was before is all there is to go by.
+        // If the event of the beginning was lost, the old address alone must do.
         let (old, object) = match (begun, old) {
             (Some((old, object)), _) => (Some(old), object),
             (None, Some(old)) => (Some(old), self.space(at.stream).take(old).ok()),
             (None, None) => (None, None),
         };
-        match (object, wanted.address) {
-            (None, 0) if wanted.size == 0 => {}
+        match (object, allocation.address) {
+            (None, 0) if allocation.size == 0 => {}
             (None, address) => {
                 if old != Some(0) && address != 0 {
                     self.output.skipped.count(Cause::UnknownReallocate);
                 }
-                self.allocate(at, wanted);
+                self.allocate(at, allocation);
             }
-            // As the C library has it, nothing is left to be handed out.
-            (Some(object), 0) if wanted.size == 0 => self.push_free(at, object),
+            // The C library frees the memory then.
+            (Some(object), 0) if allocation.size == 0 => self.push_free(at, object),
             (Some(object), 0) => {
                 self.output.skipped.count(Cause::Failed);
                 self.put(at, old.unwrap_or(0), object);
@@ -288,10 +285,10 @@ impl Tracker {
             (Some(object), address) => {
                 self.put(at, address, object);
                 let is_unaligned = self.aligned.remove(&object).is_some();
-                let size = wanted.size;
+                let size = allocation.size;
                 let stacks = self.output.stacks.as_mut();
                 if let Some(place) = stacks.and_then(|list| list.get_mut(object as usize)) {
-                    *place = Stack { stream: at.stream, number: wanted.stack };
+                    *place = Stack { stream: at.stream, number: allocation.stack };
                 }
                 self.output.push(at, Action::Reallocate { object, size, is_unaligned });
             }
@@ -299,7 +296,7 @@ impl Tracker {
     }
 }
 
-/// The alignment of an operation: 1 where it is no more than any allocation has.
+/// Returns the alignment of an operation: 1 for no more than any allocation has.
 #[inline]
 fn usual(alignment: u64, skipped: &mut Skipped) -> u64 {
     if alignment <= ALIGNMENT_USUAL {

@@ -1,4 +1,4 @@
-//! A workload: what is played, without parsing and without looking anything up.
+//! A workload: the ops that are played, without parsing or lookups.
 //!
 //! ```text
 //!  thread 0: │ allocate slot 0 │ allocate slot 1 │ post 2 │ free slot 0 │ …
@@ -14,42 +14,40 @@ use crate::facts::Touched;
 pub use op::{NEW_SIZE_MAX, Op, OpKind, SLOT_COUNT_MAX};
 pub(crate) use op::{ORDER_COUNT, STRIDE};
 
-/// Operations of a thread between two entries of [`Thread::live`].
+/// The ops of a thread between two entries of [`Thread::live`].
 pub const LIVE_STEP: usize = 256;
 
-/// What is played.
+/// A workload.
 #[derive(Clone, Debug, Default)]
 pub struct Workload {
     /// The threads, each with its list.
     pub threads: Vec<Thread>,
-    /// How many slots the table of objects has.
+    /// The number of slots in the table of objects.
     pub slot_count: u32,
-    /// How many pools there are, at least one.
+    /// The number of pools, at least one.
     pub pool_count: u32,
-    /// How many operations there are: allocations, reallocations and frees.
+    /// The number of operations: allocations, reallocations and frees.
     pub operation_count: u64,
-    /// The most bytes that objects had at a time, by the sizes that were asked for, in order of
-    /// time.
+    /// The peak of live bytes, by requested sizes, in order of time.
     pub live_peak: u64,
     /// How much of larger blocks the recorded program wrote.
     pub touched: Touched,
-    /// How long the recorded program took, from its first operation to its last, in ns.
+    /// The time of the recorded program from its first operation to its last, in ns.
     pub duration: u64,
 }
 
-/// What a thread does.
+/// The ops of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
-    /// In this order.
+    /// The ops, in order.
     pub ops: Vec<Op>,
-    /// When each of them was, in ns since the first of all; empty unless it is to be played at
-    /// the recorded times.
+    /// The time of each op, in ns since the first of all; empty unless recorded times are kept.
     pub times: Vec<u64>,
-    /// Before each op whose index is a multiple of [`LIVE_STEP`], and after the last: the bytes
-    /// that this thread has allocated less those it has freed, so far. The sum over all threads
-    /// is what is live.
+    /// The bytes that this thread has allocated less those it has freed: before each op whose index
+    /// is a multiple of [`LIVE_STEP`], and after the last. The sum over all threads is the live
+    /// bytes.
     pub live: Vec<i64>,
-    /// The slots that are still full after the last op of this thread in which they occur, with
-    /// the size of what is in them: what is freed at the end.
+    /// The slots that the thread was the last to use and that stay full, each with the size of its
+    /// object: the thread frees them at the end.
     pub left: Vec<(u32, u64)>,
 }

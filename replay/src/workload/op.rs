@@ -5,11 +5,11 @@
 //!  ┌─────────────┬─────┬───────────────────────┐
 //!  │ size        │kind │ slot                  │   Allocate…, Free; Reallocate, from this size
 //!  │ count       │     │ thread                │   Wait
-//!  │ count       │     │ 0                     │   Post; 1 for 0: all threads have met
+//!  │ count       │     │ 0                     │   Post; 1 instead of 0: all threads have met
 //!  │ size, upper │     │ alignment │ pool      │   Prefix: 5 bits log2 │ 24 bits, of the next op
 //!  │ 0           │     │ pool                  │   EndPool
 //!  ├─────────────┴─────┴───────────────────────┤
-//!  │1│ size                                    │   the new size: what follows a Reallocate
+//!  │1│ size                                    │   the new size, which follows a Reallocate
 //!  └───────────────────────────────────────────┘
 //! ```
 //!
@@ -17,45 +17,45 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// Slots of a table, at most.
+/// The maximum number of slots.
 pub const SLOT_COUNT_MAX: u32 = 1 << SLOT_BITS;
 
-/// The new size of a Reallocate, at most: more than any memory has.
+/// The maximum new size of a Reallocate: more than any memory has.
 pub const NEW_SIZE_MAX: u64 = u64::MAX >> 1;
-/// Ops that the loop looks at at once.
+/// The number of ops that the loop does at once.
 pub(crate) const STRIDE: usize = 4;
-/// Orders in which they can be Allocates and Frees.
+/// The number of orders of Allocates and Frees among them.
 pub(crate) const ORDER_COUNT: usize = 1 << STRIDE;
 
 const SLOT_BITS: u32 = 29;
 const POOL_BITS: u32 = 24;
 const LOW_MASK: u64 = (1 << SLOT_BITS) - 1;
 
-/// What an op does.
+/// The kind of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OpKind {
     /// Fills a slot with memory of a size.
     Allocate = 0,
-    /// Empties a slot; `size` is that of what is in it.
+    /// Empties a slot; `size` is that of its object.
     Free = 1,
-    /// As Allocate, filled with zeros.
+    /// Fills a slot with zeroed memory of a size.
     AllocateZeroed = 2,
-    /// Gives what is in a slot another size. `size` is that which it has; the new one is the lower
-    /// 63 bits of what follows, which is no op, but counts as one among them. If the top bit is set
-    /// it need no longer be aligned as it was.
+    /// Changes the size of the object in a slot. `size` is the old size. The new size is the lower
+    /// 63 bits of the next word, which is not an op, but has an index among them. The top bit of
+    /// that word is set if the object need no longer be aligned as before.
     Reallocate = 3,
     /// Waits until a thread has posted a count.
     Wait = 4,
     /// Posts a count.
     Post = 5,
-    /// What the next op has beside: alignment, pool, the upper half of its size.
+    /// Holds more of the next op: alignment, pool, the upper half of its size.
     Prefix = 6,
     /// Ends a pool, whose slots are empty.
     EndPool = 7,
 }
 
-/// One op.
+/// An op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Op(u64);
@@ -63,63 +63,64 @@ pub struct Op(u64);
 const _: () = assert!(size_of::<Op>() == 8);
 
 impl Op {
-    /// An op of a slot, which must be less than [`SLOT_COUNT_MAX`]; of the size its lower 32 bits.
+    /// Returns an op of a slot, which must be less than [`SLOT_COUNT_MAX`], with the lower 32 bits
+    /// of a size.
     pub const fn of_slot(kind: OpKind, slot: u32, size: u64) -> Op {
         Op(size << 32 | (kind as u64) << SLOT_BITS | slot as u64 & LOW_MASK)
     }
 
-    /// What follows a Reallocate: the new size, at most [`NEW_SIZE_MAX`], and whether it need no
-    /// longer be aligned as it was.
+    /// Returns the word after a Reallocate: the new size, at most [`NEW_SIZE_MAX`], and whether the
+    /// object need no longer be aligned as before.
     pub const fn new_size(size: u64, is_unaligned: bool) -> Op {
         Op(size & NEW_SIZE_MAX | (is_unaligned as u64) << 63)
     }
 
-    /// The size, read again.
+    /// Returns the new size in such a word.
     #[inline(always)]
     pub const fn as_new_size(self) -> u64 {
         self.0 & NEW_SIZE_MAX
     }
 
-    /// Of a new size: whether what has it need no longer be aligned as it was.
+    /// Returns whether the object need no longer be aligned as before.
     #[inline(always)]
     pub const fn is_unaligned(self) -> bool {
         self.0 >> 63 != 0
     }
 
-    /// Waits until `thread` has posted `count`.
+    /// Returns a wait until `thread` has posted `count`.
     pub const fn wait(thread: u32, count: u32) -> Op {
         Op::of_slot(OpKind::Wait, thread, count as u64)
     }
 
-    /// Posts `count`.
+    /// Returns a post of `count`.
     pub const fn post(count: u32) -> Op {
         Op::of_slot(OpKind::Post, 0, count as u64)
     }
 
-    /// Says that all threads have come to where the most bytes are live, and none further: a Post
-    /// that posts nothing.
+    /// Returns a post that posts nothing: all threads have come to the peak of live bytes, and none
+    /// further.
     pub const fn met() -> Op {
         Op::of_slot(OpKind::Post, 1, 0)
     }
 
-    /// Of a Post: whether it is that.
+    /// Returns whether a Post is that one.
     #[inline(always)]
     pub const fn is_met(self) -> bool {
         self.slot() != 0
     }
 
-    /// What the next op has beside: alignment as its logarithm, pool, and the upper 32 bits of its
-    /// size.
+    /// Returns a prefix for the next op: the logarithm of its alignment, its pool, and the upper 32
+    /// bits of its size.
     pub const fn prefix(alignment_log2: u32, pool: u32, size: u64) -> Op {
         Op::of_slot(OpKind::Prefix, alignment_log2 << POOL_BITS | pool, size >> 32)
     }
 
-    /// Ends a pool.
+    /// Returns the end of a pool.
     pub const fn end_pool(pool: u32) -> Op {
         Op::of_slot(OpKind::EndPool, pool, 0)
     }
 
-    /// What it does.
+    /// Returns the kind of the op.
     #[inline(always)]
     pub const fn kind(self) -> OpKind {
         match self.0 >> SLOT_BITS & 7 {
@@ -134,8 +135,8 @@ impl Op {
         }
     }
 
-    /// In which order these are Allocates and Frees: a bit for each, 1 of a Free, the first the
-    /// lowest; ORDER_COUNT if there is something else.
+    /// Returns the order of Allocates and Frees: a bit for each, 1 for a Free, the first the
+    /// lowest. ORDER_COUNT stands for any other op among them.
     #[inline(always)]
     pub(crate) const fn order(ops: [Op; STRIDE]) -> usize {
         const SELDOM: u64 = (!(OpKind::Free as u64) & 7) << SLOT_BITS;
@@ -148,20 +149,20 @@ impl Op {
         if all & SELDOM == 0 { order as usize } else { ORDER_COUNT }
     }
 
-    /// The slot; of a Wait its thread, of an EndPool its pool.
+    /// Returns the slot; the thread of a Wait, the pool of an EndPool.
     #[inline(always)]
     pub const fn slot(self) -> u32 {
         (self.0 & LOW_MASK) as u32
     }
 
-    /// The lower 32 bits of the size; of a Wait or Post its count, of a Prefix the upper 32 bits
-    /// of the size of the next op.
+    /// Returns the lower 32 bits of the size; the count of a Wait or Post; for a Prefix, the upper
+    /// 32 bits of the next op's size.
     #[inline(always)]
     pub const fn size(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// Of a Prefix: the alignment of the next op, as its logarithm, and its pool.
+    /// Returns the logarithm of the alignment and the pool in a Prefix.
     #[inline(always)]
     pub const fn alignment_and_pool(self) -> (u32, u32) {
         (self.slot() >> POOL_BITS, self.slot() & ((1 << POOL_BITS) - 1))
@@ -192,14 +193,14 @@ mod tests {
                 true => (0..STRIDE).filter(|at| kinds[*at] == OpKind::Free).map(|at| 1 << at).sum(),
                 false => ORDER_COUNT,
             };
-            // What else an op has is not looked at.
+            // Only the kinds count.
             let op = |kind| Op::of_slot(kind, SLOT_COUNT_MAX - 1, number as u64 * 0x0101_0101);
             assert_eq!(Op::order(kinds.map(op)), expected, "{kinds:?}");
         }
     }
 
     #[test]
-    fn an_op_has_what_it_was_made_of() {
+    fn an_op_returns_its_parts() {
         let op = Op::of_slot(OpKind::Free, SLOT_COUNT_MAX - 1, u64::from(u32::MAX));
         assert_eq!((op.kind(), op.slot(), op.size()), (OpKind::Free, SLOT_COUNT_MAX - 1, u32::MAX));
         let op = Op::prefix(21, (1 << POOL_BITS) - 1, 7 << 32 | 5);

@@ -1,8 +1,8 @@
-//! A heap around a heap, which looks at all that it hands out.
+//! A heap around a heap, which checks all memory that the inner heap hands out.
 //!
 //! ```text
-//!  allocate ──▶ inside? apart from all others? aligned? zeros? ── a mark at both ends
-//!  free, reallocate ──▶ is it there, as what is said? are the marks?
+//!  allocate ──▶ no overlap? aligned? zeros? ── a mark at both ends
+//!  free, reallocate ──▶ the same request as before? both marks?
 //! ```
 //!
 //! Design: `.rep.truth` in `design/replay.md`.
@@ -12,7 +12,7 @@ use replay::heap::{Heap, Request};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is wrong, and what is there.
+/// The errors so far, and the live objects.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     objects: BTreeMap<usize, Request>,
@@ -23,7 +23,7 @@ pub(crate) struct Book {
     pub(crate) steps: Vec<u64>,
 }
 
-/// The heap around it. No alignment was asked for: what any has is 1.
+/// The heap with its checks.
 #[derive(Debug, Default)]
 pub(crate) struct Guard<H> {
     heap: H,
@@ -67,7 +67,7 @@ impl<H: Heap> Guard<H> {
         let live = book.live;
         book.steps.push(live);
         let size = request.size.min(MARK_SIZE);
-        // SAFETY: 1: there are so many bytes, and nobody else has them.
+        // SAFETY: 1: the memory has this size, and is this heap's alone.
         unsafe {
             memory.copy_from_nonoverlapping(mark(address, request).as_ptr(), size);
             let end = memory.add(request.size - size);
@@ -80,25 +80,26 @@ impl<H: Heap> Guard<H> {
         let (address, mut book) = (memory.addr(), self.book());
         match book.objects.remove(&address) {
             Some(request) if request == was => {}
-            other => book.wrong.push(format!("{was:?} is given up, there is {other:?}")),
+            other => book.wrong.push(format!("{was:?} is given up, but the object is {other:?}")),
         }
         book.live -= was.size as u64;
         let (size, expected) = (was.size.min(MARK_SIZE), mark(address, was));
         let mut found = [[0; MARK_SIZE]; 2];
-        // SAFETY: 3, 4: there are so many bytes, still.
+        // SAFETY: 3, 4: the memory still has this size.
         unsafe {
             memory.copy_to_nonoverlapping(found[0].as_mut_ptr(), size);
             memory.add(was.size - size).copy_to_nonoverlapping(found[1].as_mut_ptr(), size);
         }
-        // The mark at the end lies over that at the beginning, where they have no room beside.
+        // In a small object the mark at the end overlaps the mark at the beginning.
         let is_whole = was.size >= 2 * MARK_SIZE;
         if found[1][..size] != expected[..size] || is_whole && found[0] != expected {
-            book.wrong.push(format!("what was written to {was:?} is not there any more"));
+            book.wrong.push(format!("{was:?} lost the values that were written to it"));
         }
     }
 }
 
-// SAFETY: 1: what the heap inside hands out. 2: nothing here panics but for want of memory.
+// SAFETY: 1: the memory is that of the inner heap. 2: nothing here panics, except when memory runs
+// out.
 unsafe impl<H: Heap> Heap for Guard<H> {
     fn allocate(&self, request: Request) -> *mut u8 {
         self.put(self.heap.allocate(request), request)
@@ -107,7 +108,7 @@ unsafe impl<H: Heap> Heap for Guard<H> {
     fn allocate_zeroed(&self, request: Request) -> *mut u8 {
         let memory = self.heap.allocate_zeroed(request);
         for index in 0..if memory.is_null() { 0 } else { request.size } {
-            // SAFETY: 1: there are so many bytes.
+            // SAFETY: 1: the memory has this size.
             if unsafe { memory.add(index).read() } != 0 {
                 self.book().wrong.push(format!("{request:?} is not zero at {index}"));
                 break;
@@ -124,7 +125,7 @@ unsafe impl<H: Heap> Heap for Guard<H> {
         let memory = unsafe { self.heap.reallocate(old, was, request) };
         if !memory.is_null() && was.size.min(request.size) >= MARK_SIZE && was.size >= 16 {
             let mut found = [0; MARK_SIZE];
-            // SAFETY: 1: there are so many bytes.
+            // SAFETY: 1: the memory has this size.
             unsafe { memory.copy_to_nonoverlapping(found.as_mut_ptr(), MARK_SIZE) };
             if found != expected {
                 self.book().wrong.push(format!("{was:?} lost its bytes as {request:?}"));

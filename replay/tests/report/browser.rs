@@ -1,4 +1,4 @@
-//! A real browser, headless: what a page says on the console, and what a script finds in it.
+//! A real browser, headless: the console messages of a page, and the values that a script finds.
 //!
 //! ```text
 //!  page + <script nonce> of the test ── chromium --dump-dom ──▶ data-NAME="…", CONSOLE lines
@@ -7,26 +7,26 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// A page, as it is once its scripts ran; and what was said on the console.
+/// A page after its scripts ran, and its console messages.
 pub(crate) struct Page {
     pub(crate) dom: String,
     pub(crate) console: Vec<String>,
 }
 
 impl Page {
-    /// As one who only looks at it has it, without scripts.
+    /// Opens the page without scripts.
     pub(crate) fn still(page: &str) -> Page {
         let end = page.find("<script").expect("it has a script");
         Page::open(&format!("{}</body></html>", &page[..end]), 1280)
     }
 
-    /// As it is after this script, which may `say(name, value)`.
+    /// Opens the page and runs a script, which may `say(name, value)`.
     pub(crate) fn used(page: &str, script: &str) -> Page {
         Page::open(&Page::with(page, script), 1280)
     }
 
-    /// Pages in frames of so many pixels, for a window is not made as narrow as a telephone: what
-    /// is said in one is said as `name-INDEX-WIDTH`.
+    /// Opens pages in frames of these widths, because a window cannot be as narrow as a telephone.
+    /// A value has the name `name-INDEX-WIDTH`.
     pub(crate) fn used_in_frames(pages: &[String], script: &str, widths: &[u32]) -> Page {
         let mut frames = String::new();
         for (index, page) in pages.iter().enumerate() {
@@ -72,7 +72,7 @@ impl Page {
         Page { dom: String::from_utf8_lossy(&output.stdout).into_owned(), console }
     }
 
-    /// What the script said.
+    /// Returns a value of the script.
     pub(crate) fn said(&self, name: &str) -> &str {
         let begin = format!("data-{name}=\"");
         let rest = self.dom.split_once(&begin).map(|(_, rest)| rest);
@@ -80,7 +80,7 @@ impl Page {
         rest.split('"').next().expect("a value")
     }
 
-    /// A number that it said.
+    /// Returns a number of the script.
     pub(crate) fn number(&self, name: &str) -> f64 {
         self.said(name).parse().expect("a number")
     }

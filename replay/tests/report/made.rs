@@ -1,8 +1,8 @@
-//! What might have been measured: made up, always the same.
+//! Invented results, always the same.
 //!
 //! ```text
-//!  small()            two heaps, few samples: what is frozen
-//!  measured(shape)    a program that grows, shrinks and ends, under so many heaps
+//!  small()            two heaps, few samples: for golden files
+//!  measured(shape)    a program that grows, shrinks and ends, under several heaps
 //! ```
 
 use replay::facts::Program;
@@ -10,7 +10,7 @@ use replay::measured::{HeapMeasured, Latency, Measured, Quantiles, Run, Sample, 
 
 const NAMES: [&str; 4] = ["system", "jemalloc", "mimalloc", "snmalloc"];
 
-/// How much of it.
+/// The size of the results.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) heap_count: usize,
@@ -53,12 +53,12 @@ fn subject(operation_count: u64) -> Subject {
     }
 }
 
-/// A few in every class, and most of them about the middle.
+/// Returns counts with a peak in the middle.
 fn bell(at: f64, middle: f64, width: f64, most: f64) -> u64 {
     (most * (-((at - middle) / width).powi(2)).exp()) as u64 + 3
 }
 
-/// What is live at a part of the run: up, level, down, with teeth.
+/// Returns the live bytes at a part of the run: up, level, down, with teeth.
 fn live_at(part: f64) -> f64 {
     let ramp = (part * 2.6).min(1.0) - ((part - 0.8) * 5.0).max(0.0) * 0.98;
     let teeth = 1.0 - 0.22 * ((part * 17.0).fract());
@@ -144,7 +144,7 @@ fn heap(index: usize, shape: Shape) -> HeapMeasured {
     }
 }
 
-/// A program that grows, shrinks and ends.
+/// Returns results of a program that grows, shrinks and ends.
 pub(crate) fn measured(shape: Shape) -> Measured {
     Measured {
         workload: subject(shape.operation_count),
@@ -157,7 +157,7 @@ pub(crate) fn measured(shape: Shape) -> Measured {
     }
 }
 
-/// Two heaps, of which one failed, and few samples.
+/// Returns results of two heaps, one of them failed, with few samples.
 pub(crate) fn small() -> Measured {
     let shape = Shape { heap_count: 2, sample_count: 3, operation_count: 10_000, run_count: 2 };
     let mut measured = measured(shape);

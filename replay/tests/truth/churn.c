@@ -1,5 +1,5 @@
-/* A program of some threads that allocates, writes all of it, frees, in phases of more and of less, and hands
-   objects from one thread to another through places that all of them have.
+/* A program with threads that allocate, write and free memory, in phases of more and of fewer objects. Threads
+   pass objects to each other through shared places.
 
    Usage: churn THREADS ROUNDS.  Design: `.rep.truth.foretold` in design/replay.md. */
 #include <pthread.h>
@@ -37,7 +37,7 @@ static void *work(void *argument)
     uint64_t state = 4711 + (uintptr_t)argument;
     char **own = calloc(PLACES, sizeof *own);
     for (long round = 0; round < rounds; round++) {
-        /* What is live grows, shrinks, and grows again, of one thread when that of the next shrinks. */
+        /* The live objects of a thread grow, shrink, and grow again, opposite to those of the next thread. */
         long phase = round * 6 / rounds, is_less = (phase + (long)(uintptr_t)argument) % 2;
         if (round == 0 || phase != (round - 1) * 6 / rounds)
             pthread_barrier_wait(&barrier);

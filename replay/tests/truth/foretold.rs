@@ -1,12 +1,13 @@
-//! Predicted against real: programs under other allocators, and their recordings replayed.
+//! Compares predictions with reality: programs under other allocators, and replays of their
+//! recordings.
 //!
 //! ```text
 //!  program ─┬─ LD_PRELOAD of each allocator ─ wait4 ─▶ its real peak and processor time ─┐
-//!           └─ record ─▶ LOG ─ play each allocator ─▶ what they should be ──────────────┴▶ a row
+//!           └─ record ─▶ LOG ─ play each allocator ─▶ predicted peak and time ───────────┴▶ a row
 //! ```
 //!
 //! Design: `.rep.truth.foretold` in `design/replay.md`.
-#![expect(unsafe_code, reason = "the call that says what a child took")]
+#![expect(unsafe_code, reason = "the call that returns the resources of a child")]
 
 #[expect(dead_code, reason = "its rows have other columns")]
 mod row;
@@ -19,27 +20,27 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often each runs, by turns: a replay of all allocators, then the program under each. More
+/// The numbers of rounds: a round is a replay of all allocators, then the program under each. More
 /// rounds follow until the noise is small.
 const ROUNDS: [usize; 2] = [4, 16];
-/// Runs in each round.
+/// The number of runs in each round.
 const RUNS: usize = 3;
 /// No round begins after this time.
 const TIME_MAX: Duration = Duration::from_secs(75);
-/// How far from the real peak the predicted one may be, over that of the C library.
+/// The tolerance of the predicted peak, relative to the real peak over that of the C library.
 const PEAK: f64 = 0.10;
-/// How far the foretold saving may be from that of the program, as a part of this.
+/// The tolerance of the foretold saving, as a part of the program's saving.
 const TIME: f64 = 0.30;
-/// Where the program saves less than this part of its processor time, or less than the noise of its
-/// runs, the foretold saving may be no further from that than this.
+/// If the program saves less than this part of its processor time, or less than the noise of its
+/// runs, this is the tolerance.
 const TIME_LEAST: f64 = 0.05;
 
-/// The program that saves more time in its own code than in the allocator: it reads its objects
-/// again and again, and gains from denser memory, which a log of operations cannot show. Its time
-/// is judged by what it saves inside the allocator's calls.
+/// The program that saves more time in its own code than in the allocator. It reads its objects
+/// again and again, and gains from denser memory, which a log of operations cannot show. The test
+/// compares its saving inside the allocator's calls.
 const INSIDE: &str = "python";
 
-/// What stands over the table.
+/// The heading of the table.
 const HEADING: [&str; 11] = [
     "# program",
     "allocator",
@@ -61,8 +62,8 @@ const LIBRARIES: [(&str, &str); 3] = [
     ("mimalloc", "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2"),
 ];
 
-/// Runs a program with libraries loaded before it: the most memory of its process, in bytes, and
-/// its processor time, in ns.
+/// Runs a program with preloaded libraries. Returns the peak of its memory, in bytes, and its
+/// processor time, in ns.
 fn real(folder: &Path, program: &[String], libraries: &[&str]) -> (f64, f64) {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).current_dir(folder).stdout(Stdio::null());
@@ -71,9 +72,9 @@ fn real(folder: &Path, program: &[String], libraries: &[&str]) -> (f64, f64) {
         command.env("LD_PRELOAD", libraries.join(" "));
     }
     #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
-    let child = command.spawn().expect("the program is there");
+    let child = command.spawn().expect("the program exists");
     let (mut status, pid) = (0, child.id() as i32);
-    // SAFETY: all bits may be zero; the call fills both. Nobody else waits for this child.
+    // SAFETY: all bits may be zero; the call fills both. Nothing else waits for this child.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         assert_eq!(libc::wait4(pid, &mut status, 0, &mut usage), pid);
@@ -84,7 +85,8 @@ fn real(folder: &Path, program: &[String], libraries: &[&str]) -> (f64, f64) {
     (usage.ru_maxrss as f64 * 1024.0, ns(usage.ru_utime) + ns(usage.ru_stime))
 }
 
-/// The time of a program inside malloc and its like, in ns, measured by a library loaded before it.
+/// Returns the time of a program inside malloc and the like, in ns, measured by a preloaded
+/// library.
 fn inside(folder: &Path, program: &[String], library: Option<&str>) -> f64 {
     let measure = folder.join("inside.so");
     let libraries: Vec<&str> = measure.to_str().into_iter().chain(library).collect();
@@ -93,7 +95,7 @@ fn inside(folder: &Path, program: &[String], library: Option<&str>) -> f64 {
     text.trim().parse().expect("a number")
 }
 
-/// The programs: each with a name.
+/// Returns the programs with their names.
 fn programs(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/truth");
     for file in ["rows.sql", "objects.py"] {
@@ -103,7 +105,7 @@ fn programs(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
     let measure = compiled(folder, "inside.c", &["-O2", "-shared", "-fPIC"]);
     fs::rename(measure, folder.join("inside.so")).expect("renamed");
     let out = |command: &mut Command| {
-        let output = command.output().expect("it is there");
+        let output = command.output().expect("it exists");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).expect("text").trim().to_owned()
     };
@@ -132,7 +134,7 @@ fn programs(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// Plays a log against all of them.
+/// Plays a log against all allocators.
 fn played(folder: &Path, log: &str) -> Measured {
     let heaps = format!("system,{}", LIBRARIES.map(|(_, path)| path).join(","));
     let runs = RUNS.to_string();
@@ -153,25 +155,25 @@ fn add(all: &mut Measured, more: Measured) {
     }
 }
 
-/// What the runs of a program under one library took, in the order of the runs.
+/// The resources of the runs of a program under one library, in the order of the runs.
 #[derive(Default)]
 struct Taken {
     /// The most memory, in bytes.
     peaks: Vec<f64>,
     /// The processor time, in ns.
     times: Vec<f64>,
-    /// The time inside malloc, in ns: of `INSIDE` alone.
+    /// The time inside malloc, in ns: only of `INSIDE`.
     inside: Vec<f64>,
 }
 
 impl Taken {
-    /// What is foretold: the time inside malloc of the program that is judged by it.
+    /// Returns the times to compare: for `INSIDE` those inside malloc.
     fn judged(&self) -> &[f64] {
         if self.inside.is_empty() { &self.times } else { &self.inside }
     }
 }
 
-/// The median: what makes the machine slow for a while makes all of a round slow.
+/// Returns the median: a slow phase of the machine makes all of a round slow.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -182,7 +184,8 @@ fn median_of(values: &[f64]) -> f64 {
     median(values.iter().copied())
 }
 
-/// What one saves against the other, and how far the savings of two halves of the rounds differ.
+/// Returns the saving of one against the other, and how far the savings of two halves of the rounds
+/// differ.
 fn saved(base: &[f64], other: &[f64]) -> (f64, f64) {
     let of = |half: usize| {
         let rounds = |all: &[f64]| {
@@ -194,9 +197,9 @@ fn saved(base: &[f64], other: &[f64]) -> (f64, f64) {
     (median_of(base) - median_of(other), (of(0) - of(1)).abs())
 }
 
-/// Runs replays and programs by turns, so that what changes meanwhile changes them all, until the
-/// noise is a third of what may be wrong: what was measured, and what the program took under malloc
-/// and each library.
+/// Runs replays and programs by turns, so that changes of the machine affect all of them, until the
+/// noise is a third of the tolerance. Returns the results, and the resources under malloc and each
+/// library.
 fn turns(folder: &Path, log: &str, name: &str, program: &[String]) -> (Measured, Vec<Taken>) {
     let libraries: Vec<Option<&str>> =
         [None].into_iter().chain(LIBRARIES.map(|(_, path)| Some(path))).collect();
@@ -229,7 +232,8 @@ fn turns(folder: &Path, log: &str, name: &str, program: &[String]) -> (Measured,
     (measured, all)
 }
 
-/// Allocators whose real peaks differ, and whose foretold ones come in another order.
+/// Returns pairs of allocators whose real peaks differ, but whose foretold peaks come in another
+/// order.
 fn misranked(name: &str, ranks: &[(f64, f64)]) -> Vec<String> {
     let pairs = ranks.iter().flat_map(|one| ranks.iter().map(move |other| (one, other)));
     let is_wrong = |(one, other): &(&(f64, f64), &(f64, f64))| {
@@ -244,7 +248,7 @@ fn misranked(name: &str, ranks: &[(f64, f64)]) -> Vec<String> {
 /// `.rep.truth.foretold`
 #[test]
 #[ignore = "minutes; needs other allocators, sqlite3, g++, python3: ./proofs replay-truth"]
-fn what_a_replay_foretells_of_other_allocators_is_what_they_really_take() {
+fn a_replay_foretells_the_cost_of_other_allocators() {
     let temporary = tempfile::tempdir().expect("a folder");
     let (folder, mut wrong, mut table) = (temporary.path(), Vec::new(), String::new());
     let mut print = |cells: &[String]| {

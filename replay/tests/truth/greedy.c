@@ -1,4 +1,4 @@
-/* A malloc that takes 16 MiB before anybody asks, then does as the C library does.
+/* A malloc that takes 16 MiB before the first call, and then calls the C library's malloc.
    Design: `.rep.process` in design/replay.md. */
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Measures the processor time that a program spends inside malloc, calloc, realloc and free: loaded before an
-   allocator, and writes the time in ns to the file INSIDE at the end: of the processor time that part which of the
-   ticks passed inside, so that waiting for a processor does not count. The cost of reading the clock is the same
-   with every allocator. For programs of one thread. Design: `.rep.truth.foretold` in design/replay.md. */
+/* Measures the processor time that a program of one thread spends inside malloc, calloc, realloc and free. The
+   library is preloaded before an allocator, and writes the time in ns to the file INSIDE at the end. The time is
+   the processor time, multiplied by the part of all ticks that passed inside: so waiting for a processor does not
+   count. Reading the clock costs the same with every allocator. Design: `.rep.truth.foretold` in design/replay.md. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ static void *(*allocate)(size_t), *(*zeroed)(size_t, size_t), *(*resize)(void *,
 static void (*release)(void *);
 static uint64_t inside, began;
 
-/* What dlsym allocates before the functions are known. */
+/* Memory for dlsym before the functions are known. */
 static _Alignas(16) char early[4096];
 static size_t early_size;
 

@@ -1,7 +1,7 @@
-/* A program of four threads that allocate, change and free what any of them allocated, in the order of
-   a lock that each takes for a moment, and that leaves some.
+/* A program of four threads that allocate, reallocate and free objects of each other, in the order in which they
+   take a lock, and leave some objects.
 
-   The calls of each thread are the same in every run; who comes first is not.
+   The calls of each thread are the same in every run; the order of the threads is not.
    Design: `.rep.truth` in design/replay.md. */
 #include <malloc.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ static void *work(void *argument)
         state = state * 1664525 + 1013904223;
         unsigned what = state >> 8, place = state >> 16 & (PLACES - 1);
         if (what % 16 == 15) {
-            /* Aligned memory, too, which realloc need not keep so. */
+            /* Also aligned memory, whose alignment realloc need not keep. */
             void *memory = realloc(allocate(what >> 4, what % 700), what % 3000 + 1);
             put(place, memory);
         } else if (what % 4 == 3) {
@@ -71,7 +71,7 @@ int main(void)
         pthread_create(&threads[thread], NULL, work, (void *)thread);
     for (int thread = 0; thread < THREADS; thread++)
         pthread_join(threads[thread], NULL);
-    /* Huge, failed, of no bytes. */
+    /* A huge size, a failure, 0 bytes. */
     free(malloc(200 << 20));
     free(malloc((size_t)-1 >> 1));
     free(realloc(malloc(0), 5));

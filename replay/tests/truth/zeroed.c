@@ -1,4 +1,4 @@
-/* 100 blocks of 1 MiB from calloc, of each as many KiB written as the first argument says.
+/* Allocates 100 blocks of 1 MiB by calloc, and writes the KiB of each that the first argument states.
    Design: `.rep.touched` in design/replay.md. */
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// What is already written in plain English: files, and folders with a slash at the end.
 /// Add a folder here when its last banned phrase is gone.
-const CLEAN: [&str; 16] = [
+const CLEAN: [&str; 19] = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
@@ -22,6 +22,9 @@ const CLEAN: [&str; 16] = [
     "docs/",
     "eventdef/src/",
     "eventlog/",
+    "interpose/src/",
+    "interpose/tests/",
+    "replay/",
     "stacks/",
     "telemetry/build.rs",
     "telemetry/src/absent.rs",

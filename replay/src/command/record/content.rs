@@ -1,4 +1,4 @@
-//! What is in the logs of a recording, in words: for the line on standard error.
+//! Describes the logs of a recording, for the line on standard error.
 //!
 //! ```text
 //!  files of a log ── accounts ──▶ Content ──▶ "7,012 events, nothing lost"
@@ -16,21 +16,21 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// What the registry is called.
+/// The name of the registry.
 const REGISTRY: &str = "malloc";
-/// What asks the runtime for handlers of deadly signals.
+/// The environment variable that asks the runtime for handlers of fatal signals.
 const CRASH: &str = "MPS_TELEMETRY_CRASH";
 
-/// The signal that a program died of.
+/// The signal that ended a program.
 #[derive(Clone, Debug)]
 pub(super) struct Death {
     pub(super) name: String,
-    /// Whether the runtime had a handler, which brought out all that was recorded.
+    /// Whether the runtime had a handler, which wrote out all that was recorded.
     is_caught: bool,
 }
 
 impl Death {
-    /// How a program ended, if it was so.
+    /// Returns the signal that ended a program, if one did.
     pub(super) fn of(status: ExitStatus) -> Option<Death> {
         let number = status.signal()?;
         let signal = Signal::try_from(number);
@@ -40,7 +40,7 @@ impl Death {
     }
 }
 
-/// Whether the runtime has a handler for a signal, if that is asked for.
+/// Returns whether the runtime handles a signal, if it has handlers.
 fn is_handled(signal: Signal) -> bool {
     use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV};
     use Signal::{SIGSYS, SIGTERM, SIGTRAP};
@@ -49,19 +49,19 @@ fn is_handled(signal: Signal) -> bool {
     of_crashes || matches!(signal, SIGHUP | SIGINT | SIGQUIT | SIGTERM)
 }
 
-/// What is in a log, or in several.
+/// The content of a log, or of several.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Content {
     pub(super) events: u64,
-    /// Whether it is of this recording, and not what the program itself records.
+    /// Whether the log is of this recording, and not one that the program itself writes.
     pub(super) is_ours: bool,
-    /// Requested, and not there: for whatever reason, but that the log is bounded.
+    /// Events that were requested and are missing, except those of a bounded log.
     pub(super) lost: u64,
-    /// Gave way to newer ones in a log of a bounded size.
+    /// Events that gave way to newer ones in a bounded log.
     given_up: u64,
-    /// Whether older ones than these volumes have gave way, which nobody counted.
+    /// Whether events of older volumes gave way, which are not counted.
     has_lost_volumes: bool,
-    /// Whether it was ended in good order.
+    /// Whether the log has an end.
     pub(super) is_closed: bool,
 }
 
@@ -77,7 +77,7 @@ impl AddAssign for Content {
 }
 
 impl Content {
-    /// Of nothing.
+    /// The content of no log.
     pub(super) const NONE: Content = Content {
         events: 0,
         is_ours: false,
@@ -87,7 +87,7 @@ impl Content {
         is_closed: true,
     };
 
-    /// What is in a log, whose files these are.
+    /// Reads the content of a log with these files.
     pub(super) fn of(files: &[PathBuf]) -> Result<Content, String> {
         let mut joined = Joined::default();
         for path in files {
@@ -123,8 +123,8 @@ impl Content {
         Ok(content)
     }
 
-    /// How many events there are, and what is known to be missing.
-    pub(super) fn said(&self) -> String {
+    /// Describes the number of events, and known losses.
+    pub(super) fn described(&self) -> String {
         let mut text = format!("{} events", number(self.events));
         let old = match (self.given_up, self.has_lost_volumes) {
             (0, false) => String::new(),
@@ -135,70 +135,71 @@ impl Content {
         match self.lost {
             0 if old.is_empty() => text + ", nothing lost",
             0 => text,
-            lost => text + &format!(", {} lost (eventcnv --stats says why)", number(lost)),
+            lost => text + &format!(", {} lost (eventcnv stats has the causes)", number(lost)),
         }
     }
 
-    /// The same, if the process said that it ended: what ends by `_exit` has a log without an end.
+    /// Returns the content of a process that noted its end: one that ends by `_exit` has a log
+    /// without an end.
     pub(super) fn of_ended(self, has_ended: bool) -> Content {
         Content { is_closed: self.is_closed || has_ended, ..self }
     }
 
-    /// Whether all that the program asked for is there, as far as the log says.
+    /// Returns whether all events are in the log, as far as the log tells.
     pub(super) fn is_whole(&self, is_ring: bool) -> bool {
         self.lost == 0 && (self.is_closed || is_ring)
     }
 
-    /// The same of a program of which it is known how it ended. `lost`: events that it said, or
-    /// another process, to have lost.
-    pub(super) fn said_of(&self, death: Option<&Death>, is_ring: bool, lost: u64) -> String {
+    /// Describes the log of a program with a known end. `lost`: events that processes noted as
+    /// lost.
+    pub(super) fn describe(&self, death: Option<&Death>, is_ring: bool, lost: u64) -> String {
         let Some(Death { name, is_caught }) = death else {
             return match self.is_closed || is_ring {
-                true if lost == 0 => self.said(),
-                true => self.said_of_what_is_there(),
+                true if lost == 0 => self.described(),
+                true => self.describe_events(),
                 false => {
-                    let said = self.said_of_what_is_there();
+                    let described = self.describe_events();
                     format!(
-                        "{said}; the log has no end: it could not be written to the end (is the \
-                         disk full?), or the program still runs"
+                        "{described}; the log has no end: a write failed (disk full?), or the \
+                         program still runs"
                     )
                 }
             };
         };
         let died = format!("; the program died of {name}");
         if self.is_closed || *is_caught {
-            return self.said() + &died;
+            return self.described() + &died;
         }
         if is_ring {
-            return self.said() + &died + ": what the ring kept goes up to then";
+            return self.described() + &died + ": what the ring kept goes up to then";
         }
-        let said = self.said_of_what_is_there();
+        let described = self.describe_events();
         format!(
-            "{said}{died}: the newest events of each thread, up to a block (64 KiB), may be \
+            "{described}{died}: the newest events of each thread, up to a block (64 KiB), may be \
              missing (-o ring:FILE?size=1G keeps them)"
         )
     }
 
-    /// The same of several, of which so many have no end, and were not those of a process that
-    /// became another program.
-    pub(super) fn said_without_end(&self, count: usize, lost: u64) -> String {
+    /// Describes several logs; `count` of them have no end, and their processes did not execute
+    /// another program.
+    pub(super) fn describe_without_end(&self, count: usize, lost: u64) -> String {
         let logs = match count {
-            0 if lost == 0 => return self.said(),
-            0 => return self.said_of_what_is_there(),
+            0 if lost == 0 => return self.described(),
+            0 => return self.describe_events(),
             1 => "1 has no end: its process".to_owned(),
             count => format!("{count} have no end: each of their processes"),
         };
         format!(
             "{}; {logs} called _exit, or was killed, and then the newest events of each thread, up \
              to a block (64 KiB), may be missing",
-            self.said_of_what_is_there()
+            self.describe_events()
         )
     }
 
-    /// That nothing was lost is not known.
-    fn said_of_what_is_there(&self) -> String {
-        let said = self.said();
-        said.strip_suffix(", nothing lost").map_or(said.clone(), str::to_owned)
+    /// Describes the events without a claim about losses.
+    fn describe_events(&self) -> String {
+        let described = self.described();
+        described.strip_suffix(", nothing lost").map_or(described.clone(), str::to_owned)
     }
 }
 
@@ -208,7 +209,7 @@ mod tests {
 
     /// `.rep.record.logs`
     #[test]
-    fn what_is_not_known_is_not_said() {
+    fn no_loss_is_claimed_only_if_it_is_known() {
         let death = |is_caught| Death { name: "SIGKILL".to_owned(), is_caught };
         let content = |lost, given_up, is_closed| Content {
             events: 7000,
@@ -218,10 +219,13 @@ mod tests {
             is_closed,
             ..Content::NONE
         };
-        assert_eq!(content(0, 0, true).said(), "7,000 events, nothing lost");
-        assert_eq!(content(0, 9000, true).said(), "7,000 events, 9,000 older ones have given way");
-        assert!(content(3, 0, true).said().starts_with("7,000 events, 3 lost ("));
-        let of = |content: Content, caught, ring| content.said_of(Some(&death(caught)), ring, 0);
+        assert_eq!(content(0, 0, true).described(), "7,000 events, nothing lost");
+        assert_eq!(
+            content(0, 9000, true).described(),
+            "7,000 events, 9,000 older ones have given way"
+        );
+        assert!(content(3, 0, true).described().starts_with("7,000 events, 3 lost ("));
+        let of = |content: Content, caught, ring| content.describe(Some(&death(caught)), ring, 0);
         let killed = of(content(0, 0, false), false, false);
         assert!(killed.starts_with("7,000 events; the program died of SIGKILL: "), "{killed}");
         assert!(killed.contains("may be missing"), "{killed}");
@@ -230,11 +234,11 @@ mod tests {
         assert_eq!(of(content(0, 0, false), true, false), ended);
         let ring = of(content(0, 0, false), false, true);
         assert_eq!(ring, format!("{ended}: what the ring kept goes up to then"));
-        assert_eq!(content(0, 0, true).said_without_end(0, 0), "7,000 events, nothing lost");
-        let full = content(0, 0, false).said_of(None, false, 9);
+        assert_eq!(content(0, 0, true).describe_without_end(0, 0), "7,000 events, nothing lost");
+        let full = content(0, 0, false).describe(None, false, 9);
         assert!(full.starts_with("7,000 events; the log has no end: "), "{full}");
-        assert_eq!(content(0, 0, true).said_of(None, false, 9), "7,000 events");
-        let two = content(0, 0, false).said_without_end(2, 0);
+        assert_eq!(content(0, 0, true).describe(None, false, 9), "7,000 events");
+        let two = content(0, 0, false).describe_without_end(2, 0);
         assert!(two.starts_with("7,000 events; 2 have no end: "), "{two}");
     }
 }

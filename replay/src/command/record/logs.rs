@@ -1,7 +1,7 @@
-//! The logs of a recording: one for each process, and one of them is the program's.
+//! The logs of a recording: one for each process; one of them is the program's.
 //!
 //! ```text
-//!  LOG-4711  LOG-4711-2 (what it became) ─▶ LOG        LOG-4712, LOG-4713 … its children
+//!  LOG-4711  LOG-4711-2 (executed later) ─▶ LOG        LOG-4712, LOG-4713 … its children
 //!  LOG-4711.1  LOG-4711.2 … (volumes)    ─▶ LOG.1 …
 //! ```
 //!
@@ -16,29 +16,28 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// What is before the name of a ring.
+/// The prefix of the name of a ring.
 const RING: &str = "ring:";
 
 /// The logs of a recording.
 pub(super) struct Logs {
-    /// The program's own.
+    /// The log of the program itself.
     path: PathBuf,
-    /// What else the runtime is to be told of it: `ring:` before, `?size=…` behind.
+    /// The other parts of the runtime's name for it: `ring:` before, `?size=…` behind.
     words: (OsString, OsString),
 }
 
-/// A file of a log; if there are several, with the number behind its name, which the newest has
-/// not.
+/// A file of a log; older volumes have the number behind their names.
 type File = (Option<u32>, PathBuf);
 
-/// What was recorded.
+/// How much was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Recorded {
-    /// Nothing of the program.
+    /// The program has no events.
     Nothing,
-    /// Some of it, or not all of its children.
+    /// Parts are missing.
     Part,
-    /// All, as far as the logs say.
+    /// All, as far as the logs tell.
     Whole,
 }
 
@@ -48,7 +47,7 @@ impl Recorded {
     }
 }
 
-/// One log: of which process, and how many programs that was before.
+/// A log: its process, and the index of the program that the process executed.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     process: u32,
@@ -63,7 +62,7 @@ impl Name {
 }
 
 impl Logs {
-    /// The logs of this name, or of the program's. None of them is there yet.
+    /// Returns the logs of this name, or of the program's name. None of them may exist.
     pub(super) fn new(name: Option<&Path>, program: &OsStr, force: bool) -> Result<Logs, Stop> {
         let (before, name, after) = match name {
             Some(name) => split(name.as_os_str()),
@@ -79,7 +78,7 @@ impl Logs {
         let folder = logs.path.parent().unwrap_or(Path::new("/"));
         if !folder.is_dir() {
             let folder = folder.display();
-            return Err(Stop::Message(format!("{folder}: there is no such directory")));
+            return Err(Stop::Message(format!("{folder}: no such directory")));
         }
         let of_processes = logs.names().into_iter().flat_map(|name| name.files);
         for (_, old) in logs.volumes().into_iter().chain(of_processes) {
@@ -88,8 +87,7 @@ impl Logs {
                 true => fs::remove_file(&old).map_err(failed)?,
                 false => {
                     return Err(Stop::Message(format!(
-                        "{}: is there already, and is not overwritten: give another name, or \
-                         --force",
+                        "{}: already exists; give another name, or --force to overwrite",
                         old.display()
                     )));
                 }
@@ -98,7 +96,7 @@ impl Logs {
         Ok(logs)
     }
 
-    /// What the runtime is told: a name for each process.
+    /// Returns the runtime's name pattern: a name for each process.
     pub(super) fn pattern(&self) -> OsString {
         let mut pattern = self.words.0.clone().into_vec();
         for byte in self.path.as_os_str().as_bytes() {
@@ -112,7 +110,7 @@ impl Logs {
         OsString::from_vec(pattern)
     }
 
-    /// The files beside each other whose names begin so, and what is behind that.
+    /// Returns the files whose names begin like the log's, each with the rest of its name.
     fn files(&self) -> Vec<(Vec<u8>, PathBuf)> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let file = self.path.file_name().unwrap_or_default().as_bytes();
@@ -121,18 +119,18 @@ impl Logs {
         entries.filter_map(|entry| Some((rest(entry.file_name())?, entry.path()))).collect()
     }
 
-    /// The program's own log that there is, and its volumes.
+    /// Returns the program's own log and its volumes, if they exist.
     fn volumes(&self) -> Vec<File> {
         let of = |(rest, path): (Vec<u8>, PathBuf)| match &rest[..] {
             [] => Some((None, path)),
-            // A log that is not bounded has no volumes: what is called so is something else.
+            // A log without bounds has no volumes: such a file is something else.
             rest if !self.words.0.is_empty() => Some((Some(volume(rest)?), path)),
             _ => None,
         };
         self.files().into_iter().filter_map(of).collect()
     }
 
-    /// The logs of processes that there are.
+    /// Returns the existing logs of processes.
     fn names(&self) -> Vec<Name> {
         let mut names: BTreeMap<(u32, u32), Vec<File>> = BTreeMap::new();
         for (rest, path) in self.files() {
@@ -148,13 +146,13 @@ impl Logs {
         list
     }
 
-    /// The processes that have logs.
+    /// Returns the processes that have logs.
     pub(super) fn processes(&self) -> BTreeSet<u32> {
         self.names().into_iter().map(|name| name.process).collect()
     }
 
-    /// Gives the program's log its name, and says what was recorded. `death`: of which signal it
-    /// died; `lost`: events that processes said to have lost.
+    /// Renames the program's log, and prints how much was recorded. `death`: the signal that ended
+    /// it.
     pub(super) fn finish(
         &self,
         process: u32,
@@ -164,7 +162,7 @@ impl Logs {
     ) -> Recorded {
         let mut names = self.names();
         let is_own = |name: &&Name| name.process == process;
-        // A program that uses the runtime itself has a log of its own beside.
+        // A program that uses the runtime itself has another log.
         let is_ours = |name: &&Name| Content::of(&name.paths()).is_ok_and(|of| of.is_ours);
         let own = names.iter().rposition(|name| is_own(&name) && is_ours(&name));
         let own = own.or_else(|| names.iter().rposition(|name| is_own(&name)));
@@ -174,11 +172,9 @@ impl Logs {
         if own.is_none() {
             let died =
                 death.map_or(String::new(), |death| format!("it died of {}, and ", death.name));
-            // If there is anything, the library was loaded.
+            // If any log exists, the library was loaded.
             let or = match names.is_empty() {
-                true => {
-                    ", or the library that records was not loaded (is it of another C library?)"
-                }
+                true => ", or the recording library was not loaded (is it of another C library?)",
                 false => "",
             };
             complain(&format!(
@@ -187,8 +183,8 @@ impl Logs {
         }
         if !names.is_empty() {
             let path = from_here(&self.path).display();
-            let (said, is_whole) = of_others(&names, process, missing);
-            complain(&format!("replay: {path}-*: {said}\n"));
+            let (description, is_whole) = of_others(&names, process, missing);
+            complain(&format!("replay: {path}-*: {description}\n"));
             recorded = recorded.min(Recorded::whole(is_whole));
         }
         recorded
@@ -207,32 +203,33 @@ impl Logs {
         let (is_ring, lost) = (self.words.0 == RING, missing.lost);
         let content =
             Content::of(&files).map(|content| content.of_ended(missing.has_ended(own.process)));
-        let (said, recorded) = match content {
+        let (description, recorded) = match content {
             Ok(content) if content.events == 0 => {
-                (content.said_of(death, is_ring, lost), Recorded::Nothing)
+                (content.describe(death, is_ring, lost), Recorded::Nothing)
             }
             Ok(content) => (
-                content.said_of(death, is_ring, lost),
+                content.describe(death, is_ring, lost),
                 Recorded::whole(content.is_whole(is_ring) && lost == 0),
             ),
             Err(why) => (why, Recorded::Nothing),
         };
         let path = from_here(files.first().unwrap_or(&self.path)).display();
-        complain(&format!("replay: {path}: {program}: {said}\n"));
+        complain(&format!("replay: {path}: {program}: {description}\n"));
         recorded
     }
 }
 
-/// What is in the logs of other processes, and of what this one was before; whether that is all.
+/// Describes the logs of other processes, and of earlier programs of this one. Returns whether they
+/// are complete.
 fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) {
-    let (mut sum, mut unread, mut endless, mut beside) = (Content::NONE, 0, 0, 0);
+    let (mut sum, mut unread, mut endless, mut own_logs) = (Content::NONE, 0, 0, 0);
     for (index, name) in names.iter().enumerate() {
-        // Before it became another program, it brought out all there was.
+        // A process writes out all events before it executes another program.
         let next = names.get(index + 1).map(|next| next.process);
         let is_last = name.process != process && next != Some(name.process);
         let has_ended = missing.has_ended(name.process);
         match Content::of(&name.paths()).map(|content| content.of_ended(has_ended)) {
-            Ok(content) if !content.is_ours => beside += 1,
+            Ok(content) if !content.is_ours => own_logs += 1,
             Ok(content) => {
                 sum += content;
                 endless += usize::from(is_last && !content.is_closed);
@@ -240,15 +237,14 @@ fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) 
             Err(_) => unread += 1,
         }
     }
-    let count = names.len() - beside;
+    let count = names.len() - own_logs;
     let logs = |count: usize| if count == 1 { "log" } else { "logs" };
-    let of_themselves =
-        || format!("{beside} {} of what programs record of themselves", logs(beside));
+    let of_themselves = || format!("{own_logs} {} that programs write themselves", logs(own_logs));
     if count == 0 {
         return (of_themselves(), unread == 0);
     }
     let is_whole = unread == 0 && endless == 0 && sum.lost == 0;
-    let (logs, beside) = match beside {
+    let (logs, own_logs) = match own_logs {
         0 => (logs(count), String::new()),
         _ => (logs(count), format!("; {}", of_themselves())),
     };
@@ -256,19 +252,20 @@ fn of_others(names: &[Name], process: u32, missing: &Missing) -> (String, bool) 
         0 => String::new(),
         count => format!("; {count} cannot be read"),
     };
-    let said = sum.said_without_end(endless, missing.lost);
-    let text =
-        format!("{count} {logs} of its children and of what it was before: {said}{unread}{beside}");
+    let description = sum.describe_without_end(endless, missing.lost);
+    let text = format!(
+        "{count} {logs} of its children and earlier programs: {description}{unread}{own_logs}"
+    );
     (text, is_whole)
 }
 
-/// A path as one would type it: what the program is told is absolute, for it may go elsewhere.
+/// Returns a path relative to the current folder, as a user would type it.
 fn from_here(path: &Path) -> &Path {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
-/// What is before a path, the path, and what is behind it, as the runtime takes them.
+/// Splits a name of the runtime: prefix, path, options.
 fn split(name: &OsStr) -> (OsString, OsString, OsString) {
     let bytes = name.as_bytes();
     let Some(word) = [RING.as_bytes(), b"file:"].into_iter().find(|word| bytes.starts_with(word))
@@ -283,8 +280,8 @@ fn split(name: &OsStr) -> (OsString, OsString, OsString) {
     (word, path, options)
 }
 
-/// The numbers in `-4711`, `-4711-2` and `-4711-2.1`: the process, how many programs it had been,
-/// and this; which volume.
+/// Returns the numbers in `-4711`, `-4711-2` and `-4711-2.1`: the process, the index of its
+/// program, the volume.
 fn numbers(rest: &[u8]) -> Option<(u32, u32, Option<u32>)> {
     let rest = std::str::from_utf8(rest.strip_prefix(b"-")?).ok()?;
     let (rest, volume) = match rest.split_once('.') {
@@ -297,7 +294,7 @@ fn numbers(rest: &[u8]) -> Option<(u32, u32, Option<u32>)> {
     }
 }
 
-/// The number in `.1`.
+/// Returns the number in `.1`.
 fn volume(rest: &[u8]) -> Option<u32> {
     std::str::from_utf8(rest.strip_prefix(b".")?).ok()?.parse().ok()
 }
@@ -312,7 +309,7 @@ mod tests {
 
     /// `.rep.record.logs`
     #[test]
-    fn the_log_of_a_program_is_that_of_what_it_became_last() {
+    fn the_log_of_a_program_is_its_last_one() {
         let folder = tempfile::tempdir().unwrap();
         let logs = name("a%.log", folder.path()).unwrap();
         let pattern = logs.pattern().into_string().unwrap();
@@ -332,7 +329,7 @@ mod tests {
 
     /// `.rep.record.logs`
     #[test]
-    fn the_volumes_of_a_log_are_called_as_it_is() {
+    fn the_volumes_of_a_log_are_renamed_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let name = |force| {
             let mut name = OsString::from("file:");
@@ -351,17 +348,17 @@ mod tests {
         for added in ["", ".1", ".2", "-9.10"] {
             assert!(folder.path().join(format!("a.log{added}")).exists(), "{added}");
         }
-        // All of them are in the way of another recording.
+        // Each of them stops another recording.
         let left = |folder: &Path| fs::read_dir(folder).unwrap().count();
         for file in ["a.log", "a.log-9", "a.log-9.1", "a.log-9.10"] {
             fs::remove_file(folder.path().join(file)).unwrap();
         }
         assert!(name(false).is_err() && left(folder.path()) == 3);
-        assert!(name(true).is_ok() && left(folder.path()) == 1, "what is no volume stays");
+        assert!(name(true).is_ok() && left(folder.path()) == 1, "other files stay");
     }
 
     #[test]
-    fn a_ring_is_named_as_the_runtime_has_it() {
+    fn a_ring_has_the_name_of_the_runtime() {
         let parts = split(OsStr::new("ring:/tmp/a?size=1G"));
         assert_eq!(parts, ("ring:".into(), "/tmp/a".into(), "?size=1G".into()));
         let parts = split(OsStr::new("/tmp/a?size=1G"));

@@ -1,8 +1,8 @@
-//! Which processes there were, by what each said of itself: what should have been recorded.
+//! The processes of a recording, by their own notes: what should have been recorded.
 //!
 //! ```text
 //!  roster file ─▶ Loaded, Recorded, Ended … of each process ─┐
-//!  logs that there are ──────────────────────────────────────┴─▶ what is missing, and why
+//!  existing logs ────────────────────────────────────────────┴─▶ missing parts, and causes
 //! ```
 //!
 //! Design: `.rep.record.roster` in `design/replay.md`.
@@ -16,38 +16,38 @@ use std::fs;
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// The variable that says where the roster is.
+/// The environment variable with the path of the roster.
 pub(super) const VARIABLE: &str = "TELEMETRY_ROSTER";
-/// Processes that are named in a line.
+/// The maximum number of names in a line.
 const NAMED_COUNT_MAX: usize = 4;
 
-/// The file; it goes with this.
+/// The file, which is removed with this value.
 pub(super) struct Roster(NamedTempFile);
 
-/// A program that a process was.
+/// A program that a process executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Life {
     name: String,
     is_loaded: bool,
     is_hidden: bool,
     has_recorded: bool,
-    /// Events that it lost, if it said so at its end.
+    /// The number of events that it lost, if it noted its end.
     ended: Option<u64>,
-    /// The program that it was about to become, or was started with.
+    /// The program that it was about to execute, or was started with.
     next: Option<String>,
 }
 
-/// What is missing, one of each for each process.
+/// The missing parts, by cause, with the processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Missing {
     hidden: Vec<String>,
     unrecorded: Vec<String>,
     without_log: Vec<String>,
     running: Vec<String>,
-    /// Events that processes said to have lost.
+    /// The number of events that processes noted as lost.
     pub(super) lost: u64,
     beyond: u64,
-    /// Processes that said that they ended, or became another program.
+    /// Processes that noted their end, or executed another program.
     ended: BTreeSet<u32>,
 }
 
@@ -69,7 +69,7 @@ impl Roster {
         self.0.path()
     }
 
-    /// What is missing, where these processes have logs.
+    /// Returns the missing parts; `logged` are the processes with logs.
     pub(super) fn missing(&self, logged: &BTreeSet<u32>) -> Missing {
         match fs::read(self.0.path()) {
             Ok(bytes) => Missing::of(&bytes, logged, is_running),
@@ -78,14 +78,14 @@ impl Roster {
     }
 }
 
-/// Whether a process is there, and has not ended.
+/// Returns whether a process still runs.
 fn is_running(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
     state.is_some_and(|state| !["Z", "X"].contains(&state))
 }
 
-/// Each process with the programs that it was.
+/// Returns the programs of each process, and the number of lost notes.
 fn lives(bytes: &[u8]) -> (BTreeMap<u32, Vec<Life>>, u64) {
     let (entries, beyond) = roster(bytes);
     let mut all: BTreeMap<u32, Vec<Life>> = BTreeMap::new();
@@ -96,7 +96,7 @@ fn lives(bytes: &[u8]) -> (BTreeMap<u32, Vec<Life>>, u64) {
             Presence::Forked => true,
             _ => of_process.is_empty(),
         };
-        // A program that was about to begin has begun.
+        // The program that was about to begin has begun.
         if entry.what == Presence::Loaded
             && let Some(before) = of_process.last_mut()
         {
@@ -116,10 +116,10 @@ fn lives(bytes: &[u8]) -> (BTreeMap<u32, Vec<Life>>, u64) {
             Presence::Recorded => life.has_recorded = true,
             Presence::Ended => {
                 life.ended = Some(entry.number);
-                // It could not be executed.
+                // The program could not be executed.
                 life.next = None;
             }
-            // What was started said so itself, or will.
+            // The started process has noted itself, or will.
             Presence::Spawned if life.is_loaded => continue,
             Presence::Executes | Presence::Spawned => {
                 life.next = Some(name);
@@ -165,67 +165,53 @@ impl Missing {
         missing
     }
 
-    /// Whether all was recorded, as far as processes say.
+    /// Returns whether all was recorded, as far as the notes tell.
     pub(super) fn is_none(&self) -> bool {
         self.words().is_empty()
     }
 
-    /// Whether a process ended in good order, so that its log is whole, though it may have no end.
+    /// Returns whether a process ended in good order, so that its log is complete even without an
+    /// end.
     pub(super) fn has_ended(&self, process: u32) -> bool {
         self.ended.contains(&process)
     }
 
-    /// In words, a line each.
+    /// Returns the missing parts in words, a line each.
     pub(super) fn words(&self) -> Vec<String> {
+        let causes = [
+            (
+                &self.hidden,
+                "malloc of its own hides the recording library; most calls are missing from the \
+                 log",
+            ),
+            (
+                &self.unrecorded,
+                "executed without the recording library, so that no log exists (the environment \
+                 has no LD_PRELOAD, or the program is statically linked or has more rights than \
+                 its user)",
+            ),
+            (
+                &self.without_log,
+                "allocated memory, and no log exists (killed early, or without permission to \
+                 write next to the other logs); choose a writable folder for -o",
+            ),
+            (&self.running, "still runs, so that the log is incomplete"),
+        ];
         let mut lines = Vec::new();
-        let mut line = |what: &[String], one: &str, many: &str| {
-            let named = what.iter().take(NAMED_COUNT_MAX).cloned().collect::<Vec<_>>().join(", ");
-            match what.len() {
-                0 => {}
-                1 => lines.push(format!("{named} {one}")),
-                count => lines.push(match count > NAMED_COUNT_MAX {
-                    true => format!("{} processes ({named}, …) {many}", number(count as u64)),
-                    false => format!("{named} {many}"),
-                }),
-            }
-        };
-        line(
-            &self.hidden,
-            "defines malloc itself, which hides the library that records: its calls, or most of \
-             them, are not in the log",
-            "define malloc themselves, which hides the library that records: their calls, or most \
-             of them, are not in the logs",
-        );
-        line(
-            &self.unrecorded,
-            "was executed without the library that records: it is not in the logs (its environment \
-             has no LD_PRELOAD, it is statically linked, or it has more rights than its user)",
-            "were executed without the library that records: they are not in the logs (their \
-             environment has no LD_PRELOAD, they are statically linked, or they have more rights \
-             than their user)",
-        );
-        line(
-            &self.without_log,
-            "asked for memory and has no log: it was killed early, or may not write beside the \
-             other logs (choose a folder for -o that it may write to)",
-            "asked for memory and have no logs: they were killed early, or may not write beside \
-             the other logs (choose a folder for -o that they may write to)",
-        );
-        line(
-            &self.running,
-            "still runs: its log is not whole before it ends",
-            "still run: their logs are not whole before they end",
-        );
+        for (processes, cause) in causes.into_iter().filter(|cause| !cause.0.is_empty()) {
+            let named = processes.iter().take(NAMED_COUNT_MAX).cloned().collect::<Vec<_>>();
+            let named = named.join(", ");
+            lines.push(match processes.len() > NAMED_COUNT_MAX {
+                true => format!("{} processes ({named}, …): {cause}", processes.len()),
+                false => format!("{named}: {cause}"),
+            });
+        }
         if self.lost > 0 {
-            let lost = number(self.lost);
-            lines.push(format!("{lost} events were lost, as the processes say that lost them"));
+            lines.push(format!("{} events were lost, by the processes' notes", number(self.lost)));
         }
         if self.beyond > 0 {
             let beyond = number(self.beyond);
-            lines.push(format!(
-                "{beyond} beginnings and ends of processes more than there is room for were not \
-                 looked at"
-            ));
+            lines.push(format!("{beyond} notes of processes were lost (the list was full)"));
         }
         lines
     }
@@ -252,27 +238,27 @@ mod tests {
 
     /// `.rep.record.roster`
     #[test]
-    fn what_a_process_said_and_no_log_shows_is_missing() {
+    fn a_process_with_a_note_and_without_a_log_is_missing() {
         use Presence::{Ended, Executes, Forked, Loaded, Recorded, Spawned};
         let entries = [
             (10, Loaded, 0, "sh"),
             (10, Recorded, 0, "sh"),
-            (11, Forked, 0, "sh"), // It becomes ls, which says that it is there.
+            (11, Forked, 0, "sh"), // It executes ls, which notes itself.
             (11, Executes, 0, "ls"),
             (11, Loaded, 0, "ls"),
             (11, Recorded, 0, "ls"),
             (11, Ended, 3, "ls"),
-            (12, Forked, 0, "sh"), // It asks for memory, and has no log.
+            (12, Forked, 0, "sh"), // It allocates, and has no log.
             (12, Recorded, 0, "sh"),
-            (13, Forked, 0, "sh"), // It asks for none.
+            (13, Forked, 0, "sh"), // It allocates nothing.
             (13, Ended, 0, "sh"),
             (14, Executes, 0, "busy"), // Made by vfork.
             (15, Spawned, 0, "static"),
             (16, Loaded, 0, "cat"),
-            (16, Spawned, 0, "cat"), // Its parent says so late.
+            (16, Spawned, 0, "cat"), // Its parent notes it late.
             (16, Ended, 0, "cat"),
             (17, Forked, 0, "sh"),
-            (17, Executes, 0, "none"), // There is no such program.
+            (17, Executes, 0, "none"), // The program does not exist.
             (17, Ended, 0, "sh"),
             (18, Loaded, 1, "rustc"),
             (18, Ended, 0, "rustc"),

@@ -1,4 +1,4 @@
-//! Whether a program can be recorded: whether the system's dynamic linker will preload for it.
+//! Checks whether a program can be recorded: whether the dynamic linker preloads libraries for it.
 //!
 //! ```text
 //!  #!/bin/sh ─▶ its interpreter ─▶ ELF of 64 bits ─▶ PT_INTERP? ─▶ not setuid, no capabilities
@@ -18,17 +18,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What of a program is read: its headers are at its beginning.
+/// The size of the part of a program that is read: it has all headers.
 const BEGINNING_SIZE: u64 = 1 << 20;
-/// Interpreters of interpreters that the system takes.
+/// The maximum number of nested interpreters of scripts.
 const SCRIPT_DEPTH_MAX: usize = 4;
 const ROOT: u32 = 0;
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
-/// A file without this bit, which only setgid directories and locks have, is not run as its group.
+/// A file with the setgid bit but without this bit is locked, and does not run as its group.
 const GROUP_MAY_RUN: u32 = 0o010;
 
-/// Whether a program can be recorded, or why not; and why not all of it may be.
+/// Checks a program. Returns a warning if only parts of it can be recorded.
 pub(super) fn check(path: &Path) -> Result<Option<String>, String> {
     let asked = path;
     let mut path = path.to_owned();
@@ -39,14 +39,10 @@ pub(super) fn check(path: &Path) -> Result<Option<String>, String> {
             None => {
                 let named = |why: String| match path == asked {
                     true => why,
-                    false => format!("{}, which runs it, {why}", path.display()),
+                    false => format!("its interpreter {} {why}", path.display()),
                 };
                 let checked = check_program(&bytes).and_then(|()| check_rights(&path));
-                let checked = checked.and_then(|()| match allocator(&path) {
-                    None => Ok(None),
-                    Some(Own::Hides(why)) => Err(why),
-                    Some(Own::Beside(why)) => Ok(Some(why)),
-                });
+                let checked = checked.and_then(|()| allocator(&path));
                 return checked.map(|why| why.map(named)).map_err(named);
             }
         }
@@ -54,7 +50,7 @@ pub(super) fn check(path: &Path) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-/// Whether it is a file that may be executed.
+/// Returns whether a path is an executable file.
 pub(super) fn is_executable(path: &Path) -> bool {
     let data = fs::metadata(path);
     data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
@@ -65,11 +61,11 @@ fn beginning(path: &Path) -> Result<Vec<u8>, String> {
     let read = File::open(path).and_then(|file| file.take(BEGINNING_SIZE).read_to_end(&mut bytes));
     match read {
         Ok(_) => Ok(bytes),
-        Err(error) => Err(format!("cannot be looked at: {error}")),
+        Err(error) => Err(format!("cannot be read: {error}")),
     }
 }
 
-/// What runs a script.
+/// Returns the interpreter of a script.
 fn interpreter(bytes: &[u8]) -> Option<PathBuf> {
     let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let name = line.trim_ascii().split(u8::is_ascii_whitespace).next()?;
@@ -78,30 +74,22 @@ fn interpreter(bytes: &[u8]) -> Option<PathBuf> {
 
 fn check_program(bytes: &[u8]) -> Result<(), String> {
     if elf::FileHeader32::<Endianness>::parse(bytes).is_ok() {
-        return Err("is a program of 32 bits, and the library that records has 64".into());
+        return Err("is a 32-bit program, and the recording library has 64 bits".into());
     }
     let header = elf::FileHeader64::<Endianness>::parse(bytes)
-        .map_err(|_| "is no program of this system (ELF)".to_owned())?;
+        .map_err(|_| "is not an ELF program".to_owned())?;
     let damaged = |_| "is a damaged program".to_owned();
     let endian = header.endian().map_err(damaged)?;
     let parts = header.program_headers(endian, bytes).map_err(damaged)?;
     match parts.iter().any(|part| part.p_type(endian) == elf::PT_INTERP) {
         true => Ok(()),
-        false => Err("is statically linked, so that nothing can be preloaded".into()),
+        false => Err("is statically linked, so that no library can be preloaded".into()),
     }
 }
 
-/// An allocator that is linked into a program.
-enum Own {
-    /// It is called in place of the library that records.
-    Hides(String),
-    /// What is asked of it is not recorded.
-    Beside(String),
-}
-
-/// The section in which Go says with what a program was built.
+/// The section with the build information of a Go program.
 const GO: &str = ".go.buildinfo";
-/// Symbols of allocators, and whose they are.
+/// Symbols of allocators, and their names.
 const ALLOCATORS: [(&str, &str); 7] = [
     ("_rjem_malloc", "jemalloc"),
     ("je_malloc", "jemalloc"),
@@ -111,41 +99,45 @@ const ALLOCATORS: [(&str, &str); 7] = [
     ("sn_rust_alloc", "snmalloc"),
     ("rpmalloc", "rpmalloc"),
 ];
-/// No program is larger whose symbols are looked at.
+/// The maximum size of a program whose symbols are searched.
 const FILE_SIZE_MAX: u64 = 2 << 30;
 
-/// The allocator that is linked into a program, as far as its symbols tell.
-fn allocator(path: &Path) -> Option<Own> {
-    let size = fs::metadata(path).ok()?.len();
-    let bytes = (size <= FILE_SIZE_MAX).then(|| File::open(path).ok()).flatten()?;
+/// Checks the allocators that are linked into a program, as far as its symbols tell. Returns a
+/// warning about one whose calls are not recorded.
+///
+/// # Errors
+///
+/// The program does not call the recording library at all.
+fn allocator(path: &Path) -> Result<Option<String>, String> {
+    let size = fs::metadata(path).map_or(0, |data| data.len());
+    let Some(bytes) = (size <= FILE_SIZE_MAX).then(|| File::open(path).ok()).flatten() else {
+        return Ok(None);
+    };
     let cache = ReadCache::new(bytes);
-    let file = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+    let Ok(file) = ElfFile64::<Endianness, _>::parse(&cache) else { return Ok(None) };
     if file.section_by_name(GO).is_some() {
-        return Some(Own::Hides(format!(
-            "is a program in Go (section {GO}), which does not ask malloc for memory"
-        )));
+        return Err(format!("is a Go program (section {GO}), which does not call malloc"));
     }
     let known = |name: &str| ALLOCATORS.into_iter().find(|(symbol, _)| *symbol == name);
     let defined = |symbol: &ElfSymbol64<'_, '_, Endianness, _>| symbol.is_definition();
-    // What a program exports is found before what is preloaded.
-    let own = file.dynamic_symbols().filter(defined).find(|symbol| symbol.name() == Ok("malloc"));
-    let is_its_own = own.is_some();
     let mut symbols = file.symbols().chain(file.dynamic_symbols()).filter(defined);
     let linked = symbols.find_map(|symbol| known(symbol.name().ok()?));
-    let whose = linked.map_or(String::new(), |(symbol, name)| format!(", {name}'s ({symbol})"));
-    match (is_its_own, linked) {
-        (true, _) => Some(Own::Hides(format!(
-            "defines malloc itself (symbol malloc{whose}), which hides the library that records"
-        ))),
-        (false, Some((symbol, name))) => Some(Own::Beside(format!(
-            "has {name} linked in (symbol {symbol}): what it asks of that is not recorded, only \
-             what it asks of malloc"
-        ))),
-        (false, None) => None,
+    // The linker prefers symbols that the program exports to preloaded ones.
+    if file.dynamic_symbols().filter(defined).any(|symbol| symbol.name() == Ok("malloc")) {
+        let whose = linked.map_or(String::new(), |(symbol, name)| format!(", {name}'s ({symbol})"));
+        return Err(format!(
+            "defines malloc itself (symbol malloc{whose}), which hides the recording library"
+        ));
     }
+    Ok(linked.map(|(symbol, name)| {
+        format!(
+            "has {name} linked in (symbol {symbol}): calls of that are not recorded, only calls \
+             of malloc"
+        )
+    }))
 }
 
-/// What a file has that may give who runs it more rights.
+/// The rights that a file may give to a process.
 struct Rights {
     mode: u32,
     user: u32,
@@ -155,7 +147,7 @@ struct Rights {
 
 fn check_rights(path: &Path) -> Result<(), String> {
     let Ok(data) = fs::metadata(path) else { return Ok(()) };
-    // One that does not fit is there, too.
+    // A value that does not fit exists, too.
     let capabilities = getxattr(path, "security.capability", &mut [0u8; 64]);
     let has_capabilities = matches!(capabilities, Ok(1..) | Err(rustix::io::Errno::RANGE));
     let (mode, user, group) = (data.mode(), data.uid(), data.gid());
@@ -164,7 +156,7 @@ fn check_rights(path: &Path) -> Result<(), String> {
 }
 
 impl Rights {
-    /// The dynamic linker preloads nothing for a program that has more rights than who runs it.
+    /// The dynamic linker preloads nothing for a program with more rights than its user.
     fn check(&self, user: u32, group: u32) -> Result<(), String> {
         let is_setgid = self.mode & SETGID != 0 && self.mode & GROUP_MAY_RUN != 0;
         let what = if self.mode & SETUID != 0 && self.user != user {
@@ -172,12 +164,12 @@ impl Rights {
         } else if is_setgid && self.group != group {
             "is setgid"
         } else if self.has_capabilities && user != ROOT {
-            // Root has them all before.
+            // Root has all capabilities anyway.
             "has capabilities (getcap)"
         } else {
             return Ok(());
         };
-        Err(format!("{what}: the system preloads nothing for it"))
+        Err(format!("{what}, so that the system preloads nothing"))
     }
 }
 
@@ -187,7 +179,7 @@ mod tests {
 
     /// `.rep.record.refused`
     #[test]
-    fn the_interpreter_of_a_script_is_what_is_looked_at() {
+    fn the_interpreter_of_a_script_is_checked() {
         let of = |text: &str| interpreter(text.as_bytes());
         assert_eq!(of("#!/bin/sh\nexit\n"), Some("/bin/sh".into()));
         assert_eq!(of("#! /usr/bin/env python3"), Some("/usr/bin/env".into()));
@@ -195,15 +187,15 @@ mod tests {
     }
 
     #[test]
-    fn this_program_can_be_recorded_and_a_text_cannot() {
+    fn a_program_can_be_recorded_and_a_text_cannot() {
         assert!(check(&std::env::current_exe().unwrap()).is_ok());
         let why = check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap_err();
-        assert!(why.contains("no program of this system"), "{why}");
+        assert!(why.contains("not an ELF program"), "{why}");
     }
 
     /// `.rep.record.refused`
     #[test]
-    fn a_program_with_more_rights_than_who_runs_it_is_refused() {
+    fn a_program_with_more_rights_than_its_user_is_refused() {
         let of = |mode, user, group, has_capabilities| {
             Rights { mode, user, group, has_capabilities }.check(1000, 1000)
         };
@@ -219,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_an_interpreter_is_statically_linked() {
+    fn a_statically_linked_program_is_refused() {
         let mut bytes = beginning(&std::env::current_exe().unwrap()).unwrap();
         let header = elf::FileHeader64::<Endianness>::parse(&*bytes).unwrap();
         let endian = header.endian().unwrap();

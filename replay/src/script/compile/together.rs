@@ -1,4 +1,4 @@
-//! Threads that keep together: how far one may be ahead of the others, and where they meet.
+//! Keeps threads together: bounds how far one may run ahead, and makes them meet.
 //!
 //! ```text
 //!  operations as recorded  ├── stretch ──┼── stretch ──┼── stretch ──┤  half a window each
@@ -14,7 +14,7 @@ use crate::workload::OpKind;
 use std::mem;
 
 impl Compiler {
-    /// An operation of a thread begins: it waits for threads that are too far behind.
+    /// Begins an operation of a thread, which waits for threads that are too far behind.
     #[inline]
     pub(super) fn begin(&mut self, thread: u32) {
         let (next, peak) = (self.next(thread), self.peak);
@@ -29,9 +29,9 @@ impl Compiler {
         }
     }
 
-    /// Every half a window of operations is a stretch. Its first thread is its hub: that waits for
-    /// all threads of the last stretch but one, and for the hub before it, which knew all that
-    /// came before those. The others wait for the hub alone: waits are linear in the threads.
+    /// Half a window of operations is a stretch. Its first thread is its hub: it waits for all
+    /// threads of the last stretch but one, and for the hub before, which stands for all earlier
+    /// ones. The others wait for the hub alone, so that waits are linear in the threads.
     #[inline]
     fn keep_together(&mut self, thread: u32, next: u32, skew: u32) {
         match self.window.left.checked_sub(1) {
@@ -51,7 +51,7 @@ impl Compiler {
         self.after_hub(thread, next);
     }
 
-    /// A stretch begins with an operation of a thread, its hub.
+    /// Begins a stretch with an operation of a thread, its hub.
     fn new_stretch(&mut self, hub: u32, next: u32, length: u32) {
         let ended = mem::take(&mut self.window.threads);
         let ended = ended.into_iter().map(|thread| (thread, self.next(thread).saturating_sub(1)));
@@ -67,7 +67,7 @@ impl Compiler {
         self.window.left = length - 1;
     }
 
-    /// An op of a thread comes after the first operation of the hub.
+    /// Orders an op of a thread after the first operation of the hub.
     #[inline]
     fn after_hub(&mut self, thread: u32, next: u32) {
         if let Some((hub, first)) = self.window.hub.filter(|(hub, _)| *hub != thread) {
@@ -75,7 +75,7 @@ impl Compiler {
         }
     }
 
-    /// The last op of the operation of a thread that begins with this one.
+    /// Returns the last op of the operation that begins with this op.
     pub(super) fn end_of(&self, thread: u32, first: u32) -> u32 {
         let ops = self.lists.get(thread as usize).map_or(&[][..], |list| &list.ops);
         let kind = |at: u32| ops.get(at as usize).map(|op| op.kind());
@@ -83,14 +83,15 @@ impl Compiler {
         op + u32::from(kind(op) == Some(OpKind::Reallocate))
     }
 
-    /// Threads meet where the most bytes were live: none goes on before all have come there.
+    /// Makes all threads meet where the most bytes were live: none goes on before all have arrived.
     pub(super) fn meet(&mut self) {
         let is_in = |list: &&List| !list.ops.is_empty();
         if self.mode.skew.is_none() || self.lists.iter().filter(is_in).count() < 2 {
             return;
         }
-        // What comes first after it waits for all, and all others for that: whom it waits for
-        // was recorded before it, who waits for it after.
+        // The first operation after the peak waits for all threads, and all others wait for that
+        // operation. The threads that it waits for were recorded before it, and the waiting ones
+        // after it.
         let Some((hub, first)) = self.after_peak else { return };
         let done = self.end_of(hub, first);
         for (thread, list) in

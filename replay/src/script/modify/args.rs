@@ -1,31 +1,30 @@
-//! The options that modify, in the order in which they are given.
+//! The options of modifications, in the order of the command line.
 //!
 //! ```text
 //!  --drop-size 4096.. --scale-size 1.5 ─▶ [Sizes(false, 4096..), ScaleSize(1.5)]
 //! ```
 //!
-//! clap's derive knows no order among options, so it is asked for their places. Design:
+//! clap's derive knows no order among options, so this module asks clap for their places. Design:
 //! `.rep.modify` in `design/replay.md`.
 
 use super::Modification;
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
 use std::ops::RangeInclusive;
 
-/// What is modified.
+/// The modifications of a command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Modify {
-    /// In this order.
     pub(crate) list: Vec<Modification>,
 }
 
 impl Modify {
-    /// In words; nothing if nothing is.
+    /// Returns the modifications in words.
     pub(crate) fn words(&self) -> String {
         self.list.iter().map(Modification::to_string).collect::<Vec<String>>().join("; ")
     }
 }
 
-/// An option.
+/// An option for a modification.
 struct Choice {
     name: &'static str,
     value: &'static str,
@@ -45,7 +44,7 @@ const CHOICES: &[Choice] = &[
         value: "N",
         help: "Round sizes up to multiples of N",
         parse: |text| match size(text)? {
-            0 => Err("is not a multiple of which sizes can be".to_owned()),
+            0 => Err("must be above 0".to_owned()),
             multiple => Ok(Modification::RoundSize(multiple)),
         },
     },
@@ -55,46 +54,46 @@ const CHOICES: &[Choice] = &[
         help: "Align everything to N at least, a power of two",
         parse: |text| match size(text)? {
             alignment if alignment.is_power_of_two() && alignment <= 1 << 31 => {
-                // Up to 16, there is nothing to ask for.
+                // Every allocation is aligned to 16.
                 Ok(Modification::Align(if alignment > 16 { alignment } else { 1 }))
             }
-            _ => Err("is no power of two up to 2 GiB".to_owned()),
+            _ => Err("must be a power of two up to 2 GiB".to_owned()),
         },
     },
     Choice {
         name: "keep-pool",
         value: "LIST",
-        help: "Keep only what is in these pools, as `show` numbers them: 0,2",
+        help: "Keep only the objects in these pools, numbered as by `show`: 0,2",
         parse: |text| Ok(Modification::Pools(true, numbers(text)?)),
     },
     Choice {
         name: "drop-pool",
         value: "LIST",
-        help: "Drop what is in these pools",
+        help: "Drop the objects in these pools",
         parse: |text| Ok(Modification::Pools(false, numbers(text)?)),
     },
     Choice {
         name: "keep-size",
         value: "RANGES",
-        help: "Keep only objects allocated with such a size: 16, 1K..64K (without the end), 1M..",
+        help: "Keep only objects allocated with these sizes: 16, 1K..64K (without the end), 1M..",
         parse: |text| Ok(Modification::Sizes(true, ranges(text)?)),
     },
     Choice {
         name: "drop-size",
         value: "RANGES",
-        help: "Drop objects allocated with such a size",
+        help: "Drop objects allocated with these sizes",
         parse: |text| Ok(Modification::Sizes(false, ranges(text)?)),
     },
     Choice {
         name: "keep-thread",
         value: "LIST",
-        help: "Keep only what these threads allocate, as `show` numbers them",
+        help: "Keep only objects that these threads allocate, numbered as by `show`",
         parse: |text| Ok(Modification::Threads(true, numbers(text)?)),
     },
     Choice {
         name: "drop-thread",
         value: "LIST",
-        help: "Drop what these threads allocate",
+        help: "Drop objects that these threads allocate",
         parse: |text| Ok(Modification::Threads(false, numbers(text)?)),
     },
     Choice {
@@ -103,7 +102,7 @@ const CHOICES: &[Choice] = &[
         help: "Multiply lifetimes by F, 1 or more: frees come later",
         parse: |text| match factor(text)? {
             factor if factor >= 1.0 => Ok(Modification::Stretch(factor)),
-            _ => Err("is less than 1: frees cannot come earlier".to_owned()),
+            _ => Err("must be at least 1: frees cannot come earlier".to_owned()),
         },
     },
     Choice {
@@ -115,7 +114,7 @@ const CHOICES: &[Choice] = &[
     Choice {
         name: "drop-free",
         value: "P",
-        help: "Drop this part of the frees, as 0.05 or 5%: what leaks cost",
+        help: "Drop this part of the frees, as 0.05 or 5%: shows the cost of leaks",
         parse: |text| part(text).map(Modification::DropFree),
     },
     Choice {
@@ -124,22 +123,22 @@ const CHOICES: &[Choice] = &[
         help: "Play N copies of the program at once, each with threads of its own",
         parse: |text| match text.parse() {
             Ok(copies @ 1..=4096) => Ok(Modification::Copies(copies)),
-            _ => Err("is no number from 1 to 4096".to_owned()),
+            _ => Err("must be a number from 1 to 4096".to_owned()),
         },
     },
 ];
 
-/// A number above 0 by which sizes and times can be multiplied: what is more is a mistake.
+/// Parses a factor for sizes and times; a larger one is a mistake.
 fn factor(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok();
     value
         .filter(|value| *value > 0.0 && *value <= FACTOR_MAX)
-        .ok_or_else(|| "is no number above 0, to a million".to_owned())
+        .ok_or_else(|| "must be a number above 0, up to a million".to_owned())
 }
 
 const FACTOR_MAX: f64 = 1e6;
 
-/// A size: bytes, or with K, M, G behind it.
+/// Parses a size: bytes, or with the suffix K, M or G.
 fn size(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (text.get(..text.len() - 1), 1 << 10),
@@ -149,11 +148,11 @@ fn size(text: &str) -> Result<u64, String> {
     };
     let value = digits.and_then(|digits| digits.parse::<u64>().ok());
     let value = value.and_then(|value| value.checked_mul(factor));
-    value.ok_or_else(|| format!("{text} is no size: a number, or as 64K, 1M, 2G"))
+    value.ok_or_else(|| format!("{text} is not a size; write a number, or 64K, 1M, 2G"))
 }
 
 fn numbers(text: &str) -> Result<Vec<u32>, String> {
-    let number = |text: &str| text.trim().parse().map_err(|_| format!("{text} is no number"));
+    let number = |text: &str| text.trim().parse().map_err(|_| format!("{text} is not a number"));
     text.split(',').map(number).collect()
 }
 
@@ -161,7 +160,7 @@ fn ranges(text: &str) -> Result<Vec<RangeInclusive<u64>>, String> {
     text.split(',').map(range).collect()
 }
 
-/// A size, or sizes from one to another: without the latter, unless `..=` is between them.
+/// Parses a size, or a range of sizes: without its end, unless `..=` precedes it.
 fn range(text: &str) -> Result<RangeInclusive<u64>, String> {
     let Some((from, to)) = text.split_once("..") else {
         return size(text).map(|size| size..=size);
@@ -173,7 +172,7 @@ fn range(text: &str) -> Result<RangeInclusive<u64>, String> {
         None => size(to)?.checked_sub(1),
     };
     let range = to.map(|to| from..=to).filter(|range| !range.is_empty());
-    range.ok_or_else(|| format!("{text} has no size in it"))
+    range.ok_or_else(|| format!("{text} contains no size"))
 }
 
 fn delay(text: &str) -> Result<Modification, String> {
@@ -186,7 +185,7 @@ fn delay(text: &str) -> Result<Modification, String> {
             return Ok(Modification::DelayTime(time as u64));
         }
     }
-    let count = text.parse().map_err(|_| "is neither a number nor a time, as 5us".to_owned());
+    let count = text.parse().map_err(|_| "must be a number, or a time such as 5us".to_owned());
     count.map(Modification::DelayOperations)
 }
 
@@ -197,7 +196,7 @@ fn part(text: &str) -> Result<f64, String> {
     };
     let part = digits.parse::<f64>().ok().map(|value| value / of);
     let part = part.filter(|part| (0.0..=1.0).contains(part));
-    part.ok_or_else(|| "is no part: from 0 to 1, or from 0% to 100%".to_owned())
+    part.ok_or_else(|| "must be from 0 to 1, or from 0% to 100%".to_owned())
 }
 
 impl clap::Args for Modify {
@@ -207,7 +206,7 @@ impl clap::Args for Modify {
                 .long(choice.name)
                 .value_name(choice.value)
                 .help(choice.help)
-                .help_heading("Modifications, in the order in which they are given")
+                .help_heading("Modifications, done in the order of the command line")
                 .action(ArgAction::Append)
                 .value_parser(choice.parse);
             command.arg(argument)
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn modifications_are_in_the_order_in_which_they_are_given() {
+    fn modifications_keep_the_order_of_the_command_line() {
         // `.rep.modify`
         let words = ["--align=64", "--drop-size", "4K..,0", "--align", "8", "--drop-free=5%"];
         let found = parse(&words).unwrap();
@@ -261,7 +260,7 @@ mod tests {
         ];
         assert_eq!(found.list, expected);
         let words = found.words();
-        let expected = "aligned to 64 at least; without sizes 4K.., 0; aligned as anything is; \
+        let expected = "aligned to 64 at least; without sizes 4K.., 0; with the usual alignment; \
                         5 % of the frees dropped";
         assert_eq!(words, expected);
         let words = ["--delay-free=7", "--delay-free=2us", "--keep-size=16..32,1M..=2M"];
@@ -274,8 +273,8 @@ mod tests {
     }
 
     #[test]
-    fn modifications_are_told_as_they_are_given() {
-        for (given, told) in [
+    fn modifications_are_printed_as_on_the_command_line() {
+        for (argument, expected) in [
             ("--drop-size=..64", "without sizes ..64"),
             ("--drop-size=0..64", "without sizes ..64"),
             ("--keep-size=16,1K..64K,1M..", "only sizes 16, 1K..64K, 1M.."),
@@ -284,9 +283,10 @@ mod tests {
             ("--delay-free=1500ns", "frees 1500ns later"),
             ("--delay-free=20000us", "frees 20ms later"),
         ] {
-            let found = parse(&[given]).unwrap();
-            assert_eq!(found.words(), told);
-            let ranges = told.strip_prefix("only sizes ").map(|told| told.replace(", ", ","));
+            let found = parse(&[argument]).unwrap();
+            assert_eq!(found.words(), expected);
+            let ranges =
+                expected.strip_prefix("only sizes ").map(|expected| expected.replace(", ", ","));
             if let Some(ranges) = ranges {
                 assert_eq!(parse(&[&format!("--keep-size={ranges}")]).unwrap().list, found.list);
             }
@@ -294,17 +294,17 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_a_reason() {
+    fn an_invalid_value_is_refused_with_a_reason() {
         for (word, reason) in [
-            ("--scale-size=-1", "no number above 0"),
-            ("--scale-size=NaN", "no number above 0"),
-            ("--align=48", "no power of two"),
-            ("--round-size=0", "multiple"),
+            ("--scale-size=-1", "number above 0"),
+            ("--scale-size=NaN", "number above 0"),
+            ("--align=48", "must be a power of two"),
+            ("--round-size=0", "above 0"),
             ("--stretch=0.5", "cannot come earlier"),
-            ("--drop-free=101%", "no part"),
-            ("--keep-size=9..9", "has no size in it"),
-            ("--keep-pool=a", "no number"),
-            ("--delay-free=5h", "neither a number nor a time"),
+            ("--drop-free=101%", "from 0% to 100%"),
+            ("--keep-size=9..9", "contains no size"),
+            ("--keep-pool=a", "not a number"),
+            ("--delay-free=5h", "or a time such as 5us"),
             ("--copies=0", "from 1 to 4096"),
         ] {
             let message = parse(&[word]).unwrap_err();

@@ -1,8 +1,8 @@
-//! Frees that come later, or never.
+//! Delays or drops frees.
 //!
 //! ```text
-//!  free 7 ─▶ a heap of frees by when they are due ─▶ before the first operation not earlier
-//!  end of a pool ─▶ first the frees of what is in it
+//!  free 7 ─▶ a heap of frees by due time ─▶ before the first operation that is not earlier
+//!  end of a pool ─▶ first the frees of its objects
 //! ```
 //!
 //! Design: `.rep.modify.delay`, `.rep.modify.drop-free` in `design/replay.md`.
@@ -12,23 +12,24 @@ use crate::operation::{Action, Operation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// What is known of an object that is there.
+/// A live object.
 #[derive(Clone, Copy)]
 struct Object {
-    /// When it was allocated, in ns.
+    /// The time of its allocation, in ns.
     since: u64,
     pool: u32,
 }
 
-/// A free that is due: when, in what the delay is counted in; which came first; of what.
+/// A delayed free: when it is due, in the unit of the delay; the number of the free; its thread;
+/// its object.
 type Due = Reverse<(u64, u64, u32, u32)>;
 
-/// Frees that come later.
+/// Delays frees.
 struct Delay<W> {
-    /// When a free is due: by the number of operations so far, the time of the free, and when its
-    /// object was allocated.
+    /// Computes when a free is due: from the number of operations so far, the time of the free, and
+    /// the time of the allocation.
     due: W,
-    /// Whether that is a time.
+    /// Whether frees are due at a time, and not at a number of operations.
     is_time: bool,
     count: u64,
     objects: HashMap<u32, Object>,
@@ -49,7 +50,7 @@ fn delay(is_time: bool, due: impl Fn(u64, u64, u64) -> u64 + 'static) -> Box<dyn
     })
 }
 
-/// Lifetimes times a factor.
+/// Multiplies lifetimes by a factor.
 pub(super) fn stretch(factor: f64) -> Box<dyn Step> {
     delay(true, move |_, time, since| {
         let lifetime = (time - since) as f64 * factor;
@@ -57,31 +58,31 @@ pub(super) fn stretch(factor: f64) -> Box<dyn Step> {
     })
 }
 
-/// Frees so many ns later.
+/// Delays frees by a time in ns.
 pub(super) fn time(time: u64) -> Box<dyn Step> {
     delay(true, move |_, now, _| now.saturating_add(time))
 }
 
-/// Frees so many operations later.
+/// Delays frees by a number of operations.
 pub(super) fn operations(later: u64) -> Box<dyn Step> {
     delay(false, move |count, _, _| count.saturating_add(later))
 }
 
 impl<W> Delay<W> {
-    /// Gives the frees that are due by now.
-    fn settle(&mut self, now: u64, time: u64, give: &mut dyn FnMut(Operation)) {
+    /// Emits the frees that are due by now.
+    fn emit_due(&mut self, now: u64, time: u64, emit: &mut dyn FnMut(Operation)) {
         while let Some(&Reverse((due, _, thread, object))) = self.heap.peek()
             && due <= now
         {
             self.heap.pop();
             self.pools.remove(&object);
             self.last = if self.is_time { due.max(self.last) } else { time };
-            give(Operation { time: self.last, thread, action: Action::Free { object } });
+            emit(Operation { time: self.last, thread, action: Action::Free { object } });
         }
     }
 
-    /// Gives the frees of what is in a pool.
-    fn settle_pool(&mut self, pool: u32, time: u64, give: &mut dyn FnMut(Operation)) {
+    /// Emits the frees of objects in a pool.
+    fn emit_pool(&mut self, pool: u32, time: u64, emit: &mut dyn FnMut(Operation)) {
         if !self.pools.values().any(|other| *other == pool) {
             return;
         }
@@ -90,7 +91,7 @@ impl<W> Delay<W> {
             let (_, _, thread, object) = due;
             if self.pools.get(&object) == Some(&pool) {
                 self.pools.remove(&object);
-                give(Operation { time, thread, action: Action::Free { object } });
+                emit(Operation { time, thread, action: Action::Free { object } });
             } else {
                 rest.push(Reverse(due));
             }
@@ -100,10 +101,10 @@ impl<W> Delay<W> {
 }
 
 impl<W: Fn(u64, u64, u64) -> u64> Step for Delay<W> {
-    fn take(&mut self, operation: Operation, give: &mut dyn FnMut(Operation)) {
+    fn take(&mut self, operation: Operation, emit: &mut dyn FnMut(Operation)) {
         let Operation { time, thread, action } = operation;
         self.count += 1;
-        self.settle(if self.is_time { time } else { self.count }, time, give);
+        self.emit_due(if self.is_time { time } else { self.count }, time, emit);
         self.last = time;
         match action {
             Action::Free { object } => {
@@ -117,22 +118,22 @@ impl<W: Fn(u64, u64, u64) -> u64> Step for Delay<W> {
             Action::Allocate { object, pool, .. } => {
                 self.objects.insert(object, Object { since: time, pool });
             }
-            Action::EndPool { pool } => self.settle_pool(pool, time, give),
+            Action::EndPool { pool } => self.emit_pool(pool, time, emit),
             Action::Reallocate { .. } => {}
         }
-        give(operation);
+        emit(operation);
     }
 
-    fn end(&mut self, give: &mut dyn FnMut(Operation)) {
-        self.settle(u64::MAX, self.last, give);
+    fn end(&mut self, emit: &mut dyn FnMut(Operation)) {
+        self.emit_due(u64::MAX, self.last, emit);
     }
 }
 
-/// Frees that never come, but for those of a pool that ends.
+/// Drops frees, except at the end of their pool.
 pub(super) struct Drop {
     part: f64,
     pools: HashMap<u32, u32>,
-    /// Of each pool what is in it for ever.
+    /// The objects in each pool whose frees were dropped.
     left: HashMap<u32, Vec<u32>>,
 }
 
@@ -141,16 +142,17 @@ impl Drop {
         Drop { part, pools: HashMap::new(), left: HashMap::new() }
     }
 
-    /// Whether an object is never freed: by its number, so that it is the same ones each time.
+    /// Returns whether the free of an object is dropped. The number of the object decides, so that
+    /// each run drops the same frees.
     pub(super) fn is_dropped(part: f64, object: u32) -> bool {
-        // Multiplying by this odd number spreads the numbers evenly (Knuth).
+        // Multiplication by this odd number spreads the numbers evenly (Knuth).
         let spread = object.wrapping_mul(2_654_435_769);
         f64::from(spread) < part * (f64::from(u32::MAX) + 1.0)
     }
 }
 
 impl Step for Drop {
-    fn take(&mut self, operation: Operation, give: &mut dyn FnMut(Operation)) {
+    fn take(&mut self, operation: Operation, emit: &mut dyn FnMut(Operation)) {
         match operation.action {
             Action::Allocate { object, pool, .. } => drop(self.pools.insert(object, pool)),
             Action::Free { object } => {
@@ -162,11 +164,11 @@ impl Step for Drop {
             }
             Action::EndPool { pool } => {
                 for object in self.left.remove(&pool).unwrap_or_default() {
-                    give(Operation { action: Action::Free { object }, ..operation });
+                    emit(Operation { action: Action::Free { object }, ..operation });
                 }
             }
             Action::Reallocate { .. } => {}
         }
-        give(operation);
+        emit(operation);
     }
 }

@@ -1,7 +1,7 @@
-//! Modifications: operations to other operations, as if the program had been another one.
+//! Modifications: they turn operations into those of a slightly different program.
 //!
 //! ```text
-//!  operation ─▶ step ─▶ 0, 1 or more ─▶ step ─▶ … ─▶ counted anew ─▶ operation
+//!  operation ─▶ step ─▶ 0, 1 or more ─▶ step ─▶ … ─▶ renumber ─▶ operation
 //! ```
 //!
 //! Design: `.rep.modify` in `design/replay.md`.
@@ -23,27 +23,27 @@ pub(crate) use args::Modify;
 /// One modification.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Modification {
-    /// Sizes times a factor.
+    /// Multiplies sizes by a factor.
     ScaleSize(f64),
-    /// Sizes rounded up to a multiple.
+    /// Rounds sizes up to a multiple.
     RoundSize(u64),
-    /// Alignments at least this one.
+    /// Raises alignments to this one at least.
     Align(u64),
-    /// Only objects in these pools, or only those that are not.
+    /// Keeps the objects in these pools, or drops them.
     Pools(bool, Vec<u32>),
-    /// Only objects that had such a size when they were allocated, or only those that had not.
+    /// Keeps the objects that were allocated with such a size, or drops them.
     Sizes(bool, Vec<RangeInclusive<u64>>),
-    /// Only what these threads allocated, or only what they did not.
+    /// Keeps the objects that these threads allocated, or drops them.
     Threads(bool, Vec<u32>),
-    /// Lifetimes times a factor, 1 at least: frees come later.
+    /// Multiplies lifetimes by a factor, 1 at least: frees come later.
     Stretch(f64),
-    /// Frees come so many operations later.
+    /// Delays frees by this number of operations.
     DelayOperations(u64),
-    /// Frees come so many ns later.
+    /// Delays frees by this time in ns.
     DelayTime(u64),
-    /// Of the objects that are freed this part is not.
+    /// Drops this part of the frees.
     DropFree(f64),
-    /// So many of the program at once.
+    /// Plays this number of copies of the program at once.
     Copies(u32),
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Modification {
             Modification::RoundSize(multiple) => {
                 write!(f, "sizes rounded up to multiples of {multiple}")
             }
-            Modification::Align(1) => write!(f, "aligned as anything is"),
+            Modification::Align(1) => write!(f, "with the usual alignment"),
             Modification::Align(alignment) => write!(f, "aligned to {alignment} at least"),
             Modification::Pools(is_kept, pools) => {
                 write!(f, "{} pools {}", only(*is_kept), list(pools))
@@ -79,18 +79,19 @@ impl fmt::Display for Modification {
     }
 }
 
-/// Units of sizes and times as they are given on the command line.
+/// Units of sizes and times on the command line.
 const SIZES: [(u64, &str); 3] = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
 const TIMES: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
 
-/// A number in the largest unit of which it is a multiple.
+/// Returns a number in the largest unit that divides it.
 fn with_unit(number: u64, units: &[(u64, &str)]) -> String {
     let fits = |unit: &&(u64, &str)| number > 0 && number.is_multiple_of(unit.0);
     let unit = units.iter().find(fits);
     unit.map_or(number.to_string(), |(size, name)| format!("{}{name}", number / size))
 }
 
-/// Sizes, as they are given on the command line: up to the end or without it, what is shorter.
+/// Returns sizes as on the command line: with the last size or the one after it, whatever is
+/// shorter.
 fn written(range: &RangeInclusive<u64>) -> String {
     let size = |size: u64| with_unit(size, &SIZES);
     let (from, to) = (*range.start(), *range.end());
@@ -104,23 +105,22 @@ fn written(range: &RangeInclusive<u64>) -> String {
     if with.len() < without.len() { with } else { without }
 }
 
-/// What does a modification, operation by operation.
+/// A modification, operation by operation.
 trait Step {
-    /// Takes an operation, and gives what becomes of it, and of those before.
-    fn take(&mut self, operation: Operation, give: &mut dyn FnMut(Operation));
+    /// Takes an operation, and passes on the resulting ones, also of earlier operations.
+    fn take(&mut self, operation: Operation, emit: &mut dyn FnMut(Operation));
 
-    /// There are no more.
-    fn end(&mut self, give: &mut dyn FnMut(Operation)) {
-        let _ = give;
+    fn end(&mut self, emit: &mut dyn FnMut(Operation)) {
+        let _ = emit;
     }
 }
 
-/// A step that makes one operation of each.
-struct Each<F>(F);
+/// A step that turns each operation into one operation.
+struct Map<F>(F);
 
-impl<F: FnMut(Operation) -> Operation> Step for Each<F> {
-    fn take(&mut self, operation: Operation, give: &mut dyn FnMut(Operation)) {
-        give((self.0)(operation));
+impl<F: FnMut(Operation) -> Operation> Step for Map<F> {
+    fn take(&mut self, operation: Operation, emit: &mut dyn FnMut(Operation)) {
+        emit((self.0)(operation));
     }
 }
 
@@ -133,7 +133,7 @@ impl Modification {
             Modification::RoundSize(multiple) => {
                 sizes(move |size| size.checked_next_multiple_of(multiple).unwrap_or(size))
             }
-            Modification::Align(least) => Box::new(Each(move |mut operation: Operation| {
+            Modification::Align(least) => Box::new(Map(move |mut operation: Operation| {
                 match &mut operation.action {
                     Action::Allocate { alignment, .. } => *alignment = least.max(*alignment),
                     Action::Reallocate { is_unaligned, .. } => *is_unaligned &= least == 1,
@@ -153,9 +153,8 @@ impl Modification {
     }
 }
 
-/// A step that changes sizes.
 fn sizes(change: impl Fn(u64) -> u64 + 'static) -> Box<dyn Step> {
-    Box::new(Each(move |mut operation: Operation| {
+    Box::new(Map(move |mut operation: Operation| {
         if let Action::Allocate { size, .. } | Action::Reallocate { size, .. } =
             &mut operation.action
         {
@@ -165,7 +164,7 @@ fn sizes(change: impl Fn(u64) -> u64 + 'static) -> Box<dyn Step> {
     }))
 }
 
-/// Operations that are modified.
+/// Modified operations.
 pub struct Modified<I> {
     operations: I,
     steps: Vec<Box<dyn Step>>,
@@ -174,7 +173,7 @@ pub struct Modified<I> {
     is_at_end: bool,
 }
 
-/// Modifies operations, one modification after the other.
+/// Modifies operations, one modification after another.
 pub fn modify<I: Iterator<Item = Operation>>(
     operations: I,
     modifications: &[Modification],
@@ -189,29 +188,29 @@ pub fn modify<I: Iterator<Item = Operation>>(
 }
 
 impl<I> Modified<I> {
-    /// What is modified.
+    /// Returns the operations before modifications.
     pub fn inner(&self) -> &I {
         &self.operations
     }
 
-    /// The same, to be changed.
+    /// Returns them mutably.
     pub(crate) fn inner_mut(&mut self) -> &mut I {
         &mut self.operations
     }
 }
 
-/// Gives an operation to the first step, what that gives to the next, and so on.
+/// Passes an operation to the first step, the results to the next, and so on.
 fn pass(steps: &mut [Box<dyn Step>], operation: Operation, found: &mut VecDeque<Operation>) {
     match steps.split_first_mut() {
         None => found.push_back(operation),
-        Some((step, rest)) => step.take(operation, &mut |given| pass(rest, given, found)),
+        Some((step, rest)) => step.take(operation, &mut |operation| pass(rest, operation, found)),
     }
 }
 
 /// Ends the first step, then the next, and so on.
 fn end(steps: &mut [Box<dyn Step>], found: &mut VecDeque<Operation>) {
     if let Some((step, rest)) = steps.split_first_mut() {
-        step.end(&mut |given| pass(rest, given, found));
+        step.end(&mut |operation| pass(rest, operation, found));
         end(rest, found);
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of modifications: each judged by a naive twin that has all operations at once.
+//! Tests of modifications, each judged by a naive twin that has all operations at once.
 //!
 //! ```text
 //!  random operations ─┬─ modify ─▶ operations ─┐
@@ -11,8 +11,8 @@ use super::*;
 use crate::script::twin::operations;
 use proptest::prelude::*;
 
-/// The same, counted anew: what is compared.
-fn anew(operations: impl IntoIterator<Item = Operation>) -> Vec<Operation> {
+/// Renumbers operations, to compare them.
+fn renumbered(operations: impl IntoIterator<Item = Operation>) -> Vec<Operation> {
     let mut renumber = Renumber::default();
     operations.into_iter().map(|operation| renumber.apply(operation)).collect()
 }
@@ -21,7 +21,7 @@ fn modified(operations: &[Operation], modification: Modification) -> Vec<Operati
     modify(operations.iter().copied(), &[modification]).collect()
 }
 
-/// What was allocated as which object: size, thread, pool, time.
+/// Returns the allocation of an object: size, thread, pool, time.
 fn allocated(operations: &[Operation], wanted: u32) -> Option<(u64, u32, u32, u64)> {
     operations.iter().find_map(|operation| match operation.action {
         Action::Allocate { object, size, pool, .. } if object == wanted => {
@@ -40,7 +40,7 @@ fn object(action: Action) -> Option<u32> {
     }
 }
 
-/// Only operations on objects of which this is true.
+/// Keeps only operations on wanted objects.
 fn only(list: &[Operation], is_wanted: impl Fn(u64, u32, u32) -> bool) -> Vec<Operation> {
     let is_wanted = |operation: &&Operation| match object(operation.action) {
         Some(object) => {
@@ -52,7 +52,7 @@ fn only(list: &[Operation], is_wanted: impl Fn(u64, u32, u32) -> bool) -> Vec<Op
     list.iter().filter(is_wanted).copied().collect()
 }
 
-/// Frees are moved to when they are due: before what is not earlier.
+/// Moves frees to the time when they are due: before operations that are not earlier.
 fn delayed(
     list: &[Operation],
     due: impl Fn(usize, u64, u64) -> u64,
@@ -75,7 +75,7 @@ fn delayed(
     rows.into_iter().map(|row| row.3).collect()
 }
 
-/// Operations without ends of pools, where a twin need not know of them.
+/// Drops the ends of pools, for twins that do not know them.
 fn without_ends(list: Vec<Operation>) -> Vec<Operation> {
     let is_kept = |operation: &Operation| !matches!(operation.action, Action::EndPool { .. });
     list.into_iter().filter(is_kept).collect()
@@ -87,7 +87,7 @@ proptest! {
     })]
 
     #[test]
-    fn objects_are_chosen_by_size_pool_or_thread_with_all_that_is_done_with_them(
+    fn objects_are_chosen_by_size_pool_or_thread_with_their_operations(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
         number in 0..4u32,
         is_kept: bool,
@@ -97,10 +97,10 @@ proptest! {
         let sizes = vec![100..=1500, 2000..=u64::MAX];
         let is_in = |size| (100..=1500).contains(&size) || size >= 2000;
         let expected = only(&list, |size, _, _| is_in(size) == is_kept);
-        prop_assert_eq!(modified(&list, Modification::Sizes(is_kept, sizes)), anew(expected));
+        prop_assert_eq!(modified(&list, Modification::Sizes(is_kept, sizes)), renumbered(expected));
         let expected = only(&list, |_, _, pool| (pool == number) == is_kept);
         let found = modified(&list, Modification::Pools(is_kept, vec![number]));
-        prop_assert_eq!(found, anew(expected));
+        prop_assert_eq!(found, renumbered(expected));
         let mut expected = only(&list, |_, thread, _| (thread == number) == is_kept);
         for operation in &mut expected {
             if (operation.thread == number) != is_kept {
@@ -108,11 +108,11 @@ proptest! {
             }
         }
         let found = modified(&list, Modification::Threads(is_kept, vec![number]));
-        prop_assert_eq!(found, anew(expected));
+        prop_assert_eq!(found, renumbered(expected));
     }
 
     #[test]
-    fn sizes_and_alignments_are_changed_and_nothing_else(
+    fn only_sizes_and_alignments_are_changed(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
     ) {
         let list = operations(&numbers, 3);
@@ -131,7 +131,7 @@ proptest! {
                 };
                 Operation { action, ..*operation }
             };
-            anew(list.iter().map(change))
+            renumbered(list.iter().map(change))
         };
         let scaled = modified(&list, Modification::ScaleSize(1.5));
         prop_assert_eq!(scaled, changed(|size| (size as f64 * 1.5).round() as u64, 1));
@@ -141,27 +141,27 @@ proptest! {
     }
 
     #[test]
-    fn frees_come_when_they_are_due(
+    fn delayed_frees_come_when_they_are_due(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
     ) {
         // `.rep.modify.delay`
         let list = without_ends(operations(&numbers, 3));
         let expected = delayed(&list, |_, time, _| time + 5000, true);
         let found = modified(&list, Modification::DelayTime(5000));
-        prop_assert_eq!(same_time(found), same_time(anew(expected)));
+        prop_assert_eq!(same_time(found), same_time(renumbered(expected)));
         let stretched = |_, time: u64, since: u64| since + ((time - since) as f64 * 2.5) as u64;
         let expected = delayed(&list, stretched, true);
         let found = modified(&list, Modification::Stretch(2.5));
-        prop_assert_eq!(same_time(found), same_time(anew(expected)));
+        prop_assert_eq!(same_time(found), same_time(renumbered(expected)));
         let expected = delayed(&list, |index, _, _| index as u64 + 20, false);
-        prop_assert_eq!(modified(&list, Modification::DelayOperations(20)), anew(expected));
+        prop_assert_eq!(modified(&list, Modification::DelayOperations(20)), renumbered(expected));
     }
 
     #[test]
     fn modified_operations_are_still_operations(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..600),
     ) {
-        // `.rep.operation`: time goes forward, objects are there, pools that end are empty.
+        // `.rep.operation`: time goes forward, objects exist, pools that end are empty.
         let list = operations(&numbers, 5);
         for modification in [
             Modification::DelayTime(7000),
@@ -173,23 +173,23 @@ proptest! {
             Modification::Pools(false, vec![0]),
         ] {
             let found = modified(&list, modification.clone());
-            let mut there = std::collections::HashMap::new();
+            let mut live = std::collections::HashMap::new();
             let mut last = 0;
             for operation in &found {
                 prop_assert!(operation.time >= last, "{}", modification);
                 last = operation.time;
                 match operation.action {
                     Action::Allocate { object, pool, .. } => {
-                        prop_assert_eq!(there.insert(object, pool), None);
+                        prop_assert_eq!(live.insert(object, pool), None);
                     }
                     Action::Reallocate { object, .. } => {
-                        prop_assert!(there.contains_key(&object), "{}", modification);
+                        prop_assert!(live.contains_key(&object), "{}", modification);
                     }
                     Action::Free { object } => {
-                        prop_assert!(there.remove(&object).is_some(), "{}", modification);
+                        prop_assert!(live.remove(&object).is_some(), "{}", modification);
                     }
                     Action::EndPool { pool } => {
-                        let is_empty = there.values().all(|other| *other != pool);
+                        let is_empty = live.values().all(|other| *other != pool);
                         prop_assert!(is_empty, "{}", modification);
                     }
                 }
@@ -198,24 +198,24 @@ proptest! {
     }
 
     #[test]
-    fn copies_do_all_of_it_and_each_for_itself(
+    fn each_copy_does_all_operations_on_its_own_objects(
         numbers in prop::collection::vec(any::<(u8, u32, u8)>(), 0..300),
     ) {
         // `.rep.modify.copies`
         let list = without_ends(operations(&numbers, 3));
-        let list = anew(list);
+        let list = renumbered(list);
         let found = modify(list.iter().copied(), &[Modification::Copies(3)]).collect::<Vec<_>>();
         let threads = list.iter().map(|it| it.thread + 1).max().unwrap_or(0);
         for copy in 0..3u32 {
             let of_copy = found.iter().enumerate().filter(|(at, _)| *at as u32 % 3 == copy);
-            let own = anew(of_copy.map(|(_, operation)| *operation));
+            let own = renumbered(of_copy.map(|(_, operation)| *operation));
             prop_assert_eq!(&own, &list);
         }
         prop_assert_eq!(found.iter().map(|it| it.thread + 1).max().unwrap_or(0), threads * 3);
     }
 }
 
-/// Of one time, in order of what is done: which of the frees that are due comes first is open.
+/// Sorts operations of one time: the order of frees that are due together is open.
 fn same_time(mut list: Vec<Operation>) -> Vec<String> {
     list.sort_by_key(|operation| operation.time);
     let mut lines: Vec<(u64, String)> = Vec::new();
@@ -227,7 +227,7 @@ fn same_time(mut list: Vec<Operation>) -> Vec<String> {
 }
 
 #[test]
-fn the_same_frees_are_dropped_each_time_and_as_many_as_asked_for() {
+fn each_run_drops_the_same_part_of_the_frees() {
     // `.rep.modify.drop-free`
     let dropped = (0..100_000).filter(|object| delay::Drop::is_dropped(0.05, *object)).count();
     assert!((4900..5100).contains(&dropped), "{dropped}");

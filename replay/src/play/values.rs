@@ -1,4 +1,4 @@
-//! The values of options of `replay play`, from text.
+//! Parses the values of options of `replay play`.
 //!
 //! ```text
 //!  "x2.5" ─ speed ─▶ Pace(Some(2.5))    "free" ─ skew ─▶ Skew(None)    "0.5" ─ seconds ─▶ 500 ms
@@ -9,22 +9,22 @@
 use clap::ValueEnum;
 use std::time::Duration;
 
-/// On which threads.
+/// The threads that play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Threads {
-    /// As recorded
+    /// As many as were recorded
     Recorded,
-    /// All on one
+    /// One thread plays all
     One,
 }
 
-/// How much faster than recorded; none: as fast as it goes.
+/// The multiple of the recorded speed; none: as fast as possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pace(pub(super) Option<f64>);
+pub(crate) struct Pace(pub(crate) Option<f64>);
 
-/// How far threads may be apart; none: as far as they get.
+/// How far threads may be apart; none: any distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Skew(pub(super) Option<u32>);
+pub(crate) struct Skew(pub(crate) Option<u32>);
 
 pub(super) fn skew(text: &str) -> Result<Skew, String> {
     match (text, text.parse()) {
@@ -45,26 +45,29 @@ pub(super) fn speed(text: &str) -> Result<Pace, String> {
     match text {
         "max" => Ok(Pace(None)),
         "recorded" => Ok(Pace(Some(1.0))),
-        _ => match text.strip_prefix(['x', '×']) {
-            Some(times) => positive(times).map(|times| Pace(Some(times))),
-            None => Err("must be max, recorded, or times as fast as recorded, as x2.5".to_owned()),
-        },
+        _ => {
+            match text.strip_prefix(['x', '×']) {
+                Some(times) => positive(times).map(|times| Pace(Some(times))),
+                None => Err("must be max, recorded, or a multiple of the recorded speed, as x2.5"
+                    .to_owned()),
+            }
+        }
     }
 }
 
-/// Days, at most: what is longer is a mistake.
+/// The maximum time: a longer one is a mistake.
 const SECONDS_MAX: f64 = 1e6;
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(number) if (0.0..=SECONDS_MAX).contains(&number) => Ok(Duration::from_secs_f64(number)),
-        _ => Err("must be a number of seconds, to a million".to_owned()),
+        _ => Err("must be a number of seconds, up to a million".to_owned()),
     }
 }
 
 pub(super) fn seconds_above_0(text: &str) -> Result<Duration, String> {
     match seconds(text)? {
-        Duration::ZERO => Err("must be above 0: each heap would be given up at once".to_owned()),
+        Duration::ZERO => Err("must be above 0: each heap would be ended at once".to_owned()),
         time => Ok(time),
     }
 }
@@ -72,6 +75,6 @@ pub(super) fn seconds_above_0(text: &str) -> Result<Duration, String> {
 pub(super) fn milliseconds(text: &str) -> Result<Duration, String> {
     match positive(text) {
         Ok(number) if number <= SECONDS_MAX => Ok(Duration::from_secs_f64(number / 1000.0)),
-        _ => Err("must be a number of ms above 0, to a million".to_owned()),
+        _ => Err("must be a number of ms above 0, up to a million".to_owned()),
     }
 }

@@ -2,7 +2,7 @@
 
 use eventlog::reader::{Filter, Live, Log, Order};
 
-/// Reads what there is; the reader must neither panic nor hang.
+/// Reads everything; the reader must neither panic nor hang.
 pub fn drain(bytes: Vec<u8>) {
     let mut live = Live::new();
     for piece in bytes.chunks(1000) {

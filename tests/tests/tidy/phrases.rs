@@ -14,15 +14,8 @@ use std::collections::BTreeMap;
 
 /// What is already written in plain English: files, and folders with a slash at the end.
 /// Add a folder here when its last banned phrase is gone.
-const CLEAN: [&str; 7] = [
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "docs/",
-    "tests/src/bin/shop.rs",
-    "tests/tests/readme.rs",
-    "tests/tests/tidy.rs",
-];
+const CLEAN: [&str; 7] =
+    ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "docs/", "eventcnv/", "fuzz/", "tests/"];
 
 /// Banned phrases in lower case, and what to write. `^` stands for the beginning of a sentence.
 /// `!word` in front is the word that makes a phrase a plain one.

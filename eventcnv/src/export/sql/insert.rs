@@ -6,8 +6,8 @@
 //!
 //! Design: `.cnv.sql.speed` in `design/eventcnv.md`.
 
-use super::Refusal;
 use super::batch::{Batch, Cell, Row};
+use super::refusal::Refusal;
 use super::tables::{LABELS, Tables};
 use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement};

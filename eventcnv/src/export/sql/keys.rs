@@ -6,7 +6,7 @@
 //!
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
 
-use super::Refusal;
+use super::refusal::Refusal;
 use eventlog::reader::Event;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeSet, HashMap};

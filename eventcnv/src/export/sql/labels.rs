@@ -7,8 +7,8 @@
 //! All labels are added for any selection, as earlier events label the selected ones.
 //! Design: `.cnv.sql.labels` in `design/eventcnv.md`.
 
-use super::Refusal;
 use super::keys::Keys;
+use super::refusal::Refusal;
 use eventdef::Sort;
 use eventlog::reader::{Event, Filter, Log, Order, StringEnd};
 use rusqlite::types::{ToSqlOutput, ValueRef};

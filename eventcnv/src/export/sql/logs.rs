@@ -7,7 +7,7 @@
 //! A stream of the MPS has no UUID: its first events identify it.
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::input::threads;
 use eventlog::reader::{CAUSES, Faults, Filter, Format, Log, Losses, Order, Registry, Stream};
 use rusqlite::{Connection, OptionalExtension, params};

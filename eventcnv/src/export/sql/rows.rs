@@ -10,8 +10,8 @@
 use super::batch::{Batch, Cell, Row};
 use super::insert::Inserter;
 use super::keys::Keys;
+use super::refusal::{Counts, Refusal};
 use super::tables::{Tables, UNKNOWN};
-use super::{Counts, Refusal};
 use crate::export::places::Places;
 use crate::select::Selected;
 use eventlog::reader::{Event, Log};

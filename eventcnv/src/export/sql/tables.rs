@@ -8,8 +8,8 @@
 //! An event type of a registry has one table for all logs in which its parameters are the same.
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
-use super::Refusal;
 use super::keys::NUMBER_BITS;
+use super::refusal::Refusal;
 use super::{labels, logs};
 use crate::export::names::{PARAM_COUNT_MAX, Taken, clipped, note_of_cut, quoted};
 use eventdef::Sort;

@@ -1,4 +1,4 @@
-//! The command line, and which command it is.
+//! The command line.
 //!
 //! ```text
 //!  words ──▶ Args ── command ──▶ command/NAME.rs, with its arguments, help and examples
@@ -17,7 +17,7 @@ use crate::command::{
 use crate::command::{query, sql};
 use crate::input;
 use crate::select::near;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use cli::Stop;
 use std::ffi::OsString;
@@ -26,7 +26,6 @@ use std::path::Path;
 /// Prints the events of a log, one a line, in order of time.
 #[derive(Debug, Parser)]
 #[command(name = "eventcnv", version, long_about = dump::ABOUT, after_long_help = dump::FORMS)]
-#[command(after_help = "More, with examples: eventcnv --help")]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -36,98 +35,41 @@ pub(crate) struct Args {
     dump: dump::Dump,
 }
 
-/// What is done, if it is not a dump.
+/// The commands.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the events of a log: what is done without a command
+    /// Print the events of a log (the default command)
     #[command(long_about = dump::ABOUT, after_long_help = dump::FORMS)]
-    #[command(after_help = "More, with examples: eventcnv dump --help")]
     Dump(dump::Dump),
-    /// Count events and bytes: of what, when, with which values, and what was lost
-    #[command(long_about = stats::ABOUT, after_long_help = stats::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv stats --help")]
     Stats(stats::Stats),
-    /// Tell what is otherwise in another log: counts, values, labels, losses
-    #[command(long_about = diff::ABOUT, after_long_help = diff::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv diff --help")]
     Diff(diff::Diff),
-    /// Print the events of a log that is being written, as they come
-    #[command(long_about = follow::ABOUT, after_long_help = follow::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv follow --help")]
     Follow(follow::Follow),
-    /// Write a page to look at a log with: events over time, types, values, labels, losses
-    #[command(long_about = report::ABOUT, after_long_help = report::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv report --help")]
     Report(report::Report),
-    /// Receive the logs of programs, one file each, until interrupted
-    #[command(after_long_help = listen::ABOUT)]
-    #[command(after_help = "More, with examples: eventcnv listen --help")]
     Listen(listen::Listen),
-    /// Write the log that is in the memory of a process that died: of its core
-    #[command(long_about = core::ABOUT, after_long_help = core::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv core --help")]
     Core(core::Rescue),
-    /// Compare the event types of two logs or MPS versions: may B claim its version?
-    #[command(long_about = check::ABOUT, after_long_help = check::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv check --help")]
     Check(check::Check),
-    /// Add the events of a log to a database of SQLite
     #[cfg(feature = "sql")]
-    #[command(long_about = sql::ABOUT, after_long_help = sql::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv sql --help")]
     Sql(sql::Sql),
-    /// Answer a question to a log, in SQL, without a database
     #[cfg(feature = "sql")]
-    #[command(long_about = query::ABOUT, after_long_help = query::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv query --help")]
-    #[command(override_usage = "eventcnv query [OPTIONS] [LOG]... <SQL>")]
     Query(query::Query),
-    /// Write the events of a log as data sets of Parquet
     #[cfg(feature = "parquet")]
-    #[command(long_about = parquet::ABOUT, after_long_help = parquet::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv parquet --help")]
     Parquet(parquet::Parquet),
-    /// Write a module of Python that reads the log
-    #[command(long_about = py::ABOUT, after_long_help = py::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv py --help")]
     Py(py::Py),
-    /// Write a log for other tools: Perfetto, Chrome, babeltrace2, flame graphs
-    #[command(long_about = export::ABOUT, after_long_help = export::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv export --help")]
     Export(export::Export),
-    /// Check a log: every checksum, count, number and clock
-    #[command(long_about = verify::ABOUT, after_long_help = verify::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv verify --help")]
     Verify(verify::Verify),
-    /// Write a log that is sound, of what is left of one that is not
-    #[command(long_about = recover::ABOUT, after_long_help = recover::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv recover --help")]
     Recover(recover::Recover),
-    /// Write a log of selected events
-    #[command(long_about = cut::ABOUT, after_long_help = cut::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv cut --help")]
     Cut(cut::Cut),
-    /// Write several logs as one: pieces, volumes, other processes and hosts
-    #[command(long_about = merge::ABOUT, after_long_help = merge::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv merge --help")]
     Merge(merge::Merge),
-    /// Print what is where in a log: each block and part
-    #[command(long_about = index::ABOUT, after_long_help = index::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv index --help")]
     Index(index::Index),
-    /// Switch kinds of events of a running program, flush it, ask for its status
-    #[command(long_about = control::ABOUT, after_long_help = control::EXAMPLES)]
-    #[command(after_help = "More, with examples: eventcnv control --help")]
-    #[command(disable_help_subcommand = true)]
     Control(control::Control),
 }
 
 impl Args {
-    /// Does what the command line says. Whether that was done without a fault.
+    /// Runs the command. Returns whether it found no fault.
     pub(crate) fn run(&self) -> Result<bool, Stop> {
         match &self.command {
-            None => dump::run(&self.dump, Args::command).map_err(|stop| self.or_command(stop)),
-            Some(Command::Dump(args)) => dump::run(args, Args::command),
+            None => dump::run(&self.dump, command).map_err(|stop| self.suggest_command(stop)),
+            Some(Command::Dump(args)) => dump::run(args, command),
             Some(Command::Stats(args)) => stats::run(args),
             Some(Command::Diff(args)) => diff::run(args),
             Some(Command::Follow(args)) => follow::run(args),
@@ -154,31 +96,42 @@ impl Args {
 }
 
 impl Args {
-    /// Why there is no dump; and which command was meant, where what is named as a log is nearly
-    /// one and no file.
-    fn or_command(&self, stop: Stop) -> Stop {
+    /// Adds a similar command to the error about a log that does not exist.
+    fn suggest_command(&self, stop: Stop) -> Stop {
         let (Stop::Message(what), Some(first)) = (&stop, self.dump.input.logs().first()) else {
             return stop;
         };
-        let mut names: Vec<String> =
-            Args::command().get_subcommands().map(|it| it.get_name().to_owned()).collect();
-        names.push("help".to_owned());
-        let near = near(&first.to_string_lossy(), names.iter().map(String::as_str));
+        let command = command();
+        let mut names: Vec<&str> =
+            command.get_subcommands().map(|command| command.get_name()).collect();
+        names.push("help");
+        let near = near(&first.to_string_lossy(), names.into_iter());
         if near.is_empty() || first.exists() {
             return stop;
         }
-        Stop::Message(format!("{what}; is it the command {}?", near.join(" or ")))
+        Stop::Message(format!("{what}; did you mean the command {}?", near.join(" or ")))
     }
 }
 
-/// What the words of the command line say; or, if a shell asks how they go on, the answer.
-pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Args {
-    CompleteEnv::with_factory(Args::command).var(dump::COMPLETE_VARIABLE).complete();
-    Args::parse_from(words(all))
+/// Returns the definition of all commands.
+fn command() -> clap::Command {
+    let hint = |command: &str| format!("More, with examples: eventcnv{command} --help");
+    let command = Args::command().after_help(hint(""));
+    command.mut_subcommands(|command| {
+        let hint = hint(&format!(" {}", command.get_name()));
+        command.after_help(hint)
+    })
 }
 
-/// The words of the command line. Cores are called `core` by default: where the first word is that
-/// file, and what follows is not what the command `core` takes, it stands for the file.
+/// Parses the command line; answers a shell that asks for completions instead.
+pub(crate) fn parse(all: impl Iterator<Item = OsString>) -> Args {
+    CompleteEnv::with_factory(command).var(dump::COMPLETE_VARIABLE).complete();
+    let mut matches = command().get_matches_from(words(all));
+    Args::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Returns the words of the command line. The default name of a core is `core`: the first word
+/// stands for that file, unless arguments of the command `core` follow.
 fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let is_command = match words.get(2) {

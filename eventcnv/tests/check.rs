@@ -70,7 +70,7 @@ fn a_version_is_allowed_if_it_is_as_high_as_what_changed_needs() {
     let same = ROWS.to_vec();
     for (rows, version, expected) in [
         (&same, [2, 3, 4], "mps 2.3.4: the same\n"),
-        (&same, [2, 3, 5], "  allowed: nothing needs a version above 2.3.4\n"),
+        (&same, [2, 3, 5], "  allowed: no change needs a version above 2.3.4\n"),
         (&same, [2, 3, 3], "  not allowed: 2.3.3 is below 2.3.4; is B the older one?\n"),
         (&with(NEW), [2, 3, 4], "  not allowed: this needs 2.3.5 or above\n"),
         (&with(NEW), [2, 3, 5], "  allowed: this needs 2.3.5 or above\n"),
@@ -86,7 +86,7 @@ fn a_version_is_allowed_if_it_is_as_high_as_what_changed_needs() {
 }
 
 #[test]
-fn every_difference_has_its_line_the_gravest_first() {
+fn every_difference_has_a_line_the_most_severe_first() {
     let rows = [
         NEW,
         "Alloc, 0x0001, TRUE, Seg|P pool, W size",
@@ -118,7 +118,7 @@ fn files_of_examples(directory: &Path) {
 }
 
 #[test]
-fn the_examples_in_the_help_do_what_they_say() {
+fn the_examples_in_the_help_work() {
     let help = String::from_utf8(run(&["check", "--help"]).0).unwrap();
     let examples = help.split_once("Examples:\n").unwrap().1.split_once("\n\n").unwrap().0;
     let directory = TempDir::new().unwrap();
@@ -140,7 +140,7 @@ fn the_examples_in_the_help_do_what_they_say() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_named() {
+fn a_file_that_cannot_be_compared_is_named() {
     let directory = TempDir::new().unwrap();
     let path = directory.path();
     files_of_examples(path);

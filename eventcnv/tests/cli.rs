@@ -68,7 +68,7 @@ fn a_dump_is_the_same_with_and_without_its_command() {
 }
 
 #[test]
-fn a_thread_that_is_not_known_is_a_hyphen_after_the_clock() {
+fn an_unknown_thread_is_a_hyphen_after_the_clock() {
     let [named, threaded] = ["-vv", "-vvv"].map(|form| run(&[form, &mps("labels.log")]));
     let named = String::from_utf8(named.0).unwrap();
     let expected: String =
@@ -78,7 +78,7 @@ fn a_thread_that_is_not_known_is_a_hyphen_after_the_clock() {
 }
 
 #[test]
-fn a_log_that_is_called_like_a_command_is_named_by_its_path() {
+fn a_log_with_the_name_of_a_command_needs_its_path() {
     let directory = TempDir::new().unwrap();
     for name in ["check", "control", "core", "dump", "listen", "help"] {
         fs::write(directory.path().join(name), log()).unwrap();
@@ -89,9 +89,9 @@ fn a_log_that_is_called_like_a_command_is_named_by_its_path() {
     assert_eq!(run_in(directory.path(), None, &["help"]).0, run(&["--help"]).0, "it is a command");
 }
 
-/// `.control.tool`: what cannot be done is said in a line, which names what can.
+/// `.control.tool`: an error is one line, which names the possible processes.
 #[test]
-fn a_process_that_is_not_there_is_answered_with_those_that_are() {
+fn an_unknown_process_is_answered_with_the_known_ones() {
     let directory = TempDir::new().unwrap();
     let name = directory.path().to_str().unwrap();
     let control = |args: &[&str]| {
@@ -100,20 +100,17 @@ fn a_process_that_is_not_there_is_answered_with_those_that_are() {
         assert!(errors.lines().count() == 1 && errors.starts_with("eventcnv: "), "{errors}");
         (code, errors.strip_prefix("eventcnv: ").unwrap().trim_end().to_owned())
     };
-    let none = format!(
-        "there are none in {name} (a program listens that is started with \
-         MPS_TELEMETRY_SOCKET={name})"
-    );
+    let none = format!("no program listens in {name}; start one with MPS_TELEMETRY_SOCKET={name}");
     assert_eq!(control(&[]), (0, none.clone()));
     assert_eq!(control(&["all", "flush"]), (2, none.clone()));
-    assert_eq!(control(&["flush"]), (2, format!("which process? {none}")));
-    let absent = format!("process 4711: there is no socket {name}/4711.sock: ");
+    assert_eq!(control(&["flush"]), (2, format!("name a process; {none}")));
+    let absent = format!("process 4711: no socket {name}/4711.sock; ");
     assert_eq!(control(&["4711", "status"]), (2, format!("{absent}{none}")));
     // Nobody listens any more.
     drop(std::os::unix::net::UnixListener::bind(directory.path().join("12.sock")).unwrap());
     fs::write(directory.path().join("notes.txt"), "").unwrap();
-    assert_eq!(control(&["4711"]), (2, format!("{absent}there are 12")));
-    let left = format!("it is gone; the socket {name}/12.sock was left behind");
+    assert_eq!(control(&["4711"]), (2, format!("{absent}programs that listen: 12")));
+    let left = format!("the process has ended and left the socket {name}/12.sock");
     assert_eq!(control(&["12", "set", "all"]), (2, format!("process 12: {left}")));
     let (found, code, errors) = run(&["control", "--socket", name]);
     let listed = format!("     PID PROGRAM          STANDING LOG\n      12 - {left}\n");
@@ -121,16 +118,16 @@ fn a_process_that_is_not_there_is_answered_with_those_that_are() {
 }
 
 #[test]
-fn a_control_command_that_is_wrong_is_refused_before_anybody_is_asked() {
+fn a_wrong_control_command_is_refused_at_once() {
     for (args, what) in [
-        (["control"].as_slice(), "--socket, or in MPS_TELEMETRY_SOCKET"),
+        (["control"].as_slice(), "by --socket or MPS_TELEMETRY_SOCKET"),
         (&["control", "4711", "set", "--socket", "."], "<KINDS>"),
         (&["control", "no", "flush", "--socket", "."], "neither the number of a process nor"),
         (&["control", "0", "flush", "--socket", "."], "neither the number of a process nor"),
         (&["control", "4711", "flush", "all", "--socket", "."], "unexpected argument 'all'"),
         (&["control", "4711", "set", " ", "--socket", "."], "`set` needs kinds"),
         (&["control", "4711", "set", "a:b", "--socket", "."], "`a:b` means nothing after `set`"),
-        (&["control", "4711", "--registry", "a b", "--socket", "."], "by its index"),
+        (&["control", "4711", "--registry", "a b", "--socket", "."], "give its index"),
         (&["control", "4711", "--socket", "no/such"], "no/such: No such file or directory"),
     ] {
         let (found, code, errors) = run(args);
@@ -152,7 +149,7 @@ fn the_version_is_that_of_the_package() {
 }
 
 #[test]
-fn completions_are_there_for_each_shell() {
+fn each_shell_has_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let (found, code, _) = run(&["--completions", shell]);
         assert_eq!(code, 0);
@@ -187,7 +184,7 @@ fn a_shell_completes_the_names_that_are_in_the_log() {
 
 #[test]
 fn help_is_a_command() {
-    assert!(run(&["hlep"]).2.contains("is it the command help?"));
+    assert!(run(&["hlep"]).2.contains("did you mean the command help?"));
     for (words, same) in
         [(["help"].as_slice(), ["--help"].as_slice()), (&["help", "stats"], &["stats", "--help"])]
     {
@@ -204,7 +201,7 @@ fn logs_of_two_formats_are_refused_together() {
         for command in ["dump", "stats"] {
             let (found, code, errors) = run(&[&[command], &logs[..]].concat());
             assert_eq!((found.len(), code, errors.lines().count()), (0, 2, 1), "{errors}");
-            let why = format!("{raw}: is a raw log of the MPS, which cannot be read together with");
+            let why = format!("{raw}: a raw log of the MPS cannot be read together with");
             let what = format!(" {ours}; convert it first: eventcnv cut {raw} -o NEW\n");
             assert!(errors.contains(&(why + &what)), "{errors}");
         }
@@ -212,7 +209,7 @@ fn logs_of_two_formats_are_refused_together() {
 }
 
 #[test]
-fn a_compressed_log_is_answered_with_what_reads_it() {
+fn a_compressed_log_is_answered_with_its_tool() {
     for (magic, tool) in [
         (b"\x1F\x8B\x08\0\0\0".as_slice(), "gzip"),
         (b"\xFD7zXZ\0", "xz"),
@@ -236,7 +233,7 @@ fn a_compressed_log_is_answered_with_what_reads_it() {
 
 /// `.cnv.json`
 #[test]
-fn what_is_printed_as_a_table_is_json_where_it_is_asked() {
+fn tables_are_json_on_request() {
     let heap = golden_path("log/heap.log").to_str().unwrap().to_owned();
     let lines = |args: &[&str]| -> Vec<serde_json::Value> {
         let (found, code, errors) = run(args);
@@ -285,7 +282,7 @@ fn a_name_with_the_process_number_in_it_is_not_guessed() {
     let directory = TempDir::new().unwrap();
     let (found, code, errors) = run_in(directory.path(), Some("run.%p.log"), &[]);
     assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));
-    assert!(errors.contains("run.%p.log") && errors.contains("cannot be guessed"), "{errors}");
+    assert!(errors.contains("run.%p.log") && errors.contains("%p is unknown"), "{errors}");
 }
 
 #[test]
@@ -303,7 +300,7 @@ fn standard_input_may_be_a_file_or_a_pipe() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_costs_exit_code_2() {
+fn an_unreadable_file_is_named_and_costs_exit_code_2() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\0\0\0\x02\0\x08\x06\0\0\0\xf4x\xd4\xfa";
     let text = "Not a log, but a text.\n".repeat(1000);
     let directory = TempDir::new().unwrap();
@@ -364,23 +361,23 @@ fn a_wrong_command_line_costs_exit_code_2() {
 
 /// A log may be called as one likes: a command that is not one is asked about where no file is.
 #[test]
-fn a_command_that_is_misspelt_says_which_comes_near() {
+fn a_misspelt_command_suggests_a_similar_one() {
     let golden = mps("labels.log");
     for (word, expected) in [
-        ("dupm", Some("; is it the command dump?\n")),
-        ("verfiy", Some("; is it the command verify?\n")),
+        ("dupm", Some("; did you mean the command dump?\n")),
+        ("verfiy", Some("; did you mean the command verify?\n")),
         ("mpsio.lgo", None),
         (&*golden, None),
     ] {
         let (_, code, errors) = run(&[word, "none.log"]);
         assert_eq!(code, 2, "{errors}");
-        assert_eq!(errors.contains("is it the command"), expected.is_some(), "{errors}");
+        assert_eq!(errors.contains("did you mean the command"), expected.is_some(), "{errors}");
         assert!(errors.contains("No such file") && expected.is_none_or(|it| errors.ends_with(it)));
     }
 }
 
 #[test]
-fn a_cut_log_gives_what_is_before_the_cut() {
+fn a_cut_log_gives_the_events_before_the_cut() {
     let whole = log();
     let expected = fs::read(mps("labels.cnv")).unwrap();
     for size in (48..whole.len()).step_by(61) {
@@ -414,7 +411,7 @@ fn damage_is_reported_with_file_offset_and_fault() {
 }
 
 #[test]
-fn counts_do_not_say_that_nothing_is_lost_where_there_were_faults() {
+fn statistics_of_a_damaged_log_admit_losses() {
     let mut bytes = log();
     bytes[0xF0 + 2] = 0;
     let (_directory, name) = file_with(&bytes);
@@ -483,19 +480,19 @@ fn kinds_and_events_are_chosen_by_names_in_any_case_and_by_codes() {
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_names_there_are() {
+fn an_unknown_name_is_answered_with_known_names() {
     let labels = mps("labels.log");
     for (args, what, one) in [
-        (["--kinds", "Pol"], "no kind is called \"Pol\"", "; is it Pool?"),
-        (["--kinds", "heap"], "no kind is called \"heap\"", "Arena, Pool, Trace"),
-        (["--events", "PoolAloc"], "no event type is called \"PoolAloc\"", "; is it PoolAlloc"),
-        (["--events", "2:22"], "no event type is called \"2:22\"", "ArenaAlloc, "),
-        (["--events", "7FFF"], "no event type is called \"7FFF\"", " more (eventcnv --registry"),
-        (["--threads", "main"], "the log does not say which thread recorded what", ""),
-        (["--where", "sise > 1"], "--where: no parameter is called \"sise\"", "; is it size?"),
-        (["--where", "Pool.size > 1"], "no event type is called \"Pool\"", " more (eventcnv"),
+        (["--kinds", "Pol"], "unknown kind \"Pol\"", "; did you mean Pool?"),
+        (["--kinds", "heap"], "unknown kind \"heap\"", "Arena, Pool, Trace"),
+        (["--events", "PoolAloc"], "unknown event type \"PoolAloc\"", "; did you mean PoolAlloc"),
+        (["--events", "2:22"], "unknown event type \"2:22\"", "ArenaAlloc, "),
+        (["--events", "7FFF"], "unknown event type \"7FFF\"", " more (eventcnv --registry"),
+        (["--threads", "main"], "the log does not record threads", ""),
+        (["--where", "sise > 1"], "--where: unknown parameter \"sise\"", "; did you mean size?"),
+        (["--where", "Pool.size > 1"], "unknown event type \"Pool\"", " more (eventcnv"),
         (["--where", "size >"], "expected a parameter, a number", "\n        ^"),
-        (["--from", "#1000000"], "there is no event #1000000: the log has 15", ""),
+        (["--from", "#1000000"], "no event #1000000: the log has 15", ""),
     ] {
         let (found, code, errors) = run(&[args.as_slice(), &[&labels]].concat());
         assert_eq!((found.as_slice(), code), (b"".as_slice(), 2));

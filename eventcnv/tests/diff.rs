@@ -32,7 +32,7 @@ fn a_log_is_the_same_as_itself() {
 
 /// `.cnv.diff`
 #[test]
-fn what_changed_is_told_the_most_significant_first() {
+fn the_most_significant_change_comes_first() {
     let (a, b) = (ours("heap.log"), ours("heap-2.log"));
     let (found, code) = text(&["diff", "--json", &a, &b]);
     assert_eq!(code, 1);
@@ -65,7 +65,7 @@ fn logs_of_different_programs_differ_in_registries_and_labels() {
 
 /// `.cnv.diff`
 #[test]
-fn what_is_within_the_tolerance_is_the_same() {
+fn differences_within_the_tolerance_do_not_count() {
     let (a, b) = (ours("heap.log"), ours("heap-2.log"));
     let within = |percent: &str| {
         let args = ["diff", "--tolerance", percent, "--events", "PoolAlloc,PoolFree", &a, &b];
@@ -74,7 +74,7 @@ fn what_is_within_the_tolerance_is_the_same() {
     assert_eq!(["0", "50", "80"].map(within), [1, 1, 0]);
     let (_, code, errors) = run(&["diff", "--tolerance", "101", &a, &b]);
     assert_eq!(code, 2);
-    assert!(errors.contains("is not between 0 and 100"), "{errors}");
+    assert!(errors.contains("not between 0 and 100"), "{errors}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ const ELSEWHERE: [(&str, &str); 3] = [
     ("core.4711", "tests/tests/cores.rs"),
 ];
 
-/// What an example needs beside the logs.
+/// Writes the logs and other files that examples need.
 fn prepare(directory: &Path) {
     let copy = |from: &Path, to: &str| fs::copy(from, directory.join(to)).map(drop).unwrap();
     copy(&golden_path("log/heap.log"), "mpsio.log");
@@ -81,7 +81,7 @@ fn examples(help: &str) -> Vec<String> {
 
 /// `.cnv.examples`
 #[test]
-fn every_example_in_the_help_does_what_it_says() {
+fn every_example_in_the_help_works() {
     let bin = Path::new(env!("CARGO_BIN_EXE_eventcnv")).parent().unwrap();
     let path = std::env::join_paths(
         [bin.to_owned()]
@@ -116,7 +116,7 @@ fn every_example_in_the_help_does_what_it_says() {
 
 /// What was left out above is tested where it says so.
 #[test]
-fn what_is_tested_elsewhere_is_there() {
+fn tests_of_the_other_examples_exist() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     // A package of this crate comes without the tests of the whole system.
     if !repository.join("tests/tests").exists() {

@@ -47,7 +47,7 @@ pub(crate) fn logs() -> [String; 4] {
     [a, b, mps("amcss-arena-pool-trace.log"), mps("labels.log")]
 }
 
-/// What an export to a file of this name is, with what is said on standard error.
+/// Returns the export to a file of this name, and standard error.
 pub(crate) fn exported(name: &str, args: &[&str]) -> (Vec<u8>, String) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join(name);
@@ -99,11 +99,11 @@ pub(crate) fn live(log: &str) -> Vec<(String, i64)> {
 
 /// `.cnv.export`
 #[test]
-fn the_name_of_the_output_says_of_which_format_it_is() {
+fn the_name_of_the_output_selects_the_format() {
     let [log, ..] = logs();
     let (_, code, errors) = run(&["export", &log, "-o", "trace.xyz"]);
     assert_eq!(code, 2);
-    assert!(errors.contains("give --format") && errors.contains(".json"), "{errors}");
+    assert!(errors.contains("pass --format") && errors.contains(".json"), "{errors}");
     assert!(!Path::new("trace.xyz").exists());
     let (by_name, _) = exported("trace.json", &[&log]);
     let (by_format, _) = exported("trace.xyz", &["--format", "chrome", &log]);
@@ -113,7 +113,7 @@ fn the_name_of_the_output_says_of_which_format_it_is() {
 }
 
 #[test]
-fn an_output_that_is_there_is_replaced_only_when_it_is_said() {
+fn an_existing_output_is_replaced_only_by_force() {
     let [log, other, ..] = logs();
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("trace.json");
@@ -145,19 +145,19 @@ fn a_trace_of_several_files_is_a_directory() {
     assert_eq!(run(&[&args[..], &["--force", "--first", "1"]].concat()).1, 0);
     assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
     let (_, code, errors) = run(&["export", "--format", "ctf", &log, "-o", "-"]);
-    assert!(code == 2 && errors.contains("standard output"), "{errors}");
+    assert!(code == 2 && errors.contains("pass -o DIR"), "{errors}");
 }
 
 /// `.cnv.marks`
 #[test]
-fn a_mark_that_names_nothing_says_what_comes_near() {
+fn a_mark_with_an_unknown_name_suggests_a_similar_one() {
     let [log, ..] = logs();
     for (args, expected) in [
-        (["--slice", "FileBegn=FileEnd"], "\"FileBegn\"; is it FileBegin?"),
-        (["--slice", "FileBegin=FileEnd:flie"], "parameter of FileBegin is called \"flie\""),
+        (["--slice", "FileBegn=FileEnd"], "\"FileBegn\"; did you mean FileBegin?"),
+        (["--slice", "FileBegin=FileEnd:flie"], "unknown parameter of FileBegin \"flie\""),
         (["--span", "FileBegin"], "a pair is BEGIN=END"),
         (["--counter", "PoolAlloc"], "a counter is EVENT.PARAM"),
-        (["--counter", "PoolAlloc.sizes"], "is it size?"),
+        (["--counter", "PoolAlloc.sizes"], "did you mean size?"),
     ] {
         let (_, code, errors) = run(&[&["export", &log, "-o", "none.json"], &args[..]].concat());
         assert_eq!(code, 2, "{args:?}");

@@ -38,7 +38,7 @@ fn dump(log: &str) -> String {
 
 /// `.cnv.verify`, `.cnv.recover`
 #[test]
-fn what_is_recovered_of_a_damaged_log_is_verified_as_sound() {
+fn a_recovered_log_is_sound() {
     let directory = TempDir::new().unwrap();
     let [damaged, sound] = ["damaged.log", "sound.log"].map(|name| within(&directory, name));
     let mut bytes = fs::read(heap()).unwrap();
@@ -68,7 +68,7 @@ fn what_is_recovered_of_a_damaged_log_is_verified_as_sound() {
 
 /// `.header.word`: a word size that no platform has is read as 8, and is not written again.
 #[test]
-fn a_merged_log_has_the_platform_that_was_read() {
+fn a_merged_log_has_the_platform_of_its_input() {
     let directory = TempDir::new().unwrap();
     let [odd, merged] = ["odd.log", "merged.log"].map(|name| within(&directory, name));
     let mut bytes = fs::read(heap()).unwrap();
@@ -108,7 +108,7 @@ fn pieces_that_were_cut_out_of_a_log_merge_to_it() {
         force(&["merge", &pieces[0], &pieces[1], "-o", &name("c.log")]);
         assert_eq!(dump(&name("c.log")), all);
         expect(0, &["verify", &name("c.log")]);
-        // By time, by the last, by a condition: what the dump of the selection has, is there.
+        // By time, by the last, by a condition: the log has all lines of the selection's dump.
         for select in [["--last", "20"], ["--from", "+1ms"], ["--where", "@size > 40"]] {
             if log.contains("labels") && select[0] == "--from" {
                 continue;
@@ -127,7 +127,7 @@ fn pieces_that_were_cut_out_of_a_log_merge_to_it() {
 
 /// `.cnv.merge`
 #[test]
-fn what_cannot_be_merged_or_would_be_overwritten_is_left_alone() {
+fn outputs_stay_if_a_merge_is_refused() {
     let directory = TempDir::new().unwrap();
     let out = within(&directory, "out.log");
     let (_, errors) = expect(2, &["merge", &heap(), &mps("labels.log"), "-o", &out]);
@@ -140,7 +140,7 @@ fn what_cannot_be_merged_or_would_be_overwritten_is_left_alone() {
     assert_eq!(fs::read(&out).unwrap(), b"mine");
     fs::copy(heap(), &out).unwrap();
     let (_, errors) = expect(2, &["cut", &out, "-o", &out, "--force"]);
-    assert!(errors.contains("is read, and cannot be written too"), "{errors}");
+    assert!(errors.contains("is an input; give another output"), "{errors}");
     assert_eq!(fs::read(&out).unwrap(), fs::read(heap()).unwrap());
     let (found, _) = expect(0, &["merge", &heap(), &heap(), "-o", &out, "--force"]);
     assert!(found.contains("1690 events"), "{found}");
@@ -156,7 +156,7 @@ fn what_cannot_be_merged_or_would_be_overwritten_is_left_alone() {
     let far = within(&directory, "far.log");
     fs::write(&far, bytes).unwrap();
     let (_, errors) = expect(0, &["merge", &heap(), &far, "-o", &out, "--force"]);
-    assert!(errors.contains("clocks of their own") && errors.contains(" us by "), "{errors}");
+    assert!(errors.contains("different clocks") && errors.contains(" us by "), "{errors}");
 }
 
 /// `.cnv.index`
@@ -184,7 +184,7 @@ fn the_index_has_each_block_and_part_once() {
 
 /// `.cnv.index`: what its header shows of a block is told.
 #[test]
-fn of_a_block_that_is_cut_the_index_says_so() {
+fn the_index_reports_a_truncated_block() {
     let directory = TempDir::new().unwrap();
     let cut = within(&directory, "cut.log");
     fs::write(&cut, &fs::read(heap()).unwrap()[..0xE100]).unwrap();
@@ -200,11 +200,11 @@ fn streams_without_a_name_are_called_by_their_place() {
     let both = within(&directory, "both.log");
     let (_, errors) = expect(0, &["merge", &mps("labels.log"), &mps("mpmss-cut.log"), "-o", &both]);
     let of = |index| format!("stream {index} (Memory Pool System)");
-    assert!(errors.contains(&format!("{} and {} have clocks", of(0), of(1))), "{errors}");
+    assert!(errors.contains(&format!("{} and {} have different clocks", of(0), of(1))), "{errors}");
 }
 
 #[test]
-fn one_fault_is_told_in_the_singular() {
+fn one_fault_is_reported_in_the_singular() {
     let directory = TempDir::new().unwrap();
     let damaged = within(&directory, "damaged.log");
     let mut bytes = fs::read(heap()).unwrap();
@@ -216,12 +216,12 @@ fn one_fault_is_told_in_the_singular() {
 
 mod shop {
     eventdef::events! {
-        /// What a tool found out.
+        /// The events of a shop.
         registry "shop" version(1, 0, 0);
         kinds {
-            /// What goes out.
+            /// Sales.
             Out = 0,
-            /// What comes in.
+            /// Purchases.
             In = 1,
         }
 

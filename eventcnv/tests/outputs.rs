@@ -1,8 +1,7 @@
-//! What becomes of an output that is there already: when nobody said that it may be replaced, when
-//! the tool is interrupted, when the disk is full.
+//! Existing outputs: without --force, after an interruption, and on a full disk.
 //!
 //! ```text
-//!  every command with -o ── refused │ SIGINT │ no room ──▶ OUT as it was, and nothing beside it
+//!  every command with -o ── refused │ SIGINT │ no room ──▶ OUT unchanged, no other file
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
@@ -103,7 +102,7 @@ mod made {
 /// Events enough for the slowest machine to be interrupted among them.
 const EVENT_COUNT: u64 = 600_000;
 
-/// A log of ours with so many events.
+/// Writes a log with this number of events.
 fn write_log(path: &Path, event_count: u64) {
     let mut file = fs::File::create(path).unwrap();
     let mut maker = Maker::new(&mut file);
@@ -127,7 +126,7 @@ fn write_log(path: &Path, event_count: u64) {
     maker.finish().unwrap();
 }
 
-/// A core with so many blocks of a ring. No two are of the same events.
+/// Writes a core with this number of blocks of a ring. No two have the same events.
 fn write_core(path: &Path, block_count: u32) {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 16 };
     let mut writer = Writer::new(platform, *b"core for outputs", [9; 16]);
@@ -158,7 +157,7 @@ fn write_inputs(directory: &Path, is_long: bool) {
     write_core(&directory.join("a.core"), if is_long { 600 } else { 3 });
 }
 
-/// A directory in which each output is there already; the log is in another.
+/// Returns a directory in which each output exists; the log is in another.
 fn outputs() -> TempDir {
     let directory = TempDir::new().unwrap();
     for case in &CASES {
@@ -173,7 +172,7 @@ fn outputs() -> TempDir {
     directory
 }
 
-/// Everything is as it was, and nothing else is there.
+/// Asserts that all outputs are unchanged, and no other file exists.
 fn assert_intact(directory: &Path, what: &str) {
     let mut expected: Vec<&str> = CASES.iter().map(|case| case.output).collect();
     expected.sort_unstable();
@@ -203,7 +202,7 @@ fn words(case: &Case, inputs: &Path, output: &Path) -> Vec<String> {
     words.chain(paths).collect()
 }
 
-/// The command itself, and what more is said to it.
+/// Returns the command with further words.
 fn command(words: &[String], more: &[&str]) -> Command {
     let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
     eventcnv(&words)
@@ -211,7 +210,7 @@ fn command(words: &[String], more: &[&str]) -> Command {
 
 /// `.dumper`
 #[test]
-fn an_output_that_is_there_is_replaced_only_when_it_is_said() {
+fn an_existing_output_is_replaced_only_by_force() {
     let (logs, directory) = (TempDir::new().unwrap(), outputs());
     write_inputs(logs.path(), false);
     for case in &CASES {
@@ -236,7 +235,7 @@ fn an_output_that_is_there_is_replaced_only_when_it_is_said() {
 
 /// `.dumper`
 #[test]
-fn an_interrupted_command_leaves_what_was_there() {
+fn an_interrupted_command_leaves_existing_outputs() {
     let (logs, directory) = (TempDir::new().unwrap(), outputs());
     write_inputs(logs.path(), true);
     for case in CASES.iter().filter(|case| case.is_long) {
@@ -272,7 +271,7 @@ fn wait_until_it_writes(child: &mut Child, directory: &Path) {
 
 /// `.dumper`: a file may have 4 KiB, as if the disk had no more room.
 #[test]
-fn a_full_disk_leaves_what_was_there_and_is_told() {
+fn a_full_disk_leaves_existing_outputs() {
     let (logs, directory) = (TempDir::new().unwrap(), outputs());
     write_inputs(logs.path(), false);
     for case in &CASES {
@@ -291,8 +290,8 @@ fn a_full_disk_leaves_what_was_there_and_is_told() {
     }
 }
 
-/// A receiver of logs, in a directory of its own, at a socket in another; it may write files of so
-/// many half KiB.
+/// A receiver of logs in one directory, at a socket in another. `size_max` limits its files, in
+/// units of half a KiB.
 struct Listening {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -345,7 +344,7 @@ impl Listening {
         self.child.wait().unwrap().code()
     }
 
-    /// Waits until this file has so many bytes.
+    /// Waits until this file has `size` bytes.
     fn wait_for(&self, name: &str, size: u64) {
         let start = Instant::now();
         while fs::metadata(self.logs.path().join(name)).map_or(0, |found| found.len()) < size {
@@ -355,9 +354,10 @@ impl Listening {
     }
 }
 
-/// `.dumper`, `.sol.msg`: interrupted, it leaves whole blocks, and of what has none no file.
+/// `.dumper`, `.sol.msg`: after an interruption logs have whole blocks; a log without one is
+/// removed.
 #[test]
-fn a_log_that_is_received_takes_no_name_that_is_there_and_is_whole() {
+fn a_received_log_gets_a_new_name_and_whole_blocks() {
     let inputs = TempDir::new().unwrap();
     write_log(&inputs.path().join("a.log"), 4000);
     let bytes = fs::read(inputs.path().join("a.log")).unwrap();
@@ -374,7 +374,7 @@ fn a_log_that_is_received_takes_no_name_that_is_there_and_is_whole() {
     listening.wait_for("program-4711-6c6f6720-4.log", 1000);
     assert_eq!(listening.interrupt(), Some(0));
     let said = [listening.said(), listening.said()].concat();
-    assert!(said.contains("; not one block was received, and the file is removed\n"), "{said}");
+    assert!(said.contains("; no complete block was received: the file is removed\n"), "{said}");
     assert_eq!(names(listening.logs.path()), RECEIVED);
     let read = |name| fs::read(listening.logs.path().join(name)).unwrap();
     assert!(read(RECEIVED[0]) == bytes && read(RECEIVED[1]) == bytes[..8192]);

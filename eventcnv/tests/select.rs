@@ -40,7 +40,7 @@ fn ticks(line: &str) -> u64 {
 
 /// `.cnv.where`
 #[test]
-fn a_condition_selects_the_lines_of_which_it_is_true() {
+fn a_condition_selects_the_lines_for_which_it_is_true() {
     let all = lines(&heap(), &["-vv"]);
     type Judge = fn(&str) -> bool;
     let cases: [(&str, Judge); 9] = [
@@ -63,10 +63,7 @@ fn a_condition_selects_the_lines_of_which_it_is_true() {
         if condition.contains("poolFREE") {
             // A bare word is a parameter: the name of an event type is a string.
             let (_, code, errors) = run(&["--where", condition, &heap()]);
-            assert!(
-                code == 2 && errors.contains("no parameter is called \"poolFREE\""),
-                "{errors}"
-            );
+            assert!(code == 2 && errors.contains("unknown parameter \"poolFREE\""), "{errors}");
             assert!(errors.ends_with("; a string has quotes: \"poolFREE\"\n"), "{errors}");
             continue;
         }
@@ -201,7 +198,7 @@ fn a_time_after_the_start_holds_for_every_raw_stream() {
 
 /// `.cnv.time`
 #[test]
-fn a_stated_clock_rate_goes_before_what_the_log_says() {
+fn a_stated_clock_rate_overrides_the_log() {
     for log in [mps("mpmss-cut.log"), heap()] {
         let all: Vec<u64> = lines(&log, &["-vv"]).iter().map(|line| ticks(line)).collect();
         let (found, code, errors) = run(&["--time", "seconds", "--clock-rate", "2.1GHz", &log]);
@@ -217,13 +214,13 @@ fn a_stated_clock_rate_goes_before_what_the_log_says() {
     }
     for rate in ["fast", "2.1", "0Hz", "-1GHz", "1e9Hz"] {
         let (_, code, errors) = run(&[&format!("--clock-rate={rate}"), &heap()]);
-        assert!(code == 2 && errors.contains("it is no rate"), "{rate}: {errors}");
+        assert!(code == 2 && errors.contains("not a rate"), "{rate}: {errors}");
     }
 }
 
 /// `.cnv.select`
 #[test]
-fn a_pattern_selects_what_matches_it() {
+fn a_pattern_selects_matching_names() {
     let log = mps("labels.log");
     let all = lines(&log, &["-vv"]);
     let name = |line: &String| line.split_whitespace().nth(2).unwrap().to_owned();
@@ -234,14 +231,14 @@ fn a_pattern_selects_what_matches_it() {
     assert_eq!(lines(&log, &["-vv", "--events", "P??l*"]), expected);
     assert_eq!(lines(&log, &["--kinds", "*"]).len(), all.len());
     let (_, code, errors) = run(&["--events", "Pol*", &log]);
-    assert!(code == 2 && errors.contains("no event type is called \"Pol*\""), "{errors}");
+    assert!(code == 2 && errors.contains("unknown event type \"Pol*\""), "{errors}");
 }
 
 /// `.cnv.where`
 #[test]
-fn a_label_that_nothing_has_is_answered_with_those_near() {
+fn an_unknown_label_suggests_a_similar_one() {
     for (log, asked, near) in
-        [(heap(), "lettrs", "is it letters?"), (mps("labels.log"), "Isnt", "is it Inst?")]
+        [(heap(), "lettrs", "mean letters?"), (mps("labels.log"), "Isnt", "mean Inst?")]
     {
         let names = if log == heap() { "pool" } else { "address" };
         let (found, code, errors) = run(&["--where", &format!("{names} == '{asked}'"), &log]);
@@ -251,7 +248,7 @@ fn a_label_that_nothing_has_is_answered_with_those_near() {
 }
 
 #[test]
-fn the_first_and_the_last_are_counted_among_what_else_is_asked_for() {
+fn first_and_last_count_selected_events() {
     let asked = ["-v", "--where", "size >= 16"];
     let all = lines(&heap(), &asked);
     for count in [0, 1, 7, all.len(), all.len() + 1] {
@@ -276,12 +273,12 @@ fn threads_are_chosen_by_index_name_and_number() {
         assert!(found.iter().eq(expected.iter().copied()), "{name}");
     }
     let (_, code, errors) = run(&["--threads", "hepa", &heap()]);
-    assert!(code == 2 && errors.contains("no thread is called \"hepa\"; "), "{errors}");
+    assert!(code == 2 && errors.contains("unknown thread \"hepa\"; "), "{errors}");
 }
 
 /// `.cnv.styles`
 #[test]
-fn styles_say_the_same_as_the_named_form() {
+fn styles_agree_with_the_named_form() {
     let all = lines(&heap(), &["-vvv"]);
     let json = lines(&heap(), &["--style", "json"]);
     let csv = lines(&heap(), &["--style", "csv"]);

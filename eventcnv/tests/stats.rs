@@ -107,7 +107,7 @@ fn several_raw_streams_are_counted_alike_by_every_command() {
             run(&[&["stats", "--params", "--json", "--events", "Intern"], logs].concat());
         let values: Value = serde_json::from_slice(&values).unwrap();
         let most = &values["eventTypes"][0]["parameters"][1]["top"][0]["count"];
-        assert!(most.as_u64() >= Some(2), "a string of the log that is there twice: {values}");
+        assert!(most.as_u64() >= Some(2), "a string that occurs twice: {values}");
     }
     let (same, code, errors) = run(&["diff", "--json", &whole, &whole]);
     let same: Value = serde_json::from_slice(&same).unwrap();
@@ -181,15 +181,15 @@ fn parameters_have_the_values_that_the_dump_shows() {
 }
 
 #[test]
-fn a_selection_that_selects_nothing_says_so() {
+fn an_empty_selection_is_reported() {
     let (_, code, errors) = run(&["stats", "--where", "size == 123456789", &ours("heap.log")]);
     assert_eq!(code, 0);
     assert!(errors.contains("no event is selected"), "{errors}");
 }
 
-/// Cut in the middle of a block: what is there is counted, and what is not is told.
+/// A log with a damaged block: other events are counted, and the damage is reported.
 #[test]
-fn a_damaged_log_is_counted_as_far_as_it_goes() {
+fn the_rest_of_a_damaged_log_is_counted() {
     let bytes = std::fs::read(ours("heap-2.log")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cut.log");

@@ -22,7 +22,7 @@ fn streams() -> Vec<u8> {
 
 /// `.cnv.speed`: asked for all times, a log is read as a whole.
 #[test]
-fn what_is_printed_stretch_by_stretch_is_what_is_printed_of_the_whole() {
+fn stretches_print_the_same_as_the_whole_log() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("streams.log");
     let name = path.to_str().unwrap();

@@ -1,5 +1,5 @@
-//! Cores: a sound ELF header and a root that states its own address before anything, so that the
-//! chains and blocks are reached, which are the fuzzer's; and the bytes as they are.
+//! Cores: the fuzzer's bytes after a sound ELF header and a root that states its own address, so
+//! that the reader reaches the chains and blocks; and the bytes alone.
 #![no_main]
 
 mod drain;
@@ -8,7 +8,7 @@ use eventlog::reader::core::Core;
 use eventlog::reader::Source;
 use libfuzzer_sys::fuzz_target;
 
-/// Where the memory of the process begins.
+/// The first address of the process.
 const BASE: u64 = 0x7F00_0000_0000;
 /// Its first bytes are the root; the fuzzer's follow.
 const ROOT_SIZE: usize = 256;
@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     rescue(core);
 });
 
-/// Reads what can be rescued, and what would be written of it.
+/// Reads the rescued stream, and the log that a command would write.
 fn rescue(bytes: Vec<u8>) {
     let Ok(core) = Core::open(Box::new(bytes)) else { return };
     for fault in core.faults() {

@@ -1,5 +1,5 @@
-//! A header of the Memory Pool System, and a log that is read by it: what stands before the first
-//! NUL is the header, what comes after it the log. A header is compared with itself and with that
+//! A header of the Memory Pool System, and a log that is read by it: the header ends at the
+//! first NUL, and the log follows. A header is compared with itself and with that
 //! of 2.0.0, both ways.
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Raw streams of the Memory Pool System: anything that is not a stream of ours is tried as one.
+//! Raw streams of the Memory Pool System: the reader tries any bytes that do not begin a stream of
+//! ours.
 #![no_main]
 
 mod drain;

@@ -1,5 +1,6 @@
-//! Streams of ours: a sound header before anything, so that the rest is reached. In what follows, a
-//! checksum is rarely right: blocks whose sealed flag the fuzzer clears are read by their chain.
+//! Streams of ours: the fuzzer's bytes after a sound header, so that the reader reaches them. Their
+//! checksums are rarely right: the reader reads a block by its chain if the fuzzer clears its
+//! sealed flag.
 #![no_main]
 
 mod drain;

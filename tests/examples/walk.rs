@@ -74,8 +74,8 @@ fn write(path: &std::path::Path, count: u64, buffers: u64) -> std::io::Result<()
     file.flush()
 }
 
-/// A block that is filled from the top down in place: the naive ring copies too much for so many
-/// events.
+/// A block that is filled from the top down in place: the naive ring copies too much for this
+/// number of events.
 struct Block {
     ring: Ring,
     bytes: Vec<u8>,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`hostile.py CORE` (outside of gdb): the commands' decoder on memory of which anything is garbage.
+"""`hostile.py CORE` (outside of gdb): the commands' decoder on memory with garbage anywhere.
 
       core ─▶ memory ─▶ one field overwritten, or a piece cut off ─▶ all that commands show
                                                                        └ text, faults, or one error
@@ -39,7 +39,7 @@ class Core:
                 self.segments.append((address, begin, length))
 
     def read(self, address, size):
-        """So many bytes, or as many as there are."""
+        """Returns `size` bytes, or fewer at the end of memory."""
         for begin, offset, length in self.segments:
             if begin <= address < begin + length:
                 at = offset + address - begin

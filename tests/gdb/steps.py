@@ -16,11 +16,11 @@ import struct
 
 import gdb
 
-SAMPLE = 97                          # of so many stops one leaves a core, whatever is shown
+SAMPLE = 97                          # one of this number of stops leaves a core, for any output
 STRIDE, STRIDE_SAMPLE = 97, 12       # in the first call: instructions to a stop, stops to a core
 SIZE = 32                            # of an event; a base record has 24
 CALLS_MAX, ROOTS = 400, []
-HISTORY = (4096 - 128 - 12 * 24) // SIZE    # events of a block, at least: so many always stay
+HISTORY = (4096 - 128 - 12 * 24) // SIZE    # least events of a block: this number always stays
 
 
 class Watched(TelemetryMemory):
@@ -36,7 +36,7 @@ class Watched(TelemetryMemory):
         return data
 
     def has_changed(self):
-        """Whether it has; then all is to be read again."""
+        """Returns whether memory changed: then all is read again."""
         if all(super(Watched, self).read(*place) == data for place, data in self.known.items()):
             return False
         self.known = {}
@@ -93,7 +93,7 @@ def begun(memory):
 
 
 def streams(memory):
-    """The streams, decoded anew; where the roots are is found once."""
+    """Decodes the streams again; it finds the roots once."""
     for index, root in enumerate(ROOTS):
         yield TelemetryStream(memory, TelemetryRoot(memory, root), index)
 

@@ -13,13 +13,13 @@ use super::naive::{Platform, Writer, put, seal_stream_header};
 pub const MAGIC: [u8; 16] = [
     0xA7, 0xDD, 0x8A, 0xE1, 0x7E, 0x26, 0x67, 0x4C, 0xD7, 0x51, 0x5D, 0xEF, 0x03, 0xFA, 0xB3, 0x42,
 ];
-/// Where in the data of a process its root is.
+/// Offset of the root in the data of a process.
 pub const ROOT: usize = 0x140;
-/// Where the first node of the extents is, and the second.
+/// Offsets of the first and second node of the extents.
 pub const NODES: [usize; 2] = [0x400, 0x800];
-/// Where the node of the registries is.
+/// Offset of the node of the registries.
 pub const REGISTRIES: usize = 0xC00;
-/// Where the totals of buffers are: 40 bytes each.
+/// Offset of the totals of buffers: 40 bytes each.
 pub const TOTALS: usize = 0x1000;
 /// The system's number of the first thread.
 pub const THREAD: u64 = 4712;
@@ -34,7 +34,7 @@ pub struct Segment {
     pub is_dumped: bool,
 }
 
-/// A process: its data come first, with the root.
+/// A process. Its data, with the root, are its first memory.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "see section 9 of design/format.md")]
 pub struct Process {
@@ -45,7 +45,7 @@ pub struct Process {
     pub files: Vec<(u64, u64, &'static str)>,
 }
 
-/// What an extent says, but for its address.
+/// The fields of an extent, except its address.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(missing_docs, reason = "see section 9 of design/format.md")]
 pub struct Extent {
@@ -54,13 +54,13 @@ pub struct Extent {
     pub kind: u8,
     pub registry: u16,
     pub buffer: u32,
-    /// Where the totals are in the data; 0: none.
+    /// Offset of the totals in the data; 0 for none.
     pub totals: u64,
 }
 
 impl Process {
-    /// A process with the blocks of a writer in memory: those before the first event block are the
-    /// preamble, each other one an extent of its own, as `of` says.
+    /// Returns a process with the blocks of a writer in memory. Blocks before the first event block
+    /// are the preamble; each other block is an extent, which `of` returns.
     pub fn new(writer: &Writer, of: impl Fn(&[u8]) -> Extent) -> Process {
         let platform = writer.platform;
         let size = platform.block_size();
@@ -98,12 +98,12 @@ impl Process {
         process
     }
 
-    /// The address of its data.
+    /// Returns the address of the data.
     pub fn base(&self) -> u64 {
         self.segments[0].address
     }
 
-    /// Adds memory, some way behind the last.
+    /// Adds memory at a distance after the last.
     pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
         let last = &self.segments[self.segments.len() - 1];
         let address = (last.address + last.bytes.len() as u64 + 0x3000) & !0xFFF;
@@ -111,7 +111,7 @@ impl Process {
         address
     }
 
-    /// Stores a number in its data, in its byte order.
+    /// Stores a number in the data, in the byte order of the process.
     pub fn store(&mut self, at: usize, value: u64, size: usize) {
         let mut bytes = value.to_le_bytes()[..size].to_vec();
         if self.platform.big_endian {
@@ -161,7 +161,7 @@ impl Process {
         }
     }
 
-    /// Two nodes: one with two entries, and the rest in another, whose entries are longer.
+    /// Stores two nodes: one with two entries, and another with the rest, whose entries are longer.
     fn put_extents(&mut self, extents: &[(u64, Extent)]) {
         let base = self.base();
         let (first, second) = extents.split_at(extents.len().min(2));
@@ -188,12 +188,12 @@ impl Process {
         self.store(NODES[0], base + NODES[1] as u64, 8);
     }
 
-    /// The core.
+    /// Returns the core.
     pub fn core(&self) -> Vec<u8> {
         elf(self.platform, 4, &self.notes(), &self.segments)
     }
 
-    /// Notes of two threads, as the kernel writes them.
+    /// Returns the notes of two threads, as the kernel writes them.
     fn notes(&self) -> Vec<u8> {
         let word = self.platform.word_size;
         let int = |value: u64, size: usize| int(self.platform, value, size);
@@ -243,7 +243,7 @@ fn int(platform: Platform, value: u64, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// An ELF file of a type; more segments than 65534 are counted in section 0.
+/// Returns an ELF file of a type. Section 0 counts more than 65534 segments.
 pub fn elf(platform: Platform, elf_type: u64, notes: &[u8], segments: &[Segment]) -> Vec<u8> {
     let word = platform.word_size;
     let int = |value: u64, size: usize| int(platform, value, size);

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  Recipe ── write ──▶ bytes of a stream
-//!                 └──▶ [Recorded]: the events that a reader is to give
+//!                 └──▶ [Recorded]: the events that a reader must give
 //! ```
 //!
 //! It writes any word size, byte order and block size; blocks whole, open and in parts; base
-//! records. What it gets wrong, the reader must disagree with: so it is as plain as can be.
+//! records. It is as simple as possible, because the reader is compared with it.
 
 pub use super::recipe::{KINDS, Random, Recipe, TYPES, write};
 pub use super::ring::Ring;
@@ -24,7 +24,7 @@ pub enum Value {
     S(Vec<u8>),
 }
 
-/// An event as it was recorded.
+/// A recorded event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in the format document")]
 pub struct Recorded {
@@ -58,23 +58,23 @@ pub struct Platform {
     pub block_size_log2: u32,
 }
 
-/// A stream being written.
+/// Writes a stream.
 #[derive(Clone, Debug)]
 pub struct Writer {
-    /// How.
+    /// The platform and the block size.
     pub platform: Platform,
     /// Its UUID.
     pub uuid: [u8; 16],
     /// The blocks, without the header block.
     pub blocks: Vec<Vec<u8>>,
-    /// The header block, as far as it is filled.
+    /// The filled bytes of the header block.
     pub head: Vec<u8>,
-    /// The parts block that is being filled, as an index in `blocks`; none: the header block.
+    /// The current parts block, as an index in `blocks`; `None` for the header block.
     parts: Option<usize>,
     parts_blocks: u64,
 }
 
-/// What identifies a buffer, and is the same in all its blocks.
+/// The identity of a buffer, the same in all its blocks.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "as in the format document")]
 pub struct Buffer {
@@ -103,7 +103,7 @@ pub struct BlockFields {
     pub discarded: [u32; 4],
 }
 
-/// CRC-32C, bit by bit (`.crc`).
+/// Returns the CRC-32C, bit by bit (`.crc`).
 pub fn crc32c(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for &byte in bytes {
@@ -127,8 +127,7 @@ pub fn seal_stream_header(bytes: &mut [u8]) {
     put(bytes, 28, &crc.to_le_bytes());
 }
 
-/// Recomputes the checksum of the block header at the start of these bytes, over the payload that
-/// goes with it.
+/// Recomputes the checksum of the block header at the start of these bytes, over its payload.
 pub fn seal_block(header: &mut [u8], payload: &[u8]) {
     put(header, 8, &[0; 4]);
     let mut all = header[..128].to_vec();
@@ -137,7 +136,7 @@ pub fn seal_block(header: &mut [u8], payload: &[u8]) {
 }
 
 impl Platform {
-    /// B.
+    /// Returns B, the block size.
     pub fn block_size(&self) -> usize {
         1 << self.block_size_log2
     }
@@ -154,7 +153,7 @@ impl Platform {
         bytes
     }
 
-    /// An event, without its delta.
+    /// Returns an event without its delta.
     pub fn event(&self, code: u16, values: &[Value]) -> Vec<u8> {
         let mut event = vec![0; 8];
         let word = self.word_size;
@@ -186,7 +185,7 @@ impl Platform {
         event
     }
 
-    /// A base record.
+    /// Returns a base record.
     pub fn base_record(&self, base: u64, before: u64) -> Vec<u8> {
         let mut record = vec![0; 8];
         put(&mut record, 2, &self.int(24, 2));
@@ -222,7 +221,7 @@ impl Writer {
         Writer { platform, uuid, blocks: Vec::new(), head, parts: None, parts_blocks: 0 }
     }
 
-    /// A block header; sealed if there is a payload to seal it over.
+    /// Returns a block header, sealed if it has a payload.
     pub fn header(&self, buffer: Buffer, fields: BlockFields, payload: Option<&[u8]>) -> Vec<u8> {
         let mut header = vec![0; 128];
         put(&mut header, 0, &[0xF7, 0x45, 0x4C, 0x8A]);
@@ -285,7 +284,7 @@ impl Writer {
         self.encoded_registry(index, &encode_registry(kinds, types), piece_size);
     }
 
-    /// Writes a registry that was encoded, in pieces of a size.
+    /// Writes an encoded registry, in pieces of a size.
     pub fn encoded_registry(&mut self, index: u16, encoding: &[u8], piece_size: usize) {
         for (n, piece) in encoding.chunks(piece_size).enumerate() {
             let buffer = Buffer { buffer: 0, registry: index, kind: 0, thread: 0 };
@@ -307,7 +306,7 @@ impl Writer {
         self.part(nobody, BlockFields { block_type: 4, sequence, ..BlockFields::default() }, &[]);
     }
 
-    /// Writes an event block of which the payload ends at B; open if not sealed.
+    /// Writes an event block whose payload ends at B; open if not sealed.
     pub fn event_block(
         &mut self,
         buffer: Buffer,
@@ -322,7 +321,7 @@ impl Writer {
         self.blocks.push(block);
     }
 
-    /// The bytes of the stream.
+    /// Returns the bytes of the stream.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.head.clone();
         for block in &self.blocks {
@@ -338,7 +337,7 @@ fn encode_str(bytes: &mut Vec<u8>, string: &str) {
     bytes.extend_from_slice(string.as_bytes());
 }
 
-/// The encoding of a registry (5.1), version 1.2.3, whose docs are the names.
+/// Returns the encoding of a registry (5.1), version 1.2.3, whose docs are the names.
 pub fn encode_registry(kinds: &[&str], types: &[EventType]) -> Vec<u8> {
     let mut bytes = vec![1, 0, 2, 0, 3, 0];
     bytes.extend_from_slice(&(kinds.len() as u16).to_le_bytes());

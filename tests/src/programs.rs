@@ -1,9 +1,9 @@
-//! The programs that the tests run: the dumper, the program that records, and those of the system.
+//! The programs that the tests run: the tools, recording programs, and programs of the system.
 //!
 //! ```text
 //!  eventcnv()   built once, by the same cargo
-//!  replay()     the same, with the library that records beside it
-//!  release()    a program as it is shipped, in a folder of its own
+//!  replay()     the same, with the recording library
+//!  release()    a program of a release build, in its own folder
 //!  plugin()     a shared library
 //!  system()     python3, strace, gdb, … ── missing? ──▶ the test fails and says so
 //! ```
@@ -16,17 +16,17 @@ use std::process::{Command, Output};
 use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The dumper, built if it was not: `cargo test -p tests` alone does not build it.
+/// Returns the dumper. Builds it if necessary: `cargo test -p tests` does not build it.
 pub fn eventcnv() -> Command {
     built("eventcnv")
 }
 
-/// The replayer, built if it was not, and beside it the library that records.
+/// Returns the replayer, built if necessary, with the recording library in its directory.
 pub fn replay() -> Command {
     built("replay")
 }
 
-/// A program of the workspace, built as this one was.
+/// Returns a program of the workspace, of the same profile.
 fn built(name: &str) -> Command {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     let directory = DIRECTORY.get_or_init(|| {
@@ -39,7 +39,7 @@ fn built(name: &str) -> Command {
     Command::new(directory.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
 }
 
-/// Builds the shared library of the tests, and says where it is.
+/// Builds the shared library of the tests. Returns its path.
 pub fn plugin() -> PathBuf {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| build("dev"));
@@ -79,25 +79,25 @@ fn cargo(command: &str, target: &Path, words: &[&str]) {
     run(cargo.current_dir(root()));
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_path_buf()
 }
 
-/// A program of the system that `./test --install` installs.
+/// Returns a program of the system that `./test --install` installs.
 pub fn system(name: &str) -> Command {
     let answers = Command::new(name).arg("--version").output().is_ok();
     assert!(answers, "{name}: not found; ./test --install installs it");
     Command::new(name)
 }
 
-/// A command with the environment of a recording program: kinds, and the name of the log.
+/// Returns a command with the environment of a recording program: kinds, and the name of the log.
 pub fn recording(mut command: Command, kinds: &str, log: &Path) -> Command {
     command.env("MPS_TELEMETRY_CONTROL", kinds).env("MPS_TELEMETRY_FILENAME", log);
     command
 }
 
-/// Runs a command that must succeed; what it printed.
+/// Runs a command that must succeed. Returns its output.
 pub fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -105,16 +105,16 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
-/// The lines that a command prints, which must succeed.
+/// Runs a command that must succeed. Returns the lines that it prints.
 pub fn lines(command: &mut Command) -> Vec<String> {
     let output = run(command);
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// How long what must come may take: far longer than on any machine.
+/// Time for a condition to become true, far longer than on any machine.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
-/// Waits until it is so.
+/// Waits until a condition is true.
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {

@@ -1,7 +1,7 @@
-//! What a naive writer is to write: a stream made up from a seed, and the events that are in it.
+//! Makes a stream from a seed, with a list of its events.
 //!
 //! ```text
-//!  Recipe { seed, … } ── write ──▶ Writer (the bytes) + [Recorded] (what a reader is to give)
+//!  Recipe { seed, … } ── write ──▶ Writer (the bytes) + [Recorded] (what a reader must give)
 //! ```
 
 use super::naive::{Buffer, EventType, Platform, Recorded, Ring, Value, Writer, put};
@@ -16,7 +16,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Any number.
+    /// Returns any number.
     pub fn any(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -24,12 +24,12 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// A number below another.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         (self.any() >> 16) % end.max(1)
     }
 
-    /// Whether one of so many chances comes true.
+    /// Returns true with a probability of 1 / `chances`.
     pub fn one_in(&mut self, chances: u64) -> bool {
         self.below(chances) == 0
     }
@@ -51,12 +51,12 @@ pub const TYPES: &[EventType] = &[
 /// The kinds of those streams.
 pub const KINDS: &[&str] = &["Arena", "Pool", "Trace"];
 
-/// What [`write()`] is to write.
+/// The properties of a stream for [`write()`].
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe {
-    /// Decides everything else.
+    /// The seed of everything else.
     pub seed: u64,
-    /// How.
+    /// The platform and the block size.
     pub platform: Platform,
     /// Number of buffers.
     pub buffers: u32,
@@ -84,7 +84,7 @@ fn value(random: &mut Random, sort: char, word_size: usize) -> Value {
     }
 }
 
-/// Writes a stream, and says which events are in it, in the order of recording.
+/// Writes a stream. Returns its events in the order of recording.
 pub fn write(recipe: Recipe) -> (Writer, Vec<Recorded>) {
     let random = &mut Random::new(recipe.seed);
     let platform = recipe.platform;
@@ -141,7 +141,7 @@ pub fn write(recipe: Recipe) -> (Writer, Vec<Recorded>) {
     (writer, recorded)
 }
 
-/// Writes what the rings still hold, and the end; shuffles the blocks.
+/// Writes the last blocks of the rings, and the end; shuffles the blocks.
 fn finish(random: &mut Random, recipe: &Recipe, rings: &mut [Ring], writer: &mut Writer) {
     for ring in rings {
         match random.below(3) {
@@ -164,7 +164,7 @@ fn finish(random: &mut Random, recipe: &Recipe, rings: &mut [Ring], writer: &mut
     }
 }
 
-/// Writes a block that is full: whole, in parts, or both.
+/// Writes a full block: whole, in parts, or both.
 fn retire(random: &mut Random, ring: &mut Ring, writer: &mut Writer, with_copies: bool) {
     let choice = if with_copies { random.below(3) } else { 0 };
     if choice > 0 {

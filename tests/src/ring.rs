@@ -1,4 +1,4 @@
-//! The block of a buffer, as the naive writer fills it.
+//! A block that the naive writer fills.
 //!
 //! ```text
 //!  record ──▶ payload: newest … oldest ── flush ──▶ a part; write ──▶ the whole block
@@ -6,10 +6,10 @@
 
 use super::naive::{BlockFields, Buffer, Platform, Value, Writer};
 
-/// The block of a buffer that is being filled.
+/// The current block of a buffer.
 #[derive(Clone, Debug)]
 pub struct Ring {
-    /// Whose it is.
+    /// The buffer.
     pub buffer: Buffer,
     /// Events in the buffer so far.
     pub number: u64,
@@ -17,7 +17,7 @@ pub struct Ring {
     pub fields: BlockFields,
     /// [last, top) of the whole block so far.
     pub payload: Vec<u8>,
-    /// Fields of what is not in a part yet.
+    /// Fields of the events that no part has yet.
     pub rest: BlockFields,
 }
 
@@ -36,7 +36,7 @@ impl Ring {
         Ring { buffer, number: 0, fields, payload: Vec::new(), rest: fields }
     }
 
-    /// Puts an event into the block, unless there is no room.
+    /// Adds an event to the block. Returns whether the block had room.
     pub fn record(&mut self, platform: &Platform, ticks: u64, code: u16, values: &[Value]) -> bool {
         let mut event = platform.event(code, values);
         let mut base = self.fields.base_last;
@@ -63,7 +63,7 @@ impl Ring {
         true
     }
 
-    /// Writes what is not in a part yet as one.
+    /// Writes the events that no part has yet as a part.
     pub fn flush(&mut self, writer: &mut Writer) {
         let size = (self.rest.top - self.rest.last) as usize;
         if size + 256 > writer.platform.block_size() {

@@ -103,7 +103,7 @@ fn no_address_is_handed_out_twice_with_a_writer_thread_and_small_blocks() {
 }
 
 /// `.sol.exit.signal`: the first event comes while the standard library puts its own handler in
-/// place, over one that was there already.
+/// place, over an earlier one.
 #[test]
 fn a_program_whose_allocator_records_brings_all_out_when_its_stack_overflows() {
     let folder = tempfile::tempdir().unwrap();

@@ -88,7 +88,7 @@ impl Place {
 
     /// Of each thread, events begun and events recorded for certain.
     fn progress(&self) -> Vec<(u64, u64)> {
-        let bytes = fs::read(self.path("told")).expect("it is there");
+        let bytes = fs::read(self.path("told")).expect("it exists");
         let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
         bytes.chunks(16).map(|pair| (number(&pair[..8]), number(&pair[8..]))).collect()
     }
@@ -169,7 +169,7 @@ fn check(read: &Read, progress: &[(u64, u64)]) {
     check_newest(read, progress, PER_BLOCK);
 }
 
-/// The same, where so many events of each kind are certain.
+/// Checks the newest events, if `least` events of each kind are certain.
 fn check_newest(read: &Read, progress: &[(u64, u64)], least: u64) {
     assert_eq!(read.len(), progress.len(), "every thread");
     for (thread, &(begun, recorded)) in (0..).zip(progress) {
@@ -182,7 +182,7 @@ fn check_newest(read: &Read, progress: &[(u64, u64)], least: u64) {
                 assert_eq!(pair[1], pair[0] + 4, "{thread} {name}: in order, no gap");
             }
             let last = indexes.last().expect("there is one");
-            assert!(last + 4 >= found, "{thread} {name}: the newest is there");
+            assert!(last + 4 >= found, "{thread} {name}: the newest exists");
             let count = last / 4 + 1;
             assert!(indexes.len() as u64 >= count.min(least), "{thread} {name}: history");
         }
@@ -197,7 +197,7 @@ fn assert_line(errors: &str, expected: &str) {
 
 /// `.root.magic`, `.root.preamble`: PIE, with symbols and without; not output at all.
 #[test]
-fn a_thread_of_eight_that_dies_leaves_what_all_had_published() {
+fn a_thread_that_dies_leaves_the_events_of_all_threads() {
     let place = Place::new();
     let stripped = place.path("stripped");
     run(system("strip").arg("-o").arg(&stripped).arg(crasher()));
@@ -220,7 +220,7 @@ fn a_thread_of_eight_that_dies_leaves_what_all_had_published() {
 
 /// A release build at fixed addresses, with no symbols.
 #[test]
-fn a_stripped_release_binary_that_is_no_pie_is_read_too() {
+fn a_stripped_binary_at_fixed_addresses_is_read() {
     let options = ["-C", "relocation-model=static", "-C", "strip=symbols"];
     let program = release("crasher", &options);
     let bytes = fs::read(&program).expect("it was built");
@@ -234,7 +234,7 @@ fn a_stripped_release_binary_that_is_no_pie_is_read_too() {
 }
 
 #[test]
-fn gcore_of_a_busy_process_gives_what_it_had_published() {
+fn gcore_of_a_busy_process_gives_its_published_events() {
     let place = Place::new();
     let mut command = Command::new(crasher());
     place.told(&mut command, &[], "");
@@ -254,7 +254,7 @@ fn gcore_of_a_busy_process_gives_what_it_had_published() {
     assert_line(&errors, ", taken while it ran; 9 threads");
     // And while it runs on.
     running.send("-CONT");
-    fs::remove_file(&core).expect("it is there");
+    fs::remove_file(&core).expect("it exists");
     let before = place.progress();
     let core = gcore(&place, &running);
     let after = place.progress();
@@ -264,7 +264,7 @@ fn gcore_of_a_busy_process_gives_what_it_had_published() {
 
 /// `.write.begin`, `.write.publish`: rings that are half-written.
 #[test]
-fn a_program_that_is_killed_at_any_moment_leaves_a_core_of_what_it_published() {
+fn a_program_killed_at_any_moment_leaves_its_events_in_a_core() {
     assert!(
         kernel_writes_cores() || system("gcore").output().is_ok(),
         "neither the kernel nor gcore writes cores"
@@ -295,7 +295,7 @@ fn a_program_that_is_killed_at_any_moment_leaves_a_core_of_what_it_published() {
 }
 
 /// Makes a hole in a log, as a thread leaves it that died before it wrote the block for which it
-/// had a place, while another had the next one: a block that was there before, so nothing is new.
+/// had a place, while another had the next one: an older block, so no event is new.
 fn hollow(log: &Path) {
     const BLOCK_SIZE: usize = 4096;
     let mut bytes = fs::read(log).expect("a log");
@@ -386,11 +386,11 @@ fn a_core_of_a_program_with_a_mapped_ring_names_its_file() {
 }
 
 #[test]
-fn a_core_that_was_cut_gives_what_is_left_and_says_so() {
+fn a_cut_core_gives_its_remaining_events() {
     let place = Place::new();
     let core = place.die(&crasher(), &["20000"], "");
     let (whole, _, _) = read(&[&core]);
-    let bytes = fs::read(&core).expect("it is there");
+    let bytes = fs::read(&core).expect("it exists");
     let count = |read: &Read| -> usize {
         read.values().flat_map(|kinds| kinds.values()).map(Vec::len).sum()
     };
@@ -400,7 +400,7 @@ fn a_core_that_was_cut_gives_what_is_left_and_says_so() {
         fs::write(&cut, &bytes[..bytes.len() / 100 * percent]).expect("it can be written");
         let (found, code, errors) = read(&[&cut]);
         assert!(errors.contains("cut"), "{percent}: {errors}");
-        // Only what is no block may have been cut off.
+        // The cut may have removed only bytes outside of blocks.
         assert_eq!(
             code == 0,
             count(&found) == most && most == count(&whole),
@@ -437,10 +437,10 @@ fn events_in_blocks(core: &[u8], uuid: &[u8]) -> u64 {
 
 /// `.root.preamble`: in the program's own data, which come first.
 #[test]
-fn a_small_core_that_was_cut_tells_what_there_was_and_gives_the_blocks_that_are_left() {
+fn a_small_cut_core_gives_the_remaining_blocks() {
     let place = Place::of_block_size("65536");
     let core = place.die(&crasher(), &["20000"], "");
-    let bytes = fs::read(&core).expect("it is there");
+    let bytes = fs::read(&core).expect("it exists");
     let lines = |core: &Path, words: &[&str]| {
         let output = eventcnv().args(words).arg(core).output().expect("it can be run");
         let (code, errors) = told(&output);
@@ -458,7 +458,7 @@ fn a_small_core_that_was_cut_tells_what_there_was_and_gives_the_blocks_that_are_
         let found = text.lines().count() as u64;
         let who = ["core of crasher", "died of SIGSEGV in thread ", " \"worker 5\" ("];
         assert!(who.iter().all(|who| errors.contains(who)), "{errors}");
-        // Only what is no block may have been cut off.
+        // The cut may have removed only bytes outside of blocks.
         assert_eq!(code, i32::from(found < all), "{percent}: {errors}");
         let line = errors.lines().find(|line| line.contains(" of them lay beyond its end): "));
         assert_eq!(line.is_some(), found < all, "{percent}: {errors}");
@@ -490,11 +490,11 @@ fn a_log_is_written_of_a_core_once() {
     let (found, code, errors) = read(&[&place.path("rescued.log")]);
     assert_eq!((code, errors.as_str()), (0, ""));
     assert_eq!(found, read(&[&core]).0);
-    let before = fs::read(place.path("rescued.log")).expect("it is there");
+    let before = fs::read(place.path("rescued.log")).expect("it exists");
     let (code, errors) = command(&["-o", "rescued.log"]);
     assert_eq!(code, 2, "{errors}");
     assert_line(&errors, "rescued.log: already exists");
-    assert_eq!(before, fs::read(place.path("rescued.log")).expect("it is there"));
+    assert_eq!(before, fs::read(place.path("rescued.log")).expect("it exists"));
     let piped = run(eventcnv().arg("core").arg(&core).args(["-o", "-"]));
     assert_eq!(piped.stdout, before);
     let (code, errors) = command(&["-o", "no/such/rescued.log"]);
@@ -512,7 +512,7 @@ fn a_log_is_written_of_a_core_once() {
 }
 
 #[test]
-fn what_is_no_core_of_telemetry_is_refused_with_a_line() {
+fn a_core_without_telemetry_is_refused_with_a_line() {
     let place = Place::new();
     let refused = |path: &Path, expected: &str| {
         for words in [&["-v"][..], &["core", "-o", "x"]] {
@@ -526,7 +526,7 @@ fn what_is_no_core_of_telemetry_is_refused_with_a_line() {
     refused(&crasher(), "is a program or a library, not a log");
     let log = place.path("some.log");
     let mut sleep = Command::new("sleep").arg("60").spawn().expect("it can be run");
-    // Until it is the program that it is to be.
+    // Waits until it has become the program.
     let name = || fs::read_to_string(format!("/proc/{}/comm", sleep.id())).unwrap_or_default();
     while name() != "sleep\n" {
         thread::sleep(Duration::from_millis(1));
@@ -535,8 +535,8 @@ fn what_is_no_core_of_telemetry_is_refused_with_a_line() {
     sleep.kill().expect("it can be killed");
     sleep.wait().expect("it ends");
     refused(&place.core(), "is a core with no telemetry in it: the program was not linked");
-    fs::write(&log, fs::read(place.core()).expect("it is there")).expect("it can be written");
-    let file = fs::File::options().write(true).open(&log).expect("it is there");
+    fs::write(&log, fs::read(place.core()).expect("it exists")).expect("it can be written");
+    let file = fs::File::options().write(true).open(&log).expect("it exists");
     file.set_len(300).expect("it can be cut");
     refused(&log, "no memory in it");
 }
@@ -547,7 +547,7 @@ fn what_is_no_core_of_telemetry_is_refused_with_a_line() {
 fn a_core_of_a_gibibyte_takes_little_time_and_memory() {
     let place = Place::new();
     let core = place.die(&crasher(), &["20000", "1073741824"], "");
-    let size = fs::metadata(&core).expect("it is there").len();
+    let size = fs::metadata(&core).expect("it exists").len();
     assert!(size > 1 << 30, "{size}");
     let script = "import resource, subprocess, sys, time\n\
         begin = time.monotonic()\n\
@@ -560,7 +560,7 @@ fn a_core_of_a_gibibyte_takes_little_time_and_memory() {
         text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
     };
     let floor = measure(&["cat".as_ref()]);
-    // The best of three: who else uses the machine is not what is measured.
+    // The best of three, as other programs use the machine too.
     let runs = [0; 3].map(|_| measure(&[eventcnv().get_program(), "-v".as_ref()]));
     println!("{size} bytes: {runs:?}; cat: {floor:?} (code, s, KiB, s of the processor)");
     let best = |at: usize| runs.iter().map(|run| run[at]).fold(f64::INFINITY, f64::min);

@@ -187,7 +187,7 @@ fn assert_agree(log: &Path) -> usize {
         );
         assert_eq!(found.doubles.len(), expected.doubles.len());
         for (a, b) in found.doubles.iter().zip(&expected.doubles) {
-            // It prints six digits; the dump says only that a double is no number.
+            // It prints six digits; the dump shows only that a double is NaN.
             let is_same = (a - b).abs() <= b.abs() * 1e-5 || !a.is_finite() && b.is_nan();
             assert!(is_same, "{found:?} {expected:?}");
         }
@@ -275,7 +275,7 @@ fn babeltrace2_tells_of_what_was_discarded() {
     let output = run(system("babeltrace2").arg(&trace));
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), 21);
-    // An event of a type that the log does not declare is there with its bytes.
+    // An event of a type that the log does not declare appears as its bytes.
     let last = text.lines().last().unwrap();
     assert!(
         last.contains(" ?: {") && last.contains("{ code = 119, size = 16, bytes = ["),

@@ -162,7 +162,7 @@ fn a_log_cut_anywhere_gives_every_event_whose_block_or_part_is_whole() {
                 .all(|&byte| byte == 0)
                 && cut >= place.start + 128
         };
-        // But an event of which any byte is missing is not given (`.read.chain`).
+        // An event that lacks any byte is not read (`.read.chain`).
         let is_there = |place: &std::ops::Range<usize>, number: u64| {
             is_whole(place) && place.end - 32 * number as usize <= cut
         };

@@ -81,7 +81,7 @@ fn judge_description(text: &str) {
     assert!(lines[1].ends_with("SegAlloc base:0000000000007000 thread:3"), "{text}");
     let rest = ["  SegAlloc: A segment was made.", "    base, A: its first byte"];
     assert_eq!(lines[2..4], rest);
-    assert_eq!(lines[4], "    thread, U: who made it");
+    assert_eq!(lines[4], "    thread, U: the thread that made it");
 }
 
 /// `.root.self`: so that of two libraries in a process that carry the runtime each has its own.

@@ -15,7 +15,7 @@ use tests::programs::{eventcnv, plugin, recording, run, system};
 /// Four threads, two kinds, 2500 events each.
 const EVENT_COUNT: usize = 4 * 2 * 2500;
 
-/// Every event is there, each once, nothing is lost and nothing is damaged: `eventcnv` finds no
+/// The log has each event once, without loss or damage: `eventcnv` finds no
 /// fault, which would be its exit code.
 #[test]
 fn a_program_that_dies_leaves_a_log_without_a_fault() {

@@ -52,7 +52,7 @@ fn the_dump_shows_the_kinds_that_were_asked_for_and_no_others() {
     }
 }
 
-/// `.read.end`: a program that is killed closes nothing, which is no fault.
+/// `.read.end`: a program that is killed closes nothing: not a fault.
 #[test]
 fn the_statistics_say_whether_a_log_was_closed() {
     let directory = tempfile::tempdir().expect("a directory can be made");

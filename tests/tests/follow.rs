@@ -32,7 +32,7 @@ impl Following {
         fs::read_to_string(self.directory.path().join(name)).expect("it is text")
     }
 
-    /// Waits until so many lines are printed.
+    /// Waits until `count` lines are printed.
     fn wait_for_lines(&self, count: usize) {
         wait_for("lines", || self.read("out").lines().count() >= count);
     }
@@ -78,7 +78,7 @@ fn a_log_that_does_not_exist_yet_is_followed_to_its_end() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let log = directory.path().join("mpsio.log");
     let following = Following::new(&["-vvv"], &log);
-    wait_for("that it waits", || following.read("errors").contains("is not there yet: waiting"));
+    wait_for("that it waits", || following.read("errors").contains("waiting for the log"));
     let mut command = recorder(&["held", "2", "3000"], log.to_str().expect("text"));
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it can be run");
@@ -130,7 +130,7 @@ fn a_log_in_volumes_is_followed_from_one_to_the_next() {
     assert_eq!(code, Some(0));
 }
 
-/// `.cnv.follow`: a ring has no end; what is in it is printed, and what comes, once.
+/// `.cnv.follow`: a ring has no end; its events, and new ones, are printed once.
 #[test]
 fn a_mapped_ring_is_followed_while_it_is_written() {
     let directory = tempfile::tempdir().expect("a directory can be made");

@@ -19,7 +19,7 @@ const FORKS: usize = 50;
 /// Processes: the first one, its children, and every third one's.
 const PROCESSES: usize = 1 + FORKS + FORKS.div_ceil(3);
 
-/// What is said of a process.
+/// Facts about a process.
 struct Process {
     uuid: [u8; 16],
     parent: [u8; 16],

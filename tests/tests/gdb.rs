@@ -6,7 +6,7 @@
 //!  cores.rs      cores, and stripped programs
 //!  libraries.rs  shared libraries that each carry the runtime
 //!  steps.rs      a process that is stopped at every instruction of an annotation
-//!  damage.rs     memory of which anything may be garbage
+//!  damage.rs     memory with garbage anywhere
 //! ```
 //!
 //! Rules: `.debug.commands` in `design/telemetry.md`; section 9 of `design/format.md`.

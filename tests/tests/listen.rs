@@ -166,8 +166,7 @@ fn work(log: &Path) -> Vec<(u64, u64, u64)> {
     events
 }
 
-/// The column of a line of `--stats`, summed over all kinds: from the table of what is not in the
-/// log.
+/// The column of a line of `--stats`, summed over all kinds: from the table of losses.
 fn not_in_the_log(log: &Path, column: usize) -> u64 {
     let stats = lines(eventcnv().arg("--stats").arg(log));
     let table = stats.iter().skip_while(|line| !line.starts_with("not in the log")).skip(1);
@@ -201,7 +200,7 @@ fn twenty_programs_at_once_have_a_whole_log_each() {
             logs.len() == 20 && logs.iter().all(is_received)
         });
         recorders.into_iter().for_each(|recorder| assert_eq!(recorder.end(), ""));
-        // Each is said once it was received.
+        // The receiver reports each log at its end.
         (0..20).for_each(|_| assert!(listening.said().ends_with(" bytes\n")));
         let (_, errors, code) = listening.end();
         assert_eq!(code, Some(0), "{errors}");
@@ -223,7 +222,7 @@ fn pid_of(log: &Path) -> &str {
 
 /// `.dumper`: in each of its forms.
 #[test]
-fn what_is_shown_live_is_what_the_log_dumps() {
+fn live_output_equals_the_dump_of_the_log() {
     for (form, words) in [("--dump", "kinds"), ("-v", "kinds"), ("-vv", "kinds"), ("-v", "sorts")] {
         let mut listening = Listening::at("tcp://127.0.0.1:0", &[form]);
         run(&mut listening.recorder(&[words]));
@@ -244,7 +243,7 @@ fn what_is_shown_live_is_what_the_log_dumps() {
 
 /// What the listener's side has no room for yet is still with the system of the sender.
 #[test]
-fn what_a_program_that_has_ended_sent_is_received_before_the_end() {
+fn data_of_ended_programs_arrives_before_the_end() {
     const SIZE: usize = 1 << 20;
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut bytes = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
@@ -268,7 +267,7 @@ fn what_a_program_that_has_ended_sent_is_received_before_the_end() {
 }
 
 #[test]
-fn whoever_reads_the_live_dump_and_has_had_enough_ends_it() {
+fn a_closed_live_dump_ends_the_listener() {
     let mut listening = Listening::at("tcp://127.0.0.1:0", &["-v"]);
     drop(listening.child.stdout.take());
     run(&mut listening.recorder(&["kinds"]));
@@ -278,7 +277,7 @@ fn whoever_reads_the_live_dump_and_has_had_enough_ends_it() {
 
 /// `.header.magic`, `.header.crc`: nor does it disturb those who are connected.
 #[test]
-fn what_is_no_log_is_refused_with_a_message_and_no_file() {
+fn bytes_that_are_not_a_log_are_refused() {
     let mut listening = Listening::tcp();
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let head = naive::Writer::new(platform, [3; 16], [9; 16]).bytes();
@@ -286,10 +285,10 @@ fn what_is_no_log_is_refused_with_a_message_and_no_file() {
     wrong[200] ^= 1;
     for (bytes, why) in [
         (&b"GET / HTTP/1.1\r\n\r\n"[..], "is not a log"),
-        (&head[..300], "300 bytes, and no stream header"),
+        (&head[..300], "no stream header in 300 bytes"),
         (&wrong[..512], "is not a log"),
         (&[0xFF; 100_000], "is not a log"),
-        (&[], "0 bytes, and no stream header"),
+        (&[], "no stream header in 0 bytes"),
     ] {
         let mut connection = listening.connect();
         // It may be refused before all is sent.
@@ -306,9 +305,9 @@ fn what_is_no_log_is_refused_with_a_message_and_no_file() {
     assert_eq!(listening.end().2, Some(0));
 }
 
-/// Names come from whoever connects.
+/// Programs choose their names.
 #[test]
-fn a_log_is_never_overwritten_whatever_it_is_called() {
+fn a_log_is_never_overwritten_under_any_name() {
     let mut listening = Listening::tcp();
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2: 12 };
     let mut writer = naive::Writer::new(platform, [0x3A; 16], [9; 16]);
@@ -334,7 +333,7 @@ fn a_log_is_never_overwritten_whatever_it_is_called() {
 
 /// A slow receiver: what it did not get is in what it got, and is shown.
 #[test]
-fn the_statistics_of_what_a_slow_receiver_got_add_up() {
+fn the_statistics_of_a_slow_receiver_add_up() {
     const COUNT: u64 = 400_000;
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("tcp://{}", listener.local_addr().expect("an address"));
@@ -376,7 +375,7 @@ fn the_statistics_of_what_a_slow_receiver_got_add_up() {
 /// `.sol.msg`, `.part.account`: what a receiver that reads nothing to the end of the program did
 /// not get is known on both sides, to the event.
 #[test]
-fn a_receiver_stopped_to_the_end_learns_what_it_lacks() {
+fn a_receiver_stopped_to_the_end_learns_its_losses() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let at = |name: String| directory.path().join(name);
     let receive = |round: usize, is_tcp: bool, count: u64| {
@@ -462,7 +461,7 @@ fn a_listener_that_is_killed_leaves_a_readable_log_and_the_program_alone() {
 }
 
 #[test]
-fn interrupted_it_leaves_whole_blocks_of_programs_that_go_on() {
+fn an_interruption_leaves_whole_blocks_of_running_programs() {
     let mut listening = Listening::tcp();
     let mut command = listening.recorder(&["threads", "2", "1500000"]);
     let recorder = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
@@ -477,7 +476,7 @@ fn interrupted_it_leaves_whole_blocks_of_programs_that_go_on() {
 
 /// EFBIG stands for a full disk: a limit of the size of files.
 #[test]
-fn a_log_that_cannot_be_written_is_said_and_what_was_stays() {
+fn a_log_that_cannot_be_written_is_reported() {
     let program = eventcnv();
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 800; exec \"$0\" \"$@\""]);
@@ -487,7 +486,7 @@ fn a_log_that_cannot_be_written_is_said_and_what_was_stays() {
     assert!(command.output().expect("it runs").status.success());
     let said = listening.said();
     assert!(
-        said.contains("cannot write: File too large (os error 27); the rest is refused"),
+        said.contains("cannot write: File too large (os error 27); the rest is lost"),
         "{said}"
     );
     assert_eq!(listening.end().2, Some(1));
@@ -498,14 +497,14 @@ fn a_log_that_cannot_be_written_is_said_and_what_was_stays() {
 }
 
 #[test]
-fn a_directory_that_is_removed_is_said() {
+fn a_removed_directory_is_reported() {
     let mut listening = Listening::tcp();
     fs::remove_dir(listening.directory.path().join("logs")).expect("it is empty");
     assert!(listening.recorder(&["kinds"]).output().expect("it runs").status.success());
     let said = listening.said();
     assert!(said.contains("refused: ") && said.contains("No such file or directory"), "{said}");
     assert_eq!(listening.end().2, Some(1));
-    for (path, why) in [("no/such", "cannot be made"), ("/dev/null", "is not a directory")] {
+    for (path, why) in [("no/such", "cannot make"), ("/dev/null", "not a directory")] {
         let nowhere = eventcnv().args(["listen", "tcp://127.0.0.1:0", "-o", path]).output();
         let nowhere = nowhere.expect("it runs");
         assert_eq!(nowhere.status.code(), Some(2));
@@ -515,7 +514,7 @@ fn a_directory_that_is_removed_is_said() {
 }
 
 #[test]
-fn an_address_in_use_is_refused_and_a_socket_that_is_left_over_is_not() {
+fn an_address_in_use_is_refused_and_an_old_socket_replaced() {
     let second = |address: &str| {
         let output = eventcnv().args(["listen", address]).output().expect("it runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -528,8 +527,8 @@ fn an_address_in_use_is_refused_and_a_socket_that_is_left_over_is_not() {
     }
     let nonsense = second("ftp://localhost");
     assert_eq!(nonsense.0, Some(2));
-    assert!(nonsense.1.contains("is neither tcp://HOST:PORT nor unix:PATH"), "{}", nonsense.1);
-    // What is no socket is not touched.
+    assert!(nonsense.1.contains("neither tcp://HOST:PORT nor unix:PATH"), "{}", nonsense.1);
+    // A file that is not a socket stays.
     let file = unix.directory.path().join("file");
     fs::write(&file, "text").expect("a file can be written");
     assert_eq!(second(&format!("unix:{}", file.display())).0, Some(2));

@@ -31,8 +31,8 @@ fn values(event: &eventlog::reader::Event<'_, '_>) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// What the reader gives, but for events that are too short for their parameters, of which a log
-/// made of another has none (`.cut.short`).
+/// Returns the events of a log, except those too short for their parameters: a log made from
+/// another has none (`.cut.short`).
 fn given(log: &Log, order: Order, filter: &Filter) -> Vec<Given> {
     let filter = filter.clone().labels(true);
     let mut events = log.events(order, &filter);
@@ -131,7 +131,7 @@ fn forge(writer: &mut naive::Writer, random: &mut Random) {
         for _ in 0..random.below(4) {
             let events = last..block.len();
             if random.below(3) == 0 || events.is_empty() {
-                // From the counts on: who a block is of is another matter.
+                // From the counts on; the identity of a block stays.
                 let at = [24, 28, 48, 56, 64, 80, 88, 96, 104][random.below(9) as usize];
                 block[at] = random.any() as u8;
             } else {
@@ -206,8 +206,8 @@ fn what_is_recovered_of_a_damaged_log_is_sound_and_reads_the_same() {
     }
 }
 
-/// `.cnv.recover`, `.cut.short`: damage that no checksum shows. Which events are one event is said
-/// by what may be damaged: of those that claim to be one, one is recovered.
+/// `.cnv.recover`, `.cut.short`: damage that no checksum shows. Damaged bytes may give two events
+/// one identity: then one of them is recovered.
 #[test]
 fn what_is_recovered_of_a_log_that_lies_is_sound_and_has_each_event_once() {
     for seed in 0..80 {
@@ -311,11 +311,15 @@ fn what_was_cut_is_what_was_selected_and_put_together_it_is_the_whole() {
         let merged = Log::from_source(whole(&both)).unwrap();
         assert_sound(&merged, "merged");
         assert_same(&everything(&merged), &everything(&log), &format!("&merged of seed {seed}"));
-        // Beside the log that it was cut out of, what is missing is missing.
+        // Together with a damaged copy of its log, missing events stay missing.
         let [piece, _] = pieces;
-        let beside = Log::from_source([writer.bytes(), piece].concat()).unwrap();
-        assert_same(&everything(&beside), &everything(&log), &format!("&beside of seed {seed}"));
-        assert!(!beside.streams()[0].is_cut && merged.streams()[0].is_cut);
+        let together = Log::from_source([writer.bytes(), piece].concat()).unwrap();
+        assert_same(
+            &everything(&together),
+            &everything(&log),
+            &format!("&together of seed {seed}"),
+        );
+        assert!(!together.streams()[0].is_cut && merged.streams()[0].is_cut);
     }
 }
 
@@ -343,7 +347,7 @@ fn several_streams_in_one_log_keep_their_identity() {
     assert_same(&everything(&twice), &everything(&joined), "twice");
 }
 
-/// `.cut.flag`, `.mps.labels`: of the store all is there, and labels resolve.
+/// `.cut.flag`, `.mps.labels`: the store is complete, and labels resolve.
 #[test]
 fn labels_resolve_in_what_was_cut_whatever_was_selected() {
     let golden = |name: &str| {

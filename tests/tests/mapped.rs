@@ -88,7 +88,7 @@ fn the_file_has_its_size_and_the_newest_block_of_a_buffer_is_open() {
     let path = directory.path().join("ring");
     // Each thread has gone round all blocks alone.
     kill_after(300_000 / 32, Duration::ZERO, &path, 300_000, 3);
-    let bytes = fs::read(&path).expect("it is there");
+    let bytes = fs::read(&path).expect("it exists");
     assert_eq!(bytes.len() as u64, 300_000 / BLOCK_SIZE * BLOCK_SIZE);
     assert_eq!(number(&bytes, 148, 4), 1, ".header.ring");
     let mut blocks = BTreeMap::<u64, BTreeMap<u64, bool>>::new();
@@ -119,8 +119,8 @@ impl Drop for Killed {
     }
 }
 
-/// Starts a program that records for ever, and kills it so long after each of its threads has
-/// recorded so many events; how far each was for certain.
+/// Starts a program that records for ever, and kills it `time` after each thread has
+/// recorded `count` events. Returns the certain progress of each.
 fn kill_after(count: u64, time: Duration, path: &Path, size: u64, threads: u64) -> Vec<u64> {
     let progress = PathBuf::from(format!("{}.progress", path.display()));
     fs::write(&progress, vec![0; threads as usize * 8]).expect("it can be written");
@@ -135,7 +135,7 @@ fn kill_after(count: u64, time: Duration, path: &Path, size: u64, threads: u64) 
 
 /// How far each thread of a program is for certain.
 fn told(progress: &Path) -> Vec<u64> {
-    let bytes = fs::read(progress).expect("it is there");
+    let bytes = fs::read(progress).expect("it exists");
     bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().expect("a word"))).collect()
 }
 
@@ -175,16 +175,17 @@ fn check_killed(path: &Path, progress: &[u64], data_count: u64) -> bool {
         }
         let recorded = held.by_kind.get(&kind).copied().unwrap_or(0);
         assert!(recorded >= expected, "{recorded} of {expected}");
-        // A share of the blocks, but for those that are being filled and one that begins anew.
+        // A share of the blocks, except those in use and one that begins again.
         let blocks = data_count / 3 - 2 * thread_count;
         assert!(found >= expected.min(blocks * PER_BLOCK), "{found} of {expected}: {blocks}");
     }
     held.overwritten > 0
 }
 
-/// `.ring.death`, `.write.begin`, `.write.seal`: what was published and not overwritten is there.
+/// `.ring.death`, `.write.begin`, `.write.seal`: the file has all events that were published and
+/// not overwritten.
 #[test]
-fn a_program_that_is_killed_at_any_moment_leaves_all_that_it_published() {
+fn a_program_killed_at_any_moment_leaves_its_events() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     thread::scope(|scope| {
         for worker in 0..2u64 {
@@ -238,7 +239,7 @@ fn a_busy_kind_does_not_push_out_a_quiet_one() {
 
 /// `.ring.overwritten`, `.ring.gone`, `.ring.beginning`
 #[test]
-fn what_was_overwritten_and_what_is_in_the_file_is_what_was_recorded() {
+fn overwritten_events_and_those_in_the_file_add_up() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     for (words, recorded) in [
@@ -256,7 +257,7 @@ fn what_was_overwritten_and_what_is_in_the_file_is_what_was_recorded() {
 
 /// `.ring.history`: from its next block on it is recorded in the file.
 #[test]
-fn output_switched_on_later_brings_out_what_the_ring_holds() {
+fn output_switched_on_later_writes_the_events_of_the_ring() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     for count in [1, 50, 300] {
@@ -271,7 +272,7 @@ fn output_switched_on_later_brings_out_what_the_ring_holds() {
 
 /// `.ring.full`: they are counted, and the program is told once.
 #[test]
-fn threads_beyond_the_blocks_are_counted_and_said_once() {
+fn threads_without_blocks_are_counted_and_reported_once() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     let progress = directory.path().join("progress");
@@ -323,7 +324,7 @@ fn a_ring_that_is_being_written_is_read_without_fault() {
 
 /// `.sol.mapped`: two programs that are given the same file.
 #[test]
-fn a_second_program_has_a_ring_of_its_own_and_says_so() {
+fn a_second_program_gets_its_own_ring_and_reports_it() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("ring");
     let progress = directory.path().join("progress");
@@ -358,36 +359,36 @@ fn a_log_of_another_size_or_version_is_kept_under_another_name() {
     record(&["threads", "1", "60"], "all", &path, 512 << 10);
     assert_eq!((read(&before).found, read(&path).found), (30, 60));
     // The version of a later release.
-    let mut bytes = fs::read(&path).expect("it is there");
+    let mut bytes = fs::read(&path).expect("it exists");
     bytes[8] = 9;
     fs::write(&path, &bytes).expect("it can be written");
     record(&["threads", "1", "90"], "all", &path, 256 << 10);
-    assert_eq!(fs::read(&before).expect("it is there"), bytes);
+    assert_eq!(fs::read(&before).expect("it exists"), bytes);
     assert_eq!(read(&path).found, 90);
 }
 
-/// `.sol.mapped`: one line each, and what is there stays.
+/// `.sol.mapped`: one line each, and existing files stay.
 #[test]
-fn a_ring_that_cannot_be_is_refused_in_one_line() {
+fn an_impossible_ring_is_refused_in_one_line() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let other = directory.path().join("letter");
-    fs::write(&other, "dear reader, this is no log").expect("it can be written");
+    fs::write(&other, "dear reader, this is a letter").expect("it can be written");
     let gone = directory.path().join("gone/ring");
     let ring = directory.path().join("ring");
     for (path, size, expected) in [
-        (other.as_path(), 256 << 10, "is no log; it is left alone"),
+        (other.as_path(), 256 << 10, "left alone"),
         (gone.as_path(), 256 << 10, "No such file or directory"),
         (ring.as_path(), 8 << 10, "too small"),
         (ring.as_path(), 1 << 60, "cannot create"),
         (Path::new("/proc/ring"), 256 << 10, "cannot create"),
-        (directory.path(), 256 << 10, "is no log"),
+        (directory.path(), 256 << 10, "left alone"),
     ] {
         let said = record(&["threads", "2", "1000"], "all", path, size);
         assert!(said.contains(expected) && said.lines().count() == 1, "{path:?}: {said}");
     }
-    assert_eq!(fs::read(&other).expect("it is there"), b"dear reader, this is no log");
+    assert_eq!(fs::read(&other).expect("it exists"), b"dear reader, this is a letter");
     let mut left: Vec<_> = fs::read_dir(directory.path())
-        .expect("it is there")
+        .expect("it exists")
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
     left.sort();

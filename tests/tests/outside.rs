@@ -167,7 +167,7 @@ fn a_busy_program_is_switched_flushed_and_asked_from_outside() {
         assert_eq!((&*status["writer"], &*status["last-error"]), (writer, "-"));
         assert!(status["stream"].len() == 36 && status["program"] == "recorder", "{status:?}");
         busy.let_threads_pass();
-        // Off again: what was recorded until then is there, and no more comes.
+        // Off again: the log has all events until then, and no later ones.
         let reset = busy.control(&["reset", "Begin End"]).expect("it is done");
         assert_eq!(reset["registry.1.output"], "-");
         busy.let_threads_pass();
@@ -177,7 +177,7 @@ fn a_busy_program_is_switched_flushed_and_asked_from_outside() {
         busy.let_threads_pass();
         busy.control(&["flush"]).expect("it is done");
         assert_eq!(busy.counts(), second);
-        // What is not recorded is not requested either.
+        // Events that are switched off are not requested either.
         busy.control(&["reset", "all", "--recorded"]).expect("it is done");
         busy.let_threads_pass();
         let events = || busy.control(&[]).expect("the status")["requested"].clone();
@@ -190,7 +190,7 @@ fn a_busy_program_is_switched_flushed_and_asked_from_outside() {
 }
 
 #[test]
-fn what_a_program_refuses_is_said_with_what_there_is() {
+fn a_refusal_names_the_possible_values() {
     let busy = Busy::new("none");
     let process = busy.child.id();
     let refused = |words: &[&str]| busy.control(words).expect_err("refused");
@@ -210,15 +210,15 @@ fn what_a_program_refuses_is_said_with_what_there_is() {
     assert_eq!(all[0], format!("process: {process}"));
 }
 
-/// Killed, it leaves its socket, which is told from one of a program that is there.
+/// A killed program leaves its socket, which differs from that of a running program.
 #[test]
-fn a_killed_program_is_known_to_be_gone() {
+fn a_killed_program_is_reported_as_ended() {
     let mut busy = Busy::new("none");
-    busy.child.kill().expect("it is there");
+    busy.child.kill().expect("it runs");
     busy.child.wait().expect("it ends");
     assert!(busy.socket().exists());
     let error = busy.control(&["flush"]).expect_err("nobody listens");
-    assert!(error.contains("it is gone; the socket "), "{error}");
+    assert!(error.contains("the process has ended and left the socket "), "{error}");
 }
 
 /// A program that is stopped answers nobody; the tool says so, and does not hang.
@@ -239,7 +239,7 @@ fn a_stopped_program_does_not_hang_the_list() {
     let list = lines(command.args(["control", "--socket"]).arg(busy.directory.path()));
     signal("-CONT");
     assert!(start.elapsed() < Duration::from_secs(60));
-    assert!(list[1].contains("no answer in 2 s: it is stopped, or its host is"), "{list:?}");
+    assert!(list[1].contains("no answer in 2 s: the process or its host is stopped"), "{list:?}");
     busy.control(&["flush"]).expect("it goes on");
 }
 

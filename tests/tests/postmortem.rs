@@ -62,7 +62,7 @@ fn the_session_of_a_ring_file_is_as_it_is_shown() {
 
 #[test]
 fn every_session_of_the_guide_is_run() {
-    let source = fs::read_to_string(root().join(file!())).expect("this file is there");
+    let source = fs::read_to_string(root().join(file!())).expect("this file exists");
     let guide = guide();
     let (_, preparation) = &guide[0];
     assert!(preparation.iter().all(|step| step.shown.is_empty()), "a preparation prints nothing");

@@ -17,7 +17,7 @@ use tests::programs::{eventcnv, recording, root, run, system};
 
 const LINES_MAX: usize = 210;
 
-/// What a reader prints, and its exit code. Python loses the sign of what is not a number.
+/// What a reader prints, and its exit code. Python loses the sign of a NaN.
 fn output(command: &mut Command) -> (Vec<String>, Option<i32>) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).replace(" -NAN", " NAN");
@@ -28,7 +28,7 @@ fn python(log: &Path) -> (Vec<String>, Option<i32>) {
     output(system("python3").arg(root().join("tests/reader.py")).arg(log))
 }
 
-/// Judges that both readers give the same events, so many of them.
+/// Asserts that both readers give the same events; `event_count` checks their number.
 fn agree(what: &str, log: &Path, event_count: impl FnOnce(usize) -> bool) {
     let (theirs, their_code) = python(log);
     let (ours, our_code) = output(eventcnv().arg(log));
@@ -42,7 +42,7 @@ fn agree(what: &str, log: &Path, event_count: impl FnOnce(usize) -> bool) {
 
 #[test]
 fn the_reader_in_python_is_no_longer_than_210_lines_and_needs_nothing() {
-    let text = fs::read_to_string(root().join("tests/reader.py")).expect("the reader is there");
+    let text = fs::read_to_string(root().join("tests/reader.py")).expect("the reader exists");
     assert!(text.lines().count() <= LINES_MAX, "{} lines", text.lines().count());
     let imports: Vec<&str> = text
         .lines()
@@ -102,7 +102,7 @@ fn the_python_reader_agrees_on_a_cut_with_holes_in_its_numbers() {
             run(eventcnv().args(["cut", "--force", "--where", choice, "-o"]).arg(out).arg(&log));
         }
         agree("a cut", &part, |count| count > 500);
-        let both = [&part, &rest].map(|path| fs::read(path).expect("it is there")).concat();
+        let both = [&part, &rest].map(|path| fs::read(path).expect("it exists")).concat();
         fs::write(&log, both).expect("the log can be written");
         agree("two cuts of one log", &log, |count| count > 500);
     }

@@ -1,4 +1,4 @@
-//! `replay record` as a user has it: the program is itself, and what was recorded is said.
+//! `replay record` as a user has it: the program runs as usual, and the tool reports the recording.
 //!
 //! ```text
 //!  replay record -o LOG PROGRAM ─┬─▶ its output, its exit code, its signals
@@ -167,7 +167,7 @@ fn of_a_program_that_a_signal_ended_it_is_said_what_may_be_missing_and_a_ring_ha
     assert!(shown.iter().any(|line| line.starts_with(note)), "{shown:#?}");
 }
 
-/// A program that asks for memory, then becomes itself so many times, and is killed at last.
+/// A program that asks for memory, then executes itself some times, and is killed at last.
 const CHAIN: &str = "
 #include <signal.h>
 #include <stdio.h>
@@ -213,7 +213,7 @@ fn each_program_that_a_process_executes_has_a_ring_of_its_own_and_all_are_counte
     let mut counts: Vec<_> = counts.collect();
     counts.sort();
     assert_eq!(counts, [Some(100), Some(101), Some(101), Some(101)]);
-    // Where it is no ring it is not known that nothing was lost.
+    // Without a ring a loss may be unknown.
     let (_, _, errors) = recorded("b.log");
     let lines: Vec<&str> = errors.lines().collect();
     assert!(!lines[0].contains("nothing lost") && lines[0].contains("may be missing"), "{errors}");
@@ -254,7 +254,7 @@ fn of_children_that_have_no_end_it_is_not_said_that_nothing_was_lost() {
         lines[1].contains("; 1 has no end: its process called _exit, or was killed"),
         "{errors}"
     );
-    // The newest volumes are there, under the name that was asked for.
+    // The newest volumes exist under the given name.
     let mut command = programs::replay();
     command.args(["record", "-o", "file:b.log?size=1M&count=2", &at("forked")]);
     command.current_dir(folder.path());
@@ -315,7 +315,7 @@ fn what_cannot_be_recorded_is_refused_with_the_reason() {
     assert_eq!((code, errors.lines().count()), (Some(2), 1), "{errors}");
 }
 
-/// Calls `malloc` again and again from code that was mapped just now, beside a thread that forks.
+/// Calls `malloc` again and again from code that was mapped just now, while a thread forks.
 #[cfg(target_arch = "x86_64")]
 const MAPPING: &str = r"
 import ctypes, mmap, os, threading, time
@@ -362,7 +362,7 @@ fn a_forked_child_tells_what_is_mapped_whoever_was_reading() {
     }
 }
 
-/// A program that loses events, or parts of which are not recorded, in the way that it is told.
+/// A program that loses events, or is recorded only in part, as its argument tells.
 const LOSING: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -457,7 +457,7 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
         { return __libc_malloc(n); } int main(void) { return malloc(9) == 0; }";
     compile("own", own, &["-rdynamic"]);
     compile(
-        "beside",
+        "linked",
         "void *mi_malloc(unsigned long n) { return 0; } int main(void) { return 0; }",
         &[],
     );
@@ -480,7 +480,7 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
         "{errors}"
     );
     let mut command = programs::replay();
-    command.args(["record", "--force", "-o", "b.log", &at("beside")]).current_dir(folder.path());
+    command.args(["record", "--force", "-o", "b.log", &at("linked")]).current_dir(folder.path());
     let (_, _, errors) = output(command);
     assert!(errors.contains("has mimalloc linked in (symbol mi_malloc)"), "{errors}");
     // The address of malloc is then that of a stub in the program, which hides nothing.
@@ -491,7 +491,7 @@ fn the_symbol_that_hides_the_recording_library_is_named() {
     assert_eq!((code, errors.lines().count()), (Some(0), 1), "{errors}");
 }
 
-/// A program of which one function holds most at the peak, and another asks for more in all.
+/// A program whose one function holds most at the peak, while another requests more in all.
 const HOLDER: &str = "#include <stdlib.h>
 void *held;
 __attribute__((noinline)) void hold(void) { held = malloc(1000000); }

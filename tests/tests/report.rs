@@ -72,7 +72,7 @@ fn the_page_draws_finds_and_zooms_in_a_browser() {
     assert_eq!(whole.said("reset"), "0.000000 1.000000");
     assert_eq!(whole.said("first"), "ArenaCreate", "the table of types, sorted by name");
     let count = lines(eventcnv().arg(&log)).len();
-    assert_eq!(whole.number("found"), count as f64, "a small log is there whole");
+    assert_eq!(whole.number("found"), count as f64, "the page has all of a small log");
     let found = Page::open(&page, "check&search=letters%20PoolFree");
     let dump = lines(eventcnv().args(["-vv", "--events", "PoolFree"]).arg(&log));
     let expected = dump.iter().filter(|line| line.contains("\"letters\"")).count();
@@ -171,7 +171,7 @@ fn a_page_is_no_larger_than_5_mb_and_is_not_overwritten() {
     run(recorder.env("MPS_TELEMETRY_FILENAME", &log));
     let page = directory.path().join("page.html");
     run(eventcnv().args(["report", "-o"]).arg(&page).arg(&log));
-    let size = fs::metadata(&page).expect("it is there").len();
+    let size = fs::metadata(&page).expect("it exists").len();
     assert!((100_000..5_000_000).contains(&size), "{size} bytes");
     let output = eventcnv().args(["report", "-o"]).arg(&page).arg(&log).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));

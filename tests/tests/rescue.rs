@@ -1,5 +1,5 @@
-//! Naive cores of every platform, cut, forged and flipped: what is there is read, what is missing
-//! is told, and nothing panics or hangs.
+//! Naive cores of every platform, cut, forged and flipped: the reader reads the rest, reports
+//! missing data, and never panics or hangs.
 //!
 //! ```text
 //!  Process (tests/src/cores.rs) ── elf ──▶ cut │ forge │ flip ──▶ Core ──▶ Log ──▶ events, faults
@@ -90,7 +90,7 @@ fn process() -> Process {
 
 /// `.root.order`, `.root.stream`, `.root.preamble`, `.root.node`, `.root.extent`, `.root.version`
 #[test]
-fn a_core_of_any_platform_gives_what_a_log_of_its_blocks_gives() {
+fn a_core_of_any_platform_equals_a_log_of_its_blocks() {
     for (big_endian, word_size) in [(false, 8), (true, 8), (false, 4), (true, 4)] {
         for block_size_log2 in [12, 14] {
             let platform = Platform { big_endian, word_size, block_size_log2 };
@@ -202,7 +202,8 @@ fn a_core_and_the_log_of_its_stream_give_each_event_once() {
     }
 }
 
-/// `.ring.beginning`: what was overwritten, and is in the log, is no loss in either order.
+/// `.ring.beginning`: events that were overwritten, and are in the log, are not lost, in either
+/// order.
 #[test]
 fn a_core_without_the_beginning_and_the_log_that_has_it_are_whole() {
     let writer = writer(WORDS, 3);
@@ -331,7 +332,7 @@ fn garbage_in_any_field_invents_nothing_and_ends_soon() {
 
 /// `.root.self`, `.root.magic`, `.root.version`
 #[test]
-fn what_has_no_stream_is_refused_with_a_line() {
+fn a_core_without_a_stream_is_refused_with_a_line() {
     let none = |change: &dyn Fn(&mut Process)| {
         let mut process = process();
         change(&mut process);
@@ -392,7 +393,7 @@ fn blocks_that_are_not_in_the_core_are_told_by_kind_and_thread() {
 }
 
 #[test]
-fn of_blocks_that_are_missing_those_beyond_the_end_of_a_cut_core_are_told() {
+fn missing_blocks_beyond_the_end_of_a_cut_core_are_counted() {
     let mut process = process();
     process.segments[3].is_dumped = false;
     let size = process.platform.block_size();
@@ -424,7 +425,7 @@ fn the_file_of_a_mapped_ring_that_is_not_in_the_core_is_named() {
 
 /// What is beyond a cut is told: fewer events only with a message.
 #[test]
-fn a_core_cut_anywhere_gives_what_is_before_the_cut() {
+fn a_core_cut_anywhere_gives_the_events_before_the_cut() {
     let whole = process().core();
     let all = rescue(whole.clone()).unwrap().0;
     let dense = whole.len() - 7 * 4096;
@@ -487,7 +488,7 @@ fn segments(count: usize, bytes: Vec<u8>) -> Vec<Segment> {
 
 #[test]
 fn four_hundred_notes_of_files_take_no_more_memory_than_a_few() {
-    // A note of so many files, all of which have no name.
+    // A note of 100,000 files without names.
     let file_count = 100_000u64;
     let mut note = Vec::new();
     for word in [5, 16 + 25 * file_count as u32, 0x4649_4C45] {

@@ -396,7 +396,7 @@ fn a_label_holds_from_its_time_until_the_next() {
     }
 }
 
-/// `.store.intern`: what there is no room for is said, in both orders.
+/// `.store.intern`: a full table is reported, in both orders.
 #[test]
 fn labels_beyond_what_is_kept_are_reported_once() {
     let platform = Platform { block_size_log2: 16, ..WORDS };

@@ -236,7 +236,7 @@ fn parse(program: &str) -> Vec<Step> {
     program.split_whitespace().map(step).collect()
 }
 
-/// The seed of what fails is kept beside this file, and the program is in the panic.
+/// A failure keeps its seed next to this file, and the panic has the program.
 #[test]
 fn a_random_program_is_recorded_as_its_twin_says() {
     if let Ok(program) = std::env::var(VARIABLE) {

@@ -170,7 +170,7 @@ fn lost(text: &str) -> u64 {
     number.map_or(0, |number| number.parse().expect("a number"))
 }
 
-/// The sum of the table of `stats`, but for what was overwritten.
+/// Returns the sum of the table of `stats`, without overwritten events.
 fn lost_in_table(text: &str) -> u64 {
     let rows = text.lines().skip_while(|line| !line.starts_with("not in the log")).skip(1);
     let cells = |row: &str| -> u64 {

@@ -40,7 +40,7 @@ fn record(directory: &Path, count: u32, threads: u64) -> Vec<PathBuf> {
 fn joined(names: &[PathBuf]) -> Log {
     let mut joined = Joined::default();
     for name in names {
-        let file = File::open(name).expect("the volume is there");
+        let file = File::open(name).expect("the volume exists");
         joined.push(Box::new(FileSource::new(file).expect("it has a size")));
     }
     Log::from_source(joined).expect("it is a log")
@@ -146,7 +146,7 @@ fn a_volume_that_is_missing_between_others_is_reported() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let mut names = record(directory.path(), 1000, 1);
     let found = |log: &Log| indexes(log).values().map(|indexes| indexes.len() as u64).sum::<u64>();
-    // Those before and after are no loss.
+    // Volumes before and after do not count as losses.
     let log = joined(&names[2..8]);
     assert!(log.faults().is_empty(), "{:?}", log.faults());
     let all = found(&log);

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  a log of ours, of the MPS ──▶ eventcnv verify │ stats │ sql │ parquet │ … ──▶ rows
-//!                            └─▶ the first line of a dump: how long until it is there
-//!                            └─▶ mpseventcnv │ sort │ mpseventtxt: what -vv is compared with
+//!                            └─▶ the first line of a dump: the time until it is printed
+//!                            └─▶ mpseventcnv │ sort │ mpseventtxt: the competitor of -vv
 //! ```
 //!
 //! Rows are `name ⇥ value ⇥ unit ⇥ ratio`, and the ratio is to what is required. What the names
@@ -143,7 +143,7 @@ fn time(arguments: &[&str], output: Option<&Path>, log: &Log) -> f64 {
     seconds
 }
 
-/// How long it takes until the first line of a dump is there.
+/// Measures the time until a dump prints its first line.
 fn measure_first_line(name: &str, log: &Log) {
     let mut best = f64::INFINITY;
     for _ in 0..=RUN_COUNT {

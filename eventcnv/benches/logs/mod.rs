@@ -18,9 +18,9 @@ use std::{env, fs};
 const OUR_EVENT_COUNT: u64 = 10_000_000;
 /// Bytes, at least, of the log of the MPS, if it may be repeated so often.
 const MPS_SIZE: usize = 1_000_000_000;
-/// How often it is repeated at most: as often as the whole `mpmss.log` has to be. Each time is a
-/// stream of its own, and all are of one time: to put them in order is to merge so many. More of
-/// them would measure that alone (the golden log, repeated to 1 GB, would be 10,800).
+/// Repetitions of a log, at most: as many as the whole `mpmss.log` needs. Each repetition is a
+/// stream, and all cover the same time, so a dump in order of time merges all of them. More streams
+/// would measure only the merge (the golden log, repeated to 1 GB, would have 10,800).
 const MPS_COUNT_MAX: usize = 796;
 
 /// What is added to the names of the rows of each log.
@@ -52,8 +52,8 @@ pub(crate) fn our_log() -> Log {
     Log { suffix: SUFFIXES[0], path, event_count: OUR_EVENT_COUNT }
 }
 
-/// The log of the Memory Pool System, repeated; made once. The beginning of it is among the golden
-/// files, and makes 74 MB; `MPMSS_LOG` names the whole, where the 1 GB is to be measured.
+/// Returns the log of the Memory Pool System, repeated; made once. Its beginning is a golden file,
+/// and makes 74 MB; to measure 1 GB, `MPMSS_LOG` names the whole log.
 pub(crate) fn mps_log() -> Log {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mps/mpmss-cut.log");
     let one = env::var_os("MPMSS_LOG").map_or(golden, PathBuf::from);
@@ -74,8 +74,8 @@ pub(crate) fn mps_log() -> Log {
     Log { suffix: SUFFIXES[1], path, event_count: event_count as u64 }
 }
 
-/// The log of the Memory Pool System with strings interned in its first part alone: mpseventtxt
-/// ends where one is interned again. Made anew each time.
+/// Returns the log of the Memory Pool System with strings interned only in its first part:
+/// mpseventtxt stops at a string that is interned again. Made each time.
 #[allow(dead_code, reason = "not of use to all benchmarks")]
 pub(crate) fn mps_log_named_once(log: &Log) -> Log {
     let registry = &eventdef::mps::REGISTRY;

@@ -1,4 +1,4 @@
-//! Whether event types may have the version that they claim.
+//! Checks the version of a registry by its changes.
 //!
 //! ```text
 //!  A: log │ eventdef.h ─┐
@@ -19,34 +19,35 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub(crate) const ABOUT: &str = "\
-Says what changed in the event types from A to B, and whether B may claim the version that it does.
+const ABOUT: &str = "\
+Prints what changed in the event types from A to B, and checks whether B has a version that fits.
 
-A version has three parts. The median part must be higher if an event type, or a kind, was removed \
-or changed in code, name, kind or parameters: old tools would misread it. The minor part must be \
-higher if event types were added, or are no longer recorded: old tools read what they know. Other \
-words need nothing; but if the meaning changed, that too asks for a higher median, and only people \
-can tell. The major part is that of the format of everything.";
+A version has three parts. The median part must be higher if an event type or a kind was removed, \
+or changed its code, name, kind or parameters: old tools would misread it. The minor part must be \
+higher if event types were added, or ceased to be recorded: old tools read what they know. Changed \
+descriptions need no new version. A changed meaning needs a higher median part, but no tool can \
+tell. The major part is that of the whole format.";
 
-pub(crate) const EXAMPLES: &str = "\
-A and B are logs, or an eventdef.h of the Memory Pool System, in any mixture. The registries in a
-log are compared with those of the same name in the other; what one of them lacks is said.
+const EXAMPLES: &str = "\
+A and B are logs, or an eventdef.h of the Memory Pool System, in any mixture. The command compares
+registries of the same name, and lists registries that only one of the two has.
 
 Examples:
   eventcnv check old/eventdef.h new/eventdef.h     two versions of the MPS
-  eventcnv check release.log mpsio.log             what a program declares since its release
+  eventcnv check release.log mpsio.log             changes in a program since its release
   eventcnv check old/eventdef.h old.log            a version of the MPS, and that of a log
-  eventcnv check - new/eventdef.h < old/eventdef.h   what comes from another program
+  eventcnv check - new/eventdef.h < old/eventdef.h   A from standard input
 
 Exit status:
-  0  B may claim its version, after A
-  1  it may not: the least version that it may claim is said
+  0  B has a version that fits
+  1  B needs a higher version, which the output states
   2  A or B cannot be read, or they have no registry in common";
 
-/// What is compared with what.
+/// Compare the event types of two logs or MPS versions, and check the version of B
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Check {
-    /// The log or eventdef.h that was before; "-" is standard input
+    /// The older log or eventdef.h; "-" is standard input
     #[arg(value_name = "A")]
     a: PathBuf,
 
@@ -65,7 +66,7 @@ struct Side {
     registries: Vec<Registry>,
 }
 
-/// Compares two files. Whether the second may claim its versions.
+/// Compares two files. Returns whether the second has versions that fit.
 pub(crate) fn run(args: &Check) -> Result<bool, Stop> {
     if args.a.as_os_str() == "-" && args.b.as_os_str() == "-" {
         return Err(Stop::Message("A and B cannot both be standard input".to_owned()));
@@ -76,14 +77,14 @@ pub(crate) fn run(args: &Check) -> Result<bool, Stop> {
         match a.registries.iter().find(|old| old.name == new.name) {
             Some(old) => {
                 is_common = true;
-                is_allowed &= pair(&mut text, old, new, args.json);
+                is_allowed &= compare_pair(&mut text, old, new, args.json);
             }
-            None => text += &only(new, &b.name, args.json),
+            None => text += &only_line(new, &b.name, args.json),
         }
     }
     for old in &a.registries {
         if !b.registries.iter().any(|new| new.name == old.name) {
-            text += &only(old, &a.name, args.json);
+            text += &only_line(old, &a.name, args.json);
         }
     }
     if !is_common {
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &Check) -> Result<bool, Stop> {
             side.registries.iter().map(|registry| &*registry.name).collect::<Vec<_>>().join(", ")
         };
         return Err(Stop::Message(format!(
-            "there is no registry in common: {} has {}; {} has {}",
+            "no registry in common: {} has {}; {} has {}",
             a.name,
             names(&a),
             b.name,
@@ -104,7 +105,7 @@ pub(crate) fn run(args: &Check) -> Result<bool, Stop> {
     Ok(is_allowed)
 }
 
-/// The registries in a log or an `eventdef.h`.
+/// Returns the registries in a log or an `eventdef.h`.
 fn read(path: &Path) -> Result<Side, Stop> {
     let options = Options::default();
     let input::Opened { name, source, .. } = input::open(&[path.to_owned()], &options);
@@ -116,7 +117,7 @@ fn read(path: &Path) -> Result<Side, Stop> {
     let log = Log::with_source(source, &options).map_err(|error| unread(error.to_string()))?;
     let is_registry = |kind: &FaultKind| matches!(kind, FaultKind::Registry { .. });
     if let Some(fault) = log.faults().iter().find(|fault| is_registry(&fault.kind)) {
-        return Err(unread(format!("{fault}: what it declares cannot be compared")));
+        return Err(unread(format!("{fault}: cannot compare its registries")));
     }
     let mut registries: Vec<Registry> = Vec::new();
     for registry in log.registries() {
@@ -126,12 +127,12 @@ fn read(path: &Path) -> Result<Side, Stop> {
             && version != eventdef::mps::REGISTRY.version
         {
             return Err(unread(format!(
-                "is a log of telemetry version {version} of the Memory Pool System, which does not \
-                 say what its event types are: give eventdef.h of that version in its place"
+                "a log of telemetry version {version} of the Memory Pool System does not declare \
+                 its event types; name the eventdef.h of that version instead"
             )));
         }
         match registries.iter_mut().find(|other| other.name == registry.name) {
-            // Of several streams the last says how things are.
+            // The last of several streams counts.
             Some(other) => *other = registry.clone(),
             None => registries.push(registry.clone()),
         }
@@ -143,19 +144,19 @@ fn read(path: &Path) -> Result<Side, Stop> {
     Ok(Side { name, registries })
 }
 
-/// Tells that one file alone has a registry.
-fn only(registry: &Registry, name: &str, is_json: bool) -> String {
+/// Returns a line about a registry that only one file has.
+fn only_line(registry: &Registry, name: &str, is_json: bool) -> String {
     let version = registry.version.to_string();
     match is_json {
         true => {
             let row = json!({ "registry": registry.name, "version": version, "onlyIn": name });
             format!("{row}\n")
         }
-        false => format!("{} {version}: is only in {name}\n", registry.name),
+        false => format!("{} {version}: only in {name}\n", registry.name),
     }
 }
 
-/// What changed in a registry, and whether the new one may claim its version, as JSON.
+/// Returns what changed in a registry, and whether its new version fits, as JSON.
 fn as_json(old: &Registry, new: &Registry, differences: &[Difference], least: Version) -> Value {
     let row = |Difference { change, code, name, what }: &Difference| {
         let change = word(*change);
@@ -168,8 +169,8 @@ fn as_json(old: &Registry, new: &Registry, differences: &[Difference], least: Ve
     })
 }
 
-/// Tells what changed in a registry. Whether the new one may claim its version.
-fn pair(text: &mut String, old: &Registry, new: &Registry, is_json: bool) -> bool {
+/// Appends what changed in a registry. Returns whether its new version fits.
+fn compare_pair(text: &mut String, old: &Registry, new: &Registry, is_json: bool) -> bool {
     let mut differences = compare(old, new);
     if is_json {
         let least = version_min(old.version, &differences);
@@ -181,7 +182,7 @@ fn pair(text: &mut String, old: &Registry, new: &Registry, is_json: bool) -> boo
         return true;
     }
     *text += &format!("{} {} -> {}\n", new.name, old.version, new.version);
-    // The gravest first.
+    // The most severe first.
     differences.sort_by_key(|difference| std::cmp::Reverse(difference.change.part()));
     let width = differences.iter().map(|difference| difference.name.chars().count()).max();
     for Difference { change, code, name, what } in &differences {
@@ -194,7 +195,7 @@ fn pair(text: &mut String, old: &Registry, new: &Registry, is_json: bool) -> boo
     let least = version_min(old.version, &differences);
     let (is_allowed, claim) = (new.version >= least, new.version);
     *text += &match (is_allowed, least == old.version) {
-        (true, true) => format!("  allowed: nothing needs a version above {}\n", old.version),
+        (true, true) => format!("  allowed: no change needs a version above {}\n", old.version),
         (true, false) => format!("  allowed: this needs {least} or above\n"),
         (false, _) if claim < old.version => {
             format!("  not allowed: {claim} is below {}; is B the older one?\n", old.version)

@@ -1,95 +1,84 @@
-//! The programs that are connected, and what their connections share.
+//! The connected programs, and the state that their connections share.
 //!
 //! ```text
-//!  listen.rs ── Connection, one more ──▶ Shared ◀── how it stands ── receive.rs, a thread each
+//!  listen.rs ── a new Connection ──▶ Shared ◀── state ── receive.rs, a thread each
 //! ```
 //!
 //! Design: `.dumper.live` in `design/telemetry.md`.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Connections at a time, each with a thread.
+/// Connections at a time, at most; each has a thread.
 const CONNECTION_COUNT_MAX: usize = 256;
-/// Without a byte for so long, a connection that sent no stream header loses its place.
+/// A connection that sent no stream header, and no byte for this time, may lose its place.
 const HEADER_SILENCE_MAX: Duration = Duration::from_secs(1);
-/// How often silent connections are looked for, while another waits.
-const LOOK_TIME: Duration = Duration::from_millis(100);
-/// Memory for what programs call things, of all that are printed: one that takes more than its
-/// share is printed no longer.
+/// Time between two searches for silent connections, while a new one waits.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
+/// Memory for the names in all printed logs. Printing stops for a log that takes more than its
+/// share.
 const PRINT_MEMORY_MAX: usize = 32 << 20;
-/// How long nothing has come, once it is to end, when what programs sent that have ended is here;
-/// and how long it is received at most.
+/// At the end: silence after which all data of ended programs has arrived, and the longest wait for
+/// it.
 const GRACE: Duration = Duration::from_millis(200);
 const GRACE_MAX: Duration = Duration::from_secs(1);
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Shared {
-    /// Where the logs are put.
+    /// The directory of the logs.
     pub(crate) directory: PathBuf,
-    /// The form in which events are printed; none if they are not.
+    /// The text form of the printed events, if they are printed.
     pub(crate) form: Option<u8>,
-    /// Set when no more is to be received.
+    /// Set when the receiver ends.
     pub(crate) is_ending: AtomicBool,
-    /// Bytes that were received of all logs.
+    /// Bytes received of all logs.
     pub(crate) received: AtomicU64,
     /// Whether a log could not be written.
     pub(crate) has_failed: AtomicBool,
-    /// How long a connection may be silent while another waits for its place.
+    /// Silence after which a connection may lose its place to another.
     pub(crate) silence_max: Duration,
-    /// Memory for what programs call things, of all that are printed.
+    /// Memory for the names in all printed logs.
     pub(crate) print_memory: AtomicUsize,
     pub(crate) connections: Mutex<Vec<Arc<Connection>>>,
-    /// One of the connections has ended.
+    /// Notified when a connection ends.
     pub(crate) ended: Condvar,
-    /// Written to, it ends the program.
+    /// A byte written here ends the receiver.
     pub(crate) end: UnixStream,
 }
 
-/// A program that is connected.
+/// A connected program.
 pub(crate) struct Connection {
-    socket: Socket,
-    /// When something came of it last.
+    /// A socket of any family: the calls for Unix sockets serve TCP too.
+    socket: UnixStream,
+    /// The time of the last byte.
     heard: Mutex<Instant>,
-    /// Whether it sent a stream header.
+    /// Whether the program sent a stream header.
     pub(crate) is_log: AtomicBool,
-    /// Whether it lost its place to another.
+    /// Whether the connection lost its place to another.
     pub(crate) is_displaced: AtomicBool,
 }
 
-pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
 impl Connection {
-    pub(crate) fn new(socket: Socket) -> Connection {
+    pub(crate) fn new(socket: impl Into<OwnedFd>) -> Connection {
         Connection {
-            socket,
+            socket: UnixStream::from(socket.into()),
             heard: Mutex::new(Instant::now()),
             is_log: AtomicBool::new(false),
             is_displaced: AtomicBool::new(false),
         }
     }
 
-    /// Reads what has come, waiting no longer than this for the first of it.
+    /// Reads the bytes that have arrived; waits at most `limit` for the first one.
     pub(crate) fn read(&self, bytes: &mut [u8], limit: Option<Duration>) -> io::Result<usize> {
+        self.socket.set_read_timeout(limit)?;
         loop {
-            let result = match &self.socket {
-                Socket::Tcp(stream) => {
-                    stream.set_read_timeout(limit)?;
-                    (&*stream).read(bytes)
-                }
-                Socket::Unix(stream) => {
-                    stream.set_read_timeout(limit)?;
-                    (&*stream).read(bytes)
-                }
-            };
+            let result = (&self.socket).read(bytes);
             *self.heard() = Instant::now();
             match result {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -102,13 +91,10 @@ impl Connection {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No more is received than what is here already.
+    /// Stops receiving, except the bytes that have arrived.
     pub(crate) fn stop(&self) {
-        // What is gone needs no stopping.
-        let _ = match &self.socket {
-            Socket::Tcp(stream) => stream.shutdown(Shutdown::Read),
-            Socket::Unix(stream) => stream.shutdown(Shutdown::Read),
-        };
+        // A closed connection needs no shutdown.
+        let _ = self.socket.shutdown(Shutdown::Read);
     }
 }
 
@@ -117,17 +103,18 @@ impl Shared {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there are no more than so many connections, or for so long.
+    /// Waits until at most `count` connections are left, for at most `limit`. Returns whether they
+    /// are.
     pub(crate) fn wait(&self, count: usize, limit: Duration) -> bool {
         let is_more = |connections: &mut Vec<Arc<Connection>>| connections.len() > count;
         let waited = self.ended.wait_timeout_while(self.connections(), limit, is_more);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Waits until there is room for one more connection, and takes that of the one that is silent
-    /// longest, if it is for too long.
+    /// Waits for room for a connection. Displaces the connection that has been silent longest, if
+    /// that is too long.
     pub(crate) fn make_room(&self) {
-        while !self.wait(CONNECTION_COUNT_MAX - 1, LOOK_TIME) {
+        while !self.wait(CONNECTION_COUNT_MAX - 1, SEARCH_INTERVAL) {
             let connections = self.connections();
             let silence = |connection: &Arc<Connection>| {
                 let is_log = connection.is_log.load(Ordering::Relaxed);
@@ -144,8 +131,8 @@ impl Shared {
         }
     }
 
-    /// Takes note that what a program calls things takes `now` bytes, and took `before`. Whether it
-    /// takes more than its share, of too much in all.
+    /// Notes that the names of a program take `now` bytes instead of `before`. Returns whether they
+    /// take more than their share while all take too much.
     pub(crate) fn is_too_large(&self, before: usize, now: usize) -> bool {
         let sum = self.print_memory.fetch_add(now, Ordering::Relaxed) + now;
         self.print_memory.fetch_sub(before, Ordering::Relaxed);
@@ -153,8 +140,8 @@ impl Shared {
         sum - before > PRINT_MEMORY_MAX && now > PRINT_MEMORY_MAX / count
     }
 
-    /// What programs that have ended sent is on its way: the system brings it as it is read.
-    pub(crate) fn wait_for_the_rest(&self) {
+    /// Waits for the data that ended programs sent: the system delivers it as the threads read.
+    pub(crate) fn wait_for_rest(&self) {
         let deadline = Instant::now() + GRACE_MAX;
         let mut before = None;
         while before != Some(self.received.load(Ordering::Relaxed)) && Instant::now() < deadline {
@@ -165,9 +152,9 @@ impl Shared {
         }
     }
 
-    /// Has the program end in good order.
+    /// Makes the receiver end in good order.
     pub(crate) fn end(&self) {
-        // It may have ended already.
+        // The receiver may have ended already.
         let _ = (&self.end).write_all(&[0]);
     }
 }

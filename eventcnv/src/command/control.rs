@@ -1,14 +1,14 @@
-//! The control of running programs: requests over their sockets.
+//! Controls running programs by requests over their sockets.
 //!
 //! ```text
 //!  DIR ── 4711.sock, 4712.sock ──▶ which processes ── request ──▶ answer ──▶ standard output
-//!                                                        └─▶ what is wrong: standard error
+//!                                                        └─▶ error ──▶ standard error
 //! ```
 //!
-//! What a program says is shown as text of one line each, whatever it says. Design:
-//! `.control.tool` in `design/telemetry.md`.
+//! Answers are printed as clean lines, whatever a program sends. Design: `.control.tool` in
+//! `design/telemetry.md`.
 
-pub(crate) use args::{ABOUT, Control, EXAMPLES};
+pub(crate) use args::Control;
 use args::{ControlRequest, Process, SOCKET_VARIABLE};
 use cli::{Stop, complain};
 use eventlog::control::{AnswerLine, Mask, REQUEST_SIZE_MAX, Request, SocketName, Verb};
@@ -22,14 +22,14 @@ use std::time::Duration;
 
 mod args;
 
-/// How long an answer may take.
+/// Time for an answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
-/// The same where all that listen are only listed.
+/// Time for an answer in a list of processes.
 const LIST_TIME_MAX: Duration = Duration::from_secs(2);
-/// The most that an answer may have, in bytes: some hundred registries.
+/// Bytes of an answer, at most: some hundred registries.
 const ANSWER_SIZE_MAX: u64 = 16 << 20;
 
-/// Does what the arguments say. Whether all that were asked did it.
+/// Runs the command. Returns whether all processes succeeded.
 pub(crate) fn run(args: &Control) -> Result<bool, Stop> {
     let directory = directory(args.socket.clone(), std::env::var_os(SOCKET_VARIABLE));
     let directory = directory.map_err(Stop::Message)?;
@@ -37,8 +37,8 @@ pub(crate) fn run(args: &Control) -> Result<bool, Stop> {
     let request = request(args).map_err(Stop::Message)?;
     match (args.process, &args.request) {
         (None, Some(_)) => {
-            let there = there(&directory).map_err(Stop::Message)?;
-            Err(Stop::Message(format!("which process? {}", name_all(&directory, &there))))
+            let all = listening(&directory).map_err(Stop::Message)?;
+            Err(Stop::Message(format!("name a process; {}", list_text(&directory, &all))))
         }
         (None | Some(Process::All), None) => list(&directory, args.json, out),
         (Some(Process::All), Some(_)) => ask_all(&directory, &request, args.json, out),
@@ -58,11 +58,11 @@ fn directory(
 ) -> Result<PathBuf, String> {
     let variable = variable.filter(|value| !value.is_empty()).map(PathBuf::from);
     named.or(variable).ok_or_else(|| {
-        format!("name the directory of the sockets with --socket, or in {SOCKET_VARIABLE}")
+        format!("name the directory of the sockets by --socket or {SOCKET_VARIABLE}")
     })
 }
 
-/// The line that is sent.
+/// Returns the line to send.
 fn request(args: &Control) -> Result<String, String> {
     let joined = |kinds: &[String]| kinds.join(" ");
     let mask = |recorded| if recorded { Mask::Recorded } else { Mask::Output };
@@ -79,10 +79,10 @@ fn request(args: &Control) -> Result<String, String> {
     };
     let registry = args.registry.as_deref();
     if registry.is_some_and(|name| name.contains(|c: char| c.is_ascii_whitespace())) {
-        return Err("a registry with a space in its name is asked for by its index".to_owned());
+        return Err("the registry has a space in its name; give its index".to_owned());
     }
     let mut line = String::new();
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ = Request::write(&mut line, verb, registry, mask, &kinds);
     match Request::parse(line.trim_end().as_bytes()) {
         Ok(_) if line.len() <= REQUEST_SIZE_MAX => Ok(line),
@@ -91,21 +91,20 @@ fn request(args: &Control) -> Result<String, String> {
     }
 }
 
-/// Why a process did not do what it was asked.
+/// Why a request failed.
 enum Failure {
-    /// There is no socket of it.
+    /// The process has no socket.
     Absent,
-    /// There is one, and nobody listens.
+    /// The socket exists, but no process listens.
     Left,
-    /// It is in the way of the system.
     System(io::Error),
-    /// It takes longer than this.
+    /// No answer within this time.
     Silent(Duration),
-    /// It has ended the connection before the end of its answer.
+    /// The connection ended before the answer.
     Cut,
-    /// It says something else than answers.
+    /// The answer does not follow the protocol.
     Strange,
-    /// It says why.
+    /// The process refused, with this reason.
     Refused(String),
 }
 
@@ -120,8 +119,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Asks a process; gives the lines of its answer. In a thread of its own, for one that is stopped
-/// answers nothing, and may not even let itself be connected to.
+/// Sends a request and returns the lines of the answer. A thread does it, as a stopped process
+/// neither answers nor accepts connections.
 fn ask(
     directory: &Path,
     process: u64,
@@ -132,7 +131,7 @@ fn ask(
     let request = request.to_owned();
     let (sender, receiver) = mpsc::channel();
     let asking = thread::Builder::new().spawn(move || {
-        // Nobody receives it who has waited too long.
+        // The receiver may have stopped waiting.
         let _ = sender.send(exchange(&path, &request));
     });
     asking.map_err(Failure::System)?;
@@ -143,7 +142,7 @@ fn ask(
 #[cfg(unix)]
 fn exchange(path: &Path, request: &str) -> io::Result<Vec<u8>> {
     let mut stream = std::os::unix::net::UnixStream::connect(path)?;
-    // One that refuses us may have closed before: its answer says why.
+    // A process that refuses may have closed the socket: its answer has the reason.
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();
     let read = stream.take(ANSWER_SIZE_MAX).read_to_end(&mut answer);
@@ -152,10 +151,10 @@ fn exchange(path: &Path, request: &str) -> io::Result<Vec<u8>> {
 
 #[cfg(not(unix))]
 fn exchange(_: &Path, _: &str) -> io::Result<Vec<u8>> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "there are no Unix sockets on this platform"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this platform has no Unix sockets"))
 }
 
-/// The data of an answer, if it is a whole one that says that all was done.
+/// Returns the data of a complete answer.
 fn read(answer: &[u8]) -> Result<Vec<(String, String)>, Failure> {
     let clean = |text: &str| OneLine(text.as_bytes()).to_string();
     let text = String::from_utf8_lossy(answer);
@@ -179,7 +178,7 @@ fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let text: String = if is_json {
-        // A key may come several times.
+        // A key may occur several times.
         let line = |(key, value): &(String, String)| json!({ "key": key, "value": value });
         let lines: Value = lines.iter().map(line).collect();
         format!("{}\n", json!({ "process": process, "lines": lines }))
@@ -190,31 +189,31 @@ fn print(
     out.flush()
 }
 
-/// What is wrong, in a line for people.
+/// Returns a failure as a line for people.
 fn explain(directory: &Path, process: u64, failure: Failure) -> String {
     let name = directory.join(SocketName(process).to_string());
     let name = name.display();
     match failure {
         Failure::Absent => {
-            let there = there(directory).map_or_else(|why| why, |all| name_all(directory, &all));
-            format!("there is no socket {name}: {there}")
+            let all = listening(directory).map_or_else(|why| why, |all| list_text(directory, &all));
+            format!("no socket {name}; {all}")
         }
-        Failure::Left => format!("it is gone; the socket {name} was left behind"),
+        Failure::Left => format!("the process has ended and left the socket {name}"),
         Failure::System(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            format!("{name} is another user's: {error}")
+            format!("{name}: {error}; the socket belongs to another user")
         }
         Failure::System(error) => format!("{name}: {error}"),
         Failure::Silent(limit) => {
-            format!("no answer in {} s: it is stopped, or its host is", limit.as_secs())
+            format!("no answer in {} s: the process or its host is stopped", limit.as_secs())
         }
-        Failure::Cut => "its answer was cut: it has ended meanwhile, or is too busy".to_owned(),
-        Failure::Strange => format!("what listens at {name} is no program of the event log"),
+        Failure::Cut => "incomplete answer: the process has ended, or is too busy".to_owned(),
+        Failure::Strange => format!("{name}: not a telemetry socket"),
         Failure::Refused(why) => why,
     }
 }
 
-/// The processes that have a socket, in order.
-fn there(directory: &Path) -> Result<Vec<u64>, String> {
+/// Returns the processes that have a socket, in order.
+fn listening(directory: &Path) -> Result<Vec<u64>, String> {
     let unread = |error| format!("{}: {error}", directory.display());
     let mut all = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(unread)? {
@@ -225,23 +224,23 @@ fn there(directory: &Path) -> Result<Vec<u64>, String> {
     Ok(all)
 }
 
-fn name_all(directory: &Path, processes: &[u64]) -> String {
+/// Returns the processes with sockets as text.
+fn list_text(directory: &Path, processes: &[u64]) -> String {
     let directory = directory.display();
     let names: Vec<String> = processes.iter().map(u64::to_string).collect();
     match names.is_empty() {
         true => format!(
-            "there are none in {directory} (a program listens that is started with \
-             {SOCKET_VARIABLE}={directory})"
+            "no program listens in {directory}; start one with {SOCKET_VARIABLE}={directory}"
         ),
-        false => format!("there are {}", names.join(", ")),
+        false => format!("programs that listen: {}", names.join(", ")),
     }
 }
 
 /// Lists the programs that listen.
 fn list(directory: &Path, is_json: bool, out: &mut dyn Write) -> Result<bool, Stop> {
-    let all = there(directory).map_err(Stop::Message)?;
+    let all = listening(directory).map_err(Stop::Message)?;
     if all.is_empty() {
-        complain(&format!("eventcnv: {}\n", name_all(directory, &all)));
+        complain(&format!("eventcnv: {}\n", list_text(directory, &all)));
         return Ok(true);
     }
     let mut request = String::new();
@@ -277,14 +276,14 @@ fn list(directory: &Path, is_json: bool, out: &mut dyn Write) -> Result<bool, St
     Ok(true)
 }
 
-/// Asks every program that listens the same.
+/// Sends a request to every program that listens.
 fn ask_all(
     directory: &Path,
     request: &str,
     is_json: bool,
     out: &mut dyn Write,
 ) -> Result<bool, Stop> {
-    let all = there(directory).map_err(Stop::Message)?;
+    let all = listening(directory).map_err(Stop::Message)?;
     let mut failed_count = 0;
     for &process in &all {
         match ask(directory, process, request, ANSWER_TIME_MAX) {
@@ -302,9 +301,9 @@ fn ask_all(
         }
     }
     match (all.len(), failed_count) {
-        (0, _) => Err(Stop::Message(name_all(directory, &all))),
+        (0, _) => Err(Stop::Message(list_text(directory, &all))),
         (_, 0) => Ok(true),
-        (count, _) => Err(Stop::Message(format!("{failed_count} of {count} did not do it"))),
+        (count, _) => Err(Stop::Message(format!("{failed_count} of {count} processes failed"))),
     }
 }
 
@@ -318,16 +317,16 @@ mod tests {
 
     /// `.control.tool.answer`
     #[test]
-    fn an_answer_without_its_last_line_was_cut() {
+    fn an_answer_without_its_last_line_is_incomplete() {
         let whole = b"pid: 1\nlog: a b\nok\n";
         let lines = read(whole).ok().expect("a whole answer");
         assert_eq!(lines, [("pid", "1"), ("log", "a b")].map(|(k, v)| (k.into(), v.into())));
         assert!((0..whole.len()).all(|size| is_cut(&whole[..size])));
     }
 
-    /// `.control.tool.answer`: whoever listens there may say anything.
+    /// `.control.tool.answer`: any program may listen at the socket.
     #[test]
-    fn what_a_program_says_cannot_forge_a_line_or_control_a_terminal() {
+    fn an_answer_cannot_forge_a_line_or_control_a_terminal() {
         let lines = read(b"pid: \x1b[2J\rx\xff\nok\n").ok().expect("a whole answer");
         assert_eq!(lines[0].1, "\u{fffd}[2J x\u{fffd}");
         let Err(Failure::Refused(why)) = read(b"error: \x07\n") else { panic!("refused") };

@@ -1,7 +1,7 @@
-//! The log that is in a core, as a file.
+//! Writes the log in a core to a file.
 //!
 //! ```text
-//!  eventcnv core CORE -o FILE ──▶ its blocks ── a temporary name ──▶ FILE
+//!  eventcnv core CORE -o FILE ──▶ the blocks in memory ──▶ FILE
 //! ```
 //!
 //! Design: `.debug.core` in `design/telemetry.md`.
@@ -13,33 +13,32 @@ use cli::{Stop, complain, output};
 use eventlog::reader::{Log, OpenError, Options};
 use std::path::PathBuf;
 
-pub(crate) const ABOUT: &str = "\
-Writes the log that is in the memory of a process that died, or of which a core was taken: the \
-last events of every thread and kind, output or not.
+const ABOUT: &str = "\
+Writes the log in the core of a process: the last events of every thread and kind, output or not.
 
-The program that recorded them is not needed, nor its symbols. What is in the core can also be \
-read where it is: a core stands for a log wherever one is named, and may be read together with \
-what the program wrote, each event once.";
+It needs neither the program nor its symbols. Every command also accepts a core in place of a log, \
+alone or together with the log that the program wrote; each event then appears once.";
 
-pub(crate) const EXAMPLES: &str = "\
-A core comes from the system when a program dies, after `ulimit -c unlimited`, or from a program
-that runs on, with `gcore PID`. It may have been cut: what is there is read, and what is missing
-is told. Events in a mapped ring (MPS_TELEMETRY_FILENAME=ring:PATH) are in its file, not in a core.
+const EXAMPLES: &str = "\
+The system writes a core when a program dies, after `ulimit -c unlimited`; `gcore PID` takes one of
+a running program. If the core is truncated, the command reads the rest and reports what is missing.
+Events in a mapped ring (MPS_TELEMETRY_FILENAME=ring:PATH) are in its file, not in a core.
 
 Examples:
-  eventcnv core core.4711                 what is in the core is in rescued-4711.log from now on
-  eventcnv core core.4711 -o crash.log    in crash.log
+  eventcnv core core.4711                 write the log in the core to rescued-4711.log
+  eventcnv core core.4711 -o crash.log    write it to crash.log
   eventcnv core core.4711 -o - | xz > crash.log.xz
   eventcnv -vv core.4711                  the events in the core, with names and labels
-  eventcnv -vv core.4711 mpsio.log        and those that were written before, each once
+  eventcnv -vv core.4711 mpsio.log        these, and the events in the log, each once
 
 Exit status:
-  0  all of it was there
-  1  blocks were not in the core, or were damaged; what is there was written
-  2  there is no telemetry in the core, or the log could not be written";
+  0  the log is complete
+  1  blocks were missing or damaged; the others were written
+  2  the core has no telemetry, or the log could not be written";
 
-/// Which core, and where its log is put.
+/// Write the log in the core of a process
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Rescue {
     /// The core, from the system (ulimit -c) or from gcore; "-" is standard input
     #[arg(value_name = "CORE")]
@@ -49,12 +48,12 @@ pub(crate) struct Rescue {
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }
 
-/// Writes the log that is in a core. Whether it was whole.
+/// Writes the log in a core. Returns whether it was complete.
 pub(crate) fn run(args: &Rescue) -> Result<bool, Stop> {
     let options = Options::default();
     let opened = input::open(std::slice::from_ref(&args.core), &options);
@@ -62,7 +61,7 @@ pub(crate) fn run(args: &Rescue) -> Result<bool, Stop> {
     let unread = |error: OpenError| Stop::Message(format!("{name}: {error}"));
     let source = opened.source.map_err(unread)?;
     let Some(core) = opened.cores.first() else {
-        return Err(Stop::Message(format!("{name}: is not a core")));
+        return Err(Stop::Message(format!("{name}: not a core")));
     };
     let log = Log::with_source(source, &options).map_err(unread)?;
     let path = match &args.output {

@@ -1,13 +1,13 @@
-//! A valid log of a selection.
+//! Writes a log of selected events.
 //!
 //! ```text
-//!  reading.rs ──▶ Log ── select/ ──▶ events ── eventlog::writer ──▶ a log of them and the store
+//!  reading/ ──▶ Log ── select/ ──▶ events ── eventlog::writer ──▶ a log of these and the store
 //! ```
 //!
 //! Design: `.cnv.cut` in `design/eventcnv.md`.
 
 use super::output::Output;
-use super::recover::left_out;
+use super::recover::short_event_note;
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selection};
 use cli::Stop;
@@ -15,26 +15,27 @@ use eventlog::reader::{Faults, Log, Order};
 use eventlog::writer::{Purpose, Writer, Written};
 use std::io::{self, Write};
 
-pub(crate) const ABOUT: &str = "\
-Writes a log with the events that are selected, and no others but those that name things: \
-strings, labels, threads. Events keep what identifies them (stream, buffer, number); what was \
-left out is not reported as lost. A raw log of the Memory Pool System becomes one of ours, which \
-says itself what its events are called.";
+const ABOUT: &str = "\
+Writes a log with the selected events, and the events that name strings, labels and threads. \
+Events keep their identity (stream, buffer, number). Events that are left out do not count as \
+lost. A raw log of the Memory Pool System becomes a log in the format of this project, which \
+declares its event types.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   eventcnv cut run.log --kinds Pool -o pool.log       the events of a kind
-  eventcnv cut --from +1ms --to +2ms -o part.log      of a time, of mpsio.log
-  eventcnv cut run.log --last 1000 -o end.log         the last of all
-  eventcnv cut old.log -o new.log                     an MPS log, as a log of ours
+  eventcnv cut --from +1ms --to +2ms -o part.log      a millisecond of mpsio.log
+  eventcnv cut run.log --last 1000 -o end.log         the last thousand events
+  eventcnv cut old.log -o new.log                     an MPS log in the new format
 
 Exit status:
-  0  the log was read whole
-  1  faults were found; what could be had was written
+  0  the log was read completely
+  1  faults were found; the readable events were written
   2  the log could not be read, or the new one not be written";
 
-/// What is cut out of which log, and where to.
+/// Write a log of selected events
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Cut {
     #[command(flatten)]
     input: Input,
@@ -46,7 +47,7 @@ pub(crate) struct Cut {
     output: Output,
 }
 
-/// Writes what is selected of a log. Whether the log was read whole.
+/// Writes the selected events. Returns whether the log was read completely.
 pub(crate) fn run(args: &Cut) -> Result<bool, Stop> {
     let reading = Reading::open(&args.input)?;
     let selection = reading.select(&args.select, false)?;
@@ -54,14 +55,15 @@ pub(crate) fn run(args: &Cut) -> Result<bool, Stop> {
     let (written, faults) =
         output.write(args.input.logs(), |out| write(&reading.log, &selection, out))?;
     let is_whole = reading.end(&faults);
-    let (count, size, short) = (written.event_count, written.size, left_out(&written));
-    output.tell(&format!("{count} events, {size} bytes{short}"))?;
+    let (count, size, short) = (written.event_count, written.size, short_event_note(&written));
+    output.print(&format!("{count} events, {size} bytes{short}"))?;
     Ok(is_whole)
 }
 
 fn write(log: &Log, selection: &Selection, out: &mut dyn Write) -> io::Result<(Written, Faults)> {
     let mut writer = Writer::new(log, Purpose::Cut, out);
-    // The first and the last are so by time. Then streams take turns, and are written one by one.
+    // `--first` and `--last` count in order of time. Streams take turns then, so each has its own
+    // pass.
     let is_counted = selection.is_counted();
     let order = if is_counted { Order::Time } else { Order::File };
     let passes = if is_counted { log.streams().len() } else { 1 };

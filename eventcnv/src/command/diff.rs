@@ -1,4 +1,4 @@
-//! The difference between two logs: what changed from one run to another.
+//! Compares the logs of two runs.
 //!
 //! ```text
 //!  A ── stats.rs ──▶ Overview ─┐
@@ -18,35 +18,35 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-pub(crate) const ABOUT: &str = "\
-Tells what is otherwise in log B than in log A: how many events there are of each kind and type, \
-what values their parameters have, which labels came or went, what was lost, what their registries \
-declare. The most significant comes first.
+const ABOUT: &str = "\
+Compares log B with log A: counts of events by kind and type, values of parameters, labels, \
+losses, and registries. The most significant difference comes first.
 
-How long the logs last, and their rates, are told, and are no difference. Nor are pointers and \
-addresses, which are others in each run.";
+Durations and rates are printed but do not count as differences. Pointers and addresses, which \
+change in each run, are not compared.";
 
-pub(crate) const EXAMPLES: &str = "\
-\"otherwise\" is the part of the values that lies elsewhere: of numbers by Kolmogorov and Smirnov,
-of strings and Booleans those that the other log does not have as often.
+const EXAMPLES: &str = "\
+The column \"distance\" is the part of the values that differs: for numbers the Kolmogorov-Smirnov
+distance, for strings and Booleans the part that the other log does not have as often.
 
 Examples:
-  eventcnv diff run.log run.log           two logs that are the same
-  eventcnv diff mpsio.log run.log || true   what changed from the first run to the second
-  eventcnv diff --kinds Object mpsio.log run.log || true   in events of one kind
-  eventcnv diff --tolerance 90 --json mpsio.log run.log || true   only what is quite different
+  eventcnv diff run.log run.log           a log and itself
+  eventcnv diff mpsio.log run.log || true   changes from the first run to the second
+  eventcnv diff --kinds Object mpsio.log run.log || true   changes in events of one kind
+  eventcnv diff --tolerance 90 --json mpsio.log run.log || true   large changes only, as JSON
 
 Exit status:
-  0  they are the same
-  1  they differ, or faults were found and reported on standard error
+  0  the logs are the same
+  1  the logs differ, or faults were found and reported on standard error
   2  a log could not be read, or the command line is wrong";
 
-/// Labels of a log that are compared, at most, and bytes of each.
+/// Labels of a log, at most, and bytes of each.
 const LABEL_COUNT_MAX: usize = 1 << 15;
 const LABEL_SIZE_MAX: usize = 128;
 
-/// Which logs are compared, and how.
+/// Compare two logs: counts, values, labels, losses
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Diff {
     /// The log of the first run
     #[arg(value_name = "A")]
@@ -59,7 +59,7 @@ pub(crate) struct Diff {
     #[command(flatten)]
     select: Select,
 
-    /// What differs by no more than so many percent is the same
+    /// Ignore differences of at most this percentage
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percent)]
     tolerance: f64,
 
@@ -72,14 +72,14 @@ pub(crate) struct Diff {
 }
 
 fn percent(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "is no number".to_owned())?;
-    let is_it = (0.0..=100.0).contains(&value);
-    is_it.then_some(value).ok_or_else(|| "is not between 0 and 100".to_owned())
+    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let is_percentage = (0.0..=100.0).contains(&value);
+    is_percentage.then_some(value).ok_or_else(|| "not between 0 and 100".to_owned())
 }
 
-/// Tells what is otherwise. Whether nothing is, and both logs were read whole.
+/// Prints the differences. Returns whether there are none and both logs were read completely.
 pub(crate) fn run(args: &Diff) -> Result<bool, Stop> {
-    let open = |path: &PathBuf| Reading::of(std::slice::from_ref(path), &args.known);
+    let open = |path: &PathBuf| Reading::open_paths(std::slice::from_ref(path), &args.known);
     let readings = [open(&args.a)?, open(&args.b)?];
     let [a, b] = &readings;
     let selections = [a.select(&args.select, false)?, b.select(&args.select, false)?];
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Diff) -> Result<bool, Stop> {
     Ok(is_whole && difference.is_none())
 }
 
-/// The strings that a log has for labels.
+/// Returns the interned strings of a log.
 fn labels(log: &Log) -> BTreeSet<Vec<u8>> {
     let filter = Filter::new().event("Intern");
     let mut events = log.events(Order::File, &filter);

@@ -1,7 +1,7 @@
-//! The dump: from a log that was named to lines on standard output.
+//! The dump: prints the events of a log.
 //!
 //! ```text
-//!  reading.rs ──▶ Log ── select/ ──▶ events ── view ──▶ pages of text ──▶ output
+//!  reading/ ──▶ Log ── select/ ──▶ events ── view ──▶ pages of text ──▶ output
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
@@ -11,8 +11,7 @@ use crate::command::stats;
 use crate::input::threads::{self, Threads};
 use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading, Stdout};
-use crate::select::{Select, Selected, Selection};
-use crate::summary::overview;
+use crate::select::{Select, Selected, Selection, is_selected};
 use crate::text::page::Page;
 use crate::view::clock::{Clock, Form};
 use crate::view::columns::Columns;
@@ -34,76 +33,77 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) const ABOUT: &str = "\
 Prints the events of a log, one a line, in order of time.
 
-A log is what a program annotated with the telemetry library wrote, a core of such a program, or \
-a raw telemetry stream of the Memory Pool System (its word width and byte order are inferred). The \
-log says what its events are called: the program that wrote it is not needed.
+A log is a file that a program with the telemetry library wrote, a core of such a program, or a \
+raw telemetry stream of the Memory Pool System (its word width and byte order are inferred). The \
+log declares its event types, so the tool does not need the program.
 
-Streams of the Memory Pool System in one file are printed one after the other, while those that \
-follow are unread; with --order file, so are the pieces of one stream.";
+Several streams of the Memory Pool System in one file are printed one after the other, before the \
+later ones are read; with --order file, so are the pieces of one stream.";
 
 pub(crate) const FORMS: &str = "\
 Forms, one event a line:
   (none)  numeric, for other programs; the portable form of the MPS.
             000003DEDE6D2FFC   1F 7F1F123F2000 7F1F0E0631F0 2 2400000 0.45
-          Clock (16 hexadecimal digits), code, values. Doubles are in decimal, all else in
-          hexadecimal, strings in quotation marks with a backslash before each \" and \\.
-          A code of a program's second registry has 2: before it, and so on.
+          Clock (16 hexadecimal digits), code, values. Doubles are decimal, other numbers are
+          hexadecimal, strings are in quotation marks with a backslash before each \" and \\.
+          A code of a program's second registry has the prefix 2:, and so on.
   -v      columns: the name of the event type, and values right-justified in columns of 8.
             0000178EA03C2825 PoolInitMFS             9C0D8    9C000     1000        C
-  -vv     names: each value after the name of its parameter; unsigned integers in decimal,
-          pointers, addresses and words in hexadecimal, with what they were called just then.
+  -vv     names: each value after the name of its parameter; unsigned integers in decimal;
+          pointers, addresses and words in hexadecimal, with their label at that time.
             000003DEDE6E4BC0 0022 Label      address:0000000000002000[\"Inst\"] stringId:3
-  -vvv    the same, and after the clock the thread that recorded it.
-  What steers a terminal in a string is printed as \\xHH, so that an event stays on its line.
+  -vvv    the same, with the thread after the clock.
+  Characters in strings that steer a terminal are printed as \\xHH, so an event stays on its line.
   In CSV, text that a spreadsheet would take for a formula has an apostrophe before it.
-  --style json, csv, lisp: for other programs; numbers but pointers and addresses in decimal.
+  --style json, csv, lisp: for other programs. Except in lisp, numbers are decimal; pointers and
+          addresses are hexadecimal.
 
 Conditions (--where), of parameters by name; of every event: @event, @kind, @registry, @code,
 @thread, @ticks, @size, @buffer, @number:
-  size >= 4096 and pool == \"symbols\"   a label stands for what is called so
-  name ~ \"tmp\" or not (size < 4K)      ~: the text has it in it; K, M, G are powers of 1024
+  size >= 4096 and pool == \"symbols\"   a string compares with the label
+  name ~ \"tmp\" or not (size < 4K)      ~: contains; K, M, G are powers of 1024
   PoolAlloc.size > 64                   the parameter of one event type
-An event that has not what a condition speaks of is not selected by it, nor by its opposite.
+A condition selects no event that lacks one of its parameters; nor does its negation.
 
 Examples:
-  eventcnv                            what is in mpsio.log
+  eventcnv                            the events in mpsio.log
   eventcnv -v run.log | head          the first events, with names
   eventcnv -vv --kinds Pool,Arena     events of two kinds, with parameter names and labels
   eventcnv -v --events PoolAlloc,32   events of two types, one by name, one by code
-  eventcnv -vv --where 'size >= 16 and pool == \"letters\"' run.log   by values and labels
+  eventcnv -vv --where 'size >= 16 and pool == \"letters\"' run.log   events by values and labels
   eventcnv -v --from +1ms --to -1ms run.log   all but the first and the last millisecond
   eventcnv -vvv --threads heap --last 20   the last events of a thread
   eventcnv --time seconds -v run.log  times in seconds from the start
-  eventcnv --time seconds --clock-rate 2.1GHz -v run.log   where the log does not say the rate
+  eventcnv --time seconds --clock-rate 2.1GHz -v run.log   state the rate of the clock
   eventcnv --style json run.log | head -n 3   an object for each event
   eventcnv --style csv --events PoolAlloc run.log > run.csv   a table
-  eventcnv --stats run.log            how much there is of what, and what was lost
-  eventcnv --registry run.log         what types of event the log declares; what they mean
+  eventcnv --stats run.log            counts by kind and type, and losses
+  eventcnv --registry run.log         the event types that the log declares, with their docs
   eventcnv --registry --style json run.log | head -n 1   the same for another program
   eventcnv run.log.2 run.log.1 run.log   the volumes of one stream, each event once
-  eventcnv -vvv core.4711             the last events of a program that died: of its core
-  eventcnv -vvv core.4711 run.log     and those that it had written, each event once
+  eventcnv -vvv core.4711             the last events of a program that died, from its core
+  eventcnv -vvv core.4711 run.log     these, and the events in its log, each once
   gzip -dc run.log.gz | eventcnv -    a log from standard input
-  eventcnv ./control                  a log that is called like a command
+  eventcnv ./control                  a log with the name of a command
   eventcnv --eventdef eventdef.h older.log   a log of another version of the MPS
   eventcnv listen unix:/tmp/logs -o logs   receive logs; see eventcnv listen --help
   eventcnv --man > eventcnv.1         the manual page: man ./eventcnv.1
   eventcnv --completions bash > ~/.local/share/bash-completion/completions/eventcnv
 
 Environment:
-  MPS_TELEMETRY_FILENAME  the log to read where none is named (else mpsio.log): of a bounded one
-                          the newest file, of several places the first file
+  MPS_TELEMETRY_FILENAME  the log to read if none is named (default: mpsio.log); the newest file
+                          of a bounded log, the first file of several places
   MPS_TELEMETRY_SOCKET    the directory of the sockets of `eventcnv control`
 
 Exit status:
-  0  the log was read whole
-  1  faults were found and reported on standard error; what could be read was printed
+  0  the log was read completely
+  1  faults were found and reported on standard error; the readable events were printed
   2  the log could not be read, or the command line is wrong";
 
-/// The environment variable by which a shell asks how a word goes on.
+/// The environment variable by which a shell asks for completions.
 pub(crate) const COMPLETE_VARIABLE: &str = "EVENTCNV_COMPLETE";
 
-/// Which events of which log are printed, and how.
+/// The arguments.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Dump {
     #[command(flatten)]
@@ -116,7 +116,7 @@ pub(crate) struct Dump {
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     verbose: u8,
 
-    /// Form of the output: text (see -v), or made for other programs
+    /// Form of the output: text (see -v), or a form for other programs
     #[arg(long, value_enum, default_value_t = Style::Text)]
     style: Style,
 
@@ -124,7 +124,7 @@ pub(crate) struct Dump {
     #[arg(long, value_enum, default_value_t = Form::Ticks)]
     time: Form,
 
-    /// Order of the events; those of equal time keep their order in the file
+    /// Order of the events; events of equal time keep their order in the file
     #[arg(long, value_enum, default_value_t = Order::Time)]
     order: Order,
 
@@ -132,7 +132,7 @@ pub(crate) struct Dump {
     #[arg(long, conflicts_with = "stats")]
     registry: bool,
 
-    /// The same as the command stats
+    /// Run the command stats
     #[arg(long)]
     stats: bool,
 
@@ -140,7 +140,7 @@ pub(crate) struct Dump {
     #[arg(long)]
     man: bool,
 
-    /// Print completions for a shell: of kinds and event types too, as the named log has them
+    /// Print completions for a shell, including kinds and event types of the named log
     #[arg(long, value_name = "SHELL")]
     completions: Option<Shell>,
 }
@@ -154,7 +154,7 @@ enum Style {
     Json,
     /// Comma-separated values: a column for each parameter
     Csv,
-    /// Lists, as the dumper of the MPS had them once
+    /// Lists, as old versions of the MPS's dumper printed them
     Lisp,
 }
 
@@ -163,7 +163,7 @@ enum Style {
 pub(crate) enum Order {
     /// By time
     Time,
-    /// As they stand in the file
+    /// As in the file
     File,
 }
 
@@ -176,7 +176,7 @@ impl From<Order> for reader::Order {
     }
 }
 
-/// Does what the arguments say, of a tool with these commands. Whether the log was read whole.
+/// Runs the command; `tool` describes all commands. Returns whether the log was read completely.
 pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop> {
     let out = &mut io::stdout().lock();
     if let Some(shell) = args.completions {
@@ -214,14 +214,14 @@ pub(crate) fn run(args: &Dump, tool: fn() -> clap::Command) -> Result<bool, Stop
 }
 
 impl Dump {
-    /// Whether what is printed of a stretch of the log depends on nothing that follows it.
+    /// Returns whether the output of a stretch does not depend on later stretches.
     fn is_by_increment(&self) -> bool {
         let is_plain = self.style != Style::Csv && self.time == Form::Ticks && self.verbose <= 2;
         is_plain && !self.select.is_given() && !self.stats && !self.registry
     }
 }
 
-/// Writes what is asked for, of one stretch of the log after the other (`.cnv.speed`).
+/// Writes the events stretch by stretch (`.cnv.speed`). Returns the faults of the events.
 fn write_stretches(
     args: &Dump,
     labels: bool,
@@ -238,7 +238,7 @@ fn write_stretches(
     }
 }
 
-/// Writes what is asked for. What was found wrong while events were read.
+/// Writes the events of a stretch. Returns their faults.
 fn write(
     args: &Dump,
     reading: &Reading,
@@ -246,8 +246,7 @@ fn write(
     out: &mut dyn Write,
 ) -> Result<Faults, Stop> {
     let (log, order) = (&reading.log, args.order.into());
-    let clock = Clock::new(args.time, log);
-    let clock = clock.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
+    let clock = Clock::new(args.time, log).map_err(|what| reading.error(what))?;
     let registries = log.registries();
     let name_width = view::name_width(registries);
     let out = &mut Lines { reading, selection, order, out };
@@ -256,21 +255,21 @@ fn write(
         (Style::Text, 1) => out.write(Columns { clock, name_width }),
         (Style::Text, 2) => out.write(Named { clock, name_width }),
         (Style::Text, _) => {
-            let threads = Threads::new(&threads::of(log));
+            let threads = Threads::new(&threads::recorded(log));
             out.write(Threaded { named: Named { clock, name_width }, threads })
         }
         (Style::Json, _) => out.write(Json { clock, time: args.time }),
         (Style::Csv, _) => {
             let csv = Csv::new(clock, registries, selection.filter());
-            let csv = csv.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
-            out.out.write_all(&csv.head())?;
+            let csv = csv.map_err(|what| reading.error(what))?;
+            out.out.write_all(&csv.heading())?;
             out.write(csv)
         }
         (Style::Lisp, _) => out.write(Lisp { clock, name_width }),
     }
 }
 
-/// Where lines go, and of which events they are.
+/// Writes lines of the selected events.
 struct Lines<'a> {
     reading: &'a Reading,
     selection: &'a Selection,
@@ -279,10 +278,10 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Writes a line for each event, made by all processors.
+    /// Writes a line for each event, on all processors.
     fn write(&mut self, line: impl Line + Sync) -> Result<Faults, Stop> {
         let lines = line::Lines::new(line, self.reading.log.registries());
-        // Pages that were written, to be used again.
+        // Written pages, for reuse.
         let spare: Mutex<Vec<Page>> = Mutex::default();
         let take_spare = || spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let new = || take_spare().unwrap_or_else(Page::new);
@@ -313,11 +312,8 @@ fn write_registries(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut text = Vec::new();
-    let is_shown = |registry: &reader::Registry, row: &reader::EventType| {
-        let is_it = |pick: &reader::Pick| pick.matches(registry.index, &row.name, row.code);
-        overview::is_of_kinds(filter, registry, row.kind)
-            && (filter.event_types.is_empty() || filter.event_types.iter().any(is_it))
-    };
+    let is_shown =
+        |registry: &reader::Registry, row: &reader::EventType| is_selected(filter, registry, row);
     match style {
         Style::Json => view::registry::write_json(log.registries(), is_shown, &mut text)?,
         _ => view::registry::write(log.registries(), is_shown, &mut text)?,
@@ -325,7 +321,8 @@ fn write_registries(
     out.write_all(&text)
 }
 
-/// Writes what has a shell ask this tool how a word goes on: it knows the names in the log.
+/// Writes a script by which a shell asks this tool for completions: the tool knows the names in a
+/// log.
 fn write_completions(shell: Shell, out: &mut dyn Write) -> Result<bool, Stop> {
     let mut text = Vec::new();
     let shells = Shells::builtins();

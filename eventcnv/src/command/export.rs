@@ -1,16 +1,16 @@
-//! A log for other tools.
+//! Exports a log to other tools.
 //!
 //! ```text
-//!  reading.rs ──▶ Log ── select/ ──▶ events ── export/ ──▶ FILE, once it is whole, or "-"
+//!  reading/ ──▶ Log ── select/ ──▶ events ── export/ ──▶ FILE, named when complete, or "-"
 //! ```
 //!
 //! Design: `.cnv.export` in `design/eventcnv.md`.
 
 use crate::export::clock::{Base, Clock};
 use crate::export::ctf::Files;
-use crate::export::marks::Given;
+use crate::export::marks::MarkOptions;
+use crate::export::processes::Processes;
 use crate::export::timeline::Timeline;
-use crate::export::who::Who;
 use crate::export::{chrome, ctf, folded, perfetto};
 use crate::reading::{Input, Reading, Stdout};
 use crate::select::{self, Select, Selected};
@@ -22,16 +22,16 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub(crate) const ABOUT: &str = "\
-Writes a log for other tools: events of all threads on a timeline, with their parameters.
+const ABOUT: &str = "\
+Exports a log to other tools: the events of all threads on a timeline, with their parameters.
 
-Event types that begin and end something become slices (what a thread does: XBegin and XEnd, \
-XEnter and XLeave) or spans (what exists: XCreate and XDestroy, XInit and XFinish, XStart and \
-XEnd), paired by the pointers and addresses that both have, else by a number. XAlloc and XFree of \
-a size make a counter, XSend and XReceive a flow. Whatever has no other half is an instant. A \
-registry can say so itself, with [slice XBegin=XEnd] in a doc string; so can the options below.";
+Event types that begin and end something become slices (activities of a thread: XBegin and XEnd, \
+XEnter and XLeave) or spans (lifetimes: XCreate and XDestroy, XInit and XFinish, XStart and XEnd). \
+The pointers and addresses that both have pair them, else a number. XAlloc and XFree of a size \
+make a counter, XSend and XReceive a flow. An event without its other half is an instant. A \
+registry can declare pairs by [slice XBegin=XEnd] in a doc string; so can the options below.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   eventcnv export run.log -o run.pftrace   for ui.perfetto.dev and trace_processor
   eventcnv export run.log -o run.json      for chrome://tracing and speedscope
@@ -43,30 +43,31 @@ Examples:
   eventcnv export run.log -o words.json --counter FileEnd.words --flow PoolInit=PoolFinish:pool
 
 Exit status:
-  0  the log was read whole
-  1  faults were found and reported on standard error; what could be read was exported
+  0  the log was read completely
+  1  faults were found and reported on standard error; the readable events were exported
   2  the log could not be read, the output could not be written, or the command line is wrong";
 
-/// Which events of which log are exported, as what.
+/// Export a log to other tools: Perfetto, Chrome, babeltrace2, flame graphs
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Export {
     #[command(flatten)]
     input: Input,
 
-    /// What to write [default: as the output is called]
+    /// The format [default: by the name of the output]
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// Where to; "-" is standard output
+    /// The file or directory to write; "-" is standard output
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     output: PathBuf,
 
-    /// Replace what is there
+    /// Replace an existing output
     #[arg(long)]
     force: bool,
 
     #[command(flatten)]
-    given: Given,
+    marks: MarkOptions,
 
     #[command(flatten)]
     folded: folded::Options,
@@ -75,7 +76,7 @@ pub(crate) struct Export {
     select: Select,
 }
 
-/// What can be written.
+/// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Chrome's trace event format, JSON: NAME.json
@@ -91,7 +92,7 @@ pub(crate) enum Format {
     Folded,
 }
 
-/// Endings of names, and what is written under them.
+/// Formats by the ending of the output's name.
 const ENDINGS: [(&str, Format); 5] = [
     (".json", Format::Chrome),
     (".pftrace", Format::Perfetto),
@@ -101,28 +102,27 @@ const ENDINGS: [(&str, Format); 5] = [
 ];
 
 impl Format {
-    /// What an output is to be, by its name.
-    fn of(path: &Path) -> Result<Format, Stop> {
+    fn by_name(path: &Path) -> Result<Format, Stop> {
         let name = path.to_string_lossy();
         let found = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
         found.map(|(_, format)| *format).ok_or_else(|| {
             let endings: Vec<&str> = ENDINGS.iter().map(|(ending, _)| *ending).collect();
             Stop::Message(format!(
-                "{name}: of which format it is to be is not known: give --format, or a name that \
-                 ends with {}",
+                "{name}: cannot tell the format from the name; pass --format, or end the name with \
+                 one of {}",
                 endings.join(", ")
             ))
         })
     }
 }
 
-/// Does what the arguments say. Whether the log was read whole.
+/// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
-    let format = args.format.map_or_else(|| Format::of(&args.output), Ok)?;
+    let format = args.format.map_or_else(|| Format::by_name(&args.output), Ok)?;
     let reading = Reading::open_with(&args.input, Stdout::unless(&args.output))?;
-    let wrong = |what| Stop::Message(format!("{}: {what}", reading.name));
+    let wrong = |what| reading.error(what);
     check_folded(args, format, reading.log.registries()).map_err(wrong)?;
-    let marks = args.given.marks(reading.log.registries()).map_err(wrong)?;
+    let marks = args.marks.marks(reading.log.registries()).map_err(wrong)?;
     let selection = reading.select(&args.select, true)?;
     let mut events = selection.events(&reading.log, Order::Time);
     let clock = Clock::new(&reading.log);
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
             notes
         }
         _ => {
-            let mut timeline = Timeline::new(clock, marks, Who::new(&reading.log));
+            let mut timeline = Timeline::new(clock, marks, Processes::new(&reading.log));
             let notes = write_file(args, format, &reading, &mut timeline, &mut events)?;
             timeline.notes().into_iter().chain(notes).collect()
         }
@@ -149,10 +149,10 @@ pub(crate) fn run(args: &Export) -> Result<bool, Stop> {
     Ok(is_whole)
 }
 
-/// Whether what is to be folded is there.
+/// Checks the options for folded stacks.
 fn check_folded(args: &Export, format: Format, registries: &[Registry]) -> Result<(), String> {
     if args.folded.is_given() && format != Format::Folded {
-        return Err("--stack and --weight are for folded stacks: --format folded".to_owned());
+        return Err("--stack and --weight need folded stacks; pass --format folded".to_owned());
     }
     let rows = || registries.iter().flat_map(|registry| &registry.event_types);
     for name in args.folded.params() {
@@ -164,7 +164,7 @@ fn check_folded(args: &Export, format: Format, registries: &[Registry]) -> Resul
     Ok(())
 }
 
-/// Writes one file, or to standard output. What is to be said about it, a line each.
+/// Writes one file, or to standard output. Returns notes for the user.
 fn write_file(
     args: &Export,
     format: Format,
@@ -193,7 +193,7 @@ fn write_directory(
     events: &mut Selected<'_>,
 ) -> Result<Option<String>, Stop> {
     if args.output.as_os_str() == "-" {
-        return Err(Stop::Message("what is a directory cannot go to standard output".to_owned()));
+        return Err(Stop::Message("CTF output is a directory; pass -o DIR".to_owned()));
     }
     let pending = PendingDirectory::new(&args.output, args.force)?;
     let mut files = Directory { path: pending.path() };
@@ -203,8 +203,8 @@ fn write_directory(
     Ok(note)
 }
 
-/// A directory that is being filled. A file is open only while it is written to: there may be more
-/// of them than may be open.
+/// A directory of output files. A file is open only while it is written to, as there may be more
+/// files than a process may open.
 struct Directory<'p> {
     path: &'p Path,
 }

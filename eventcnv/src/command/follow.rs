@@ -1,13 +1,13 @@
-//! A log that is being written: its events as they come.
+//! Prints the events of a log while a program writes it.
 //!
 //! ```text
-//!  file ── changed? ──▶ Reading ── blocks that have something new ──▶ events not seen ──▶ lines
-//!   ▲────── a while ◀────────────────────────────────────────────────┘       closed ──▶ end
+//!  file ── changed? ──▶ Reading ── blocks with new events ──▶ new events ──▶ lines
+//!   ▲────── 200 ms ◀───────────────────────────────────────────┘   closed ──▶ end
 //! ```
 //!
-//! Blocks are not written in the order of the file, and strings may come behind what uses them: so
-//! the log is read as any other, and who was seen is known by number. Design: `.cnv.follow` in
-//! `design/eventcnv.md`.
+//! A program writes blocks in any order, and strings after the events that use them. So each look
+//! reads the log like any other log; the numbers of events tell which are new. Design:
+//! `.cnv.follow` in `design/eventcnv.md`.
 
 use crate::input::threads::{self, Threads};
 use crate::input::{self, FILENAME_VARIABLE};
@@ -29,36 +29,37 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) const ABOUT: &str = "\
-Prints the events of a log that is being written, as they come, until the log is closed or Ctrl-C.
+const ABOUT: &str = "\
+Prints the events of a log while a program writes it, until the log is closed or Ctrl-C.
 
-A log that does not exist yet is waited for. What a program has recorded comes when it is \
-written: when a block is full, or flushed (eventcnv control flush). A log in volumes is followed \
-from one to the next, and a mapped ring (ring:PATH) while it is overwritten: what is overwritten \
-between two looks, a second apart, is not seen.";
+The command waits for a log that does not exist yet. Events appear when the program writes them: \
+when a block is full or flushed (eventcnv control flush). The command follows volumes from one to \
+the next. It reads a mapped ring (ring:PATH) once a second, and misses events that are overwritten \
+in between.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
-  eventcnv follow -vv run.log             all events so far, then those that come
-  eventcnv follow -vv --last 0 run.log    those that come from now on
-  eventcnv follow -v --kinds Arena --last 10 run.log   the last ten of a kind, and what comes
+  eventcnv follow -vv run.log             all events so far, then new ones
+  eventcnv follow -vv --last 0 run.log    new events only
+  eventcnv follow -v --kinds Arena --last 10 run.log   the last ten of a kind, then new ones
   eventcnv follow --first 1 --where 'size > 4096' run.log   wait for an event
 
 Exit status:
-  0  the log was closed and read whole, or --first N were printed
-  1  faults were found and reported on standard error; what could be read was printed
+  0  the log was closed and read completely, or --first N events were printed
+  1  faults were found and reported on standard error; the readable events were printed
   2  the log could not be read, or the command line is wrong";
 
-/// How often a file is looked at; and a ring, which is copied each time.
+/// Time between two looks at a file; and at a ring, which is copied each time.
 const INTERVAL: Duration = Duration::from_millis(200);
 const RING_INTERVAL: Duration = Duration::from_secs(1);
-/// Less than a stream header is no log yet.
+/// Size of a stream header, the beginning of a log.
 const SIZE_MIN: u64 = 512;
-/// Volumes between two looks that are read.
+/// Volumes between two looks, at most.
 const VOLUME_COUNT_MAX: u64 = 16;
 
-/// Which events of which log are printed, and how.
+/// Print the events of a log while a program writes it
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Follow {
     /// The log [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]
     #[arg(value_name = "LOG")]
@@ -79,25 +80,26 @@ pub(crate) struct Follow {
     known: Known,
 }
 
-/// By what it is seen that a file changed: device, number, size, time in ns.
+/// Device, inode, size and time in ns of a file: one changes with the file.
 type Stamp = (u64, u64, u64, i128);
 
-/// What was seen so far.
+/// The state between two looks.
 #[derive(Default)]
 struct Seen {
     stamp: Option<Stamp>,
-    /// Of the first stream, by its UUID.
+    /// The UUID of the first stream.
     stream: Option<[u8; 16]>,
     /// The highest number of a volume.
     volume: u64,
-    /// Numbers below these were given, by stream and buffer.
+    /// Events below these numbers were printed, by stream and buffer.
     known: BTreeMap<(u16, u32), u64>,
     /// Events that were printed.
     count: u64,
-    is_waiting_told: bool,
+    has_told_waiting: bool,
 }
 
-/// Prints what there is and what comes. Whether the log was read whole.
+/// Prints the events of the log, and new ones as they arrive. Returns whether the log was read
+/// completely.
 pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
     let named: Vec<PathBuf> = args.log.clone().into_iter().collect();
     let paths = input::choose(&named, std::env::var_os(FILENAME_VARIABLE));
@@ -109,7 +111,7 @@ pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
             Some(stamp) if seen.stamp != Some(stamp) => {
                 let reading = match open(&path, &seen, args) {
                     Ok(reading) => reading,
-                    // It is being replaced.
+                    // Another log replaces the file just now.
                     Err(_) if seen.stream.is_some() => {
                         thread::sleep(INTERVAL);
                         continue;
@@ -117,18 +119,18 @@ pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
                     Err(stop) => return Err(stop),
                 };
                 let is_ring = reading.log.streams().iter().any(|stream| stream.is_ring);
-                // That a mapped file changed is not to be seen of it.
+                // The metadata of a mapped file do not show its changes.
                 seen.stamp = Some(stamp).filter(|_| !is_ring);
                 if is_ring {
                     interval = RING_INTERVAL;
                 }
-                if let Some(is_whole) = seen.look(&reading, args)? {
+                if let Some(is_whole) = seen.print_new(&reading, args)? {
                     return Ok(is_whole);
                 }
             }
-            None if !seen.is_waiting_told && seen.stream.is_none() => {
-                seen.is_waiting_told = true;
-                complain(&format!("eventcnv: {}: is not there yet: waiting\n", path.display()));
+            None if !seen.has_told_waiting && seen.stream.is_none() => {
+                seen.has_told_waiting = true;
+                complain(&format!("eventcnv: {}: waiting for the log\n", path.display()));
             }
             _ => {}
         }
@@ -136,21 +138,21 @@ pub(crate) fn run(args: &Follow) -> Result<bool, Stop> {
     }
 }
 
-/// By what it is seen that a file changed; `None` if it is no log yet.
+/// Returns the stamp of a file; `None` if the file is too small for a log.
 fn stamp(path: &Path) -> Option<Stamp> {
     let at = fs::metadata(path).ok().filter(|at| at.is_dir() || at.len() >= SIZE_MIN)?;
     let time = i128::from(at.mtime()) * 1_000_000_000 + i128::from(at.mtime_nsec());
     Some((at.dev(), at.ino(), at.len(), time))
 }
 
-/// Opens a log, with the volumes that came between it and the last one seen.
+/// Opens a log, with the volumes between it and the last one seen.
 fn open(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
-    let reading = Reading::of(&[path.to_owned()], &args.known)?;
+    let reading = Reading::open_paths(&[path.to_owned()], &args.known)?;
     let (stream, volume) = first(&reading.log);
     if seen.stream != Some(stream) || volume <= seen.volume {
         return Ok(reading);
     }
-    // The last one seen may have got events since; and one more may have come just now.
+    // The last volume seen may have new events, and another volume may have begun just now.
     let count = (volume - seen.volume + 1).min(VOLUME_COUNT_MAX);
     let older = |number: u64| {
         let mut name = path.as_os_str().to_owned();
@@ -159,17 +161,17 @@ fn open(path: &Path, seen: &Seen, args: &Follow) -> Result<Reading, Stop> {
     };
     let older = (1..=count).rev().map(older).filter(|path| path.is_file());
     let paths: Vec<PathBuf> = older.chain([path.to_owned()]).collect();
-    Reading::of(&paths, &args.known)
+    Reading::open_paths(&paths, &args.known)
 }
 
-/// The UUID of the first stream, and the highest number of its volumes.
+/// Returns the UUID of the first stream, and the highest number of its volumes.
 fn first(log: &Log) -> ([u8; 16], u64) {
     log.streams().first().map_or(([0; 16], 0), |stream| (stream.uuid, stream.volumes.1))
 }
 
 impl Seen {
-    /// Prints what is new. If that was the end: whether the log was read whole.
-    fn look(&mut self, reading: &Reading, args: &Follow) -> Result<Option<bool>, Stop> {
+    /// Prints new events. Returns, at the end of the log, whether it was read completely.
+    fn print_new(&mut self, reading: &Reading, args: &Follow) -> Result<Option<bool>, Stop> {
         let log = &reading.log;
         let (stream, volume) = first(log);
         let is_first_look = self.stream.is_none();
@@ -178,7 +180,7 @@ impl Seen {
             self.known.clear();
         }
         self.volume = volume;
-        // Of what is asked for by name, the names may be still to come.
+        // The log may not declare the selected names yet.
         let is_bare = log.registries().iter().all(|registry| registry.index == 0);
         let mut selection = match reading.select(&args.select, args.verbose >= 2) {
             Err(_) if is_bare && !log.is_closed() => {
@@ -188,10 +190,9 @@ impl Seen {
             selection => selection?,
         };
         let (first, last) = selection.take_ends();
-        selection.pass_over(self.known.clone());
+        selection.skip_known(self.known.clone());
         let keep = last.filter(|_| is_first_look);
-        let clock = Clock::new(args.time, log);
-        let clock = clock.map_err(|what| Stop::Message(format!("{}: {what}", reading.name)))?;
+        let clock = Clock::new(args.time, log).map_err(|what| reading.error(what))?;
         let view = view(args.verbose, clock, log);
         let mut lines = Lines { keep, kept: VecDeque::new(), page: Page::new() };
         let mut events = selection.events(log, Order::Time);
@@ -227,16 +228,16 @@ fn view<'l>(verbose: u8, clock: Clock<'l>, log: &'l Log) -> Box<dyn View + 'l> {
     let registries = log.registries();
     let name_width = view::name_width(registries);
     if verbose <= 2 {
-        return view::of_text(verbose, clock, name_width, registries);
+        return view::text_view(verbose, clock, name_width, registries);
     }
-    let threads = Threads::new(&threads::of(log));
+    let threads = Threads::new(&threads::recorded(log));
     let named = Named { clock, name_width };
     Box::new(line::Lines::new(Threaded { named, threads }, registries))
 }
 
-/// Lines on their way to standard output.
+/// Collects lines for standard output.
 struct Lines {
-    /// Of what was there before, only so many lines.
+    /// Keep only this number of the last lines, at the first look.
     keep: Option<u64>,
     kept: VecDeque<Vec<u8>>,
     page: Page,

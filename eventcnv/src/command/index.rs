@@ -1,4 +1,4 @@
-//! What is where in a log.
+//! Lists the blocks and parts of a log.
 //!
 //! ```text
 //!  Log ── survey ──▶ Piece, Piece, … ──▶ a line each, as text or JSON
@@ -7,34 +7,34 @@
 //! Design: `.cnv.index` in `design/eventcnv.md`.
 
 use crate::reading::{Input, Reading, Stdout};
-use crate::view;
 use cli::{Stop, complain};
 use eventlog::reader::{Fault, FaultKind, Faults, Format, Log, Piece, What};
+use serde_json::{Value, json};
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, SystemTime};
 
-pub(crate) const ABOUT: &str = "\
-Prints what is where in a log, a line for each block and part, in the order of the file: from the \
-headers alone, so that a log of any size is listed in little time. What is damaged within a block \
-its header does not show: eventcnv verify does.";
+const ABOUT: &str = "\
+Lists the blocks and parts of a log, a line each, in the order of the file. It reads only headers, \
+so it is fast for logs of any size. It does not see damage within a block: eventcnv verify does.";
 
-pub(crate) const EXAMPLES: &str = "\
-Of each block and part: offset and size, in hexadecimal; what it is (a part is indented); whether
-it is sealed; stream, registry, kind, thread and buffer; the number of its first event and how
-many it has; the ticks in force at its oldest event, and those of its clock sync, after which it
-has none; and the time of day of that. What is not known is a hyphen.
+const EXAMPLES: &str = "\
+Columns: offset and size, in hexadecimal; the kind of the piece (parts are indented); whether it is
+sealed; stream, registry, kind, thread and buffer; the number of its first event, and the number of
+its events; the ticks of its oldest event, and of its clock sync, after which it has no event; the
+time of day of the sync. A hyphen stands for an unknown value.
 
 Examples:
   eventcnv index                    the blocks of mpsio.log
   eventcnv index run.log --json     as JSON, an object a line
 
 Exit status:
-  0  the log was read whole
+  0  the log was read completely
   1  faults were found
   2  the log could not be read";
 
-/// Which log is listed, and how.
+/// List the blocks and parts of a log
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Index {
     #[command(flatten)]
     input: Input,
@@ -44,7 +44,7 @@ pub(crate) struct Index {
     json: bool,
 }
 
-/// Lists what is where in a log. Whether it has no faults.
+/// Lists the pieces of a log. Returns whether it has no faults.
 pub(crate) fn run(args: &Index) -> Result<bool, Stop> {
     let reading = Reading::open_with(&args.input, Stdout::Used)?;
     let log = &reading.log;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Index) -> Result<bool, Stop> {
             "sync"
         );
     }
-    // What is missing of a block is seen without reading it.
+    // A truncated block is visible without reading it.
     let mut cut = None;
     log.survey(&mut |piece| {
         let end = piece.offset.saturating_add(piece.size);
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Index) -> Result<bool, Stop> {
         }
         if written.is_ok() {
             let row = Row { log, piece };
-            written = if args.json { row.json(&mut out) } else { row.text(&mut out) };
+            written = if args.json { writeln!(out, "{}", row.json()) } else { row.text(&mut out) };
         }
     });
     written.and_then(|()| out.flush())?;
@@ -96,7 +96,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The name of its kind, if it has one and the log says it.
+    /// Returns the name of the kind, or its number if the log does not name it.
     fn kind(&self) -> String {
         let header = &self.piece.header;
         let registries = self.log.registries().iter();
@@ -111,7 +111,7 @@ impl Row<'_> {
         self.piece.what == What::Events
     }
 
-    /// Ticks in force at its oldest event, and those after which it has none.
+    /// Returns the ticks of the oldest event, and those after which the piece has no event.
     fn ticks(&self) -> (u64, Option<u64>) {
         let header = &self.piece.header;
         let sync = match self.log.format() {
@@ -122,7 +122,7 @@ impl Row<'_> {
         (header.base.get(), Some(sync).filter(|sync| *sync != 0 && is_known))
     }
 
-    /// ns since 1970 of its clock sync.
+    /// Returns the ns since 1970 of the clock sync.
     fn realtime(&self) -> Option<u64> {
         let (_, sync) = self.ticks();
         sync.map(|_| self.piece.header.sync_realtime.get()).filter(|ns| *ns != 0)
@@ -158,46 +158,33 @@ impl Row<'_> {
         )
     }
 
-    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn json(&self) -> Value {
         let piece = self.piece;
         let header = &piece.header;
-        write!(
-            out,
-            "{{\"offset\":{},\"size\":{},\"what\":\"{}\",\"part\":{},\"stream\":{}",
-            piece.offset,
-            piece.size,
-            self.piece.what.name(),
-            piece.is_part,
-            piece.stream
-        )?;
-        if piece.what == What::Registry {
-            write!(out, ",\"registry\":{}", header.registry.get())?;
+        let mut row = json!({
+            "offset": piece.offset, "size": piece.size, "what": piece.what.name(),
+            "part": piece.is_part, "stream": piece.stream,
+        });
+        if piece.what == What::Registry || self.has_events() {
+            row["registry"] = json!(header.registry.get());
         }
         if self.has_events() {
             let (from, sync) = self.ticks();
-            let mut kind = Vec::new();
-            view::json::string(&mut kind, self.kind().as_bytes());
-            let kind = String::from_utf8_lossy(&kind);
-            write!(
-                out,
-                ",\"sealed\":{},\"registry\":{},\"kind\":{kind},\"thread\":{},\"buffer\":{},\
-                 \"sequence\":{},\"first\":{},\"count\":{},\"from\":{from}",
-                header.is_sealed(),
-                header.registry.get(),
-                header.thread.get(),
-                header.buffer.get(),
-                header.sequence.get(),
-                header.first.get(),
-                header.count.get(),
-            )?;
-            if let Some(sync) = sync {
-                write!(out, ",\"sync\":{sync}")?;
-            }
-            if let Some(realtime) = self.realtime() {
-                write!(out, ",\"realtime\":{realtime}")?;
+            row["sealed"] = json!(header.is_sealed());
+            row["kind"] = json!(self.kind());
+            row["thread"] = json!(header.thread.get());
+            row["buffer"] = json!(header.buffer.get());
+            row["sequence"] = json!(header.sequence.get());
+            row["first"] = json!(header.first.get());
+            row["count"] = json!(header.count.get());
+            row["from"] = json!(from);
+            for (name, value) in [("sync", sync), ("realtime", self.realtime())] {
+                if let Some(value) = value {
+                    row[name] = json!(value);
+                }
             }
         }
-        writeln!(out, "}}")
+        row
     }
 }
 

@@ -1,15 +1,15 @@
-//! The receiver of logs: where it listens, who is connected, and how it ends.
+//! Receives the logs of programs over sockets.
 //!
 //! ```text
-//!  program ─┐            ┌─ thread ─ receive.rs ─▶ PROGRAM-PID-UUID.log ─▶ lines, if asked for
-//!  program ─┼▶ Listener ─┼─ thread ─ …             256 at most; then silent ones make room
+//!  program ─┐            ┌─ thread ─ receive.rs ─▶ PROGRAM-PID-UUID.log ─▶ lines, with --dump
+//!  program ─┼▶ Listener ─┼─ thread ─ …             at most 256; then silent ones lose their place
 //!  program ─┘            └─ …
-//!  signal ──▶ no more is read; each log is cut to whole blocks
+//!  signal ──▶ reading ends; each log is cut to whole blocks
 //! ```
 //!
 //! Design: `.sol.msg`, `.req.multi` in `design/telemetry.md`.
 
-use super::connection::{Connection, Shared, Socket};
+use super::connection::{Connection, Shared};
 use super::receive;
 use clap::ArgAction;
 use cli::{Stop, complain};
@@ -26,55 +26,56 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) const ABOUT: &str = "\
-A program that runs with MPS_TELEMETRY_FILENAME=tcp://HOST:PORT (or unix:PATH) sends its log \
-there. Each becomes a file of its own, PROGRAM-PID-UUID.log; none is ever overwritten. Events are \
-printed block by block as they come, not in order of time: for that, read the log. \
-Interrupted (Ctrl-C), it leaves whole files behind. It asks nobody who he is: listen where only \
-those who may can connect.
+const ABOUT: &str = "\
+A program that runs with MPS_TELEMETRY_FILENAME=tcp://HOST:PORT (or unix:PATH) sends its log to \
+this command. Each log becomes a new file, PROGRAM-PID-UUID.log; existing files stay. Events are \
+printed block by block as they arrive, not in order of time: for that order, read the log. \
+Ctrl-C ends the command and leaves complete files. The command does not authenticate programs: \
+listen only where trusted programs can connect.
 
 Examples:
   eventcnv listen tcp://localhost:4711 -o logs   receive logs in the directory logs
-  eventcnv listen unix:/tmp/logs -vv             and print the events, with names, as they come
+  eventcnv listen unix:/tmp/logs -vv             also print the events, with names
 
 Exit status:
   0  interrupted, and all logs were written
-  1  interrupted, and not all could be written
-  2  cannot listen there";
+  1  interrupted, and a log could not be written
+  2  cannot listen at the address";
 
-/// Where to listen, and what to do with what comes.
+/// Receive the logs of programs over sockets, one file each
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = ABOUT)]
 pub(crate) struct Listen {
-    /// tcp://HOST:PORT (port 0: any; it is said which) or unix:PATH
+    /// tcp://HOST:PORT or unix:PATH; for port 0 the system chooses, and the command prints the port
     pub(crate) address: String,
 
-    /// Where the logs are put; it is made if it is not there
+    /// The directory for the logs; it is made if it does not exist
     #[arg(short = 'o', long = "output", value_name = "DIR", default_value = ".")]
     pub(crate) directory: PathBuf,
 
-    /// Print the events too, as they come
+    /// Also print the events
     #[arg(long)]
     pub(crate) dump: bool,
 
-    /// Print them with names: -v in columns, -vv with parameter names and labels
+    /// Also print the events with names: -v in columns, -vv with parameter names and labels
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Seconds without a byte after which a connection may lose its place, when all 256 places
-    /// are taken and another program connects. A program that lost its place connects again when
-    /// it has more to send
+    /// Seconds without a byte after which a connection may lose its place, if all 256 places are
+    /// taken and another program connects. A program that lost its place connects again when it
+    /// sends more
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) silence: u64,
 }
 
-/// The stack of a connection's thread: none is deep.
+/// The stack of a connection's thread.
 const STACK_SIZE: usize = 512 << 10;
-/// How long the end waits for logs to be finished.
+/// Time for the threads to finish their logs at the end.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
-/// How long nobody is let in where the system has no means to.
+/// Pause after the system refuses a connection.
 const RETRY_TIME: Duration = Duration::from_millis(200);
 
-/// Where programs connect to.
+/// The socket that programs connect to.
 enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, PathBuf),
@@ -89,7 +90,7 @@ impl Listener {
             let listener = bind_unix(&path).map_err(failed)?;
             Ok(Listener::Unix(listener, path))
         } else {
-            Err(format!("{address}: is neither tcp://HOST:PORT nor unix:PATH"))
+            Err(format!("{address}: neither tcp://HOST:PORT nor unix:PATH"))
         }
     }
 
@@ -97,16 +98,16 @@ impl Listener {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept()?;
-                Ok((Connection::new(Socket::Tcp(stream)), peer.to_string()))
+                Ok((Connection::new(stream), peer.to_string()))
             }
             Listener::Unix(listener, path) => {
                 let (stream, _) = listener.accept()?;
-                Ok((Connection::new(Socket::Unix(stream)), path.display().to_string()))
+                Ok((Connection::new(stream), path.display().to_string()))
             }
         }
     }
 
-    /// Its address, as a program is to be told it.
+    /// Returns the address for programs.
     fn name(&self) -> io::Result<String> {
         Ok(match self {
             Listener::Tcp(listener) => format!("tcp://{}", listener.local_addr()?),
@@ -123,7 +124,7 @@ impl Drop for Listener {
     }
 }
 
-/// A socket at this path: also where one is left over at which nobody listens any more.
+/// Binds a socket at a path. Replaces a socket at which no process listens any more.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -139,7 +140,8 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-/// Receives until a signal, or whoever read the output has had enough. Whether all was written.
+/// Receives until a signal, or until the reader of the output closes it. Returns whether all logs
+/// were written.
 pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
     let listener = Arc::new(Listener::bind(&args.address).map_err(Stop::Message)?);
     let name = listener.name()?;
@@ -162,35 +164,35 @@ pub(crate) fn run(args: &Listen) -> Result<bool, Stop> {
     });
     complain(&format!("eventcnv: listening on {name}\n"));
     let (listening, receiving) = (listener.clone(), shared.clone());
-    thread::spawn(move || let_in(&listening, &receiving));
+    thread::spawn(move || accept_programs(&listening, &receiving));
     while ends.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::Interrupted) {}
-    shared.wait_for_the_rest();
+    shared.wait_for_rest();
     shared.is_ending.store(true, Ordering::SeqCst);
     if let Listener::Unix(_, path) = &*listener {
         let _ = fs::remove_file(path);
     }
     shared.connections().iter().for_each(|connection| connection.stop());
     if !shared.wait(0, END_TIME_MAX) {
-        complain("eventcnv: not all logs could be finished in time\n");
+        complain("eventcnv: some logs were not finished in time\n");
         shared.has_failed.store(true, Ordering::SeqCst);
     }
     Ok(!shared.has_failed.load(Ordering::SeqCst))
 }
 
-/// Makes the directory of the logs, if it is not there, in one that is.
+/// Makes the directory of the logs if it does not exist. Its parent must exist.
 fn make_directory(path: &Path) -> Result<(), String> {
     if path.is_dir() {
         return Ok(());
     }
     fs::create_dir(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => format!("{}: is not a directory", path.display()),
-        _ => format!("{}: cannot be made: {error}", path.display()),
+        ErrorKind::AlreadyExists => format!("{}: not a directory", path.display()),
+        _ => format!("{}: cannot make the directory: {error}", path.display()),
     })
 }
 
-/// Lets programs in, each in a thread of its own.
-fn let_in(listener: &Listener, shared: &Arc<Shared>) {
-    let mut is_told = false;
+/// Accepts programs, each in a thread of its own.
+fn accept_programs(listener: &Listener, shared: &Arc<Shared>) {
+    let mut has_complained = false;
     loop {
         let begun = listener.accept().and_then(|(connection, peer)| {
             shared.make_room();
@@ -208,17 +210,17 @@ fn let_in(listener: &Listener, shared: &Arc<Shared>) {
             Ok(())
         });
         if let Err(error) = begun {
-            // It lasts until others end, or nobody listens here any more.
-            if !is_told {
-                complain(&format!("eventcnv: cannot let a program in: {error}\n"));
+            // The error lasts until other connections end, or the listener is gone.
+            if !has_complained {
+                complain(&format!("eventcnv: cannot accept a program: {error}\n"));
             }
-            is_told = true;
+            has_complained = true;
             thread::sleep(RETRY_TIME);
         }
     }
 }
 
-/// Takes a connection off the list, however its thread ends.
+/// Removes a connection from the list, however its thread ends.
 struct Ended<'a> {
     connection: &'a Arc<Connection>,
     shared: &'a Shared,

@@ -1,4 +1,4 @@
-//! The manual page, made from the definitions of the commands.
+//! Makes the manual page from the definitions of the commands.
 //!
 //! ```text
 //!  Args (clap) ──▶ NAME, SYNOPSIS, OPTIONS … of the tool, then a section for each command ──▶ roff
@@ -10,7 +10,7 @@ use clap::Command;
 use clap_mangen::Man;
 use std::io::{self, Write};
 
-/// Sections of a page that become parts of the section of a command.
+/// Sections that become subsections in the section of a command.
 const SECTIONS: [(&str, &str); 4] = [
     (".SH SYNOPSIS", ".SS \"Synopsis of"),
     (".SH DESCRIPTION", ".SS \"Description of"),
@@ -36,13 +36,16 @@ pub(crate) fn write(mut tool: Command, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the section of a command, and those of its own commands.
+/// Writes the section of a command, and of its subcommands.
 fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let name = command.get_bin_name().unwrap_or_default();
     writeln!(out, ".SH \"{}\"", name.to_uppercase())?;
     let mut text = Vec::new();
     Man::new(command.clone().long_about(None)).render_description_section(&mut text)?;
-    out.write_all(&without_heading(&text))?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    for line in text.lines().filter(|line| !line.starts_with(".SH")) {
+        writeln!(out, "{line}")?;
+    }
     let man = Man::new(command.clone());
     let mut text = Vec::new();
     man.render_synopsis_section(&mut text)?;
@@ -50,7 +53,12 @@ fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
         man.render_description_section(&mut text)?;
     }
     man.render_options_section(&mut text)?;
-    out.write_all(&with_subsections(&text, name))?;
+    for line in String::from_utf8_lossy(&text).lines() {
+        match SECTIONS.iter().find(|(heading, _)| line == *heading) {
+            Some((_, heading)) => writeln!(out, "{heading} {name}\"")?,
+            None => writeln!(out, "{line}")?,
+        }
+    }
     write_forms_and_examples(command, &format!(".SS \"Examples of {name}\""), out)?;
     for inner in command.get_subcommands().filter(|command| !command.is_hide_set()) {
         write_command(inner, out)?;
@@ -58,7 +66,7 @@ fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what stands in the help after the options, line by line as it is.
+/// Writes the text of the help after the options, line by line.
 fn write_forms_and_examples(
     command: &Command,
     heading: &str,
@@ -67,25 +75,8 @@ fn write_forms_and_examples(
     let Some(text) = command.get_after_long_help() else { return Ok(()) };
     writeln!(out, "{heading}\n.nf")?;
     for line in text.to_string().lines() {
-        // What would be a request, and what would be an escape, is neither.
+        // Escapes characters that roff would interpret.
         writeln!(out, "\\&{}", line.replace('\\', "\\e").replace('-', "\\-"))?;
     }
     writeln!(out, ".fi")
-}
-
-/// What stands after the heading of a section.
-fn without_heading(text: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text);
-    let lines = text.lines().filter(|line| !line.starts_with(".SH"));
-    lines.map(|line| format!("{line}\n")).collect::<String>().into_bytes()
-}
-
-/// Sections as subsections that name the command.
-fn with_subsections(text: &[u8], name: &str) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text);
-    let line = |line: &str| match SECTIONS.iter().find(|(heading, _)| line == *heading) {
-        Some((_, heading)) => format!("{heading} {name}\"\n"),
-        None => format!("{line}\n"),
-    };
-    text.lines().map(line).collect::<String>().into_bytes()
 }

@@ -1,4 +1,4 @@
-//! Several logs as one.
+//! Writes several logs as one.
 //!
 //! ```text
 //!  A, B, … ── each event once ── eventlog::writer ──▶ stream after stream, in one log
@@ -13,24 +13,25 @@ use cli::{Stop, complain};
 use eventlog::reader::{Log, Stream};
 use std::path::PathBuf;
 
-pub(crate) const ABOUT: &str = "\
-Writes several logs as one: volumes of a stream, pieces that were cut out of one, logs of other \
-processes and other hosts. Each stream keeps its identity, and each event is there once. Events \
-of one boot of one host are read in order of time, by the clock that they share; those of \
-different clocks by the time of day, as their syncs say it. How far these agree is told.";
+const ABOUT: &str = "\
+Writes several logs as one: volumes of a stream, pieces cut out of a log, logs of several \
+processes and hosts. Each stream keeps its identity, and each event appears once. Events of one \
+boot of one host come in order of their common clock; events of different clocks in order of the \
+time of day, by their clock syncs. The command reports how far the clocks agree.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   eventcnv merge mpsio.log run.log -o both.log     two programs of one host
   eventcnv merge run.log run.log -o once.log       each event once
 
 Exit status:
-  0  the logs were read whole
-  1  faults were found; what could be had was written
+  0  the logs were read completely
+  1  faults were found; the readable events were written
   2  a log could not be read, or the new one not be written";
 
-/// Which logs are merged, and where to.
+/// Write several logs as one: pieces, volumes, processes, hosts
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Merge {
     /// The logs
     #[arg(value_name = "LOG", required = true)]
@@ -43,52 +44,51 @@ pub(crate) struct Merge {
     known: Known,
 }
 
-/// Writes logs as one. Whether all were read whole.
+/// Writes logs as one. Returns whether all were read completely.
 pub(crate) fn run(args: &Merge) -> Result<bool, Stop> {
     if args.logs.len() > 1 && args.logs.iter().any(|log| log.as_os_str() == "-") {
-        return Err(Stop::Message("standard input cannot be merged: name a file".into()));
+        return Err(Stop::Message("cannot merge standard input; name a file".into()));
     }
-    let reading = Reading::of(&args.logs, &args.known)?;
+    let reading = Reading::open_paths(&args.logs, &args.known)?;
     let is_whole = write_all(&reading, &args.output, &args.logs)?;
-    tell_clocks(&args.output, &reading.log)?;
+    report_clocks(&args.output, &reading.log)?;
     Ok(is_whole)
 }
 
-/// Tells how the clocks of the streams of a log are to each other: that they are one on standard
-/// output, that they are not on standard error.
-fn tell_clocks(output: &Output, log: &Log) -> Result<(), Stop> {
+/// Reports how the clocks of streams relate: one clock on standard output, different clocks on
+/// standard error.
+fn report_clocks(output: &Output, log: &Log) -> Result<(), Stop> {
     let streams = log.streams();
     let Some(first) = streams.first() else { return Ok(()) };
     for (index, stream) in streams.iter().enumerate().skip(1) {
-        let pair = format!("{} and {}", who(first, 0), who(stream, index));
+        let pair = format!("{} and {}", stream_name(first, 0), stream_name(stream, index));
         if log.is_comparable(0, index as u16) {
-            output.tell(&format!("{pair} have one clock: their events are in order of time"))?;
+            output.print(&format!("{pair} have one clock: their events are in order of time"))?;
             continue;
         }
         let is_one_boot = first.boot_id == stream.boot_id && first.boot_id != [0; 16];
         let agreement = match (uncertainty(first), uncertainty(stream)) {
             (Some(a), Some(b)) if is_one_boot => {
-                format!("these agree within {} us by their syncs", (a + b).div_ceil(1000))
+                format!("the times agree within {} us by their syncs", (a + b).div_ceil(1000))
             }
             (Some(a), Some(b)) => format!(
-                "their times of day agree within {} us by their syncs, as far as the clocks of \
-                 their hosts do",
+                "the times of day agree within {} us by their syncs, if those of the hosts agree",
                 (a + b).div_ceil(1000)
             ),
-            _ => "nothing tells how they are to each other".to_owned(),
+            _ => "nothing relates the clocks".to_owned(),
         };
         let order = match log.is_aligned() {
-            true if is_one_boot => "their events are in order of the times since they booted",
+            true if is_one_boot => "their events are in order of the time since boot",
             true => "their events are in order of the time of day",
-            false => "one comes after the other",
+            false => "one stream comes after the other",
         };
-        complain(&format!("eventcnv: {pair} have clocks of their own: {order}; {agreement}\n"));
+        complain(&format!("eventcnv: {pair} have different clocks: {order}; {agreement}\n"));
     }
     Ok(())
 }
 
-/// What a stream is called: program, process and host, as far as they are known.
-fn who(stream: &Stream, index: usize) -> String {
+/// Returns the name of a stream: program, process and host, as far as known.
+fn stream_name(stream: &Stream, index: usize) -> String {
     let mut name = match &*stream.program {
         "" => format!("stream {index} ({})", stream.producer),
         program => program.to_owned(),
@@ -102,7 +102,7 @@ fn who(stream: &Stream, index: usize) -> String {
     name
 }
 
-/// How far off the wall times of a stream may be, in ns, by what its syncs say.
+/// Returns the uncertainty of the wall times of a stream in ns, by its syncs.
 fn uncertainty(stream: &Stream) -> Option<u64> {
     let syncs = stream.syncs.iter().filter(|sync| sync.realtime != 0);
     syncs.map(|sync| u64::from(sync.uncertainty)).max()

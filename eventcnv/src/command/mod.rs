@@ -1,7 +1,7 @@
-//! The commands: of each its arguments, its help with examples, and what it does.
+//! The commands, each with its arguments, its help with examples, and its work.
 //!
 //! ```text
-//!  args.rs ── which one ──▶ NAME.rs ── reading.rs, select/ ──▶ events ──▶ view/ or export/
+//!  args.rs ──▶ NAME.rs ── reading/, select/ ──▶ events ──▶ view/ or export/
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.

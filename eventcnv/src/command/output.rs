@@ -1,7 +1,7 @@
-//! A log that is made of another, as a file or on standard output.
+//! The output of the commands that write a log.
 //!
 //! ```text
-//!  -o FILE ── a temporary name, 256 KiB at a time ──▶ FILE        -o - ──▶ standard output
+//!  -o FILE ── no name, 256 KiB at a time ──▶ FILE        -o - ──▶ standard output
 //! ```
 //!
 //! Design: `.cnv.recover`, `.cnv.cut` in `design/eventcnv.md`.
@@ -10,14 +10,14 @@ use cli::{Stop, output, said};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Where a log is written.
+/// The log to write.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Output {
     /// The log to write; "-" is standard output
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     path: PathBuf,
 
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }
@@ -27,27 +27,27 @@ impl Output {
         self.path.as_os_str() == "-"
     }
 
-    /// Whether it is this file.
+    /// Returns whether the output is this file.
     fn is(&self, other: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(other).is_some_and(|other| real(&self.path) == Some(other))
     }
 
-    /// Has a log written, which has its name once it is whole. It may not be one that is read.
+    /// Writes a log, which gets its name when it is whole. It must not be one of the inputs.
     pub(crate) fn write<T>(
         &self,
-        read: &[PathBuf],
+        inputs: &[PathBuf],
         write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     ) -> Result<T, Stop> {
-        if let Some(same) = read.iter().find(|path| self.is(path)) {
+        if let Some(same) = inputs.iter().find(|path| self.is(path)) {
             let name = same.display();
-            return Err(Stop::Message(format!("{name}: is read, and cannot be written too")));
+            return Err(Stop::Message(format!("{name}: is an input; give another output")));
         }
         output::write(&self.path, self.force, write)
     }
 
-    /// Tells what was written, on standard output, unless the log is there.
-    pub(crate) fn tell(&self, what: &str) -> Result<(), Stop> {
+    /// Prints a line about the log to standard output, unless the log goes there.
+    pub(crate) fn print(&self, what: &str) -> Result<(), Stop> {
         if self.is_stdout() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! A log as data sets of Parquet.
+//! Writes a log as Parquet data sets.
 //!
 //! ```text
 //!  eventcnv parquet LOG -o DIR ──▶ all processors: events ──▶ rows
@@ -7,7 +7,7 @@
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
 
-use crate::export::parquet::{self, Failure, Piece, Sets, Sheet};
+use crate::export::parquet::{self, Failure, Piece, RowBuffer, Sets};
 use crate::reading::parallel::{self, Emit};
 use crate::reading::{Input, Reading};
 use crate::select::{Select, Selected};
@@ -19,25 +19,25 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub(crate) const ABOUT: &str = "\
-Writes the events of a log as data sets of Parquet, one for each event type, for DuckDB, \
-DataFusion, Spark, pandas and Polars.";
+const ABOUT: &str = "\
+Writes the events of a log as Parquet data sets, one for each event type, for DuckDB, DataFusion, \
+Spark, pandas and Polars.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 The files are DIR/EVENT/host=HOST/process=PROGRAM-PID/kind=KIND/part-N.parquet, in order of time.
-A log of the MPS names no process: there it is process=FILE, or FILE-0, FILE-1 if a file has several
-runs.
+A log of the MPS names no process: its directories are process=FILE, or FILE-0, FILE-1 if a file has
+several runs.
 Columns:
   time        in ticks, unsigned
-  timestamp   a time of day in µs, UTC; NULL where the log does not tell
+  timestamp   a time of day in µs, UTC; NULL if the log does not state it
   wall        the same as an integer: ns since 1970, UTC
-  stream      which stream of the log it is of, from 0
-  thread, thread_name       which thread recorded it
-  buffer, number            with stream, they are of one event alone
+  stream      index of the stream in the log
+  thread, thread_name       the thread that recorded the event
+  buffer, number            with stream, the key of the event
   and each parameter by its name: pointers, addresses, words and integers unsigned, doubles,
-  Booleans, strings. Where the log has labels, NAME_label is what a pointer or address was called
-  at that time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.
-Events that no registry of the log has are in unknown_events.
+  Booleans, strings. If the log has labels, NAME_label is the label of a pointer or address at that
+  time. A string that is not UTF-8 is NULL, and its bytes are in NAME_bytes.
+Events of unknown type are in unknown_events.
 
 Examples:
   eventcnv parquet mpsio.log -o events
@@ -49,12 +49,13 @@ In DuckDB:
     FROM read_parquet('events/PoolAlloc/**/*.parquet', hive_partitioning = true) GROUP BY ALL;
 
 Exit status:
-  0  the log was read whole
-  1  faults were found and reported on standard error; what could be read was written
+  0  the log was read completely
+  1  faults were found and reported on standard error; the readable events were written
   2  the log could not be read, or the directory not be written";
 
-/// Which log, and where its data sets are put.
+/// Write the events of a log as Parquet data sets
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Parquet {
     #[command(flatten)]
     input: Input,
@@ -66,12 +67,12 @@ pub(crate) struct Parquet {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: PathBuf,
 
-    /// Replace a directory that is there
+    /// Replace an existing directory
     #[arg(long)]
     force: bool,
 }
 
-/// Writes the data sets. Whether the log was read whole.
+/// Writes the data sets. Returns whether the log was read completely.
 pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     let reading = Reading::open(&args.input)?;
     let with_labels = has_labels(&reading.log);
@@ -85,17 +86,17 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     let path = args.output.display();
     let refused = |failure: Failure| Stop::Message(format!("{path}: {failure}"));
     let file_of = |stream: &Stream| reading.file_of(stream);
-    let sets = Sets::of(&reading.log, with_labels, file_of).map_err(refused)?;
+    let sets = Sets::new(&reading.log, with_labels, file_of).map_err(refused)?;
     let work = |events: &mut Selected<'_>, emit: Emit<'_, Piece>| {
-        let mut sheet = Sheet::new(&reading.log, &sets);
+        let mut rows = RowBuffer::new(&reading.log, &sets);
         events.each_while(|event| {
-            sheet.push(event);
-            !sheet.is_full() || emit(sheet.take())
+            rows.push(event);
+            !rows.is_full() || emit(rows.take())
         });
-        emit(sheet.take());
+        emit(rows.take());
     };
     let written = parquet::write(&sets, create, |take| {
-        // Nothing more is taken once writing has failed, and that is what is told.
+        // After a failure to write, which is the error to report, no more rows are taken.
         let take = |piece| if take(piece) { Ok(()) } else { Err(Stop::Closed) };
         parallel::run(&reading.log, &selection, Order::Time, work, take)
     });
@@ -111,7 +112,7 @@ pub(crate) fn run(args: &Parquet) -> Result<bool, Stop> {
     Ok(is_whole)
 }
 
-/// Whether anything in the log is called anything.
+/// Returns whether the log has labels.
 fn has_labels(log: &Log) -> bool {
     let picks = ["Label", "LabelPointer"].map(|name| Pick::Name(name.into()));
     let filter = Filter::new().events(picks);

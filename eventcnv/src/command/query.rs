@@ -1,10 +1,10 @@
-//! A question to a log, in SQL.
+//! Runs an SQL query on a log.
 //!
 //! ```text
-//!  SELECT … ── prepare ──▶ which tables ──▶ their events ──▶ a database of its own ──▶ rows
+//!  SELECT … ── prepare ──▶ the tables read ──▶ their events ──▶ a private database ──▶ rows
 //! ```
 //!
-//! The database is in memory as far as it fits, else in a file without a name. Design: `.cnv.query`
+//! The database is in memory if it fits, else in a file without a name. Design: `.cnv.query`
 //! in `design/eventcnv.md`.
 
 use crate::export::sql::{Import, Refusal, begin_new, functions};
@@ -23,9 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Memory for pages of the database, and as much for what SQLite sorts, in KiB.
 const CACHE_KIB: i32 = 16 << 10;
-/// Names that are offered for one that is not known, at most.
+/// Similar names in an error, at most.
 const NEAR_COUNT_MAX: usize = 5;
-/// The pragmas that tell something and change nothing.
+/// The pragmas that only read.
 const PRAGMAS: [&str; 12] = [
     "collation_list",
     "compile_options",
@@ -41,22 +41,22 @@ const PRAGMAS: [&str; 12] = [
     "table_xinfo",
 ];
 
-pub(crate) const ABOUT: &str = "\
-Answers a question to a log, in SQL: the tables and views are those of `eventcnv sql`, and of no \
-database anything stays.
+const ABOUT: &str = "\
+Runs an SQL query on a log. The tables and views are those of `eventcnv sql`, but no database is \
+left behind.
 
-Only the events of the tables that the query reads are read from the log.";
+The command reads only the events of the tables in the query.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 A table for each event type has a row for each event: event, log, thread, time, wall, and each
-parameter by its name. The view EVENT_NAME has NAME_label beside: what it was called at that time.
-What else there is: eventcnv sql --help.
+parameter by its name. The view EVENT_NAME adds NAME_label, the label at that time. For the other
+tables see eventcnv sql --help.
 
-Beside the functions of SQLite there are those of mathematics (ceil, floor, trunc, sqrt, exp, ln,
-log, log2, log10, pow, mod, sin, …), median(x), percentile(x, 99), quantile(x, 0.99), which is one
-of the values, and x REGEXP 'pattern' (with the syntax of the Rust crate regex).
-A query reads, and does nothing else: it can make no file. In CSV, a text that a spreadsheet would
-take for a formula has an apostrophe before it.
+In addition to SQLite's functions, a query has those of mathematics (ceil, floor, trunc, sqrt, exp,
+ln, log, log2, log10, pow, mod, sin, …), median(x), percentile(x, 99), quantile(x, 0.99), which is
+one of the values, and x REGEXP 'pattern' (with the syntax of the Rust crate regex).
+A query can only read. In CSV, a text that a spreadsheet would take for a formula has an apostrophe
+before it.
 
 Examples:
   eventcnv query mpsio.log \"SELECT count(*), sum(size) FROM PoolAlloc\"
@@ -67,15 +67,17 @@ Examples:
   eventcnv query run.log --events PoolInit --first 3 --json \"SELECT * FROM PoolInit\"
 
 Exit status:
-  0  the log was read whole
-  1  faults were found and reported on standard error; what could be read was asked
+  0  the log was read completely
+  1  faults were found and reported on standard error; the query saw the readable events
   2  the log could not be read, or the query is wrong";
 
-/// What is asked of which log.
+/// Run an SQL query on a log, without a database
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+#[command(override_usage = "eventcnv query [OPTIONS] [LOG]... <SQL>")]
 pub(crate) struct Query {
-    /// The log, as for a dump, and after it the query, in the SQL of SQLite. Without a log
-    /// $MPS_TELEMETRY_FILENAME is read, else mpsio.log
+    /// The log, as for a dump, then the query in the SQL of SQLite. The default log is
+    /// $MPS_TELEMETRY_FILENAME, else mpsio.log
     #[arg(value_name = "SQL", num_args = 1.., required = true)]
     words: Vec<OsString>,
 
@@ -94,38 +96,38 @@ pub(crate) struct Query {
     json: bool,
 }
 
-/// Answers. Whether the log was read whole.
+/// Runs the query. Returns whether the log was read completely.
 pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     let Some((sql, logs)) = args.words.split_last() else {
-        return Err(Stop::Message("query: there is no query".to_owned()));
+        return Err(Stop::Message("query: the query is missing".to_owned()));
     };
     let Some(sql) = sql.to_str() else {
         return Err(Stop::Message("query: the query is not UTF-8".to_owned()));
     };
-    // A log alone, with the query left out, or empty as a variable may be.
+    // The user may have left out the query, or used an empty variable.
     let what = match sql.trim() {
         "" => Some("query: the query is empty".to_owned()),
         name if logs.is_empty() && Path::new(name).exists() => {
-            Some(format!("query: {name} is a file: after it comes the query, in SQL"))
+            Some(format!("query: {name} is a file; add the query after it"))
         }
         _ => None,
     };
     if let Some(what) = what {
-        return Err(Stop::Message(format!("{what}: eventcnv query LOG \"SELECT …\"")));
+        return Err(Stop::Message(format!("{what}; usage: eventcnv query LOG \"SELECT …\"")));
     }
     let logs: Vec<PathBuf> = logs.iter().map(PathBuf::from).collect();
-    let reading = Reading::of(&logs, &args.known)?;
+    let reading = Reading::open_paths(&logs, &args.known)?;
     let selection = reading.select(&args.select, false)?;
     let refused = |refusal: Refusal| Stop::Message(format!("query: {refusal}"));
     let broken = |error: Error| refused(error.into());
-    // No name: SQLite makes a file when memory does not suffice, and it goes with the connection.
+    // Without a name, SQLite makes a file when memory is full, and removes it with the connection.
     let mut connection = Connection::open("").map_err(broken)?;
     functions::add(&connection).map_err(broken)?;
     begin_new(&connection).map_err(refused)?;
     let import = Import::begin(&connection, &reading.log, &reading.name, CACHE_KIB, true);
     let mut import = import.map_err(refused)?;
     let read = tables_read(&mut connection, sql)?;
-    // The buffers are known once their events were read.
+    // The table of buffers comes from the events.
     let is_read = |table: &str| read.contains(table) || read.contains("buffers");
     let has_any = import.choose(is_read);
     let mut events = selection.events(&reading.log, Order::Time);
@@ -134,7 +136,7 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     }
     let note = import.note();
     if read.contains("losses") {
-        // Of tables that are not read no damage was met.
+        // Reading the tables of the query may have met only some of the damage.
         let faults = reading.log.verify(None).faults;
         import.add_losses(&connection, &faults).map_err(refused)?;
     }
@@ -150,20 +152,20 @@ pub(crate) fn run(args: &Query) -> Result<bool, Stop> {
     Ok(if has_any { reading.end(events.faults()) } else { reading.end_unread() })
 }
 
-/// What SQLite says while it prepares a query.
+/// The actions of a query, which SQLite reports while it prepares the query.
 #[derive(Default)]
-struct Asked {
-    /// The tables that are read, directly or by a view.
+struct Actions {
+    /// The tables that the query reads, directly or by a view.
     tables: HashSet<String>,
-    /// Whether the query would do anything else.
-    is_more: bool,
+    /// Whether the query would do anything but read.
+    has_others: bool,
 }
 
-/// Lets queries of a connection read, and nothing else: some statements take effect while they are
-/// prepared, and ATTACH makes files.
-fn guard(connection: &mut Connection) -> Result<Arc<Mutex<Asked>>, Error> {
-    let asked = Arc::new(Mutex::new(Asked::default()));
-    let noted = asked.clone();
+/// Permits only queries that read. Some statements take effect while SQLite prepares them, and
+/// ATTACH makes files.
+fn guard(connection: &mut Connection) -> Result<Arc<Mutex<Actions>>, Error> {
+    let actions = Arc::new(Mutex::new(Actions::default()));
+    let noted = actions.clone();
     let judge = move |context: AuthContext<'_>| {
         let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
         match context.action {
@@ -174,31 +176,29 @@ fn guard(connection: &mut Connection) -> Result<Arc<Mutex<Asked>>, Error> {
             AuthAction::Pragma { pragma_name, .. }
                 if PRAGMAS.iter().any(|known| pragma_name.eq_ignore_ascii_case(known)) => {}
             _ => {
-                noted.is_more = true;
+                noted.has_others = true;
                 return Authorization::Deny;
             }
         }
         Authorization::Allow
     };
     connection.authorizer(Some(judge))?;
-    Ok(asked)
+    Ok(actions)
 }
 
-/// The tables that a query reads, directly or by a view. Else what is wrong with it.
+/// Returns the tables that a query reads, directly or by a view; or what is wrong with the query.
 fn tables_read(connection: &mut Connection, sql: &str) -> Result<HashSet<String>, Stop> {
     let broken = |error| Stop::Message(format!("query: {error}"));
-    let asked = guard(connection).map_err(broken)?;
+    let actions = guard(connection).map_err(broken)?;
     let is_reading = connection.prepare(sql).map(|query| query.readonly());
     let nothing = None::<fn(AuthContext<'_>) -> Authorization>;
     connection.authorizer(nothing).map_err(broken)?;
-    let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut actions = actions.lock().unwrap_or_else(PoisonError::into_inner);
     match is_reading {
-        Ok(true) if !asked.is_more => Ok(std::mem::take(&mut asked.tables)),
-        Err(error) if !asked.is_more => Err(Stop::Message(explain(connection, sql, &error))),
+        Ok(true) if !actions.has_others => Ok(std::mem::take(&mut actions.tables)),
+        Err(error) if !actions.has_others => Err(Stop::Message(explain(connection, sql, &error))),
         _ => Err(Stop::Message(
-            "query: that is no question: a query reads tables, and does nothing else (eventcnv \
-             sql makes a database)"
-                .to_owned(),
+            "query: only read-only queries are allowed; eventcnv sql makes a database".to_owned(),
         )),
     }
 }
@@ -221,7 +221,7 @@ fn answer(connection: &mut Connection, sql: &str, form: Form) -> Result<(), Stop
     Ok(answer.finish()?)
 }
 
-/// What is wrong with a query, where, and what may have been meant.
+/// Returns what is wrong with a query, where, and similar names.
 fn explain(connection: &Connection, sql: &str, error: &Error) -> String {
     let (what, offset) = match error {
         Error::SqlInputError { msg, offset, .. } => (msg.clone(), usize::try_from(*offset).ok()),
@@ -236,23 +236,23 @@ fn explain(connection: &Connection, sql: &str, error: &Error) -> String {
         let line = format!("{before}{}", rest.lines().next().unwrap_or_default());
         text += &format!("\n  {line}\n  {}^", " ".repeat(before.chars().count()));
     }
-    let near = |asked: &str, sql: &str| {
+    let near = |name: &str, sql: &str| {
         let known = names(connection, sql).unwrap_or_default();
-        let mut near = select::near(asked, known.iter().map(|name| &**name));
+        let mut near = select::near(name, known.iter().map(|name| &**name));
         near.truncate(NEAR_COUNT_MAX);
         near.join(" or ")
     };
     let near = match what.split_once(": ") {
-        Some(("no such table", asked)) => near(asked, TABLE_NAMES),
-        Some(("no such column", asked)) => {
-            near(asked.rsplit('.').next().unwrap_or_default(), COLUMN_NAMES)
+        Some(("no such table", name)) => near(name, TABLE_NAMES),
+        Some(("no such column", name)) => {
+            near(name.rsplit('.').next().unwrap_or_default(), COLUMN_NAMES)
         }
         _ => return text,
     };
     if !near.is_empty() {
-        text += &format!("\n  is it {near}?");
+        text += &format!("\n  did you mean {near}?");
     }
-    text + "\n  what there is: eventcnv sql --help, and \"SELECT name FROM sqlite_schema\""
+    text + "\n  tables: eventcnv sql --help, and \"SELECT name FROM sqlite_schema\""
 }
 
 const TABLE_NAMES: &str = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')";

@@ -1,13 +1,12 @@
-//! One program's log, from its connection to a file, and to lines while it comes.
+//! Receives the log of one program into a file, and prints its events meanwhile.
 //!
 //! ```text
 //!  bytes ─┬─ a sound header? ─ no ──▶ refused; no file
-//!         ├──▶ PROGRAM-PID-UUID.log, as they come
+//!         ├──▶ PROGRAM-PID-UUID.log, as they arrive
 //!         └──▶ Live ──▶ view ──▶ standard output, the lines of a block together
 //! ```
 //!
-//! Nothing that is sent is trusted, names least of all. Design: `.sol.msg`, `.dumper` in
-//! `design/telemetry.md`.
+//! It trusts no byte, and no name. Design: `.sol.msg`, `.dumper` in `design/telemetry.md`.
 
 use super::connection::{Connection, Shared};
 use crate::text::page::Page;
@@ -21,23 +20,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Bytes that are read at a time, at most: each connection holds as many.
+/// Bytes of one read, at most; each connection has a buffer of this size.
 const READ_SIZE: usize = 1 << 16;
-/// Bytes that are read at a time to be printed: no more than the smallest block, so that what a
-/// block declares is known when the next one is printed.
+/// Bytes passed to the reader at a time: the smallest block, so that the declarations of a block
+/// are known before the next one is printed.
 const PRINT_SIZE: usize = 1 << 12;
-/// Bytes of lines that are written at a time, about.
+/// Bytes of lines of one write, about.
 const TEXT_SIZE: usize = 1 << 16;
-/// How long a stream header may take. After it a program may be silent for as long as it likes.
+/// Time for a stream header. After it a program may be silent for any time.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long a log may go on when no more is to be received.
+/// Time for a log to end when the receiver ends.
 const END_TIME_MAX: Duration = Duration::from_secs(1);
-/// Bytes of the name of a program that are part of the name of its log, at most.
+/// Bytes of the program's name in the name of its log, at most.
 const NAME_SIZE_MAX: usize = 64;
 /// Logs of one stream, at most.
 const LOG_COUNT_MAX: u32 = 100_000;
 
-/// Receives a log, and says what became of it.
+/// Receives a log, and reports the result.
 pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
     let mut live = Live::new();
     let mut bytes = Vec::new();
@@ -58,20 +57,20 @@ pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
     };
     let name = path.display().to_string();
     let mut printer = shared.form.map(|form| Printer::new(form, &name, live, shared));
-    let (mut size, failure) = pass_on(connection, &mut log, bytes, &mut printer, shared);
+    let (mut size, failure) = receive_bytes(connection, &mut log, bytes, &mut printer, shared);
     if let Some(printer) = &mut printer {
         printer.finish();
     }
     let is_gone = (!path.exists()).then(|| "the file was removed meanwhile".to_owned());
     let mut removed = "";
-    // What the program did not send is its own; what was not taken is cut off.
+    // Cuts the log to whole blocks if the receiver stopped it.
     if failure.is_some() || shared.is_ending.load(Ordering::SeqCst) {
         size = log.metadata().map_or(size, |metadata| metadata.len());
         size -= size % block_size;
         let _ = log.set_len(size);
-        // Without its first block it is no log.
+        // A log has at least its first block.
         if size == 0 && is_gone.is_none() && fs::remove_file(&path).is_ok() {
-            removed = "; not one block was received, and the file is removed";
+            removed = "; no complete block was received: the file is removed";
         }
     }
     if connection.is_displaced.load(Ordering::Relaxed) {
@@ -83,9 +82,9 @@ pub(crate) fn receive(connection: &Connection, peer: &str, shared: &Shared) {
     complain(&format!("eventcnv: {name}: {size} bytes{failure}{removed}\n"));
 }
 
-/// Passes on to the log what was read already, and what comes, until no more does. Gives its size,
-/// and why it ended, if not of itself.
-fn pass_on(
+/// Writes the bytes read already, and all later ones, to the log. Returns its size, and the error
+/// that ended it, if any.
+fn receive_bytes(
     connection: &Connection,
     log: &mut File,
     mut bytes: Vec<u8>,
@@ -96,9 +95,9 @@ fn pass_on(
     let mut deadline = None;
     loop {
         if let Err(error) = log.write_all(&bytes) {
-            return (size, Some(format!("cannot write: {error}; the rest is refused")));
+            return (size, Some(format!("cannot write: {error}; the rest is lost")));
         }
-        // The printer has seen the header.
+        // The printer already has the header.
         if let Some(printer) = printer.as_mut().filter(|_| size > 0) {
             printer.print(&bytes);
         }
@@ -121,7 +120,7 @@ fn pass_on(
     }
 }
 
-/// Reads as far as to know the stream's header; or says why it is none.
+/// Reads until the stream header is complete; or returns why it is not one.
 fn header(connection: &Connection, live: &mut Live, bytes: &mut Vec<u8>) -> Result<(), String> {
     let deadline = Instant::now() + HEADER_TIME_MAX;
     let mut room = [0; 512];
@@ -131,7 +130,7 @@ fn header(connection: &Connection, live: &mut Live, bytes: &mut Vec<u8>) -> Resu
         let wanted = room.len() - bytes.len();
         let place = room.get_mut(..wanted).unwrap_or_default();
         let count = match connection.read(place, limit) {
-            Ok(0) => return Err(format!("{} bytes, and no stream header", bytes.len())),
+            Ok(0) => return Err(format!("no stream header in {} bytes", bytes.len())),
             Ok(count) => count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 return Err("no stream header in 10 s".to_owned());
@@ -145,13 +144,13 @@ fn header(connection: &Connection, live: &mut Live, bytes: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Makes the log of a stream: a file that was not there.
+/// Makes a new file for the log of a stream.
 fn create(stream: &Stream, directory: &Path) -> Result<(File, PathBuf), String> {
     let [a, b, c, d, ..] = stream.uuid;
     let program = file_name(&stream.program);
     let name = format!("{program}-{}-{a:02x}{b:02x}{c:02x}{d:02x}", stream.pid);
     for number in 1..=LOG_COUNT_MAX {
-        // Another connection of the same stream is another volume of it.
+        // Another connection of the same stream is another volume.
         let again = if number == 1 { String::new() } else { format!("-{number}") };
         let path = directory.join(format!("{name}{again}.log"));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -163,7 +162,7 @@ fn create(stream: &Stream, directory: &Path) -> Result<(File, PathBuf), String> 
     Err(format!("{name}: too many logs of one stream"))
 }
 
-/// The name of a program as part of the name of a file, whatever it holds.
+/// Returns the name of a program as a safe part of a file name.
 fn file_name(program: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let plain = program.chars().map(|c| if is_plain(c) { c } else { '_' });
@@ -174,7 +173,7 @@ fn file_name(program: &str) -> String {
     }
 }
 
-/// Prints the events of a log while it comes.
+/// Prints the events of a log while it arrives.
 struct Printer<'a> {
     form: u8,
     view: Box<dyn View>,
@@ -182,21 +181,21 @@ struct Printer<'a> {
     live: Live,
     shared: &'a Shared,
     page: Page,
-    /// Memory that is taken for what it calls things.
+    /// Memory for the names in the log.
     memory: usize,
-    /// Of what is known, so that a change is seen.
+    /// Registries and faults at the last look.
     registry_count: usize,
     fault_count: u64,
-    /// Whether there is anybody to print for, and anything to understand.
+    /// Whether the output is open, and the log readable.
     is_on: bool,
 }
 
 impl<'a> Printer<'a> {
-    /// One that has read the header.
+    /// Returns a printer for a log whose header `live` has read.
     fn new(form: u8, name: &'a str, live: Live, shared: &'a Shared) -> Printer<'a> {
         Printer {
             form,
-            view: view::of_text(form, Clock::Ticks, view::name_width([]), &[]),
+            view: view::text_view(form, Clock::Ticks, view::name_width([]), &[]),
             name,
             live,
             shared,
@@ -208,7 +207,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints what these bytes complete.
+    /// Prints the events that these bytes complete.
     fn print(&mut self, bytes: &[u8]) {
         // The lines of a block stand together.
         let out = &mut io::stdout().lock();
@@ -218,7 +217,7 @@ impl<'a> Printer<'a> {
             }
             let (page, view) = (&mut self.page, &self.view);
             let mut written = Ok(());
-            let give = &mut |event: &Event<'_, '_>| {
+            let write = &mut |event: &Event<'_, '_>| {
                 view.write(event, page);
                 if page.text().len() >= TEXT_SIZE {
                     let before = std::mem::replace(&mut written, Ok(()));
@@ -226,22 +225,22 @@ impl<'a> Printer<'a> {
                     page.clear();
                 }
             };
-            self.is_on = self.live.feed(piece, give).is_ok();
+            self.is_on = self.live.feed(piece, write).is_ok();
             if let Err(error) = written {
-                self.unwritten(&error);
+                self.stop(&error);
             }
-            self.charge();
+            self.account_memory();
             let count = self.live.registries().count();
             if count != self.registry_count {
                 self.registry_count = count;
                 let name_width = view::name_width(self.live.registries());
-                self.view = view::of_text(self.form, Clock::Ticks, name_width, &[]);
+                self.view = view::text_view(self.form, Clock::Ticks, name_width, &[]);
             }
         }
         self.write(out);
     }
 
-    /// Prints what is left.
+    /// Prints the remaining events.
     fn finish(&mut self) {
         let (page, view) = (&mut self.page, &self.view);
         self.live.finish(&mut |event| view.write(event, page));
@@ -253,13 +252,14 @@ impl<'a> Printer<'a> {
         let written = out.write_all(self.page.text()).and_then(|()| out.flush());
         self.page.clear();
         if let Err(error) = written {
-            self.unwritten(&error);
+            self.stop(&error);
         }
     }
 
-    fn unwritten(&mut self, error: &io::Error) {
+    /// Stops printing after an error of the output.
+    fn stop(&mut self, error: &io::Error) {
         self.is_on = false;
-        // As for a log that is dumped: whoever read it has had enough.
+        // As for a dump, the reader of the output wants no more.
         if error.kind() == ErrorKind::BrokenPipe {
             self.shared.end();
         } else {
@@ -267,15 +267,14 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Takes note of the memory for what the program calls things. Where that is too much, it is
-    /// printed no longer.
-    fn charge(&mut self) {
+    /// Accounts the memory for the names in the log. Stops printing a log that takes too much.
+    fn account_memory(&mut self) {
         let now = self.live.memory();
         if self.shared.is_too_large(self.memory, now) {
             self.is_on = false;
             complain(&format!(
-                "eventcnv: {}: is printed no longer (its names take {now} bytes, and there are \
-                 too many programs for that); its log goes on\n",
+                "eventcnv: {}: no longer printed (its names take {now} bytes, too many for the \
+                 number of programs); its log is still written\n",
                 self.name
             ));
             self.live = Live::new();
@@ -286,11 +285,11 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Tells what was found wrong since the last time.
+    /// Reports new faults.
     fn report(&mut self) {
         let faults = self.live.faults();
-        let told = usize::try_from(self.fault_count).unwrap_or(usize::MAX);
-        for fault in faults.iter().skip(told) {
+        let reported = usize::try_from(self.fault_count).unwrap_or(usize::MAX);
+        for fault in faults.iter().skip(reported) {
             let weight = if fault.is_warning() { "warning: " } else { "" };
             complain(&format!("eventcnv: {}: {weight}{fault}\n", self.name));
         }
@@ -309,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_program_is_never_a_path() {
+    fn a_program_cannot_name_a_path() {
         let names = ["heap", "../../etc/passwd", "", "...", "a b\n", "-rf", "ünï", "x.y-z_1"];
         let found = names.map(file_name);
         let expected =

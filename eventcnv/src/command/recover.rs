@@ -1,7 +1,7 @@
-//! A valid log of a damaged one.
+//! Writes a sound log from a damaged one.
 //!
 //! ```text
-//!  reading.rs ──▶ Log: what is to be had ── eventlog::writer ──▶ a log that is sound
+//!  reading/ ──▶ Log: the readable events ── eventlog::writer ──▶ a sound log
 //! ```
 //!
 //! Design: `.cnv.recover` in `design/eventcnv.md`.
@@ -11,26 +11,27 @@ use crate::reading::{Input, Reading};
 use cli::Stop;
 use eventlog::writer::{Purpose, Writer, Written};
 
-pub(crate) const ABOUT: &str = "\
-Writes a log that is sound, with all that is to be had of one that is damaged, cut short, or was \
-never closed: of blocks that are whole, of those that are open, and of chains as far as they \
-lead. What is lost is told on standard error, and counted in the new log as refused by the host; \
-so are events that are too short for their parameters, as no sound log has any. \
-Events keep what identifies them (stream, buffer, number), so that both logs can be read \
-together, each event once.";
+const ABOUT: &str = "\
+Writes a sound log with the readable events of a log that is damaged, truncated or not closed: \
+those of whole blocks, of open blocks, and of broken chains up to the break. Losses are reported \
+on \
+standard error, and the new log counts them as refused by the host. Events too short for their \
+parameters are left out and counted too, as a sound log has none. Events keep their identity \
+(stream, buffer, number), so both logs can be read together, each event once.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
-  eventcnv recover run.log -o sound.log     what is to be had of run.log
+  eventcnv recover run.log -o sound.log     the readable events of run.log
   eventcnv recover -f run.log -o - | xz > run.log.xz
 
 Exit status:
-  0  nothing was lost
-  1  faults were found; what could be had was written
+  0  no event was lost
+  1  faults were found; the readable events were written
   2  the log could not be read, or the new one not be written";
 
-/// Which log is recovered, and where to.
+/// Write a sound log from a damaged one
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Recover {
     #[command(flatten)]
     input: Input,
@@ -39,37 +40,37 @@ pub(crate) struct Recover {
     output: Output,
 }
 
-/// Writes what is to be had of a log. Whether nothing was lost.
+/// Writes the readable events of a log. Returns whether no event was lost.
 pub(crate) fn run(args: &Recover) -> Result<bool, Stop> {
     let reading = Reading::open(&args.input)?;
     write_all(&reading, &args.output, args.input.logs())
 }
 
-/// Writes all events of what is read as one log.
+/// Writes all events as one log. Returns whether the input was read completely.
 pub(crate) fn write_all(
     reading: &Reading,
     output: &Output,
-    read: &[std::path::PathBuf],
+    inputs: &[std::path::PathBuf],
 ) -> Result<bool, Stop> {
-    let (written, faults) = output.write(read, |out| {
+    let (written, faults) = output.write(inputs, |out| {
         let mut writer = Writer::new(&reading.log, Purpose::Whole, out);
         writer.write_all().and_then(|()| writer.finish())
     })?;
     let is_whole = reading.end(&faults);
     let lost = match written.lost_count {
         0 => String::new(),
-        count => format!("; {count} are lost, and counted in it as refused by the host"),
+        count => format!("; {count} are lost, and count in it as refused by the host"),
     };
-    let (count, size, short) = (written.event_count, written.size, left_out(&written));
-    output.tell(&format!("{count} events, {size} bytes{lost}{short}"))?;
+    let (count, size, short) = (written.event_count, written.size, short_event_note(&written));
+    output.print(&format!("{count} events, {size} bytes{lost}{short}"))?;
     Ok(is_whole)
 }
 
-/// What is said of events that no sound log may have.
-pub(super) fn left_out(written: &Written) -> String {
+/// Returns the note about events that a sound log cannot have.
+pub(super) fn short_event_note(written: &Written) -> String {
     match written.short_count {
         0 => String::new(),
-        1 => "; 1 is left out that is too short for its parameters".to_owned(),
-        count => format!("; {count} are left out that are too short for their parameters"),
+        1 => "; 1 event is left out, too short for its parameters".to_owned(),
+        count => format!("; {count} events are left out, too short for their parameters"),
     }
 }

@@ -1,4 +1,4 @@
-//! The report: a log as a page, to look at, search and send.
+//! Writes a web page that shows a log.
 //!
 //! ```text
 //!  partitions of the log ── all processors ──▶ Summary + Sample ──▶ page.html, of bounded size
@@ -15,40 +15,41 @@ use crate::summary::{Summary, Wanted};
 use crate::view;
 use cli::Stop;
 use cli::output::Pending;
-use eventlog::reader::{Event, Filter, Log, Order, Pick, Value};
+use eventlog::reader::{Event, Faults, Filter, Log, Order, Pick, Value};
 use std::io;
 use std::path::PathBuf;
 
-pub(crate) const ABOUT: &str = "\
-Writes a page that shows a log in any browser: events of each kind over time, to zoom and move \
-in; a table of event types; events to search in; threads, labels, gaps, losses.
+const ABOUT: &str = "\
+Writes a web page that shows a log: events of each kind over time, with zoom; a table of event \
+types; events to search; threads, labels, gaps, losses.
 
-It is one file of at most 5 MB, however long the log, and asks the network for nothing. It holds \
-counts, all events of the types that come rarely, and of the others a sample, spread over time.";
+The page is one file of at most 5 MB, for any log, and uses no network. It has counts, all events \
+of rare types, and a sample of the other events, spread over time.";
 
-pub(crate) const EXAMPLES: &str = "\
-A view can be sent: what is shown and searched stands in the page's address after #.
+const EXAMPLES: &str = "\
+A view can be shared: the address of the page, after #, has the time range and the search.
 
 Examples:
   eventcnv report -o page.html run.log    a page to open in a browser
-  eventcnv report -o pools.html --kinds Pool,Object run.log   of two kinds
+  eventcnv report -o pools.html --kinds Pool,Object run.log   events of two kinds
   eventcnv report --from -0.001s -o end.html run.log   the end of a log, in detail
   eventcnv report -o - run.log | gzip > page.html.gz
 
 Exit status:
-  0  the log was read whole
-  1  faults were found and reported on standard error; what could be read is in the page
+  0  the log was read completely
+  1  faults were found and reported on standard error; the page shows the readable events
   2  the log could not be read, or the page not written";
 
-/// Workers, at most: each holds a sample of its own.
+/// Workers, at most: each has its own sample.
 const WORKER_COUNT_MAX: usize = 4;
-/// Labels that are shown, at most.
+/// Labels on the page, at most.
 const LABEL_COUNT_MAX: usize = 2000;
-/// Of a label, at most so many bytes.
+/// Bytes of a label, at most.
 const LABEL_SIZE_MAX: usize = 80;
 
-/// Of which events of which log there is a page.
+/// Write a web page that shows a log: events over time, types, values, labels, losses
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Report {
     #[command(flatten)]
     input: Input,
@@ -60,19 +61,19 @@ pub(crate) struct Report {
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: PathBuf,
 
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }
 
-/// Writes a page. Whether the log was read whole.
+/// Writes the page. Returns whether the log was read completely.
 pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     let is_stdout = args.output.as_os_str() == "-";
     let pending = if is_stdout { None } else { Some(Pending::new(&args.output, args.force)?) };
     let reading = Reading::open_with(&args.input, Stdout::unless(&args.output))?;
     let selection = reading.select(&args.select, true)?;
     let log = &reading.log;
-    let (axis, (summary, sample), faults) = take_in(log, &selection);
+    let (axis, (summary, sample), faults) = summarise(log, &selection);
     let fault_count = log.faults().loss_count() + faults.loss_count();
     let overview = Overview::new(summary, log, &selection, fault_count);
     let report = view::report::Report {
@@ -96,13 +97,11 @@ pub(crate) fn run(args: &Report) -> Result<bool, Stop> {
     Ok(is_whole)
 }
 
-type Taken = (Summary, Sample);
-
-/// Reads the log once.
-fn take_in(log: &Log, selection: &Selection) -> (Axis, Taken, eventlog::reader::Faults) {
+/// Reads the log once. Returns the time axis, the summary with the sample, and the faults.
+fn summarise(log: &Log, selection: &Selection) -> (Axis, (Summary, Sample), Faults) {
     let spans = Summary::spans(log);
     let times = &selection.filter().times;
-    // Of a part of the time the page shows that part.
+    // The page shows the selected part of the time.
     let narrow = |(span, stream): (&Option<(u64, u64)>, usize)| {
         let (first, last) = (*span)?;
         let asked = times.get(stream).cloned().unwrap_or(0..=u64::MAX);
@@ -112,7 +111,7 @@ fn take_in(log: &Log, selection: &Selection) -> (Axis, Taken, eventlog::reader::
     let spans: Vec<Option<(u64, u64)>> = spans.iter().zip(0..).map(narrow).collect();
     let axis = Axis::new(log, &spans);
     let wanted = Wanted::default();
-    let (taken, faults) = gather(
+    let (result, faults) = gather(
         log,
         selection,
         WORKER_COUNT_MAX,
@@ -128,14 +127,13 @@ fn take_in(log: &Log, selection: &Selection) -> (Axis, Taken, eventlog::reader::
             sample.merge(other_sample);
         },
     );
-    (axis, taken, faults)
+    (axis, result, faults)
 }
 
-/// What is called what, and since when.
+/// Returns the labels: string, address, time.
 fn labels(log: &Log, axis: &Axis) -> Vec<(String, String, f64)> {
     let names = ["Label", "LabelPointer"].map(|name| Pick::Name(name.to_owned()));
-    let event_types = names.to_vec();
-    let filter = Filter::new().events(event_types).labels(true);
+    let filter = Filter::new().events(names).labels(true);
     let mut events = log.events(Order::Time, &filter);
     let mut found = Vec::new();
     while let Some(event) = events.next() {
@@ -151,7 +149,7 @@ fn labels(log: &Log, axis: &Axis) -> Vec<(String, String, f64)> {
     found
 }
 
-/// What an event calls what.
+/// Returns the string and the address of a label event.
 fn label(event: &Event<'_, '_>) -> Option<(String, String)> {
     let (Value::P(value) | Value::A(value) | Value::W(value)) = event.param_at(0)? else {
         return None;

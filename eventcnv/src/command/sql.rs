@@ -1,8 +1,8 @@
-//! A log into a database of SQLite.
+//! Adds a log to an SQLite database.
 //!
 //! ```text
-//!  eventcnv sql LOG -o DB ──▶ events ── export/sql ──▶ a new file under a temporary name ──▶ DB
-//!                                             └──▶ one transaction of the DB that is there
+//!  eventcnv sql LOG -o DB ──▶ events ── export/sql ──▶ a new file with a temporary name ──▶ DB
+//!                                             └──▶ one transaction of an existing DB
 //! ```
 //!
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
@@ -18,56 +18,57 @@ use rusqlite::Connection;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Names the database, as for MPS's own tool.
+/// The environment variable that names the database, as for MPS's own tool.
 const DATABASE_VARIABLE: &str = "MPS_TELEMETRY_DATABASE";
 const DATABASE_DEFAULT: &str = "mpsevent.db";
 /// Memory for pages of the database, in KiB.
 const CACHE_KIB: i32 = 64 << 10;
 
-pub(crate) const ABOUT: &str = "\
-Adds the events of a log to a database of SQLite, a table for each event type.
+const ABOUT: &str = "\
+Adds the events of a log to an SQLite database, a table for each event type.
 
-The same log may be added again: only what is new of it is added. A database may have many logs.";
+Adding the same log again adds only its new events. A database may have many logs.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Tables:
   PoolInit        and so on: a row for each event. Columns: event (its key), log, thread, time (in
-                  ticks), wall (ns since 1970 UTC, if the log tells), each parameter by its name,
-                  number (of the event in its buffer)
+                  ticks), wall (ns since 1970 UTC, if the log states it), each parameter by its
+                  name, number (of the event in its buffer)
   EVENT_PoolInit  and so on: views of these, with a column NAME_label for each pointer and
-                  address: what it was called at that time
+                  address: its label at that time
   logs, registries, kinds, types, parameters, threads
-  buffers         what the keys are made of: a key is (buffers.id << 40) + number
-  labels          what was called what, since when, until when
-  losses          events that were requested and are not in the log, by kind: cause (full, nested,
-                  large, io, lost; overwritten, which is no loss), count
-  unknown_events  events that no registry of the log has
-An event type whose name is taken is called REGISTRY_NAME; types.event_table says so. Integers
-from 2^63 on are negative, as SQLite has no others: printf('%X', pool) prints any in hexadecimal.
-A wall time is shown by: strftime('%F %T', wall / 1e9, 'unixepoch').
+  buffers         the parts of keys: a key is (buffers.id << 40) + number
+  labels          labels of addresses, with the times of their beginning and end
+  losses          requested events that are not in the log, by kind: cause (full, nested, large,
+                  io, lost; overwritten, which is not a loss), count
+  unknown_events  events of unknown type
+If the name of an event type is taken, its table is REGISTRY_NAME; types.event_table has the name.
+Integers from 2^63 on are negative, as SQLite has only signed ones: printf('%X', pool) prints them.
+To print a wall time: strftime('%F %T', wall / 1e9, 'unixepoch').
 
 Examples:
   eventcnv sql mpsio.log                    into mpsevent.db
   eventcnv sql mpsio.log -o run.db          into run.db
-  eventcnv sql run.log -o run.db            another log into the same database
-  eventcnv sql mpsio.log -o pools.db --kinds Pool --force   a new one, of one kind of events
+  eventcnv sql run.log -o run.db            add another log to the same database
+  eventcnv sql mpsio.log -o pools.db --kinds Pool --force   a new database of one kind
 
-Pool name and creation time, as the manual of the MPS has it:
+Pool name and creation time, as in the manual of the MPS:
   SELECT I.string, P.time FROM EVENT_PoolInit AS P, EVENT_Label AS L, EVENT_Intern AS I
     WHERE I.stringId = L.stringId AND L.address = P.pool;
-The same, each pool by the name that it had when it was created, or by that of its class:
+The same, with the label of the pool at its creation, or the label of its class:
   SELECT ifnull(pool_label, poolClass_label), time FROM EVENT_PoolInit;
 
 Environment:
-  MPS_TELEMETRY_DATABASE  the database, where none is named (else mpsevent.db)
+  MPS_TELEMETRY_DATABASE  the database if none is named (default: mpsevent.db)
 
 Exit status:
-  0  the log was read whole
-  1  faults were found and reported on standard error; what could be read was added
-  2  the log could not be read, or the database not be written: it is as it was before";
+  0  the log was read completely
+  1  faults were found and reported on standard error; the readable events were added
+  2  the log could not be read, or the database not be written; the database is unchanged";
 
-/// Which log, and where its events are put.
+/// Add the events of a log to an SQLite database
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Sql {
     #[command(flatten)]
     input: Input,
@@ -79,12 +80,12 @@ pub(crate) struct Sql {
     #[arg(short = 'o', long = "output", value_name = "DB")]
     output: Option<PathBuf>,
 
-    /// Begin anew, if the database is there already
+    /// Replace an existing database
     #[arg(long)]
     force: bool,
 }
 
-/// Adds the log. Whether it was read whole.
+/// Adds the log. Returns whether it was read completely.
 pub(crate) fn run(args: &Sql) -> Result<bool, Stop> {
     let path = match (&args.output, std::env::var_os(DATABASE_VARIABLE)) {
         (Some(path), _) => path.clone(),
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &Sql) -> Result<bool, Stop> {
     Ok(is_whole)
 }
 
-/// Adds what is selected of the log.
+/// Adds the selected events of the log.
 fn add(
     args: &Sql,
     reading: &Reading,
@@ -129,6 +130,6 @@ fn add(
     reading.note_losses(&losses);
     let Counts { read, added } = counts;
     let path = OneLine(path.as_os_str().as_encoded_bytes());
-    writeln!(io::stdout(), "{path}: {added} events added, {} were there already", read - added)?;
+    writeln!(io::stdout(), "{path}: {added} events added, {} existed already", read - added)?;
     Ok(is_whole)
 }

@@ -1,4 +1,4 @@
-//! Statistics: what there is in a log, how much, when, and what was lost.
+//! Prints statistics of a log.
 //!
 //! ```text
 //!  partitions of the log ── all processors ──▶ Summary ──▶ Overview ──▶ text │ JSON
@@ -16,35 +16,35 @@ use cli::Stop;
 use eventlog::reader::{Faults, Format};
 use std::io::{self, Write};
 
-pub(crate) const ABOUT: &str = "\
-Counts the events of a log, and their bytes: by kind, event type and thread, with how many there \
-were a second; tells the longest stretches without events, the numbers that are missing, and what \
-was lost and why.
+const ABOUT: &str = "\
+Counts the events of a log, and their bytes: by kind, event type and thread, with rates. Also \
+prints the longest times without events, missing numbers of events, and losses by cause.
 
-With --params also what values the parameters have: least, mean, percentiles, greatest, and those \
-that come most often, with their labels. That takes several times as long.";
+With --params it also prints the values of parameters: least, mean, percentiles, greatest, and the \
+most frequent with their labels. That takes several times as long.";
 
-pub(crate) const EXAMPLES: &str = "\
-A gap is told if it is no shorter than a 2048th of the log. Of a parameter of which more than 256
-values come, counts are too low by at most one 257th of all; percentiles are exact up to 127, else
-at most 1/64 too low. \"not in the log\" is told by cause: no room (full), recorded in the middle of
-recording another (nested), too large (large), refused by the host (io), recorded and nowhere to be
-found (lost), overwritten in memory because their kind was not output (overwritten).
+const EXAMPLES: &str = "\
+Gaps of at least a 2048th of the log are found. If a parameter has more than 256 values, counts are
+at most one 257th of all too low. Percentiles are exact up to 127, else at most 1/64 too low.
+\"not in the log\" has a column for each cause: no room (full), recorded while the thread recorded
+another event (nested), too large (large), refused by the host (io), recorded but missing (lost),
+overwritten in memory because their kind was not output (overwritten).
 
 Examples:
-  eventcnv stats                          what is in mpsio.log
-  eventcnv stats --params run.log         and what values parameters have
+  eventcnv stats                          statistics of mpsio.log
+  eventcnv stats --params run.log         also the values of parameters
   eventcnv stats --params --events PoolAlloc run.log   of one event type
   eventcnv stats --last 100 run.log       of the last events
   eventcnv stats --json run.log           for another program
 
 Exit status:
-  0  the log was read whole
-  1  faults were found and reported on standard error; what could be read was counted
+  0  the log was read completely
+  1  faults were found and reported on standard error; the readable events were counted
   2  the log could not be read, or the command line is wrong";
 
-/// Which events of which log are counted, and what is told of them.
+/// Count events and bytes: by type, thread and value; show gaps and losses
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Stats {
     #[command(flatten)]
     input: Input,
@@ -56,10 +56,10 @@ pub(crate) struct Stats {
     form: Form,
 }
 
-/// What is told.
+/// The form of the statistics.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct Form {
-    /// Tell what values parameters have, too
+    /// Also print the values of parameters
     #[arg(long)]
     params: bool,
 
@@ -68,18 +68,18 @@ pub(crate) struct Form {
     json: bool,
 }
 
-/// Workers that look at parameters, at most: what each knows of them may take 20 MiB.
+/// Workers that read parameters, at most: each takes up to 20 MiB.
 const PARAM_WORKER_COUNT_MAX: usize = 2;
-/// Workers that count.
+/// Workers that only count, at most.
 const WORKER_COUNT_MAX: usize = 16;
 
-/// Does what the arguments say. Whether the log was read whole.
+/// Runs the command. Returns whether the log was read completely.
 pub(crate) fn run(args: &Stats) -> Result<bool, Stop> {
     let reading = Reading::open(&args.input)?;
     write(&reading, &args.select, args.form, &mut io::stdout().lock())
 }
 
-/// Writes what there is in a log. Whether it was read whole.
+/// Writes the statistics of a log. Returns whether it was read completely.
 pub(crate) fn write(
     reading: &Reading,
     select: &Select,
@@ -104,14 +104,14 @@ pub(crate) fn write(
     Ok(is_whole)
 }
 
-/// What there is in a log, and what was found wrong with it.
+/// Returns the overview of a log, and the faults of its events.
 pub(crate) fn overview<'l>(
     reading: &'l Reading,
     selection: &Selection,
     params: bool,
 ) -> (Overview<'l>, Faults) {
     let log = &reading.log;
-    // Of a selection numbers are missing that are in the log; one of MPS has none.
+    // A selection misses numbers that the log has; a log of the MPS has no numbers.
     let filter = selection.filter();
     let is_all = filter.event_types.is_empty()
         && filter.times.is_empty()

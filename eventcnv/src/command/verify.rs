@@ -1,51 +1,53 @@
-//! Whether a log is sound.
+//! Checks whether a log is sound.
 //!
 //! ```text
-//!  reading.rs ──▶ Log ── verify, on all cores ──▶ faults, by offset; what there is ──▶ text
+//!  reading/ ──▶ Log ── verify, on all cores ──▶ faults, by offset; counts ──▶ text
 //! ```
 //!
 //! Design: `.cnv.verify` in `design/eventcnv.md`.
 
-use crate::reading::{Input, Reading, told};
+use crate::reading::{Input, Reading, loss_summary};
 use cli::Stop;
 use cli::units::counted;
 use eventlog::reader::{Faults, Format, Log, Losses, Verified, What};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-pub(crate) const ABOUT: &str = "\
-Reads all of a log and checks all that can be checked: every checksum, every chain of events and \
-their sizes, counts and numbers, the sequence of blocks, the registries, that clock syncs go \
-forward and no event is later than that of its block, and that the log ends where it says. A raw \
-log of the Memory Pool System has none of that but the sizes of its events and the clock.
+const ABOUT: &str = "\
+Reads a log completely and checks it: every checksum, every chain of events, sizes, counts and \
+numbers of events, the sequence of blocks, the registries, and the end of the log. Clock syncs \
+must \
+go forward, and no event may be later than the sync of its block. A raw log of the Memory Pool \
+System has only sizes of events and a clock to check.
 
-What is wrong is told on standard error, a line each: where, what, what was lost. What there is is \
-told on standard output.";
+Each fault is a line on standard error: the offset, the fault, the loss. Standard output has the \
+counts of blocks and events.";
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
-  eventcnv verify                     mpsio.log: what there is, and whether it is sound
+  eventcnv verify                     check mpsio.log
   eventcnv verify run.log old.log     several logs, each by itself
   eventcnv verify -q run.log && echo sound
   eventcnv verify --json run.log      for another program
 
 Exit status:
-  0  sound: nothing is damaged, and no event is known to be lost
-  1  faults were found: the log is damaged, or events are missing that nothing accounts for
+  0  sound: no damage, and no event is known to be lost
+  1  faults were found: the log is damaged, or events are missing without an account
   2  a log could not be read
-  3  undamaged, but the log states that events were lost: how many, and why, is told";
+  3  undamaged, but the log states losses, which the output lists";
 
-/// Which logs are checked.
+/// Check a log: every checksum, count, number and clock
 #[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Verify {
     #[command(flatten)]
     input: Input,
 
-    /// Say nothing: the exit status tells
+    /// Print nothing; only set the exit status
     #[arg(short = 'q', long)]
     quiet: bool,
 
-    /// Check several logs as one: the volumes of a stream
+    /// Check several logs as one, such as the volumes of a stream
     #[arg(long)]
     together: bool,
 
@@ -54,7 +56,7 @@ pub(crate) struct Verify {
     json: bool,
 }
 
-/// What is told of a log on standard output.
+/// The form of standard output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Text,
@@ -62,7 +64,8 @@ enum Form {
     Nothing,
 }
 
-/// Checks logs. Whether all are undamaged; [`Stop::Lost`] if they are, but state losses.
+/// Checks logs. Returns whether all are undamaged, or [`Stop::Lost`] if they are undamaged and
+/// state losses.
 pub(crate) fn run(args: &Verify) -> Result<bool, Stop> {
     let form = match (args.quiet, args.json) {
         (true, _) => Form::Nothing,
@@ -71,10 +74,10 @@ pub(crate) fn run(args: &Verify) -> Result<bool, Stop> {
     };
     let mut worst = Verdict::Sound;
     if args.together || args.input.logs().len() < 2 {
-        worst = one(&Reading::open(&args.input)?, form)?;
+        worst = check(&Reading::open(&args.input)?, form)?;
     } else {
         for reading in Reading::each(&args.input) {
-            worst = worst.max(one(&reading?, form)?);
+            worst = worst.max(check(&reading?, form)?);
         }
     }
     match worst {
@@ -84,7 +87,7 @@ pub(crate) fn run(args: &Verify) -> Result<bool, Stop> {
     }
 }
 
-/// What is to be said of a log: damage is one thing, losses that it states are another.
+/// The verdict on a log, which tells damage from stated losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Sound,
@@ -92,7 +95,8 @@ enum Verdict {
     Damaged,
 }
 
-fn one(reading: &Reading, form: Form) -> Result<Verdict, Stop> {
+/// Checks a log.
+fn check(reading: &Reading, form: Form) -> Result<Verdict, Stop> {
     let log = &reading.log;
     let verified = log.verify(None);
     let losses = log.losses(&verified.faults);
@@ -114,21 +118,21 @@ fn one(reading: &Reading, form: Form) -> Result<Verdict, Stop> {
     Ok(verdict)
 }
 
-/// What a kind of piece is called: as a block, as a part.
+/// Returns the name of a kind of piece: as a block, as a part.
 fn names(what: What) -> (&'static str, &'static str) {
     match what {
-        What::Stream => ("stream headers, and what is in their blocks", ""),
+        What::Stream => ("stream headers, with the rest of their blocks", ""),
         What::Events => ("blocks of events", "parts of events"),
         What::Parts => ("blocks of parts", ""),
         What::Registry => ("", "pieces of registries"),
         What::End => ("", "ends of streams"),
         What::Unknown => ("blocks of unknown type", "parts of unknown type"),
         What::Hole => ("holes", ""),
-        What::Damage => ("stretches that are no block", ""),
+        What::Damage => ("damaged stretches", ""),
     }
 }
 
-/// How many faults were found that may have cost events, and how many others.
+/// Counts the faults that may have cost events, and the others.
 fn counts(log: &Log, verified: &Verified) -> (u64, u64) {
     let count = |faults: &Faults| (faults.loss_count(), faults.count() - faults.loss_count());
     let ((a, b), (c, d)) = (count(log.faults()), count(&verified.faults));
@@ -173,7 +177,7 @@ fn write(
     }
     writeln!(out, "  {:>10} events", verified.event_count)?;
     if !log.is_closed() {
-        writeln!(out, "  not closed: the program was stopped, or runs on; that is no fault")?;
+        writeln!(out, "  not closed: the program was killed, or still runs; not a fault")?;
     }
     let (fault_count, warning_count) = counts(log, verified);
     let warnings = match warning_count {
@@ -183,12 +187,12 @@ fn write(
     if losses.overwritten > 0 {
         writeln!(
             out,
-            "  {:>10} older events had given way, as they were meant to",
+            "  {:>10} older events were overwritten in memory, as intended",
             losses.overwritten
         )?;
     }
     if losses.total() > 0 {
-        writeln!(out, "{name}: {}", told(losses))?;
+        writeln!(out, "{name}: {}", loss_summary(losses))?;
     }
     let verdict = match verdict {
         Verdict::Sound => "sound".to_owned(),

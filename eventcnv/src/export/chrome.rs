@@ -6,20 +6,20 @@
 //!  …]}
 //! ```
 //!
-//! Slices are B and E, spans b and e (their id is their lane), flows s and f, counters C, all else
+//! Slices are B and E, spans b and e (the lane is the id), flows s and f, counters C, other events
 //! i. Design: `.cnv.chrome` in `design/eventcnv.md`.
 
 use super::clock::Base;
 use super::json;
-use super::timeline::{Act, Flow, Moment, Number, Timeline};
-use super::who::Who;
+use super::processes::Processes;
+use super::timeline::{Action, Flow, Moment, Number, Timeline, instant_name};
 use crate::select::Selected;
 use crate::text;
 use crate::view::json::string;
 use eventlog::reader::{Event, Log};
 use std::io::{self, Write};
 
-/// Text is handed over in pieces of about this size.
+/// Bytes of one write, about.
 const OUTPUT_SIZE: usize = 1 << 18;
 
 /// Writes events as one JSON object.
@@ -29,7 +29,8 @@ pub(crate) fn write(
     events: &mut Selected<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut chrome = Chrome { who: timeline.who.clone(), origin: None, text: Vec::new() };
+    let mut chrome =
+        Chrome { processes: timeline.processes.clone(), origin: None, text: Vec::new() };
     chrome.head(log, timeline);
     while let Some(event) = events.next() {
         let moment = timeline.moment(&event);
@@ -45,14 +46,14 @@ pub(crate) fn write(
 }
 
 struct Chrome {
-    who: Who,
-    /// What is taken off all times, so that a double holds them: of times of day, the first.
+    processes: Processes,
+    /// The first time of day, which is subtracted from all, so that a double holds them.
     origin: Option<u64>,
     text: Vec<u8>,
 }
 
-/// What all of the entries of an event have in common.
-struct Whence {
+/// The fields that all entries of an event share.
+struct Origin {
     ns: u64,
     pid: u32,
     tid: u32,
@@ -80,21 +81,26 @@ impl Chrome {
             string(&mut self.text, texts.join(", ").as_bytes());
         }
         self.text.extend_from_slice(b"},\"traceEvents\":[");
-        // The first entry has no comma before it: it is an empty one, which all readers take.
+        // The first entry has no comma before it. It is empty, and all readers accept it.
         self.text.extend_from_slice(b"\n{\"name\":\"clock\",\"ph\":\"M\",\"ts\":0,\"pid\":0}");
-        for index in 0..self.who.processes.len() as u16 {
-            if self.who.first(index) != index {
+        for index in 0..self.processes.by_stream.len() as u16 {
+            if self.processes.first(index) != index {
                 continue;
             }
-            let name = self.who.processes.get(usize::from(index));
+            let name = self.processes.by_stream.get(usize::from(index));
             let name = name.map_or(String::new(), |process| process.name.clone());
-            self.metadata("process_name", self.who.pid(index), None, &name);
+            self.metadata("process_name", self.processes.pid(index), None, &name);
         }
-        for ((stream, index), thread) in self.who.threads.clone() {
-            if self.who.place(stream, index) != (stream, index) {
+        for ((stream, index), thread) in self.processes.threads.clone() {
+            if self.processes.place(stream, index) != (stream, index) {
                 continue;
             }
-            self.metadata("thread_name", self.who.pid(stream), Some(thread.tid), &thread.name);
+            self.metadata(
+                "thread_name",
+                self.processes.pid(stream),
+                Some(thread.tid),
+                &thread.name,
+            );
         }
     }
 
@@ -113,39 +119,31 @@ impl Chrome {
     }
 
     fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
-        let (tid, new) = self.who.thread(event);
-        let pid = self.who.pid(event.stream);
+        let (tid, new) = self.processes.thread(event);
+        let pid = self.processes.pid(event.stream);
         if let Some(name) = new.filter(|name| !name.is_empty()) {
             self.metadata("thread_name", pid, Some(tid), &name);
         }
         let first = if timeline.clock.base == Base::Realtime { moment.ns } else { 0 };
         let origin = *self.origin.get_or_insert(first);
-        let at = Whence { ns: moment.ns.saturating_sub(origin), pid, tid };
+        let at = Origin { ns: moment.ns.saturating_sub(origin), pid, tid };
         let name = |pair| timeline.marks.name(pair);
-        match moment.act {
-            Act::Instant => {
-                let code;
-                let name = match event.event_type {
-                    Some(event_type) => &*event_type.name,
-                    None => {
-                        code = format!("?{:04X}", event.code());
-                        &code
-                    }
-                };
-                // A flow is drawn from slice to slice.
+        match moment.action {
+            Action::Instant => {
+                // Readers draw a flow from slice to slice.
                 let form =
                     if moment.flow.is_some() { ("X", "\"dur\":0") } else { ("i", "\"s\":\"t\"") };
-                self.entry(name, form, &at, event);
+                self.entry(&instant_name(event), form, &at, event);
             }
-            Act::Begin { pair } => self.entry(name(pair), ("B", ""), &at, event),
-            Act::End { pair, within } => {
+            Action::Begin { pair } => self.entry(name(pair), ("B", ""), &at, event),
+            Action::End { pair, within } => {
                 for _ in 0..within {
                     self.open("", "", "E", &at);
                     self.text.push(b'}');
                 }
                 self.entry(name(pair), ("E", ""), &at, event);
             }
-            Act::SpanBegin { pair, lane, is_again } => {
+            Action::SpanBegin { pair, lane, is_again } => {
                 let id = format!("\"id2\":{{\"local\":\"{pair}.{lane}\"}}");
                 if is_again {
                     self.open(name(pair), "span", "e", &at);
@@ -155,7 +153,7 @@ impl Chrome {
                 }
                 self.entry(name(pair), ("b", &id), &at, event);
             }
-            Act::SpanEnd { pair, lane } => {
+            Action::SpanEnd { pair, lane } => {
                 let id = format!("\"id2\":{{\"local\":\"{pair}.{lane}\"}}");
                 self.entry(name(pair), ("e", &id), &at, event);
             }
@@ -177,8 +175,8 @@ impl Chrome {
         }
     }
 
-    /// Appends an entry, but for its end.
-    fn open(&mut self, name: &str, category: &str, phase: &str, at: &Whence) {
+    /// Appends an entry without its end.
+    fn open(&mut self, name: &str, category: &str, phase: &str, at: &Origin) {
         let text = &mut self.text;
         text.extend_from_slice(b",\n{");
         if !name.is_empty() {
@@ -198,8 +196,8 @@ impl Chrome {
         text::decimal(text, at.tid.into());
     }
 
-    /// Appends the entry of an event, with its parameters: of a phase, with fields of that.
-    fn entry(&mut self, name: &str, form: (&str, &str), at: &Whence, event: &Event<'_, '_>) {
+    /// Appends the entry of an event with its parameters; `form` is the phase and its fields.
+    fn entry(&mut self, name: &str, form: (&str, &str), at: &Origin, event: &Event<'_, '_>) {
         let (phase, fields) = form;
         let is_span = matches!(phase, "b" | "e");
         let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
@@ -220,11 +218,11 @@ impl Chrome {
         self.text.extend_from_slice(b"\"}}");
     }
 
-    fn flow(&mut self, name: &str, flow: Flow, at: &Whence) {
+    fn flow(&mut self, name: &str, flow: Flow, at: &Origin) {
         self.open(name, "flow", if flow.is_end { "f" } else { "s" }, at);
         self.text.extend_from_slice(b",\"id\":");
         text::decimal(&mut self.text, flow.id);
-        // It ends in the slice that it is in, not in the next.
+        // The flow ends in the enclosing slice, not in the next one.
         self.text.extend_from_slice(if flow.is_end { b",\"bp\":\"e\"}" } else { b"}" });
     }
 }

@@ -1,4 +1,4 @@
-//! Ticks of all streams as nanoseconds of one clock, which other tools know.
+//! Converts ticks of all streams to nanoseconds of one clock.
 //!
 //! ```text
 //!  all streams of one boot ─ yes ─▶ CLOCK_MONOTONIC, through the syncs
@@ -6,33 +6,33 @@
 //!                                   a rate? ─ yes ─▶ ns since the first event, else ticks as ns
 //! ```
 //!
-//! Between two syncs, on the line through them; beyond, on the line nearest. Design: `.cnv.clock`
-//! in `design/eventcnv.md`.
+//! Times between two syncs lie on the line through them; times beyond lie on the nearest line.
+//! Design: `.cnv.clock` in `design/eventcnv.md`.
 
 use eventlog::format::ClockSync;
 use eventlog::reader::{Log, Stream};
 
-/// What the nanoseconds are those of.
+/// The clock of the nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     Monotonic,
     Realtime,
     /// They count from the first event of each stream.
     Start,
-    /// They are ticks: how long one takes is not known.
+    /// They are ticks of unknown length.
     Ticks,
 }
 
-/// A point of a line: at these ticks it was so many ns.
+/// A point of a line: ticks and ns.
 type Point = (u64, u64);
 
 /// The clock of a log.
 #[derive(Debug)]
 pub(crate) struct Clock {
     pub(crate) base: Base,
-    /// CLOCK_MONOTONIC and CLOCK_REALTIME at one time, if both are known.
+    /// CLOCK_MONOTONIC and CLOCK_REALTIME of one moment, if both are known.
     pub(crate) sync: Option<(u64, u64)>,
-    /// Of each stream, points in ascending order of ticks, at least two.
+    /// At least two points for each stream, in ascending order of ticks.
     lines: Vec<Vec<Point>>,
 }
 
@@ -72,7 +72,7 @@ impl Clock {
         Clock { base, sync: sync.map(|sync| (sync.monotonic, sync.realtime)), lines }
     }
 
-    /// The ns of ticks of a stream.
+    /// Returns the ns of ticks of a stream.
     pub(crate) fn ns(&self, stream: u16, ticks: u64) -> u64 {
         let Some(line) = self.lines.get(usize::from(stream)) else { return ticks };
         let after = line.partition_point(|(at, _)| *at <= ticks);
@@ -83,15 +83,15 @@ impl Clock {
         }
     }
 
-    /// What is to be said about its times, if they are not what one expects.
+    /// Returns a note for the user, if the times are ticks.
     pub(crate) fn note(&self) -> Option<&'static str> {
         (self.base == Base::Ticks).then_some(
-            "the log does not say how long a tick takes: each is exported as a nanosecond",
+            "the log does not state the length of a tick; each is exported as a nanosecond",
         )
     }
 }
 
-/// The points of a stream's syncs; with its rate, if there is but one.
+/// Returns the points of a stream's syncs; from a single sync, a line by the stream's rate.
 fn through(stream: &Stream, ns: fn(&ClockSync) -> u64) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::with_capacity(stream.syncs.len());
     for sync in &stream.syncs {
@@ -109,7 +109,7 @@ fn through(stream: &Stream, ns: fn(&ClockSync) -> u64) -> Vec<Point> {
     }
 }
 
-/// The line from a point on, at a rate in ticks a second.
+/// Returns the line from a point on, at a rate in ticks a second.
 fn at_rate(from: Point, rate: u64) -> Vec<Point> {
     match rate {
         0 => Vec::new(),
@@ -120,8 +120,8 @@ fn at_rate(from: Point, rate: u64) -> Vec<Point> {
 fn on_line(from: Point, to: Point, ticks: u64) -> u64 {
     let run = i128::from(to.0) - i128::from(from.0);
     let rise = i128::from(to.1) - i128::from(from.1);
-    let way = i128::from(ticks) - i128::from(from.0);
-    let Some(ns) = way.checked_mul(rise).and_then(|product| product.checked_div(run)) else {
+    let distance = i128::from(ticks) - i128::from(from.0);
+    let Some(ns) = distance.checked_mul(rise).and_then(|product| product.checked_div(run)) else {
         return from.1;
     };
     u64::try_from((i128::from(from.1) + ns).max(0)).unwrap_or(u64::MAX)
@@ -137,14 +137,14 @@ mod tests {
 
     /// `.cnv.clock`
     #[test]
-    fn ticks_are_on_the_lines_between_syncs_and_on_the_nearest_beyond() {
+    fn ticks_lie_on_the_lines_through_the_syncs() {
         let clock = clock(vec![(100, 1000), (200, 2000), (300, 2500)]);
         for (ticks, ns) in
             [(0, 0), (50, 500), (100, 1000), (150, 1500), (200, 2000), (250, 2250), (400, 3000)]
         {
             assert_eq!(clock.ns(0, ticks), ns, "{ticks}");
         }
-        assert_eq!(clock.ns(7, 42), 42, "a stream that is not there");
+        assert_eq!(clock.ns(7, 42), 42, "an unknown stream");
         assert!(clock.ns(0, u64::MAX) > 1 << 60);
         assert_eq!(at_rate((7, 70), 0), []);
         assert_eq!(at_rate((7, 70), 500), [(7, 70), (507, 1_000_000_070)]);

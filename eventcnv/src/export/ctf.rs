@@ -1,19 +1,18 @@
 //! The Common Trace Format 1.8: a directory that babeltrace2 and Trace Compass read.
 //!
 //! ```text
-//!  metadata     what there is, in words         metadata.rs
+//!  metadata     the layout, in TSDL             metadata.rs
 //!  buffer-0     ┤ header │ context │ events ├┤ … ├      a file for each buffer, packets of events
 //!  buffer-1     ┤ …                                     packet.rs
 //! ```
 //!
-//! Little-endian and packed to bytes, whatever wrote the log. Design: `.cnv.ctf` in
-//! `design/eventcnv.md`.
+//! Little-endian and packed to bytes on every platform. Design: `.cnv.ctf` in `design/eventcnv.md`.
 
 mod metadata;
 mod packet;
 
 use super::clock::Clock;
-use super::who::Who;
+use super::processes::Processes;
 use crate::select::Selected;
 use eventdef::Sort;
 use eventlog::reader::{Account, Event, Log, Value};
@@ -21,39 +20,38 @@ use packet::{Packet, Place};
 use std::collections::HashMap;
 use std::io;
 
-/// Sizes of a packet, between which that of a block is taken.
+/// Limits of the size of a packet; between them it is the size of a block.
 const PACKET_SIZE_MIN: usize = 1 << 12;
 const PACKET_SIZE_MAX: usize = 1 << 16;
 
-/// The number of the event type that stands for all that are unknown: no code is so high.
+/// The id of events of unknown type, above all codes.
 const UNKNOWN: u32 = 1 << 16;
 
-/// What is added to the number of an event type where its string is empty. babeltrace2 up to 2.0.4
-/// shows the string of an earlier event of the type instead: of this one, none has any.
+/// Added to the id of an event whose string is empty. For an empty string, babeltrace2 up to 2.0.4
+/// shows the string of an earlier event of the same id; with this id all strings are empty.
 const EMPTY: u32 = 1 << 17;
 
-/// Bytes that are made up for the parameters that an event lacks, at most. An event that lacks more
-/// is written as its bytes, like one of unknown type: else a short log would become a trace without
-/// end.
+/// Zero bytes for the parameters that an event lacks, at most. An event that lacks more is written
+/// as its bytes, like one of unknown type; else a short log would become a huge trace.
 const MADE_UP_SIZE_MAX: usize = 1 << 10;
 
-/// Files of a directory, by name.
+/// The files of a directory.
 pub(crate) trait Files {
-    /// Appends to a file, which begins empty.
+    /// Appends to a file; a new file is empty.
     fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
 }
 
-/// Writes events as a trace. What is to be said about it.
+/// Writes events as a trace. Returns a note for the user, if any.
 pub(crate) fn write(
     log: &Log,
     clock: &Clock,
     events: &mut Selected<'_>,
     files: &mut dyn Files,
 ) -> io::Result<Option<String>> {
-    files.append("metadata", metadata::text(log, clock).as_bytes())?;
+    files.append("metadata", metadata::metadata(log, clock).as_bytes())?;
     let registries = (0..).zip(log.registries());
     let mut ctf = Ctf {
-        who: Who::new(log),
+        processes: Processes::new(log),
         uuid: log.streams().first().map_or([0; 16], |stream| stream.uuid),
         packets: HashMap::new(),
         registries: registries.map(|(at, of)| ((of.stream, of.index), at)).collect(),
@@ -69,8 +67,8 @@ pub(crate) fn write(
     }
     ctf.end(files)?;
     let note = format!(
-        "{} events lack parameters that their event types have: in the packets they are 0, or the \
-         event is its bytes",
+        "{} events lack parameters of their event types; the missing values are 0, or the event is \
+         written as its bytes",
         ctf.short_count
     );
     Ok(Some(note).filter(|_| ctf.short_count > 0))
@@ -87,13 +85,13 @@ fn discarded(account: &Account) -> ((u16, u32), u64) {
 }
 
 struct Ctf {
-    who: Who,
+    processes: Processes,
     uuid: [u8; 16],
-    /// The packet of each buffer that is being filled: by stream, registry, buffer.
+    /// The current packet of each buffer: by stream, registry, buffer.
     packets: HashMap<(u16, u16, u32), Packet>,
-    /// The place in the log of a registry, by stream and index.
+    /// The position of a registry in the log, by stream and index.
     registries: HashMap<(u16, u16), u32>,
-    /// Events that were requested and not written, by stream and buffer.
+    /// Discarded events, by stream and buffer.
     discarded: HashMap<(u16, u32), u64>,
     short_count: u64,
 }
@@ -113,13 +111,13 @@ impl Ctf {
                 uuid: self.uuid,
                 file: self.packets.len() as u64,
                 class: self.registries.get(&registry).copied().unwrap_or(0),
-                pid: self.who.pid(event.stream),
-                tid: self.who.thread(event).0,
+                pid: self.processes.pid(event.stream),
+                tid: self.processes.thread(event).0,
                 buffer: event.buffer,
             };
             let mut packet = Packet::new(place, ns);
             if self.discarded.contains_key(&(event.stream, event.buffer)) {
-                // Losses are counted from one packet to the next: so there must be one before.
+                // Losses count from one packet to the next, so an empty packet comes first.
                 packet.write(0, files)?;
             }
             self.packets.insert(key, packet);
@@ -139,7 +137,7 @@ impl Ctf {
         packet.end(begin, ns, size, files)
     }
 
-    /// Writes what is left, with what was lost.
+    /// Writes the last packets, with the losses.
     fn end(&mut self, files: &mut dyn Files) -> io::Result<()> {
         for ((stream, _, buffer), packet) in &mut self.packets {
             let discarded = self.discarded.get(&(*stream, *buffer)).copied().unwrap_or(0);
@@ -151,7 +149,7 @@ impl Ctf {
     }
 }
 
-/// The number of an event's type.
+/// Returns the id of an event.
 fn id(event: &Event<'_, '_>) -> u32 {
     let Some(event_type) = event.event_type else { return UNKNOWN };
     let last = event_type.params.len().saturating_sub(1);
@@ -160,18 +158,18 @@ fn id(event: &Event<'_, '_>) -> u32 {
     u32::from(event_type.code) + if is_empty { EMPTY } else { 0 }
 }
 
-/// The size of the parameters that an event lacks; none, if that is too much.
+/// Returns the size of the parameters that an event lacks; `None` if that is too much.
 fn missing(event: &Event<'_, '_>) -> Option<usize> {
     let params = event.event_type.map_or(&[][..], |event_type| &event_type.params);
     let mut size = 0;
-    // Each takes a byte at least.
+    // Each takes at least a byte.
     for param in params.iter().skip(event.params().count()).take(MADE_UP_SIZE_MAX + 1) {
         size += if param.sort == Sort::S { 1 } else { param.sort.size(8) };
     }
     (size <= MADE_UP_SIZE_MAX).then_some(size)
 }
 
-/// Appends the parameters of an event, and so many bytes for those that it lacks.
+/// Appends the parameters of an event, and `missing` bytes for those that it lacks.
 fn fields(event: &Event<'_, '_>, missing: usize, packet: &mut Packet) {
     for (_, value) in event.params() {
         match value {
@@ -179,7 +177,7 @@ fn fields(event: &Event<'_, '_>, missing: usize, packet: &mut Packet) {
             Value::U(value) => packet.u32(value),
             Value::B(value) => packet.bytes(&[value.into()]),
             Value::D(value) => packet.u64(value.to_bits()),
-            // A string ends with a NUL: within it stands its picture instead.
+            // A NUL ends a string, so its picture replaces one within the string.
             Value::S(value) => {
                 packet.bytes(String::from_utf8_lossy(value).replace('\0', "\u{2400}").as_bytes());
                 packet.bytes(&[0]);

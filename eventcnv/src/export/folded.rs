@@ -1,14 +1,14 @@
-//! Folded stacks, for flame graphs: a line for each stack, with what it weighs.
+//! Writes folded stacks for flame graphs: a line for each stack, with its weight.
 //!
 //! ```text
-//!  slices that nest   shop;teller 2;Deposit;Lock 1250      ns in it, and not in what is in it
+//!  nested slices      shop;teller 2;Deposit;Lock 1250      ns in the slice itself
 //!  a parameter        main;run;alloc 4096                  "main;run;alloc", weight of its events
 //! ```
 //!
-//! What does not fit into the table is written and begun anew: readers add up what is written
-//! twice. Design: `.cnv.folded` in `design/eventcnv.md`.
+//! A full table is written and begins empty again; readers add the lines of one stack. Design:
+//! `.cnv.folded` in `design/eventcnv.md`.
 
-use super::timeline::{Act, Timeline};
+use super::timeline::{Action, Timeline};
 use crate::select::Selected;
 use crate::text;
 use eventdef::Sort;
@@ -17,43 +17,43 @@ use eventlog::reader::{Event, Log, Value};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// What a parameter is called that is a stack.
+/// Names of parameters that are stacks.
 const STACKS: [&str; 4] = ["stack", "backtrace", "traceback", "frames"];
 
-/// Bytes of stacks that are kept.
+/// Bytes of the table, at most.
 const TABLE_SIZE_MAX: usize = 1 << 23;
-/// What a stack takes in the table beside its text.
+/// Bytes of a stack in the table in addition to its text.
 const ENTRY_SIZE: usize = 64;
-/// Slices of a stack that are written; those within are counted to the last of them.
+/// Slices of a stack, at most; deeper slices count for the last of these.
 const DEPTH_MAX: usize = 256;
 
-/// What is folded.
+/// The options for folded stacks.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Folded stacks")]
 pub(crate) struct Options {
-    /// The string parameter that is a stack, frames from the outermost on with ; between them
-    /// [default: one called stack, backtrace, traceback or frames; if there is none, slices]
+    /// The string parameter that is a stack: frames from the outermost one, separated by ;
+    /// [default: stack, backtrace, traceback or frames; without such a parameter, slices]
     #[arg(long, value_name = "PARAM")]
     stack: Option<String>,
 
-    /// The parameter by which stacks are weighed [default: events with a stack are counted, of
-    /// slices it is their time in ns]
+    /// The parameter that is the weight of a stack [default: 1 for each event with a stack; the
+    /// time in ns for slices]
     #[arg(long, value_name = "PARAM")]
     weight: Option<String>,
 }
 
 impl Options {
-    /// Whether any is given.
+    /// Returns whether any option is given.
     pub(crate) fn is_given(&self) -> bool {
         self.stack.is_some() || self.weight.is_some()
     }
 
-    /// The names of parameters that are given, for it to be said if there are none.
+    /// Returns the names of the given parameters.
     pub(crate) fn params(&self) -> impl Iterator<Item = &str> {
         self.stack.iter().chain(&self.weight).map(String::as_str)
     }
 
-    /// The parameter that is a stack, if there is one.
+    /// Returns the parameter that is a stack, if any.
     fn stack_of(&self, log: &Log) -> Option<&str> {
         if let Some(stack) = &self.stack {
             return Some(stack);
@@ -66,7 +66,7 @@ impl Options {
     }
 }
 
-/// Writes a line for each stack. What is to be said about it, a line each.
+/// Writes a line for each stack. Returns notes for the user.
 pub(crate) fn write(
     log: &Log,
     timeline: &mut Timeline,
@@ -89,7 +89,7 @@ pub(crate) fn write(
     Ok(table.notes())
 }
 
-/// What an event weighs.
+/// Returns the weight of an event.
 fn weigh(event: &Event<'_, '_>, weight: Option<&str>) -> u64 {
     match weight {
         None => 1,
@@ -97,24 +97,24 @@ fn weigh(event: &Event<'_, '_>, weight: Option<&str>) -> u64 {
     }
 }
 
-/// A stack on one line, as its last space is before the weight.
+/// Returns a stack on one line. Its last space comes before the weight.
 fn line(stack: &str) -> String {
     stack.trim().replace(is_steering, " ")
 }
 
-/// A frame, of any text.
+/// Returns any text as a frame.
 fn frame(name: &str) -> String {
     line(name).replace(';', ":")
 }
 
-/// Slices that are open in a thread.
+/// The open slices of a thread.
 #[derive(Default)]
 struct Thread {
-    /// The stack: process, thread, slices as far as they are written.
+    /// The stack: process, thread, slices.
     stack: String,
-    /// Where in it each slice begins.
+    /// The offset of each slice in `stack`.
     begins: Vec<usize>,
-    /// Since when the innermost of them has run by itself.
+    /// The time from which the innermost slice runs itself.
     since: u64,
 }
 
@@ -135,7 +135,7 @@ impl Thread {
         self.begins.truncate(left);
     }
 
-    /// Adds what the stack as it is now weighs.
+    /// Adds a weight for the current stack.
     fn add_to(&self, table: &mut Table, weight: u64, out: &mut dyn Write) -> io::Result<()> {
         if self.begins.is_empty() {
             return Ok(());
@@ -152,53 +152,53 @@ fn slices(
     table: &mut Table,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut who = timeline.who.clone();
+    let mut processes = timeline.processes.clone();
     let mut threads: HashMap<(u16, u32), Thread> = HashMap::new();
     let mut ns_last = 0;
     while let Some(event) = events.next() {
         let moment = timeline.moment(&event);
-        let place = who.place(event.stream, event.thread);
+        let place = processes.place(event.stream, event.thread);
         ns_last = moment.ns.max(ns_last);
         let thread = threads.entry(place).or_insert_with(|| {
-            let (tid, _) = who.thread(&event);
-            let process = who.processes.get(usize::from(event.stream));
+            let (tid, _) = processes.thread(&event);
+            let process = processes.by_stream.get(usize::from(event.stream));
             let process = process.map_or(String::new(), |process| frame(&process.name));
-            let name = who.threads.get(&place).map_or("", |thread| &thread.name);
+            let name = processes.threads.get(&place).map_or("", |thread| &thread.name);
             let name = if name.is_empty() { format!("thread {tid}") } else { frame(name) };
             Thread { stack: format!("{process};{name}"), ..Thread::default() }
         });
-        let is_change = matches!(moment.act, Act::Begin { .. } | Act::End { .. });
+        let is_change = matches!(moment.action, Action::Begin { .. } | Action::End { .. });
         if weight.is_none() && is_change {
             thread.add_to(table, moment.ns.saturating_sub(thread.since), out)?;
         }
-        if let Act::Begin { pair } = moment.act {
+        if let Action::Begin { pair } = moment.action {
             thread.begin(timeline.marks.name(pair));
         }
         let own = if weight.is_some() { weigh(&event, weight) } else { 0 };
         thread.add_to(table, own, out)?;
-        if let Act::End { within, .. } = moment.act {
+        if let Action::End { within, .. } = moment.action {
             thread.end(within as usize + 1);
         }
         if is_change {
             thread.since = moment.ns;
         }
     }
-    // What did not end lasts to the end.
+    // An open slice lasts to the end.
     for thread in threads.values().filter(|_| weight.is_none()) {
         thread.add_to(table, ns_last.saturating_sub(thread.since), out)?;
     }
     Ok(())
 }
 
-/// Stacks, and what they weigh.
+/// Stacks and their weights.
 #[derive(Default)]
 struct Table {
     weights: HashMap<Box<str>, u64>,
     size: usize,
     has_any: bool,
-    /// Whether it was full and begun anew.
+    /// Whether it was full and written before the end.
     is_split: bool,
-    /// Weights of stacks of which not all slices are written.
+    /// Weights of stacks that are too deep.
     deep_count: u64,
 }
 
@@ -221,7 +221,7 @@ impl Table {
         Ok(())
     }
 
-    /// Writes all, in alphabetical order, and empties it.
+    /// Writes all stacks in alphabetical order, and empties the table.
     fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let mut lines: Vec<(Box<str>, u64)> = self.weights.drain().collect();
         lines.sort_unstable();
@@ -237,15 +237,14 @@ impl Table {
     }
 
     fn notes(&self) -> Vec<String> {
-        let none = "no event that is selected has a stack, and nothing is in slices: --stack, \
-                    --slice";
+        let none = "no selected event has a stack or is in a slice; use --stack or --slice";
         let split = format!(
-            "the stacks took more than {} MiB: some have several lines, which readers add up",
+            "the stacks took more than {} MiB; some have several lines, which readers add",
             TABLE_SIZE_MAX >> 20
         );
         let deep = format!(
-            "{} weights are of slices nested deeper than {DEPTH_MAX}, and are given to the last \
-             of so many",
+            "{} weights are of slices nested deeper than {DEPTH_MAX}, and count for the slice at \
+             that depth",
             self.deep_count
         );
         let all =
@@ -260,7 +259,7 @@ mod tests {
 
     /// `.cnv.folded`
     #[test]
-    fn a_table_that_is_full_is_written_and_begun_anew() {
+    fn a_full_table_is_written_and_begins_empty() {
         let (mut table, mut out) = (Table::default(), Vec::new());
         let long = "x".repeat(1 << 20);
         for number in 0..20 {
@@ -271,7 +270,7 @@ mod tests {
         }
         assert!(out.len() > 10 << 20 && table.size < TABLE_SIZE_MAX);
         assert_eq!(table.notes().len(), 1);
-        assert!(table.notes()[0].contains("more than 8 MiB: some have several lines"));
+        assert!(table.notes()[0].contains("more than 8 MiB; some have several lines"));
         table.write(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let weight = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap();

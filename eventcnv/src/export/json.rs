@@ -1,4 +1,4 @@
-//! JSON, written by hand into a buffer.
+//! Appends values as JSON.
 //!
 //! ```text
 //!  17 µs 250 ns ──▶ 17.250        P 7F00 ──▶ "0x7f00 label"
@@ -21,11 +21,10 @@ pub(super) fn micros(out: &mut Vec<u8>, ns: u64) {
     }
 }
 
-/// The numbers that readers of JSON keep as they are.
+/// The largest number that readers of JSON keep exactly.
 const WHOLE_MAX: u64 = 1 << 53;
 
-/// Appends the value of a parameter: pointers and addresses as strings, and words of more bits than
-/// numbers of JSON have.
+/// Appends the value of a parameter. Pointers, addresses and large words are strings.
 pub(super) fn value(out: &mut Vec<u8>, event: &Event<'_, '_>, value: Value<'_>) {
     match value {
         Value::W(word) if word <= WHOLE_MAX => text::decimal(out, word),
@@ -33,8 +32,8 @@ pub(super) fn value(out: &mut Vec<u8>, event: &Event<'_, '_>, value: Value<'_>) 
             let mut text = b"0x".to_vec();
             text::hex(&mut text, word);
             text.make_ascii_lowercase();
-            let is_place = !matches!(value, Value::W(_));
-            let label = event.labels.label_id_of(value).filter(|_| is_place);
+            let is_address = !matches!(value, Value::W(_));
+            let label = event.labels.label_id_of(value).filter(|_| is_address);
             if let Some(label) = label.and_then(|id| event.labels.string(id)) {
                 text.push(b' ');
                 text.extend_from_slice(label);
@@ -48,7 +47,7 @@ pub(super) fn value(out: &mut Vec<u8>, event: &Event<'_, '_>, value: Value<'_>) 
     }
 }
 
-/// Appends a number; what is none in JSON, as a string.
+/// Appends a number; as a string, if JSON lacks it.
 pub(super) fn double(out: &mut Vec<u8>, value: f64) {
     // Writing into memory cannot fail.
     let _ = if value.is_finite() { write!(out, "{value:?}") } else { write!(out, "\"{value}\"") };

@@ -1,4 +1,4 @@
-//! Marks that are given on the command line, before those that a log has.
+//! Options that mark pairs of event types.
 //!
 //! ```text
 //!  --slice TraceBegin=TraceEnd:trace ──▶ eventlog::reader::Marks
@@ -10,35 +10,35 @@ use crate::select;
 use eventlog::reader::Registry;
 use eventlog::reader::marks::{Form, MarkError, Marks};
 
-/// Marks that are given on the command line.
+/// The options.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Marks")]
-pub(crate) struct Given {
-    /// Two event types begin and end what a thread does, told apart by these parameters:
-    /// BEGIN=END, or BEGIN=END:PARAM,...
+pub(crate) struct MarkOptions {
+    /// Two event types begin and end an activity of a thread: BEGIN=END. BEGIN=END:PARAM,... pairs
+    /// events that have equal parameters
     #[arg(long = "slice", value_name = "PAIR")]
     slices: Vec<String>,
 
-    /// Two event types begin and end the life of something, in whatever thread
+    /// Two event types begin and end a lifetime, in any thread
     #[arg(long = "span", value_name = "PAIR")]
     spans: Vec<String>,
 
-    /// An event of one type leads to that of another type with the same parameters
+    /// An event of one type leads to the event of another type with equal parameters
     #[arg(long = "flow", value_name = "PAIR")]
     flows: Vec<String>,
 
-    /// A parameter is the value of a counter, EVENT.PARAM; or it is added, and another subtracted,
-    /// EVENT.PARAM-EVENT.PARAM. With :PARAM after it, one counter for each value of that
+    /// A parameter is the value of a counter, EVENT.PARAM; or one adds and another subtracts,
+    /// EVENT.PARAM-EVENT.PARAM. With :PARAM after it, each value of that parameter has a counter
     #[arg(long = "counter", value_name = "COUNTER")]
     counters: Vec<String>,
 
-    /// Let only these be marks, and those in the log's registries, not names such as XBegin, XEnd
+    /// Ignore names such as XBegin and XEnd; use only these options and the log's registries
     #[arg(long)]
     no_names: bool,
 }
 
-impl Given {
-    /// The marks of these registries. Else what is wrong with those on the command line.
+impl MarkOptions {
+    /// Returns the marks for these registries, or what is wrong with the options.
     pub(crate) fn marks(&self, registries: &[Registry]) -> Result<Marks, String> {
         let mut marks = Marks::default();
         let lists = [&self.slices, &self.spans, &self.flows, &self.counters];
@@ -58,7 +58,7 @@ impl Given {
     }
 }
 
-/// What is wrong with a mark, with names that come near.
+/// Returns the error for a mark, with similar names.
 fn unknown(error: MarkError, registries: &[Registry]) -> String {
     let rows = || registries.iter().flat_map(|registry| &registry.event_types);
     match error {

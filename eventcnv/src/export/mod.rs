@@ -1,4 +1,4 @@
-//! Exports: events for other programs. An export knows no file.
+//! Exports: events for other programs. An export does not know files.
 //!
 //! ```text
 //!  Event ── timeline.rs ──▶ Moment: when, slice, span, flow, counter ──┬─ chrome.rs    JSON
@@ -6,7 +6,7 @@
 //!             └ marks.rs   which event types begin, end, link, count   └─ folded.rs    a;b;c 17
 //!  Event ── ctf.rs ──▶ metadata, packets of each buffer
 //!  Event ── sql/, parquet/ ──▶ rows, columns       python.rs ──▶ a module that reads it
-//!  who.rs  processes, threads        json.rs  values as JSON
+//!  processes.rs  processes, threads  json.rs  values as JSON
 //! ```
 //!
 //! Design: `.cnv.export`, `.cnv.sql`, `.cnv.parquet`, `.cnv.py` in `design/eventcnv.md`.
@@ -23,9 +23,9 @@ pub(crate) mod parquet;
 pub(crate) mod perfetto;
 #[cfg(any(feature = "parquet", feature = "sql"))]
 mod places;
+pub(crate) mod processes;
 mod protobuf;
 pub(crate) mod python;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod timeline;
-pub(crate) mod who;

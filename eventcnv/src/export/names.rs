@@ -1,4 +1,4 @@
-//! Names that a log declares, as names in a database: they come from anywhere.
+//! Makes unique names for a database from the names that a log declares.
 //!
 //! ```text
 //!  PoolInit ──▶ "PoolInit", or if that is taken "mps_PoolInit", "mps_PoolInit_2", …
@@ -8,24 +8,24 @@
 
 use std::collections::HashMap;
 
-/// Bytes that are used of a name, at most: a stream may declare longer ones. The laws of a registry
-/// allow 31.
+/// Bytes of a name, at most. The laws of a registry allow 31, but a stream may declare longer
+/// names.
 const NAME_SIZE_MAX: usize = 200;
 
-/// Names that are taken, each with the number that was tried last after it: so all names are found
-/// in as many steps as there are names. SQLite tells no case apart, of ASCII letters.
+/// Taken names, each with the last number that was tried after it, so that each search takes one
+/// step. SQLite ignores the case of ASCII letters.
 #[derive(Default)]
 pub(crate) struct Taken(HashMap<String, u64>);
 
 impl Taken {
-    /// Takes these.
+    /// Returns these names as taken.
     #[cfg(any(feature = "parquet", feature = "sql"))]
     pub(crate) fn new<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Taken {
         Taken(names.into_iter().map(|name| (name.as_ref().to_ascii_lowercase(), 1)).collect())
     }
 
-    /// Takes the first of these names that is free, or the last of them with a number. One that
-    /// SQLite reserves has an x before it.
+    /// Takes the first free one of these names, or the last with a number. Puts an x before a name
+    /// that SQLite reserves.
     pub(crate) fn take<const N: usize>(&mut self, names: [&str; N]) -> String {
         let names = names.map(allowed);
         if let Some(free) = names.iter().find(|name| self.is_new(name)) {
@@ -43,7 +43,7 @@ impl Taken {
         }
     }
 
-    /// Takes a name. Whether it was free.
+    /// Takes a name. Returns whether it was free.
     fn is_new(&mut self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         let is_new = !self.0.contains_key(&name);
@@ -52,12 +52,12 @@ impl Taken {
     }
 }
 
-/// As much of a name as is used.
+/// Returns the beginning of a name, up to the size limit.
 pub(crate) fn clipped(name: &str) -> &str {
     name.get(..name.floor_char_boundary(NAME_SIZE_MAX)).unwrap_or_default()
 }
 
-/// A name that SQLite takes for a table and that is not too long.
+/// Returns a name that SQLite allows for a table.
 fn allowed(name: &str) -> String {
     let is_reserved = name.get(..7).is_some_and(|head| head.eq_ignore_ascii_case("sqlite_"));
     let name = clipped(name);
@@ -68,13 +68,13 @@ fn allowed(name: &str) -> String {
     }
 }
 
-/// Parameters that have columns, at most, of each event type: the view of its table has twice as
-/// many columns, and SQLite takes 2000.
+/// Columns for parameters of an event type, at most. The view of its table has twice as many
+/// columns, and SQLite allows 2000.
 #[cfg(any(feature = "parquet", feature = "sql"))]
 pub(crate) const PARAM_COUNT_MAX: usize = 900;
 
-/// Says which event types have more parameters than their tables have columns: their names and
-/// numbers of parameters.
+/// Returns a note about event types with more parameters than columns, by name and number of
+/// parameters.
 #[cfg(any(feature = "parquet", feature = "sql"))]
 pub(crate) fn note_of_cut<'a>(mut cut: impl Iterator<Item = (&'a str, usize)>) -> Option<String> {
     let (name, count) = cut.next()?;
@@ -83,12 +83,12 @@ pub(crate) fn note_of_cut<'a>(mut cut: impl Iterator<Item = (&'a str, usize)>) -
         others => format!("; {others} more event types have too many"),
     };
     Some(format!(
-        "note: {name} has {count} parameters, and a table takes {PARAM_COUNT_MAX}: the others are \
-         left out, and --style json prints them{others}"
+        "note: {name} has {count} parameters, more than the {PARAM_COUNT_MAX} of a table; --style \
+         json prints the others{others}"
     ))
 }
 
-/// A name in quotation marks.
+/// Returns a name in quotation marks.
 #[cfg(feature = "sql")]
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\0', "\u{FFFD}").replace('"', "\"\""))
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_is_given_twice_in_any_case_nor_is_one_that_is_reserved() {
+    fn names_are_unique_in_any_case_and_never_reserved() {
         let mut taken = Taken::new(["Logs"]);
         assert_eq!(taken.take(["logs", "mps_logs"]), "mps_logs");
         assert_eq!(taken.take(["LOGS", "MPS_LOGS"]), "MPS_LOGS_2");
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(taken.take(["é".repeat(300).as_str()]), "é".repeat(100));
     }
 
-    /// `.cnv.sql.names`: one after the other they would take 5,000,000,000 steps.
+    /// `.cnv.sql.names`: a naive search would take 5,000,000,000 steps.
     #[test]
     fn names_are_found_in_a_bounded_number_of_steps() {
         let mut taken = Taken::new((2..100_000).step_by(2).map(|n| format!("a_{n}")));
@@ -121,7 +121,7 @@ mod tests {
 
     #[cfg(feature = "sql")]
     #[test]
-    fn a_name_does_not_end_its_quotation() {
+    fn a_name_cannot_end_its_quotation() {
         assert_eq!(quoted("a\" (b); --"), "\"a\"\" (b); --\"");
         assert_eq!(quoted("a\0b"), "\"a\u{FFFD}b\"");
     }

@@ -1,25 +1,25 @@
-//! Perfetto's format: packets in protocol buffers, for its UI and its trace_processor.
+//! Perfetto's format: packets in protocol buffers, for its UI and trace_processor.
 //!
 //! ```text
 //!  packet: clocks, defaults │ packet: a track (process, thread, lane, counter) │ …
-//!  packet: time, names that are new, track event: type, track, name, flows, parameters
+//!  packet: time, new names, track event: type, track, name, flows, parameters
 //! ```
 //!
-//! One sequence of packets, whose names are interned. The numbers of fields are those of Perfetto's
+//! One sequence of packets, with interned names. The numbers of fields are those of Perfetto's
 //! `perfetto_trace.proto`. Design: `.cnv.perfetto` in `design/eventcnv.md`.
 
 use super::clock::{Base, Clock};
+use super::processes::Processes;
 use super::protobuf::Message;
-use super::timeline::{Act, Counter, Moment, Number, Timeline};
-use super::who::Who;
+use super::timeline::{Action, Counter, Moment, Number, Timeline, instant_name};
 use crate::select::Selected;
 use eventlog::reader::{Event, Value};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-/// Bytes are handed over in pieces of about this size.
+/// Bytes of one write, about.
 const OUTPUT_SIZE: usize = 1 << 18;
-/// The number of the one sequence.
+/// The number of the only sequence.
 const SEQUENCE: u64 = 1;
 
 // Clocks (BuiltinClock).
@@ -37,11 +37,11 @@ const SEQUENCE_FLAGS: u32 = 13;
 const DEFAULTS: u32 = 59;
 const TRACK_DESCRIPTOR: u32 = 60;
 
-/// What is known of interned names begins with this packet; packets after it need it.
+/// Flags: interned names begin with this packet; a packet needs the interned names.
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
-/// What a track event is (TrackEvent.Type).
+/// The type of a track event (TrackEvent.Type).
 #[derive(Clone, Copy)]
 enum Type {
     Begin = 1,
@@ -50,7 +50,7 @@ enum Type {
     Counter = 4,
 }
 
-/// Which table of interned names (the field of InternedData).
+/// A table of interned names (the field of InternedData).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Table {
     Category = 1,
@@ -58,7 +58,7 @@ enum Table {
     Annotation = 3,
 }
 
-/// Whose track it is: the upper bits of its number.
+/// The kind of a track: the upper bits of its number.
 #[derive(Clone, Copy)]
 enum Track {
     Process = 1,
@@ -73,9 +73,9 @@ pub(crate) fn write(
     events: &mut Selected<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let who = timeline.who.clone();
+    let processes = timeline.processes.clone();
     let (tracks, names) = (HashSet::new(), Names::default());
-    let mut perfetto = Perfetto { who, tracks, names, out: Message::default() };
+    let mut perfetto = Perfetto { processes, tracks, names, out: Message::default() };
     perfetto.head(&timeline.clock);
     while let Some(event) = events.next() {
         let moment = timeline.moment(&event);
@@ -90,18 +90,18 @@ pub(crate) fn write(
 }
 
 struct Perfetto {
-    who: Who,
-    /// Tracks that were described.
+    processes: Processes,
+    /// Tracks with a descriptor.
     tracks: HashSet<u64>,
     names: Names,
     out: Message,
 }
 
-/// Interned names: no more than the registries have, and of unknown event types codes.
+/// Interned names: those of the registries, and codes of unknown event types.
 #[derive(Default)]
 struct Names {
     numbers: HashMap<(Table, Box<str>), u64>,
-    /// Those that were not written yet.
+    /// Names that are not written yet.
     new: Vec<(Table, u64, Box<str>)>,
 }
 
@@ -117,7 +117,7 @@ impl Names {
         next
     }
 
-    /// Writes what is new, as a field of a packet.
+    /// Writes new names as a field of a packet.
     fn write(&mut self, packet: &mut Message) {
         if self.new.is_empty() {
             return;
@@ -133,7 +133,7 @@ impl Names {
     }
 }
 
-/// What of an event is written.
+/// A track event to write.
 struct Entry<'a, 'e> {
     of: Type,
     ns: u64,
@@ -145,7 +145,7 @@ struct Entry<'a, 'e> {
 }
 
 impl Perfetto {
-    /// The clocks, and of which of them all times are.
+    /// Writes the clocks, and the clock of all times.
     fn head(&mut self, clock: &Clock) {
         let id = if clock.base == Base::Realtime { REALTIME } else { MONOTONIC };
         self.out.message(PACKET, |packet| {
@@ -168,8 +168,7 @@ impl Perfetto {
 
     fn event(&mut self, event: &Event<'_, '_>, moment: &Moment, timeline: &Timeline) {
         let name = |pair| Some(timeline.marks.name(pair));
-        let code;
-        let thread = self.thread(event);
+        let (thread, instant) = (self.thread(event), instant_name(event));
         let entry = |of, track, name| Entry {
             of,
             ns: moment.ns,
@@ -180,32 +179,23 @@ impl Perfetto {
             value: None,
         };
         let end = |track| Entry { event: None, ..entry(Type::End, track, None) };
-        match moment.act {
-            Act::Instant => {
-                let name = match event.event_type {
-                    Some(event_type) => &*event_type.name,
-                    None => {
-                        code = format!("?{:04X}", event.code());
-                        &code
-                    }
-                };
-                self.entry(entry(Type::Instant, thread, Some(name)));
-            }
-            Act::Begin { pair } => self.entry(entry(Type::Begin, thread, name(pair))),
-            Act::End { within, .. } => {
+        match moment.action {
+            Action::Instant => self.entry(entry(Type::Instant, thread, Some(&instant))),
+            Action::Begin { pair } => self.entry(entry(Type::Begin, thread, name(pair))),
+            Action::End { within, .. } => {
                 for _ in 0..within {
                     self.entry(end(thread));
                 }
                 self.entry(entry(Type::End, thread, None));
             }
-            Act::SpanBegin { pair, lane, is_again } => {
+            Action::SpanBegin { pair, lane, is_again } => {
                 let track = self.lane(event.stream, pair, lane, timeline);
                 if is_again {
                     self.entry(end(track));
                 }
                 self.entry(entry(Type::Begin, track, name(pair)));
             }
-            Act::SpanEnd { pair, lane } => {
+            Action::SpanEnd { pair, lane } => {
                 let track = self.lane(event.stream, pair, lane, timeline);
                 self.entry(entry(Type::End, track, None));
             }
@@ -246,7 +236,7 @@ impl Perfetto {
         });
     }
 
-    /// Describes a track, if it was not yet. Its number.
+    /// Describes a new track. Returns its number.
     fn track(
         &mut self,
         (track, stream, number): (Track, u16, u64),
@@ -270,8 +260,8 @@ impl Perfetto {
     }
 
     fn process(&mut self, stream: u16) -> u64 {
-        let (stream, pid) = (self.who.first(stream), self.who.pid(stream));
-        let process = self.who.processes.get(usize::from(stream));
+        let (stream, pid) = (self.processes.first(stream), self.processes.pid(stream));
+        let process = self.processes.by_stream.get(usize::from(stream));
         let name = process.map_or(String::new(), |process| process.name.clone());
         self.track((Track::Process, stream, 0), None, |descriptor| {
             descriptor.message(3, |process| {
@@ -283,10 +273,10 @@ impl Perfetto {
 
     fn thread(&mut self, event: &Event<'_, '_>) -> u64 {
         let process = self.process(event.stream);
-        let pid = self.who.pid(event.stream);
-        let (tid, _) = self.who.thread(event);
-        let place = self.who.place(event.stream, event.thread);
-        let thread = self.who.threads.get(&place);
+        let pid = self.processes.pid(event.stream);
+        let (tid, _) = self.processes.thread(event);
+        let place = self.processes.place(event.stream, event.thread);
+        let thread = self.processes.threads.get(&place);
         let name = thread.map_or(String::new(), |thread| thread.name.clone());
         self.track((Track::Thread, place.0, place.1.into()), Some(process), |descriptor| {
             descriptor.message(4, |thread| {
@@ -299,7 +289,7 @@ impl Perfetto {
 
     fn lane(&mut self, stream: u16, pair: u32, lane: u32, timeline: &Timeline) -> u64 {
         let process = self.process(stream);
-        // Fewer than 2^16 are open at a time.
+        // At most 2^16 lanes are open at a time.
         let number = u64::from(pair) << 17 | u64::from(lane);
         self.track((Track::Lane, stream, number), Some(process), |descriptor| {
             descriptor.string(2, timeline.marks.name(pair));
@@ -316,7 +306,7 @@ impl Perfetto {
     }
 }
 
-/// The kind of an event as its category, its parameters as annotations, and its ticks.
+/// Writes the kind of an event as its category, its parameters and its ticks as annotations.
 fn params(event: &Event<'_, '_>, names: &mut Names, track_event: &mut Message) {
     let kind = event.registry.kind(event.kind).map_or("?", |kind| &kind.name);
     track_event.uint(3, names.number(Table::Category, kind));
@@ -333,8 +323,8 @@ fn params(event: &Event<'_, '_>, names: &mut Names, track_event: &mut Message) {
                 Value::S(value) => annotation.string(6, &String::from_utf8_lossy(value)),
             }
         });
-        let is_place = matches!(value, Value::P(_) | Value::A(_));
-        let label = event.labels.label_id_of(value).filter(|_| is_place);
+        let is_address = matches!(value, Value::P(_) | Value::A(_));
+        let label = event.labels.label_id_of(value).filter(|_| is_address);
         if let Some(label) = label.and_then(|id| event.labels.string(id)) {
             let name = names.number(Table::Annotation, &format!("{} label", param.name));
             track_event.message(4, |annotation| {

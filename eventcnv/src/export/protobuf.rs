@@ -1,29 +1,27 @@
-//! The wire format of protocol buffers, as far as it is written here.
+//! Writes the wire format of protocol buffers.
 //!
 //! ```text
 //!  field 8, varint:   (8 << 3 | 0)  7 bits at a time, low ones first
-//!  field 11, message: (11 << 3 | 2) size, in four bytes: it is not known before   fields …
+//!  field 11, message: (11 << 3 | 2) size in four bytes, written after the fields   fields …
 //! ```
 //!
-//! A size in more bytes than it needs is read by all readers; messages here are below 256 MiB.
+//! All readers accept a size in more bytes than necessary; messages are smaller than 256 MiB.
 //! Design: `.cnv.perfetto` in `design/eventcnv.md`.
 
 /// Bytes of the size of a message.
 const SIZE_SIZE: usize = 4;
 
-/// A message, or several within one another, being written.
+/// A message, or nested messages.
 #[derive(Debug, Default)]
 pub(super) struct Message {
     bytes: Vec<u8>,
 }
 
 impl Message {
-    /// What was written.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Empties it, but for its memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -40,13 +38,13 @@ impl Message {
         self.varint(u64::from(field) << 3 | wire);
     }
 
-    /// A whole number; of a negative one the two's complement.
+    /// Writes an integer; for a negative one, its two's complement.
     pub(super) fn uint(&mut self, field: u32, value: u64) {
         self.tag(field, 0);
         self.varint(value);
     }
 
-    /// A number of 64 bits that is always in eight bytes.
+    /// Writes a number in eight bytes.
     pub(super) fn fixed(&mut self, field: u32, value: u64) {
         self.tag(field, 1);
         self.bytes.extend_from_slice(&value.to_le_bytes());
@@ -62,7 +60,7 @@ impl Message {
         self.bytes.extend_from_slice(value.as_bytes());
     }
 
-    /// A message within this one.
+    /// Writes a message within this one.
     pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         self.tag(field, 2);
         let begin = self.bytes.len() + SIZE_SIZE;

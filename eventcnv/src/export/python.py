@@ -56,7 +56,7 @@ NAME_COUNT_MAX = 1 << 20
 
 
 def record(desc, time, thread, data):
-    """The named tuple of an event: `data` are its bytes. What is not there is None."""
+    """Returns the named tuple of an event from its bytes, `data`. Missing values are None."""
     return _maker(desc)(time, thread, data, 0, len(data))
 
 
@@ -298,7 +298,7 @@ def _chain(data, at, block, given):
             found.append((code, (base + delta) % 2**64, begin, size))
         else:
             base = next(bases)[1]
-    # Where the chain is broken, the newest events are there.
+    # A broken chain keeps its newest events.
     missing = 0 if at == end else max(block.count - len(found), 0)
     seen = given.setdefault((block.stream, block.buffer), array.array("Q"))
     registry, thread = block.registry, block.thread

@@ -1,18 +1,18 @@
-//! A module of Python that knows the events of a log, and reads logs of its platform.
+//! Writes a Python module that knows the events of a log, and reads logs of its platform.
 //!
 //! ```text
-//!  registries ──▶ _REGISTRIES = [(1, 'heap', (1, 0, 0), …)]     python.py ──▶ what reads them
+//!  registries ──▶ _REGISTRIES = [(1, 'heap', (1, 0, 0), …)]     python.py ──▶ the reader
 //! ```
 //!
-//! What is declared comes from the log and may be anything: all of it is in literals, of ASCII
-//! alone. Design: `.cnv.py` in `design/eventcnv.md`.
+//! Declarations of a log may contain any text, so all of them are ASCII literals. Design: `.cnv.py`
+//! in `design/eventcnv.md`.
 
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Platform, Registry, StringEnd};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What follows the declarations, in every module.
+/// The code after the declarations.
 const READER: &str = include_str!("python.py");
 
 /// Writes the module for the first stream of a log.
@@ -51,14 +51,14 @@ pub(crate) fn write(log: &Log, name: &str, out: &mut dyn Write) -> io::Result<()
         write_registry(registry, order, out)?;
     }
     writeln!(out, "]\n")?;
-    // Its first line is for a file that stands alone.
+    // The first line is for the file itself.
     let reader = READER.split_once('\n').map_or(READER, |(_, rest)| rest);
     out.write_all(reader.as_bytes())
 }
 
-/// How many streams of a log have another platform than the first, or a registry that it has not:
-/// of these the module knows nothing.
-pub(crate) fn stranger_count(log: &Log) -> usize {
+/// Counts the streams that have another platform than the first, or other registries: the module
+/// does not read these.
+pub(crate) fn other_count(log: &Log) -> usize {
     let Some(first) = log.streams().first() else { return 0 };
     let of = |index: u16| log.registries().iter().filter(move |registry| registry.stream == index);
     let is_known = |one: &Registry| {
@@ -103,8 +103,8 @@ fn write_registry(registry: &Registry, order: &str, out: &mut dyn Write) -> io::
     writeln!(out, "    ]),")
 }
 
-/// How the parameters of an event lie after its header, as `struct` takes it, and how many bytes
-/// they are; a string, which comes last, is not of it.
+/// Returns the layout of the parameters after the event header, as a format of `struct`, and its
+/// size. It leaves out a string, which comes last.
 fn format(row: &EventType, platform: Platform) -> (u32, String) {
     let begin = u32::from(platform.event_header_size);
     let (mut format, mut end) = (String::new(), begin);
@@ -129,13 +129,13 @@ fn boolean(is_true: bool) -> &'static str {
     if is_true { "True" } else { "False" }
 }
 
-/// A text as a literal of Python.
+/// Returns a text as a Python literal.
 fn literal(text: &str) -> String {
     let mut literal = "'".to_owned();
     for c in text.chars() {
         let _ = match c {
             '\'' | '\\' => write!(literal, "\\{c}"),
-            // Three of these would end what stands before the module.
+            // Three of these would end the doc string of the module.
             '"' => write!(literal, "\\x22"),
             ' '..='~' => write!(literal, "{c}"),
             c => write!(literal, "\\U{:08x}", c as u32),

@@ -1,42 +1,43 @@
-//! Events to what a timeline shows of them: slices, spans, flows, counters, instants.
+//! Converts events to entries of a timeline: slices, spans, flows, counters, instants.
 //!
 //! ```text
 //!  thread 1  ──┤ TraceFlip            ├───────    begin … end, nested
-//!                 ┤ ArenaAccess ├   ╵ Intern       an event that ends nothing is an instant
-//!  Pool      ────────┤ 0x7f32…          ├────      a span: on the first lane that is free
+//!                 ┤ ArenaAccess ├   ╵ Intern       an unpaired event is an instant
+//!  Pool      ────────┤ 0x7f32…          ├────      a span: on the first free lane
 //! ```
 //!
-//! What is open is kept in tables of a named size. Design: `.cnv.timeline` in `design/eventcnv.md`.
+//! Tables of a limited size hold open entries. Design: `.cnv.timeline` in `design/eventcnv.md`.
 
 use super::clock::Clock;
-use super::who::Who;
+use super::processes::Processes;
 use eventlog::reader::marks::{Change, Form, Key, Marks, Side};
 use eventlog::reader::{Event, Value};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fmt::Write;
 
-/// Slices and spans that may be open at a time, each.
+/// Open slices, and open spans, at most.
 const OPEN_COUNT_MAX: usize = 1 << 16;
-/// Flows that may have begun and not ended.
+/// Open flows, at most.
 const FLOW_COUNT_MAX: usize = 1 << 16;
-/// Counters with values of their own.
+/// Counters, at most.
 const COUNTER_COUNT_MAX: usize = 1 << 12;
 
-/// What an event is on the timeline.
+/// The role of an event on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     Instant,
-    /// Its thread begins something.
+    /// Begins a slice of its thread.
     Begin {
         pair: u32,
     },
-    /// Its thread ends something; and `within` things in that, of which no end was seen.
+    /// Ends a slice of its thread, and `within` slices in it without an end.
     End {
         pair: u32,
         within: u32,
     },
-    /// Something comes to be, on a lane; what was on the lane, and is called the same, is no more.
+    /// Begins a span on a lane; `is_again` ends an earlier span of the same thing there.
     SpanBegin {
         pair: u32,
         lane: u32,
@@ -52,10 +53,10 @@ pub(crate) enum Act {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
     pub(crate) ns: u64,
-    pub(crate) act: Act,
-    /// The flow that it begins or ends.
+    pub(crate) action: Action,
+    /// The flow that the event begins or ends.
     pub(crate) flow: Option<Flow>,
-    /// The counter that it changes: its index in [`Timeline::counters`].
+    /// The index in [`Timeline::counters`] of the counter that the event changes.
     pub(crate) counter: Option<usize>,
 }
 
@@ -67,7 +68,6 @@ pub(crate) struct Flow {
     pub(crate) is_end: bool,
 }
 
-/// A counter.
 #[derive(Debug)]
 pub(crate) struct Counter {
     pub(crate) stream: u16,
@@ -82,21 +82,21 @@ pub(crate) enum Number {
     Real(f64),
 }
 
-/// What is open on a thread.
+/// An open slice of a thread.
 type Open = (u32, Key);
-/// Something of a stream: the pair, and the values by which it is told from others.
+/// Stream, pair and key of a span, flow or counter.
 type Place = (u16, u32, Key);
 
-/// The timeline, as far as it was read.
+/// The state of the timeline.
 pub(crate) struct Timeline {
     pub(crate) clock: Clock,
     pub(crate) marks: Marks,
-    pub(crate) who: Who,
+    pub(crate) processes: Processes,
     pub(crate) counters: Vec<Counter>,
-    /// Of each thread.
+    /// Open slices, by thread.
     open: HashMap<(u16, u32), Vec<Open>>,
     open_count: usize,
-    /// The lane of each.
+    /// The lanes of open spans.
     spans: HashMap<Place, u32>,
     lanes: HashMap<(u16, u32), Lanes>,
     flows: HashMap<Place, u64>,
@@ -106,7 +106,7 @@ pub(crate) struct Timeline {
     limited: Limited,
 }
 
-/// What there was no room for.
+/// Counts of entries that found a table full.
 #[derive(Debug, Default)]
 struct Limited {
     open_count: u64,
@@ -115,18 +115,18 @@ struct Limited {
 }
 
 impl Limited {
-    /// A line for each table that was full.
+    /// Returns a note for each full table.
     fn notes(&self) -> impl Iterator<Item = String> {
         let open = format!(
-            "{} slices and spans are instants: they began when {OPEN_COUNT_MAX} were open",
+            "{} slices and spans are instants: they began while {OPEN_COUNT_MAX} were open",
             self.open_count
         );
         let flow = format!(
-            "{} flows are left out: they began when {FLOW_COUNT_MAX} others had not ended",
+            "{} flows are left out: they began while {FLOW_COUNT_MAX} were open",
             self.flow_count
         );
         let value = format!(
-            "{} values are not counted: they are of counters beyond the first {COUNTER_COUNT_MAX}",
+            "{} values are left out: they belong to counters beyond the first {COUNTER_COUNT_MAX}",
             self.value_count
         );
         let all = [(self.open_count, open), (self.flow_count, flow), (self.value_count, value)];
@@ -134,7 +134,7 @@ impl Limited {
     }
 }
 
-/// Lanes of a sort: those that are free, and how many there are.
+/// Lanes of a pair: the free ones, and the number of all.
 #[derive(Default)]
 struct Lanes {
     free: BinaryHeap<Reverse<u32>>,
@@ -152,11 +152,11 @@ impl Lanes {
 }
 
 impl Timeline {
-    pub(crate) fn new(clock: Clock, marks: Marks, who: Who) -> Timeline {
+    pub(crate) fn new(clock: Clock, marks: Marks, processes: Processes) -> Timeline {
         Timeline {
             clock,
             marks,
-            who,
+            processes,
             counters: Vec::new(),
             open: HashMap::new(),
             open_count: 0,
@@ -170,11 +170,11 @@ impl Timeline {
         }
     }
 
-    /// What the next event is.
+    /// Returns the entry of the next event.
     pub(crate) fn moment(&mut self, event: &Event<'_, '_>) -> Moment {
         let role = self.marks.role(event);
         let ns = self.clock.ns(event.stream, event.ticks);
-        let act = role.part.map_or(Act::Instant, |side| {
+        let action = role.part.map_or(Action::Instant, |side| {
             let form = self.marks.pairs.get(side.pair as usize).map(|pair| pair.form);
             if form == Some(Form::Span) {
                 self.span(&side, event)
@@ -187,32 +187,32 @@ impl Timeline {
             let value = event.param_at(param.into())?;
             self.count(&side, change, value, event)
         });
-        Moment { ns, act, flow, counter }
+        Moment { ns, action, flow, counter }
     }
 
-    fn slice(&mut self, side: &Side, event: &Event<'_, '_>) -> Act {
+    fn slice(&mut self, side: &Side, event: &Event<'_, '_>) -> Action {
         let pair = side.pair;
         let own = (pair, side.key(event));
-        let thread = self.who.place(event.stream, event.thread);
+        let thread = self.processes.place(event.stream, event.thread);
         let open = self.open.entry(thread).or_default();
         if !side.is_end {
             if self.open_count >= OPEN_COUNT_MAX {
                 self.limited.open_count += 1;
-                return Act::Instant;
+                return Action::Instant;
             }
             self.open_count += 1;
             open.push(own);
-            return Act::Begin { pair };
+            return Action::Begin { pair };
         }
-        let Some(at) = open.iter().rposition(|open| *open == own) else { return Act::Instant };
+        let Some(at) = open.iter().rposition(|open| *open == own) else { return Action::Instant };
         let within = (open.len() - at - 1) as u32;
         self.open_count -= open.len() - at;
         open.truncate(at);
         self.unended_count += u64::from(within);
-        Act::End { pair, within }
+        Action::End { pair, within }
     }
 
-    fn span(&mut self, side: &Side, event: &Event<'_, '_>) -> Act {
+    fn span(&mut self, side: &Side, event: &Event<'_, '_>) -> Action {
         let (stream, pair) = (event.stream, side.pair);
         let mut key = side.key(event);
         if let (Some(first), false) = (key.first_mut(), side.has_key()) {
@@ -221,19 +221,19 @@ impl Timeline {
         let place = (stream, pair, key);
         let lanes = self.lanes.entry((stream, pair)).or_default();
         if side.is_end {
-            let Some(lane) = self.spans.remove(&place) else { return Act::Instant };
+            let Some(lane) = self.spans.remove(&place) else { return Action::Instant };
             lanes.free.push(Reverse(lane));
-            return Act::SpanEnd { pair, lane };
+            return Action::SpanEnd { pair, lane };
         }
         let before = self.spans.get(&place).copied();
         if before.is_none() && self.spans.len() >= OPEN_COUNT_MAX {
             self.limited.open_count += 1;
-            return Act::Instant;
+            return Action::Instant;
         }
         self.unended_count += u64::from(before.is_some());
         let lane = before.unwrap_or_else(|| lanes.take());
         self.spans.insert(place, lane);
-        Act::SpanBegin { pair, lane, is_again: before.is_some() }
+        Action::SpanBegin { pair, lane, is_again: before.is_some() }
     }
 
     fn flow(&mut self, side: &Side, event: &Event<'_, '_>) -> Option<Flow> {
@@ -246,7 +246,7 @@ impl Timeline {
             self.limited.flow_count += 1;
             return None;
         }
-        // No flow has the number 0.
+        // Flow ids begin with 1.
         self.flow_count += 1;
         self.flows.insert(place, self.flow_count);
         Some(Flow { pair, id: self.flow_count, is_end: false })
@@ -278,14 +278,14 @@ impl Timeline {
         Some(index)
     }
 
-    /// What is to be said about it at the end, a line each.
+    /// Returns notes for the user at the end.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(self.clock.note().map(str::to_owned));
         if self.unended_count > 0 {
             notes.push(format!(
-                "{} slices and spans are ended where what they are in ends, or where they begin \
-                 again: the log has no end of them there",
+                "{} slices and spans lack an end in the log; they end with the enclosing slice, or \
+                 when they begin again",
                 self.unended_count
             ));
         }
@@ -294,7 +294,7 @@ impl Timeline {
     }
 }
 
-/// A counter's name: with what it counts of, and what that was called when it was first counted.
+/// Returns the name of a counter, with its key and the label of the key at the first count.
 fn counter_name(name: &str, side: &Side, event: &Event<'_, '_>) -> String {
     let mut name = name.to_owned();
     let Some(value) = side.first(event) else { return name };
@@ -308,6 +308,14 @@ fn counter_name(name: &str, side: &Side, event: &Event<'_, '_>) -> String {
         let _ = write!(name, " {}", String::from_utf8_lossy(label));
     }
     name
+}
+
+/// Returns the name of an event as an instant.
+pub(super) fn instant_name<'e>(event: &Event<'e, '_>) -> Cow<'e, str> {
+    match event.event_type {
+        Some(event_type) => Cow::Borrowed(&event_type.name),
+        None => format!("?{:04X}", event.code()).into(),
+    }
 }
 
 fn changed(before: Number, change: Change, value: Value<'_>) -> Number {

@@ -1,40 +1,42 @@
-//! Cores: what died of what, and what of it is missing.
+//! Cores: the process, its signal, and the missing blocks.
 //!
 //! ```text
-//!  CORE ── input.rs ──▶ Core ──▶ "core of heap, process 4711, died of SIGSEGV in thread 3"
+//!  CORE ── mod.rs ──▶ Core ──▶ "core of heap, process 4711, died of SIGSEGV in thread 3"
 //! ```
 //!
 //! Design: `.debug.core` in `design/telemetry.md`.
 
 use crate::input::threads::{self, Thread};
 use cli::complain;
+use cli::units::counted;
 use eventlog::reader::Log;
 use eventlog::reader::core::{Core, CoreFault, InMemory};
 use signal_hook::low_level::signal_name;
 use std::fmt::Write as _;
 
-/// Signals by which a debugger stops a process to take a core of it.
+/// Signals by which a debugger stops a process to take its core.
 const STOPS: [i32; 2] = [signal_hook::consts::SIGSTOP, signal_hook::consts::SIGTRAP];
-/// Kinds and threads that are named in a line, at most.
+/// Kinds and threads in a line, at most.
 const NAME_COUNT_MAX: usize = 8;
 
-/// A core that is read, and what it is called.
+/// A core, with its name in messages.
 pub(crate) struct Opened {
     pub(crate) name: String,
     pub(crate) core: Core,
-    /// Whether the mapped ring of its stream is read beside it.
+    /// Whether the mapped ring of its stream is another input.
     pub(crate) has_ring: bool,
 }
 
-/// Says what cores are, and what of them is missing. How many lines told of a loss.
+/// Reports what cores are, and what they lack. Returns the number of faults that cost events.
 pub(crate) fn report_all(cores: &[Opened], log: &Log) -> u64 {
-    cores.iter().map(|opened| tell(opened, log)).sum()
+    cores.iter().map(|opened| report(opened, log)).sum()
 }
 
-/// Whether there is a core of the end of each stream, and none of them lacks anything.
+/// Returns whether each stream has a core of its end, and no core lacks anything.
 pub(crate) fn have_all(cores: &[Opened], log: &Log) -> bool {
     let is_whole = |opened: &Opened| {
-        deadly(&opened.core).is_some() && opened.core.faults().iter().all(CoreFault::is_warning)
+        fatal_signal(&opened.core).is_some()
+            && opened.core.faults().iter().all(CoreFault::is_warning)
     };
     let uuids = cores.iter().flat_map(|opened| opened.core.streams().map(|found| found.uuid));
     let uuids: Vec<_> = uuids.collect();
@@ -43,7 +45,7 @@ pub(crate) fn have_all(cores: &[Opened], log: &Log) -> bool {
         && log.streams().iter().all(|stream| uuids.contains(&stream.uuid))
 }
 
-fn tell(opened: &Opened, log: &Log) -> u64 {
+fn report(opened: &Opened, log: &Log) -> u64 {
     let (name, core) = (&opened.name, &opened.core);
     let threads = if log.streams().is_empty() { Vec::new() } else { threads_of(core, log) };
     let mut text = format!("eventcnv: {name}: {}\n", describe(core, &threads));
@@ -54,15 +56,15 @@ fn tell(opened: &Opened, log: &Log) -> u64 {
         }
         loss_count += u64::from(!fault.is_warning());
         let weight = if fault.is_warning() { "warning: " } else { "" };
-        let _ = writeln!(text, "eventcnv: {name}: {weight}{fault}{}", whose(fault, core, log));
+        let _ = writeln!(text, "eventcnv: {name}: {weight}{fault}{}", missing(fault, core, log));
     }
     for stream in core.streams() {
         let count: u64 = stream.unhoused.iter().fold(0, |sum, count| sum.saturating_add(*count));
         if count > 0 {
             let _ = writeln!(
                 text,
-                "eventcnv: {name}: note: {count} events were discarded where there was no buffer \
-                 yet to count them"
+                "eventcnv: {name}: note: {count} events were discarded before their buffer \
+                 existed"
             );
         }
     }
@@ -70,26 +72,26 @@ fn tell(opened: &Opened, log: &Log) -> u64 {
     loss_count
 }
 
-/// The threads of the streams of a core.
+/// Returns the threads of the streams of a core.
 fn threads_of(core: &Core, log: &Log) -> Vec<Thread> {
     let uuids: Vec<_> = core.streams().map(|stream| stream.uuid).collect();
     let uuid = |index: u16| log.streams().get(usize::from(index)).map(|stream| stream.uuid);
-    let mut found = threads::of(log);
+    let mut found = threads::recorded(log);
     found.retain(|thread| uuid(thread.stream).is_some_and(|uuid| uuids.contains(&uuid)));
     found
 }
 
-/// The signal that a process died of; `None` where it may have run on.
-fn deadly(core: &Core) -> Option<i32> {
+/// Returns the signal that killed a process; `None` if the process may have run on.
+fn fatal_signal(core: &Core) -> Option<i32> {
     let signal = i32::try_from(core.signal()).unwrap_or(0);
     Some(signal).filter(|signal| *signal != 0 && !STOPS.contains(signal))
 }
 
-/// What a core is of, in a line.
+/// Returns a line about the process of a core.
 fn describe(core: &Core, threads: &[Thread]) -> String {
     let program = if core.program().is_empty() { "a program" } else { core.program() };
     let mut text = format!("core of {program}, process {}", core.pid());
-    if let Some(signal) = deadly(core) {
+    if let Some(signal) = fatal_signal(core) {
         let _ = match signal_name(signal) {
             Some(name) => write!(text, ", died of {name}"),
             None => write!(text, ", died of signal {signal}"),
@@ -112,19 +114,12 @@ fn describe(core: &Core, threads: &[Thread]) -> String {
     let count: u64 = core.streams().map(|stream| stream.block_count).sum();
     let streams = core.streams().count();
     let of = if streams > 1 { format!(" of {streams} streams") } else { String::new() };
-    let threads = core.threads().len();
-    let plural = |count| if count == 1 { "" } else { "s" };
-    let _ = write!(
-        text,
-        "; {threads} thread{}, {count} block{}{of}",
-        plural(threads as u64),
-        plural(count)
-    );
-    text
+    let threads = counted(core.threads().len() as u64, "thread");
+    text + &format!("; {threads}, {}{of}", counted(count, "block"))
 }
 
-/// Of which kinds and threads blocks are missing.
-fn whose(fault: &CoreFault, core: &Core, log: &Log) -> String {
+/// Returns the kinds and threads of missing blocks, as text.
+fn missing(fault: &CoreFault, core: &Core, log: &Log) -> String {
     let CoreFault::Blocks { .. } = fault else { return String::new() };
     let mut kinds: Vec<String> = Vec::new();
     let mut numbers: Vec<String> = Vec::new();
@@ -149,7 +144,7 @@ fn whose(fault: &CoreFault, core: &Core, log: &Log) -> String {
     text
 }
 
-/// The name of a kind, if its registry is there.
+/// Returns the name of a kind, or its number if the log lacks its registry.
 fn kind(stream: &InMemory, registry: u16, kind: u8, log: &Log) -> String {
     if registry == 0 {
         return "the store".to_owned();
@@ -177,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_many_names_says_how_many_more_there_are() {
+    fn a_list_of_many_names_counts_the_rest() {
         let names: Vec<String> = (0..10).map(|name| name.to_string()).collect();
         assert_eq!(listed(&names[..2]), "0, 1");
         assert_eq!(listed(&names), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");

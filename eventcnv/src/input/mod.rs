@@ -1,4 +1,4 @@
-//! Which log is read, and how its bytes are had.
+//! Opens logs as sources of bytes.
 //!
 //! ```text
 //!  LOG │ -f LOG │ $MPS_TELEMETRY_FILENAME │ mpsio.log ──▶ name
@@ -21,26 +21,24 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// The environment variable that names the log, as it does for the program that writes it.
+/// The environment variable that names the log, for the program and for this tool.
 pub(crate) const FILENAME_VARIABLE: &str = "MPS_TELEMETRY_FILENAME";
-/// The log that is read where none is named.
+/// The log if none is named.
 const FILENAME_DEFAULT: &str = "mpsio.log";
-/// What cannot be sought is kept in memory up to this size.
+/// Size of a source without seek up to which it stays in memory.
 const SPOOL_MEMORY_MAX: u64 = 4 << 20;
 
-/// Bytes by which the format of a log is known.
+/// Bytes that decide the format of a log.
 const FORMAT_SIZE: usize = 1 << 18;
-
-/// Bytes by which cores and logs of one stream are known.
+/// Bytes that identify a core, and the stream of a log.
 const HEAD_SIZE: usize = 512;
-
-/// Of logs that are read as one, so many are named in a message; of more the first and the last.
+/// Logs in a message that reads several as one; of more it names the first and the last.
 const NAME_COUNT_MAX: usize = 3;
 
 /// Bytes of any kind.
 pub(crate) type AnySource = Box<dyn Source + Send + Sync>;
 
-/// The logs to read, from the command line, the environment, or by default.
+/// Returns the logs to read: from the command line, the environment, or the default.
 pub(crate) fn choose(
     named: &[PathBuf],
     variable: Option<OsString>,
@@ -53,22 +51,23 @@ pub(crate) fn choose(
     };
     if value.as_encoded_bytes().windows(2).any(|pair| pair == b"%p") {
         return Err(format!(
-            "{FILENAME_VARIABLE} is {}: %p stands for the number of the process that \
-             wrote the log, which cannot be guessed; name the log on the command line",
+            "{FILENAME_VARIABLE} is {}: the process number for %p is unknown; name the log on the \
+             command line",
             value.display()
         ));
     }
-    // What is no text is a name.
+    // A value that is not UTF-8 is a name.
     let Some(text) = value.to_str() else { return Ok(vec![value.into()]) };
     let mut places = text.strip_prefix("tee:").unwrap_or(text).split(',');
     let file = if text.starts_with("tee:") { places.find_map(file_of) } else { file_of(text) };
     let name = file.ok_or_else(|| {
-        format!("{FILENAME_VARIABLE} is {text}, which is no file; name the log on the command line")
+        format!("{FILENAME_VARIABLE} is {text}: not a file; name the log on the command line")
     })?;
     Ok(vec![name.into()])
 }
 
-/// The file of a destination: of `file:PATH?size=64M` the newest; none of a socket.
+/// Returns the file of a destination: for `file:PATH?size=64M` the newest volume; for a socket
+/// none.
 fn file_of(destination: &str) -> Option<&str> {
     if destination.starts_with("tcp://") || destination.starts_with("unix:") {
         return None;
@@ -79,25 +78,29 @@ fn file_of(destination: &str) -> Option<&str> {
     }
 }
 
-/// Logs that were opened.
+/// The result of opening logs.
 pub(crate) struct Opened {
-    /// For messages: the name of all, or of the one that cannot be opened.
+    /// The name for messages: of all logs, or of the one that cannot be opened.
     pub(crate) name: String,
-    /// Where each of them begins, and its name.
+    /// The offset of each log, and its name.
     pub(crate) starts: Vec<(u64, String)>,
     pub(crate) source: Result<AnySource, OpenError>,
     /// The cores among them.
     pub(crate) cores: Vec<core::Opened>,
 }
 
-/// Opens logs, to be read as one.
+/// Opens logs as one source.
 pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     let (mut cores, mut heads, mut formats) = (Vec::new(), Vec::new(), Vec::new());
     let mut joined = Joined::default();
     let mut starts = Vec::new();
     for path in paths {
         let (name, source) = open_one(path, options);
-        let source = source.and_then(|source| refuse_compressed(source, path));
+        let source = source.and_then(|source| {
+            let mut head = [0; 6];
+            let size = source.read_at(0, &mut head)?;
+            compressed(head.get(..size).unwrap_or_default(), path).map_or(Ok(source), Err)
+        });
         match source.and_then(|source| rescue(source, &name, &mut cores, &mut heads)) {
             Ok(source) if paths.len() == 1 => {
                 let starts = vec![(0, name.clone())];
@@ -114,14 +117,14 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     for core in &mut cores {
         core.has_ring = heads.iter().any(|head| core.core.is_of(head));
     }
-    // What is of neither format may be a piece of either.
+    // A source of neither format may be a piece of either.
     let place = |format| formats.iter().position(|&found| found == Some(format));
     if let (Some(mps), Some(ours)) = (place(Format::Mps), place(Format::Stream))
         && let (Some((_, mps)), Some((_, ours))) = (starts.get(mps), starts.get(ours))
     {
         let what = format!(
-            "is a raw log of the MPS, which cannot be read together with {ours}; convert it \
-             first: eventcnv cut {mps} -o NEW"
+            "a raw log of the MPS cannot be read together with {ours}; convert it first: eventcnv \
+             cut {mps} -o NEW"
         );
         let (name, source) = (mps.clone(), Err(io::Error::other(what).into()));
         return Opened { name, starts, source, cores };
@@ -130,7 +133,7 @@ pub(crate) fn open(paths: &[PathBuf], options: &Options) -> Opened {
     Opened { name, starts, source: Ok(Box::new(joined)), cores }
 }
 
-/// What several logs that are read as one are called in messages.
+/// Returns the name of several logs for messages.
 fn name_of_all(starts: &[(u64, String)]) -> String {
     match starts {
         [(_, first), .., (_, last)] if starts.len() > NAME_COUNT_MAX => {
@@ -140,14 +143,14 @@ fn name_of_all(starts: &[(u64, String)]) -> String {
     }
 }
 
-/// Of which format a source is, if of any.
+/// Returns the format of a source, if known.
 fn format_of(source: &AnySource, options: &Options) -> Option<Format> {
     let mut head = vec![0; FORMAT_SIZE];
     let size = source.read_at(0, &mut head).ok()?;
     Log::format_of(head.get(..size)?, options)
 }
 
-/// What compressed files begin with, and what decompresses them.
+/// The beginnings of compressed files, and the tools that decompress them.
 const COMPRESSED: [(&[u8], &str); 4] = [
     (b"\x1F\x8B", "gzip"),
     (b"\xFD7zXZ\0", "xz"),
@@ -155,17 +158,7 @@ const COMPRESSED: [(&[u8], &str); 4] = [
     (b"BZh", "bzip2"),
 ];
 
-/// A source as it is, unless it is compressed: then what reads it is said.
-fn refuse_compressed(source: AnySource, path: &Path) -> Result<AnySource, OpenError> {
-    let mut head = [0; 6];
-    let size = source.read_at(0, &mut head)?;
-    match compressed(head.get(..size).unwrap_or_default(), path) {
-        Some(error) => Err(error),
-        None => Ok(source),
-    }
-}
-
-/// What is said of what begins with these bytes, if it is compressed.
+/// Returns the error for a compressed file that begins with these bytes.
 fn compressed(head: &[u8], path: &Path) -> Option<OpenError> {
     let (_, tool) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic))?;
     let input =
@@ -174,7 +167,7 @@ fn compressed(head: &[u8], path: &Path) -> Option<OpenError> {
     Some(io::Error::other(what).into())
 }
 
-/// Whether this is a file that begins as cores do.
+/// Returns whether a file begins as a core does.
 pub(crate) fn is_core(path: &Path) -> bool {
     let mut head = [0; HEAD_SIZE];
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
@@ -182,7 +175,7 @@ pub(crate) fn is_core(path: &Path) -> bool {
     head.get(..size.unwrap_or(0)).is_some_and(is_elf)
 }
 
-/// The log in a core; what is none stays as it is.
+/// Returns the log in a core, or the source itself if it is not a core.
 fn rescue(
     source: AnySource,
     name: &str,
@@ -202,7 +195,7 @@ fn rescue(
     Ok(log)
 }
 
-/// Opens a log; `-` is standard input.
+/// Opens one log; `-` is standard input.
 fn open_one(path: &Path, options: &Options) -> (String, Result<AnySource, OpenError>) {
     let is_stdin = path.as_os_str() == "-";
     let file = if is_stdin {
@@ -213,8 +206,7 @@ fn open_one(path: &Path, options: &Options) -> (String, Result<AnySource, OpenEr
     (cli::log::name(path), file.map_err(OpenError::Io).and_then(|file| source(file, options)))
 }
 
-/// The registry in an `eventdef.h`, if these bytes begin as one may: they are no log, which has
-/// NULs from its beginning on.
+/// Returns the registry in an `eventdef.h`; `None` if a NUL is near the beginning, as in every log.
 pub(crate) fn registry_of(source: &dyn Source) -> Option<Result<Registry, String>> {
     let mut text = vec![0; HEADER_SIZE_MAX as usize + 1];
     let mut size = 0;
@@ -235,17 +227,17 @@ fn source(mut file: File, options: &Options) -> Result<AnySource, OpenError> {
     if kind.is_dir() {
         return Err(OpenError::Directory);
     }
-    // What the host makes up as it is read, as in /proc, has size 0.
+    // A file that the system makes while it is read, as in /proc, has size 0.
     if !kind.is_file() || metadata.len() == 0 {
         return spool(file, SPOOL_MEMORY_MAX, options);
     }
-    // Standard input may stand somewhere else than at the beginning.
+    // The position of standard input may be after the beginning.
     let start = file.stream_position()?;
     let file = FileSource::new(file)?;
     Ok(if start == 0 { Box::new(file) } else { Box::new(Rest { file, start }) })
 }
 
-/// What comes after a place in a file.
+/// The rest of a file after a position.
 struct Rest {
     file: FileSource,
     start: u64,
@@ -261,7 +253,8 @@ impl Source for Rest {
     }
 }
 
-/// Reads all of what can be read only once, unless its beginning is no log: it may have no end.
+/// Reads all of a source that can be read only once. The beginning must be that of a log, as the
+/// source may be endless.
 fn spool(mut from: impl Read, memory_max: u64, options: &Options) -> Result<AnySource, OpenError> {
     let mut memory = Vec::new();
     from.by_ref().take(memory_max).read_to_end(&mut memory)?;
@@ -271,7 +264,7 @@ fn spool(mut from: impl Read, memory_max: u64, options: &Options) -> Result<AnyS
     if let Some(error) = compressed(&memory, Path::new("-")) {
         return Err(error);
     }
-    // Of a core, what is looked for may stand anywhere.
+    // The log in a core may be anywhere.
     if !is_elf(&memory) {
         Log::with_source(Box::new(memory.clone()), options)?;
     }
@@ -288,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_names_at_most_three_of_the_logs_that_it_is_about() {
+    fn a_message_names_at_most_three_logs() {
         let name = |count: usize| {
             let starts: Vec<_> = (0..count).rev().map(|at| (0, format!("a.log.{at}"))).collect();
             name_of_all(&starts)
@@ -299,26 +292,21 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_goes_before_the_environment_and_that_before_the_default() {
-        let named = ["a.log".into(), "c.log".into()];
-        assert_eq!(choose(&named, Some("b.log".into())).unwrap(), named);
-        assert_eq!(choose(&[], Some("b.log".into())).unwrap(), [PathBuf::from("b.log")]);
-        assert_eq!(choose(&[], Some("".into())).unwrap(), [PathBuf::from("mpsio.log")]);
-        assert_eq!(choose(&[], None).unwrap(), [PathBuf::from("mpsio.log")]);
+    fn the_environment_names_a_file_of_any_destination() {
         let bounded = choose(&[], Some("file:b.log?size=1M&count=3".into()));
         assert_eq!(bounded.unwrap(), [PathBuf::from("b.log")], "the newest volume");
         let several = choose(&[], Some("tee:tcp://h:1,ring:b.log?size=1M,c.log".into()));
-        assert_eq!(several.unwrap(), [PathBuf::from("b.log")], "the first that is a file");
+        assert_eq!(several.unwrap(), [PathBuf::from("b.log")], "the first file");
         assert_eq!(choose(&[], Some("a,b".into())).unwrap(), [PathBuf::from("a,b")]);
         for nowhere in ["tcp://h:1", "unix:/run/log", "tee:tcp://h:1,unix:l"] {
             let message = choose(&[], Some(nowhere.into())).unwrap_err();
-            assert!(message.contains("which is no file"), "{message}");
+            assert!(message.contains("not a file"), "{message}");
         }
-        assert!(choose(&[], Some("b.%p.log".into())).unwrap_err().contains("cannot be guessed"));
+        assert!(choose(&[], Some("b.%p.log".into())).unwrap_err().contains("%p is unknown"));
     }
 
     #[test]
-    fn what_is_spooled_is_the_same_in_memory_and_in_a_file() {
+    fn spooled_bytes_are_the_same_in_memory_and_in_a_file() {
         let bytes = include_bytes!("../../tests/golden/mps/labels.log");
         let size = bytes.len();
         for memory_max in [1000, size - 1, size, size + 1] {
@@ -331,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_begin_a_log_is_not_spooled() {
+    fn a_source_that_is_not_a_log_is_not_spooled() {
         let source = spool(io::repeat(0), 1000, &Options::default());
         assert!(matches!(source, Err(OpenError::NotALog)));
     }

@@ -1,4 +1,4 @@
-//! Threads, as they told of themselves.
+//! The threads of a log.
 //!
 //! ```text
 //!  Log ── events "Thread" of the store ──▶ Thread { 3, "teller 2" }
@@ -12,10 +12,10 @@ use eventlog::format::text::OneLine;
 use eventlog::reader::{Event, Filter, Log, Order, Registry, Value};
 use std::collections::BTreeMap;
 
-/// Of a longer name the column has only so much.
+/// Columns of the name of a thread, at most.
 const WIDTH_MAX: usize = 24;
 
-/// A thread of a stream, as it told of itself.
+/// A thread of a stream, by its own event.
 pub(crate) struct Thread {
     pub(crate) stream: u16,
     pub(crate) index: u64,
@@ -23,13 +23,13 @@ pub(crate) struct Thread {
     pub(crate) name: String,
 }
 
-/// The threads that a log tells of, the latest of a number last (`.store.thread`).
-pub(crate) fn of(log: &Log) -> Vec<Thread> {
+/// Returns the threads that a log records, the latest of a number last (`.store.thread`).
+pub(crate) fn recorded(log: &Log) -> Vec<Thread> {
     let filter = Filter::new().event("Thread");
     let mut found = Vec::new();
-    // A log of the MPS tells of none, and would be read from end to end.
-    let tells = |registry: &Registry| registry.event_type_named("Thread").is_some();
-    if !log.registries().iter().any(tells) {
+    // A log of the MPS records no threads, and would be read from end to end.
+    let has_threads = |registry: &Registry| registry.event_type_named("Thread").is_some();
+    if !log.registries().iter().any(has_threads) {
         return found;
     }
     let mut events = log.events(Order::Time, &filter);
@@ -48,16 +48,15 @@ pub(crate) fn of(log: &Log) -> Vec<Thread> {
     found
 }
 
-/// A column that says which thread recorded an event.
+/// The column of the thread that recorded an event.
 #[derive(Default)]
 pub(crate) struct Threads {
-    /// By stream and index, each in the whole width.
+    /// Padded names, by stream and index.
     columns: BTreeMap<(u16, u32), String>,
     width: usize,
 }
 
 impl Threads {
-    /// As wide as its widest.
     pub(crate) fn new(threads: &[Thread]) -> Threads {
         let named = |thread: &Thread| {
             let text = format!("{} {}", thread.index, thread.name);
@@ -74,7 +73,7 @@ impl Threads {
         Threads { columns, width }
     }
 
-    /// Appends the thread of an event: index and name; a hyphen, if it is not known.
+    /// Appends the index and name of the thread of an event; a hyphen if it is unknown.
     #[inline]
     pub(crate) fn append(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         if let Some(text) = self.columns.get(&(event.stream, event.thread)) {

@@ -1,7 +1,7 @@
-//! A log that is being read: opened, and at the end what was found wrong with it is told.
+//! Opens a log for a command, and reports its faults at the end.
 //!
 //! ```text
-//!  Input (arguments) ── input.rs ──▶ Log ──▶ Reading ── events ──▶ a command
+//!  Input (arguments) ── input/ ──▶ Log ──▶ Reading ── events ──▶ a command
 //!                                              └─ end: faults ──▶ standard error, exit status
 //! ```
 //!
@@ -20,19 +20,19 @@ mod progress;
 
 use progress::Progress;
 
-/// What is said of seconds that the clock syncs of the MPS give.
-const APPROXIMATE: &str = "seconds are approximate: the MPS relates its clock to processor time \
-                           alone; --clock-rate states how fast it ticks";
+/// The note about seconds that come from the clock syncs of the MPS.
+const APPROXIMATE: &str = "seconds are approximate: the MPS relates its clock only to processor \
+                           time; state its rate with --clock-rate";
 
-/// Which log is read.
+/// The logs on the command line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Input {
     /// The log; "-" is standard input [default: $MPS_TELEMETRY_FILENAME, else mpsio.log]. Several
-    /// are read as one: the volumes of a stream, in any order
+    /// logs are read as one: the volumes of a stream, in any order
     #[arg(value_name = "LOG")]
     logs: Vec<PathBuf>,
 
-    /// The log, named as for MPS's own dumper
+    /// The log, as for MPS's own dumper
     #[arg(short = 'f', long = "file", value_name = "LOG", conflicts_with = "logs")]
     file: Option<PathBuf>,
 
@@ -40,19 +40,19 @@ pub(crate) struct Input {
     known: Known,
 }
 
-/// What is known of a log that it does not say.
+/// Facts about a log that the log does not state.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Known {
-    /// The eventdef.h of the MPS that wrote the log, if it is not of telemetry version 2.0.0
+    /// The eventdef.h of the MPS that wrote the log, unless its telemetry version is 2.0.0
     #[arg(long, value_name = "FILE")]
     eventdef: Option<PathBuf>,
 
-    /// How fast the clock of the log ticks, whatever the log says: 2.1GHz, 1000000Hz
+    /// The rate of the log's clock, which overrides the log: 2.1GHz, 1000000Hz
     #[arg(long, value_name = "RATE", value_parser = select::times::clock_rate)]
     clock_rate: Option<u64>,
 }
 
-/// Whether a command prints while it reads: then a bar would disturb a terminal.
+/// Whether a command prints while it reads: a progress bar would then disturb a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stdout {
     Used,
@@ -60,14 +60,14 @@ pub(crate) enum Stdout {
 }
 
 impl Stdout {
-    /// Free, unless what is written goes there.
+    /// Returns `Used` if the output is "-".
     pub(crate) fn unless(output: &Path) -> Stdout {
         if output.as_os_str() == "-" { Stdout::Used } else { Stdout::Free }
     }
 }
 
 impl Input {
-    /// The logs that are named on the command line.
+    /// Returns the logs on the command line.
     pub(crate) fn logs(&self) -> &[PathBuf] {
         match &self.file {
             Some(file) => std::slice::from_ref(file),
@@ -78,54 +78,53 @@ impl Input {
 
 /// A log that is being read.
 pub(crate) struct Reading {
-    /// What it is called in messages.
+    /// The name in messages.
     pub(crate) name: String,
     pub(crate) log: Log,
-    /// Where in it each file begins, and the name of that file.
+    /// The offset of each file in the log, and its name.
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "`file_of` asks"))]
     starts: Vec<(u64, String)>,
     progress: Progress,
-    /// Whether the log is read stretch by stretch.
     by_increment: bool,
-    /// Whether seconds were asked for.
+    /// Whether the command uses seconds.
     has_seconds: Cell<bool>,
-    /// Lines that told of what its cores lack.
+    /// Faults of cores that cost events.
     core_loss_count: u64,
     finder: RefCell<select::Finder>,
 }
 
 impl Reading {
-    /// Opens what is named; of cores, says what they are.
+    /// Opens the logs of the command line, and reports what its cores are.
     pub(crate) fn open(input: &Input) -> Result<Reading, Stop> {
         Reading::open_with(input, Stdout::Free)
     }
 
-    /// The same for a command that may print while it reads.
+    /// Opens the logs for a command that may print while it reads.
     pub(crate) fn open_with(input: &Input, stdout: Stdout) -> Result<Reading, Stop> {
         Reading::with(input.logs(), &input.known, stdout, None)
     }
 
-    /// Opens a log that is read by increments, as far as its order and labels allow: see
+    /// Opens the logs by increments, as far as order and labels allow: see
     /// [`Reading::next_increment`].
     pub(crate) fn open_by_increment(
         input: &Input,
         order: Order,
         labels: bool,
     ) -> Result<Reading, Stop> {
-        // Labels are looked for in all of a stream.
+        // A label may be anywhere in a stream.
         let is_whole = order == Order::Time || labels;
         let increment = if is_whole { Increment::Stream } else { Increment::Stretch };
         Reading::with(input.logs(), &input.known, Stdout::Used, Some(increment))
     }
 
-    /// Opens each of the logs that are named by itself.
+    /// Opens each log of the command line by itself.
     pub(crate) fn each(input: &Input) -> impl Iterator<Item = Result<Reading, Stop>> {
-        let one = |log| Reading::of(std::slice::from_ref(log), &input.known);
-        input.logs().iter().map(one)
+        let open = |log| Reading::open_paths(std::slice::from_ref(log), &input.known);
+        input.logs().iter().map(open)
     }
 
-    /// Opens these logs, to be read as one; none: what the environment names.
-    pub(crate) fn of(named: &[PathBuf], known: &Known) -> Result<Reading, Stop> {
+    /// Opens these logs as one; if none, the log of the environment.
+    pub(crate) fn open_paths(named: &[PathBuf], known: &Known) -> Result<Reading, Stop> {
         Reading::with(named, known, Stdout::Used, None)
     }
 
@@ -161,41 +160,37 @@ impl Reading {
             log.drop_hole_faults();
         }
         let core_loss_count = core::report_all(&cores, &log);
-        let (finder, by_increment) = (RefCell::default(), increment.is_some());
-        let has_seconds = Cell::new(false);
         Ok(Reading {
             name,
             log,
             starts,
             progress,
-            by_increment,
-            has_seconds,
+            by_increment: increment.is_some(),
+            has_seconds: Cell::new(false),
             core_loss_count,
-            finder,
+            finder: RefCell::default(),
         })
     }
 
-    /// The name of the file that a stream is in.
+    /// Returns the name of the file of a stream.
     #[cfg(feature = "parquet")]
     pub(crate) fn file_of(&self, stream: &eventlog::reader::Stream) -> &str {
         let at = self.starts.partition_point(|(start, _)| *start <= stream.offset);
         self.starts.get(at.saturating_sub(1)).map_or(&self.name, |(_, name)| name)
     }
 
-    /// Goes on to the next increment of the log, whose events are then those of [`Reading::log`].
+    /// Reads the next increment: [`Reading::log`] then has its events.
     pub(crate) fn next_increment(&mut self) -> bool {
         self.log.next_increment()
     }
 
-    /// What is selected of it. All of it is about to be read once.
+    /// Returns the selection. The command is about to read all of the log once.
     pub(crate) fn select(
         &self,
         select: &select::Select,
         labels: bool,
     ) -> Result<select::Selection, Stop> {
-        let selection = select.resolve(&self.log, labels);
-        let selection =
-            selection.map_err(|what| Stop::Message(format!("{}: {what}", self.name)))?;
+        let selection = select.resolve(&self.log, labels).map_err(|what| self.error(what))?;
         if select.is_relative() {
             self.use_seconds();
         }
@@ -206,18 +201,23 @@ impl Reading {
         Ok(selection)
     }
 
-    /// Seconds are asked for: if they are approximate, that is told at the end.
+    /// Returns the error message of this log.
+    pub(crate) fn error(&self, what: impl std::fmt::Display) -> Stop {
+        Stop::Message(format!("{}: {what}", self.name))
+    }
+
+    /// Notes that the command uses seconds: [`Reading::end`] reports approximate ones.
     pub(crate) fn use_seconds(&self) {
         self.has_seconds.set(true);
     }
 
-    /// Takes the progress bar away: what follows goes to the terminal.
+    /// Removes the progress bar, before output to the terminal.
     pub(crate) fn finish(&self) {
         self.progress.finish();
     }
 
-    /// Tells of what was found wrong: by the headers, and in `faults` while events were read; and
-    /// whether nothing was found that was selected. Whether the log was read whole.
+    /// Reports the faults of the log and of its events, and a selection that selected nothing.
+    /// Returns whether no fault cost events.
     pub(crate) fn end(&self, faults: &Faults) -> bool {
         self.progress.finish();
         if self.finder.borrow().is_empty_handed() {
@@ -232,25 +232,25 @@ impl Reading {
         self.log.faults().loss_count() + faults.loss_count() + self.core_loss_count == 0
     }
 
-    /// The same, where no event was to be read.
+    /// Ends a command that reads no event.
     pub(crate) fn end_unread(&self) -> bool {
         self.finder.take();
         self.end(&Faults::default())
     }
 
-    /// Says what is to be noted, if anything is.
+    /// Prints a note to standard error, if there is one.
     pub(crate) fn note(&self, note: Option<String>) {
         note.iter().for_each(|note| complain(&format!("eventcnv: {}: {note}\n", self.name)));
     }
 
-    /// Says how many events were requested and are not in the log.
+    /// Notes how many requested events are not in the log.
     pub(crate) fn note_losses(&self, losses: &Losses) {
-        self.note((losses.total() > 0).then(|| format!("note: {}", told(losses))));
+        self.note((losses.total() > 0).then(|| format!("note: {}", loss_summary(losses))));
     }
 }
 
-/// How many events were requested and are not in a log, and why: in words.
-pub(crate) fn told(losses: &Losses) -> String {
+/// Returns how many requested events are not in a log, by cause, in words.
+pub(crate) fn loss_summary(losses: &Losses) -> String {
     let Losses { full, nested, large, io, lost, .. } = losses;
     let total = losses.total();
     format!(
@@ -259,7 +259,7 @@ pub(crate) fn told(losses: &Losses) -> String {
     )
 }
 
-/// Tells what was found wrong, a line each.
+/// Reports faults, a line each.
 pub(crate) fn report(name: &str, faults: &[&Faults]) {
     faults.iter().for_each(|faults| complain(&cli::log::faults("eventcnv", name, faults)));
 }

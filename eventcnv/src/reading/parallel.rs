@@ -1,13 +1,13 @@
-//! A log read in partitions by all processors, and what they make of it taken in order.
+//! Reads a log in partitions by all processors, and takes their results in order.
 //!
 //! ```text
 //!  partition 0 ── worker ── work ──▶ pieces ─┐
 //!  partition 1 ── worker ── work ──▶ pieces ─┼─▶ take: first those of 0, then those of 1, …
 //!  partition 2 ── …                          ┘
-//!                                    Ahead: how many wait; a worker waits that is too far ahead
+//!                                    Ahead: a worker that is too far ahead waits
 //! ```
 //!
-//! Memory is bounded: no more than [`PIECE_COUNT_MAX`] pieces wait to be taken.
+//! Memory is bounded: at most [`PIECE_COUNT_MAX`] pieces wait.
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use crate::select::{Selected, Selection};
@@ -21,26 +21,25 @@ use std::thread;
 
 /// Events of a partition, about.
 const PARTITION_SIZE: u64 = 1 << 16;
-/// Pieces of all partitions that wait to be taken, at most. Long partitions are read side by side
-/// as far as this lets workers run ahead.
+/// Pieces of all partitions that wait, at most. It limits how far workers run ahead.
 const PIECE_COUNT_MAX: usize = 96;
-/// How many of these are kept for the partition whose turn it is.
+/// Places reserved for pieces of the partition whose turn it is.
 const TURN_COUNT: usize = 16;
 /// Workers, at most.
 const WORKER_COUNT_MAX: usize = 16;
 
-/// Takes a piece that was made; false: nothing more is wanted.
+/// Takes a piece; returns false if the reader wants no more.
 pub(crate) type Emit<'a, T> = &'a mut dyn FnMut(T) -> bool;
 
-/// What a worker sends.
+/// A message of a worker.
 enum Sent<T> {
     Piece(T),
-    /// The partition is read; with what was found wrong with it.
+    /// The partition is read; its faults.
     End(Box<Faults>),
 }
 
-/// The selected events of a log in an order: `work` makes pieces of those of a partition, `take`
-/// takes them in order. What was found wrong, unless taking them had to stop.
+/// Reads the selected events of a log: `work` makes pieces from the events of a partition, `take`
+/// takes the pieces in order. Returns the faults of the events, or the error of `take`.
 pub(crate) fn run<T: Send>(
     log: &Log,
     selection: &Selection,
@@ -91,13 +90,13 @@ fn side_by_side<T: Send>(
             });
         }
         let result = take_all(partitions, receivers, &ahead, take);
-        // All that waits ends now, with or without an error.
+        // Waiting workers end now, with or without an error.
         ahead.end();
         result
     })
 }
 
-/// Reads a partition. False: nothing more is wanted.
+/// Reads a partition. Returns false if the reader wants no more.
 fn read<T: Send>(
     partitions: &Partitions<'_>,
     index: usize,
@@ -120,7 +119,7 @@ fn take_all<T>(
     let mut faults = partitions.faults().clone();
     for (index, receiver) in receivers.into_iter().enumerate() {
         ahead.begin_turn(index);
-        // A worker that panicked ends its partition without a word, and then the scope panics too.
+        // A worker that panics closes its channel, and later the scope panics too.
         for sent in receiver {
             match sent {
                 Sent::Piece(piece) => {
@@ -134,10 +133,10 @@ fn take_all<T>(
     Ok(faults)
 }
 
-/// How far ahead the workers are of what is taken.
+/// Limits the pieces that wait.
 ///
-/// Pieces of other partitions than the one whose turn it is leave [`TURN_COUNT`] places free, so
-/// that there is always one to take: nobody waits for ever.
+/// Pieces of other partitions leave [`TURN_COUNT`] places to the partition whose turn it is. So the
+/// taker always gets a piece, and no worker waits for ever.
 #[derive(Default)]
 struct Ahead {
     state: Mutex<State>,
@@ -148,13 +147,12 @@ struct Ahead {
 struct State {
     /// The partition whose pieces are taken now.
     turn: usize,
-    /// Pieces that are made and not taken.
     waiting_count: usize,
     is_ended: bool,
 }
 
 impl Ahead {
-    /// Counts a piece of a partition, once there is a place for it. False: nothing more is wanted.
+    /// Waits for a place and counts a piece. Returns false if the reader wants no more.
     fn add(&self, partition: usize) -> bool {
         let has_no_place = |state: &mut State| {
             let kept = if partition == state.turn { 0 } else { TURN_COUNT };
@@ -166,7 +164,6 @@ impl Ahead {
         !state.is_ended
     }
 
-    /// A piece was taken.
     fn remove(&self) {
         self.change(|state| state.waiting_count = state.waiting_count.saturating_sub(1));
     }
@@ -175,7 +172,7 @@ impl Ahead {
         self.change(|state| state.turn = partition);
     }
 
-    /// Nothing more is wanted.
+    /// Ends all waiting: the reader wants no more.
     fn end(&self) {
         self.change(|state| state.is_ended = true);
     }
@@ -206,7 +203,7 @@ mod tests {
         (log, selection)
     }
 
-    /// `.cnv.speed`: whatever the number of workers, and more pieces than are held.
+    /// `.cnv.speed`: for any number of workers.
     #[test]
     fn pieces_come_in_the_order_of_the_events() {
         let (log, selection) = all();
@@ -236,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_more_is_read_once_nothing_more_is_taken() {
+    fn workers_end_when_the_taker_fails() {
         let (log, selection) = all();
         let partitions = selection.partitions(&log, Order::Time, 300).unwrap();
         let work = |events: &mut Selected<'_>, emit: Emit<'_, u64>| {
@@ -256,9 +253,9 @@ mod tests {
         assert_eq!(count, 100);
     }
 
-    /// `.cnv.speed`: memory is bounded however slowly pieces are taken.
+    /// `.cnv.speed`: memory is bounded, even for a slow taker.
     #[test]
-    fn no_more_pieces_wait_than_there_are_places() {
+    fn a_bounded_number_of_pieces_waits() {
         let (log, selection) = all();
         let partitions = selection.partitions(&log, Order::Time, 300).unwrap();
         let (made, mut taken, mut most) = (AtomicUsize::new(0), 0, 0);

@@ -1,8 +1,8 @@
-//! A bar on standard error, for long logs on a terminal.
+//! A progress bar on standard error, for long logs on a terminal.
 //!
 //! ```text
 //!  reader ── read_at ──▶ Progress ──▶ Source
-//!  ├─ find what is where: headers, or all ─┤─ print: all ─┤    how much was read, of both passes
+//!  ├─ index: headers, or all ─┤─ print: all ─┤    the bar shows the bytes read in both passes
 //! ```
 //!
 //! Design: `.dumper` in `design/telemetry.md`.
@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What takes less goes without a bar.
+/// A shorter command shows no bar.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The bar, once there is one. It goes away with this.
+/// The bar, which disappears when this is dropped.
 #[derive(Default)]
 pub(crate) struct Progress {
     state: Arc<State>,
 }
 
-/// How much was read, of how much, and the bar that says so.
+/// Bytes read, of a total, and the bar.
 #[derive(Default)]
 struct State {
     done: AtomicU64,
@@ -34,8 +34,8 @@ struct State {
 }
 
 impl Progress {
-    /// The same source, which shows how far it was read: unless standard error is no terminal, or
-    /// what is printed meanwhile goes to one.
+    /// Returns the source with a bar: only if standard error is a terminal and the output meanwhile
+    /// does not go to one.
     pub(crate) fn watch(&self, source: AnySource, stdout: Stdout) -> AnySource {
         let is_disturbing = stdout == Stdout::Used && io::stdout().is_terminal();
         if !io::stderr().is_terminal() || is_disturbing {
@@ -45,18 +45,18 @@ impl Progress {
     }
 
     fn watched(&self, source: AnySource) -> Watched {
-        // Until it is known better, the log is read twice: to find what is where, and to print it.
+        // As an estimate, the log is read twice: for the index and for the output.
         self.state.total.store(source.size().saturating_mul(2), Ordering::Relaxed);
         Watched { source, start: Instant::now(), state: Arc::clone(&self.state) }
     }
 
-    /// What is where was found: what is left is to read a log of this size once.
+    /// Ends the first pass: the second one reads `size` bytes.
     pub(crate) fn begin_events(&self, size: u64) {
         let done = self.state.done.load(Ordering::Relaxed);
         self.state.total.store(done.saturating_add(size), Ordering::Relaxed);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         if let Some(bar) = self.state.bar.get() {
             bar.finish_and_clear();
@@ -70,7 +70,7 @@ impl Drop for Progress {
     }
 }
 
-/// A source that shows how far it was read.
+/// A source that shows how much of it was read.
 struct Watched {
     source: AnySource,
     start: Instant,
@@ -119,7 +119,7 @@ mod tests {
     use eventlog::reader::{Filter, Log, Options, Order};
 
     #[test]
-    fn all_was_read_when_the_last_event_was() {
+    fn the_bar_is_full_after_the_last_event() {
         let log = include_bytes!("../../tests/golden/mps/mpmss-cut.log").to_vec();
         let progress = Progress::default();
         let source = Box::new(progress.watched(Box::new(log)));

@@ -1,4 +1,4 @@
-//! Names for a shell to complete: those of the log that the command line names.
+//! Completes names in a shell: those of the log on the command line.
 //!
 //! ```text
 //!  eventcnv --kinds Po⇥ run.log ──▶ words ──▶ Log ──▶ its kinds, or those of the MPS
@@ -30,7 +30,7 @@ pub(super) fn events() -> ArgValueCompleter {
     ArgValueCompleter::new(move |begin: &OsStr| candidates(begin, &names))
 }
 
-/// Names that begin so, in any case.
+/// Returns the names with this beginning, in any case.
 fn candidates(
     begin: &OsStr,
     names: &dyn Fn(&Registry) -> Vec<(String, String)>,
@@ -48,8 +48,8 @@ fn candidates(
     named.into_iter().map(candidate).collect()
 }
 
-/// The registries of the first log among the words of the command line, or of that which is read
-/// where none is named; else that of the MPS.
+/// Returns the registries of the first log on the command line, or of the default log; else that of
+/// the MPS.
 fn registries() -> Vec<Registry> {
     let words = std::env::args_os().skip(1).map(PathBuf::from);
     let named: Vec<PathBuf> = words.filter(|word| is_file(word)).collect();
@@ -63,12 +63,12 @@ fn registries() -> Vec<Registry> {
     opened.map_or_else(mps, |log| log.registries().to_vec())
 }
 
-/// A shell waits: what is no file, as a pipe, is not read.
+/// A shell waits, so a pipe or a device is not read.
 fn is_file(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Opens a log, of which no more is looked at than need be.
+/// Opens a log and reads as little of it as possible.
 fn open(path: &Path) -> Option<Log> {
     let options = Options::default();
     let source = input::open(&[path.to_owned()], &options).source.ok()?;

@@ -1,11 +1,11 @@
-//! Conditions on events: what they are made of, and what they say of an event.
+//! Conditions on events, and their evaluation.
 //!
 //! ```text
-//!  Expression ── an event ──▶ true │ false │ neither: it has no such parameter
-//!             └─ an event type ──▶ whether it can be true of any: else none is looked at
+//!  Expression ── an event ──▶ true │ false │ neither: the event lacks a parameter
+//!             └─ an event type ──▶ whether it can be true of an event: else none is read
 //! ```
 //!
-//! "Neither" stays so under `not`; `and` and `or` look at their other side (Kleene's logic).
+//! `not` keeps "neither"; `and` and `or` use their other side (Kleene's logic).
 //! Design: `.cnv.where` in `design/eventcnv.md`.
 
 use eventlog::reader::{Event, EventType, Value};
@@ -13,18 +13,16 @@ use memchr::memmem;
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A condition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expression {
     And(Vec<Expression>),
     Or(Vec<Expression>),
     Not(Box<Expression>),
-    /// It is there, and not zero.
+    /// The operand exists and is not zero.
     Is(Operand),
     Compare(Operand, Operator, Operand),
 }
 
-/// How two operands are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Equal,
@@ -33,11 +31,10 @@ pub(crate) enum Operator {
     AtMost,
     Greater,
     AtLeast,
-    /// The text on the left has the text on the right in it.
+    /// The text on the left contains the text on the right.
     Contains,
 }
 
-/// What is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Operand {
     /// A parameter, of any event type or of one.
@@ -52,7 +49,7 @@ pub(crate) enum Operand {
     Bool(bool),
 }
 
-/// What every event has.
+/// A property that every event has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
     Event,
@@ -67,7 +64,6 @@ pub(crate) enum Fact {
 }
 
 impl Fact {
-    /// All, by name.
     pub(crate) const ALL: [(&str, Fact); 9] = [
         ("event", Fact::Event),
         ("kind", Fact::Kind),
@@ -89,27 +85,27 @@ impl Fact {
     }
 }
 
-/// What an operand is, of an event.
+/// The value of an operand for an event.
 enum Datum<'a> {
     Int(u64),
     Real(f64),
     Text(&'a [u8]),
-    /// A name, of which case does not matter.
+    /// A name in any case.
     Name(&'a str),
-    /// A number that may be called something.
+    /// A number, with its label.
     Labelled(u64, Option<&'a [u8]>),
 }
 
 impl Operand {
-    fn of<'a>(&'a self, event: &Event<'a, 'a>) -> Option<Datum<'a>> {
+    fn value<'a>(&'a self, event: &Event<'a, 'a>) -> Option<Datum<'a>> {
         Some(match self {
             Operand::Int(value) => Datum::Int(*value),
             Operand::Real(value) => Datum::Real(*value),
             Operand::Bool(value) => Datum::Int(u64::from(*value)),
             Operand::Text(text) => Datum::Text(text),
-            Operand::Fact(fact) => fact.of(event),
+            Operand::Fact(fact) => fact.value(event),
             Operand::Param { of, name } => {
-                if !is_of(of.as_deref(), event.event_type?) {
+                if !is_named(event.event_type?, of.as_deref()) {
                     return None;
                 }
                 match event.param(name)? {
@@ -126,24 +122,25 @@ impl Operand {
         })
     }
 
-    /// Whether events of a type have it; of one that is not known they have no parameters.
-    fn is_had_by(&self, event_type: Option<&EventType>) -> bool {
+    /// Returns whether events of a type have the operand. Events of unknown type have no
+    /// parameters.
+    fn exists_in(&self, event_type: Option<&EventType>) -> bool {
         match self {
             Operand::Param { of, name } => event_type.is_some_and(|event_type| {
-                is_of(of.as_deref(), event_type) && event_type.param(name).is_some()
+                is_named(event_type, of.as_deref()) && event_type.param(name).is_some()
             }),
             _ => true,
         }
     }
 }
 
-/// Whether an event type is the one that is named, if one is.
-fn is_of(name: Option<&str>, event_type: &EventType) -> bool {
+/// Returns whether an event type has the name, if there is a name.
+fn is_named(event_type: &EventType, name: Option<&str>) -> bool {
     name.is_none_or(|name| event_type.name.eq_ignore_ascii_case(name))
 }
 
 impl Fact {
-    fn of<'a>(self, event: &Event<'a, 'a>) -> Datum<'a> {
+    fn value<'a>(self, event: &Event<'a, 'a>) -> Datum<'a> {
         match self {
             Fact::Event => Datum::Name(event.name()),
             Fact::Kind => {
@@ -161,25 +158,26 @@ impl Fact {
 }
 
 impl Expression {
-    /// Whether it holds of an event; neither if that has not what it speaks of.
+    /// Returns whether the condition holds for an event; `None` if the event lacks an operand.
     pub(crate) fn holds(&self, event: &Event<'_, '_>) -> Option<bool> {
         match self {
             Expression::And(terms) => all(terms.iter().map(|term| term.holds(event)), true),
             Expression::Or(terms) => all(terms.iter().map(|term| term.holds(event)), false),
             Expression::Not(term) => term.holds(event).map(|holds| !holds),
-            Expression::Is(operand) => match operand.of(event)? {
+            Expression::Is(operand) => match operand.value(event)? {
                 Datum::Int(value) | Datum::Labelled(value, _) => Some(value != 0),
                 Datum::Real(value) => Some(value != 0.0),
                 Datum::Text(text) => Some(!text.is_empty()),
                 Datum::Name(name) => Some(!name.is_empty()),
             },
             Expression::Compare(left, operator, right) => {
-                compare(&left.of(event)?, *operator, &right.of(event)?)
+                compare(&left.value(event)?, *operator, &right.value(event)?)
             }
         }
     }
 
-    /// Whether it can be true of an event of a type, and whether it can be false.
+    /// Returns whether the condition can be true of an event of a type, and whether it can be
+    /// false.
     fn can_be(&self, event_type: Option<&EventType>) -> (bool, bool) {
         let of = |terms: &[Expression]| -> Vec<(bool, bool)> {
             terms.iter().map(|term| term.can_be(event_type)).collect()
@@ -197,22 +195,19 @@ impl Expression {
                 let (yes, no) = term.can_be(event_type);
                 (no, yes)
             }
-            Expression::Is(operand) => {
-                (operand.is_had_by(event_type), operand.is_had_by(event_type))
-            }
+            Expression::Is(operand) => [operand.exists_in(event_type); 2].into(),
             Expression::Compare(left, _, right) => {
-                let is_had = left.is_had_by(event_type) && right.is_had_by(event_type);
-                (is_had, is_had)
+                [left.exists_in(event_type) && right.exists_in(event_type); 2].into()
             }
         }
     }
 
-    /// Whether it can be true of an event of a type, or of one whose type is not known.
+    /// Returns whether the condition can be true of an event of a type; `None` is an unknown type.
     pub(crate) fn can_hold(&self, event_type: Option<&EventType>) -> bool {
         self.can_be(event_type).0
     }
 
-    /// Adds the strings to which parameters are to be equal.
+    /// Adds the strings that parameters must equal.
     pub(crate) fn labels(&self, to: &mut Vec<Vec<u8>>) {
         match self {
             Expression::And(terms) | Expression::Or(terms) => {
@@ -242,7 +237,7 @@ impl Expression {
     }
 }
 
-/// The conjunction of all terms; with `unit` false the disjunction.
+/// Returns the conjunction of all terms; if `unit` is false, the disjunction.
 fn all(terms: impl Iterator<Item = Option<bool>>, unit: bool) -> Option<bool> {
     let mut result = Some(unit);
     for term in terms {
@@ -265,25 +260,18 @@ fn compare(left: &Datum<'_>, operator: Operator, right: &Datum<'_>) -> Option<bo
         (Name(a), Name(b)) => return name(a.as_bytes(), operator, b.as_bytes()),
         (Name(a), Text(b)) => return name(a.as_bytes(), operator, b),
         (Text(a), Name(b)) => return name(a, operator, b.as_bytes()),
-        // What is called nothing is not called that.
-        (Labelled(_, label), Text(b)) => {
-            return match label {
-                Some(label) => text(label, operator, b),
-                None => Some(operator == Operator::Unequal),
-            };
+        // A value without a label differs from every string.
+        (Labelled(_, None), Text(_)) | (Text(_), Labelled(_, None)) => {
+            return Some(operator == Operator::Unequal);
         }
-        (Text(a), Labelled(_, label)) => {
-            return match label {
-                Some(label) => text(a, operator, label),
-                None => Some(operator == Operator::Unequal),
-            };
-        }
+        (Labelled(_, Some(label)), Text(b)) => return text(label, operator, b),
+        (Text(a), Labelled(_, Some(label))) => return text(a, operator, label),
         _ => return None,
     };
     let is = |wanted: &[Ordering]| ordering.map(|ordering| wanted.contains(&ordering));
     match operator {
         Operator::Equal => is(&[Ordering::Equal]),
-        // Of what cannot be ordered, NaN, this alone is true.
+        // For a NaN, which has no order, only this comparison is true.
         Operator::Unequal => Some(ordering != Some(Ordering::Equal)),
         Operator::Less => is(&[Ordering::Less]),
         Operator::AtMost => is(&[Ordering::Less, Ordering::Equal]),

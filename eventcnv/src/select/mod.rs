@@ -1,9 +1,9 @@
-//! Which events are asked for: the options that all commands share.
+//! The selection of events: the options that all commands share.
 //!
 //! ```text
 //!  Select ──┬─ names.rs      kinds, types, threads ──▶ Filter, which skips whole blocks
 //!           ├─ times.rs      --from, --to ──────────▶
-//!           ├─ syntax.rs     --where ──▶ condition.rs, asked of each event that is left
+//!           ├─ syntax.rs     --where ──▶ condition.rs, for each event that passes the filter
 //!           └─ --first, --last ──────▶ counted     ──▶ Selected, event by event
 //! ```
 //!
@@ -15,23 +15,21 @@ mod names;
 mod syntax;
 pub(crate) mod times;
 
-pub(crate) use names::unknown;
-
 use condition::{Expression, Operand};
 use eventlog::reader::{Event, Events, Faults, Filter, Log, Order, Partitions, Run};
-pub(crate) use names::near;
+pub(crate) use names::{is_of_kinds, is_selected, near, unknown};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use times::{Clocks, Time};
 
-/// Where these options stand in the help.
+/// The heading of these options in the help.
 const HEADING: &str = "Selection";
 
-/// Which events are asked for.
+/// The options.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Select {
-    /// Only events of these kinds (names in any case; 'P*' is all that begin so)
+    /// Only events of these kinds (names in any case; 'P*' for all that begin with P)
     #[arg(help_heading = HEADING, long, value_name = "KIND", value_delimiter = ',')]
     #[arg(add = complete::kinds())]
     kinds: Vec<String>,
@@ -46,31 +44,31 @@ pub(crate) struct Select {
     threads: Vec<String>,
 
     /// Only events from this time on: clock value, +1.5s after the start, -2s before the end,
-    /// #1000 (when the event of this number was), or 2026-11-22T10:00:00Z
+    /// #1000 (the time of the event of this number), or 2026-11-22T10:00:00Z
     #[arg(help_heading = HEADING, long, value_name = "TIME")]
     #[arg(value_parser = times::parse, allow_hyphen_values = true)]
     from: Option<Time>,
 
-    /// Only events up to this time, it included
+    /// Only events up to this time, inclusive
     #[arg(help_heading = HEADING, long, value_name = "TIME")]
     #[arg(value_parser = times::parse, allow_hyphen_values = true)]
     to: Option<Time>,
 
-    /// Only events of which this is true: 'size >= 4096 and pool == "symbols"'
+    /// Only events for which a condition is true: 'size >= 4096 and pool == "symbols"'
     #[arg(help_heading = HEADING, long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
 
-    /// Only the first N of them
+    /// Only the first N of these events
     #[arg(help_heading = HEADING, long, value_name = "N", conflicts_with = "last")]
     first: Option<u64>,
 
-    /// Only the last N of them
+    /// Only the last N of these events
     #[arg(help_heading = HEADING, long, value_name = "N")]
     last: Option<u64>,
 }
 
 impl Select {
-    /// Whether anything less than all is asked for.
+    /// Returns whether any of the options is given.
     pub(crate) fn is_given(&self) -> bool {
         !(self.kinds.is_empty()
             && self.events.is_empty()
@@ -82,13 +80,14 @@ impl Select {
             || self.last.is_some()
     }
 
-    /// Whether a time is asked for that counts seconds.
+    /// Returns whether a time counts seconds.
     pub(crate) fn is_relative(&self) -> bool {
-        let is_it = |time: Time| matches!(time, Time::AfterStart(_) | Time::BeforeEnd(_));
-        self.from.is_some_and(is_it) || self.to.is_some_and(is_it)
+        let is_relative = |time: Time| matches!(time, Time::AfterStart(_) | Time::BeforeEnd(_));
+        self.from.is_some_and(is_relative) || self.to.is_some_and(is_relative)
     }
 
-    /// What is asked for, of this log; with labels if they are wanted. Else what is wrong with it.
+    /// Returns the selection for this log, with labels if wanted; or what is wrong with the
+    /// options.
     pub(crate) fn resolve(&self, log: &Log, labels: bool) -> Result<Selection, String> {
         let registries = log.registries();
         let mut filter = names::filter(&self.kinds, &self.events, registries, labels)?;
@@ -132,7 +131,7 @@ impl Select {
     }
 }
 
-/// What is asked for, of one log.
+/// The selection for one log.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     filter: Filter,
@@ -140,37 +139,36 @@ pub(crate) struct Selection {
     first: Option<u64>,
     last: Option<u64>,
     is_given: bool,
-    /// Whether events were read, and whether any was found that is asked for.
     found: Arc<Found>,
 }
 
 impl Selection {
-    /// Kinds, event types, threads, times, and whether labels are wanted.
+    /// Returns the kinds, event types, threads, times, and whether labels are wanted.
     pub(crate) fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// Whether less than all events of the filter are asked for.
+    /// Returns whether the selection has less than all events of the filter.
     pub(crate) fn is_conditional(&self) -> bool {
         self.condition.is_some() || self.first.is_some() || self.last.is_some()
     }
 
-    /// What comes first or last is left to whoever asks: of how much `--first` and `--last` are.
+    /// Takes the numbers of `--first` and `--last`: the caller counts.
     pub(crate) fn take_ends(&mut self) -> (Option<u64>, Option<u64>) {
         (self.first.take(), self.last.take())
     }
 
-    /// Something was found before that is asked for.
+    /// Notes that the caller found a selected event earlier.
     pub(crate) fn note_found(&self) {
         self.found.has_any.store(true, Ordering::Relaxed);
     }
 
-    /// So many events of each buffer are known: blocks that have none but these are not read.
-    pub(crate) fn pass_over(&mut self, known: BTreeMap<(u16, u32), u64>) {
+    /// Skips blocks whose events are all known: those of each buffer below a number.
+    pub(crate) fn skip_known(&mut self, known: BTreeMap<(u16, u32), u64>) {
         self.filter.known = known;
     }
 
-    /// Tells whether less than all was asked for, and nothing was found.
+    /// Returns a [`Finder`] for this selection.
     pub(crate) fn finder(&self) -> Finder {
         let mut labels = Vec::new();
         if let Some(condition) = &self.condition {
@@ -179,12 +177,12 @@ impl Selection {
         Finder { is_given: self.is_given, found: self.found.clone(), labels }
     }
 
-    /// Whether the first or the last so many are asked for.
+    /// Returns whether `--first` or `--last` is given.
     pub(crate) fn is_counted(&self) -> bool {
         self.first.is_some() || self.last.is_some()
     }
 
-    /// The events that are asked for, one at a time.
+    /// Returns the selected events, one at a time.
     pub(crate) fn events<'l>(&'l self, log: &'l Log, order: Order) -> Selected<'l> {
         let mut selected = self.selected(log.events(order, &self.filter));
         if let Some(last) = self.last {
@@ -194,7 +192,7 @@ impl Selection {
         selected
     }
 
-    /// How many events there are, `--first` and `--last` aside.
+    /// Counts the events without regard to `--first` and `--last`.
     fn count(&self, log: &Log, order: Order) -> u64 {
         let mut all = self.selected(log.events(order, &self.filter));
         let mut count = 0;
@@ -204,8 +202,8 @@ impl Selection {
         count
     }
 
-    /// The log in partitions of about `count` events, to be read side by side; `None` if the events
-    /// that are asked for must be counted from the first.
+    /// Returns the log in partitions of about `count` events, for several readers; `None` for
+    /// `--first` and `--last`, which count from the first event.
     pub(crate) fn partitions<'l>(
         &self,
         log: &'l Log,
@@ -215,80 +213,80 @@ impl Selection {
         (!self.is_counted()).then(|| log.partitions(order, &self.filter, count))
     }
 
-    /// Of these events those that are asked for, `--first` and `--last` aside.
+    /// Returns the selected among these events, without regard to `--first` and `--last`.
     pub(crate) fn selected<'l>(&'l self, events: Events<'l>) -> Selected<'l> {
         self.found.is_read.store(true, Ordering::Relaxed);
         let (condition, found) = (self.condition.as_ref(), &*self.found);
-        Selected { events, condition, skip: 0, left: u64::MAX, found, is_told: false }
+        Selected { events, condition, skip: 0, left: u64::MAX, found, has_any: false }
     }
 }
 
-/// What was found so far of what is asked for.
+/// Whether events were read, and whether any was selected.
 #[derive(Debug, Default)]
 struct Found {
     is_read: AtomicBool,
     has_any: AtomicBool,
 }
 
-/// Knows whether any event was found that is asked for.
+/// Reports a selection that selects nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Finder {
     is_given: bool,
     found: Arc<Found>,
-    /// What something was to be called.
+    /// The labels in the condition.
     labels: Vec<Vec<u8>>,
 }
 
 impl Finder {
-    /// What may have been meant: labels that are near to those that nothing has.
+    /// Returns labels that are similar to labels in the condition that the log lacks, as text.
     pub(crate) fn hint(&self, log: &Log) -> String {
         names::unknown_labels(&self.labels, log)
     }
 
-    /// Whether less than all was asked for, it was looked for, and nothing was found.
+    /// Returns whether options were given, events were read, and none was selected.
     pub(crate) fn is_empty_handed(&self) -> bool {
         let Found { is_read, has_any } = &*self.found;
         self.is_given && is_read.load(Ordering::Relaxed) && !has_any.load(Ordering::Relaxed)
     }
 }
 
-/// Events of a log that are asked for.
+/// The selected events of a log.
 pub(crate) struct Selected<'l> {
     events: Events<'l>,
     condition: Option<&'l Expression>,
-    /// Events that are left out before the first, and how many are given from there on.
+    /// Events to skip before the first, and the number of events after them.
     skip: u64,
     left: u64,
     found: &'l Found,
-    is_told: bool,
+    has_any: bool,
 }
 
 impl Selected<'_> {
-    /// The next event.
+    /// Returns the next event.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Event<'_, '_>> {
         if self.left == 0 {
             return None;
         }
         let condition = self.condition;
-        let is_it = |event: &Event<'_, '_>| {
+        let is_selected = |event: &Event<'_, '_>| {
             condition.is_none_or(|condition| condition.holds(event) == Some(true))
         };
         while self.skip > 0 {
             self.skip -= 1;
-            self.events.next_where(is_it)?;
+            self.events.next_where(is_selected)?;
         }
-        let event = self.events.next_where(is_it)?;
+        let event = self.events.next_where(is_selected)?;
         self.left -= 1;
-        if !self.is_told {
-            self.is_told = true;
+        if !self.has_any {
+            self.has_any = true;
             self.found.has_any.store(true, Ordering::Relaxed);
         }
         Some(event)
     }
 
-    /// Gives the events that are left to functions, which know of `state`: in runs, where all are
-    /// asked for, or else one at a time.
+    /// Passes the remaining events to functions, with `state`: in runs if all events are selected,
+    /// else one at a time.
     #[inline]
     pub(crate) fn each_run<T>(
         &mut self,
@@ -298,10 +296,10 @@ impl Selected<'_> {
     ) {
         if self.condition.is_none() && self.skip == 0 && self.left == u64::MAX {
             let has_any = &self.found.has_any;
-            let mut is_told = false;
+            let mut is_noted = false;
             return self.events.each_run(|run| {
-                if !is_told {
-                    is_told = true;
+                if !is_noted {
+                    is_noted = true;
                     has_any.store(true, Ordering::Relaxed);
                 }
                 take_run(state, run);
@@ -312,14 +310,14 @@ impl Selected<'_> {
         }
     }
 
-    /// Gives the events that are left to a function: at less cost than one at a time.
+    /// Passes the remaining events to a function, which costs less than [`Selected::next`].
     #[inline]
     pub(crate) fn each(&mut self, take: impl FnMut(&Event<'_, '_>)) {
         let each = |take: &mut _, run: &Run<'_, '_>| run.each(take);
         self.each_run(&mut { take }, each, |take, event| take(event));
     }
 
-    /// The same, as long as the function says that it wants more.
+    /// Passes events to a function until it returns false.
     #[inline]
     pub(crate) fn each_while(&mut self, mut take: impl FnMut(&Event<'_, '_>) -> bool) {
         let (condition, mut skip, mut left) = (self.condition, self.skip, self.left);
@@ -327,9 +325,10 @@ impl Selected<'_> {
             return;
         }
         self.events.each_while(|event| {
-            let is_it = condition.is_none_or(|condition| condition.holds(event) == Some(true));
-            if !is_it || skip > 0 {
-                skip -= u64::from(is_it);
+            let is_selected =
+                condition.is_none_or(|condition| condition.holds(event) == Some(true));
+            if !is_selected || skip > 0 {
+                skip -= u64::from(is_selected);
                 return true;
             }
             left -= 1;
@@ -341,7 +340,7 @@ impl Selected<'_> {
         (self.skip, self.left) = (skip, left);
     }
 
-    /// What was found wrong while reading, as far as it goes.
+    /// Returns the faults found so far.
     pub(crate) fn faults(&self) -> &Faults {
         self.events.faults()
     }

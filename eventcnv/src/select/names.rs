@@ -1,8 +1,8 @@
-//! Names on the command line to a filter.
+//! Makes a filter from names on the command line.
 //!
 //! ```text
 //!  --kinds pool,Arena  --events PoolAlloc,1F ──▶ what the log declares ──▶ Filter
-//!                                                        └─▶ or what there is to choose from
+//!                                                        └─▶ or an error with similar names
 //! ```
 //!
 //! Design: `.control.output` in `design/telemetry.md`.
@@ -13,14 +13,14 @@ use eventlog::format::text::OneLine;
 use eventlog::reader::{EventType, Filter, Log, Order, Pick, Registry, Value};
 use std::collections::{BTreeSet, HashSet};
 
-/// Names that are listed where one is unknown, at most; of more, those that are near.
+/// Names that an error lists, at most.
 const NAME_COUNT_MAX: usize = 24;
-/// Labels that are looked at where one is unknown.
+/// Labels that an error considers, at most.
 const LABEL_COUNT_MAX: usize = 1 << 16;
-/// How near is near: letters that are added, left out, changed or swapped.
+/// Letters that are added, left out, changed or swapped in a similar name, at most.
 const DISTANCE_MAX: usize = 2;
 
-/// The filter for these kinds and event types of a log.
+/// Returns the filter for these kinds and event types of a log, or an error with similar names.
 pub(crate) fn filter(
     kinds: &[String],
     events: &[String],
@@ -33,24 +33,24 @@ pub(crate) fn filter(
 }
 
 fn picked(
-    asked: &[String],
+    names: &[String],
     pick: impl Fn(&str) -> Result<Vec<Pick>, String>,
 ) -> Result<Vec<Pick>, String> {
-    let picked = asked.iter().map(|asked| pick(asked)).collect::<Result<Vec<_>, _>>()?;
+    let picked = names.iter().map(|name| pick(name)).collect::<Result<Vec<_>, _>>()?;
     Ok(picked.into_iter().flatten().collect())
 }
 
-/// What has this name, in any case, or matches it as a pattern.
-fn named<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<Pick> {
-    let asked = asked.to_ascii_lowercase();
-    let is_it = |name: &&str| matches(asked.as_bytes(), name.to_ascii_lowercase().as_bytes());
-    let found: BTreeSet<&str> = known.filter(is_it).collect();
+/// Returns the names that match a pattern, in any case.
+fn named<'a>(pattern: &str, known: impl Iterator<Item = &'a str>) -> Vec<Pick> {
+    let pattern = pattern.to_ascii_lowercase();
+    let is_match = |name: &&str| matches(pattern.as_bytes(), name.to_ascii_lowercase().as_bytes());
+    let found: BTreeSet<&str> = known.filter(is_match).collect();
     found.into_iter().map(|name| Pick::Name(name.to_owned())).collect()
 }
 
-/// Whether a pattern describes a name: `*` stands for any bytes, `?` for one.
+/// Returns whether a name matches a pattern: `*` stands for any bytes, `?` for one.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    // Where a star lets go on: what follows it, and from where in the name.
+    // After a star: the place after it in the pattern, and the next place to try in the name.
     let (mut at, mut in_name, mut star) = (0, 0, None);
     while in_name < name.len() {
         match pattern.get(at) {
@@ -98,7 +98,7 @@ fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Vec<Pick>, St
         let is_in = |found: &&Registry| registry.is_none_or(|index| found.index == index);
         registries.iter().filter(is_in).any(|registry| registry.event_type(code).is_some())
     };
-    // As the numeric form prints it: with the index of the registry before the code.
+    // The numeric form prints the index of the registry before the code.
     let (index, code) = match asked.split_once(':') {
         Some((index, code)) => (index.parse().ok(), code),
         None => (None, asked),
@@ -108,8 +108,7 @@ fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Vec<Pick>, St
         (Some(index), Ok(code)) if is_known(Some(index), code) => {
             Ok(vec![Pick::NumberIn(index, code)])
         }
-        // With the prefix it can be nothing else: events of unknown type are found by their code
-        // alone.
+        // A prefix marks a code, also of events of unknown type.
         (None, Ok(code)) if prefixed.is_some() || is_known(None, code) => {
             Ok(vec![Pick::Number(code)])
         }
@@ -117,12 +116,12 @@ fn pick_event_type(asked: &str, registries: &[Registry]) -> Result<Vec<Pick>, St
     }
 }
 
-/// The threads that are named: by stream and index.
+/// Returns the named threads, by stream and index.
 pub(super) fn threads(asked: &[String], log: &Log) -> Result<Vec<(u16, u32)>, String> {
     if asked.is_empty() {
         return Ok(Vec::new());
     }
-    let known = threads::of(log);
+    let known = threads::recorded(log);
     let recorded: HashSet<(u16, u32)> =
         log.accounts().iter().map(|account| (account.stream, account.thread)).collect();
     let mut found = Vec::new();
@@ -131,12 +130,12 @@ pub(super) fn threads(asked: &[String], log: &Log) -> Result<Vec<(u16, u32)>, St
         let index: Option<u32> = asked.parse().ok();
         found.extend(recorded.iter().filter(|(_, thread)| Some(*thread) == index));
         let os_thread: Option<u64> = asked.strip_prefix("tid:").and_then(|tid| tid.parse().ok());
-        let is_it = |thread: &&threads::Thread| {
+        let is_named = |thread: &&threads::Thread| {
             thread.name == *asked || os_thread == Some(thread.os_thread)
         };
         let index =
             |thread: &threads::Thread| Some((thread.stream, u32::try_from(thread.index).ok()?));
-        found.extend(known.iter().filter(is_it).filter_map(index));
+        found.extend(known.iter().filter(is_named).filter_map(index));
         if found.len() == before {
             let mut names: Vec<String> = known
                 .iter()
@@ -146,7 +145,7 @@ pub(super) fn threads(asked: &[String], log: &Log) -> Result<Vec<(u16, u32)>, St
                 names.extend(recorded.iter().map(|(_, thread)| thread.to_string()));
             }
             if names.is_empty() {
-                return Err("the log does not say which thread recorded what".to_owned());
+                return Err("the log does not record threads".to_owned());
             }
             return Err(unknown("thread", asked, names.iter().map(String::as_str)));
         }
@@ -154,7 +153,25 @@ pub(super) fn threads(asked: &[String], log: &Log) -> Result<Vec<(u16, u32)>, St
     Ok(found)
 }
 
-/// Whether there is all that a condition names.
+/// Returns whether a filter selects the kind.
+pub(crate) fn is_of_kinds(filter: &Filter, registry: &Registry, kind: u8) -> bool {
+    let name = registry.kind(kind).map_or("", |kind| &kind.name);
+    filter.kinds.is_empty()
+        || filter.kinds.iter().any(|pick| pick.matches(registry.index, name, kind.into()))
+}
+
+/// Returns whether a filter selects the event type.
+pub(crate) fn is_selected(filter: &Filter, registry: &Registry, row: &EventType) -> bool {
+    let is_of_types = is_of_types(&filter.event_types, registry, row);
+    is_of_types && is_of_kinds(filter, registry, row.kind)
+}
+
+/// Returns whether the event type is picked, or no type is.
+fn is_of_types(picks: &[Pick], registry: &Registry, row: &EventType) -> bool {
+    picks.is_empty() || picks.iter().any(|pick| pick.matches(registry.index, &row.name, row.code))
+}
+
+/// Checks that the log has every parameter and event type of a condition.
 pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(), String> {
     let types = || registries.iter().flat_map(|registry| &registry.event_types);
     let (mut result, mut has_known) = (Ok(()), false);
@@ -176,7 +193,7 @@ pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(
             Some(of) => unknown(&format!("parameter of {of}"), name, names()),
             None => {
                 let what = unknown("parameter", name, names());
-                // Next to what is known, a word like no other may be meant as a string.
+                // Next to known parameters, a word that resembles none may be a string.
                 let is_string = has_known && near(name, names()).is_empty();
                 let quotes = if is_string {
                     format!("; a string has quotes: \"{name}\"")
@@ -190,8 +207,8 @@ pub(super) fn check(condition: &Expression, registries: &[Registry]) -> Result<(
     result
 }
 
-/// The event types, of those that are picked, of which a condition can be true; as they are picked,
-/// where it can be true of an event whose type is not known.
+/// Returns the picked event types for which a condition can be true; or the picks themselves, if it
+/// can be true of an event of unknown type.
 pub(super) fn possible(
     picked: &[Pick],
     condition: &Expression,
@@ -200,29 +217,26 @@ pub(super) fn possible(
     if condition.can_hold(None) {
         return picked.to_vec();
     }
-    let is_picked = |registry: &Registry, row: &EventType| {
-        picked.is_empty()
-            || picked.iter().any(|pick| pick.matches(registry.index, &row.name, row.code))
-    };
     let rows = registries.iter().flat_map(|registry| {
-        let is_possible =
-            move |row: &&EventType| is_picked(registry, row) && condition.can_hold(Some(row));
+        let is_possible = move |row: &&EventType| {
+            is_of_types(picked, registry, row) && condition.can_hold(Some(row))
+        };
         let pick = |row: &EventType| Pick::NumberIn(registry.index, row.code);
         registry.event_types.iter().filter(is_possible).map(pick).collect::<Vec<_>>()
     });
     rows.collect()
 }
 
-/// Says that nothing is called so, and what comes near.
+/// Returns the error for an unknown name, with similar names, or the first known ones.
 pub(crate) fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut seen = HashSet::new();
     let mut known: Vec<&str> = known.filter(|name| seen.insert(*name)).collect();
     if known.is_empty() {
-        return format!("no {what} is called {asked:?}: the log declares none");
+        return format!("unknown {what} {asked:?}: the log declares none");
     }
     let near = near(asked, known.iter().copied());
     if !near.is_empty() {
-        return format!("no {what} is called {asked:?}; is it {}?", near.join(" or "));
+        return format!("unknown {what} {asked:?}; did you mean {}?", near.join(" or "));
     }
     let more = match known.len().saturating_sub(NAME_COUNT_MAX) {
         0 => String::new(),
@@ -236,10 +250,10 @@ pub(crate) fn unknown<'a>(what: &str, asked: &str, known: impl Iterator<Item = &
         }
     };
     known.truncate(NAME_COUNT_MAX);
-    format!("no {what} is called {asked:?}; there are {}{more}", known.join(", "))
+    format!("unknown {what} {asked:?}; the log has {}{more}", known.join(", "))
 }
 
-/// What is said where something was to be called so and nothing is: labels that are near, or all.
+/// Returns the text about labels in a condition that the log lacks, with similar labels.
 pub(super) fn unknown_labels(asked: &[Vec<u8>], log: &Log) -> String {
     if asked.is_empty() {
         return String::new();
@@ -264,7 +278,7 @@ pub(super) fn unknown_labels(asked: &[Vec<u8>], log: &Log) -> String {
     hints
 }
 
-/// Those of some names that are near to one that is not known, the nearest first.
+/// Returns the known names that are similar to a name, the most similar first.
 pub(crate) fn near<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let distance = |name: &str| strsim::osa_distance(&name.to_lowercase(), &asked.to_lowercase());
     let is_near = |name: &&str| distance(name) <= DISTANCE_MAX.min(asked.len().div_ceil(4));

@@ -1,8 +1,7 @@
-//! Conditions as text: `size >= 4096 and pool == "symbols"`.
+//! Parses conditions: `size >= 4096 and pool == "symbols"`.
 //!
 //! ```text
-//!  text ── tokens ──▶ or ── and ── not ── comparison ── operand        what is wrong: where, and
-//!                                                                      what was expected there
+//!  text ── tokens ──▶ or ── and ── not ── comparison ── operand     │ error and its column
 //! ```
 //!
 //! Design: `.cnv.where` in `design/eventcnv.md`.
@@ -13,7 +12,7 @@ use std::fmt;
 /// Parentheses and negations within one another, at most.
 const DEPTH_MAX: usize = 64;
 
-/// What is wrong with a condition, and at which byte of it.
+/// An error at a byte of a condition.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     text: String,
@@ -31,10 +30,10 @@ impl fmt::Display for SyntaxError {
     }
 }
 
-/// Reads a condition.
+/// Parses a condition.
 pub(crate) fn parse(text: &str) -> Result<Expression, SyntaxError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
-    let expression = parser.either()?;
+    let expression = parser.disjunction()?;
     match parser.peek()? {
         Token::End => Ok(expression),
         _ => Err(parser.expected("`and`, `or` or the end")),
@@ -60,25 +59,25 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn either(&mut self) -> Result<Expression, SyntaxError> {
-        let mut terms = vec![self.both()?];
+    fn disjunction(&mut self) -> Result<Expression, SyntaxError> {
+        let mut terms = vec![self.conjunction()?];
         while self.peek()? == Token::Or {
             self.take()?;
-            terms.push(self.both()?);
+            terms.push(self.conjunction()?);
         }
         Ok(if terms.len() > 1 { Expression::Or(terms) } else { terms.remove(0) })
     }
 
-    fn both(&mut self) -> Result<Expression, SyntaxError> {
-        let mut terms = vec![self.one()?];
+    fn conjunction(&mut self) -> Result<Expression, SyntaxError> {
+        let mut terms = vec![self.term()?];
         while self.peek()? == Token::And {
             self.take()?;
-            terms.push(self.one()?);
+            terms.push(self.term()?);
         }
         Ok(if terms.len() > 1 { Expression::And(terms) } else { terms.remove(0) })
     }
 
-    fn one(&mut self) -> Result<Expression, SyntaxError> {
+    fn term(&mut self) -> Result<Expression, SyntaxError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(self.error(self.at, format!("more than {DEPTH_MAX} parentheses")));
@@ -86,11 +85,11 @@ impl Parser<'_> {
         let expression = match self.peek()? {
             Token::Not => {
                 self.take()?;
-                Expression::Not(Box::new(self.one()?))
+                Expression::Not(Box::new(self.term()?))
             }
             Token::Open => {
                 self.take()?;
-                let inner = self.either()?;
+                let inner = self.disjunction()?;
                 if self.peek()? != Token::Close {
                     return Err(self.expected("`)`, `and` or `or`"));
                 }
@@ -131,7 +130,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The next token, and where it ends.
+    /// Returns the next token, and its end.
     fn token(&self) -> Result<(Token, usize), SyntaxError> {
         let begin = self.begin();
         let rest = self.text.get(begin..).unwrap_or_default();
@@ -160,7 +159,7 @@ impl Parser<'_> {
             Some(quote @ ('"' | '\'')) => self.string(begin, quote),
             Some(c) if c.is_ascii_digit() || c == '-' => self.number(begin),
             Some(c) if is_of_name(c) || c == '@' => self.name(begin),
-            Some(c) => Err(self.error(begin, format!("{c:?} means nothing"))),
+            Some(c) => Err(self.error(begin, format!("unexpected {c:?}"))),
         }
     }
 
@@ -169,7 +168,7 @@ impl Parser<'_> {
         self.at + (rest.len() - rest.trim_start().len())
     }
 
-    /// A string in either quotation marks; a backslash takes the next character as it is.
+    /// Parses a string in either quotation marks. A backslash keeps the next character.
     fn string(&self, begin: usize, quote: char) -> Result<(Token, usize), SyntaxError> {
         let mut string = String::new();
         let mut chars = self.text.get(begin + 1..).unwrap_or_default().char_indices();
@@ -183,10 +182,10 @@ impl Parser<'_> {
                 c => string.push(c),
             }
         }
-        Err(self.error(begin, format!("the string has no end: {quote} is missing")))
+        Err(self.error(begin, format!("the string lacks its closing {quote}")))
     }
 
-    /// 4096, 0x1F, 4K, 1_000, 0.5, -1.
+    /// Parses a number: 4096, 0x1F, 4K, 1_000, 0.5, -1.
     fn number(&self, begin: usize) -> Result<(Token, usize), SyntaxError> {
         let rest = self.text.get(begin..).unwrap_or_default();
         let is_part = |(at, c): &(usize, char)| {
@@ -198,7 +197,7 @@ impl Parser<'_> {
         let size = rest.char_indices().take_while(is_part).count();
         let text = rest.get(..size).unwrap_or_default();
         let operand = number(text).ok_or_else(|| {
-            self.error(begin, format!("{text} is no number (4096, 0x1F, 4K, 0.5)"))
+            self.error(begin, format!("{text} is not a number (4096, 0x1F, 4K, 0.5)"))
         })?;
         Ok((Token::Operand(operand), begin + size))
     }
@@ -218,7 +217,7 @@ impl Parser<'_> {
             _ => Token::Operand(match name.strip_prefix('@') {
                 Some(fact) => Operand::Fact(Fact::named(fact).ok_or_else(|| {
                     let names = Fact::ALL.map(|(name, _)| format!("@{name}")).join(", ");
-                    self.error(begin, format!("there is no {name}; there are {names}"))
+                    self.error(begin, format!("unknown {name}; expected one of {names}"))
                 })?),
                 None => match name.split_once('.') {
                     Some((of, name)) => {
@@ -244,7 +243,7 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// A number in decimal or hexadecimal, with K, M, G for powers of 1024, or with a fraction.
+/// Parses a number: decimal or hexadecimal, with K, M, G for powers of 1024, or with a fraction.
 fn number(text: &str) -> Option<Operand> {
     let plain = text.replace('_', "");
     let hex = plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X"));
@@ -279,7 +278,7 @@ mod tests {
 
     /// `.cnv.where`
     #[test]
-    fn and_binds_more_than_or_and_not_most() {
+    fn not_binds_before_and_and_and_before_or() {
         for (text, expected) in [
             ("a == 1 or b==2 and c=3", "(a == 1 or (b == 2 and c == 3))"),
             ("not a < 1 && !(b or c)", "(not a < 1 and not (b or c))"),
@@ -294,22 +293,22 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_parse_shows_where() {
+    fn a_syntax_error_shows_its_place() {
         for (text, column, what) in [
             ("", 1, "expected a parameter, a number, a string or `(`"),
             ("size >=", 8, "expected a parameter, a number or a string"),
             ("(a", 3, "expected `)`, `and` or `or`"),
-            ("é == \"x", 6, "the string has no end: \" is missing"),
+            ("é == \"x", 6, "the string lacks its closing \""),
             ("a 3", 3, "expected `and`, `or` or the end"),
             ("7", 2, "expected a comparison (==, !=, <, <=, >, >=, ~)"),
-            ("a > 1q", 5, "1q is no number (4096, 0x1F, 4K, 0.5)"),
-            ("a # b", 3, "'#' means nothing"),
+            ("a > 1q", 5, "1q is not a number (4096, 0x1F, 4K, 0.5)"),
+            ("a # b", 3, "unexpected '#'"),
         ] {
             let caret = " ".repeat(column + 1) + "^";
             let expected = format!("{what} at column {column} of the condition\n  {text}\n{caret}");
             assert_eq!(shown(text), expected);
         }
-        assert!(shown("@colour == 1").starts_with("there is no @colour; there are @event, "));
+        assert!(shown("@colour == 1").starts_with("unknown @colour; expected one of @event, "));
         assert!(shown(&"(".repeat(1000)).starts_with("more than 64 parentheses at column"));
         assert!(shown(&"not ".repeat(1000)).starts_with("more than 64 parentheses at column"));
         assert!(parse("a > 18446744073709551615G").is_err());

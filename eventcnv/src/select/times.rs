@@ -1,10 +1,10 @@
-//! Times on the command line, as ticks of each stream.
+//! Converts times on the command line to ticks of each stream.
 //!
 //! ```text
 //!  0000178EA03C2825 · 0x178EA03C2825   ticks, as the dump prints them
 //!  +1.5s · 200ms                       after the start of the log      -2s   before its end
-//!  #1000                               of the event of this number in order of time, from 0
-//!  2026-11-22T10:00:00.5Z              of day, UTC
+//!  #1000                               the time of an event, by its number from 0
+//!  2026-11-22T10:00:00.5Z              time of day, UTC
 //! ```
 //!
 //! Design: `.cnv.time` in `design/eventcnv.md`.
@@ -12,10 +12,10 @@
 use eventlog::reader::{Filter, Log, Order, Stream};
 use std::time::{Duration, SystemTime};
 
-/// No clock ticks more often in a second.
+/// Ticks of a clock a second, at most.
 const CLOCK_RATE_MAX: f64 = 1e12;
 
-/// A time, as it was written.
+/// A time as the user writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
     Ticks(u64),
@@ -23,13 +23,13 @@ pub(crate) enum Time {
     AfterStart(u64),
     /// Before its end, in ns.
     BeforeEnd(u64),
-    /// Of an event, by its number in order of time.
+    /// The time of an event, by its number in order of time.
     Event(u64),
     /// ns since 1970.
     Wall(u64),
 }
 
-/// Reads a time.
+/// Parses a time.
 pub(crate) fn parse(text: &str) -> Result<Time, String> {
     let hex = |digits| u64::from_str_radix(digits, 16).ok();
     let ticks = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -49,47 +49,47 @@ pub(crate) fn parse(text: &str) -> Result<Time, String> {
         wall(text).map(Time::Wall)
     };
     time.ok_or_else(|| {
-        "it is no time: a clock value as the dump prints it (16 hexadecimal digits, or 0x…), +1.5s \
-         after the start, -200ms before the end, #1000 for the time of an event by its \
-         number, or 2026-11-22T10:00:00Z"
+        "not a time: use a clock value as in the dump (16 hexadecimal digits, or 0x…), +1.5s \
+         after the start, -200ms before the end, #1000 for the time of an event by its number, or \
+         2026-11-22T10:00:00Z"
             .to_owned()
     })
 }
 
-/// 1.5s, 200ms, 3us, 10ns, 2m, 1h: in ns.
-fn duration(text: &str) -> Option<u64> {
+/// Parses a number with a unit: returns its value by the scale of the unit.
+fn scaled(text: &str, scale: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at_checked(unit_at)?;
-    let scale = match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        _ => return None,
+    Some(number.parse::<f64>().ok()? * scale(unit)?)
+}
+
+/// Parses 1.5s, 200ms, 3us, 10ns, 2m, 1h: returns ns.
+fn duration(text: &str) -> Option<u64> {
+    let scale = |unit: &str| match unit {
+        "ns" => Some(1.0),
+        "us" | "µs" => Some(1e3),
+        "ms" => Some(1e6),
+        "s" => Some(1e9),
+        "m" | "min" => Some(60e9),
+        "h" => Some(3600e9),
+        _ => None,
     };
-    let number: f64 = number.parse().ok()?;
-    let ns = number * scale;
+    let ns = scaled(text, scale)?;
     (ns.is_finite() && ns < u64::MAX as f64).then_some(ns.round() as u64)
 }
 
-/// Reads how fast a clock ticks: 2.1GHz, 1000000Hz; in ticks a second.
+/// Parses the rate of a clock, 2.1GHz or 1000000Hz: returns ticks a second.
 pub(crate) fn clock_rate(text: &str) -> Result<u64, String> {
-    let rate = || {
-        let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, unit) = text.split_at_checked(unit_at)?;
-        let scale = match unit.to_ascii_lowercase().as_str() {
-            "hz" => 1.0,
-            "khz" => 1e3,
-            "mhz" => 1e6,
-            "ghz" => 1e9,
-            _ => return None,
-        };
-        let rate = number.parse::<f64>().ok()? * scale;
-        (1.0..=CLOCK_RATE_MAX).contains(&rate).then_some(rate.round() as u64)
+    let scale = |unit: &str| match unit.to_ascii_lowercase().as_str() {
+        "hz" => Some(1.0),
+        "khz" => Some(1e3),
+        "mhz" => Some(1e6),
+        "ghz" => Some(1e9),
+        _ => None,
     };
-    rate().ok_or_else(|| "it is no rate from 1Hz to 1000GHz: 2.1GHz, 1000000Hz".to_owned())
+    let rate = scaled(text, scale).filter(|rate| (1.0..=CLOCK_RATE_MAX).contains(rate));
+    let wrong = || "not a rate from 1Hz to 1000GHz, such as 2.1GHz or 1000000Hz".to_owned();
+    rate.map(|rate| rate.round() as u64).ok_or_else(wrong)
 }
 
 fn wall(text: &str) -> Option<u64> {
@@ -98,12 +98,12 @@ fn wall(text: &str) -> Option<u64> {
     u64::try_from(since.as_nanos()).ok()
 }
 
-/// The clocks of a log, its first event, and its last.
+/// The clocks of a log, with the times of its first and last event.
 pub(crate) struct Clocks<'l> {
     log: &'l Log,
-    /// By stream.
+    /// Ticks of the first and last event, by stream.
     spans: Vec<Option<(u64, u64)>>,
-    /// When the first event was, and the last, in ns since 1970, if all streams say it.
+    /// Times of the first and last event in ns since 1970, if all streams state them.
     walls: Option<(u64, u64)>,
 }
 
@@ -127,7 +127,7 @@ impl<'l> Clocks<'l> {
         Clocks { log, spans, walls: walls.filter(|_| are_known) }
     }
 
-    /// The ticks of a time in each stream. Else why they cannot be known.
+    /// Returns the ticks of a time in each stream, or why they are unknown.
     pub(crate) fn ticks(&self, time: Time) -> Result<Vec<u64>, String> {
         let number = match time {
             Time::Event(number) => Some(self.ticks_of_event(number)?),
@@ -150,7 +150,7 @@ impl<'l> Clocks<'l> {
         ticks.collect()
     }
 
-    /// The ticks of a wall time, or of so many ns after ticks.
+    /// Returns the ticks of a wall time, or the ticks a number of ns after other ticks.
     fn relative(
         &self,
         stream: &Stream,
@@ -164,12 +164,12 @@ impl<'l> Clocks<'l> {
         if stream.clock_rate == 0 {
             return Err(Clocks::unknown("seconds"));
         }
-        let way = ns * i128::from(stream.clock_rate) / 1_000_000_000;
-        let ticks = (i128::from(ticks) + way).max(0);
+        let distance = ns * i128::from(stream.clock_rate) / 1_000_000_000;
+        let ticks = (i128::from(ticks) + distance).max(0);
         Ok(u64::try_from(ticks).unwrap_or(u64::MAX))
     }
 
-    /// Whether times in seconds can be had. Else why not.
+    /// Checks that times in seconds are known.
     pub(crate) fn check_seconds(&self) -> Result<(), String> {
         let is_known = |stream: &Stream| stream.clock_rate > 0;
         match self.walls.is_some() || self.log.streams().iter().all(is_known) {
@@ -178,17 +178,15 @@ impl<'l> Clocks<'l> {
         }
     }
 
-    /// What is said where times cannot be had.
+    /// Returns the error for times that are unknown.
     pub(crate) fn unknown(what: &str) -> String {
-        let rate = if what == "seconds" { ": --clock-rate 2.1GHz states it" } else { "" };
-        format!(
-            "the log does not say how its clock relates to {what}{rate}; times are clock values"
-        )
+        let rate = if what == "seconds" { "state it with --clock-rate 2.1GHz, or " } else { "" };
+        format!("the log does not relate its clock to {what}; {rate}use clock values")
     }
 
     fn ticks_of_event(&self, number: u64) -> Result<u64, String> {
         if self.log.streams().len() > 1 {
-            return Err("of a log of several streams no event has a number".to_owned());
+            return Err("events have no numbers in a log of several streams".to_owned());
         }
         let mut events = self.log.events(Order::Time, &Filter::default());
         let mut count = 0;
@@ -198,18 +196,18 @@ impl<'l> Clocks<'l> {
             }
             count += 1;
         }
-        Err(format!("there is no event #{number}: the log has {count}"))
+        Err(format!("no event #{number}: the log has {count} events"))
     }
 
-    /// When an event was, in ns after the first one.
+    /// Returns the time of an event, in ns after the first event.
     pub(crate) fn since_start(&self, stream: u16, ticks: u64) -> Option<u64> {
         let at = self.log.streams().get(usize::from(stream))?;
         if let (Some((first, _)), Some(wall)) = (self.walls, at.wall_time(ticks)) {
             return Some(wall.realtime.saturating_sub(first));
         }
         let (first, _) = (*self.spans.get(usize::from(stream))?)?;
-        let way = u128::from(ticks.checked_sub(first)?) * 1_000_000_000;
-        let ns = way.checked_div(u128::from(at.clock_rate))?;
+        let distance = u128::from(ticks.checked_sub(first)?) * 1_000_000_000;
+        let ns = distance.checked_div(u128::from(at.clock_rate))?;
         u64::try_from(ns).ok()
     }
 }
@@ -220,7 +218,7 @@ mod tests {
 
     /// `.cnv.time`
     #[test]
-    fn a_clock_rate_has_a_unit_and_is_possible() {
+    fn a_clock_rate_has_a_unit_and_a_limit() {
         for (text, rate) in
             [("2.1GHz", 2_100_000_000), ("24mhz", 24_000_000), ("32.768kHz", 32768), ("1Hz", 1)]
         {
@@ -228,7 +226,7 @@ mod tests {
         }
         for text in ["", "2.1", "GHz", "0Hz", "0.4Hz", "-1GHz", "1e9Hz", "2..1GHz", "1001GHz", "1s"]
         {
-            assert!(clock_rate(text).unwrap_err().starts_with("it is no rate"), "{text}");
+            assert!(clock_rate(text).unwrap_err().starts_with("not a rate"), "{text}");
         }
     }
 
@@ -247,7 +245,7 @@ mod tests {
             assert_eq!(parse(text), Ok(expected), "{text}");
         }
         for text in ["", "17", "1.s.", "1x", "#", "#-1", "--1s", "1e400s", "yesterday", "0x"] {
-            assert!(parse(text).unwrap_err().starts_with("it is no time"), "{text}");
+            assert!(parse(text).unwrap_err().starts_with("not a time"), "{text}");
         }
     }
 }

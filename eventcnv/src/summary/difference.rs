@@ -1,4 +1,4 @@
-//! What is otherwise in one log than in another.
+//! The differences between two logs.
 //!
 //! ```text
 //!  Overview A ─┬─▶ counts of kinds, event types    z = |b − a| / √(a + b), of Poisson's law
@@ -6,9 +6,8 @@
 //!              └─▶ labels, registries, losses       came, went, changed
 //! ```
 //!
-//! The most significant comes first. How long the logs last, and their rates, are told and are no
-//! difference; nor are pointers and addresses, which are others in each run. Design: `.cnv.diff` in
-//! `design/eventcnv.md`.
+//! The most significant comes first. Durations, rates, pointers and addresses differ in each run,
+//! and do not count. Design: `.cnv.diff` in `design/eventcnv.md`.
 
 use super::Count;
 use super::overview::{Overview, ParamOverview};
@@ -18,32 +17,31 @@ use eventlog::reader::{CAUSES, Losses, Registry, compare};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A name that is in both logs, or in one.
+/// A name in one or both logs, with its values.
 pub(crate) type Both<T> = (String, [T; 2]);
 
-/// What is otherwise.
 #[derive(Default)]
 pub(crate) struct Difference {
     pub(crate) kinds: Vec<Both<Count>>,
     pub(crate) types: Vec<Both<Count>>,
     pub(crate) params: Vec<ParamDifference>,
-    /// Labels that are only in the first, and only in the second.
+    /// Labels only in A, and only in B.
     pub(crate) labels: [Vec<String>; 2],
-    /// Which registry, and what changed in it.
+    /// Name of a registry, and what changed in it.
     pub(crate) registries: Vec<(String, String)>,
-    /// Kind, cause, and how many.
+    /// Kind and cause.
     pub(crate) losses: Vec<Both<u64>>,
 }
 
-/// A parameter whose values are otherwise.
+/// A parameter whose values differ.
 pub(crate) struct ParamDifference {
     pub(crate) name: String,
-    /// Which part of the values lies otherwise.
+    /// The part of the values that differs, from 0 to 1.
     pub(crate) distance: f64,
     pub(crate) values: [Values; 2],
 }
 
-/// What is told of the values of a parameter.
+/// Statistics of the values of a parameter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Values {
     pub(crate) count: u64,
@@ -52,7 +50,7 @@ pub(crate) struct Values {
     pub(crate) max: Option<f64>,
 }
 
-/// What of a log is compared beside its overview.
+/// A log to compare.
 pub(crate) struct Side<'a> {
     pub(crate) overview: &'a Overview<'a>,
     pub(crate) registries: &'a [Registry],
@@ -60,7 +58,7 @@ pub(crate) struct Side<'a> {
 }
 
 impl Difference {
-    /// Of two logs. What differs by less than so many percent is the same.
+    /// Compares two logs. A difference of less than `tolerance` percent does not count.
     pub(crate) fn new(sides: [&Side<'_>; 2], tolerance: f64) -> Difference {
         let [a, b] = sides;
         let far = |counts: [Count; 2]| {
@@ -99,7 +97,6 @@ impl Difference {
         }
     }
 
-    /// Whether there is none.
     pub(crate) fn is_none(&self) -> bool {
         self.kinds.is_empty()
             && self.types.is_empty()
@@ -109,7 +106,7 @@ impl Difference {
             && self.losses.is_empty()
     }
 
-    /// The same as JSON.
+    /// Returns the difference as JSON.
     pub(crate) fn json(&self, sides: [&Overview<'_>; 2]) -> Value {
         let counts = |rows: &[Both<Count>]| -> Value {
             let row = |(name, counts): &Both<Count>| {
@@ -146,13 +143,13 @@ impl Difference {
     }
 }
 
-/// How many standard deviations two counts are apart, if each is of Poisson's law.
+/// Returns the distance of two counts in standard deviations, if both follow Poisson's law.
 fn significance(counts: [Count; 2]) -> f64 {
     let [a, b] = counts.map(|count| count.events as f64);
     (b - a).abs() / (a + b).sqrt().max(1.0)
 }
 
-/// By name, what either has.
+/// Returns the values of both sides by name.
 fn pair<T: Default + Copy>(sides: [Vec<(String, T)>; 2]) -> Vec<Both<T>> {
     let mut both: BTreeMap<String, [T; 2]> = BTreeMap::new();
     for (side, rows) in sides.into_iter().enumerate() {
@@ -167,7 +164,7 @@ fn pair<T: Default + Copy>(sides: [Vec<(String, T)>; 2]) -> Vec<Both<T>> {
 
 fn params(a: &Overview<'_>, b: &Overview<'_>, tolerance: f64) -> Vec<ParamDifference> {
     let mut found = Vec::new();
-    // What the runtime says of itself has the numbers of threads, which are others in each run.
+    // Events of the runtime itself have the numbers of threads, which differ in each run.
     for row in a.types.iter().filter(|row| !row.is_own) {
         let Some(other) = b.types.iter().find(|other| other.name == row.name) else { continue };
         for param in &row.params {
@@ -188,7 +185,7 @@ fn params(a: &Overview<'_>, b: &Overview<'_>, tolerance: f64) -> Vec<ParamDiffer
     found
 }
 
-/// Which part of the values lies otherwise; `None` if that says nothing, or is not known.
+/// Returns the part of the values that differs; `None` if none, or unknown.
 fn distance(a: &ParamOverview, b: &ParamOverview) -> Option<f64> {
     let distance = match (a.sort, &a.values.top, &b.values.top) {
         (Sort::P | Sort::A, _, _) => return None,
@@ -197,7 +194,7 @@ fn distance(a: &ParamOverview, b: &ParamOverview) -> Option<f64> {
         (_, TopOf::Strings(a), TopOf::Strings(b)) => a.distance(b)?,
         _ => return None,
     };
-    // Sums of parts are no whole numbers.
+    // A sum of parts may not be exactly zero.
     (distance > 1e-9).then_some(distance)
 }
 

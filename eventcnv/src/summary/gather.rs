@@ -1,12 +1,12 @@
-//! The selected events of a log, taken in by all processors.
+//! Reads the selected events of a log on all processors, into one result.
 //!
 //! ```text
-//!  order of file: │ partitions of worker 0 │ of worker 1 │ …    each has something of its own that
-//!                        └──── merge, in order ────┘        takes events in
+//!  order of file: │ partitions of worker 0 │ of worker 1 │ …    each worker has a result
+//!                        └──── merge, in order ────┘
 //! ```
 //!
-//! Which partitions a worker has does not depend on how fast it is, so that what comes out is the
-//! same each time. Design: `.cnv.stats` in `design/eventcnv.md`.
+//! The partitions of a worker do not depend on its speed, so the result is the same each time.
+//! Design: `.cnv.stats` in `design/eventcnv.md`.
 
 use crate::select::{Selected, Selection};
 use eventlog::reader::{Faults, Log, Order, Partitions};
@@ -17,9 +17,9 @@ use std::thread;
 /// Events of a partition, about.
 const PARTITION_SIZE: u64 = 1 << 18;
 
-/// Has the events taken in by at most so many workers: `make` begins one, `take` has it take the
-/// events of a partition, `merge` adds that of the next worker. What the first had in the end, and
-/// what was found wrong.
+/// Reads events by at most `worker_count_max` workers. `make` begins the result of a worker, `take`
+/// adds the events of a partition, `merge` adds the result of the next worker. Returns the result
+/// and the faults.
 pub(crate) fn gather<T: Send>(
     log: &Log,
     selection: &Selection,
@@ -33,7 +33,7 @@ pub(crate) fn gather<T: Send>(
     let partitions =
         (worker_count > 1).then(|| selection.partitions(log, Order::File, PARTITION_SIZE));
     let Some(partitions) = partitions.flatten() else {
-        // What comes first or last does so in time.
+        // `--first` and `--last` count in order of time.
         let (mut first, mut events) = (make(), selection.events(log, Order::Time));
         take(&mut first, &mut events);
         return (first, events.faults().clone());

@@ -1,39 +1,37 @@
-//! How numbers are distributed, in bounded memory.
+//! A histogram of numbers, in bounded memory.
 //!
 //! ```text
 //!  value ──▶ octave (power of two) and 64 steps in it ──▶ a count     1 … 127 exact, else 1/64 low
-//!            └ a page of 64 counts, made when it is first needed
+//!            └ a page of 64 counts, made when first needed
 //! ```
 //!
-//! A log-linear histogram, as of G. Tene's HdrHistogram, over the bits of doubles: exponent and the
+//! A log-linear histogram (G. Tene, HdrHistogram) over the bits of doubles: the exponent and the
 //! upper six bits of the mantissa. Design: `.cnv.params` in `design/eventcnv.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Steps of an octave, as bits of the mantissa: a percentile is at most 1/64 = 1.6 % too low.
+/// Steps of an octave, as bits of the mantissa. A percentile is at most 1/64 = 1.6 % too low.
 const STEP_BITS: u32 = 6;
 const STEP_COUNT: usize = 1 << STEP_BITS;
 const SHIFT: u32 = 52 - STEP_BITS;
 
-/// Pages that all histograms of a summary may have: 8 MiB.
+/// Pages of all histograms of a summary, at most: 8 MiB.
 pub(super) const PAGE_COUNT_MAX: usize = 1 << 14;
 
-/// How numbers are distributed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histogram {
-    /// By octave; below zero the negative ones.
+    /// By octave; negative values have negative octaves.
     pages: BTreeMap<i16, Box<[u64; STEP_COUNT]>>,
     count: u64,
-    /// Values for which there was no page.
+    /// Values without a page.
     beyond: u64,
     sum: f64,
     range: Option<(f64, f64)>,
-    /// What is not a number.
-    pub(crate) nan_count: u64,
+    nan_count: u64,
 }
 
 impl Histogram {
-    /// Counts a value; a page that it needs is taken off `room`.
+    /// Counts a value; a new page reduces `room`.
     pub(crate) fn add(&mut self, value: f64, room: &mut usize) {
         if value.is_nan() {
             self.nan_count += 1;
@@ -61,8 +59,8 @@ impl Histogram {
         Some(page)
     }
 
-    /// The greatest difference between the part of all values that is no greater than a value, here
-    /// and in another (A. Kolmogorov, N. Smirnov): 0 none, 1 all.
+    /// Returns the greatest distance of the two distribution functions (A. Kolmogorov, N. Smirnov),
+    /// from 0 to 1.
     pub(crate) fn distance(&self, other: &Histogram) -> f64 {
         let octaves: BTreeSet<i16> = self.pages.keys().chain(other.pages.keys()).copied().collect();
         let count = |histogram: &Histogram, octave: i16, step: usize| {
@@ -81,12 +79,11 @@ impl Histogram {
         greatest
     }
 
-    /// How many numbers there are.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Adds what another counted.
+    /// Adds the counts of another histogram.
     pub(crate) fn merge(&mut self, other: &Histogram) {
         self.count += other.count;
         self.beyond += other.beyond;
@@ -102,7 +99,7 @@ impl Histogram {
         }
     }
 
-    /// The least and the greatest value.
+    /// Returns the least and the greatest value.
     pub(crate) fn range(&self) -> Option<(f64, f64)> {
         self.range
     }
@@ -111,15 +108,14 @@ impl Histogram {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// The least value that so many percent of all do not exceed, at most 1/64 too low; `None` if
-    /// there was no page for some of them.
+    /// Returns the least value that `percent` of all do not exceed, at most 1/64 too low; `None` if
+    /// a value had no page.
     pub(crate) fn percentile(&self, percent: f64) -> Option<f64> {
         let (min, max) = self.range.filter(|_| self.beyond == 0)?;
         let rank = (self.count as f64 * percent / 100.0).ceil().max(1.0) as u64;
         let mut seen = 0;
         for (&octave, page) in &self.pages {
             for (step, &count) in page.iter().enumerate() {
-                // Negative octaves have their steps the other way round.
                 seen += count;
                 if seen >= rank {
                     return Some(value(octave, step).clamp(min, max));
@@ -130,7 +126,8 @@ impl Histogram {
     }
 }
 
-/// Octave and step of a value, in the order of values.
+/// Returns the octave and step of a value, which have the order of values: steps of negative
+/// octaves are reversed.
 fn place(value: f64) -> (i16, usize) {
     let magnitude = value.abs().to_bits() >> SHIFT;
     let step = magnitude as usize % STEP_COUNT;
@@ -138,7 +135,7 @@ fn place(value: f64) -> (i16, usize) {
     if value < 0.0 { (!octave, STEP_COUNT - 1 - step) } else { (octave, step) }
 }
 
-/// The value nearest to zero that has this place.
+/// Returns the value nearest to zero of an octave and step.
 fn value(octave: i16, step: usize) -> f64 {
     let value =
         |octave: i16, step: usize| f64::from_bits((octave as u64) << 52 | (step as u64) << SHIFT);
@@ -149,7 +146,7 @@ fn value(octave: i16, step: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// The percentile of a sorted list: the naive twin.
+    /// Returns the percentile of a sorted list: the naive twin.
     fn naive(values: &[f64], percent: f64) -> f64 {
         let rank = (values.len() as f64 * percent / 100.0).ceil().max(1.0) as usize;
         values[rank - 1]
@@ -163,7 +160,7 @@ mod tests {
 
     /// `.cnv.params`: small numbers exactly, large ones to 1.6 %.
     #[test]
-    fn a_percentile_is_that_of_the_sorted_list_but_for_a_sixty_fourth() {
+    fn a_percentile_differs_from_the_sorted_list_by_a_64th() {
         let mut state = 12345u64;
         let mut random = || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -187,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn two_halves_are_the_whole_and_what_is_no_number_is_counted_apart() {
+    fn merged_halves_are_the_whole_and_nan_counts_apart() {
         let values: Vec<f64> = (0..1000).map(|n| f64::from(n) * 1.5 - 100.0).collect();
         let mut merged = of(&values[..300]);
         merged.merge(&of(&values[300..]));
@@ -203,7 +200,7 @@ mod tests {
 
     /// `.cnv.diff`
     #[test]
-    fn the_distance_is_that_of_kolmogorov_and_smirnov() {
+    fn the_distance_is_from_0_to_1() {
         let [low, high, all] =
             [0..50, 50..100, 0..100].map(|range| of(&range.map(f64::from).collect::<Vec<f64>>()));
         for (a, b, expected) in [(&low, &high, 1.0), (&low, &all, 0.5), (&all, &all, 0.0)] {
@@ -212,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_page_a_percentile_is_not_made_up() {
+    fn without_a_page_a_percentile_is_unknown() {
         let (mut histogram, mut room) = (Histogram::default(), 1);
         histogram.add(5.0, &mut room);
         histogram.add(6.0, &mut room);

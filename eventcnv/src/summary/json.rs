@@ -14,11 +14,10 @@ use eventdef::Sort;
 use eventlog::reader::CAUSES;
 use serde_json::{Value, json};
 
-/// Values of a parameter that are told.
+/// Values of a parameter that are listed.
 pub(crate) const TOP_COUNT: usize = 5;
 pub(crate) const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
 
-/// All of it.
 pub(crate) fn overview(overview: &Overview<'_>) -> Value {
     let counted = |(name, count): &(String, Count)| {
         let Count { events, bytes } = count;
@@ -113,15 +112,15 @@ fn param(param: &ParamOverview) -> Value {
     found
 }
 
-/// A value that comes often.
+/// A frequent value.
 pub(crate) struct TopRow {
     pub(crate) value: String,
     pub(crate) label: Option<String>,
     pub(crate) count: u64,
 }
 
-/// The values of a parameter that come most often, as the named dump writes them; and by how much
-/// the counts may be too low.
+/// Returns the most frequent values of a parameter as the named dump writes them, and the error of
+/// their counts.
 pub(crate) fn top(param: &ParamOverview, count: usize) -> (Vec<TopRow>, u64) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match &param.values.top {

@@ -1,4 +1,4 @@
-//! How long there was any stream.
+//! The time in which any stream existed.
 //!
 //! ```text
 //!  times of day:  ├ stream 0 ┤           ┤ counted once where they overlap
@@ -11,8 +11,7 @@
 use eventlog::reader::Stream;
 use std::collections::BTreeMap;
 
-/// How long it is from one time to another, if the stream says it: by its clock syncs, else by the
-/// stated rate.
+/// Returns the seconds between two ticks, if known: by the clock syncs, else by the stated rate.
 pub(crate) fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
     if let (Some(first), Some(last)) = (stream.wall_time(first), stream.wall_time(last)) {
         return Some(last.realtime.checked_sub(first.realtime)? as f64 / 1e9);
@@ -21,8 +20,8 @@ pub(crate) fn seconds(stream: &Stream, first: u64, last: u64) -> Option<f64> {
     (stream.clock_rate > 0).then(|| ticks as f64 / stream.clock_rate as f64)
 }
 
-/// How long there was any of these streams: those that have times of day may have run side by side,
-/// others came one after the other.
+/// Returns the seconds in which any of these streams existed. Streams with times of day may
+/// overlap; others came one after the other.
 pub(super) fn all_seconds(streams: &[Stream], times: &BTreeMap<u16, (u64, u64)>) -> Option<f64> {
     let (mut alone, mut walls) = (None, Vec::new());
     for (&index, &(first, last)) in times {

@@ -1,7 +1,7 @@
-//! What there is in a log: counted, without keeping an event.
+//! Counts the contents of a log without keeping an event.
 //!
 //! ```text
-//!  events, in any order ──▶ Summary, one of each processor ── merge ──▶ Summary
+//!  events, in any order ──▶ Summary, one for each processor ── merge ──▶ Summary
 //!  Log: registries, accounts, faults ──────────────────────────────────┴──▶ Overview (overview.rs)
 //!  Overview ──▶ view/stats.rs, json.rs, difference.rs, the report
 //! ```
@@ -24,17 +24,18 @@ use eventlog::reader::{Account, Event, Log, Run, Value};
 use params::Params;
 use runs::Runs;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use timeline::Timeline;
 
-/// Timelines of threads; the threads of a stream for which there is none share one.
+/// Timelines of threads, at most; further threads of a stream share one.
 const TIMELINE_COUNT_MAX: usize = 48;
-/// The thread that stands for all others of its stream.
+/// The index that stands for the further threads of a stream.
 const OTHERS: u32 = u32::MAX;
-/// Of the name of a thread, at most so many bytes; and so many threads have one.
+/// Bytes of the name of a thread, and threads with a name, at most.
 const NAME_SIZE_MAX: usize = 128;
 const NAME_COUNT_MAX: usize = 1 << 14;
 
-/// How many events, and their bytes.
+/// A number of events, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) events: u64,
@@ -48,33 +49,69 @@ impl Count {
     }
 }
 
-/// The times of no event.
+/// Values by key. The place of a value, an index, never changes.
+#[derive(Debug)]
+struct Keyed<K, V> {
+    places: BTreeMap<K, usize>,
+    values: Vec<V>,
+}
+
+impl<K, V> Default for Keyed<K, V> {
+    fn default() -> Keyed<K, V> {
+        Keyed { places: BTreeMap::new(), values: Vec::new() }
+    }
+}
+
+impl<K: Ord + Copy, V> Keyed<K, V> {
+    /// Returns the place of a key; makes its value if it is new.
+    fn place(&mut self, key: K, make: impl FnOnce() -> V) -> usize {
+        *self.places.entry(key).or_insert_with(|| {
+            self.values.push(make());
+            self.values.len() - 1
+        })
+    }
+
+    fn get_mut(&mut self, place: usize) -> Option<&mut V> {
+        self.values.get_mut(place)
+    }
+
+    /// Returns the values in order of their keys.
+    fn iter(&self) -> impl Iterator<Item = (K, &V)> {
+        self.places.iter().filter_map(|(&key, &place)| Some((key, self.values.get(place)?)))
+    }
+
+    fn range(&self, keys: RangeInclusive<K>) -> impl Iterator<Item = (K, &V)> {
+        let places = self.places.range(keys);
+        places.filter_map(|(&key, &place)| Some((key, self.values.get(place)?)))
+    }
+}
+
+/// The first and last ticks of no event.
 const NEVER: (u64, u64) = (u64::MAX, 0);
 
 fn widen(times: &mut (u64, u64), (first, last): (u64, u64)) {
     *times = (times.0.min(first), times.1.max(last));
 }
 
-/// What is to be found out beside counts.
+/// What a summary finds out in addition to counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
-    /// What values parameters have.
+    /// The values of parameters.
     pub(crate) params: bool,
-    /// Which numbers of events are missing: not to be known of a selection.
+    /// The missing numbers of events, which a selection does not know.
     pub(crate) runs: bool,
 }
 
 /// The events of a registry of a stream, by event type.
 #[derive(Debug, Default)]
 struct Rows {
-    /// By the place of the event type in the registry.
+    /// By the index of the event type in the registry.
     known: Vec<Count>,
-    /// Those that the registry lacks, by code and kind.
+    /// Events of unknown type, by code and kind.
     unknown: BTreeMap<(u16, u8), Count>,
 }
 
 impl Rows {
-    /// Counts an event whose code the registry lacks.
     #[cold]
     fn add_unknown(&mut self, event: Option<Event<'_, '_>>, one: Count) {
         if let Some(event) = event {
@@ -83,78 +120,71 @@ impl Rows {
     }
 }
 
-/// Where events come from: most come from the same place as the one before.
+/// The source of an event. Most events have the source of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct Source {
     stream: u16,
     registry: u16,
     buffer: u32,
     thread: u32,
 }
 
-/// Counts of the events seen.
+/// Counts of events.
 #[derive(Debug)]
 pub(crate) struct Summary {
     wanted: Wanted,
     /// Ticks of the first and last event of the first streams.
     spans: Vec<Option<(u64, u64)>>,
-    place: Option<Place>,
-    /// Where, by `place`, is what follows.
-    at_rows: usize,
-    at_buffer: usize,
-    at_timeline: usize,
-    rows: Vec<Rows>,
-    /// By the registry's own stream and index, where in `rows`: raw streams of the MPS share one.
-    places_of_rows: BTreeMap<(u16, u16), usize>,
-    buffers: Vec<(Count, Runs)>,
-    /// By stream, buffer and thread: a thread may have the buffer of one that ended.
-    places_of_buffers: BTreeMap<(u16, u32, u32), usize>,
-    timelines: Vec<Timeline>,
-    places_of_timelines: BTreeMap<(u16, u32), usize>,
-    /// Ticks of the first and last event of streams that have no timeline.
+    /// The source of the last event, and the places of its counts.
+    source: Option<Source>,
+    rows_place: usize,
+    buffer_place: usize,
+    timeline_place: usize,
+    /// By the registry's own stream and index: raw streams of the MPS share a registry.
+    rows: Keyed<(u16, u16), Rows>,
+    /// By stream, buffer and thread: a thread may reuse the buffer of one that ended.
+    buffers: Keyed<(u16, u32, u32), (Count, Runs)>,
+    timelines: Keyed<(u16, u32), Timeline>,
+    /// Ticks of the first and last event of streams without a timeline.
     far: BTreeMap<u16, (u64, u64)>,
     params: Params,
     thread_names: BTreeMap<(u16, u32), String>,
 }
 
 impl Summary {
-    /// Of nothing yet; of a log whose streams last so long.
+    /// Returns an empty summary for streams with these spans.
     pub(crate) fn new(wanted: Wanted, spans: &[Option<(u64, u64)>]) -> Summary {
         Summary {
             wanted,
             spans: spans.to_vec(),
-            place: None,
-            at_rows: 0,
-            at_buffer: 0,
-            at_timeline: usize::MAX,
-            rows: Vec::new(),
-            places_of_rows: BTreeMap::new(),
-            buffers: Vec::new(),
-            places_of_buffers: BTreeMap::new(),
-            timelines: Vec::new(),
-            places_of_timelines: BTreeMap::new(),
+            source: None,
+            rows_place: 0,
+            buffer_place: 0,
+            timeline_place: usize::MAX,
+            rows: Keyed::default(),
+            buffers: Keyed::default(),
+            timelines: Keyed::default(),
             far: BTreeMap::new(),
             params: Params::default(),
             thread_names: BTreeMap::new(),
         }
     }
 
-    /// How long the streams of a log last, as far as there are timelines for them.
+    /// Returns the spans of the streams of a log, as far as they get timelines.
     pub(crate) fn spans(log: &Log) -> Vec<Option<(u64, u64)>> {
         let streams = log.streams().len().min(TIMELINE_COUNT_MAX);
         (0..streams as u16).map(|stream| log.span(stream)).collect()
     }
 
-    /// Counts events that come from one place: all at a glance, but for those of which more is to
-    /// be known.
+    /// Counts events of one source together, unless the summary needs their parameters.
     pub(crate) fn add_run(&mut self, run: &Run<'_, '_>) {
         if self.wanted.params || run.registry().index == 0 {
             return run.each(&mut |event| self.add(event));
         }
         let Some(first) = run.event(0) else { return };
-        self.go_to(&first);
+        self.find_source(&first);
         let mut bytes = 0;
-        if let Some(rows) = self.rows.get_mut(self.at_rows) {
+        if let Some(rows) = self.rows.get_mut(self.rows_place) {
             for (glance, index) in run.glances().zip(0..) {
                 bytes += u64::from(glance.size);
                 let one = Count { events: 1, bytes: glance.size.into() };
@@ -165,14 +195,14 @@ impl Summary {
             }
         }
         let count = run.count() as u64;
-        if let Some((all, runs)) = self.buffers.get_mut(self.at_buffer) {
+        if let Some((all, runs)) = self.buffers.get_mut(self.buffer_place) {
             all.add(Count { events: count, bytes });
             if self.wanted.runs {
                 runs.add(run.number(), count);
             }
         }
         let ticks = run.glances().map(|glance| glance.ticks);
-        if let Some(timeline) = self.timelines.get_mut(self.at_timeline) {
+        if let Some(timeline) = self.timelines.get_mut(self.timeline_place) {
             timeline.add_all(ticks);
         } else {
             let far = self.far.entry(first.stream).or_insert(NEVER);
@@ -183,22 +213,22 @@ impl Summary {
     /// Counts an event.
     #[inline]
     pub(crate) fn add(&mut self, event: &Event<'_, '_>) {
-        self.go_to(event);
+        self.find_source(event);
         let one = Count { events: 1, bytes: event.bytes.len() as u64 };
         let row = event.event_type.and_then(|row| event.registry.event_type_index(row.code));
-        if let Some(rows) = self.rows.get_mut(self.at_rows) {
+        if let Some(rows) = self.rows.get_mut(self.rows_place) {
             match row.and_then(|row| rows.known.get_mut(row)) {
                 Some(count) => count.add(one),
                 None => rows.add_unknown(Some(*event), one),
             }
         }
-        if let Some((count, runs)) = self.buffers.get_mut(self.at_buffer) {
+        if let Some((count, runs)) = self.buffers.get_mut(self.buffer_place) {
             count.add(one);
             if self.wanted.runs {
                 runs.add(event.number, 1);
             }
         }
-        if let Some(timeline) = self.timelines.get_mut(self.at_timeline) {
+        if let Some(timeline) = self.timelines.get_mut(self.timeline_place) {
             timeline.add(event.ticks);
         } else {
             widen(self.far.entry(event.stream).or_insert(NEVER), (event.ticks, event.ticks));
@@ -213,60 +243,43 @@ impl Summary {
         }
     }
 
-    /// Sees to it that it is known where the events that come from the place of this one are
-    /// counted.
+    /// Finds the places of the counts for the source of this event.
     #[inline]
-    fn go_to(&mut self, event: &Event<'_, '_>) {
-        let place = Place {
+    fn find_source(&mut self, event: &Event<'_, '_>) {
+        let source = Source {
             stream: event.stream,
             registry: event.registry.index,
             buffer: event.buffer,
             thread: event.thread,
         };
-        if self.place != Some(place) {
-            self.find(place, event);
+        if self.source != Some(source) {
+            self.find(source, event);
         }
     }
 
     #[cold]
-    fn find(&mut self, place: Place, event: &Event<'_, '_>) {
-        self.place = Some(place);
-        let Place { stream, registry, buffer, thread } = place;
-        let rows = &mut self.rows;
-        let key = (event.registry.stream, registry);
-        self.at_rows = *self.places_of_rows.entry(key).or_insert_with(|| {
-            rows.push(Rows::default());
-            rows.len() - 1
-        });
-        if let Some(rows) = rows.get_mut(self.at_rows) {
+    fn find(&mut self, source: Source, event: &Event<'_, '_>) {
+        self.source = Some(source);
+        let Source { stream, registry, buffer, thread } = source;
+        self.rows_place = self.rows.place((event.registry.stream, registry), Rows::default);
+        if let Some(rows) = self.rows.get_mut(self.rows_place) {
             let count = event.registry.event_types.len().max(rows.known.len());
             rows.known.resize(count, Count::default());
         }
-        let buffers = &mut self.buffers;
-        let key = (stream, buffer, thread);
-        self.at_buffer = *self.places_of_buffers.entry(key).or_insert_with(|| {
-            buffers.push(<(Count, Runs)>::default());
-            buffers.len() - 1
-        });
-        self.at_timeline = self.timeline_of(stream, thread);
+        self.buffer_place = self.buffers.place((stream, buffer, thread), Default::default);
+        self.timeline_place = self.timeline_of(stream, thread);
     }
 
     fn timeline_of(&mut self, stream: u16, thread: u32) -> usize {
         let span = self.spans.get(usize::from(stream)).copied().flatten();
         let Some(span) = span else { return usize::MAX };
-        if let Some(&place) = self.places_of_timelines.get(&(stream, thread)) {
-            return place;
-        }
-        let is_room = self.timelines.len() < TIMELINE_COUNT_MAX;
-        let thread = if is_room { thread } else { OTHERS };
-        let timelines = &mut self.timelines;
-        *self.places_of_timelines.entry((stream, thread)).or_insert_with(|| {
-            timelines.push(Timeline::new(span));
-            timelines.len() - 1
-        })
+        let has_room = self.timelines.values.len() < TIMELINE_COUNT_MAX
+            || self.timelines.places.contains_key(&(stream, thread));
+        let thread = if has_room { thread } else { OTHERS };
+        self.timelines.place((stream, thread), || Timeline::new(span))
     }
 
-    /// What the runtime says about itself.
+    /// Notes the name of a thread, from an event of the runtime's own registry.
     #[cold]
     fn add_own(&mut self, event: &Event<'_, '_>) {
         let number = |name| event.param(name).and_then(|value| value.as_u64());
@@ -282,17 +295,12 @@ impl Summary {
         }
     }
 
-    /// Adds what another counted, of events that come later in the file.
+    /// Adds the counts of a summary of later events in the file.
     pub(crate) fn merge(&mut self, other: Summary) {
-        self.place = None;
-        for (key, place) in other.places_of_rows {
-            let Some(others) = other.rows.get(place) else { continue };
-            let rows = &mut self.rows;
-            let own = *self.places_of_rows.entry(key).or_insert_with(|| {
-                rows.push(Rows::default());
-                rows.len() - 1
-            });
-            let Some(own) = rows.get_mut(own) else { continue };
+        self.source = None;
+        for (key, others) in other.rows.iter() {
+            let place = self.rows.place(key, Rows::default);
+            let Some(own) = self.rows.get_mut(place) else { continue };
             let count = own.known.len().max(others.known.len());
             own.known.resize(count, Count::default());
             own.known.iter_mut().zip(&others.known).for_each(|(own, other)| own.add(*other));
@@ -300,22 +308,15 @@ impl Summary {
                 own.unknown.entry(key).or_default().add(count);
             }
         }
-        for (key, place) in other.places_of_buffers {
-            let Some((count, others)) = other.buffers.get(place) else { continue };
-            let buffers = &mut self.buffers;
-            let own = *self.places_of_buffers.entry(key).or_insert_with(|| {
-                buffers.push(<(Count, Runs)>::default());
-                buffers.len() - 1
-            });
-            let Some((own, runs)) = buffers.get_mut(own) else { continue };
+        for (key, (count, others)) in other.buffers.iter() {
+            let place = self.buffers.place(key, Default::default);
+            let Some((own, runs)) = self.buffers.get_mut(place) else { continue };
             own.add(*count);
             runs.merge(others);
         }
-        for ((stream, thread), place) in other.places_of_timelines {
+        for ((stream, thread), other) in other.timelines.iter() {
             let own = self.timeline_of(stream, thread);
-            if let (Some(own), Some(other)) =
-                (self.timelines.get_mut(own), other.timelines.get(place))
-            {
+            if let Some(own) = self.timelines.get_mut(own) {
                 own.merge(other);
             }
         }
@@ -326,19 +327,13 @@ impl Summary {
         self.thread_names.extend(other.thread_names);
     }
 
-    /// The account of a buffer all of whose events were asked for: what the headers promised and
-    /// is not here counts as lost.
+    /// Returns the account of a buffer whose events were all selected: events that the headers
+    /// count and the summary lacks are lost.
     pub(crate) fn settled(&self, account: &Account) -> Account {
         let (stream, buffer) = (account.stream, account.buffer);
-        let found: u64 = self.buffers_of(stream, buffer).map(|(_, (count, _))| count.events).sum();
+        let keys = (stream, buffer, 0)..=(stream, buffer, u32::MAX);
+        let found: u64 = self.buffers.range(keys).map(|(_, (count, _))| count.events).sum();
         let missing = account.found.saturating_sub(found);
         Account { lost: account.lost.saturating_add(missing), ..*account }
-    }
-
-    /// What was counted of a buffer, by thread.
-    fn buffers_of(&self, stream: u16, buffer: u32) -> impl Iterator<Item = (u32, &(Count, Runs))> {
-        let range = (stream, buffer, 0)..=(stream, buffer, u32::MAX);
-        let threads = self.places_of_buffers.range(range);
-        threads.filter_map(|(key, &place)| Some((key.2, self.buffers.get(place)?)))
     }
 }

@@ -1,4 +1,4 @@
-//! What was counted, with the names that the log gives.
+//! A summary with the names that the log declares.
 //!
 //! ```text
 //!  Summary (codes, places) + Log (registries, streams, accounts) ──▶ Overview (names, seconds)
@@ -10,42 +10,42 @@ use super::length::{all_seconds, seconds};
 use super::params::Distribution;
 use super::timeline::{Gap, Timeline};
 use super::{Count, OTHERS, Summary, widen};
-use crate::select::Selection;
+use crate::select::{Selection, is_of_kinds};
 use eventdef::{Sort, Version};
-use eventlog::reader::{Account, Filter, Log, Losses, Pick, Registry, Stream, Unhoused};
+use eventlog::reader::{Account, Log, Losses, Registry, Stream, Unhoused};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Gaps of all threads of a stream that are told.
+/// Gaps of a stream that an overview lists.
 const GAP_COUNT: usize = 3;
-/// Holes in numbering that are told.
+/// Holes in numbering that an overview lists, at most.
 const HOLE_COUNT_MAX: usize = 20;
 
-/// A registry, whatever its index in a stream: name and version.
+/// Name and version, which identify a registry in all streams.
 pub(crate) type Identity = (String, Version);
 
-/// What there is in a log.
+/// The contents of a log, in numbers.
 pub(crate) struct Overview<'l> {
     pub(crate) streams: &'l [Stream],
     pub(crate) total: Count,
     /// Ticks of the first and last event, by stream.
     pub(crate) times: BTreeMap<u16, (u64, u64)>,
-    /// How long there was any stream, if all say it.
+    /// The time in which any stream existed, if the clocks of all are known.
     pub(crate) seconds: Option<f64>,
     pub(crate) kinds: Vec<(String, Count)>,
     /// The most frequent first.
     pub(crate) types: Vec<TypeOverview>,
     pub(crate) threads: Vec<(String, Count)>,
-    /// Where in `threads` each is, by stream and index.
+    /// Index in `threads`, by stream and index of the thread.
     pub(crate) thread_places: BTreeMap<(u16, u32), usize>,
     pub(crate) gaps: Vec<GapOverview>,
     pub(crate) holes: Vec<Hole>,
-    /// Holes that there is no room to tell of.
-    pub(crate) untold_hole_count: usize,
-    /// By kind, what is not here, by cause.
+    /// Holes beyond those in `holes`.
+    pub(crate) unlisted_hole_count: usize,
+    /// Losses by kind.
     pub(crate) losses: Vec<(String, Losses)>,
     pub(crate) fault_count: u64,
-    /// Whether parameters were looked at, and whether there were too many.
+    /// Whether the overview has parameters, and whether some are left out.
     pub(crate) has_params: bool,
     pub(crate) is_params_cut: bool,
 }
@@ -54,14 +54,14 @@ pub(crate) struct Overview<'l> {
 pub(crate) struct TypeOverview {
     pub(crate) name: String,
     pub(crate) kind: String,
-    /// Whether it is of the runtime's own registry.
+    /// Whether the type is of the runtime's own registry.
     pub(crate) is_own: bool,
     pub(crate) count: Count,
     pub(crate) params: Vec<ParamOverview>,
 }
 
 impl TypeOverview {
-    /// Adds what was counted of it in another stream.
+    /// Adds the counts of another stream.
     fn add(&mut self, count: Count, params: Vec<ParamOverview>) {
         self.count.add(count);
         for (own, other) in self.params.iter_mut().zip(params) {
@@ -79,12 +79,12 @@ pub(crate) struct ParamOverview {
 
 /// A stretch without events.
 pub(crate) struct GapOverview {
-    /// Of what: a thread, or all.
+    /// The name of a thread, or "all".
     pub(crate) of: String,
     pub(crate) stream: u16,
     pub(crate) gap: Gap,
     pub(crate) seconds: Option<f64>,
-    /// After the first event of the stream.
+    /// From the first event of the stream to the gap.
     pub(crate) seconds_before: Option<f64>,
 }
 
@@ -96,7 +96,6 @@ pub(crate) struct Hole {
     pub(crate) to: u64,
 }
 
-/// What is said of a log: its summary, what was asked for, and how many faults there were.
 impl<'l> Overview<'l> {
     pub(crate) fn new(
         summary: Summary,
@@ -105,8 +104,8 @@ impl<'l> Overview<'l> {
         fault_count: u64,
     ) -> Overview<'l> {
         let filter = selection.filter();
-        // Of what was not asked for it is not known whether it is there.
-        let is_asked = |account: &Account| {
+        // Only buffers whose events were all selected can settle their accounts.
+        let is_complete = |account: &Account| {
             let registry = log.registries().get(account.registry as usize);
             let is_all = !selection.is_conditional()
                 && filter.event_types.is_empty()
@@ -114,13 +113,14 @@ impl<'l> Overview<'l> {
                 && filter.times.is_empty();
             is_all && registry.is_some_and(|registry| is_of_kinds(filter, registry, account.kind))
         };
-        let settle = |account| if is_asked(account) { summary.settled(account) } else { *account };
+        let settle =
+            |account| if is_complete(account) { summary.settled(account) } else { *account };
         let accounts: Vec<Account> = log.accounts().iter().map(settle).collect();
         let unhoused = log.unhoused();
         Overview::of(summary, log.streams(), log.registries(), &accounts, &unhoused, fault_count)
     }
 
-    /// The same, of the parts of a log.
+    /// Returns the overview of the parts of a log.
     pub(crate) fn of(
         summary: Summary,
         streams: &'l [Stream],
@@ -143,7 +143,7 @@ impl<'l> Overview<'l> {
             thread_places: threads.into_keys().zip(0..).collect(),
             gaps: gaps(&summary, streams, &times),
             holes: Vec::new(),
-            untold_hole_count: 0,
+            unlisted_hole_count: 0,
             losses: losses(registries, &prefixes, accounts, unhoused),
             fault_count,
             has_params: summary.wanted.params,
@@ -175,15 +175,13 @@ impl<'l> Overview<'l> {
                 }
             }
         };
-        for (&(stream, index), &place) in &summary.places_of_rows {
-            let Some(rows) = summary.rows.get(place) else { continue };
-            let is_it = |found: &&Registry| (found.stream, found.index) == (stream, index);
-            let Some(registry) = registries.iter().find(is_it) else { continue };
+        for ((stream, index), rows) in summary.rows.iter() {
+            let Some(registry) = find_registry(registries, stream, index) else { continue };
             let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
             let kind = |kind| (index, format!("{prefix}{}", kind_name(registry, kind)));
             for (place, (row, &count)) in registry.event_types.iter().zip(&rows.known).enumerate() {
                 if count.events > 0 {
-                    let values = summary.params.of(stream, index, place);
+                    let values = summary.params.get(stream, index, place);
                     let of = |(param, values): (&eventlog::reader::Param, &Distribution)| {
                         let name = param.name.to_string();
                         ParamOverview { name, sort: param.sort, values: values.clone() }
@@ -202,10 +200,8 @@ impl<'l> Overview<'l> {
 
     fn add_holes(&mut self, summary: Summary) {
         let mut buffers: BTreeMap<(u16, u32), super::Runs> = BTreeMap::new();
-        for (&(stream, buffer, _), &place) in &summary.places_of_buffers {
-            if let Some((_, runs)) = summary.buffers.get(place) {
-                buffers.entry((stream, buffer)).or_default().merge(runs);
-            }
+        for ((stream, buffer, _), (_, runs)) in summary.buffers.iter() {
+            buffers.entry((stream, buffer)).or_default().merge(runs);
         }
         for ((stream, buffer), runs) in buffers {
             for (from, to) in runs.holes() {
@@ -213,35 +209,28 @@ impl<'l> Overview<'l> {
             }
         }
         self.holes.sort_by_key(|hole| Reverse(hole.to - hole.from));
-        self.untold_hole_count = self.holes.len().saturating_sub(HOLE_COUNT_MAX);
+        self.unlisted_hole_count = self.holes.len().saturating_sub(HOLE_COUNT_MAX);
         self.holes.truncate(HOLE_COUNT_MAX);
     }
 
-    /// What is not here, of all kinds.
+    /// Returns the losses of all kinds.
     pub(crate) fn all_losses(&self) -> Losses {
         let mut sum = Losses::default();
         self.losses.iter().for_each(|(_, losses)| sum.add(losses));
         sum
     }
 
-    /// So much a second, if it is known how long it lasted.
+    /// Returns a count a second, if the duration is known.
     pub(crate) fn rate(&self, count: u64) -> Option<f64> {
         self.seconds.filter(|seconds| *seconds > 0.0).map(|seconds| count as f64 / seconds)
     }
 }
 
-/// Whether a kind is one of those that are asked for.
-pub(crate) fn is_of_kinds(filter: &Filter, registry: &Registry, kind: u8) -> bool {
-    let name = registry.kind(kind).map_or("", |kind| &kind.name);
-    let is_it = |pick: &Pick| pick.matches(registry.index, name, kind.into());
-    filter.kinds.is_empty() || filter.kinds.iter().any(is_it)
-}
-
 fn times(summary: &Summary) -> BTreeMap<u16, (u64, u64)> {
     let mut times = summary.far.clone();
-    for (&(stream, _), &place) in &summary.places_of_timelines {
-        if let Some((first, last)) = summary.timelines.get(place).and_then(Timeline::span) {
-            widen(times.entry(stream).or_insert((first, last)), (first, last));
+    for ((stream, _), timeline) in summary.timelines.iter() {
+        if let Some(span) = timeline.span() {
+            widen(times.entry(stream).or_insert(span), span);
         }
     }
     times
@@ -249,10 +238,8 @@ fn times(summary: &Summary) -> BTreeMap<u16, (u64, u64)> {
 
 fn threads(summary: &Summary, is_stream_shown: bool) -> BTreeMap<(u16, u32), (String, Count)> {
     let mut threads: BTreeMap<(u16, u32), Count> = BTreeMap::new();
-    for (&(stream, _, thread), &place) in &summary.places_of_buffers {
-        if let Some((count, _)) = summary.buffers.get(place) {
-            threads.entry((stream, thread)).or_default().add(*count);
-        }
+    for ((stream, _, thread), (count, _)) in summary.buffers.iter() {
+        threads.entry((stream, thread)).or_default().add(*count);
     }
     let named = |(key, count)| (key, (thread_name(summary, key, is_stream_shown), count));
     threads.into_iter().map(named).collect()
@@ -269,7 +256,7 @@ fn thread_name(summary: &Summary, key: (u16, u32), is_stream_shown: bool) -> Str
     if is_stream_shown { format!("stream {stream}: {name}") } else { name }
 }
 
-/// The longest stretches without any event, and of each thread the longest.
+/// Returns the longest gaps of each stream, and the longest of each thread.
 fn gaps(
     summary: &Summary,
     streams: &[Stream],
@@ -291,11 +278,9 @@ fn gaps(
     let is_stream_shown = streams.len() > 1;
     for &stream in times.keys() {
         let range = (stream, 0)..=(stream, u32::MAX);
-        let of_stream: BTreeMap<u32, &Timeline> = summary
-            .places_of_timelines
-            .range(range)
-            .filter_map(|(key, &place)| Some((key.1, summary.timelines.get(place)?)))
-            .collect();
+        let timelines = summary.timelines.range(range);
+        let of_stream: BTreeMap<u32, &Timeline> =
+            timelines.map(|((_, thread), timeline)| (thread, timeline)).collect();
         let Some((_, &first)) = of_stream.first_key_value() else { continue };
         let mut all = first.clone();
         of_stream.values().skip(1).for_each(|timeline| all.merge(timeline));
@@ -312,7 +297,7 @@ fn gaps(
     gaps
 }
 
-/// What was requested and is not here, by kind.
+/// Returns the losses by kind.
 fn losses(
     registries: &[Registry],
     prefixes: &HashMap<Identity, String>,
@@ -329,9 +314,8 @@ fn losses(
         lost.entry(name(registry, account.kind)).or_default().add(&Losses::of(account));
     }
     for &Unhoused { stream, registry, kind, losses } in unhoused {
-        let is_it = |found: &&Registry| (found.stream, found.index) == (stream, registry);
         let unknown = || (u16::MAX, format!("{registry}:{kind}"));
-        let found = registries.iter().find(is_it);
+        let found = find_registry(registries, stream, registry);
         let key = found.map_or_else(unknown, |found| name(found, kind));
         lost.entry(key).or_default().add(&losses);
     }
@@ -339,12 +323,17 @@ fn losses(
     lost.into_iter().map(|((_, kind), losses)| (kind, losses)).collect()
 }
 
+/// Returns the registry of a stream with an index.
+pub(crate) fn find_registry(registries: &[Registry], stream: u16, index: u16) -> Option<&Registry> {
+    registries.iter().find(|found| (found.stream, found.index) == (stream, index))
+}
+
 pub(crate) fn identity(registry: &Registry) -> Identity {
     (registry.name.to_string(), registry.version)
 }
 
-/// What stands before the names of each registry, where there may be others of those names: its
-/// index, if it has the same in all streams and shares it with none, else its name and version.
+/// Returns the prefix of names of each registry. It is the index, if the registry has the same in
+/// all streams and shares it with none; else name and version.
 pub(crate) fn prefixes(registries: &[Registry]) -> HashMap<Identity, String> {
     let mut indices: HashMap<Identity, BTreeSet<u16>> = HashMap::new();
     let mut sharers: HashMap<u16, HashSet<Identity>> = HashMap::new();

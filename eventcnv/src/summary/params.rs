@@ -1,8 +1,8 @@
-//! What values the parameters of an event type have.
+//! The values of the parameters of event types.
 //!
 //! ```text
 //!  W, U, D ──▶ histogram.rs ──▶ least, mean, percentiles, greatest
-//!  all sorts ─▶ top.rs ───────▶ the values that come most often, with their labels
+//!  all sorts ─▶ top.rs ───────▶ the most frequent values, with their labels
 //! ```
 //!
 //! Design: `.cnv.params` in `design/eventcnv.md`.
@@ -12,12 +12,12 @@ use super::top::Top;
 use eventlog::reader::{Event, Value};
 use std::collections::BTreeMap;
 
-/// Parameters that are looked at; of more, those whose event types come first.
+/// Parameters of a summary, at most: those whose event types occur first.
 const PARAM_COUNT_MAX: usize = 512;
-/// Of a string, at most so many bytes.
+/// Bytes of a string, at most.
 const STRING_SIZE_MAX: usize = 80;
 
-/// What values a parameter has.
+/// The values of a parameter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distribution {
     pub(crate) count: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Distribution {
     pub(crate) top: TopOf,
 }
 
-/// The values that come most often, of either sort.
+/// The most frequent values.
 #[derive(Clone, Debug)]
 pub(crate) enum TopOf {
     /// Whole numbers, and the bits of doubles.
@@ -82,17 +82,17 @@ impl Distribution {
     }
 }
 
-/// Which parameter: stream and index of the registry, place of the event type in it.
+/// Stream and index of the registry, index of the event type in it.
 type Key = (u16, u16, u16);
 
-/// What values the parameters of all event types have.
+/// The values of the parameters of all event types.
 #[derive(Clone, Debug)]
 pub(crate) struct Params {
     types: BTreeMap<Key, Vec<Distribution>>,
-    /// Parameters that may still come, and pages of histograms.
+    /// Room for further parameters, and for pages of histograms.
     param_room: usize,
     page_room: usize,
-    /// Whether there were parameters for which there was no room.
+    /// Whether parameters are left out.
     pub(crate) is_cut: bool,
 }
 
@@ -124,7 +124,7 @@ impl Params {
         }
     }
 
-    /// Adds what another counted.
+    /// Adds the values of another summary.
     pub(super) fn merge(&mut self, other: Params) {
         self.is_cut |= other.is_cut;
         for (key, others) in other.types {
@@ -136,8 +136,8 @@ impl Params {
         }
     }
 
-    /// What values the parameters of an event type have, if there was any event of it.
-    pub(crate) fn of(&self, stream: u16, registry: u16, place: usize) -> &[Distribution] {
+    /// Returns the values of the parameters of an event type, if it occurred.
+    pub(crate) fn get(&self, stream: u16, registry: u16, place: usize) -> &[Distribution] {
         let place = u16::try_from(place).unwrap_or(u16::MAX);
         self.types.get(&(stream, registry, place)).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! Which numbers events have, and which are missing.
+//! The numbers of events, and the missing numbers.
 //!
 //! ```text
 //!  0 1 2 3     7 8 9     12 …      runs 0..4, 7..10, 12..     holes 4..7, 10..12
@@ -8,21 +8,21 @@
 
 use std::collections::HashSet;
 
-/// Runs that are kept; of more, neighbours are one, and the holes between them untold.
+/// Runs of a buffer, at most; of more, the nearest neighbours are joined.
 const RUN_COUNT_MAX: usize = 256;
 
 /// Numbers of a buffer, as runs without a hole.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
-    /// First number, and the one after the last; apart from each other and in order, but for the
-    /// last, which grows.
+    /// First number, and the one after the last. [`Runs::settle`] orders them and joins those that
+    /// meet.
     runs: Vec<(u64, u64)>,
-    /// Whether there were too many.
-    pub(crate) is_cut: bool,
+    /// Whether holes are left out.
+    is_cut: bool,
 }
 
 impl Runs {
-    /// Adds so many numbers from one on.
+    /// Adds `count` numbers from `number` on.
     #[inline]
     pub(crate) fn add(&mut self, number: u64, count: u64) {
         let end = number.saturating_add(count);
@@ -61,21 +61,21 @@ impl Runs {
         self.runs = joined;
     }
 
-    /// Adds the numbers of another.
+    /// Adds the numbers of other runs.
     pub(crate) fn merge(&mut self, other: &Runs) {
         self.runs.extend_from_slice(&other.runs);
         self.is_cut |= other.is_cut;
         self.settle();
     }
 
-    /// Numbers that are missing between others: the first, and the one after the last.
+    /// Returns the holes: the first missing number, and the one after the last.
     pub(crate) fn holes(mut self) -> Vec<(u64, u64)> {
         self.settle();
         self.runs.windows(2).filter_map(|pair| Some((pair.first()?.1, pair.get(1)?.0))).collect()
     }
 }
 
-/// Joins runs across so many holes, which go untold: the smallest, and of equals the first.
+/// Joins runs across the `count` smallest holes; of equal holes, across the first.
 fn join_nearest(runs: &mut Vec<(u64, u64)>, count: usize) {
     let pairs = runs.iter().zip(runs.iter().skip(1)).enumerate();
     let mut holes: Vec<(u64, usize)> =
@@ -105,7 +105,7 @@ mod tests {
 
     /// `.cnv.gaps`
     #[test]
-    fn holes_are_what_is_missing_whatever_the_order() {
+    fn holes_do_not_depend_on_the_order_of_numbers() {
         let mut runs = of((50..60).chain(0..10).chain(10..20));
         runs.merge(&of((25..40).chain([u64::MAX])));
         assert_eq!(runs.holes(), [(20, 25), (40, 50), (60, u64::MAX)]);
@@ -116,9 +116,9 @@ mod tests {
         assert_eq!(runs.holes(), [(9, 20)]);
     }
 
-    /// One after the other the smallest hole is closed, until there are few.
+    /// The naive twin closes the smallest hole, again and again.
     #[test]
-    fn the_same_holes_are_told_as_if_the_smallest_went_one_by_one() {
+    fn the_smallest_holes_are_closed_first() {
         let (mut random, mut numbers, mut next) = (1u64, Vec::new(), 0);
         for _ in 0..2 * RUN_COUNT_MAX - 1 {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_holes_the_largest_are_told() {
+    fn the_largest_of_too_many_holes_stay() {
         let mut runs = of((0..5000).map(|n| n * 2));
         runs.merge(&of([20_000, 30_000]));
         assert!(runs.is_cut);

@@ -1,47 +1,47 @@
-//! When there was what, and a sample of the events: for a page, in bounded size.
+//! Counts of events over time, and a sample of the events: for a page of bounded size.
 //!
 //! ```text
 //!  event ── Axis ──▶ place in time, 0 … 1 ─┬─▶ a count of its kind, in 4096 parts of the time
 //!                                          ├─▶ a count of its type, in 512 parts
-//!                                          └─▶ its number's hash: the least of each type stay,
-//!                                              and of each part
+//!                                          └─▶ the hash of its number: the least of each type and
+//!                                              of each part stay
 //! ```
 //!
-//! A hash decides which events are in the sample, so that it is the same whoever reads which
-//! partition. Design: `.cnv.report` in `design/eventcnv.md`.
+//! A hash chooses the events of the sample, so the sample does not depend on the partitions.
+//! Design: `.cnv.report` in `design/eventcnv.md`.
 
 use super::length::seconds;
 use super::overview::identity;
 use eventlog::reader::{Event, Log};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Parts of the time in which kinds are counted, types, and events sampled.
+/// Parts of the time for counts of kinds, for counts of types, and for the sample.
 pub(crate) const KIND_CELL_COUNT: usize = 4096;
 pub(crate) const TYPE_CELL_COUNT: usize = 512;
 const SAMPLE_CELL_COUNT: usize = 1024;
-/// Series of kinds and of types; more are not drawn.
+/// Series of kinds and of types, at most.
 const KIND_COUNT_MAX: usize = 64;
 const TYPE_COUNT_MAX: usize = 256;
-/// Events that stay: of all event types together, and of one, whatever comes often; of each part of
-/// the time; and of all.
+/// Events in the sample, at most: of all event types together, of one type, of each part of the
+/// time, and of the whole log.
 const SAMPLE_COUNT_OF_TYPES: usize = 5120;
 const SAMPLE_COUNT_OF_TYPE: std::ops::RangeInclusive<usize> = 2..=256;
 const SAMPLE_COUNT_IN_CELL: usize = 3;
 const SAMPLE_COUNT: usize = 4000;
 
-/// Where in time events are, of all streams.
+/// The time axis of all streams.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
-    /// Of each stream: its first ticks, how long after the first stream it begins, and how long a
-    /// tick is.
+    /// For each stream: its first ticks, its beginning after that of the first stream, and the
+    /// length of a tick.
     streams: Vec<(u64, f64, f64)>,
     pub(crate) length: f64,
-    /// Whether it is in seconds; else in ticks.
+    /// Whether the unit is a second; else it is a tick.
     pub(crate) is_seconds: bool,
 }
 
 impl Axis {
-    /// In seconds, if all streams say how they relate to seconds.
+    /// Returns an axis in seconds if all streams relate their clocks to seconds, else in ticks.
     pub(crate) fn new(log: &Log, spans: &[Option<(u64, u64)>]) -> Axis {
         let streams = log.streams();
         let of = |(stream, span): (&eventlog::reader::Stream, &Option<(u64, u64)>)| {
@@ -51,8 +51,7 @@ impl Axis {
             Some((first, begin, length, length / (last - first).max(1) as f64))
         };
         let known: Vec<_> = streams.iter().zip(spans).filter_map(of).collect();
-        let there = spans.iter().flatten().count();
-        if known.len() == there && there > 0 && spans.iter().all(Option::is_some) {
+        if !spans.is_empty() && known.len() == spans.len() {
             let begin = known.iter().map(|row| row.1).min().unwrap_or(0);
             let after = |row: &(u64, u64, f64, f64)| (row.1 - begin) as f64 / 1e9;
             let length = known.iter().map(|row| after(row) + row.2).fold(0.0, f64::max);
@@ -65,42 +64,42 @@ impl Axis {
         Axis { streams, length, is_seconds: false }
     }
 
-    /// How long after the begin of the log ticks of a stream are; none if that is not known.
+    /// Returns the time of ticks of a stream since the beginning of the log.
     #[inline]
     pub(crate) fn time(&self, stream: u16, ticks: u64) -> Option<f64> {
         let (first, begin, scale) = *self.streams.get(usize::from(stream))?;
         Some(begin + ticks.saturating_sub(first) as f64 * scale)
     }
 
-    /// The same as a part of the whole, 0 … 1.
+    /// Returns a time as a part of the whole, 0 … 1.
     #[inline]
     fn part(&self, time: f64) -> f64 {
         if self.length > 0.0 { time / self.length } else { 0.0 }
     }
 }
 
-/// An event that is in the sample.
+/// An event in the sample.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampled {
     pub(crate) time: f64,
     pub(crate) stream: u16,
     pub(crate) thread: u32,
-    /// Its event type.
+    /// The event type.
     pub(crate) of: Key,
     pub(crate) text: Vec<u8>,
 }
 
-/// Of an event, by which it is known: its hash first.
+/// Hash, stream, buffer and number of an event.
 type Id = (u64, u16, u32, u64);
 
-/// Which series: stream and index of the registry, kind or code.
+/// The key of a series: stream and index of the registry, kind or code.
 pub(crate) type Key = (u16, u16, u16);
 
-/// When there was what, and a sample of the events.
+/// Counts of events over time, and a sample of the events.
 #[derive(Debug)]
 pub(crate) struct Sample {
     axis: Axis,
-    /// Of each registry of each stream, the first one that is the same.
+    /// The first equal registry of each registry, by stream and index.
     registries: BTreeMap<(u16, u16), (u16, u16)>,
     pub(crate) kinds: BTreeMap<Key, Vec<u32>>,
     pub(crate) types: BTreeMap<Key, Vec<u32>>,
@@ -129,7 +128,7 @@ impl Sample {
         }
     }
 
-    /// Counts an event; `write` writes its parameters, if it comes into the sample.
+    /// Counts an event; `write` appends its parameters if it enters the sample.
     pub(crate) fn add(
         &mut self,
         event: &Event<'_, '_>,
@@ -154,17 +153,17 @@ impl Sample {
         self.events.insert(id, Sampled { time, stream, thread, of, text });
     }
 
-    /// Whether an event comes into the sample of its type, of its part of the time, or of all;
-    /// those that must go for it go.
+    /// Adds an event to the samples of its type, of its part of the time, and of the log, and
+    /// removes the events that it displaces. Returns whether it entered any.
     fn keep(&mut self, id: Id, time: f64, of: Key) -> bool {
-        let mut gone = Vec::new();
+        let mut displaced = Vec::new();
         let is_new = !self.of_types.contains_key(&of);
         if is_new && self.of_types.len() < SAMPLE_COUNT_OF_TYPES / SAMPLE_COUNT_OF_TYPE.start() {
             self.of_types.insert(of, BTreeSet::new());
-            // The more types there are, the fewer stay of each.
+            // More types leave less room for each.
             let max = self.count_of_type();
             for least in self.of_types.values_mut() {
-                gone.extend((max..least.len()).filter_map(|_| least.pop_last()));
+                displaced.extend((max..least.len()).filter_map(|_| least.pop_last()));
             }
         }
         let max = self.count_of_type();
@@ -176,10 +175,10 @@ impl Sample {
         for (least, max) in [of_type, of_cell, of_all].into_iter().flatten() {
             let (is_in, out) = insert(least, id, max);
             is_kept |= is_in;
-            gone.extend(out);
+            displaced.extend(out);
         }
-        for id in gone {
-            let is_in = |least: Option<&BTreeSet<Id>>| least.is_some_and(|it| it.contains(&id));
+        for id in displaced {
+            let is_in = |least: Option<&BTreeSet<Id>>| least.is_some_and(|ids| ids.contains(&id));
             let stays = self.events.get(&id).is_some_and(|event| {
                 let at = cell(self.axis.part(event.time), SAMPLE_CELL_COUNT);
                 is_in(self.of_types.get(&event.of)) || is_in(self.cells.get(at))
@@ -191,13 +190,13 @@ impl Sample {
         is_kept
     }
 
-    /// How many events of a type stay, at most.
+    /// Returns how many events of a type the sample holds, at most.
     fn count_of_type(&self) -> usize {
         let (least, most) = (*SAMPLE_COUNT_OF_TYPE.start(), *SAMPLE_COUNT_OF_TYPE.end());
         (SAMPLE_COUNT_OF_TYPES / self.of_types.len().max(1)).clamp(least, most)
     }
 
-    /// Adds what another counted.
+    /// Adds the counts and the sample of another part of the log.
     pub(crate) fn merge(&mut self, other: Sample) {
         for (own, others, max) in [
             (&mut self.kinds, other.kinds, KIND_COUNT_MAX),
@@ -217,7 +216,7 @@ impl Sample {
         }
     }
 
-    /// The sample, in order of time.
+    /// Returns the sample in order of time.
     pub(crate) fn events(&self) -> Vec<&Sampled> {
         let mut events: Vec<&Sampled> = self.events.values().collect();
         events.sort_by(|a, b| a.time.total_cmp(&b.time));
@@ -241,7 +240,8 @@ fn count(series: &mut BTreeMap<Key, Vec<u32>>, key: Key, max: usize, cell: usize
     }
 }
 
-/// Puts one in, if it is among the least so many; and which one goes for it.
+/// Inserts an event if it is among the `count` least. Returns whether it was, and the event that it
+/// displaced.
 fn insert(least: &mut BTreeSet<Id>, id: Id, count: usize) -> (bool, Option<Id>) {
     if least.len() >= count && least.last().is_some_and(|last| *last <= id) {
         return (false, None);
@@ -250,7 +250,7 @@ fn insert(least: &mut BTreeSet<Id>, id: Id, count: usize) -> (bool, Option<Id>) 
     (true, if least.len() > count { least.pop_last() } else { None })
 }
 
-/// What an event is known by. The hash is the finisher of S. Vigna's splitmix64.
+/// Returns the identity of an event. The hash is the finisher of S. Vigna's splitmix64.
 fn id(event: &Event<'_, '_>) -> Id {
     let Event { stream, buffer, number, .. } = *event;
     let mut hash = number ^ u64::from(buffer) << 40 ^ u64::from(stream) << 24;
@@ -287,7 +287,7 @@ mod tests {
 
     /// `.cnv.report`
     #[test]
-    fn the_sample_is_the_same_whoever_reads_what() {
+    fn the_sample_does_not_depend_on_the_partitions() {
         let (whole, count) = sample(1);
         let (merged, _) = sample(3);
         let texts = |sample: &Sample| -> Vec<Vec<u8>> {

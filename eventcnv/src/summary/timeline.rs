@@ -1,18 +1,17 @@
-//! When there were events, and when there were none.
+//! The times with events, and the gaps without.
 //!
 //! ```text
 //!  first ticks of the log                                        last
-//!  │ cell │ cell │ cell │ …        first and last event of each; a gap longer than a cell has a
-//!     └ • • ┘      └─ gap ─┘  •    border in it, so that it is found with its exact length
+//!  │ cell │ cell │ cell │ …        first and last event of each; a gap longer than a cell contains
+//!     └ • • ┘      └─ gap ─┘  •    a border, so it is found with its exact length
 //! ```
 //!
-//! The order in which events are counted does not matter. Design: `.cnv.gaps` in
+//! The order of the events does not matter. Design: `.cnv.gaps` in
 //! `design/eventcnv.md`.
 
-/// Cells of a timeline: a gap shorter than a 2048th of the log may go untold.
+/// Cells of a timeline, at most: a gap shorter than a 2048th of the log may be missed.
 const CELL_COUNT_MAX: u64 = 1 << 12;
 
-/// When there were events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timeline {
     base: u64,
@@ -22,7 +21,7 @@ pub(crate) struct Timeline {
     cells: Vec<(u64, u64)>,
 }
 
-/// A stretch without events: from one to the next.
+/// A time without events: from one event to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) from: u64,
@@ -35,11 +34,11 @@ impl Gap {
     }
 }
 
-/// A cell in which there was none.
+/// A cell without events.
 const EMPTY: (u64, u64) = (u64::MAX, 0);
 
 impl Timeline {
-    /// Of events between these ticks.
+    /// Returns a timeline for events between these ticks.
     pub(crate) fn new((first, last): (u64, u64)) -> Timeline {
         let mut shift = 0;
         while last.saturating_sub(first) >> shift >= CELL_COUNT_MAX {
@@ -55,7 +54,7 @@ impl Timeline {
         self.add_all([ticks]);
     }
 
-    /// Counts events, most of which are near the one before.
+    /// Counts events; it is fast if most are near the one before.
     #[inline]
     pub(crate) fn add_all(&mut self, all: impl IntoIterator<Item = u64>) {
         let end = self.cells.len().saturating_sub(1) as u64;
@@ -71,7 +70,7 @@ impl Timeline {
         self.widen(at, times);
     }
 
-    /// There were events in a cell at these times.
+    /// Extends the times of a cell.
     #[inline]
     fn widen(&mut self, cell: u64, times: (u64, u64)) {
         if let Some(cell) = self.cells.get_mut(cell as usize) {
@@ -79,21 +78,21 @@ impl Timeline {
         }
     }
 
-    /// Adds the events of another that has the same cells.
+    /// Adds the events of a timeline with the same cells.
     pub(crate) fn merge(&mut self, other: &Timeline) {
         for (own, cell) in self.cells.iter_mut().zip(&other.cells) {
             *own = (own.0.min(cell.0), own.1.max(cell.1));
         }
     }
 
-    /// Ticks of the first and last event.
+    /// Returns the ticks of the first and last event.
     pub(crate) fn span(&self) -> Option<(u64, u64)> {
-        let mut there = self.cells.iter().filter(|cell| **cell != EMPTY);
-        let first = there.next()?;
-        Some((first.0, there.next_back().unwrap_or(first).1))
+        let mut cells = self.cells.iter().filter(|cell| **cell != EMPTY);
+        let first = cells.next()?;
+        Some((first.0, cells.next_back().unwrap_or(first).1))
     }
 
-    /// The longest gaps that are no shorter than a cell, the longest first.
+    /// Returns the longest gaps of at least a cell, the longest first.
     pub(crate) fn gaps(&self, count: usize) -> Vec<Gap> {
         let mut gaps = Vec::new();
         let mut last: Option<u64> = None;
@@ -115,7 +114,7 @@ impl Timeline {
 mod tests {
     use super::*;
 
-    /// `.cnv.gaps`: whatever the order; a naive twin sorts them all.
+    /// `.cnv.gaps`: in any order; a naive twin sorts all ticks.
     #[test]
     fn gaps_longer_than_a_cell_are_found_exactly() {
         let mut state = 99u64;
@@ -130,7 +129,7 @@ mod tests {
         for (index, &at) in ticks.iter().enumerate() {
             halves[index % 2].add(at);
         }
-        // The same again, which is nothing new.
+        // The same ticks again change nothing.
         halves[1].add_all(ticks.iter().copied().skip(1).step_by(2));
         let [mut timeline, other] = halves;
         timeline.merge(&other);
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn no_ticks_are_too_many_or_too_few() {
+    fn a_timeline_takes_any_ticks() {
         let mut timeline = Timeline::new((0, u64::MAX));
         [0, u64::MAX, 1 << 63].into_iter().for_each(|ticks| timeline.add(ticks));
         assert_eq!(timeline.span(), Some((0, u64::MAX)));

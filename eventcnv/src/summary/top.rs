@@ -1,12 +1,12 @@
-//! The values that come most often, in bounded memory.
+//! The most frequent values, in bounded memory.
 //!
 //! ```text
-//!  value ── has a counter? ── yes ──▶ one more        no, and there is room ──▶ a counter, 1
-//!                          └─ no, and none is left ──▶ one less of every counter; those at 0 go
+//!  value ── has a counter? ── yes ──▶ add 1           no, and room is left ──▶ a counter, 1
+//!                          └─ no, and none is left ──▶ subtract 1 from all; drop those at 0
 //! ```
 //!
 //! J. Misra and D. Gries, "Finding repeated elements", 1982; merged as P. Agarwal et al.,
-//! "Mergeable summaries", 2012. Exact while there is a counter for every value. Design:
+//! "Mergeable summaries", 2012. Exact while every value has a counter. Design:
 //! `.cnv.params` in `design/eventcnv.md`.
 
 use std::collections::HashMap;
@@ -15,21 +15,21 @@ use std::hash::Hash;
 /// Counters. A count is too low by at most one 257th of all values.
 pub(super) const COUNTER_COUNT_MAX: usize = 256;
 
-/// Of a label, at most so many bytes.
+/// Bytes of a label, at most.
 const LABEL_SIZE_MAX: usize = 80;
 
-/// How often a value came, and what it was called when it first came.
+/// How often a value occurred, and its first label.
 #[derive(Clone, Debug, Default)]
 struct Counter {
     count: u64,
     label: Option<Box<[u8]>>,
 }
 
-/// The values that come most often.
+/// The most frequent values.
 #[derive(Clone, Debug)]
 pub(crate) struct Top<T> {
     counters: HashMap<T, Counter>,
-    /// By how much every count may be too low.
+    /// How much every count may be too low.
     error: u64,
 }
 
@@ -40,7 +40,7 @@ impl<T> Default for Top<T> {
 }
 
 impl<T: Hash + Eq + Ord + Clone> Top<T> {
-    /// Counts a value, which is called something.
+    /// Counts a value with its label.
     pub(crate) fn add(&mut self, value: T, label: Option<&[u8]>) {
         if let Some(counter) = self.counters.get_mut(&value) {
             counter.count += 1;
@@ -50,11 +50,11 @@ impl<T: Hash + Eq + Ord + Clone> Top<T> {
         } else if self.counters.len() < COUNTER_COUNT_MAX {
             self.counters.insert(value, Counter { count: 1, label: label.map(short) });
         } else {
-            self.take_off(1);
+            self.subtract(1);
         }
     }
 
-    fn take_off(&mut self, count: u64) {
+    fn subtract(&mut self, count: u64) {
         self.error += count;
         self.counters.retain(|_, counter| {
             counter.count = counter.count.saturating_sub(count);
@@ -62,7 +62,7 @@ impl<T: Hash + Eq + Ord + Clone> Top<T> {
         });
     }
 
-    /// Adds what another counted.
+    /// Adds the counts of another.
     pub(crate) fn merge(&mut self, other: Top<T>) {
         self.error += other.error;
         for (value, counter) in other.counters {
@@ -74,17 +74,17 @@ impl<T: Hash + Eq + Ord + Clone> Top<T> {
             let mut counts: Vec<u64> =
                 self.counters.values().map(|counter| counter.count).collect();
             counts.sort_unstable_by(|a, b| b.cmp(a));
-            self.take_off(counts.get(COUNTER_COUNT_MAX).copied().unwrap_or(0));
+            self.subtract(counts.get(COUNTER_COUNT_MAX).copied().unwrap_or(0));
         }
     }
 
-    /// By how much a count may be too low, at most; 0: all are exact, and no value is missing.
+    /// Returns how much a count may be too low, at most; 0: all are exact, and no value is missing.
     pub(crate) fn error(&self) -> u64 {
         self.error
     }
 
-    /// Which part of all values another has otherwise: 0 none, 1 all. `None` if either does not
-    /// know all of its values.
+    /// Returns the part of all values that differs from another, from 0 to 1; `None` if either does
+    /// not know all its values.
     pub(crate) fn distance(&self, other: &Top<T>) -> Option<f64> {
         if self.error + other.error > 0 {
             return None;
@@ -100,7 +100,7 @@ impl<T: Hash + Eq + Ord + Clone> Top<T> {
         Some(all.map(apart).sum::<f64>() / 2.0)
     }
 
-    /// The values that came most often, with their counts and labels.
+    /// Returns the most frequent values, with their counts and labels.
     pub(crate) fn most(&self, count: usize) -> Vec<(&T, u64, Option<&[u8]>)> {
         let row = |(value, counter): (_, &'_ Counter)| (value, counter.count);
         let mut all: Vec<(&T, u64)> = self.counters.iter().map(row).collect();
@@ -119,7 +119,7 @@ fn short(label: &[u8]) -> Box<[u8]> {
 mod tests {
     use super::*;
 
-    /// Value n comes 10 000 / n times, in a fixed disorder.
+    /// Returns each value n 10 000 / n times, in a fixed disorder.
     fn values(distinct: u64) -> Vec<u64> {
         let all =
             (1..=distinct).flat_map(|n| (0..10_000 / n).map(move |k| (k * 7919 + n * 104_729, n)));
@@ -149,7 +149,7 @@ mod tests {
 
     /// `.cnv.params`
     #[test]
-    fn counts_of_many_are_too_low_by_no_more_than_is_said() {
+    fn counts_of_many_values_are_within_the_error() {
         let values = values(5000);
         let (left, right) = values.split_at(values.len() / 2);
         let mut merged = of(left);

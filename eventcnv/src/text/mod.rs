@@ -1,4 +1,4 @@
-//! Numbers and strings to text, into a buffer that is used again.
+//! Appends numbers and strings as text to a buffer.
 //!
 //! ```text
 //!  u64 ── digits of text/hex.rs ──▶ hexadecimal, padded or not
@@ -6,7 +6,7 @@
 //!  string ── quoted, as the MPS quotes ──▶ "a \"b\" \\c"
 //! ```
 //!
-//! By hand, because a dump is as fast as this file. Forms: `.dumper` in `design/telemetry.md`.
+//! Hand-written, because a dump is as fast as this file. Forms: `.dumper` in `design/telemetry.md`.
 
 use eventlog::format::text::is_steering;
 use std::io::Write;
@@ -24,29 +24,10 @@ pub(crate) fn hex16(out: &mut Vec<u8>, value: u64) {
 #[inline]
 pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
     let (digits, count) = hex::left(value);
-    // All sixteen are appended, then the rest is cut: one store of a fixed size and no branch.
+    // Appends all sixteen and cuts the rest: one store of a fixed size and no branch.
     let end = out.len() + count;
     out.extend_from_slice(&digits);
     out.truncate(end);
-}
-
-/// Appends a value as upper-case hexadecimal with zeros before it up to `width` (at most 16)
-/// digits.
-#[inline]
-pub(crate) fn hex_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
-    let count = hex::count(value).max(width.min(16));
-    let end = out.len() + count;
-    // A shift by 64 cannot be: count is at least 1.
-    out.extend_from_slice(&hex::digits(value << ((16 - count) * 4)));
-    out.truncate(end);
-}
-
-/// Appends a value as upper-case hexadecimal with spaces before it up to `width` (at most 16)
-/// columns.
-#[inline]
-pub(crate) fn hex_spaces(out: &mut Vec<u8>, value: u64, width: usize) {
-    pad(out, width.saturating_sub(hex::count(value)));
-    hex(out, value);
 }
 
 /// Appends spaces.
@@ -79,8 +60,8 @@ pub(crate) fn decimal(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a string in quotation marks, with a backslash before each quotation mark and backslash.
 ///
-/// The MPS writes all other bytes as they are. Here the bytes of what steers a terminal are written
-/// as `\xHH`, so that an event stays on its line and a terminal does not obey the log
+/// The MPS writes all other bytes as they are. This function writes the bytes of characters that
+/// steer a terminal as `\xHH`: an event stays on its line, and no terminal obeys the log
 /// (`.dumper.quoted`).
 pub(crate) fn quoted(out: &mut Vec<u8>, string: &[u8]) {
     out.push(b'"');
@@ -98,7 +79,7 @@ pub(crate) fn quoted(out: &mut Vec<u8>, string: &[u8]) {
                 }
             }
             for &byte in piece.invalid() {
-                // A terminal may take it for a control character of Latin-1.
+                // A terminal may interpret it as a control character of Latin-1.
                 if matches!(byte, 0x80..=0x9F) { escaped(out, byte) } else { out.push(byte) }
             }
         }
@@ -107,38 +88,39 @@ pub(crate) fn quoted(out: &mut Vec<u8>, string: &[u8]) {
 }
 
 fn escaped(out: &mut Vec<u8>, byte: u8) {
-    out.extend_from_slice(b"\\x");
-    hex_zeros(out, byte.into(), 2);
+    let _ = write!(out, "\\x{byte:02X}");
 }
 
 /// Appends a double as C's `%.10G` does.
 pub(crate) fn double_general(out: &mut Vec<u8>, value: f64) {
-    if !value.is_finite() {
-        return not_finite(out, value, true);
-    }
-    let (digits, exponent) = Digits::of(value, 10);
-    general(out, value.is_sign_negative(), digits.without_zeros(), exponent, 10, false);
+    if value.is_finite() { general(out, value, 10, false) } else { not_finite(out, value, true) }
 }
 
-/// Appends a double as C's `%#8.3g` does, after it went through `%.10G`: the named form is made
-/// from the numeric.
+/// Appends a double as C's `%#8.3g` formats the output of `%.10G`: the MPS makes the named form
+/// from the numeric form.
 pub(crate) fn double_short(out: &mut Vec<u8>, value: f64) {
     let start = out.len();
     let mut numeric = Vec::with_capacity(24);
     double_general(&mut numeric, value);
-    // Ten digits of the greatest doubles are rounded up to infinity: so they are in C.
+    // As in C, ten digits of the greatest doubles round up to infinity.
     let numeric = str::from_utf8(&numeric).ok().and_then(|numeric| numeric.parse().ok());
     let value: f64 = numeric.filter(|_| !value.is_nan()).unwrap_or(value);
     if value.is_finite() {
-        let (digits, exponent) = Digits::of(value, 3);
-        general(out, value.is_sign_negative(), digits.all(), exponent, 3, true);
+        general(out, value, 3, true)
     } else {
-        not_finite(out, value, false);
+        not_finite(out, value, false)
     }
     align_right(out, start, 8);
 }
 
-/// Moves what was appended since `start` right, so that it fills `width` columns.
+/// Returns a UUID as text: 8-4-4-4-12 hexadecimal digits.
+pub(crate) fn uuid(bytes: &[u8; 16]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let groups = [0..8, 8..12, 12..16, 16..20, 20..32];
+    groups.map(|group| digits.get(group).unwrap_or_default()).join("-")
+}
+
+/// Moves the text from `start` on to the right, so that it fills `width` columns.
 pub(crate) fn align_right(out: &mut Vec<u8>, start: usize, width: usize) {
     let missing = width.saturating_sub(out.len().saturating_sub(start));
     if missing > 0 {
@@ -149,13 +131,13 @@ pub(crate) fn align_right(out: &mut Vec<u8>, start: usize, width: usize) {
     }
 }
 
-/// The 16 decimal digits of a value below 10^16.
+/// Returns the 16 decimal digits of a value below 10^16.
 #[inline]
 pub(crate) fn decimal16(value: u64) -> [u8; 16] {
     (decimal_values(value) | u128::from_ne_bytes([b'0'; 16])).to_le_bytes()
 }
 
-/// The decimal digits of a value below 10^16, without leading zeros, and how many they are.
+/// Returns the decimal digits of a value below 10^16 without leading zeros, and their number.
 #[inline]
 pub(crate) fn decimal_digits(value: u64) -> ([u8; 16], usize) {
     let values = decimal_values(value);
@@ -165,14 +147,15 @@ pub(crate) fn decimal_digits(value: u64) -> ([u8; 16], usize) {
     ((digits >> (zeros * 8)).to_le_bytes(), 16 - zeros as usize)
 }
 
-/// The 16 decimal digits of a value below 10^16 as the bytes of a word, the first in the lowest.
+/// Returns the 16 decimal digits of a value below 10^16 as bytes, the first in the lowest byte.
 #[inline]
 fn decimal_values(value: u64) -> u128 {
     const HALF: u64 = 100_000_000;
     u128::from(decimal_values8(value / HALF)) | u128::from(decimal_values8(value % HALF)) << 64
 }
 
-/// The eight of a value below 10^8: it is halved three times, the parts side by side in one word.
+/// Returns the eight digits of a value below 10^8. Halves the value three times, with the parts
+/// next to each other in one word.
 #[inline]
 fn decimal_values8(value: u64) -> u64 {
     let (high, low) = (value / 10_000, value % 10_000);
@@ -184,60 +167,35 @@ fn decimal_values8(value: u64) -> u64 {
     tens | (x - tens * 10) << 8
 }
 
-/// The first significant digits of a double, as ASCII.
-struct Digits {
-    bytes: [u8; 10],
-    count: usize,
+/// Returns the first `count` (at most 10) digits of a finite value, correctly rounded, and the
+/// exponent of the first digit.
+fn significant(value: f64, count: usize, text: &mut [u8; 32]) -> (&[u8], i32) {
+    let mut rest = text.as_mut_slice();
+    // "1.234567890e-308" needs 16 bytes: the write cannot fail.
+    let _ = write!(rest, "{:.*e}", count - 1, value.abs());
+    let end = 32 - rest.len();
+    // The first digit moves to the place of the point.
+    text.swap(0, 1);
+    let exponent = str::from_utf8(text.get(count + 2..end).unwrap_or_default());
+    let exponent = exponent.ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    (text.get(1..=count).unwrap_or_default(), exponent)
 }
 
-impl Digits {
-    /// `count` (at most 10) digits of a finite value, correctly rounded, and the exponent of the
-    /// first.
-    fn of(value: f64, count: usize) -> (Digits, i32) {
-        let mut text = [0_u8; 32];
-        let mut rest = text.as_mut_slice();
-        // "-1.234567890e-308" needs 17 bytes: the write cannot fail.
-        let _ = write!(rest, "{:.*e}", count - 1, value.abs());
-        let unused = rest.len();
-        let text = text.get(..32 - unused).unwrap_or_default();
-        let (mantissa, exponent) = match text.iter().position(|&byte| byte == b'e') {
-            Some(at) => text.split_at(at),
-            None => (text, [].as_slice()),
-        };
-        let mut digits = Digits { bytes: [b'0'; 10], count };
-        let found = mantissa.iter().filter(|byte| byte.is_ascii_digit());
-        for (place, &digit) in digits.bytes.iter_mut().zip(found) {
-            *place = digit;
-        }
-        let exponent = str::from_utf8(exponent.get(1..).unwrap_or_default());
-        (digits, exponent.ok().and_then(|text| text.parse().ok()).unwrap_or(0))
+/// Appends a finite double as C's `%G` does; `short` is the alternative form `%#g`, in lower case.
+fn general(out: &mut Vec<u8>, value: f64, precision: usize, short: bool) {
+    let mut text = [0; 32];
+    let (mut digits, exponent) = significant(value, precision, &mut text);
+    while let [rest @ .., b'0'] = digits
+        && !short
+        && !rest.is_empty()
+    {
+        digits = rest;
     }
-
-    fn all(&self) -> &[u8] {
-        self.bytes.get(..self.count).unwrap_or_default()
-    }
-
-    /// Without the zeros at the end, but for the first digit.
-    fn without_zeros(&self) -> &[u8] {
-        let last = self.all().iter().rposition(|&digit| digit != b'0').unwrap_or(0);
-        self.bytes.get(..=last).unwrap_or_default()
-    }
-}
-
-/// C's `%g`: digits and exponent laid out. `short` is the alternative form `%#g`, in lower case.
-fn general(
-    out: &mut Vec<u8>,
-    negative: bool,
-    digits: &[u8],
-    exponent: i32,
-    precision: i32,
-    short: bool,
-) {
-    if negative {
+    if value.is_sign_negative() {
         out.push(b'-');
     }
-    let scientific = exponent < -4 || exponent >= precision;
-    // How many digits stand before the point; where there are none, how many zeros come after it.
+    let scientific = exponent < -4 || exponent >= precision as i32;
+    // The digits before the point; if none, the zeros after the point.
     let before = if scientific { 1 } else { (exponent + 1).max(0) as usize };
     let zeros = if scientific { 0 } else { (-1 - exponent).max(0) as usize };
     if before == 0 {
@@ -253,12 +211,8 @@ fn general(
         out.extend_from_slice(after);
     }
     if scientific {
-        out.push(if short { b'e' } else { b'E' });
-        out.push(if exponent < 0 { b'-' } else { b'+' });
-        if exponent.unsigned_abs() < 10 {
-            out.push(b'0');
-        }
-        decimal(out, exponent.unsigned_abs().into());
+        let letter = if short { 'e' } else { 'E' };
+        let _ = write!(out, "{letter}{exponent:+03}");
     }
 }
 
@@ -284,7 +238,7 @@ mod tests {
         String::from_utf8(out).unwrap().split_off(1)
     }
 
-    /// Values around every power of two: where a digit comes or goes.
+    /// Returns the values around every power of two, where the number of digits changes.
     fn edges() -> impl Iterator<Item = u64> {
         (0..64)
             .flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1])
@@ -292,28 +246,19 @@ mod tests {
     }
 
     #[test]
-    fn hexadecimal_agrees_with_the_standard_formatter() {
+    fn numbers_agree_with_the_standard_formatter() {
         for value in edges() {
             assert_eq!(text(|out| hex(out, value)), format!("{value:X}"));
             assert_eq!(text(|out| hex16(out, value)), format!("{value:016X}"));
-            for width in [1, 4, 8, 16] {
-                assert_eq!(text(|out| hex_zeros(out, value, width)), format!("{value:0width$X}"));
-                assert_eq!(text(|out| hex_spaces(out, value, width)), format!("{value:width$X}"));
-            }
-        }
-    }
-
-    #[test]
-    fn decimal_agrees_with_the_standard_formatter() {
-        for value in edges() {
             assert_eq!(text(|out| decimal(out, value)), value.to_string());
         }
     }
 
     #[test]
     fn doubles_are_printed_as_c_prints_them() {
-        // What printf("%.10G") and, of what scanf reads of that, printf("%#8.3g") print. But for
-        // 999.5, of which glibc prints " 1.e+03": it loses the zeros, which the C standard wants.
+        // The output of printf("%.10G"), and of printf("%#8.3g") for the number that scanf reads
+        // from it. For 999.5 glibc prints " 1.e+03", without the zeros that the C standard
+        // requires.
         for (value, numeric, named) in [
             (0.0, "0", "    0.00"),
             (-0.0, "-0", "   -0.00"),
@@ -354,7 +299,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_aligned_right_fills_its_columns() {
+    fn a_uuid_has_five_groups() {
+        let bytes = std::array::from_fn(|index| index as u8 + 1);
+        assert_eq!(uuid(&bytes), "01020304-0506-0708-090a-0b0c0d0e0f10");
+    }
+
+    #[test]
+    fn text_aligned_right_fills_its_columns() {
         for (string, expected) in [("", "    "), ("ab", "  ab"), ("abcde", "abcde")] {
             let aligned = text(|out| {
                 let start = out.len();

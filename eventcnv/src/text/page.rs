@@ -1,64 +1,61 @@
-//! A page of text that lines are written to, and the pen that writes them.
+//! A page of text, and the pen that writes its lines.
 //!
 //! ```text
-//!  page  │ line │ line │ line · · · │ room │     256 KiB, used again once it is written out
-//!                pen ─▶ sixteen bytes are stored, whatever is to be written; then it goes on by
-//!                       as many as count
+//!  page  │ line │ line │ line · · · │ room │     256 KiB, used again after it was written out
+//!                pen ─▶ stores sixteen bytes, then advances by the size of the text
 //! ```
 //!
-//! Whether there is room is asked once for each line; what there would be no room for is not
-//! written. By hand, because a dump is as fast as this file. Design: `.cnv.speed` in
-//! `design/eventcnv.md`.
+//! The page makes room once for each line; the pen drops text beyond the room. Hand-written,
+//! because a dump is as fast as this file. Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use super::{self as text, hex};
 
-/// A page is handed over when it holds so much.
+/// Size of the text of a full page.
 const PAGE_SIZE: usize = 1 << 18;
-/// What a line may need beyond it without the page growing.
+/// Bytes that a line may take beyond it before the page grows.
 const PAGE_ROOM: usize = 1 << 12;
-/// What is stored at a time.
+/// Bytes of one store.
 pub(crate) const STORE_SIZE: usize = 16;
 
 /// A page of text.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// All of it, whether written or not: never made zero again.
+    /// All bytes, written or not; never zeroed again.
     bytes: Vec<u8>,
-    /// How large it is again when it is made empty.
+    /// The size of `bytes` after [`Page::clear`].
     usual_size: usize,
     /// Where the text ends.
     end: usize,
-    /// A piece of text that a pen does not write.
+    /// Text that a function appends, before it is copied to the page.
     piece: Vec<u8>,
 }
 
 impl Page {
-    /// An empty page.
     pub(crate) fn new() -> Page {
-        Page::of(PAGE_SIZE + PAGE_ROOM)
+        Page::with_size(PAGE_SIZE + PAGE_ROOM)
     }
 
-    /// An empty page that grows from nothing: one of many.
+    /// Returns a page that grows from nothing, for a program that has many pages.
     pub(crate) fn small() -> Page {
-        Page::of(0)
+        Page::with_size(0)
     }
 
-    fn of(usual_size: usize) -> Page {
+    fn with_size(usual_size: usize) -> Page {
         Page { bytes: vec![0; usual_size], usual_size, end: 0, piece: Vec::new() }
     }
 
-    /// What is written on it.
+    /// Returns the text of the page.
     pub(crate) fn text(&self) -> &[u8] {
         self.bytes.get(..self.end).unwrap_or_default()
     }
 
-    /// Whether it is to be handed over.
+    /// Returns whether the page is due to be written out.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.end >= PAGE_SIZE
     }
 
-    /// Makes it empty. What it grew by for a long line is given back.
+    /// Empties the page, and frees memory that a long line took.
     pub(crate) fn clear(&mut self) {
         self.end = 0;
         self.bytes.truncate(self.usual_size);
@@ -66,7 +63,7 @@ impl Page {
         self.piece = Vec::new();
     }
 
-    /// A pen that begins where the text ends, with room for so many bytes.
+    /// Returns a pen that begins at the end of the text, with room for `room` bytes.
     #[inline(always)]
     pub(crate) fn pen(&mut self, room: usize) -> Pen<'_> {
         if self.bytes.len() < self.end.saturating_add(room) {
@@ -80,13 +77,13 @@ impl Page {
         self.bytes.resize(self.end.saturating_add(room), 0);
     }
 
-    /// What a pen wrote counts from now on.
+    /// Adds the bytes that a pen has written to the text.
     #[inline(always)]
     pub(crate) fn keep(&mut self, written: usize) {
         self.end = self.end.saturating_add(written).min(self.bytes.len());
     }
 
-    /// Writes what a function appends.
+    /// Writes the text that a function appends.
     pub(crate) fn write(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
         self.piece.clear();
         append(&mut self.piece);
@@ -101,21 +98,21 @@ impl Page {
     }
 }
 
-/// Writes on a page, from where its text ends.
+/// Writes on a page, from the end of its text.
 pub(crate) struct Pen<'p> {
     rest: &'p mut [u8],
-    /// 32 bits, so that the end of what is stored next cannot overflow: one comparison is enough.
+    /// 32 bits, so that the end of the next store cannot overflow: one comparison is enough.
     at: u32,
 }
 
 impl Pen<'_> {
-    /// How much it wrote.
+    /// Returns the number of bytes written.
     #[inline(always)]
     pub(crate) fn written(&self) -> usize {
         self.at as usize
     }
 
-    /// Where it writes next, if there is room.
+    /// Returns the place of the next store, if there is room.
     #[inline(always)]
     fn place<const SIZE: usize>(&mut self) -> Option<&mut [u8; SIZE]> {
         let at = self.at as usize;
@@ -131,8 +128,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Writes `size` bytes of a text from `begin` on, after which it goes on for
-    /// [`STORE_SIZE`] bytes at least.
+    /// Writes `size` bytes of a text from `begin` on. The text must be [`STORE_SIZE`] bytes longer.
     #[inline(always)]
     pub(crate) fn text(&mut self, text: &[u8], begin: usize, size: usize) {
         let mut done = 0;
@@ -160,7 +156,7 @@ impl Pen<'_> {
         self.put(&digits, count);
     }
 
-    /// Writes a byte, and after it a value as [`Pen::hex`] does.
+    /// Writes a byte, then a value as [`Pen::hex`] does.
     #[inline(always)]
     pub(crate) fn hex_after(&mut self, byte: u8, value: u64) {
         let (digits, count) = hex::left(value);
@@ -171,16 +167,15 @@ impl Pen<'_> {
         }
     }
 
-    /// Writes a value as upper-case hexadecimal with zeros before it up to `width` (1 to 16)
-    /// digits.
+    /// Writes a value as upper-case hexadecimal, padded with zeros to `width` (1 to 16) digits.
     #[inline(always)]
     pub(crate) fn hex_zeros(&mut self, value: u64, width: usize) {
         let count = hex::count(value).max(width).min(16);
-        // A shift by 64 cannot be: count is at least 1.
+        // The shift is less than 64, as `count` is at least 1.
         self.put(&hex::digits(value << ((16 - count) * 4)), count);
     }
 
-    /// Writes a value as upper-case hexadecimal with spaces before it up to `width` (at most 16)
+    /// Writes a value as upper-case hexadecimal, padded with spaces to `width` (at most 16)
     /// columns.
     #[inline(always)]
     pub(crate) fn hex_spaces(&mut self, value: u64, width: usize) {
@@ -218,7 +213,7 @@ mod tests {
         String::from_utf8(page.text().to_vec()).unwrap().split_off(1)
     }
 
-    /// Values around every power of two and of ten: where a digit comes or goes.
+    /// Returns the values around every power of two and of ten, where the number of digits changes.
     fn edges() -> impl Iterator<Item = u64> {
         let tens = (0..20).map(|power| 10_u64.pow(power));
         (0..64)
@@ -241,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_written_whatever_its_size() {
+    fn a_pen_writes_text_of_any_size() {
         let text: Vec<u8> = (b'0'..=b'z').collect();
         for size in 0..=50 {
             let found = written(|pen| pen.text(&text, 3, size));
@@ -250,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_takes_a_line_longer_than_itself_and_is_small_again() {
+    fn a_page_shrinks_after_a_line_longer_than_itself() {
         let mut page = Page::new();
         let long = vec![b'x'; 3 * PAGE_SIZE];
         page.write(|out| out.extend_from_slice(&long));
@@ -265,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_room_for_is_not_written() {
+    fn a_pen_drops_text_beyond_its_room() {
         let mut bytes = [b'.'; 20];
         let mut pen = Pen { rest: &mut bytes, at: 0 };
         pen.hex16(1);

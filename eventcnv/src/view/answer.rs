@@ -1,12 +1,12 @@
-//! What a query answers: aligned columns, CSV, or JSON lines.
+//! The answer to a query: aligned columns, CSV, or JSON lines.
 //!
 //! ```text
 //!  name     count │ name,count  │ {"name":"symbols","count":3}
 //!  symbols      3 │ symbols,3   │
 //! ```
 //!
-//! Columns are as wide as what stands in the first rows. Design: `.cnv.query` in
-//! `design/eventcnv.md`; CSV: RFC 4180; JSON: RFC 8259.
+//! The first rows decide how wide columns are. Design: `.cnv.query` in `design/eventcnv.md`; CSV:
+//! RFC 4180; JSON: RFC 8259.
 
 use super::{csv, json};
 use crate::text;
@@ -14,11 +14,11 @@ use eventlog::format::text::OneLine;
 use rusqlite::types::ValueRef;
 use std::io::{self, Write};
 
-/// Rows by which the width of columns is decided, and the bytes that they may take.
+/// Rows that decide the width of columns, and the bytes that they may take.
 const ROW_COUNT: usize = 1000;
 const SIZE_MAX: usize = 1 << 22;
 
-/// How rows are printed.
+/// The form of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Columns,
@@ -26,21 +26,21 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Rows that are printed.
+/// Prints rows.
 pub(crate) struct Answer<'o> {
     form: Form,
     names: Vec<String>,
     out: &'o mut dyn Write,
     line: Vec<u8>,
-    /// The first rows, of aligned columns: the cells, and whether they are numbers.
+    /// The first rows of aligned columns: the cells, and whether they are numbers.
     first: Vec<Vec<(String, bool)>>,
     first_size: usize,
-    /// Once they are decided: the width, and whether it is aligned to the right.
+    /// The width of each column, and whether it is aligned to the right, once decided.
     columns: Option<Vec<(usize, bool)>>,
 }
 
 impl<'o> Answer<'o> {
-    /// Begins with the names of the columns.
+    /// Begins an answer with these columns.
     pub(crate) fn new(
         form: Form,
         names: Vec<String>,
@@ -55,7 +55,7 @@ impl<'o> Answer<'o> {
         Ok(answer)
     }
 
-    /// Prints a row, or keeps it until it is known how wide the columns are.
+    /// Prints a row, or keeps it until the widths of the columns are decided.
     pub(crate) fn row<'r>(&mut self, values: impl Iterator<Item = ValueRef<'r>>) -> io::Result<()> {
         match self.form {
             Form::Csv => self.csv(values),
@@ -73,7 +73,7 @@ impl<'o> Answer<'o> {
         }
     }
 
-    /// Prints what was kept.
+    /// Prints the rows that were kept.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         if self.form == Form::Columns && self.columns.is_none() {
             self.print_first()?;
@@ -136,7 +136,7 @@ impl<'o> Answer<'o> {
     }
 }
 
-/// A value as text, and whether it is a number (or nothing).
+/// Returns a value as text, and whether it is a number or NULL.
 fn cell(value: ValueRef<'_>) -> (String, bool) {
     match value {
         ValueRef::Null => ("NULL".to_owned(), true),
@@ -144,9 +144,8 @@ fn cell(value: ValueRef<'_>) -> (String, bool) {
         ValueRef::Real(value) => (format!("{value:?}"), true),
         ValueRef::Text(text) => (OneLine(text).to_string(), false),
         ValueRef::Blob(bytes) => {
-            let mut hex = Vec::with_capacity(bytes.len() * 2);
-            bytes.iter().for_each(|byte| text::hex_zeros(&mut hex, (*byte).into(), 2));
-            (String::from_utf8_lossy(&hex).into_owned(), false)
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+            (hex, false)
         }
     }
 }

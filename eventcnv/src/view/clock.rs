@@ -1,8 +1,8 @@
-//! Times of events as text: in ticks, in seconds from the start, as the time of day.
+//! Times of events as text: ticks, seconds since the start, or the time of day.
 //!
 //! ```text
 //!  ticks     0000178EA03C2825
-//!  seconds   12.345678901              since the start of the log
+//!  seconds   12.345678901
 //!  wall      2026-11-22T10:00:00.123456789Z
 //! ```
 //!
@@ -36,7 +36,7 @@ pub(crate) enum Clock<'l> {
 }
 
 impl<'l> Clock<'l> {
-    /// Times in a form. Else why they cannot be had.
+    /// Returns a clock of a form, or why the log does not have such times.
     pub(crate) fn new(form: Form, log: &'l Log) -> Result<Clock<'l>, String> {
         Ok(match form {
             Form::Ticks => Clock::Ticks,
@@ -54,7 +54,7 @@ impl<'l> Clock<'l> {
         })
     }
 
-    /// Appends when an event was.
+    /// Appends the time of an event.
     #[inline]
     pub(crate) fn append(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         match self {
@@ -63,7 +63,7 @@ impl<'l> Clock<'l> {
         }
     }
 
-    /// Writes when an event was; or returns its ticks, if that is to be written: a pen does.
+    /// Writes the time of an event. Returns its ticks instead if a pen has to write them.
     #[inline(always)]
     pub(crate) fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
         match self {
@@ -76,7 +76,7 @@ impl<'l> Clock<'l> {
     }
 
     fn append_time(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
-        // What is written to a vector always is.
+        // Writing to a vector cannot fail.
         let _ = match self {
             Clock::Ticks => Ok(()),
             Clock::Seconds(clocks) => match clocks.since_start(event.stream, event.ticks) {

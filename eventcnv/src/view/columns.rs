@@ -9,63 +9,60 @@
 
 use super::clock::Clock;
 use super::line::Line;
-use super::recipe::{Form, Own, Recipe};
+use super::recipe::{Custom, Form, Recipe};
 use super::row::Row;
 use crate::text;
-use crate::text::page::Page;
 use eventdef::Sort;
-use eventlog::reader::{Event, Value};
+use eventlog::reader::Value;
+use std::io::Write;
 
-/// Columns of a value; a wider one takes what it needs.
+/// Columns of a value; a wider value takes more.
 const VALUE_WIDTH: usize = 8;
 
-/// The column form, with names padded to `name_width`.
+/// The column form; names are padded to `name_width`.
 pub(crate) struct Columns<'l> {
     pub(crate) clock: Clock<'l>,
     pub(crate) name_width: usize,
 }
 
 impl Line for Columns<'_> {
-    #[inline(always)]
-    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
-        self.clock.begin(event, page)
+    fn clock(&self) -> &Clock<'_> {
+        &self.clock
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {
         let mut recipe = Recipe::new(row);
-        let mut text = b" ".to_vec();
+        let text = recipe.text();
+        text.push(b' ');
         match row.event_type {
             None => {
                 text.extend_from_slice(b"[Unknown ");
-                super::registry_index(row.registry, &mut text);
-                text::hex_zeros(&mut text, row.code.into(), 4);
-                text.push(b']');
+                super::append_registry_index(row.registry, text);
+                let _ = write!(text, "{:04X}]", row.code);
             }
             // Without values nothing needs padding.
             Some(event_type) if row.params.is_empty() => {
                 text.extend_from_slice(event_type.name.as_bytes());
             }
             Some(event_type) => {
-                super::name(&mut text, &event_type.name, self.name_width);
+                super::append_name(text, &event_type.name, self.name_width);
                 text.push(b' ');
             }
         }
-        for (index, param) in row.params.iter().enumerate() {
+        recipe.push_all(row.params, |param, text| {
             text.push(b' ');
-            let form = match param.sort {
+            match param.sort {
                 Sort::P | Sort::A | Sort::W | Sort::U => Form::HexSpaces(VALUE_WIDTH as u8),
                 Sort::B => Form::Choice("   False", "    True"),
-                Sort::D | Sort::S => Form::Own,
-            };
-            recipe.push(&text, param, index, form);
-            text.clear();
-        }
-        text.push(b'\n');
-        recipe.end(&text)
+                Sort::D | Sort::S => Form::Custom,
+            }
+        });
+        recipe.text().push(b'\n');
+        recipe.end()
     }
 }
 
-impl Own for Columns<'_> {
+impl Custom for Columns<'_> {
     fn value(value: Value<'_>, out: &mut Vec<u8>) {
         let start = out.len();
         match value {

@@ -1,43 +1,44 @@
-//! Comma-separated values: a column for each parameter of the event types that are selected.
+//! The CSV form: a column for each parameter of the selected event types.
 //!
 //! ```text
 //!  time,event,kind,thread,pool,addr,size
 //!  25900923400994,PoolAlloc,Object,1,0x556289605A10,0x556289617858,8
 //! ```
 //!
-//! Parameters of one name share a column; what an event has not is empty. No cell is a formula, and
-//! none steers a terminal. Design: `.cnv.styles` in `design/eventcnv.md`; CSV: RFC 4180, with lines
-//! that end in LF.
+//! Parameters of one name share a column. A parameter that an event lacks is an empty cell. No cell
+//! is a formula, and none steers a terminal. Design: `.cnv.styles` in `design/eventcnv.md`; CSV:
+//! RFC 4180, with lines that end in LF.
 
 use super::clock::Clock;
 use super::line::Line;
-use super::recipe::{Form, Own, Recipe};
+use super::recipe::{Custom, Form, Recipe};
 use super::row::Row;
-use crate::text;
+use crate::select::is_selected;
 use crate::text::page::{Page, Pen};
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
-use eventlog::reader::{Event, EventType, Filter, Param, Registry, Value};
+use eventlog::reader::{Event, Filter, Param, Registry, Value};
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Columns for parameters, at most: each line has all of them, so that a short log with many
-/// parameters would become a table without end.
+/// Columns for parameters, at most. Each line has all columns, so a short log with many parameters
+/// would become a huge table.
 const COLUMN_COUNT_MAX: usize = 4096;
-/// Cells that begin with one of these are formulas for a spreadsheet.
+/// A spreadsheet takes a cell for a formula that begins with one of these.
 const FORMULA: [u8; 6] = *b"=+-@\t\r";
 
-/// The form, with times as asked for.
+/// The form.
 pub(crate) struct Csv<'l> {
     clock: Clock<'l>,
     /// The names of parameters, in the order of their columns.
     columns: Vec<&'l str>,
-    /// The column of each name.
+    /// The index of each name in `columns`.
     places: HashMap<&'l str, usize>,
 }
 
 impl<'l> Csv<'l> {
-    /// Columns for the event types that a filter lets through. An error: they are too many.
+    /// Returns the form with columns for the event types of a filter, or an error if they have too
+    /// many parameters.
     pub(crate) fn new(
         clock: Clock<'l>,
         registries: &'l [Registry],
@@ -45,7 +46,8 @@ impl<'l> Csv<'l> {
     ) -> Result<Csv<'l>, String> {
         let (mut columns, mut places) = (Vec::new(), HashMap::new());
         for registry in registries {
-            for row in registry.event_types.iter().filter(|row| is_asked(filter, registry, row)) {
+            for row in registry.event_types.iter().filter(|row| is_selected(filter, registry, row))
+            {
                 for param in &row.params {
                     places.entry(&*param.name).or_insert_with(|| {
                         columns.push(&*param.name);
@@ -56,16 +58,16 @@ impl<'l> Csv<'l> {
         }
         if columns.len() > COLUMN_COUNT_MAX {
             return Err(format!(
-                "the event types have {} parameters, and a table takes {COLUMN_COUNT_MAX}; select \
-                 some with --events, or take --style json",
+                "the event types have {} parameters, more than the {COLUMN_COUNT_MAX} of a table; \
+                 select some with --events, or use --style json",
                 columns.len()
             ));
         }
         Ok(Csv { clock, columns, places })
     }
 
-    /// The line that names the columns.
-    pub(crate) fn head(&self) -> Vec<u8> {
+    /// Returns the line that names the columns.
+    pub(crate) fn heading(&self) -> Vec<u8> {
         let mut out = b"time,event,kind,thread".to_vec();
         for column in &self.columns {
             out.push(b',');
@@ -76,57 +78,49 @@ impl<'l> Csv<'l> {
     }
 }
 
-fn is_asked(filter: &Filter, registry: &Registry, row: &EventType) -> bool {
-    let kind = registry.kind(row.kind).map_or("", |kind| &kind.name);
-    let is_kind = filter.kinds.is_empty()
-        || filter.kinds.iter().any(|pick| pick.matches(registry.index, kind, row.kind.into()));
-    let is_type = filter.event_types.is_empty()
-        || filter.event_types.iter().any(|pick| pick.matches(registry.index, &row.name, row.code));
-    is_kind && is_type
-}
-
 impl Line for Csv<'_> {
+    fn clock(&self) -> &Clock<'_> {
+        &self.clock
+    }
+
     fn recipe(&self, row: Row<'_>) -> Recipe {
         let mut recipe = Recipe::new(row);
-        let mut text = b",".to_vec();
+        let text = recipe.text();
+        text.push(b',');
         match row.event_type {
-            Some(event_type) => field(&mut text, event_type.name.as_bytes()),
-            None => {
-                text.extend_from_slice(b"0x");
-                text::hex(&mut text, row.code.into());
-            }
+            Some(event_type) => field(text, event_type.name.as_bytes()),
+            None => drop(write!(text, "0x{:X}", row.code)),
         }
         text.push(b',');
-        let kind = row.registry.kind(row.kind).map_or("?", |kind| &kind.name);
-        field(&mut text, kind.as_bytes());
+        field(text, row.kind_name().as_bytes());
         text.push(b',');
-        recipe.intro(&text);
-        text.clear();
+        recipe.end_intro();
         let cell =
             |(index, param): (usize, &'_ Param)| Some((*self.places.get(&*param.name)?, index));
         let mut cells: Vec<(usize, usize)> =
             row.params.iter().enumerate().filter_map(cell).collect();
         cells.sort_unstable();
-        // Of two parameters of one name the first has the column.
+        // The first of two parameters with one name has the column.
         cells.dedup_by_key(|(column, _)| *column);
         let mut count = 0;
         for (column, index) in cells {
             let Some(param) = row.params.get(index) else { continue };
+            let text = recipe.text();
             text.resize(text.len() + column + 1 - count, b',');
             count = column + 1;
             let form = match param.sort {
                 Sort::P | Sort::A => Form::Hex,
                 Sort::W | Sort::U => Form::Decimal,
                 Sort::B => Form::Choice("false", "true"),
-                Sort::D | Sort::S => Form::Own,
+                Sort::D | Sort::S => Form::Custom,
             };
             text.extend_from_slice(if matches!(form, Form::Hex) { b"0x" } else { b"" });
-            recipe.push(&text, param, index, form);
-            text.clear();
+            recipe.push(param, index, form);
         }
+        let text = recipe.text();
         text.resize(self.columns.len() - count, b',');
         text.push(b'\n');
-        recipe.end(&text)
+        recipe.end()
     }
 
     #[inline(always)]
@@ -146,12 +140,12 @@ impl Line for Csv<'_> {
         if matches!(self.clock, Clock::Ticks) {
             pen.decimal(event.ticks);
         }
-        recipe.introduce(pen);
+        recipe.write_intro(pen);
         pen.decimal(event.thread.into());
     }
 }
 
-impl Own for Csv<'_> {
+impl Custom for Csv<'_> {
     fn value(value: Value<'_>, out: &mut Vec<u8>) {
         match value {
             Value::D(value) => {
@@ -163,9 +157,8 @@ impl Own for Csv<'_> {
     }
 }
 
-/// Appends text, in quotation marks if it needs them. What would be a formula has an apostrophe
-/// before it, unless it is a number; what steers a terminal is U+FFFD, except tabs and ends of
-/// lines, which a cell may have.
+/// Appends text, in quotation marks if necessary. Puts an apostrophe before a formula that is not a
+/// number. Replaces characters that steer a terminal by U+FFFD, except tabs and ends of lines.
 pub(crate) fn field(out: &mut Vec<u8>, bytes: &[u8]) {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b',' | b'"');
     let is_formula = bytes.first().is_some_and(|first| FORMULA.contains(first))

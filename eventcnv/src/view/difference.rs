@@ -1,8 +1,8 @@
-//! What is otherwise in one log than in another, for people.
+//! The differences between two logs, for people.
 //!
 //! ```text
 //!  A: 1690 events …   B: 4028 events …
-//!  event type   A      B      change     the most significant first
+//!  event type   A      B      change     most significant first
 //! ```
 //!
 //! Design: `.cnv.diff` in `design/eventcnv.md`.
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 /// Rows of a table of labels or registries.
 const ROW_COUNT_MAX: usize = 100;
 
-/// Writes what is otherwise: of logs with these names.
+/// Writes the differences between logs with these names.
 pub(crate) fn write(
     difference: &Difference,
     names: [&str; 2],
@@ -92,7 +92,7 @@ fn write_counts(
     write_table(&table, 0, out)
 }
 
-/// From one count to another.
+/// Returns the change from one count to the other, as text.
 fn change(a: u64, b: u64) -> String {
     match (a, b) {
         (0, _) => "new".to_owned(),
@@ -102,8 +102,7 @@ fn change(a: u64, b: u64) -> String {
 }
 
 fn write_params(difference: &Difference, out: &mut dyn Write) -> io::Result<()> {
-    let heading =
-        ["parameter", "otherwise", "A mean", "B mean", "A p50", "B p50", "A max", "B max"];
+    let heading = ["parameter", "distance", "A mean", "B mean", "A p50", "B p50", "A max", "B max"];
     let mut table = Table::new(1, &heading);
     for param in &difference.params {
         let [a, b] = param.values;

@@ -1,4 +1,4 @@
-//! JSON lines: an object for each event.
+//! The JSON form: an object for each event, on a line.
 //!
 //! ```text
 //!  {"ticks":25900923400994,"event":"PoolInit","kind":"Pool","registry":"heap","thread":1,
@@ -6,14 +6,13 @@
 //!   "labels":{"arena":"arena"}}                                            (on one line)
 //! ```
 //!
-//! Pointers and addresses are strings, for few readers of JSON keep 64 bits of a number. Design:
-//! `.cnv.styles` in `design/eventcnv.md`; JSON: RFC 8259.
+//! Pointers and addresses are strings, because few readers of JSON keep 64 bits of a number.
+//! Design: `.cnv.styles` in `design/eventcnv.md`; JSON: RFC 8259.
 
 use super::clock::{Clock, Form as Time};
 use super::line::Line;
-use super::recipe::{Form, Own, Recipe};
+use super::recipe::{Custom, Form, Recipe};
 use super::row::Row;
-use crate::text;
 use crate::text::page::{Page, Pen};
 use eventdef::Sort;
 use eventlog::format::text::is_steering;
@@ -21,50 +20,49 @@ use eventlog::reader::{Event, Value};
 use std::fmt;
 use std::io::Write;
 
-/// The form, with times as asked for.
+/// The form.
 pub(crate) struct Json<'l> {
     pub(crate) clock: Clock<'l>,
     pub(crate) time: Time,
 }
 
 impl Line for Json<'_> {
+    fn clock(&self) -> &Clock<'_> {
+        &self.clock
+    }
+
     fn recipe(&self, row: Row<'_>) -> Recipe {
         let mut recipe = Recipe::new(row);
-        let mut text = b",\"event\":".to_vec();
+        let text = recipe.text();
+        text.extend_from_slice(b",\"event\":");
         match row.event_type {
-            Some(event_type) => string(&mut text, event_type.name.as_bytes()),
-            None => {
-                text.extend_from_slice(b"null,\"code\":");
-                text::decimal(&mut text, row.code.into());
-            }
+            Some(event_type) => string(text, event_type.name.as_bytes()),
+            None => drop(write!(text, "null,\"code\":{}", row.code)),
         }
         text.extend_from_slice(b",\"kind\":");
-        let kind = row.registry.kind(row.kind).map_or("?", |kind| &kind.name);
-        string(&mut text, kind.as_bytes());
+        string(text, row.kind_name().as_bytes());
         text.extend_from_slice(b",\"registry\":");
-        string(&mut text, row.registry.name.as_bytes());
-        recipe.intro(&text);
-        text = b",\"params\":{".to_vec();
-        for (index, param) in row.params.iter().enumerate() {
-            if index > 0 {
-                text.push(b',');
-            }
-            string(&mut text, param.name.as_bytes());
-            text.push(b':');
+        string(text, row.registry.name.as_bytes());
+        recipe.end_intro();
+        recipe.text().extend_from_slice(b",\"params\":{");
+        // The text between the value before and the next name.
+        let mut separator: &[u8] = b"";
+        recipe.push_all(row.params, |param, text| {
+            text.extend_from_slice(separator);
+            string(text, param.name.as_bytes());
             let is_address = matches!(param.sort, Sort::P | Sort::A);
-            text.extend_from_slice(if is_address { b"\"0x" } else { b"" });
-            let form = match param.sort {
-                Sort::P | Sort::A => Form::Noted,
+            text.extend_from_slice(if is_address { b":\"0x" } else { b":" });
+            separator = if is_address { b"\"," } else { b"," };
+            match param.sort {
+                Sort::P | Sort::A => Form::LabelledLater,
                 Sort::W | Sort::U => Form::Decimal,
                 Sort::B => Form::Choice("false", "true"),
-                Sort::D | Sort::S => Form::Own,
-            };
-            recipe.push(&text, param, index, form);
-            text.clear();
-            text.extend_from_slice(if is_address { b"\"" } else { b"" });
-        }
-        text.push(b'}');
-        recipe.end(&text)
+                Sort::D | Sort::S => Form::Custom,
+            }
+        });
+        recipe.text().extend_from_slice(separator.strip_suffix(b",").unwrap_or_default());
+        recipe.text().push(b'}');
+        recipe.end()
     }
 
     #[inline(always)]
@@ -81,7 +79,7 @@ impl Line for Json<'_> {
             pen.put(b"{\"ticks\":       ", 9);
             pen.decimal(event.ticks);
         }
-        recipe.introduce(pen);
+        recipe.write_intro(pen);
         if event.stream > 0 {
             pen.put(b",\"stream\":      ", 10);
             pen.decimal(event.stream.into());
@@ -91,9 +89,9 @@ impl Line for Json<'_> {
     }
 
     #[inline(always)]
-    fn end(&self, event: &Event<'_, '_>, is_called: bool, page: &mut Page) {
-        if is_called {
-            page.write(|out| labels(event, out));
+    fn end(&self, event: &Event<'_, '_>, has_label: bool, page: &mut Page) {
+        if has_label {
+            page.write(|out| append_labels(event, out));
         }
         let mut pen = page.pen(16);
         pen.put(b"}\n              ", 2);
@@ -103,7 +101,7 @@ impl Line for Json<'_> {
 }
 
 impl Json<'_> {
-    /// Appends a time that is not in ticks, with what stands before it.
+    /// Appends a time that is not in ticks, as the first field of the object.
     fn append_time(&self, event: &Event<'_, '_>, out: &mut Vec<u8>) {
         let mut time = Vec::with_capacity(32);
         self.clock.append(event, &mut time);
@@ -117,11 +115,11 @@ impl Json<'_> {
     }
 }
 
-impl Own for Json<'_> {
+impl Custom for Json<'_> {
     fn value(value: Value<'_>, out: &mut Vec<u8>) {
         match value {
             Value::D(value) if value.is_finite() => {
-                // The shortest text that is read as the same number.
+                // The shortest text that a parser reads as the same number.
                 let _ = write!(out, "{value:?}");
             }
             Value::D(_) => out.extend_from_slice(b"null"),
@@ -131,8 +129,8 @@ impl Own for Json<'_> {
     }
 }
 
-/// What of its parameters is called something.
-pub(super) fn labels(event: &Event<'_, '_>, out: &mut Vec<u8>) {
+/// Appends the labels of the parameters of an event, as a field.
+pub(super) fn append_labels(event: &Event<'_, '_>, out: &mut Vec<u8>) {
     let mut has_any = false;
     for (param, value) in event.params() {
         if !matches!(value, Value::P(_) | Value::A(_)) {
@@ -151,8 +149,8 @@ pub(super) fn labels(event: &Event<'_, '_>, out: &mut Vec<u8>) {
     }
 }
 
-/// JSON in which what steers a terminal is escaped: none of it stands outside of strings, except
-/// ends of lines.
+/// Returns JSON with the characters escaped that steer a terminal, except ends of lines, which
+/// stand outside of strings.
 pub(crate) fn escaped(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
@@ -166,7 +164,7 @@ pub(crate) fn escaped(json: &str) -> String {
     escaped
 }
 
-/// Appends a string. What is not UTF-8 is replaced by U+FFFD.
+/// Appends a string. Replaces bytes that are not UTF-8 by U+FFFD.
 pub(crate) fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
     for chunk in bytes.utf8_chunks() {

@@ -1,34 +1,40 @@
-//! A form of lines: what stands in a line, stated once, and the page that it is written on.
+//! A form of lines: the text of a line, and the page that it is written on.
 //!
 //! ```text
 //!  Line ── recipe ──▶ Recipes, one for each event type ┐
-//!    └─ begin │ head │ steps and tail of the recipe │ end ──▶ Page          (a line of an event)
+//!    └─ begin │ head │ steps and tail of the recipe │ end ──▶ Page          (the line of an event)
 //! ```
 //!
 //! Design: `.cnv.speed` in `design/eventcnv.md`.
 
 use super::View;
-use super::recipe::{Own, Recipe, Recipes};
+use super::clock::Clock;
+use super::recipe::{Custom, Recipe, Recipes};
 use super::row::Row;
 use crate::text::page::{Page, Pen};
 use eventlog::reader::{Event, Registry};
 
-/// A form of lines, stated once: as the recipes of its lines.
-pub(crate) trait Line: Own {
-    /// The recipe of the lines of a row.
+/// A form of lines.
+pub(crate) trait Line: Custom {
+    fn clock(&self) -> &Clock<'_>;
+
+    /// Returns the recipe of the lines of a row.
     fn recipe(&self, row: Row<'_>) -> Recipe;
 
-    /// Writes what stands before all that a pen writes. Returns the ticks that the pen writes
-    /// first, in 16 digits, if it does.
-    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64>;
+    /// Writes the text before everything that a pen writes. Returns the ticks, if the pen has to
+    /// write them first, in 16 digits.
+    #[inline(always)]
+    fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
+        self.clock().begin(event, page)
+    }
 
-    /// Writes what stands before the first step of the recipe.
+    /// Writes the text before the first step of the recipe.
     #[inline(always)]
     fn head(&self, _event: &Event<'_, '_>, _: &Recipe, _: &mut Pen<'_>) {}
 
-    /// Writes what stands after the recipe, by whether something is called anything.
+    /// Writes the text after the recipe, by whether a value has a label.
     #[inline(always)]
-    fn end(&self, _event: &Event<'_, '_>, _is_called: bool, _page: &mut Page) {}
+    fn end(&self, _event: &Event<'_, '_>, _has_label: bool, _page: &mut Page) {}
 }
 
 /// Writes the lines of events in a form.
@@ -38,14 +44,14 @@ pub(crate) struct Lines<L> {
 }
 
 impl<L: Line> Lines<L> {
-    /// For events of a log with these registries; of others too, but slower.
+    /// Returns a view for the events of a log with these registries. For other events it is slower.
     pub(crate) fn new(line: L, registries: &[Registry]) -> Lines<L> {
         let recipes = Recipes::new(registries, |row| line.recipe(row));
         Lines { line, recipes }
     }
 
     #[inline(always)]
-    fn by(&self, recipe: &Recipe, event: &Event<'_, '_>, page: &mut Page) {
+    fn write_with(&self, recipe: &Recipe, event: &Event<'_, '_>, page: &mut Page) {
         let ticks = self.line.begin(event, page);
         let head = |recipe: &Recipe, pen: &mut Pen<'_>| {
             if let Some(ticks) = ticks {
@@ -53,23 +59,23 @@ impl<L: Line> Lines<L> {
             }
             self.line.head(event, recipe, pen);
         };
-        let is_called = recipe.write::<L>(event, page, head);
-        self.line.end(event, is_called, page);
+        let has_label = recipe.write::<L>(event, page, head);
+        self.line.end(event, has_label, page);
     }
 
     #[cold]
     #[inline(never)]
-    fn by_its_own(&self, event: &Event<'_, '_>, page: &mut Page) {
-        self.by(&self.line.recipe(Row::of(event)), event, page);
+    fn write_alone(&self, event: &Event<'_, '_>, page: &mut Page) {
+        self.write_with(&self.line.recipe(Row::from_event(event)), event, page);
     }
 }
 
 impl<L: Line> View for Lines<L> {
     #[inline]
     fn write(&self, event: &Event<'_, '_>, page: &mut Page) {
-        match self.recipes.of(event) {
-            Some(recipe) => self.by(recipe, event, page),
-            None => self.by_its_own(event, page),
+        match self.recipes.get(event) {
+            Some(recipe) => self.write_with(recipe, event, page),
+            None => self.write_alone(event, page),
         }
     }
 }

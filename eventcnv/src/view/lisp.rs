@@ -1,4 +1,4 @@
-//! Lisp: a list for each event, as the dumper of the MPS had it before version 1.111.
+//! The Lisp form: a list for each event, as the dumper of the MPS printed it before 1.111.
 //!
 //! ```text
 //!  (0000178EA03C2825 PoolInitMFS          9C0D8 9C000 1000 C)
@@ -9,20 +9,24 @@
 
 use super::clock::Clock;
 use super::line::Line;
-use super::numeric::{Numeric, values};
-use super::recipe::{Own, Recipe};
+use super::numeric::{Numeric, push_values};
+use super::recipe::{Custom, Recipe};
 use super::row::Row;
-use crate::text;
 use crate::text::page::Page;
 use eventlog::reader::{Event, Value};
+use std::io::Write;
 
-/// The form, with times as asked for, and names padded to `name_width`.
+/// The form; names are padded to `name_width`.
 pub(crate) struct Lisp<'l> {
     pub(crate) clock: Clock<'l>,
     pub(crate) name_width: usize,
 }
 
 impl Line for Lisp<'_> {
+    fn clock(&self) -> &Clock<'_> {
+        &self.clock
+    }
+
     fn begin(&self, event: &Event<'_, '_>, page: &mut Page) -> Option<u64> {
         page.write(|out| {
             out.push(b'(');
@@ -32,16 +36,21 @@ impl Line for Lisp<'_> {
     }
 
     fn recipe(&self, row: Row<'_>) -> Recipe {
-        let mut text = b" ".to_vec();
+        let mut recipe = Recipe::new(row);
+        recipe.text().push(b' ');
         match row.event_type {
-            Some(event_type) => super::name(&mut text, &event_type.name, self.name_width),
-            None => text::hex_zeros(&mut text, row.code.into(), 4),
+            Some(event_type) => {
+                super::append_name(recipe.text(), &event_type.name, self.name_width);
+            }
+            None => drop(write!(recipe.text(), "{:04X}", row.code)),
         }
-        values(row, text, b")\n")
+        push_values(row, &mut recipe);
+        recipe.text().extend_from_slice(b")\n");
+        recipe.end()
     }
 }
 
-impl Own for Lisp<'_> {
+impl Custom for Lisp<'_> {
     fn value(value: Value<'_>, out: &mut Vec<u8>) {
         Numeric::value(value, out);
     }

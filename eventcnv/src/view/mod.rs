@@ -5,8 +5,8 @@
 //!         ├─ columns.rs   000003DEDE6D2FFC GenInit             7F1F123F2000 7F1F0E0631F0 …
 //!         ├─ named.rs     000003DEDE6D2FFC 001F GenInit             arena:00007F1F123F2000 …
 //!         ├─ json.rs, csv.rs, lisp.rs   the same for other programs
-//!         │    line.rs, recipe.rs       how a form is stated, and its lines prepared
-//!         └─ stats.rs     counted, and told at the end
+//!         │    line.rs, recipe.rs       the definition of a form, and its prepared lines
+//!         └─ stats.rs     counts, at the end
 //!  Log ──── registry.rs   the event types that it declares
 //! ```
 //!
@@ -38,17 +38,16 @@ use line::Lines;
 use named::Named;
 use numeric::Numeric;
 
-/// Columns of the name of an event type, at least: as many as the longest name of the MPS has.
+/// Least width of the names of event types: the length of the longest name of the MPS.
 const NAME_WIDTH_MIN: usize = 19;
 
 /// Writes a line for each event.
 pub(crate) trait View {
-    /// Writes the line of an event, with its end.
     fn write(&self, event: &Event<'_, '_>, page: &mut Page);
 }
 
-/// The forms of text for people: numeric, in columns, named, by how often -v is given.
-pub(crate) fn of_text<'l>(
+/// Returns a text form by the number of `-v`: numeric, columns or named.
+pub(crate) fn text_view<'l>(
     verbose: u8,
     clock: Clock<'l>,
     name_width: usize,
@@ -61,16 +60,16 @@ pub(crate) fn of_text<'l>(
     }
 }
 
-/// Columns that the names of all event types of these registries need.
+/// Returns the width of the longest name of an event type.
 pub(crate) fn name_width<'a>(registries: impl IntoIterator<Item = &'a Registry>) -> usize {
     let event_types = registries.into_iter().flat_map(|registry| &registry.event_types);
     event_types.map(|row| row.name.chars().count()).fold(NAME_WIDTH_MIN, usize::max)
 }
 
-/// Appends the index of the registry, where it is not a program's first or the runtime's own: the
-/// codes of those cannot be confused, and stand alone.
+/// Appends the index of a registry, except of a program's first registry and the runtime's own:
+/// nobody confuses their codes. Returns whether it did.
 #[inline]
-fn registry_index(registry: &Registry, out: &mut Vec<u8>) -> bool {
+fn append_registry_index(registry: &Registry, out: &mut Vec<u8>) -> bool {
     let index = registry.index;
     if index > 1 {
         text::decimal(out, index.into());
@@ -79,8 +78,8 @@ fn registry_index(registry: &Registry, out: &mut Vec<u8>) -> bool {
     index > 1
 }
 
-/// Appends a name and spaces to the width of all names.
-fn name(out: &mut Vec<u8>, name: &str, width: usize) {
+/// Appends a name, padded with spaces.
+fn append_name(out: &mut Vec<u8>, name: &str, width: usize) {
     out.extend_from_slice(name.as_bytes());
     let columns = if name.is_ascii() { name.len() } else { name.chars().count() };
     text::pad(out, width.saturating_sub(columns));

@@ -1,16 +1,15 @@
-//! Lines prepared beforehand: for each event type of a log, what is written and where its values
-//! are.
+//! Recipes of lines: for each event type of a log the text of a line, and where its values are.
 //!
 //! ```text
-//!  step   │ " 002A PoolAlloc           pool:" │ load at 8,  16 digits, what it is called │
-//!  step   │ " size:"                          │ load at 24, 16 digits │     … and the tail " \n"
+//!  step   │ " 002A PoolAlloc           pool:" │ load at 8,  16 digits, the label │
+//!  step   │ " size:"                          │ load at 24, 16 digits │    … and the tail " \n"
 //! ```
 //!
-//! Where all that is written is numbers in hexadecimal with one byte between them, as in most lines
-//! of the numeric form, the steps are shorter. A value is found by one load, which ends where the
-//! parameter does, a shift and a mask, whatever the sort and the platform. An event that no recipe
-//! covers (it is short, or of unknown type, or of no log) gets one of its own, for its line alone.
-//! Design: `.cnv.speed` in `design/eventcnv.md`.
+//! Where a line has only hexadecimal numbers with one byte between them, as most lines of the
+//! numeric form, the steps are shorter. One load, a shift and a mask find a value, whatever its
+//! sort and platform; the load ends where the parameter ends. An event that no recipe covers (too
+//! short, or of unknown type) gets its own recipe, for its line alone. Design: `.cnv.speed` in
+//! `design/eventcnv.md`.
 
 use super::row::Row;
 use crate::text::page::{Page, Pen, STORE_SIZE};
@@ -18,79 +17,73 @@ use byteorder::{BigEndian, ByteOrder, LittleEndian};
 use eventdef::Sort;
 use eventlog::reader::{Event, EventType, Param, Platform, Registry, Value};
 
-/// Memory that the recipes of a view may take, in bytes, about; event types beyond it have none.
+/// Memory of the recipes of a view, in bytes, about. Event types beyond it have no recipe.
 const MEMORY_MAX: usize = 4 << 20;
-/// Bytes of text that most recipes have, at most.
+/// Bytes of text of most recipes, at most.
 const BYTES_USUAL: usize = 256;
-/// Room that a value, or what a view writes before the first step, may take beside the text.
+/// Room for a value, or for the output of [`super::line::Line::head`], in addition to the text.
 const VALUE_ROOM: usize = 64;
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
-    /// In hexadecimal.
     Hex,
-    /// With zeros before it up to so many digits.
+    /// Hexadecimal, padded with zeros to this number of digits.
     HexZeros(u8),
-    /// With spaces before it up to so many columns.
+    /// Hexadecimal, padded with spaces to this number of columns.
     HexSpaces(u8),
-    /// With zeros up to so many digits; what it is called, if anything, the view appends.
-    Called(u8),
-    /// In hexadecimal; that something is called anything is told in the end.
-    Noted,
+    /// [`Form::HexZeros`], then the label, if the value has one.
+    Labelled(u8),
+    /// Hexadecimal; [`Recipe::write`] returns whether the value has a label.
+    LabelledLater,
     Decimal,
-    /// One text or another.
+    /// The first text for 0, else the second.
     Choice(&'static str, &'static str),
-    /// As the view appends it.
-    Own,
+    /// [`Custom::value`].
+    Custom,
 }
 
-/// What a view appends by itself.
-pub(crate) trait Own {
-    /// A value of a form of its own.
+/// What a view appends itself.
+pub(crate) trait Custom {
+    /// Appends a value of [`Form::Custom`].
     fn value(value: Value<'_>, out: &mut Vec<u8>);
 
-    /// What a pointer or address is called, by the number of the string.
+    /// Appends the label of a pointer or address, by the number of its string.
     fn label(_event: &Event<'_, '_>, _id: u64, _out: &mut Vec<u8>) {}
 }
 
-/// Text, by where it is in that of its recipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct Text {
     begin: u32,
     size: u32,
 }
 
-/// Text, and then a value.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The text, if it is short; else what it begins with.
-    short: [u8; STORE_SIZE],
-    short_size: u8,
-    /// Where the load begins in the event.
+    /// The text, or the beginning of a long text.
+    short: Short,
+    /// Offset of the load in the event.
     at: u32,
-    /// The parameter.
     index: u16,
     shift: u8,
     is_pointer: bool,
     mask: u64,
     form: Form,
     choice: [Text; 2],
-    /// What follows on `short`.
+    /// The rest of a long text.
     rest: Text,
 }
 
-/// One byte, and then a value in hexadecimal.
+/// One byte, then a value in hexadecimal.
 #[derive(Clone, Copy, Debug)]
 struct Plain {
     mask: u64,
-    /// Where the load begins in the event.
+    /// Offset of the load in the event.
     at: u32,
     shift: u8,
     byte: u8,
 }
 
-/// A text that is stored at once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Short {
     bytes: [u8; STORE_SIZE],
@@ -98,7 +91,6 @@ struct Short {
 }
 
 impl Short {
-    /// None if it is too long.
     fn new(text: &[u8]) -> Option<Short> {
         let mut bytes = [0; STORE_SIZE];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
@@ -106,25 +98,25 @@ impl Short {
     }
 }
 
-/// How the line of an event of one type is written, after what stands before its first step.
+/// How a view writes the lines of one event type.
 #[derive(Debug)]
 pub(crate) struct Recipe {
     bytes: Vec<u8>,
-    /// What the view may ask for before the steps.
+    /// Text that the next call adds to `bytes`.
+    pending: Vec<u8>,
+    /// The text of [`Recipe::write_intro`].
     intro: Text,
     steps: Vec<Step>,
-    /// The same shorter, between these two texts; empty if there is more to the steps.
+    /// The steps in short, between these two texts; empty if the steps need more.
     plain: Vec<Plain>,
     opening: Short,
     closing: Short,
-    /// After the last value.
+    /// The text after the last value.
     tail: Text,
-    /// The least size of an event that has all of its parameters.
     size_min: usize,
-    /// What the line takes, but for what the view appends.
+    /// Bytes of the line, at most, without the text that the view appends.
     room: usize,
     platform: Platform,
-    /// The kind of the events.
     kind: u8,
 }
 
@@ -133,6 +125,7 @@ impl Recipe {
     pub(crate) fn new(row: Row<'_>) -> Recipe {
         Recipe {
             bytes: Vec::with_capacity(BYTES_USUAL),
+            pending: Vec::new(),
             intro: Text::default(),
             steps: Vec::with_capacity(row.params.len()),
             plain: Vec::new(),
@@ -146,15 +139,32 @@ impl Recipe {
         }
     }
 
-    /// Sets the text that [`Recipe::introduce`] writes.
-    pub(crate) fn intro(&mut self, text: &[u8]) {
-        self.intro = self.add(text);
+    /// Returns the text before the next value, or the tail, for appending.
+    pub(crate) fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.pending
     }
 
-    /// Adds a step: this text, then the value of the parameter with this index.
-    pub(crate) fn push(&mut self, text: &[u8], param: &Param, index: usize, form: Form) {
+    /// Makes the text so far that of [`Recipe::write_intro`].
+    pub(crate) fn end_intro(&mut self) {
+        self.intro = self.take_text();
+    }
+
+    /// Adds a step for each parameter: `step` appends the text before the value.
+    pub(crate) fn push_all(
+        &mut self,
+        params: &[Param],
+        mut step: impl FnMut(&Param, &mut Vec<u8>) -> Form,
+    ) {
+        for (index, param) in params.iter().enumerate() {
+            let form = step(param, &mut self.pending);
+            self.push(param, index, form);
+        }
+    }
+
+    /// Adds a step: the text so far, then the value of the parameter with this index.
+    pub(crate) fn push(&mut self, param: &Param, index: usize, form: Form) {
         let size = match param.sort {
-            // Of a string, one byte must be there.
+            // An event has at least one byte of its string.
             Sort::S => 1,
             sort => sort.size(usize::from(self.platform.word_size)).clamp(1, 8) as u8,
         };
@@ -163,21 +173,17 @@ impl Recipe {
         let is_boolean = param.sort == Sort::B;
         let mask = if is_boolean { param.mask.into() } else { u64::MAX >> (64 - 8 * size) };
         let choice = match form {
-            Form::Choice(no, yes) => [self.add(no.as_bytes()), self.add(yes.as_bytes())],
+            Form::Choice(no, yes) => [self.add(no), self.add(yes)],
             _ => [Text::default(); 2],
         };
-        let mut short = [0; STORE_SIZE];
-        let (begin, rest) = text.split_at(text.len().min(STORE_SIZE));
-        if let Some(place) = short.get_mut(..begin.len()) {
-            place.copy_from_slice(begin);
-        }
+        let rest = self.pending.split_off(self.pending.len().min(STORE_SIZE));
+        let short = Short::new(&std::mem::replace(&mut self.pending, rest)).unwrap_or_default();
         let step = Step {
             short,
-            short_size: begin.len() as u8,
-            rest: self.add(rest),
+            rest: self.take_text(),
             at: end.saturating_sub(8),
             index: index as u16,
-            // The last bytes of the load are the highest, but where the highest come first.
+            // The parameter's bytes are the last of the load.
             shift: if self.platform.big_endian { 0 } else { 64 - 8 * size },
             is_pointer: param.sort == Sort::P,
             mask,
@@ -188,32 +194,29 @@ impl Recipe {
         self.room += VALUE_ROOM + STORE_SIZE;
     }
 
-    /// Ends it with this text.
-    pub(crate) fn end(mut self, text: &[u8]) -> Recipe {
-        self.tail = self.add(text);
-        // So that a pen can take it sixteen bytes at a time.
+    /// Ends the recipe: the text so far is the tail.
+    pub(crate) fn end(mut self) -> Recipe {
+        self.tail = self.take_text();
+        // A pen takes text sixteen bytes at a time.
         self.bytes.extend_from_slice(&[0; STORE_SIZE]);
         self
     }
 
-    /// Shortens the steps, if that can be: it takes a while, and makes each line faster.
+    /// Shortens the steps if possible, which makes each line faster.
     fn shorten(mut self) -> Recipe {
-        let tail = self.bytes.get(self.tail.begin as usize..).unwrap_or_default();
-        if let Some((opening, closing, plain)) =
-            self.in_short(tail.get(..self.tail.size as usize).unwrap_or_default())
-        {
+        if let Some((opening, closing, plain)) = self.shortened() {
             (self.opening, self.closing, self.plain) = (opening, closing, plain);
         }
         self.bytes.shrink_to_fit();
         self
     }
 
-    /// The steps in short, with what stands before and after them, if there is no more to them.
-    fn in_short(&self, tail: &[u8]) -> Option<(Short, Short, Vec<Plain>)> {
+    /// Returns the short form of the steps, with the texts before and after, if there is one.
+    fn shortened(&self) -> Option<(Short, Short, Vec<Plain>)> {
         let mut opening = Short::default();
         let mut plain = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
-            let text = step.short.get(..step.short_size.into())?;
+            let text = step.short.bytes.get(..step.short.size.into())?;
             let (&byte, before) = text.split_last()?;
             if !matches!(step.form, Form::Hex) || step.rest.size > 0 {
                 return None;
@@ -225,11 +228,17 @@ impl Recipe {
             }
             plain.push(Plain { mask: step.mask, at: step.at, shift: step.shift, byte });
         }
+        let tail = self.bytes.get(self.tail.begin as usize..)?.get(..self.tail.size as usize)?;
         Some((opening, Short::new(tail)?, plain))
     }
 
-    fn add(&mut self, text: &[u8]) -> Text {
-        let begin = self.bytes.len() as u32;
+    fn take_text(&mut self) -> Text {
+        let text = std::mem::take(&mut self.pending);
+        self.add(text)
+    }
+
+    fn add(&mut self, text: impl AsRef<[u8]>) -> Text {
+        let (text, begin) = (text.as_ref(), self.bytes.len() as u32);
         self.bytes.extend_from_slice(text);
         self.room += text.len() + STORE_SIZE;
         Text { begin, size: text.len() as u32 }
@@ -242,14 +251,13 @@ impl Recipe {
     }
 
     #[inline(always)]
-    fn text(&self, text: Text, pen: &mut Pen<'_>) {
+    fn put(&self, text: Text, pen: &mut Pen<'_>) {
         pen.text(&self.bytes, text.begin as usize, text.size as usize);
     }
 
-    /// Writes the intro.
     #[inline(always)]
-    pub(crate) fn introduce(&self, pen: &mut Pen<'_>) {
-        self.text(self.intro, pen);
+    pub(crate) fn write_intro(&self, pen: &mut Pen<'_>) {
+        self.put(self.intro, pen);
     }
 
     #[inline(always)]
@@ -261,17 +269,17 @@ impl Recipe {
         pen.put(&self.closing.bytes, self.closing.size.into());
     }
 
-    /// Writes what `head` writes, then the steps and the tail. Returns whether something is called
-    /// anything, of what is to be noted.
+    /// Writes the output of `head`, then the steps and the tail. Returns whether a value of
+    /// [`Form::LabelledLater`] has a label.
     #[inline(always)]
-    pub(crate) fn write<O: Own>(
+    pub(crate) fn write<C: Custom>(
         &self,
         event: &Event<'_, '_>,
         page: &mut Page,
         head: impl FnOnce(&Recipe, &mut Pen<'_>),
     ) -> bool {
         let mut pen = page.pen(self.room);
-        let mut is_called = false;
+        let mut has_label = false;
         head(self, &mut pen);
         if !self.plain.is_empty() {
             if self.platform.big_endian {
@@ -284,9 +292,9 @@ impl Recipe {
             return false;
         }
         for step in &self.steps {
-            pen.put(&step.short, step.short_size.into());
+            pen.put(&step.short.bytes, step.short.size.into());
             if step.rest.size > 0 {
-                self.text(step.rest, &mut pen);
+                self.put(step.rest, &mut pen);
             }
             let load = if self.platform.big_endian {
                 load::<BigEndian>(event.bytes, step.at)
@@ -298,40 +306,40 @@ impl Recipe {
                 Form::Hex => pen.hex(value),
                 Form::HexZeros(width) => pen.hex_zeros(value, width.into()),
                 Form::HexSpaces(width) => pen.hex_spaces(value, width.into()),
-                Form::Called(width) => {
+                Form::Labelled(width) => {
                     pen.hex_zeros(value, width.into());
                     if let Some(id) = label_id(event, step, value) {
                         let written = pen.written();
                         page.keep(written);
-                        page.write(|out| O::label(event, id, out));
+                        page.write(|out| C::label(event, id, out));
                         pen = page.pen(self.room);
                     }
                 }
-                Form::Noted => {
+                Form::LabelledLater => {
                     pen.hex(value);
-                    is_called = is_called || label_id(event, step, value).is_some();
+                    has_label = has_label || label_id(event, step, value).is_some();
                 }
                 Form::Decimal => pen.decimal(value),
                 Form::Choice(..) => {
                     let [no, yes] = step.choice;
-                    self.text(if value == 0 { no } else { yes }, &mut pen);
+                    self.put(if value == 0 { no } else { yes }, &mut pen);
                 }
-                Form::Own => {
+                Form::Custom => {
                     let written = pen.written();
                     page.keep(written);
-                    page.write(|out| own::<O>(event, step, out));
+                    page.write(|out| append_custom::<C>(event, step, out));
                     pen = page.pen(self.room);
                 }
             }
         }
-        self.text(self.tail, &mut pen);
+        self.put(self.tail, &mut pen);
         let written = pen.written();
         page.keep(written);
-        is_called
+        has_label
     }
 }
 
-/// The eight bytes that begin there, as a number.
+/// Returns the eight bytes from `at` on as a number.
 #[inline(always)]
 fn load<O: ByteOrder>(bytes: &[u8], at: u32) -> u64 {
     // 32 bits, so that the end cannot overflow: one comparison is enough.
@@ -347,9 +355,9 @@ fn label_id(event: &Event<'_, '_>, step: &Step, value: u64) -> Option<u64> {
 }
 
 #[inline(never)]
-fn own<O: Own>(event: &Event<'_, '_>, step: &Step, out: &mut Vec<u8>) {
+fn append_custom<C: Custom>(event: &Event<'_, '_>, step: &Step, out: &mut Vec<u8>) {
     if let Some(value) = event.param_at(step.index.into()) {
-        O::value(value, out);
+        C::value(value, out);
     }
 }
 
@@ -360,10 +368,10 @@ pub(crate) struct Recipes {
 }
 
 impl Recipes {
-    /// Recipes for the event types of these registries, which are those of a log, in its order.
+    /// Returns recipes for the event types of the registries of a log, in their order.
     pub(crate) fn new(registries: &[Registry], recipe: impl Fn(Row<'_>) -> Recipe) -> Recipes {
         let mut memory = 0;
-        let of_registry = |registry: &Registry| {
+        let rows = |registry: &Registry| {
             let mut rows = Vec::new();
             let known = registry.event_types.iter();
             for event_type in known.take_while(|row| row.params.len() < 1 << 16) {
@@ -377,13 +385,13 @@ impl Recipes {
             }
             rows
         };
-        Recipes { rows: registries.iter().map(of_registry).collect() }
+        Recipes { rows: registries.iter().map(rows).collect() }
     }
 
-    /// The recipe for an event, if there is one, the event has all parameters, and its kind is that
-    /// of its type: the kind is that of its block.
+    /// Returns the recipe for an event, if the event has all parameters and the kind of its type.
+    /// (An event has the kind of its block.)
     #[inline(always)]
-    pub(crate) fn of(&self, event: &Event<'_, '_>) -> Option<&Recipe> {
+    pub(crate) fn get(&self, event: &Event<'_, '_>) -> Option<&Recipe> {
         let rows = self.rows.get(event.registry_index as usize)?;
         let recipe = rows.get(usize::from(event.event_type_index))?;
         (event.bytes.len() >= recipe.size_min && event.kind == recipe.kind).then_some(recipe)

@@ -23,7 +23,7 @@ pub(crate) fn write<'a>(
         if count > 0 {
             writeln!(out)?;
         }
-        heading(registry, out)?;
+        write_heading(registry, out)?;
         let shown: Vec<&EventType> =
             registry.event_types.iter().filter(|row| is_shown(registry, row)).collect();
         let width = super::name_width([registry]);
@@ -32,7 +32,7 @@ pub(crate) fn write<'a>(
             writeln!(out, "\n  CODE  {event:width$}  {kind:8}  WHEN     PARAMETERS")?;
         }
         for event_type in shown {
-            row(registry, event_type, width, out)?;
+            write_row(registry, event_type, width, out)?;
         }
     }
     Ok(())
@@ -71,7 +71,7 @@ pub(crate) fn write_json<'a>(
     Ok(())
 }
 
-fn heading(registry: &Registry, out: &mut dyn Write) -> io::Result<()> {
+fn write_heading(registry: &Registry, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "registry {}: {} {}", registry.index, registry.name, registry.version)?;
     if !registry.doc.is_empty() {
         writeln!(out, "  {}", registry.doc)?;
@@ -85,7 +85,7 @@ fn heading(registry: &Registry, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row(
+fn write_row(
     registry: &Registry,
     event_type: &EventType,
     width: usize,

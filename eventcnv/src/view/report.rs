@@ -1,4 +1,4 @@
-//! A page that shows a log: one file, which needs nothing else.
+//! A page that shows a log: one file, which needs no other.
 //!
 //! ```text
 //!  Overview, Sample, labels ──▶ JSON, counts in base64 ─┐
@@ -7,7 +7,7 @@
 //!
 //! Design: `.cnv.report` in `design/eventcnv.md`.
 
-use crate::summary::overview::{Identity, Overview, identity, kind_name, prefixes};
+use crate::summary::overview::{Identity, Overview, find_registry, identity, kind_name, prefixes};
 use crate::summary::sample::{Axis, KIND_CELL_COUNT, Key, Sample};
 use crate::text;
 use base64::Engine;
@@ -23,25 +23,25 @@ const PAGE: &str = include_str!("report/page.html");
 const STYLE: &str = include_str!("report/page.css");
 const SCRIPT: &str = include_str!("report/page.js");
 
-/// Of the parameters of an event, at most so many bytes of the page are shown.
+/// Bytes of the page for the parameters of one event, at most.
 const TEXT_SIZE_MAX: usize = 160;
-/// Rows of event types, and of threads.
+/// Rows of event types, and of threads, at most.
 const ROW_COUNT_MAX: usize = 1000;
 
-/// What is shown of a log.
+/// The contents of the page.
 pub(crate) struct Report<'a> {
     pub(crate) name: &'a str,
     pub(crate) overview: &'a Overview<'a>,
     pub(crate) registries: &'a [Registry],
     pub(crate) axis: &'a Axis,
     pub(crate) sample: &'a Sample,
-    /// Label, what is called so, and when it was said.
+    /// Labels: the string, the address, and the time of the event.
     pub(crate) labels: &'a [(String, String, f64)],
 }
 
 /// Writes the page.
 pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    // No text of a log can end the element that it stands in.
+    // No text of a log can end the script element that contains it.
     let data = report.data().to_string().replace('<', "\\u003c");
     let mut hasher = DefaultHasher::new();
     data.hash(&mut hasher);
@@ -63,7 +63,7 @@ pub(crate) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
     out.write_all(rest.as_bytes())
 }
 
-/// Text as it stands in a page.
+/// Returns text with the characters of markup escaped.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -78,8 +78,8 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The parameters of an event: words in decimal, pointers and addresses in hexadecimal with their
-/// labels.
+/// Appends the parameters of an event: words in decimal, pointers and addresses in hexadecimal with
+/// their labels.
 pub(crate) fn params(event: &Event<'_, '_>, out: &mut Vec<u8>) {
     for (param, value) in event.params() {
         if !out.is_empty() {
@@ -107,7 +107,7 @@ pub(crate) fn params(event: &Event<'_, '_>, out: &mut Vec<u8>) {
             break;
         }
     }
-    // What counts is its size in the page.
+    // The size in the page counts.
     let mut size = 0;
     let is_beyond = |byte: &u8| {
         size += match byte {
@@ -181,7 +181,7 @@ impl Report<'_> {
         })
     }
 
-    /// Series by the names of what they count.
+    /// Returns series by the names of their kinds or event types.
     fn by_name(
         &self,
         name: fn(&Registry, u16) -> String,
@@ -203,13 +203,13 @@ impl Report<'_> {
         name: fn(&Registry, u16) -> String,
         prefixes: &HashMap<Identity, String>,
     ) -> String {
-        let is_it = |found: &&Registry| (found.stream, found.index) == (stream, index);
-        let Some(registry) = self.registries.iter().find(is_it) else { return "?".to_owned() };
+        let found = find_registry(self.registries, stream, index);
+        let Some(registry) = found else { return "?".to_owned() };
         let prefix = prefixes.get(&identity(registry)).map_or("", String::as_str);
         format!("{prefix}{}", name(registry, number))
     }
 
-    /// The sample, the names of event types in it, and those of threads.
+    /// Returns the sample, the names of its event types, and the names of threads.
     fn sample(&self) -> (Value, Vec<String>, Vec<String>) {
         let prefixes = prefixes(self.registries);
         let events = self.sample.events();
@@ -291,7 +291,7 @@ mod tests {
 
     /// `.cnv.report`
     #[test]
-    fn no_text_is_markup() {
+    fn text_is_never_markup() {
         let name = "<script>\"a\" & b</script>";
         assert_eq!(escaped(name), "&lt;script&gt;&quot;a&quot; &amp; b&lt;/script&gt;");
     }

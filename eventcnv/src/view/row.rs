@@ -1,25 +1,25 @@
-//! What lines are prepared for.
+//! The row of a registry that a recipe covers.
 //!
 //! ```text
-//!  event type, all its parameters │ an event as it is ──▶ Row ──▶ Recipe
+//!  event type, all its parameters │ one event ──▶ Row ──▶ Recipe
 //! ```
 
 use eventlog::reader::{Event, EventType, Param, Registry};
 
-/// What a recipe is for: events of one type, or of a code that their registry lacks.
+/// Events of one type, or of a code that their registry lacks.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'r> {
     pub(crate) registry: &'r Registry,
     pub(crate) event_type: Option<&'r EventType>,
     pub(crate) code: u16,
     pub(crate) kind: u8,
-    /// The parameters that the events have.
+    /// The parameters of the events.
     pub(crate) params: &'r [Param],
 }
 
 impl<'r> Row<'r> {
-    /// For an event as it is: a short one lacks parameters.
-    pub(crate) fn of(event: &Event<'r, '_>) -> Row<'r> {
+    /// Returns the row of one event: a short event lacks parameters.
+    pub(crate) fn from_event(event: &Event<'r, '_>) -> Row<'r> {
         let params = event.event_type.map_or(&[][..], |event_type| &event_type.params);
         Row {
             registry: event.registry,
@@ -28,5 +28,9 @@ impl<'r> Row<'r> {
             kind: event.kind,
             params: params.get(..event.params().count()).unwrap_or_default(),
         }
+    }
+
+    pub(crate) fn kind_name(&self) -> &'r str {
+        self.registry.kind(self.kind).map_or("?", |kind| &kind.name)
     }
 }

@@ -1,4 +1,4 @@
-//! How many events and bytes there are, of what, and what was lost.
+//! Counts of events and bytes, values of parameters, gaps and losses, for people.
 //!
 //! ```text
 //!  Overview ──▶ totals │ streams │ kinds │ event types, parameters │ threads │ gaps │ losses
@@ -15,10 +15,10 @@ use cli::table::Table;
 use eventlog::reader::{CAUSES, Stream};
 use std::io::{self, Write};
 
-/// Values of a parameter that are told.
+/// Values of a parameter that are listed.
 const TOP_COUNT: usize = 3;
 
-/// Writes what was counted.
+/// Writes an overview.
 pub(crate) fn write(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Count { events, bytes } = overview.total;
     write!(out, "{events} events, {bytes} bytes")?;
@@ -57,12 +57,12 @@ fn cells(overview: &Overview<'_>, name: &str, count: Count) -> Vec<String> {
     row
 }
 
-/// To four digits at least.
+/// Returns a number with four digits at least.
 pub(super) fn rounded(number: f64) -> String {
     if number >= 1000.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
-/// What each stream is, and how long it lasted.
+/// Writes a line for each stream: program, platform, duration, end.
 fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
     for (index, stream) in overview.streams.iter().enumerate() {
         let by = if stream.program.is_empty() { &stream.producer } else { &stream.program };
@@ -75,7 +75,7 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
             write!(out, ", process {}", stream.pid)?;
         }
         if stream.parent != [0; 16] {
-            let parent = Uuid(&stream.parent);
+            let parent = text::uuid(&stream.parent);
             write!(out, ", forked by process {} with stream {parent}", stream.parent_pid)?;
         }
         let times = u16::try_from(index).ok().and_then(|index| overview.times.get(&index));
@@ -90,33 +90,29 @@ fn write_streams(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()>
         if let Some(next) = stream.next_volume {
             write!(out, "; goes on in volume {next}")?;
         } else if !stream.closed {
-            // `.read.end`: no fault, but worth knowing of a program that was killed.
-            write!(out, "; not closed: the program was stopped, or still runs")?;
+            // `.read.end`: not a fault, but the user of a killed program wants to know.
+            write!(out, "; not closed: the program was killed, or still runs")?;
         }
         writeln!(out)?;
     }
     Ok(())
 }
 
-/// What values parameters have.
+/// Writes a table of the values of parameters.
 fn write_params(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
     if !overview.has_params {
         return Ok(());
     }
-    let heading =
-        ["parameter", "min", "mean", "p50", "p90", "p99", "max", "values that come most often"];
+    let heading = ["parameter", "min", "mean", "p50", "p90", "p99", "max", "most frequent values"];
     let mut table = Table::new(1, &heading);
     table.end_left();
     overview.types.iter().for_each(|row| add_params(row, &mut table));
     if !table.is_empty() {
         write!(out, "\n{table}")?;
-        writeln!(
-            out,
-            "percentiles are at most 1/64 too low; counts with ≥ are the least possible"
-        )?;
+        writeln!(out, "percentiles are at most 1/64 too low; counts with ≥ are lower bounds")?;
     }
     if overview.is_params_cut {
-        writeln!(out, "there are more parameters, which were not looked at: select event types")?;
+        writeln!(out, "the log has more parameters: select event types to see them")?;
     }
     Ok(())
 }
@@ -153,7 +149,7 @@ fn add_params(row: &TypeOverview, table: &mut Table) {
     }
 }
 
-/// A number with as many digits as it needs, four after the point at most.
+/// Returns a number with the digits that it needs, four after the point at most.
 pub(super) fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value}");
@@ -164,7 +160,7 @@ pub(super) fn number(value: f64) -> String {
     format!("{value:.4}").trim_end_matches('0').to_owned()
 }
 
-/// The longest stretches without events, and numbers that no event has.
+/// Writes the longest gaps in time, and the missing numbers of events.
 fn write_gaps(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(1, &["no events of", "after", "for"]);
     let time = |gap: &GapOverview| match (gap.seconds_before, gap.seconds) {
@@ -191,13 +187,13 @@ fn write_gaps(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
     if !table.is_empty() {
         write!(out, "\n{table}")?;
     }
-    if overview.untold_hole_count > 0 {
-        writeln!(out, "and {} holes more, none longer", overview.untold_hole_count)?;
+    if overview.unlisted_hole_count > 0 {
+        writeln!(out, "and {} more, none longer", overview.unlisted_hole_count)?;
     }
     Ok(())
 }
 
-/// What was requested and is not here, by cause.
+/// Writes how many requested events are not in the log, by cause.
 fn write_losses(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> {
     if overview.losses.is_empty() {
         return match overview.fault_count {
@@ -215,20 +211,7 @@ fn write_losses(overview: &Overview<'_>, out: &mut dyn Write) -> io::Result<()> 
     write!(out, "\n{table}")
 }
 
-/// A UUID as it is written: 8-4-4-4-12 hexadecimal digits.
-struct Uuid<'a>(&'a [u8; 16]);
-
-impl std::fmt::Display for Uuid<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            let dash = if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" };
-            write!(f, "{dash}{byte:02x}")?;
-        }
-        Ok(())
-    }
-}
-
-/// Which volumes of a stream are here, if it has several (`.header.volume`).
+/// Writes which volumes of a stream the log has, if the stream has several (`.header.volume`).
 fn write_volumes(stream: &Stream, out: &mut dyn Write) -> io::Result<()> {
     match stream.volumes {
         (0, 0) if stream.next_volume.is_none() => Ok(()),

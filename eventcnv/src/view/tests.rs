@@ -1,4 +1,4 @@
-//! What an event looks like in each form, by the registry that it belongs to.
+//! The text of events in each form.
 
 mod naive;
 
@@ -59,15 +59,9 @@ static REGISTRY: eventdef::Registry = eventdef::Registry {
     ],
 };
 
-/// The line of an event of a 64-bit little-endian stream of ours, whose registry has this index.
-fn line(view: impl Form, index: u16, code: u16, params: &[u8]) -> String {
-    line_at(0xABC, view, index, code, params)
-}
-
-/// The same by the recipes of the registry, and by one for this event alone.
-fn line_at(ticks: u64, view: impl Form, index: u16, code: u16, params: &[u8]) -> String {
-    let mut registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
-    registry.index = index;
+/// Returns the line of an event at a time. The recipe of its type and its own recipe agree.
+fn line(ticks: u64, view: impl Form, code: u16, params: &[u8]) -> String {
+    let registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
     let (mut alone, mut page) = (Page::new(), Page::new());
     with_event(ticks, &registry, code, params, |event| {
         view(&[]).write(event, &mut alone);
@@ -101,7 +95,7 @@ fn lisp(registries: &[Registry]) -> Box<dyn View> {
     Box::new(Lines::new(Lisp { clock: Clock::Ticks, name_width: 19 }, registries))
 }
 
-/// Views with the recipes of registries, each with its twin that makes one for each event.
+/// Returns views with the recipes of registries, each with its twin that makes a recipe an event.
 fn twins(registries: &[Registry]) -> [[Box<dyn View>; 2]; 5] {
     let twin = |form: fn(&[Registry]) -> Box<dyn View>| [form(registries), form(&[])];
     [twin(numeric), twin(columns), twin(named), twin(json), twin(lisp)]
@@ -122,7 +116,7 @@ fn assert_line(view: &dyn View, event: &Event<'_, '_>, expected: &str) {
 }
 
 #[test]
-fn a_line_is_the_same_by_its_recipe_on_every_platform_and_however_short_the_event() {
+fn recipes_agree_with_the_twin_on_every_platform_and_size() {
     let platforms = [(false, 8), (true, 8), (false, 4), (true, 4)];
     let mps = [(false, 4), (true, 8)].map(|(big_endian, align_max)| Platform {
         event_header_size: align_max + 8,
@@ -135,11 +129,14 @@ fn a_line_is_the_same_by_its_recipe_on_every_platform_and_however_short_the_even
     let mut state = 1_u64;
     let mut random = move || {
         state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-        // Zeros too, for digits that come and go.
+        // A quarter are zeros, which change the number of digits.
         if state >> 62 == 0 { 0 } else { (state >> 40) as u8 }
     };
     for platform in ours.into_iter().chain(mps) {
-        let registries = [Registry::new(&REGISTRY, platform)];
+        // A later registry has its index before the code.
+        let mut registry = Registry::new(&REGISTRY, platform);
+        registry.index = 1 + u16::from(platform.big_endian);
+        let registries = [registry];
         let twins = twins(&registries);
         let csv = || Csv::new(Clock::Ticks, &registries, &Filter::default()).unwrap();
         let csv = [Lines::new(csv(), &registries), Lines::new(csv(), &[])];
@@ -157,7 +154,7 @@ fn a_line_is_the_same_by_its_recipe_on_every_platform_and_however_short_the_even
 }
 
 #[test]
-fn a_line_is_the_same_by_its_recipe_in_whole_logs() {
+fn recipes_agree_with_the_twin_in_whole_logs() {
     let logs: [&[u8]; 2] = [
         include_bytes!("../../tests/golden/log/heap-2.log"),
         include_bytes!("../../tests/golden/mps/mpmss-cut.log"),
@@ -170,8 +167,8 @@ fn a_line_is_the_same_by_its_recipe_in_whole_logs() {
         let (mut count, mut label_count) = (0, 0);
         while let Some(event) = events.next() {
             count += 1;
-            let is_called = |(_, value)| event.labels.label_id_of(value).is_some();
-            label_count += u32::from(event.params().any(is_called));
+            let has_label = |(_, value)| event.labels.label_id_of(value).is_some();
+            label_count += u32::from(event.params().any(has_label));
             assert_same(&twins, &event);
         }
         assert!(label_count > 0 && count > 100, "{label_count} {count}");
@@ -194,7 +191,7 @@ fn with_event(
     then(&event);
 }
 
-/// An event of the first registry of a log.
+/// Returns an event of the first registry of a log.
 fn event<'a>(registry: &'a Registry, code: u16, bytes: &'a [u8]) -> Event<'a, 'a> {
     let mut event = Event::new(registry, 0xABC, bytes);
     event.event_type = registry.event_type(code);
@@ -216,62 +213,38 @@ fn all() -> Vec<u8> {
 #[test]
 fn every_sort_has_its_text_in_each_form() {
     assert_eq!(
-        line(numeric, 1, 0x1F, &all()),
+        line(0xABC, numeric, 0x1F, &all()),
         "0000000000000ABC   1F 123456789ABC 7 FF 1 2.5 \"a\\\"b\\x0A\"\n"
     );
     assert_eq!(
-        line(columns, 1, 0x1F, &all()),
+        line(0xABC, columns, 0x1F, &all()),
         "0000000000000ABC All                  123456789ABC        7       FF     True      2.5 \
          \"a\\\"b\\x0A\"\n"
     );
     assert_eq!(
-        line(named, 1, 0x1F, &all()),
+        line(0xABC, named, 0x1F, &all()),
         "0000000000000ABC 001F All                 pointer:0000123456789ABC word:0000000000000007 \
          unsigned:255 boolean:True double:    2.50 string:\"a\\\"b\\x0A\" \n"
     );
-    assert_eq!(line(columns, 1, 0x120, &[]), "0000000000000ABC WithNothing\n");
+    assert_eq!(line(0xABC, columns, 0x120, &[]), "0000000000000ABC WithNothing\n");
 }
 
 #[test]
-fn the_column_form_is_that_of_the_requirement_document() {
+fn the_column_form_agrees_with_the_requirement() {
     let params: Vec<u8> =
         [0x9C0D8_u64, 0x9C000, 0x1000, 0xC].into_iter().flat_map(u64::to_le_bytes).collect();
-    let found = line_at(0x178E_A03C_2825, columns, 1, 0x122, &params);
+    let found = line(0x178E_A03C_2825, columns, 0x122, &params);
     let expected = "0000178EA03C2825 PoolInitMFS             9C0D8    9C000     1000        C\n";
     assert_eq!(found, expected);
 }
 
 #[test]
-fn codes_of_the_first_registry_and_the_runtimes_own_stand_alone() {
-    for (index, short, long) in [(0, " 120", "0120"), (1, " 120", "0120"), (2, "2:120", "2:0120")] {
-        assert_eq!(line(numeric, index, 0x120, &[]), format!("0000000000000ABC {short}\n"));
-        let expected = format!("0000000000000ABC {long} WithNothing         \n");
-        assert_eq!(line(named, index, 0x120, &[]), expected);
-    }
-}
-
-#[test]
-fn an_event_of_unknown_type_is_given_by_its_code() {
-    assert_eq!(line(numeric, 1, 0xAB, &[0; 8]), "0000000000000ABC   AB\n");
-    assert_eq!(line(columns, 1, 0xAB, &[0; 8]), "0000000000000ABC [Unknown 00AB]\n");
-    let expected = "0000000000000ABC 00AB [Unknown]           Unknown event.\n";
-    assert_eq!(line(named, 1, 0xAB, &[0; 8]), expected);
-}
-
-#[test]
-fn names_are_padded_to_the_longest_of_the_registry() {
+fn names_are_padded_to_the_longest_name() {
     let registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
-    let name_width = name_width([&registry]);
-    assert_eq!(name_width, "ANameLongerThanTheMpsHas".len());
-    let value = 0xFFFF_u32.to_le_bytes();
-    let wide = |registries: &[Registry]| -> Box<dyn View> {
-        Box::new(Lines::new(Columns { clock: Clock::Ticks, name_width }, registries))
-    };
-    let expected = "0000000000000ABC ANameLongerThanTheMpsHas      FFFF\n";
-    assert_eq!(line(wide, 1, 0x121, &value), expected);
+    assert_eq!(name_width([&registry]), "ANameLongerThanTheMpsHas".len());
 }
 
-/// What is counted of an event of each of these registries, without the lines of the streams.
+/// Returns the statistics of an event of each of these registries, without the lines of streams.
 fn counted(registries: &[Registry], accounts: &[Account], fault_count: u64) -> String {
     let mut summary = Summary::new(Wanted::default(), &[]);
     for registry in registries {
@@ -285,7 +258,7 @@ fn counted(registries: &[Registry], accounts: &[Account], fault_count: u64) -> S
 }
 
 #[test]
-fn registries_of_several_streams_are_counted_apart_unless_they_are_the_same() {
+fn registries_are_counted_apart_unless_they_are_the_same() {
     let of = |stream, index, name: &str| {
         let mut registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
         (registry.stream, registry.index, registry.name) = (stream, index, name.into());
@@ -303,7 +276,7 @@ fn registries_of_several_streams_are_counted_apart_unless_they_are_the_same() {
 }
 
 #[test]
-fn what_the_headers_promised_and_is_not_here_is_lost() {
+fn an_event_that_only_the_headers_count_is_lost() {
     let registry = Registry::new(&REGISTRY, Platform::stream(false, 8));
     let account = Account { recorded: 5, found: 5, ..Account::default() };
     let found = counted(std::slice::from_ref(&registry), &[account], 1);

@@ -150,13 +150,13 @@ fn short_events_of_many_parameters_take_time_in_proportion_to_the_log() {
     ] {
         end_soon(&args);
     }
-    // A table of so many columns would be larger than any log.
+    // A table of this width would be larger than any log.
     let (_, code, errors) = run(&[name, "--style", "csv"]);
     assert_eq!(code, 2);
     assert!(errors.contains("40000") && errors.contains("--events"), "{errors}");
 }
 
-/// `.cnv.sql.names`: what has no column is not left out in silence.
+/// `.cnv.sql.names`: a note reports parameters without a column.
 #[test]
 fn parameters_that_have_no_column_are_reported() {
     let directory = TempDir::new().unwrap();

@@ -124,7 +124,7 @@ fn labels_wall_times_and_awkward_strings_have_their_columns() {
     assert_eq!(column(&odd[1], "number__bytes"), Field::Bytes(vec![0xFF, 0].into()));
     let Field::Double(number) = column(&odd[1], "a\" b") else { panic!("{odd:?}") };
     assert!(number.is_nan());
-    // A directory that is there is left alone.
+    // An existing directory stays.
     let (_, code, errors) = run(&words);
     assert!(code == 2 && errors.contains("--force"), "{errors}");
     let (_, code, _) = run(&[&words[..], &["--force", "--events", "PoolInit"]].concat());

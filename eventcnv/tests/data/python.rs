@@ -225,5 +225,5 @@ fn streams_that_the_module_knows_nothing_of_are_told() {
     fs::write(&of_pools, logs::pools(9)).unwrap();
     fs::write(&both, [heap, logs::pools(9)].concat()).unwrap();
     assert_eq!(said(&of_pools), "");
-    assert!(said(&both).contains("for the first stream: 1 more"), "{}", said(&both));
+    assert!(said(&both).contains("the first stream; 1 more"), "{}", said(&both));
 }

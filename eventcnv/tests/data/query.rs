@@ -53,23 +53,23 @@ fn what_a_query_reads_is_there_and_nothing_else_is_needed() {
 fn a_query_that_is_wrong_says_where_and_what_was_meant() {
     let log = mps("labels.log");
     for (sql, expected) in [
-        ("SELECT * FROM PoolInti", vec!["no such table: PoolInti", "is it PoolInit?"]),
+        ("SELECT * FROM PoolInti", vec!["no such table: PoolInti", "did you mean PoolInit?"]),
         (
             "SELECT poool FROM PoolInit",
             vec![
                 "no such column: poool",
                 "\n  SELECT poool FROM PoolInit\n         ^",
-                "is it pool?",
+                "did you mean pool?",
             ],
         ),
         (
             "SELECT\n  * FORM PoolInit",
             vec!["near \"FORM\": syntax error", "\n    * FORM PoolInit\n      ^"],
         ),
-        ("DELETE FROM PoolInit", vec!["that is no question"]),
+        ("DELETE FROM PoolInit", vec!["only read-only queries"]),
         ("SELECT 1; SELECT 2", vec!["one query at a time"]),
         ("SELECT abs(-9223372036854775808)", vec!["integer overflow"]),
-        (" ", vec!["the query is empty: eventcnv query LOG"]),
+        (" ", vec!["the query is empty; usage: eventcnv query LOG"]),
     ] {
         let (_, code, errors) = run(&["query", &log, sql]);
         assert_eq!(code, 2, "{errors}");
@@ -79,7 +79,7 @@ fn a_query_that_is_wrong_says_where_and_what_was_meant() {
     }
     // What is taken for a query is not one.
     let (_, code, errors) = run(&["query", &log]);
-    assert!(code == 2 && errors.contains("labels.log is a file: after it comes"), "{errors}");
+    assert!(code == 2 && errors.contains("labels.log is a file; add the query"), "{errors}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_query_makes_no_file_and_changes_none() {
     assert!(ask(&log, "EXPLAIN QUERY PLAN SELECT * FROM PoolInit", &[]).contains("SCAN"));
 }
 
-/// A pool is named after it was created: its name is joined from what was said later.
+/// A pool gets its name after its creation: the query joins the later event.
 #[test]
 fn the_query_of_the_pages_gives_pool_names_and_creation_times() {
     let log = crate::support::golden_path("log/heap.log");

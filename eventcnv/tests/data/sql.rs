@@ -122,16 +122,16 @@ fn a_log_that_is_added_again_adds_what_is_new_of_it() {
         ("ours", logs::pools(2), logs::pools(9)),
         ("made", logs::pools(0), fs::read(made).unwrap()),
     ] {
-        let (log, database, anew) =
-            (path("a.log"), path(&format!("{name}.db")), path(&format!("{name}-anew.db")));
+        let (log, database, fresh) =
+            (path("a.log"), path(&format!("{name}.db")), path(&format!("{name}-fresh.db")));
         fs::write(&log, short).unwrap();
         let [log_name, database_name] = [&log, &database].map(|path| path.to_str().unwrap());
         run(&["sql", log_name, "-o", database_name]);
         let short_count = lines(&database).len();
         fs::write(&log, whole).unwrap();
         run(&["sql", log_name, "-o", database_name]);
-        run(&["sql", log_name, "-o", anew.to_str().unwrap()]);
-        let expected: Vec<_> = lines(&anew).into_iter().map(|(_, line, _)| line).collect();
+        run(&["sql", log_name, "-o", fresh.to_str().unwrap()]);
+        let expected: Vec<_> = lines(&fresh).into_iter().map(|(_, line, _)| line).collect();
         let found: Vec<_> = lines(&database).into_iter().map(|(_, line, _)| line).collect();
         assert!(short_count < found.len(), "{name}");
         assert_eq!(found, expected, "{name}");
@@ -139,7 +139,7 @@ fn a_log_that_is_added_again_adds_what_is_new_of_it() {
         assert_eq!(rows(&database, "SELECT count(*) FROM logs"), [logs], "{name}");
         let (text, ..) = run(&["sql", log_name, "-o", database_name]);
         let text = String::from_utf8(text).unwrap();
-        let expected = format!(": 0 events added, {} were there already", found.len());
+        let expected = format!(": 0 events added, {} existed already", found.len());
         assert!(text.contains(&expected), "{text}");
     }
 }
@@ -158,15 +158,15 @@ fn a_log_that_is_added_again_leaves_the_size_of_the_database() {
         let after = (size(&database), rows(&database, "SELECT * FROM sqlite_schema"));
         assert_eq!(after, before, "{log}");
     }
-    // One that has grown takes as much as if it had been added at once.
-    let [log, grown, anew] = ["a.log", "grown.db", "anew.db"].map(|n| directory.path().join(n));
+    // A database that grew is as large as one that got all events at once.
+    let [log, grown, fresh] = ["a.log", "grown.db", "fresh.db"].map(|n| directory.path().join(n));
     let whole = fs::read(mps("amcss-arena-pool-trace.log")).unwrap();
     fs::write(&log, &whole[..40_000]).unwrap();
     run(&["sql", log.to_str().unwrap(), "-o", grown.to_str().unwrap()]);
     fs::write(&log, &whole).unwrap();
     add(&log, &grown);
-    add(&log, &anew);
-    assert!(size(&grown) <= size(&anew) * 105 / 100, "{} {}", size(&grown), size(&anew));
+    add(&log, &fresh);
+    assert!(size(&grown) <= size(&fresh) * 105 / 100, "{} {}", size(&grown), size(&fresh));
 }
 
 /// `.cnv.sql`: one registry describes both of one version, though another follows.
@@ -196,10 +196,10 @@ fn copies_of_a_stream_without_a_name_are_one_log_wherever_they_begin() {
     let [copies, database] = ["copies.log", "a.db"].map(|name| directory.path().join(name));
     let trace = mps("amcss-arena-pool-trace.log");
     fs::write(&copies, fs::read(&trace).unwrap().repeat(3)).unwrap();
-    assert!(add(&copies, &database).ends_with("9699 events added, 0 were there already\n"));
+    assert!(add(&copies, &database).ends_with("9699 events added, 0 existed already\n"));
     assert_eq!(rows(&database, "SELECT count(*), max(beginning_size) FROM logs"), ["1|1000"]);
     let text = add(Path::new(&trace), &database);
-    assert!(text.ends_with("0 events added, 3233 were there already\n"), "{text}");
+    assert!(text.ends_with("0 events added, 3233 existed already\n"), "{text}");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_selection_is_filled_up_by_what_is_added_later() {
     assert_eq!(rows(&database, "SELECT count(*) FROM PoolInit"), ["4"]);
     assert_eq!(rows(&database, "SELECT count(*) FROM Intern"), ["0"]);
     let text = add(log.as_ref(), &database);
-    assert!(text.contains("147 events added, 4 were there already"), "{text}");
+    assert!(text.contains("147 events added, 4 existed already"), "{text}");
     assert_eq!(lines(&database).len(), 151);
 }
 
@@ -295,9 +295,9 @@ fn what_is_no_database_of_ours_stays_as_it_is() {
         fs::write(&path, "a text that is longer than the head of a database ".repeat(9)).unwrap()
     };
     let cases: [(&dyn Fn(), &str); 3] = [
-        (&text, "is there and no database of SQLite"),
-        (&foreign, "is a database of something else"),
-        (&later, "arranged in way 9"),
+        (&text, "already exists and is not an SQLite database"),
+        (&foreign, "not a database of the event log"),
+        (&later, "tables have version 9"),
     ];
     for (prepare, expected) in cases {
         prepare();

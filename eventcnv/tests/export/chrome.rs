@@ -118,7 +118,7 @@ fn a_counter_is_what_is_allocated_less_what_is_freed() {
 
 /// `.cnv.marks`
 #[test]
-fn marks_on_the_command_line_go_before_names() {
+fn marks_on_the_command_line_override_names() {
     let [log, ..] = logs();
     let entries = entries(&[
         &log,
@@ -150,7 +150,7 @@ fn an_end_without_a_beginning_is_an_instant() {
     assert!(own.iter().all(|entry| entry["ph"] == "i"));
 }
 
-/// The entries of one process, but for their times, which are on a clock of their own in each log.
+/// Returns the entries of one process without their times: each log has its own clock.
 fn of_process(entries: &[Value], pid: &Value) -> Vec<Value> {
     // A process among several is called by its host too.
     let own = entries.iter().filter(|entry| entry["pid"] == *pid && entry["ph"] != "M");
@@ -169,7 +169,7 @@ fn of_process(entries: &[Value], pid: &Value) -> Vec<Value> {
 /// `.cnv.timeline`: slices, spans, flows and counters of two processes in one log are what they
 /// are in the log of each alone.
 #[test]
-fn what_is_of_one_process_is_paired_and_counted_within_it() {
+fn pairs_and_counters_stay_within_a_process() {
     let directory = TempDir::new().unwrap();
     let (both, alone) = of_two_processes(&directory);
     let of = |log| entries(&[&[log], &FLOWS[..]].concat());

@@ -89,11 +89,11 @@ fn a_string_is_a_stack_that_weighs_one_or_as_much_as_a_parameter() {
 fn where_there_is_nothing_to_fold_it_is_said() {
     let [log, ..] = logs();
     let (bytes, errors) = exported("stacks.folded", &[&log, "--no-names"]);
-    assert!(bytes.is_empty() && errors.contains("nothing is in slices"), "{errors}");
+    assert!(bytes.is_empty() && errors.contains("has a stack or is in a slice"), "{errors}");
     let (_, code, errors) =
         crate::support::run(&["export", &log, "-o", "none.json", "--weight", "size"]);
     assert!(code == 2 && errors.contains("--format folded"), "{errors}");
     let (_, code, errors) =
         crate::support::run(&["export", &log, "-o", "none.folded", "--weight", "siz"]);
-    assert!(code == 2 && errors.contains("is it size?"), "{errors}");
+    assert!(code == 2 && errors.contains("did you mean size?"), "{errors}");
 }

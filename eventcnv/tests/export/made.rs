@@ -24,7 +24,7 @@ use work::{
 
 mod work {
     eventdef::events! {
-        /// What has a place in a timeline.
+        /// Events on a timeline.
         registry "work" version(1, 0, 0);
         kinds {
             /// All of it.
@@ -146,7 +146,7 @@ fn log(make: fn(&Path)) -> (TempDir, String) {
 
 /// `.cnv.timeline`, `.cnv.chrome`: what a thread begins, it ends, whatever others do meanwhile.
 #[test]
-fn slices_of_several_threads_nest_in_each_and_spans_and_flows_go_from_one_to_another() {
+fn slices_nest_in_their_thread_and_spans_and_flows_cross_threads() {
     let (_directory, log) = log(threads);
     let entries = entries(&[&log]);
     let mut stacks: HashMap<u64, Vec<(&str, f64)>> = HashMap::new();
@@ -252,9 +252,9 @@ fn full(path: &Path) {
 /// That what had no room is told on standard error.
 fn assert_told(errors: &str) {
     for note in [
-        "100 slices and spans are instants: they began when 65536 were open",
-        "5 flows are left out: they began when 65536 others had not ended",
-        "9 values are not counted: they are of counters beyond the first 4096",
+        "100 slices and spans are instants: they began while 65536 were open",
+        "5 flows are left out: they began while 65536 were open",
+        "9 values are left out: they belong to counters beyond the first 4096",
     ] {
         assert!(errors.contains(&format!("note: {note}\n")), "{errors}");
     }
@@ -262,7 +262,7 @@ fn assert_told(errors: &str) {
 
 /// `.cnv.timeline`
 #[test]
-fn what_a_timeline_has_no_room_for_is_an_instant_and_told() {
+fn an_event_beyond_the_limits_is_an_instant_and_reported() {
     let (_directory, log) = log(full);
     let (bytes, errors) = exported("trace.json", &[&log]);
     assert_told(&errors);
@@ -279,7 +279,7 @@ fn what_a_timeline_has_no_room_for_is_an_instant_and_told() {
 
 /// `.cnv.folded`
 #[test]
-fn of_slices_nested_too_deep_the_outermost_are_folded_and_that_is_told() {
+fn only_the_outermost_of_deep_slices_are_folded() {
     let (_directory, log) = log(full);
     let (bytes, errors) = exported("stacks.folded", &[&log]);
     let text = String::from_utf8(bytes).unwrap();
@@ -324,6 +324,6 @@ fn two_streams_of_one_process_are_one_process_with_its_threads() {
     assert_eq!(of("B"), [(4711, 77), (4711, 77), (4711, 78)]);
     assert_eq!(of("E"), [(4711, 78), (4711, 77), (4711, 77)]);
     let named = |what: &str| entries.iter().filter(|entry| entry["name"] == what).count();
-    // Two threads, and a track for what is of no thread: names.
+    // Two threads, and a track for events without a thread: names.
     assert_eq!((named("process_name"), named("thread_name")), (1, 3));
 }

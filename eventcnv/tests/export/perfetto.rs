@@ -258,7 +258,7 @@ fn tracks_are_processes_threads_lanes_and_counters() {
             "Pool size 0x556289605ae0 letters"
         ]
     );
-    assert_eq!(names[5..], ["heap", "heap", "of no thread"]);
+    assert_eq!(names[5..], ["heap", "heap", "no thread"]);
     assert_eq!(trace.tracks.values().filter(|(parent, _)| parent.is_none()).count(), 1);
     let counted = trace.events.iter().filter(|event| event.of == 4);
     let last: HashMap<u64, i64> =
@@ -278,8 +278,8 @@ fn tracks_are_processes_threads_lanes_and_counters() {
     assert_eq!((flows(0), flows(1)), (vec![1, 2], vec![1, 2]));
 }
 
-/// What is of one process, but for the numbers of flows, which are of the whole trace: the first
-/// flow is 1.
+/// Returns the events of one process, except for the numbers of flows, which count in the whole
+/// trace from 1.
 fn of_process(trace: &Trace, pid: u64) -> Vec<String> {
     let mut flows = HashMap::new();
     let mut lines = Vec::new();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The tool, away from the environment of whoever runs the tests.
+/// Returns the tool, without the environment of the user.
 pub(crate) fn eventcnv(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_eventcnv"));
     command.args(args).stdin(Stdio::null());

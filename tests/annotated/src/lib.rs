@@ -23,7 +23,7 @@ mod events {
             cache: P,
             /// the key
             key: W,
-            /// whether it was there
+            /// whether the cache had it
             is_hit: B,
             /// what for
             purpose: S,
@@ -57,7 +57,7 @@ impl Cache {
         cache
     }
 
-    /// Whether a key is there; from now on it is.
+    /// Returns whether a key is known, and adds it.
     pub fn look_up(&mut self, key: usize, purpose: &str) -> bool {
         let is_hit = self.keys.contains(&key);
         event!(events::Lookup, self, key, is_hit, purpose);

@@ -38,7 +38,7 @@ fn main() {
     println!("{} {}", losses.requested, losses.recorded);
 }
 
-/// Allocates for the next thread, and frees what the one before has allocated.
+/// Allocates for the next thread, and frees the memory of the thread before.
 fn hand_on(next: &Sender<Vec<u8>>, receive: &Receiver<Vec<u8>>, rounds: usize) {
     for round in 0..rounds {
         let mut memory = vec![0; 16 + round % 3 * 16];
@@ -53,7 +53,7 @@ fn hand_on(next: &Sender<Vec<u8>>, receive: &Receiver<Vec<u8>>, rounds: usize) {
     }
 }
 
-/// Never comes back.
+/// Recurses for ever.
 #[expect(unconditional_recursion, reason = "to overflow the stack")]
 fn overflow(depth: u64) -> u64 {
     let room = hint::black_box([depth; 512]);

@@ -18,16 +18,16 @@ use std::{ptr, thread};
 use telemetry::event;
 
 telemetry::events! {
-    /// A bank, its accounts, and what is transferred between them.
+    /// A bank, its accounts, and transfers between them.
     registry "bank" version(1, 0, 0);
     kinds {
         /// The bank as a whole.
         Bank = 0,
         /// Money that goes from one account to another.
         Transfer = 1,
-        /// What is in an account.
+        /// Balances of accounts.
         Balance = 2,
-        /// Who has which account to himself.
+        /// Locks of accounts by tellers.
         Lock = 3,
     }
 
@@ -64,24 +64,24 @@ telemetry::events! {
         /// what is in it
         balance: U,
     }
-    /// Somebody wants an account for himself, and waits until he has it.
+    /// A teller waits for the lock of an account.
     LockWait(0x0031, always, Lock) {
         /// the account
         account: P,
     }
-    /// Somebody has an account for himself.
+    /// A teller has locked an account.
     LockTake(0x0032, always, Lock) {
         /// the account
         account: P,
     }
-    /// Somebody needs an account no more.
+    /// A teller has unlocked an account.
     LockLeave(0x0033, always, Lock) {
         /// the account
         account: P,
     }
 }
 
-/// Where Carol's account was before it was closed: no memory is there.
+/// The address of Carol's account before it was closed: not mapped.
 const CAROL: usize = 0xDEAD_0000;
 /// How many transfers one teller makes before something happens.
 const TRANSFER_COUNT: usize = 10_000;
@@ -124,12 +124,12 @@ fn carol() -> *const Account {
     ptr::without_provenance(black_box(CAROL))
 }
 
-/// Locks both accounts, in the order that the customer says. `between` is bad luck.
+/// Locks both accounts, in the order of the customer. `between` runs between the two locks.
 fn transfer(from: &Account, to: *const Account, amount: u32, between: impl FnOnce()) {
     event!(TransferBegin, from, to, amount);
     let mut paying = from.lock();
     between();
-    // SAFETY: accounts stay for ever; but for Carol's, of which the program is to die.
+    // SAFETY: accounts stay for ever, except Carol's, which kills the program on purpose.
     let to = unsafe { &*to };
     let mut paid = to.lock();
     *paying -= amount;
@@ -179,10 +179,10 @@ fn main() -> ExitCode {
             teller(1, move || {
                 event!(AccountClose, carol());
                 transfers(TRANSFER_COUNT, alice, bob);
-                tell.send(()).expect("teller 2 is there");
+                tell.send(()).expect("teller 2 runs");
             });
             teller(2, move || {
-                told.recv().expect("teller 1 is there");
+                told.recv().expect("teller 1 runs");
                 transfer(alice, carol(), 20, || {});
             });
         }
@@ -191,16 +191,16 @@ fn main() -> ExitCode {
             teller(1, move || {
                 transfers(TRANSFER_COUNT, alice, bob);
                 transfer(alice, bob, 30, || {
-                    tell.send(()).expect("teller 2 is there");
+                    tell.send(()).expect("teller 2 runs");
                     alice.wait_for_waiter();
-                    tell_main.send(()).expect("main is there");
+                    tell_main.send(()).expect("main runs");
                 });
             });
             teller(2, move || {
-                told.recv().expect("teller 1 is there");
+                told.recv().expect("teller 1 runs");
                 transfer(bob, alice, 40, || {});
             });
-            main_told.recv().expect("teller 1 is there");
+            main_told.recv().expect("teller 1 runs");
             bob.wait_for_waiter();
             println!("bank: open");
         }

@@ -6,8 +6,8 @@
 //!  crasher THREADS FILE COUNT SIZE   … with SIZE bytes more of memory in use
 //! ```
 //!
-//! FILE says of each thread how many events it began, and how many are recorded for certain: twice
-//! eight bytes. Prints `ready` when all threads record. Design: `.debug.core` in
+//! FILE has two numbers of eight bytes for each thread: events begun, and events certainly
+//! recorded. Prints `ready` when all threads record. Design: `.debug.core` in
 //! `design/telemetry.md`.
 #![expect(unsafe_code, reason = "a file that is memory, and a pointer to nothing")]
 
@@ -61,7 +61,7 @@ mod work {
 
 mod side {
     telemetry::events! {
-        /// What threads do beside their work: a second registry.
+        /// A second registry, of other work of the threads.
         registry "side" version(1, 0, 0);
         kinds standard;
 
@@ -113,7 +113,7 @@ fn main() {
     drop(memory);
 }
 
-/// Records an event, and tells of it before and after.
+/// Records an event, and counts it in the file before and after.
 fn record(thread: usize, index: usize, told: &[AtomicU64]) {
     told[0].store(index as u64 + 1, Ordering::SeqCst);
     match index % 4 {
@@ -125,7 +125,7 @@ fn record(thread: usize, index: usize, told: &[AtomicU64]) {
     told[1].store(index as u64 + 1, Ordering::SeqCst);
 }
 
-/// A file as so many numbers in memory.
+/// Maps a file as `count` numbers.
 fn map(path: &str, count: usize) -> &'static [AtomicU64] {
     let file = File::options().read(true).write(true).open(path).expect("there is a file to tell");
     file.set_len(count as u64 * 8).expect("it can have its size");

@@ -84,7 +84,7 @@ fn record(thread: usize, count: usize) {
     }
 }
 
-/// Everything that has a lock: full blocks, the store, flushes, threads that begin and end.
+/// Uses everything that has a lock: full blocks, the store, flushes, threads that begin and end.
 fn work(thread: usize) {
     while !DONE.load(Ordering::Relaxed) {
         match thread {
@@ -117,7 +117,7 @@ fn fork(number: usize, is_again: bool) {
     unsafe { assert_eq!((libc::waitpid(child, &mut status, 0), status), (child, 0)) };
 }
 
-/// Writes down what this process recorded.
+/// Writes the counts of this process to its file.
 fn tell() {
     let counts = COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed).to_string());
     fs::write(format!("counts-{}", process::id()), counts.join(" ")).expect("it can be written");

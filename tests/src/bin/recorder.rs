@@ -1,4 +1,4 @@
-//! A program that records, for the tests to run: what it does is its first argument.
+//! A program that records, for the tests to run. Its first argument selects its work.
 //!
 //! ```text
 //!  recorder kinds              one event of each standard kind, two registries, strings, labels
@@ -13,9 +13,9 @@
 //!  recorder sorts              every sort at its extremes, and a pause too long for 32 bits
 //! ```
 //!
-//! Prints what was requested, recorded, overwritten and not written; when held, also how many bytes
-//! its host has taken. What is output, and where, is
-//! up to the environment: `.control.env` in `design/telemetry.md`.
+//! Prints how many events were requested, recorded, overwritten and not written; `held` also prints
+//! the bytes that its host has taken. The environment selects the output: `.control.env` in
+//! `design/telemetry.md`.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -218,7 +218,7 @@ fn record_threads(thread_count: usize, event_count: usize) {
     });
 }
 
-/// Hands on what the host holds back.
+/// Makes the host write the bytes that it holds.
 fn flush_until_input_ends() {
     telemetry::flush();
     println!("{}", telemetry::status().size);
@@ -235,7 +235,7 @@ fn flush_until_input_ends() {
     });
 }
 
-/// Each thread records a hundred thousand events a second or so.
+/// Runs threads that record about a hundred thousand events a second each.
 fn record_until_input_ends(thread_count: usize) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -259,8 +259,8 @@ fn record_until_input_ends(thread_count: usize) {
     });
 }
 
-/// Threads that record until the process is killed. Of each, `file` says how many events are
-/// recorded for certain: eight bytes, in order.
+/// Runs threads that record until the process is killed. `file` has the number of certainly
+/// recorded events of each, in eight bytes.
 fn record_forever(thread_count: usize, file: &Path) {
     let file = File::options().write(true).open(file).expect("there is a file to tell");
     let file = &file;

@@ -29,7 +29,7 @@ mod heap {
         SegAlloc(0x0002, always, Seg) {
             /// its first byte
             base: A,
-            /// who made it
+            /// the thread that made it
             thread: U,
         }
     }
@@ -44,7 +44,7 @@ fn record(from: usize) {
     }
 }
 
-/// Where it is stopped.
+/// The function where a debugger stops the program.
 #[inline(never)]
 fn here(count: usize) {
     black_box(count);

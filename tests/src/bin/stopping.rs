@@ -54,7 +54,7 @@ mod work {
 
 mod rest {
     telemetry::events! {
-        /// What else there is: a registry with kinds of its own.
+        /// A registry with kinds of its own.
         registry "rest" version(0, 1, 0);
         kinds {
             /// Nobody does anything.
@@ -66,13 +66,13 @@ mod rest {
     }
 }
 
-/// Where a debugger stops it.
+/// The function where a debugger stops the program.
 #[inline(never)]
 fn stop_here(index: usize) {
     black_box(index);
 }
 
-/// What a debugger steps through, instruction by instruction.
+/// A debugger steps through this function, instruction by instruction.
 #[inline(never)]
 fn step_here(index: usize) {
     event!(work::Made, 0usize, index, index * index);

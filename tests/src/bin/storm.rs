@@ -53,7 +53,7 @@ extern "C" fn on_signal(_: libc::c_int) {
     }
 }
 
-/// Asks for one signal: threads come on between two, however busy the machine is. 0: for none.
+/// Requests one signal, so that threads make progress between two on any machine; 0 for none.
 fn set_timer(time: libc::suseconds_t) {
     let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let time = libc::timeval { tv_sec: 0, tv_usec: time };
@@ -86,7 +86,7 @@ fn main() {
     }
     IS_OVER.store(true, Ordering::SeqCst);
     set_timer(0);
-    // What comes late is over: the lines below are the last.
+    // The last signals have passed: the lines below end the program.
     thread::sleep(std::time::Duration::from_millis(1));
     telemetry::flush();
     let losses = telemetry::losses();

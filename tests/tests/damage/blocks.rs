@@ -6,7 +6,7 @@
 
 use super::*;
 
-/// A sealed block with this payload, whose events are said to be so many.
+/// Returns a sealed block with this payload, whose header states `count` events.
 fn sealed(payload: &[u8], count: u32, first: u64) -> Writer {
     let mut writer = writer();
     let (last, top) = ((B - payload.len()) as u32, B as u32);

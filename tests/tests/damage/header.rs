@@ -1,4 +1,4 @@
-//! Damage in the stream header, versions, and what is no log at all.
+//! Damage in the stream header, versions, and files that are not logs.
 //!
 //! ```text
 //!  │ magic │ version │ sizes │ … │ ── Log ──▶ read all the same, or refused with a reason
@@ -130,25 +130,37 @@ fn streams_of_different_boots_are_not_mixed() {
     }
 }
 
+/// Returns a stream with events at these times, three a block; a tick is `step` ns, from `start`
+/// on. `sync` sets the clock sync of a block by its last time.
+fn timed(
+    [uuid, boot]: [u8; 2],
+    (start, step): (u64, u64),
+    times: &[u64],
+    sync: impl Fn(&mut naive::BlockFields, u64),
+) -> Vec<u8> {
+    let mut writer = Writer::new(WORDS, [uuid; 16], [boot; 16]);
+    writer.registry(1, naive::KINDS, naive::TYPES, 4000);
+    for (sequence, times) in times.chunks(3).enumerate() {
+        let ticks = |time: &u64| start + time / step;
+        let mut ring = ring(0, ticks(&times[0]), 0..0);
+        ring.fields.sequence = sequence as u64;
+        ring.fields.first = 3 * sequence as u64;
+        for time in times {
+            assert!(ring.record(&WORDS, ticks(time), 2, &words(*time)));
+        }
+        sync(&mut ring.fields, times[times.len() - 1]);
+        ring.write(&mut writer, true);
+    }
+    writer.bytes()
+}
+
 /// `.time.align`: clocks of different rates and beginnings, of hosts that agree on the time of day.
 #[test]
 fn streams_of_different_boots_are_in_one_order_by_the_time_of_day() {
     // Ticks of 1 ns from 0 on, and of 8 ns from 5000 on: events by turns, as their times are.
     let host = |uuid: u8, start: u64, step: u64, times: &[u64]| {
-        let mut writer = Writer::new(WORDS, [uuid; 16], [uuid; 16]);
-        writer.registry(1, naive::KINDS, naive::TYPES, 4000);
-        for (sequence, times) in times.chunks(3).enumerate() {
-            let ticks = |time: &u64| start + time / step;
-            let mut ring = ring(0, ticks(&times[0]), 0..0);
-            ring.fields.sequence = sequence as u64;
-            ring.fields.first = 3 * sequence as u64;
-            for time in times {
-                assert!(ring.record(&WORDS, ticks(time), 2, &words(*time)));
-            }
-            ring.fields.sync_realtime = 1_000_000 + times[times.len() - 1];
-            ring.write(&mut writer, true);
-        }
-        writer.bytes()
+        let sync = |fields: &mut naive::BlockFields, last| fields.sync_realtime = 1_000_000 + last;
+        timed([uuid, uuid], (start, step), times, sync)
     };
     let one = [0, 80, 160, 400, 880, 888, 1600, 1680];
     let other = [8, 96, 152, 640, 896, 1200, 1608, 2400];
@@ -176,22 +188,10 @@ fn streams_of_different_boots_are_in_one_order_by_the_time_of_day() {
 fn streams_of_one_boot_agree_though_the_time_of_day_is_set() {
     const HOUR: u64 = 3_600_000_000_000;
     let stream = |uuid: u8, start: u64, step: u64, times: &[u64]| {
-        let mut writer = Writer::new(WORDS, [uuid; 16], [9; 16]);
-        writer.registry(1, naive::KINDS, naive::TYPES, 4000);
-        for (sequence, times) in times.chunks(3).enumerate() {
-            let ticks = |time: &u64| start + time / step;
-            let mut ring = ring(0, ticks(&times[0]), 0..0);
-            ring.fields.sequence = sequence as u64;
-            ring.fields.first = 3 * sequence as u64;
-            for time in times {
-                assert!(ring.record(&WORDS, ticks(time), 2, &words(*time)));
-            }
-            let last = times[times.len() - 1];
-            ring.fields.sync_monotonic = 1_000 + last;
-            ring.fields.sync_realtime = if last < 500 { 3 * HOUR } else { HOUR } + last;
-            ring.write(&mut writer, true);
-        }
-        let mut bytes = writer.bytes();
+        let mut bytes = timed([uuid, 9], (start, step), times, |fields, last| {
+            fields.sync_monotonic = 1_000 + last;
+            fields.sync_realtime = if last < 500 { 3 * HOUR } else { HOUR } + last;
+        });
         bytes[104] = uuid; // `.header.clock`
         naive::seal_stream_header(&mut bytes);
         bytes

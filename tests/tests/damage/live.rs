@@ -49,7 +49,7 @@ fn a_byte_that_was_changed_on_the_way_costs_its_block_or_part_alone() {
             let is_hit = is_of_parts && (small.parts..small.parts + 5).contains(&at);
             !(place.contains(&at) || is_hit) || found.contains(event)
         };
-        // A change of the registry changes what is known of events, not that they are there.
+        // A change of the registry changes the facts about events, not the events.
         let whole = small.events.iter().filter(is_whole).count();
         assert_eq!(found.len(), whole, "at {at}: {faults:?}");
         assert!(found.iter().all(|event| all.contains(event)), "at {at}: {found:?}");

@@ -74,13 +74,13 @@ fn strings_that_are_not_utf8_and_sorts_that_are_not_known_are_read_over() {
     let [registry] = log.registries() else { panic!("one registry") };
     assert_eq!(&*registry.name, "\u{FFFD}aive");
     let row = registry.event_type_named("Words").unwrap();
-    assert_eq!(row.params.len(), 1, "what comes after an unknown sort cannot be decoded");
+    assert_eq!(row.params.len(), 1, "parameters after an unknown sort cannot be decoded");
     assert_eq!(registry.event_types.len(), naive::TYPES.len());
     let mut events = log.events(Order::Time, &Filter::default());
     assert_eq!(events.next().unwrap().param("a"), Some(Read::P(1)));
 }
 
-/// An encoding of event types that have so many parameters of no name each.
+/// Returns an encoding of event types with `param_count` nameless parameters each.
 fn wide(codes: impl IntoIterator<Item = u16>, param_count: u16) -> Vec<u8> {
     let mut encoding = naive::encode_registry(&["K"], &[]);
     let mut count = 0u32;

@@ -10,7 +10,7 @@ use super::session::{Session, text};
 use std::path::Path;
 use tests::programs::{eventcnv, lines, run};
 
-/// Eight threads, three kinds, so many events each: nothing is overwritten.
+/// Eight threads, three kinds, and too few events to overwrite any.
 const THREADS: usize = 8;
 const EVENTS: usize = 700;
 
@@ -85,7 +85,7 @@ fn save_replaces_a_file_only_if_it_is_forced_to() {
     let refused = "notes.txt: already exists; choose another name, or replace it by telemetry save \
                    --force notes.txt";
     assert!(said[0].contains(refused), "{}", said[0]);
-    let kept = std::fs::read_to_string(session.path("kept.txt")).expect("it is there");
+    let kept = std::fs::read_to_string(session.path("kept.txt")).expect("it exists");
     assert_eq!(kept, "of somebody's");
     assert!(said[2].ends_with(" are in notes.txt\n"), "{}", said[2]);
     assert!(!converted(&["-v"], &notes).is_empty());
@@ -101,7 +101,7 @@ fn events_that_no_buffer_could_count_are_told_of_a_saved_log_as_of_a_core() {
                  telemetry_roots(TelemetryMemory())[0].address + 112, b'\\3' + bytes(15) + b'\\4')";
     let said =
         session.run(&["telemetry save clean.log", store, "telemetry save all.log", "gcore x"]);
-    let note = "note: 7 events were discarded where there was no buffer yet to count them\n";
+    let note = "note: 7 events were discarded before their buffer existed\n";
     assert!(!said[0].contains("discarded"), "{}", said[0]);
     assert!(said[2].contains(note), "{}", said[2]);
     let output = eventcnv().arg(session.path("x")).output().expect("it can be run");
@@ -199,7 +199,7 @@ fn a_gdb_that_spoils_registers_calls_nothing_unless_it_is_forced_to() {
 }
 
 fn hex(word: &str) -> usize {
-    usize::from_str_radix(word, 16).unwrap_or_else(|_| panic!("{word} is no number"))
+    usize::from_str_radix(word, 16).unwrap_or_else(|_| panic!("{word} is not a number"))
 }
 
 /// `.root.counts`: what is overwritten is counted, and at least a block of each is left.

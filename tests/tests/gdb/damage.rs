@@ -1,4 +1,5 @@
-//! Memory of which anything may be garbage: text, faults, or one clear line; never a hang.
+//! Memory with garbage anywhere: the commands print text, faults, or one clear line, and never
+//! hang.
 //!
 //! ```text
 //!  gcore ─▶ core ─ each field in turn overwritten ─▶ the decoder, in Python outside of gdb

@@ -22,7 +22,7 @@ left.plugin_record(1, 100)
 os.abort()
 ";
 
-/// The values of the events, in order: who, index.
+/// The values of the events, in order: thread, index.
 fn values(text: &str) -> Vec<(u64, u64)> {
     let number = |word: &str| u64::from_str_radix(word, 16).expect("a number");
     let lines = text.lines().filter(|line| line.split(' ').nth(1) == Some("Done"));
@@ -65,7 +65,7 @@ fn two_libraries_that_carry_the_runtime_have_a_stream_each_in_gdb_and_in_a_core(
     // And a core alone, with neither program nor library.
     let core = Session::of_core(&session.path("both.core"));
     for name in ["left.so", "right.so"] {
-        fs::remove_file(session.path(name)).expect("it is there");
+        fs::remove_file(session.path(name)).expect("it exists");
     }
     assert_eq!(core.run(&["telemetry dump"]).remove(0), said[0]);
 }

@@ -62,7 +62,7 @@ fn at_every_instruction_of_an_annotation_the_dump_shows_the_events_published_so_
     assert!(fast >= 20 && fresh >= 5 * fast && again >= 5 * fast, "{instructions:?}");
     let (early, count) = judge_cores(&session);
     println!("{instructions:?} instructions, {count} cores");
-    // Two of each call at least, and one of so many instructions.
+    // At least two of each call, and one of 97 instructions.
     assert!(early == 0 && count >= 8.max((fresh + again) / 97), "{early} {count}");
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Whoever connects and says nothing keeps nobody out.
+/// Silent connections give way to programs.
 #[test]
 fn silent_connections_give_their_places_to_programs_that_come() {
     let mut listening = Listening::at("tcp://127.0.0.1:0", &["--silence", "1"]);
@@ -68,7 +68,7 @@ fn names_of_many_programs_that_are_printed_take_bounded_memory() {
     });
     let (_, errors, code) = listening.end();
     assert_eq!(code, Some(0), "{errors}");
-    assert!(errors.contains("is printed no longer"), "{errors}");
+    assert!(errors.contains("no longer printed"), "{errors}");
 }
 
 /// `CONNECTION_COUNT_MAX` of `eventcnv/src/listen.rs`.

@@ -10,7 +10,7 @@ use std::process::Command;
 use tests::naive::{self, BlockFields, Buffer, KINDS, Platform, Random, Ring, TYPES, Value, put};
 use tests::programs::{eventcnv, run};
 
-/// A log of one buffer, full blocks, of so many events.
+/// Returns a log of one buffer with `count` events in full blocks.
 fn full(block_size_log2: u32, count: u64) -> Vec<u8> {
     let platform = Platform { big_endian: false, word_size: 8, block_size_log2 };
     let mut writer = naive::Writer::new(platform, [3; 16], [9; 16]);
@@ -107,9 +107,9 @@ fn pieces_that_were_cut_event_by_event_give_each_event_once() {
         assert_same(&found, &expected, &format!("some of seed {seed}"));
         let counted: u64 = some.accounts().iter().map(|account| account.found).sum();
         assert_eq!(counted, expected.len() as u64);
-        let beside = joined(&[&is_in[2], &writer.bytes(), &is_in[0]]);
-        assert_same(&everything(&beside), &all, &format!("beside of seed {seed}"));
-        assert!(beside.accounts().iter().all(|account| account.lost == 0));
+        let together = joined(&[&is_in[2], &writer.bytes(), &is_in[0]]);
+        assert_same(&everything(&together), &all, &format!("together of seed {seed}"));
+        assert!(together.accounts().iter().all(|account| account.lost == 0));
         // A run is of numbers that follow on one another.
         let mut numbers = Vec::new();
         some.events(Order::File, &Filter::default()).each_run(|run| {

@@ -38,7 +38,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// The steps of each part of a page, by its title; what comes before the first has none.
+/// The steps of each part of a page, by its title; the text before the first has none.
 pub(crate) fn sessions(page: &str) -> Vec<(String, Vec<Step>)> {
     let mut found = vec![(String::new(), Vec::new())];
     let mut is_console = false;

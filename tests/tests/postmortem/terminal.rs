@@ -108,7 +108,7 @@ impl Terminal {
         writeln!(self.input, "{line}").expect("the shell reads");
     }
 
-    /// Reads until all is there that the page shows.
+    /// Reads until the output has all that the page shows.
     fn judge(&mut self, step: &Step) {
         let begin = Instant::now();
         let may_follow = step.command.ends_with('&');

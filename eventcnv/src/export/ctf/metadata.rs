@@ -1,4 +1,4 @@
-//! The metadata of a trace, in TSDL: what is in its packets.
+//! Writes the metadata of a trace, in TSDL: the layout of its packets.
 //!
 //! ```text
 //!  trace { … } env { … } clock { … }
@@ -6,12 +6,13 @@
 //!  event { name = "PoolInit"; id = 17; stream_id = 1; fields := struct { pointer _pool; … }; };
 //! ```
 //!
-//! Readers take an underscore off a field's name; with it, no name is a word of TSDL. Design:
+//! Readers remove an underscore from a field's name; with it, no name is a keyword of TSDL. Design:
 //! `.cnv.ctf` in `design/eventcnv.md`.
 
 use super::super::clock::{Base, Clock};
 use super::{EMPTY, UNKNOWN};
 use crate::export::names::Taken;
+use crate::text;
 use eventdef::Sort;
 use eventlog::reader::{EventType, Log, Registry};
 use std::fmt::Write;
@@ -25,12 +26,12 @@ typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := double;
 typealias integer { size = 64; align = 8; signed = false; map = clock.eventlog.value; } := time;
 ";
 
-/// The metadata of a log.
-pub(super) fn text(log: &Log, clock: &Clock) -> String {
+/// Returns the metadata of a log.
+pub(super) fn metadata(log: &Log, clock: &Clock) -> String {
     let mut out = "/* CTF 1.8 */\n\n".to_owned();
     let first = log.streams().first();
     let uuid = first.map_or([0; 16], |stream| stream.uuid);
-    let uuid = (uuid != [0; 16]).then(|| hyphenated(uuid));
+    let uuid = (uuid != [0; 16]).then(|| text::uuid(&uuid));
     out += "trace {\n  major = 1;\n  minor = 8;\n  byte_order = le;\n";
     if let Some(uuid) = &uuid {
         put(&mut out, format_args!("  uuid = \"{uuid}\";\n"));
@@ -75,7 +76,7 @@ fn head_of_clock(out: &mut String, clock: &Clock) {
     put(out, format_args!("  absolute = {is_absolute};\n}};\n\n"));
 }
 
-/// A registry: what its packets have, and its event types.
+/// Appends a registry: the layout of its packets, and its event types.
 fn stream(out: &mut String, class: usize, registry: &Registry) {
     let version = registry.version;
     put(
@@ -142,14 +143,14 @@ fn fields(out: &mut String, event_type: &EventType) {
     out.push_str(" };");
 }
 
-/// The name of a field: an underscore, and what C takes; none twice, whatever the case.
+/// Returns a unique name for a field: an underscore, and characters of C identifiers.
 fn field(name: &str, taken: &mut Taken) -> String {
     let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let own: String = ['_'].into_iter().chain(name.chars().map(clean)).collect();
     taken.take([&own])
 }
 
-/// Text within a comment, on one line.
+/// Returns text for a comment, on one line.
 fn comment(text: &str) -> String {
     text.replace("*/", "* /").split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -166,17 +167,6 @@ fn quoted(text: &str) -> String {
     out + "\""
 }
 
-fn hyphenated(uuid: [u8; 16]) -> String {
-    let mut out = String::new();
-    for (index, byte) in uuid.iter().enumerate() {
-        if [4, 6, 8, 10].contains(&index) {
-            out.push('-');
-        }
-        put(&mut out, format_args!("{byte:02x}"));
-    }
-    out
-}
-
 /// Appends to a string, which cannot fail.
 fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
@@ -188,13 +178,11 @@ mod tests {
 
     /// `.cnv.ctf`
     #[test]
-    fn names_and_texts_are_tsdl() {
+    fn names_and_texts_are_valid_tsdl() {
         let mut taken = Taken::default();
         let names = ["size", "größe", "gr__e", "a b", "a_b"].map(|name| field(name, &mut taken));
         assert_eq!(names, ["_size", "_gr__e", "_gr__e_2", "_a_b", "_a_b_2"]);
         assert_eq!(quoted("a\"b\\\n"), "\"a\\\"b\\\\\u{FFFD}\"");
         assert_eq!(comment("a */\n b"), "a * / b");
-        let uuid = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
-        assert_eq!(hyphenated(uuid), "01020304-0506-0708-090a-0b0c0d0e0f10");
     }
 }

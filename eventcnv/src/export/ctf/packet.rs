@@ -1,32 +1,32 @@
-//! Packets: events of one buffer, with what they have in common before them.
+//! Packets: a header, then events of one buffer.
 //!
 //! ```text
 //!  ┤ magic uuid stream instance │ begin end sizes number discarded pid tid buffer │ event … ├
 //!                                                          event: id, time │ ticks │ parameters
 //! ```
 //!
-//! As `metadata.rs` says it in words. Design: `.cnv.ctf` in `design/eventcnv.md`.
+//! `metadata.rs` writes this layout in TSDL. Design: `.cnv.ctf` in `design/eventcnv.md`.
 
 use super::Files;
 use std::io;
 
 const MAGIC: u32 = 0xC1FC_1FC1;
 
-/// Whose events are in a packet.
+/// The source of the events of a packet.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// Of the trace; zero none.
+    /// UUID of the trace; zero for none.
     pub(super) uuid: [u8; 16],
-    /// The file, by its number.
+    /// The number of the file.
     pub(super) file: u64,
-    /// The stream class: the registry.
+    /// The stream class, which is the registry.
     pub(super) class: u32,
     pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) buffer: u32,
 }
 
-/// A packet that is being filled.
+/// The current packet of a buffer.
 #[derive(Debug)]
 pub(super) struct Packet {
     place: Place,
@@ -57,17 +57,17 @@ impl Packet {
         self.bytes(&value.to_le_bytes());
     }
 
-    /// Begins an event: its number, its time, its ticks. Where it begins.
+    /// Begins an event with its id, time and ticks. Returns its offset.
     pub(super) fn begin(&mut self, id: u32, ns: u64, ticks: u64) -> usize {
         let begin = self.events.len();
         self.u32(id);
-        // No time is before the one before it.
+        // Times never go back.
         self.u64(ns.max(self.times.1));
         self.u64(ticks);
         begin
     }
 
-    /// Ends the event that begins there; the packet, before it, if that has its size.
+    /// Ends the event at an offset. Writes the packet before it, if that is full.
     pub(super) fn end(
         &mut self,
         begin: usize,
@@ -89,7 +89,7 @@ impl Packet {
         Ok(())
     }
 
-    /// Writes what is in it to its file, and begins the next.
+    /// Writes the packet to its file, and begins the next.
     pub(super) fn write(&mut self, discarded: u64, files: &mut dyn Files) -> io::Result<()> {
         let place = &self.place;
         let mut head = Vec::with_capacity(128);
@@ -101,7 +101,7 @@ impl Packet {
         head.extend(place.file.to_le_bytes());
         head.extend(self.times.0.to_le_bytes());
         head.extend(self.times.1.to_le_bytes());
-        // Two sizes, in bits, of what follows them too: 4 × u64, 3 × u32.
+        // Two sizes, in bits, which include the fields that follow: 4 × u64, 3 × u32.
         let size = (head.len() + 4 * 8 + 3 * 4 + self.events.len()) as u64 * 8;
         for number in [size, size, self.number, discarded] {
             head.extend(number.to_le_bytes());

@@ -1,13 +1,13 @@
-//! Rows as they come, one after the other, and columns as they are written.
+//! Rows in memory, and their conversion to columns of a row group.
 //!
 //! ```text
-//!  Rows     time wall thread·buffer number there·stream  16 …  │ time wall …    a row at a time
-//!  columns  time time …   wall wall …                 16 - …   levels: 1 there, 0 NULL
+//!  Rows     time wall thread·buffer number count·stream  16 …  │ time wall …    a row at a time
+//!  columns  time time …   wall wall …                 16 - …   levels: 1 value, 0 NULL
 //! ```
 //!
-//! Threads that read put each event down in one place; the one that encodes turns rows into
-//! columns, a few rows at a time, so that they stay in its cache.
-//! Design: `.cnv.parquet` in `design/eventcnv.md`.
+//! Reading threads write each event to one place. The encoding thread converts rows to columns, a
+//! few rows at a time, so that they stay in its cache. Design: `.cnv.parquet` in
+//! `design/eventcnv.md`.
 
 use super::Failure;
 use crate::export::names::PARAM_COUNT_MAX;
@@ -17,14 +17,14 @@ use parquet::file::writer::SerializedRowGroupWriter;
 use std::collections::HashMap;
 use std::fs::File;
 
-/// What a column has, by the type that it has in the file.
+/// The type of a column in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Unsigned, of 64 bits.
     Long,
     /// µs since 1970 UTC.
     Timestamp,
-    /// ns since 1970 UTC: Spark takes no timestamp of them.
+    /// ns since 1970 UTC: Spark refuses a timestamp in ns.
     Signed,
     /// Unsigned, of 32 bits.
     Int,
@@ -36,7 +36,8 @@ pub(crate) enum Form {
     Bytes,
 }
 
-/// Columns that every data set has, and whether they may be NULL: where the log does not know them.
+/// The first columns of every data set, and whether they may be NULL if the log does not state
+/// them.
 pub(crate) const FIRST: [(&str, Form, bool); 8] = [
     ("time", Form::Long, false),
     ("timestamp", Form::Timestamp, true),
@@ -47,50 +48,50 @@ pub(crate) const FIRST: [(&str, Form, bool); 8] = [
     ("buffer", Form::Int, false),
     ("number", Form::Long, false),
 ];
-/// Where these columns are in a row: in which word, from which bit on.
+/// The word and the first bit of these columns in a row.
 const FIRST_PLACES: [(usize, u32); FIRST.len()] =
     [(0, 0), (1, 0), (1, 0), (HEAD, 32), (2, 0), (2, 0), (2, 32), (3, 0)];
-/// The word that says what of a row is there: [`HAS_WALL`], and how many columns after the first.
+/// The word with [`HAS_WALL`], the number of further columns with values, and the stream.
 const HEAD: usize = 4;
 const HAS_WALL: u64 = 1;
-const THERE_SHIFT: u32 = 1;
-const THERE_MASK: u64 = (1 << 31) - 1;
+const COUNT_SHIFT: u32 = 1;
+const COUNT_MASK: u64 = (1 << 31) - 1;
 /// Words of a row before its parameters.
 const FIRST_SIZE: usize = 5;
-/// A string that is NULL: no other is so long.
+/// A NULL string: no other string is so long.
 const NO_TEXT: u64 = u64::MAX;
-/// Rows that are turned into columns at a time.
+/// Rows that are converted at a time.
 const TILE_ROW_COUNT: usize = 512;
 
 /// Rows of one data set.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    /// Of each row as many words: of a string where it begins in `bytes` and how long it is.
+    /// All rows have the same number of words. A string is its offset in `bytes` and its size.
     words: Vec<u64>,
     bytes: Vec<u8>,
     pub(crate) count: usize,
 }
 
 impl Rows {
-    /// The memory that they have.
+    /// Returns the allocated memory.
     pub(crate) fn size(&self) -> usize {
         self.words.capacity() * size_of::<u64>() + self.bytes.capacity()
     }
 
-    /// What of it is used.
+    /// Returns the used memory.
     #[inline]
     pub(crate) fn used_size(&self) -> usize {
         self.words.len() * size_of::<u64>() + self.bytes.len()
     }
 
-    /// Takes the rows out, and leaves room for as many.
+    /// Takes the rows, and allocates room for as many.
     pub(crate) fn take(&mut self) -> Rows {
         let (words, bytes) = (self.words.len(), self.bytes.len());
         let (words, bytes) = (Vec::with_capacity(words), Vec::with_capacity(bytes));
         std::mem::replace(self, Rows { words, bytes, count: 0 })
     }
 
-    /// Takes an event in, whose data set has so many columns.
+    /// Adds an event of a data set with `column_count` columns.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -114,11 +115,11 @@ impl Rows {
             self.words.extend([u64::from(event.registry.index), u64::from(event.code())]);
             self.push_bytes(event.bytes);
         }
-        let there = (self.words.len() - begin - FIRST_SIZE) as u64;
+        let count = (self.words.len() - begin - FIRST_SIZE) as u64;
         self.words.resize(end, 0);
         if let Some(head) = self.words.get_mut(begin + HEAD) {
             let has_wall = if wall.is_some() { HAS_WALL } else { 0 };
-            *head = has_wall | there << THERE_SHIFT | u64::from(event.stream) << 32;
+            *head = has_wall | count << COUNT_SHIFT | u64::from(event.stream) << 32;
         }
         self.count += 1;
     }
@@ -154,7 +155,7 @@ impl Rows {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What a pointer or address is called at that time. What is not UTF-8 of it is replaced.
+    /// Adds the label of a pointer or address. Replaces bytes that are not UTF-8.
     fn push_label(&mut self, event: &Event<'_, '_>, value: Value<'_>) {
         let id = event.labels.label_id_of(value);
         match id.and_then(|id| event.labels.string(id)) {
@@ -167,12 +168,11 @@ impl Rows {
 /// Rows of a data set that become a row group, in the order of reading.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Which data set, of which process.
     pub(crate) set: usize,
     pub(crate) process: usize,
     parts: Vec<Rows>,
     pub(crate) row_count: usize,
-    /// The memory that they have.
+    /// Allocated memory.
     pub(crate) size: usize,
 }
 
@@ -187,7 +187,7 @@ impl Group {
         self.parts.push(rows);
     }
 
-    /// Writes it as a row group of these columns, with the names of threads.
+    /// Writes a row group of these columns, with the names of threads.
     pub(crate) fn write(
         self,
         forms: &[(Form, bool)],
@@ -202,7 +202,9 @@ impl Group {
         let names = self.names(size, threads, &mut bytes);
         for part in self.parts {
             for tile in part.words.chunks(size * TILE_ROW_COUNT) {
-                columns.iter_mut().for_each(|column| column.take(tile, size, bytes.len(), &names));
+                columns
+                    .iter_mut()
+                    .for_each(|column| column.push_rows(tile, size, bytes.len(), &names));
             }
             bytes.extend_from_slice(&part.bytes);
         }
@@ -212,7 +214,7 @@ impl Group {
         Ok(())
     }
 
-    /// Puts the names of its threads into `bytes`; where they are.
+    /// Appends the names of the threads to `bytes`. Returns their places.
     fn names(
         &self,
         size: usize,
@@ -238,25 +240,25 @@ impl Group {
     }
 }
 
-/// The thread of a row, by stream and index.
+/// Returns the stream and index of the thread of a row.
 fn thread(row: &[u64]) -> (u32, u32) {
     let word = |at: usize| row.get(at).copied().unwrap_or(0);
     ((word(HEAD) >> 32) as u32, word(2) as u32)
 }
 
-/// Words of a row with so many columns.
+/// Returns the words of a row with `column_count` columns.
 fn row_size(column_count: usize) -> usize {
     FIRST_SIZE + column_count.saturating_sub(FIRST.len())
 }
 
-/// Values of a column, those that are NULL left out.
+/// The values of a column without NULLs.
 #[derive(Debug)]
 enum Values {
     Long(Vec<i64>),
     Int(Vec<i32>),
     Double(Vec<f64>),
     Bool(Vec<bool>),
-    /// Where each begins, and how long it is.
+    /// Offset and size.
     Bytes(Vec<u64>),
 }
 
@@ -266,7 +268,7 @@ struct Column {
     index: usize,
     form: Form,
     values: Values,
-    /// Of each row whether it has a value; none, where all must.
+    /// 1 for each row with a value, else 0; `None` if all rows have one.
     levels: Option<Vec<i16>>,
 }
 
@@ -287,14 +289,14 @@ impl Column {
         match &mut self.values {
             Values::Long(values) => values.reserve(row_count),
             Values::Int(values) => values.reserve(row_count),
-            // Few have any, or many are NULL.
+            // Few row groups have such values.
             Values::Double(_) | Values::Bool(_) | Values::Bytes(_) => {}
         }
     }
 
-    /// Takes its words from some rows of so many, whose strings come after so many bytes, and whose
-    /// threads have their names there.
-    fn take(
+    /// Adds the values of rows of `size` words. Their strings begin at `byte_count`; `names` has
+    /// the places of the names of threads.
+    fn push_rows(
         &mut self,
         rows: &[u64],
         size: usize,
@@ -309,10 +311,10 @@ impl Column {
         let is_text = matches!(self.values, Values::Bytes(_));
         let is_thread = self.form == Form::Thread;
         let begin = if is_text && !is_thread { (byte_count as u64) << 32 } else { 0 };
-        let is_there = |row: &[u64]| {
+        let has_value = |row: &[u64]| {
             let head = row.get(HEAD).copied().unwrap_or(0);
             match after {
-                Some(after) => head >> THERE_SHIFT & THERE_MASK > after as u64,
+                Some(after) => head >> COUNT_SHIFT & COUNT_MASK > after as u64,
                 None => is_thread || head & HAS_WALL != 0,
             }
         };
@@ -337,15 +339,15 @@ impl Column {
         };
         for row in rows {
             let word = word(row);
-            let is_there = is_there(row) && !(is_text && word == NO_TEXT);
-            levels.push(is_there.into());
-            if is_there {
+            let has_value = has_value(row) && !(is_text && word == NO_TEXT);
+            levels.push(has_value.into());
+            if has_value {
                 self.values.push(word.wrapping_add(begin));
             }
         }
     }
 
-    /// Writes it as the next column of a row group whose strings are in `bytes`.
+    /// Writes the next column of a row group, whose strings are in `bytes`.
     fn write(
         self,
         bytes: &ByteArray,

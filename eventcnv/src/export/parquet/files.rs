@@ -1,4 +1,4 @@
-//! Row groups into files, a few of which are open at a time.
+//! Writes row groups to files.
 //!
 //! ```text
 //!  Group of a set and process ──▶ its open file │ the next part-N.parquet of its directory
@@ -21,17 +21,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files that are open at a time; the one that waits longest is ended for another.
+/// Open files, at most; then the file that waits longest is closed.
 const OPEN_COUNT_MAX: usize = 128;
 
-/// Files of data sets.
+/// The files of data sets.
 pub(crate) struct Files<'l, F> {
     sets: &'l Sets,
     create: F,
     properties: WriterPropertiesPtr,
-    /// By set and process, with the number of the group that was written last.
+    /// Open files by set and process, with the number of the last group written.
     open: HashMap<(usize, usize), (SerializedFileWriter<File>, u64)>,
-    /// Files in each directory.
+    /// Number of files in each directory.
     parts: HashMap<PathBuf, u64>,
     group_count: u64,
     file_count: u64,
@@ -77,10 +77,10 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
 
     /// Begins the next file of a directory.
     fn begin(&mut self, set: usize, process: usize) -> Result<SerializedFileWriter<File>, Failure> {
-        let nobody = || io::Error::from(io::ErrorKind::NotFound);
-        let of = self.sets.all.get(set).ok_or_else(nobody)?;
-        let [host, process] = self.sets.processes.get(process).ok_or_else(nobody)?;
-        let kind = self.sets.kinds.get(set).ok_or_else(nobody)?;
+        let unknown = || io::Error::from(io::ErrorKind::NotFound);
+        let of = self.sets.all.get(set).ok_or_else(unknown)?;
+        let [host, process] = self.sets.processes.get(process).ok_or_else(unknown)?;
+        let kind = self.sets.kinds.get(set).ok_or_else(unknown)?;
         let directory = Path::new(&of.name)
             .join(format!("host={host}"))
             .join(format!("process={process}"))
@@ -103,7 +103,7 @@ impl<'l, F: FnMut(&Path) -> io::Result<File>> Files<'l, F> {
         Ok(SerializedFileWriter::new(file, of.schema.clone(), Arc::new(properties.build()))?)
     }
 
-    /// Ends all files. How many there are.
+    /// Closes all files. Returns their number.
     pub(crate) fn finish(self) -> Result<u64, Failure> {
         for (file, _) in self.open.into_values() {
             file.close()?;

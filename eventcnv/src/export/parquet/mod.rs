@@ -1,7 +1,8 @@
-//! Data sets of Parquet: one for each event type, in a directory for each host, process and kind.
+//! Writes Parquet data sets: one for each event type, in a directory for each host, process and
+//! kind.
 //!
 //! ```text
-//!  event ── sets.rs: which data set ──▶ rows.rs: row by row, by all processors
+//!  event ── sets.rs: its data set ──▶ rows.rs: row by row, on all processors
 //!  rows of a set, 131072 ──▶ columns.rs: column by column ──▶ files.rs ──▶ a row group
 //!  PoolInit/host=alpha/process=heap-4711/kind=Pool/part-0.parquet
 //! ```
@@ -13,7 +14,7 @@ mod files;
 mod rows;
 mod sets;
 
-pub(crate) use rows::{Piece, Sheet};
+pub(crate) use rows::{Piece, RowBuffer};
 pub(crate) use sets::Sets;
 
 use columns::Group;
@@ -24,16 +25,16 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc;
 
-/// Rows of a row group, at most: as many as readers like to take at once.
+/// Rows of a row group, at most: the usual size for readers.
 const GROUP_ROW_COUNT: usize = 1 << 17;
-/// Memory of the rows that are handed on at once, about.
+/// Bytes of rows that a worker passes on at once, about.
 const PIECE_SIZE: usize = 1 << 20;
-/// Memory for rows that are not written yet, in bytes; the largest group goes when it is used up.
+/// Bytes of rows that are not written yet, at most; then the largest group is written.
 const GROUPS_SIZE_MAX: usize = 96 << 20;
-/// Row groups under way to the thread that writes them.
+/// Row groups in the queue of the writer thread.
 const GROUP_COUNT: usize = 1;
 
-/// Why nothing more was written.
+/// Why writing stopped.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Io(io::Error),
@@ -61,16 +62,16 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// What was written.
+/// The result of writing.
 pub(crate) struct Written<T> {
     pub(crate) event_count: u64,
     pub(crate) file_count: u64,
-    /// What reading came to.
+    /// The result of reading.
     pub(crate) result: T,
 }
 
-/// Writes events, into files that `create` makes: their paths are relative. `read` gives the rows
-/// to a function, which says whether it wants more.
+/// Writes events to files that `create` makes, by their relative paths. `read` passes rows to a
+/// function, which returns false if it wants no more.
 pub(crate) fn write<T>(
     sets: &Sets,
     create: impl FnMut(&Path) -> io::Result<File> + Send,

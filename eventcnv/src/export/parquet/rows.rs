@@ -1,8 +1,8 @@
-//! Events into rows, by many, and rows into row groups, by one.
+//! Makes rows from events, on all processors, and row groups from rows, on one.
 //!
 //! ```text
-//!  event ──▶ Sheet: the rows of its set and process ── 1 MiB? ──▶ Piece ┐ of another worker
-//!  Piece ──▶ Groups: what there is of its sets and processes ── full? ──▶ to be written
+//!  event ──▶ RowBuffer: rows by set and process ── 1 MiB? ──▶ Piece
+//!  Piece ──▶ Groups: rows by set and process ── full? ──▶ the writer
 //! ```
 //!
 //! Design: `.cnv.parquet` in `design/eventcnv.md`.
@@ -14,12 +14,12 @@ use crate::export::places::Places;
 use eventlog::reader::{Event, Log};
 use std::collections::HashMap;
 
-/// Places that are found without looking them up: a power of two.
+/// Entries of the cache of places: a power of two.
 const RECENT_COUNT: usize = 64;
-/// No set, no place.
+/// No set, and no place.
 const NONE: usize = usize::MAX;
 
-/// Rows of events that follow on one another.
+/// Rows of consecutive events.
 pub(crate) struct Piece {
     parts: Vec<Part>,
 }
@@ -31,36 +31,31 @@ struct Part {
     rows: Rows,
 }
 
-/// Where events are put down.
-pub(crate) struct Sheet<'l> {
-    log: &'l Log,
+/// Collects the rows of a worker.
+pub(crate) struct RowBuffer<'l> {
     sets: &'l Sets,
-    registries: Places<'l>,
-    /// By set and process: where in `parts`.
+    log: Places<'l>,
+    /// Index in `parts`, by set and process.
     places: HashMap<(usize, usize), usize>,
-    /// The same of some, each where its set and process lead to.
+    /// A cache of `places`, by a hash of set and process.
     recent: [((usize, usize), usize); RECENT_COUNT],
     parts: Vec<Part>,
-    /// For each stream where its last event was among its syncs.
-    near: Vec<usize>,
     size: usize,
 }
 
-impl<'l> Sheet<'l> {
-    pub(crate) fn new(log: &'l Log, sets: &'l Sets) -> Sheet<'l> {
-        Sheet {
-            log,
+impl<'l> RowBuffer<'l> {
+    pub(crate) fn new(log: &'l Log, sets: &'l Sets) -> RowBuffer<'l> {
+        RowBuffer {
             sets,
-            registries: Places::new(log),
+            log: Places::new(log),
             places: HashMap::new(),
             recent: [((NONE, NONE), NONE); RECENT_COUNT],
             parts: Vec::new(),
-            near: vec![0; log.streams().len()],
             size: 0,
         }
     }
 
-    /// Takes an event in.
+    /// Adds an event.
     #[inline]
     pub(crate) fn push(&mut self, event: &Event<'_, '_>) {
         let stream = usize::from(event.stream);
@@ -70,21 +65,19 @@ impl<'l> Sheet<'l> {
         let (Some(part), Some(of)) = (self.parts.get_mut(place), self.sets.all.get(set)) else {
             return;
         };
-        let clock = self.log.streams().get(stream).zip(self.near.get_mut(stream));
-        let wall = clock.and_then(|(stream, near)| stream.wall_time_near(event.ticks, near));
-        let wall = wall.map(|wall| wall.realtime);
+        let wall = self.log.wall(event);
         let before = part.rows.used_size();
         part.rows.push(event, wall, of.columns.len(), self.sets.with_labels);
         self.size += part.rows.used_size() - before;
     }
 
-    /// Whether there is enough for a piece.
+    /// Returns whether the rows fill a piece.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.size >= PIECE_SIZE
     }
 
-    /// Takes the rows out.
+    /// Takes the rows.
     pub(crate) fn take(&mut self) -> Piece {
         self.size = 0;
         let parts = self.parts.iter_mut().filter(|part| part.rows.count > 0);
@@ -108,7 +101,7 @@ impl<'l> Sheet<'l> {
 
     #[inline]
     fn set(&mut self, event: &Event<'_, '_>) -> usize {
-        let codes = self.sets.codes.get(self.registries.of(event));
+        let codes = self.sets.codes.get(self.log.registry(event));
         let set = event.event_type.and_then(|row| codes?.get(usize::from(row.code)));
         set.map_or(0, |&set| set as usize)
     }
@@ -120,13 +113,12 @@ pub(crate) struct Groups {
     /// By set and process.
     groups: HashMap<(usize, usize), Group>,
     size: usize,
-    /// Rows that were taken in.
+    /// Rows added so far.
     pub(crate) row_count: u64,
 }
 
 impl Groups {
-    /// Takes rows in, and gives groups that are full to `write`, as long as it says that it wants
-    /// more. Whether it does.
+    /// Adds rows, and passes full groups to `write`. Returns false if `write` wants no more.
     pub(crate) fn add(&mut self, piece: Piece, write: &mut impl FnMut(Group) -> bool) -> bool {
         for Part { set, process, rows } in piece.parts {
             let key = (set, process);
@@ -155,7 +147,7 @@ impl Groups {
         })
     }
 
-    /// What is left, in order of sets and processes.
+    /// Returns the last groups, in order of sets and processes.
     pub(crate) fn finish(self) -> impl Iterator<Item = Group> {
         let mut groups: Vec<_> = self.groups.into_iter().collect();
         groups.sort_by_key(|(key, _)| *key);

@@ -1,4 +1,4 @@
-//! The data sets: which there are, and what columns they have.
+//! The data sets of a log, and their columns.
 //!
 //! ```text
 //!  event type PoolInit (P pool) ──▶ "PoolInit": time timestamp thread … pool pool_label
@@ -17,12 +17,12 @@ use parquet::schema::types::{Type, TypePtr};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Of the events that no registry has.
+/// The columns of events of unknown type.
 const UNKNOWN: [(&str, Form, bool); 3] =
     [("registry", Form::Int, false), ("code", Form::Int, false), ("bytes", Form::Bytes, false)];
-/// Bytes of the name of a directory, at most, so that there is a file system for it.
+/// Bytes of the name of a directory, at most: file systems allow 255.
 const NAME_SIZE_MAX: usize = 200;
-/// What a host is called that the log does not name.
+/// The name of an unknown host.
 const UNKNOWN_VALUE: &str = "unknown";
 
 /// A data set: the events of one type.
@@ -31,28 +31,28 @@ pub(crate) struct Set {
     pub(crate) name: String,
     pub(crate) schema: TypePtr,
     pub(crate) columns: Vec<(Form, bool)>,
-    /// How many parameters there are, if not all have columns.
+    /// The number of parameters, if not all have columns.
     cut: Option<usize>,
 }
 
 /// The data sets of a log.
 pub(crate) struct Sets {
-    /// The first is that of unknown events.
+    /// The first one is for events of unknown type.
     pub(crate) all: Vec<Set>,
-    /// For each registry of the log the set of each code.
+    /// The set of each code, for each registry of the log.
     pub(crate) codes: Vec<Vec<u32>>,
     pub(crate) with_labels: bool,
-    /// Host and process, and of each set the kind, as parts of a path; of each stream the process.
+    /// Host and process as parts of a path; the process of each stream; the kind of each set.
     pub(crate) processes: Vec<[String; 2]>,
     pub(crate) streams: Vec<usize>,
     pub(crate) kinds: Vec<String>,
-    /// What threads are called, by stream and index.
+    /// The names of threads, by stream and index.
     pub(crate) threads: HashMap<(u32, u32), String>,
 }
 
 impl Sets {
-    /// The data sets of a log; `file` says in which file a stream is.
-    pub(crate) fn of<'l>(
+    /// Returns the data sets of a log; `file` returns the file of a stream.
+    pub(crate) fn new<'l>(
         log: &'l Log,
         with_labels: bool,
         file: impl Fn(&Stream) -> &'l str,
@@ -63,7 +63,7 @@ impl Sets {
         let all = vec![Set::new("unknown_events".to_owned(), unknown.collect())?];
         let mut processes: Vec<[String; 2]> = Vec::new();
         let mut known = HashMap::new();
-        // Streams of which nobody says whose they are, in each file.
+        // Streams without a process, by file.
         let nameless = log.streams().iter().filter(|stream| process_of(stream).is_empty());
         let mut runs: HashMap<&str, (usize, usize)> = HashMap::new();
         nameless.for_each(|stream| runs.entry(file(stream)).or_default().0 += 1);
@@ -90,7 +90,7 @@ impl Sets {
             kinds: vec![partition("")],
             threads: HashMap::new(),
         };
-        for thread in threads::of(log).into_iter().filter(|thread| !thread.name.is_empty()) {
+        for thread in threads::recorded(log).into_iter().filter(|thread| !thread.name.is_empty()) {
             if let Ok(index) = u32::try_from(thread.index) {
                 sets.threads.insert((thread.stream.into(), index), thread.name);
             }
@@ -131,13 +131,13 @@ impl Sets {
         Ok(self.all.len() as u32 - 1)
     }
 
-    /// What is to be said of the sets that have not a column for each parameter.
+    /// Returns a note about sets that lack columns for some parameters.
     pub(crate) fn note(&self) -> Option<String> {
         note_of_cut(self.all.iter().filter_map(|set| Some((&*set.name, set.cut?))))
     }
 }
 
-/// The program and the number of the process that wrote a stream, as far as it says.
+/// Returns program and process number of a stream, as far as the stream states them.
 fn process_of(stream: &Stream) -> String {
     match (&*stream.program, stream.pid) {
         ("", 0) => String::new(),
@@ -146,8 +146,8 @@ fn process_of(stream: &Stream) -> String {
     }
 }
 
-/// What the run is called of which a stream without a process is: its file; and if the file has
-/// several, the number of the run in it.
+/// Returns the name of a stream without a process: its file, and the number of the run if the file
+/// has several.
 fn run_of<'l>(file: &'l str, runs: &mut HashMap<&'l str, (usize, usize)>) -> String {
     let name = file.rsplit('/').next().unwrap_or_default();
     let (count, next) = runs.entry(file).or_default();
@@ -155,13 +155,13 @@ fn run_of<'l>(file: &'l str, runs: &mut HashMap<&'l str, (usize, usize)>) -> Str
     if *count > 1 { partition(&format!("{name}-{}", *next - 1)) } else { partition(name) }
 }
 
-/// A value in the name of a directory, as Hive and its kin read it. Hive has a word for NULL, but
-/// there are readers that make nothing of a column in which all is NULL.
+/// Returns a value in the name of a directory, as Hive reads it. It does not use Hive's word for
+/// NULL, as some readers fail on a column that is entirely NULL.
 fn partition(value: &str) -> String {
     if value.is_empty() { UNKNOWN_VALUE.to_owned() } else { escaped(value) }
 }
 
-/// A name for a directory: what is not plain is escaped, and so is what would hide it.
+/// Returns a name for a directory. Escapes special characters, and a first one that would hide it.
 fn escaped(name: &str) -> String {
     let mut text = String::new();
     for (index, byte) in clipped(name).bytes().enumerate() {
@@ -175,7 +175,7 @@ fn escaped(name: &str) -> String {
     text
 }
 
-/// The columns of an event type.
+/// Returns the columns of an event type.
 fn columns(row: &EventType, with_labels: bool) -> Vec<(String, Form, bool)> {
     let mut taken = Taken::new(FIRST.map(|(name, ..)| name));
     let mut take = |name: &str| taken.take([name, &format!("{name}_")]);

@@ -1,7 +1,7 @@
-//! Rows on their way into tables.
+//! Batches of rows for tables.
 //!
 //! ```text
-//!  rows.rs ──▶ Batch: rows │ cells │ text of cells ──▶ insert.rs      ◀── empty ones come back
+//!  rows.rs ──▶ Batch: rows │ cells │ text of cells ──▶ insert.rs      ◀── used batches return
 //! ```
 //!
 //! Design: `.cnv.sql.speed` in `design/eventcnv.md`.
@@ -10,7 +10,7 @@ use super::labels;
 use super::tables::LABELS;
 use eventlog::reader::{Event, Value};
 
-/// Rows of a batch, and bytes of its strings, from which on it is handed over.
+/// Rows, or bytes of strings, of a full batch.
 const BATCH_ROW_COUNT: usize = 4096;
 const BATCH_TEXT_SIZE: usize = 1 << 20;
 
@@ -20,12 +20,12 @@ pub(crate) enum Cell {
     Null,
     Integer(i64),
     Real(f64),
-    /// Where it is in the batch's text: begin and size.
+    /// Offset and size in the batch's text.
     Text(u32, u32),
     Blob(u32, u32),
 }
 
-/// A row: its table, and where its cells begin and end.
+/// A row: its table, and the range of its cells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) table: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Row {
 /// Rows to insert.
 #[derive(Default)]
 pub(crate) struct Batch {
-    /// In order of their tables.
+    /// In order of their tables, after [`Batch::sort`].
     pub(crate) rows: Vec<Row>,
     pub(crate) cells: Vec<Cell>,
     pub(crate) text: Vec<u8>,
@@ -49,7 +49,7 @@ impl Batch {
         self.text.clear();
     }
 
-    /// Rows of a table follow each other, in the order in which they came.
+    /// Sorts rows by table; rows of one table keep their order.
     pub(crate) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.table);
     }
@@ -64,7 +64,7 @@ impl Batch {
         self.cells.push(if is_text { Cell::Text(begin, size) } else { Cell::Blob(begin, size) });
     }
 
-    /// A row of what is called what.
+    /// Adds the row of a label.
     #[cold]
     pub(crate) fn push_label(&mut self, key: i64, log: i64, event: &Event<'_, '_>) {
         let Some((address, id)) = labels::label(event) else { return };
@@ -87,7 +87,7 @@ impl Batch {
             Value::B(value) => Cell::Integer(value.into()),
             Value::D(value) => Cell::Real(value),
             Value::S(bytes) => {
-                // Of text with a NUL in it the functions of SQLite see the beginning alone.
+                // SQLite's functions see text only up to a NUL.
                 let is_text = !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok();
                 return self.push_bytes(bytes, is_text);
             }

@@ -1,10 +1,10 @@
-//! What a query may call beside what SQLite has: mathematics, quantiles, regular expressions.
+//! SQL functions in addition to SQLite's: mathematics, quantiles, regular expressions.
 //!
 //! ```text
 //!  log2(size)   quantile(size, 0.99)   median(size)   percentile(size, 99)   name REGEXP '^Pool'
 //! ```
 //!
-//! The mathematics are those of SQLite's own functions, which its build leaves out. Design:
+//! The mathematical functions are those that SQLite's build leaves out. Design:
 //! `.cnv.query` in `design/eventcnv.md`; sqlite.org/lang_mathfunc.html, sqlite.org/percentile.html.
 
 use regex::bytes::Regex;
@@ -18,7 +18,7 @@ type OfOne = (&'static str, fn(f64) -> f64);
 /// A function of two.
 type OfTwo = (&'static str, fn(f64, f64) -> f64);
 
-/// Functions of one number; what is no number, or has no result, gives NULL.
+/// Functions of one number. The result is NULL for other values, and if it is not finite.
 const OF_ONE: [OfOne; 23] = [
     ("acos", f64::acos),
     ("acosh", f64::acosh),
@@ -45,7 +45,7 @@ const OF_ONE: [OfOne; 23] = [
     ("log1p", f64::ln_1p),
 ];
 
-/// Functions that leave an integer as it is.
+/// Functions that return an integer unchanged.
 const ROUNDING: [OfOne; 4] =
     [("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
 
@@ -57,14 +57,14 @@ const OF_TWO: [OfTwo; 5] = [
     ("power", f64::powf),
 ];
 
-/// What [`Quantile`] gives of the values in order.
+/// The functions of [`Quantile`], with their number of arguments.
 const QUANTILES: [(&str, i32, Form); 3] = [
     ("median", 1, Form::Median),
     ("percentile", 2, Form::Percentile),
     ("quantile", 2, Form::Quantile),
 ];
 
-/// Lets queries of a connection call them.
+/// Adds the functions to a connection.
 pub(crate) fn add(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
@@ -112,7 +112,7 @@ fn wrong(what: String) -> Error {
     Error::UserFunctionError(what.into())
 }
 
-/// `text REGEXP pattern`, which SQLite takes for `regexp(pattern, text)`.
+/// Implements `text REGEXP pattern`, which SQLite translates to `regexp(pattern, text)`.
 fn is_match(context: &Context<'_>) -> Result<Option<bool>> {
     let number;
     let text = match context.get_raw(1) {
@@ -159,14 +159,14 @@ impl Number {
     }
 }
 
-/// What is given of the values of a group.
+/// The value that a function returns for a group.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// The middle, or what lies between the two in the middle.
+    /// The middle value, or the mean of the two in the middle.
     Median,
-    /// P percent are below it; it may lie between two values.
+    /// The value above P percent of all; it may lie between two values.
     Percentile,
-    /// The least value that p of all do not exceed.
+    /// The least value that the part p of all does not exceed.
     Quantile,
 }
 
@@ -179,7 +179,7 @@ struct Quantile {
 #[derive(Default)]
 struct Values {
     values: Vec<Number>,
-    /// Which part of them is below what is asked for.
+    /// The part of the values below the result.
     part: f64,
 }
 
@@ -222,7 +222,7 @@ impl Aggregate<Values, Value> for Quantile {
 }
 
 impl Quantile {
-    /// Which part of the values is asked for.
+    /// Returns the part from the second argument.
     fn part(&self, context: &Context<'_>) -> Result<f64> {
         let most = match self.form {
             Form::Median => return Ok(0.5),
@@ -230,7 +230,8 @@ impl Quantile {
             Form::Quantile => 1.0,
         };
         let part = number(context.get_raw(1)).filter(|part| (0.0..=most).contains(part));
-        let what = || wrong(format!("{}: the second number is between 0 and {most}", self.name));
+        let what =
+            || wrong(format!("{}: the second argument must be between 0 and {most}", self.name));
         part.map(|part| part / most).ok_or_else(what)
     }
 }

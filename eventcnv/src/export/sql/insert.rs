@@ -1,7 +1,7 @@
-//! Rows into tables, by statements that are prepared once.
+//! Inserts rows into tables by prepared statements.
 //!
 //! ```text
-//!  Batch ──▶ rows of one table in a row ──▶ 16 at once │ one at a time
+//!  Batch ──▶ consecutive rows of one table ──▶ 16 at once │ one at a time
 //! ```
 //!
 //! Design: `.cnv.sql.speed` in `design/eventcnv.md`.
@@ -13,11 +13,11 @@ use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement};
 use std::sync::mpsc::{Receiver, Sender};
 
-/// Rows that one statement inserts, if so many of a table follow each other.
+/// Rows of one statement, if enough rows of a table follow each other.
 const GROUP: usize = 16;
 
-/// A statement, and what its parameters were last: most of a row is as in one before, and SQLite
-/// keeps it.
+/// A statement, and the current values of its parameters. Most values equal those of the row
+/// before, and SQLite keeps them.
 struct Prepared<'c> {
     statement: Statement<'c>,
     bound: Vec<Cell>,
@@ -30,7 +30,7 @@ struct Statements<'c> {
     one: Option<Prepared<'c>>,
 }
 
-/// What inserts.
+/// Inserts rows.
 pub(crate) struct Inserter<'c> {
     connection: &'c Connection,
     tables: &'c Tables,
@@ -43,7 +43,7 @@ impl<'c> Inserter<'c> {
         Inserter { connection, tables, statements }
     }
 
-    /// Inserts all batches that come, and gives them back. How many rows were new.
+    /// Inserts all batches, and returns them for reuse. Returns how many events were new.
     pub(crate) fn run(
         mut self,
         full: &Receiver<Batch>,
@@ -91,7 +91,7 @@ impl<'c> Inserter<'c> {
         let width = described.column_count();
         for (row, bound) in rows.iter().zip(0..) {
             let cells = batch.cells.get(row.begin as usize..row.end as usize).unwrap_or_default();
-            // A short event has fewer; of one with very many, some have no column.
+            // A short event has fewer cells. Parameters beyond the limit have no columns.
             let missing = std::iter::repeat(&Cell::Null);
             let cells = cells.iter().chain(missing).take(width);
             for (cell, position) in cells.zip(bound * width..) {

@@ -1,7 +1,7 @@
-//! The keys of events: the same event has the same key whenever it is added.
+//! The keys of events: an event has the same key each time it is added.
 //!
 //! ```text
-//!  stream, buffer 7 ─▶ 3 (in the table of buffers)     its event 41 ─▶ 3 << 40 | 41
+//!  stream, buffer 7 ─▶ 3 (in the table buffers)     its event 41 ─▶ 3 << 40 | 41
 //! ```
 //!
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
@@ -11,21 +11,21 @@ use eventlog::reader::Event;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeSet, HashMap};
 
-/// Bits of an event's number that are part of its key; the rest decides, with the buffer, what is
-/// above them.
+/// Low bits of an event's number in its key. The bits above depend on the buffer and the other bits
+/// of the number.
 pub(crate) const NUMBER_BITS: u32 = 40;
-/// Buffers that the bits above have room for.
+/// Buffers that fit into the bits above, at most.
 pub(crate) const BUFFER_COUNT_MAX: i64 = 1 << (63 - NUMBER_BITS);
 
-/// A log in the database, a buffer of it, and the number that it begins with: 0, unless it has more
-/// events than a key has room for.
+/// Log in the database, buffer, and first number: 0, unless the buffer has more events than fit
+/// into a key.
 type Buffer = (i64, u32, u64);
 
 /// The keys of the events of some logs.
 pub(crate) struct Keys {
     known: HashMap<Buffer, i64>,
     next: i64,
-    /// Those that are not in the database yet.
+    /// Buffers that are not in the database yet.
     new: Vec<NewBuffer>,
     last: (Buffer, i64),
 }
@@ -39,8 +39,8 @@ struct NewBuffer {
 }
 
 impl Keys {
-    /// What the database knows of the buffers of these logs.
-    pub(crate) fn of(connection: &Connection, logs: &[i64]) -> Result<Keys, Refusal> {
+    /// Loads the buffers of these logs from the database.
+    pub(crate) fn load(connection: &Connection, logs: &[i64]) -> Result<Keys, Refusal> {
         let mut known = HashMap::new();
         let mut find = connection.prepare("SELECT id, buffer, first FROM buffers WHERE log = ?")?;
         for &log in &logs.iter().copied().collect::<BTreeSet<i64>>() {
@@ -56,7 +56,7 @@ impl Keys {
         Ok(Keys { known, next, new: Vec::new(), last: ((-1, 0, 0), 0) })
     }
 
-    /// The key of an event of a log.
+    /// Returns the key of an event of a log.
     #[inline]
     pub(crate) fn key(&mut self, log: i64, event: &Event<'_, '_>) -> i64 {
         let first = event.number >> NUMBER_BITS << NUMBER_BITS;
@@ -80,7 +80,7 @@ impl Keys {
         id
     }
 
-    /// Writes the buffers that are new. So many, that keys would run out, are refused.
+    /// Writes the new buffers. Refuses more buffers than keys have room for.
     pub(crate) fn finish(&self, connection: &Connection) -> Result<(), Refusal> {
         if self.next > BUFFER_COUNT_MAX {
             return Err(Refusal::BufferLimit);

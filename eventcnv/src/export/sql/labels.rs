@@ -1,10 +1,10 @@
-//! What was called what, from when to when.
+//! The labels of addresses, with the times of their beginning and end.
 //!
 //! ```text
 //!  Label 7000 → "symbols" at 12, Label 7000 → "" at 40 ──▶ 7000, since 12, until 40, "symbols"
 //! ```
 //!
-//! They are told whatever was selected: an event is called by what came before it.
+//! All labels are added for any selection, as earlier events label the selected ones.
 //! Design: `.cnv.sql.labels` in `design/eventcnv.md`.
 
 use super::keys::Keys;
@@ -16,13 +16,13 @@ use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 
 const LABEL: &str = "Label";
-/// Of an MPS log, in which pointers are labelled apart from addresses.
+/// An MPS log labels pointers apart from addresses.
 const LABEL_POINTER: &str = "LabelPointer";
-/// What the table has of each label, but until when it holds.
+/// The columns of the table that are written first; `until` follows.
 pub(crate) const COLUMNS: [&str; 7] =
     ["event", "log", "sort", "address", "since", "string_id", "string"];
 
-/// Whether events of this type may be labels.
+/// Returns whether events of this type may be labels.
 pub(crate) fn is_label(event_type: &str) -> bool {
     [LABEL, LABEL_POINTER].iter().any(|name| event_type.eq_ignore_ascii_case(name))
 }
@@ -30,7 +30,7 @@ pub(crate) fn is_label(event_type: &str) -> bool {
 /// Adds the labels of a log.
 pub(crate) fn add(connection: &Connection, log: &Log, streams: &[i64]) -> Result<(), Refusal> {
     let filter = Filter::new().events([LABEL, LABEL_POINTER]).labels(true);
-    let mut keys = Keys::of(connection, streams)?;
+    let mut keys = Keys::load(connection, streams)?;
     let mut insert =
         connection.prepare("INSERT OR IGNORE INTO labels VALUES(?, ?, ?, ?, ?, NULL, ?, ?)")?;
     let mut events = log.events(Order::Time, &filter);
@@ -56,9 +56,9 @@ pub(crate) fn add(connection: &Connection, log: &Log, streams: &[i64]) -> Result
     keys.finish(connection)
 }
 
-/// What an event labels, and the number of the string.
+/// Returns the address that an event labels, and the number of the string.
 pub(crate) fn label(event: &Event<'_, '_>) -> Option<(u64, u64)> {
-    // In our streams the store alone labels (`.store`).
+    // In our streams only the store labels (`.store`).
     if event.registry.index != 0 && event.registry.platform.string_end == StringEnd::Padding {
         return None;
     }
@@ -69,7 +69,7 @@ pub(crate) fn label(event: &Event<'_, '_>) -> Option<(u64, u64)> {
     Some((event.param_at(0)?.as_u64()?, event.param_at(1)?.as_u64()?)).filter(|_| is_label)
 }
 
-/// The sorts of what it labels.
+/// Returns the sorts of the values that an event labels.
 pub(crate) fn sort(event: &Event<'_, '_>) -> &'static str {
     match event.name() {
         LABEL_POINTER => "P",
@@ -78,7 +78,7 @@ pub(crate) fn sort(event: &Event<'_, '_>) -> &'static str {
     }
 }
 
-/// Says of each label until when it held.
+/// Sets the end of each label.
 pub(crate) fn end_each(connection: &Connection, streams: &[i64]) -> Result<(), Refusal> {
     let mut end = connection.prepare(
         "UPDATE labels SET until = later.since FROM (

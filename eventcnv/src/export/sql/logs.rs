@@ -1,10 +1,10 @@
-//! What a log says of itself, in a database: streams, registries, kinds, threads.
+//! Adds the facts of a log to a database: streams, registries, kinds, threads, losses.
 //!
 //! ```text
-//!  stream ── its UUID, or its beginning ──▶ the log that is there already, or a new one
+//!  stream ── its UUID, or its beginning ──▶ an existing row of logs, or a new one
 //! ```
 //!
-//! A stream of the MPS has no name: it is known by the events that it begins with.
+//! A stream of the MPS has no UUID: its first events identify it.
 //! Design: `.cnv.sql.again` in `design/eventcnv.md`.
 
 use super::refusal::Refusal;
@@ -13,11 +13,11 @@ use eventlog::reader::{CAUSES, Faults, Filter, Format, Log, Losses, Order, Regis
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Events by which a stream is known that has no name.
+/// First events that identify a stream without a UUID.
 const BEGINNING_SIZE: i64 = 1000;
 
-/// Adds the streams of a log, and what they declare. Their numbers in the database, and whether it
-/// has had one of them before.
+/// Adds the streams of a log, and their declarations. Returns their numbers in the database, and
+/// whether the database may have had one of them before.
 pub(crate) fn add(
     connection: &Connection,
     log: &Log,
@@ -30,7 +30,7 @@ pub(crate) fn add(
     for (stream, beginning) in log.streams().iter().zip(&beginnings) {
         let number = match beginning {
             Some(beginning) => find_by_beginning(connection, beginning)?,
-            None => find_by_name(connection, stream)?,
+            None => find_by_uuid(connection, stream)?,
         };
         describe(connection, number, stream, log.format(), file)?;
         numbers.push(number);
@@ -40,13 +40,13 @@ pub(crate) fn add(
             declare(connection, number, registry)?;
         }
     }
-    for thread in threads::of(log) {
+    for thread in threads::recorded(log) {
         let number = numbers.get(usize::from(thread.stream));
         connection
             .prepare_cached("INSERT OR REPLACE INTO threads VALUES(?, ?, ?, ?)")?
             .execute(params![number, thread.index as i64, thread.os_thread as i64, thread.name])?;
     }
-    // Of the MPS, streams that begin alike are copies in one file, where numbers tell them apart.
+    // MPS streams with equal beginnings are copies in one file, and keep their numbers.
     let mut seen = HashSet::new();
     let mut is_twice = |(number, beginning): (&i64, &Option<Beginning>)| {
         *number <= known || beginning.is_none() && !seen.insert(*number)
@@ -59,7 +59,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn find_by_name(connection: &Connection, stream: &Stream) -> Result<i64, Refusal> {
+fn find_by_uuid(connection: &Connection, stream: &Stream) -> Result<i64, Refusal> {
     let name = hex(&stream.uuid);
     let found = connection
         .query_row("SELECT log FROM logs WHERE stream = ?", [&name], |row| row.get(0))
@@ -73,8 +73,7 @@ fn find_by_name(connection: &Connection, stream: &Stream) -> Result<i64, Refusal
     }
 }
 
-/// What those streams of a log begin with that have no name; and which logs of the database begin
-/// so.
+/// Returns the beginnings of streams without a UUID, with the logs of the database that have them.
 fn beginnings(connection: &Connection, log: &Log) -> Result<Vec<Option<Beginning>>, Refusal> {
     let mut find = connection
         .prepare("SELECT beginning_size, beginning, log FROM logs WHERE stream IS NULL")?;
@@ -102,7 +101,7 @@ fn beginnings(connection: &Connection, log: &Log) -> Result<Vec<Option<Beginning
     Ok(beginnings)
 }
 
-/// The log in the database that begins so, or a new one.
+/// Returns the log in the database with this beginning, or a new one.
 fn find_by_beginning(connection: &Connection, beginning: &Beginning) -> Result<i64, Refusal> {
     let (size, hash) = (beginning.size, beginning.hash as i64);
     let alike =
@@ -115,7 +114,7 @@ fn find_by_beginning(connection: &Connection, beginning: &Beginning) -> Result<i
             connection.last_insert_rowid()
         }
     };
-    // Of one that has grown, the longer beginning is kept.
+    // A log that has grown gets its longer beginning.
     connection.execute(
         "UPDATE logs SET beginning_size = ?2, beginning = ?3
          WHERE log = ?1 AND ifnull(beginning_size, 0) < ?2",
@@ -127,11 +126,11 @@ fn find_by_beginning(connection: &Connection, beginning: &Beginning) -> Result<i
 const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
 
-/// The events that a stream begins with: how many, and a number made of their bytes (FNV-1a).
+/// The first events of a stream: their number, and a hash of their bytes (FNV-1a).
 struct Beginning {
     size: i64,
     hash: u64,
-    /// The log in the database that begins so.
+    /// The log in the database with this beginning.
     known: Option<i64>,
 }
 
@@ -149,7 +148,7 @@ impl Beginning {
     }
 }
 
-/// Says what is known of a stream. What is known of it already stays, where this log does not know.
+/// Updates the row of a stream. Facts that this log does not state stay as they are.
 fn describe(
     connection: &Connection,
     number: i64,
@@ -157,7 +156,7 @@ fn describe(
     format: Format,
     file: &str,
 ) -> Result<(), Refusal> {
-    let given = |bytes: &[u8; 16]| (*bytes != [0; 16]).then(|| hex(bytes));
+    let known = |bytes: &[u8; 16]| (*bytes != [0; 16]).then(|| hex(bytes));
     let some = |number: u64| (number != 0).then_some(number as i64);
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let format = match format {
@@ -183,8 +182,8 @@ fn describe(
             some(stream.pid),
             some(stream.parent_pid),
             some(stream.start),
-            given(&stream.parent),
-            given(&stream.boot_id),
+            known(&stream.parent),
+            known(&stream.boot_id),
             text(&stream.producer),
             stream.platform.word_size,
             stream.platform.big_endian,
@@ -195,8 +194,7 @@ fn describe(
     Ok(())
 }
 
-/// Says what was requested and is not in a log, which has streams of these numbers: as it says it
-/// now.
+/// Replaces the losses of a log, whose streams have these numbers. Returns their sum.
 pub(crate) fn add_losses(
     connection: &Connection,
     log: &Log,
@@ -223,15 +221,14 @@ pub(crate) fn add_losses(
     Ok(sum)
 }
 
-/// For each registry the logs whose events it declares: one, but streams of the MPS in one file
-/// share theirs.
+/// Returns the logs of each registry: one, except that MPS streams in one file share a registry.
 pub(crate) fn users(log: &Log, numbers: &[i64]) -> Vec<BTreeSet<i64>> {
     let number = |stream: u16| numbers.get(usize::from(stream)).copied();
     let streams = log.streams_of_registries().into_iter();
     streams.map(|streams| streams.into_iter().filter_map(number).collect()).collect()
 }
 
-/// Says what a registry and its kinds are.
+/// Adds a registry and its kinds.
 fn declare(connection: &Connection, log: i64, registry: &Registry) -> Result<(), Refusal> {
     let version = registry.version;
     connection

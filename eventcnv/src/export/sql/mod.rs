@@ -1,4 +1,4 @@
-//! A database of SQLite: a table for each event type, and what the log says of itself.
+//! Adds a log to an SQLite database: a table for each event type, and tables of facts.
 //!
 //! ```text
 //!  log ── logs.rs ──▶ logs, registries, kinds, types, parameters, threads, losses
@@ -22,18 +22,18 @@ mod tables;
 
 use crate::select::Selected;
 use eventlog::reader::{Faults, Log, Losses};
-use refusal::ARRANGEMENT;
+use refusal::TABLES_VERSION;
 pub(crate) use refusal::{Counts, Refusal};
-use rows::To;
+use rows::Destination;
 use rusqlite::Connection;
 use tables::Tables;
 
-/// Says that a database is one of ours: `PRAGMA application_id`.
+/// Marks our databases: `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x4556_4C31;
-/// How long to wait for another program that writes to it.
+/// Time to wait for another program that writes to the database.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Makes ready a database that nobody else knows of yet: if it is given up, so is its file.
+/// Prepares a new database without a journal: after an error its file is removed.
 pub(crate) fn begin_new(connection: &Connection) -> Result<(), Refusal> {
     connection.pragma_update(None, "page_size", 8192)?;
     connection.pragma_update(None, "journal_mode", "OFF")?;
@@ -45,19 +45,20 @@ pub(crate) fn begin_new(connection: &Connection) -> Result<(), Refusal> {
 /// A log that is being added to a database.
 pub(crate) struct Import<'l> {
     log: &'l Log,
-    /// The streams of the log, as they are numbered in the database.
+    /// The numbers of the log's streams in the database.
     streams: Vec<i64>,
     tables: Tables,
-    /// Whether events of the log may be there already.
+    /// Whether the database may have events of the log.
     is_again: bool,
-    /// Whether what was added had the labels.
+    /// Whether labels were added with the events.
     has_labels: bool,
 }
 
 impl<'l> Import<'l> {
-    /// Begins a transaction: makes the tables that are missing, and says what the log is, which is
-    /// called `name`. So much memory is for pages. Tables may have to be whole at once, to be asked
-    /// about, or else when all is added. Without [`Import::finish`] nothing of it stays.
+    /// Begins a transaction: makes missing tables, and adds the facts of the log with its name.
+    /// `cache_kib` limits the memory for pages. `is_whole` makes complete tables at once, for
+    /// queries; else [`Import::finish`] completes them. Without [`Import::finish`] the database
+    /// stays unchanged.
     pub(crate) fn begin(
         connection: &Connection,
         log: &'l Log,
@@ -71,23 +72,22 @@ impl<'l> Import<'l> {
         recognise(connection)?;
         connection.execute_batch(tables::FIXED_LATER)?;
         let (streams, is_again) = logs::add(connection, log, name)?;
-        let tables = Tables::of(connection, log, &streams, is_whole)?;
+        let tables = Tables::new(connection, log, &streams, is_whole)?;
         Ok(Import { log, streams, tables, is_again, has_labels: false })
     }
 
-    /// Only events of the tables of which this is true are to be added. Whether there are any.
+    /// Restricts the import to tables for which a function is true. Returns whether any is.
     pub(crate) fn choose(&mut self, is_chosen: impl Fn(&str) -> bool) -> bool {
         self.tables.choose(is_chosen)
     }
 
-    /// What is to be said of the tables that are chosen.
+    /// Returns a note about tables that lack columns for some parameters.
     pub(crate) fn note(&self) -> Option<String> {
         self.tables.note()
     }
 
-    /// Adds events; those that are there already stay as they are. Whether they are all that there
-    /// are, and know what is called what: then their labels are added too, and need no reading of
-    /// their own.
+    /// Adds events; existing events stay as they are. `has_labels` states that these are all
+    /// events, with labels: then their labels are added too, without another pass.
     pub(crate) fn add(
         &mut self,
         connection: Connection,
@@ -96,12 +96,12 @@ impl<'l> Import<'l> {
     ) -> Result<(Connection, Counts), Refusal> {
         self.has_labels = has_labels;
         let known = self.is_again.then(|| self.tables.known(&connection, &self.streams));
-        let to = To { log: self.log, streams: &self.streams, tables: &self.tables, has_labels };
+        let to =
+            Destination { log: self.log, streams: &self.streams, tables: &self.tables, has_labels };
         rows::add(connection, to, known.transpose()?, events)
     }
 
-    /// Says what was requested and is not in the log. In all, that is what it gives.
-    /// `faults`: those that were met as its events were read.
+    /// Adds the losses of the log, by the faults of its events too. Returns their sum.
     pub(crate) fn add_losses(
         &self,
         connection: &Connection,
@@ -122,19 +122,19 @@ impl<'l> Import<'l> {
     }
 }
 
-/// Sees to it that the database is one of ours.
+/// Checks that the database is one of ours; marks an empty one.
 fn recognise(connection: &Connection) -> Result<(), Refusal> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
     let table_count: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (number("application_id")?, number("user_version")?) {
-        (APPLICATION_ID, ..=ARRANGEMENT) => return Ok(()),
+        (APPLICATION_ID, ..=TABLES_VERSION) => return Ok(()),
         (APPLICATION_ID, later) => return Err(Refusal::Later(later)),
         _ if table_count > 0 => return Err(Refusal::Foreign),
         _ => {}
     }
     connection.execute_batch(tables::FIXED)?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-    connection.pragma_update(None, "user_version", ARRANGEMENT)?;
+    connection.pragma_update(None, "user_version", TABLES_VERSION)?;
     Ok(())
 }

@@ -1,23 +1,23 @@
-//! Why nothing was written to a database, and how many events were.
+//! Why a database was not written, and the numbers of events in one that was.
 //!
 //! Design: `.cnv.sql` in `design/eventcnv.md`.
 
 use super::keys::BUFFER_COUNT_MAX;
 use rusqlite::Error;
 
-/// How the tables are arranged: `PRAGMA user_version`.
-pub(super) const ARRANGEMENT: i32 = 1;
+/// The version of the tables: `PRAGMA user_version`.
+pub(super) const TABLES_VERSION: i32 = 1;
 
-/// Why nothing was written.
+/// Why a database was not written.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It is a file of another kind.
+    /// The file is not an SQLite database.
     NoDatabase,
-    /// It is a database of something else.
+    /// The database is not one of ours.
     Foreign,
-    /// It is arranged in a later way than is known here.
+    /// Its tables have a later version.
     Later(i32),
-    /// So many buffers cannot be told apart.
+    /// The database has too many buffers.
     BufferLimit,
     Sqlite(Error),
 }
@@ -35,25 +35,25 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Refusal::NoDatabase => f.write_str(
-                "is there and no database of SQLite: give another name, or --force to replace it",
+                "already exists and is not an SQLite database; use --force to replace it",
             ),
-            Refusal::Foreign => f.write_str(
-                "is a database of something else: give another name, or --force to replace it",
-            ),
+            Refusal::Foreign => {
+                f.write_str("not a database of the event log; use --force to replace it")
+            }
             Refusal::Later(found) => write!(
                 f,
-                "its tables are arranged in way {found}, and this eventcnv knows {ARRANGEMENT}: \
-                 give another name, or use a later eventcnv"
+                "its tables have version {found}, and this eventcnv knows {TABLES_VERSION}; use a \
+                 later eventcnv, or another database"
             ),
             Refusal::BufferLimit => {
-                write!(f, "has events of {} buffers, and takes no more", BUFFER_COUNT_MAX)
+                write!(f, "full: it has events of {BUFFER_COUNT_MAX} buffers")
             }
             Refusal::Sqlite(error) => write!(f, "{error}"),
         }
     }
 }
 
-/// How many events there were, and how many of them are new.
+/// Numbers of events that were read, and that were new.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) read: u64,

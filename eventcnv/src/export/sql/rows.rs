@@ -1,8 +1,8 @@
-//! Events to rows, in batches that another thread inserts.
+//! Makes rows from events, in batches that another thread inserts.
 //!
 //! ```text
 //!  event ── buffer 7, number 41 ──▶ key, log, thread, time, wall, parameters
-//!                                        └─▶ Batch ──▶ insert.rs        ◀── empty ones come back
+//!                                        └─▶ Batch ──▶ insert.rs        ◀── used batches return
 //! ```
 //!
 //! Design: `.cnv.sql`, `.cnv.sql.again` in `design/eventcnv.md`.
@@ -19,28 +19,28 @@ use roaring::RoaringTreemap;
 use rusqlite::Connection;
 use std::sync::mpsc;
 
-/// Batches under way.
+/// Batches in the queue.
 const BATCH_COUNT: usize = 4;
 
-/// Where the events of a log go.
+/// The destination of the events of a log.
 #[derive(Clone, Copy)]
-pub(crate) struct To<'l> {
+pub(crate) struct Destination<'l> {
     pub(crate) log: &'l Log,
     pub(crate) streams: &'l [i64],
     pub(crate) tables: &'l Tables,
-    /// Whether labels are told too.
+    /// Whether labels are added too.
     pub(crate) has_labels: bool,
 }
 
-/// Adds events, except those whose keys are known; the connection comes back when they are in.
+/// Adds events, except those with known keys. Returns the connection when all are inserted.
 pub(crate) fn add(
     connection: Connection,
-    to: To<'_>,
+    to: Destination<'_>,
     known: Option<RoaringTreemap>,
     events: &mut Selected<'_>,
 ) -> Result<(Connection, Counts), Refusal> {
-    let To { log, streams, tables, .. } = to;
-    let mut keys = Keys::of(&connection, streams)?;
+    let Destination { log, streams, tables, .. } = to;
+    let mut keys = Keys::load(&connection, streams)?;
     let (full, to_insert) = mpsc::sync_channel::<Batch>(BATCH_COUNT);
     let (empty, to_fill) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -49,8 +49,7 @@ pub(crate) fn add(
             Ok((connection, added))
         });
         let (places, batch) = (Places::new(log), Batch::default());
-        let near = vec![0; log.streams().len()];
-        let mut filler = Filler { to, known, places, near, batch };
+        let mut filler = Filler { to, known, places, batch };
         let mut read = 0;
         while let Some(event) = events.next() {
             read += 1;
@@ -76,34 +75,30 @@ pub(crate) fn add(
     })
 }
 
-/// Puts events into batches.
+/// Fills batches with events.
 struct Filler<'l> {
-    to: To<'l>,
-    /// The keys of the events that are there, if any may be.
+    to: Destination<'l>,
+    /// The keys of events in the database, if it may have any of the log.
     known: Option<RoaringTreemap>,
     places: Places<'l>,
-    /// For each stream where its last event was among its syncs.
-    near: Vec<usize>,
     batch: Batch,
 }
 
 impl Filler<'_> {
     #[inline]
     fn fill(&mut self, event: &Event<'_, '_>, keys: &mut Keys) {
-        let To { log: of, streams, tables, has_labels } = self.to;
+        let Destination { streams, tables, has_labels, .. } = self.to;
         let log = streams.get(usize::from(event.stream)).copied().unwrap_or(-1);
         let table = self.table(event);
         let Some(described) = tables.all.get(table).filter(|table| table.is_chosen) else {
             return;
         };
-        let stream = usize::from(event.stream);
         let key = keys.key(log, event);
         if self.known.as_mut().is_some_and(|known| !known.insert(key as u64)) {
             return;
         }
-        let wall = of.streams().get(stream).zip(self.near.get_mut(stream));
-        let wall = wall.and_then(|(stream, near)| stream.wall_time_near(event.ticks, near));
-        let wall = wall.map_or(Cell::Null, |wall| Cell::Integer(wall.realtime as i64));
+        let wall = self.places.wall(event);
+        let wall = wall.map_or(Cell::Null, |ns| Cell::Integer(ns as i64));
         if described.is_label && has_labels {
             self.batch.push_label(key, log, event);
         }
@@ -130,7 +125,7 @@ impl Filler<'_> {
     #[inline]
     fn table(&mut self, event: &Event<'_, '_>) -> usize {
         match event.event_type {
-            Some(event_type) => self.to.tables.index(self.places.of(event), event_type.code),
+            Some(event_type) => self.to.tables.index(self.places.registry(event), event_type.code),
             None => UNKNOWN,
         }
     }

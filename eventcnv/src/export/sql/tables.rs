@@ -1,12 +1,12 @@
-//! The tables: those that every database has, and one for each event type, with a view.
+//! The tables: those of every database, and one with a view for each event type.
 //!
 //! ```text
 //!  PoolInit        event │ log │ thread │ time │ wall │ pool │ arena │ …  number
-//!  EVENT_PoolInit  the same, and pool_label, arena_label: what they were called then
+//!  EVENT_PoolInit  the same, with the labels of that time: pool_label, arena_label
 //! ```
 //!
-//! An event type of a registry has the same table in all logs, as long as its parameters are the
-//! same. Design: `.cnv.sql` in `design/eventcnv.md`.
+//! An event type of a registry has one table for all logs in which its parameters are the same.
+//! Design: `.cnv.sql` in `design/eventcnv.md`.
 
 use super::keys::NUMBER_BITS;
 use super::refusal::Refusal;
@@ -18,7 +18,7 @@ use roaring::RoaringTreemap;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// What every database has.
+/// The tables of every database.
 pub(crate) const FIXED: &str = "
 CREATE TABLE logs(
   log INTEGER PRIMARY KEY, stream TEXT, beginning_size INTEGER, beginning INTEGER, file TEXT,
@@ -54,65 +54,65 @@ CREATE TABLE unknown_events(
   registry INTEGER, code INTEGER, bytes BLOB);
 ";
 
-/// What databases of earlier versions lack.
+/// Tables that databases of earlier versions lack.
 pub(crate) const FIXED_LATER: &str = "
 CREATE TABLE IF NOT EXISTS losses(
   log INTEGER, registry INTEGER, kind INTEGER, cause TEXT, count INTEGER,
   PRIMARY KEY(log, registry, kind, cause)) WITHOUT ROWID;
 ";
 
-/// Columns of an event beside its parameters: those that are written, then the one that follows.
+/// Columns of an event in addition to its parameters: the written ones, then a computed one.
 pub(crate) const COLUMNS: [&str; 5] = ["event", "log", "thread", "time", "wall"];
 const NUMBER_COLUMN: &str = "number";
-/// Tables that are made whether there are events for them or not.
+/// Tables that are made even without events, at most.
 const EMPTY_TABLE_COUNT_MAX: usize = 2000;
-/// The index of the table of events that no registry knows, and of that of labels.
+/// The indices of the tables of unknown events and of labels.
 pub(crate) const UNKNOWN: usize = 0;
 pub(crate) const LABELS: usize = 1;
 
 /// The table of an event type.
 pub(crate) struct Table {
     pub(crate) name: String,
-    /// Whether its events are wanted.
+    /// Whether the import adds its events.
     pub(crate) is_chosen: bool,
     /// Whether its events may be labels.
     pub(crate) is_label: bool,
     view: String,
-    /// The columns that are written beside those of the parameters.
+    /// The written columns before those of the parameters.
     written: &'static [&'static str],
-    /// Of each parameter the sort, the column, and in the view that of the label.
+    /// Sort and column of each parameter, and the column of its label in the view.
     columns: Vec<(Sort, String, Option<String>)>,
-    /// How many parameters there are, if not all have columns.
+    /// The number of parameters, if not all have columns.
     cut: Option<usize>,
 }
 
-/// The tables that a database has, and their views: by registry, event type and parameters.
-struct Old(HashMap<[String; 3], (String, String)>);
+/// The existing tables and views: by registry, event type and parameters.
+struct ExistingTables(HashMap<[String; 3], (String, String)>);
 
-impl Old {
-    /// Reads them all at once: to look for each in the table would take n² steps.
-    fn of(connection: &Connection) -> Result<Old, Refusal> {
+impl ExistingTables {
+    /// Loads all at once: a search for each would take n² steps.
+    fn load(connection: &Connection) -> Result<ExistingTables, Refusal> {
         let sql = "SELECT registry, type, parameters, name, event_view FROM event_tables";
         let mut find = connection.prepare(sql)?;
         let row = |row: &rusqlite::Row<'_>| {
             Ok(([row.get(0)?, row.get(1)?, row.get(2)?], (row.get(3)?, row.get(4)?)))
         };
-        Ok(Old(find.query_map([], row)?.collect::<Result<_, _>>()?))
+        Ok(ExistingTables(find.query_map([], row)?.collect::<Result<_, _>>()?))
     }
 }
 
-/// Where the events of a log go.
+/// The tables for the events of a log.
 pub(crate) struct Tables {
     pub(crate) all: Vec<Table>,
-    /// Whether new tables have their last column at once.
+    /// Whether new tables get their last column at once.
     is_whole: bool,
-    /// For each registry of the log the index of the table of each code.
+    /// The index of the table of each code, for each registry of the log.
     codes: Vec<Vec<u32>>,
 }
 
 impl Tables {
     /// Finds the tables of a log's event types, or names new ones.
-    pub(crate) fn of(
+    pub(crate) fn new(
         connection: &Connection,
         log: &Log,
         streams: &[i64],
@@ -126,7 +126,7 @@ impl Tables {
         let mut taken = Taken::new(names.collect::<Result<Vec<_>, _>>()?);
         let all = vec![Table::unknown(), Table::labels()];
         let mut tables = Tables { all, codes: Vec::new(), is_whole };
-        let old = Old::of(connection)?;
+        let existing = ExistingTables::load(connection)?;
         let mut known = HashMap::new();
         for (registry, users) in log.registries().iter().zip(logs::users(log, streams)) {
             let highest = registry.event_types.last().map_or(0, |row| usize::from(row.code) + 1);
@@ -136,7 +136,8 @@ impl Tables {
                 let index = match known.get(&key) {
                     Some(&index) => index,
                     None => {
-                        let table = Table::of(connection, registry, event_type, &old, &mut taken)?;
+                        let table =
+                            Table::new(connection, registry, event_type, &existing, &mut taken)?;
                         tables.all.push(table);
                         let index = tables.all.len() - 1;
                         known.insert(key, index);
@@ -156,12 +157,12 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Makes the table of this index ready for rows.
+    /// Makes the table with this index.
     pub(crate) fn make(&self, connection: &Connection, index: usize) -> Result<(), Refusal> {
         self.all.get(index).map_or(Ok(()), |table| table.make(connection, self.is_whole))
     }
 
-    /// The keys of the events of these logs that the tables have.
+    /// Returns the keys of the events of these logs in the database.
     pub(crate) fn known(
         &self,
         connection: &Connection,
@@ -174,10 +175,10 @@ impl Tables {
         let logs: BTreeSet<String> = logs.iter().map(i64::to_string).collect();
         let logs = logs.into_iter().collect::<Vec<_>>().join(", ");
         let mut known = RoaringTreemap::new();
-        let of_events = |(index, table): &(usize, &Table)| {
+        let has_events = |(index, table): &(usize, &Table)| {
             *index != LABELS && table.is_chosen && tables.contains(&table.name)
         };
-        for (_, table) in self.all.iter().enumerate().filter(of_events) {
+        for (_, table) in self.all.iter().enumerate().filter(has_events) {
             let name = quoted(&table.name);
             let sql = format!("SELECT event FROM {name} WHERE log IN ({logs})");
             let mut find = connection.prepare(&sql)?;
@@ -189,10 +190,11 @@ impl Tables {
         Ok(known)
     }
 
-    /// Gives the tables that were made without it their last column. It takes no place in the rows,
-    /// but to work it out and throw it away took a quarter of the time of an insertion. As SQLite
-    /// advises where what is written in a table stays as it is, its declaration alone is changed
-    /// (sqlite.org/lang_altertable.html); a statement for each would read all declarations again.
+    /// Adds the last column to tables that lack it. The column takes no place in rows, but SQLite
+    /// would compute and drop it at each insertion, for a quarter of the time. As SQLite advises
+    /// for changes that leave rows unchanged, only the declarations change
+    /// (sqlite.org/lang_altertable.html). A statement for each table would read all declarations
+    /// again.
     pub(crate) fn complete(&self, connection: &Connection) -> Result<(), Refusal> {
         if self.is_whole {
             return Ok(());
@@ -209,19 +211,19 @@ impl Tables {
         Ok(())
     }
 
-    /// Chooses the tables of which this is true. Whether there are any.
+    /// Chooses the tables for which a function is true. Returns whether any is.
     pub(crate) fn choose(&mut self, is_chosen: impl Fn(&str) -> bool) -> bool {
         self.all.iter_mut().for_each(|table| table.is_chosen = is_chosen(&table.name));
         self.all.iter().any(|table| table.is_chosen)
     }
 
-    /// What is to be said of the chosen tables that have not a column for each parameter.
+    /// Returns a note about chosen tables that lack columns for some parameters.
     pub(crate) fn note(&self) -> Option<String> {
         let cut = self.all.iter().filter(|table| table.is_chosen);
         note_of_cut(cut.filter_map(|table| Some((&*table.name, table.cut?))))
     }
 
-    /// The table of a code of a registry, by its index in the log.
+    /// Returns the table of a code of a registry, by the index of the registry in the log.
     #[inline]
     pub(crate) fn index(&self, registry: usize, code: u16) -> usize {
         let codes = self.codes.get(registry);
@@ -229,7 +231,7 @@ impl Tables {
     }
 }
 
-/// The parameters of an event type, as its table knows them.
+/// Returns the parameters of an event type as text, which identifies its table.
 fn parameters(event_type: &EventType) -> String {
     let params =
         event_type.params.iter().map(|param| format!("{} {}", param.sort.letter(), param.name));
@@ -245,19 +247,18 @@ impl Table {
         Table { name, is_chosen: true, is_label: false, view, written, columns, cut: None }
     }
 
-    /// Of what is called what.
     fn labels() -> Table {
         let (view, written) = (String::new(), &labels::COLUMNS);
         let (name, columns) = ("labels".to_owned(), Vec::new());
         Table { name, is_chosen: true, is_label: false, view, written, columns, cut: None }
     }
 
-    /// The table of an event type: that which is in the database already, or a new one.
-    fn of(
+    /// Returns the existing or a new table of an event type.
+    fn new(
         connection: &Connection,
         registry: &Registry,
         event_type: &EventType,
-        old: &Old,
+        existing: &ExistingTables,
         taken: &mut Taken,
     ) -> Result<Table, Refusal> {
         let mut columns = Taken::new(COLUMNS.iter().chain([&NUMBER_COLUMN]));
@@ -274,7 +275,7 @@ impl Table {
         let cut = Some(event_type.params.len()).filter(|&count| count > PARAM_COUNT_MAX);
         let key = (clipped(&registry.name), &*event_type.name, parameters(event_type));
         let found = [key.0, key.1, &key.2].map(str::to_owned);
-        if let Some((name, view)) = old.0.get(&found).cloned() {
+        if let Some((name, view)) = existing.0.get(&found).cloned() {
             return Ok(Table { name, is_chosen, is_label, view, written, columns, cut });
         }
         let long = format!("{}_{}", key.0, key.1);
@@ -286,7 +287,7 @@ impl Table {
         Ok(Table { name, is_chosen, is_label, view, written, columns, cut })
     }
 
-    /// Says in the database what the event type is.
+    /// Adds the event type and its parameters to the tables of facts.
     fn describe(
         &self,
         connection: &Connection,
@@ -325,7 +326,7 @@ impl Table {
         Ok(())
     }
 
-    /// Makes it and its view, if they are not there.
+    /// Makes the table and its view if they do not exist.
     fn make(&self, connection: &Connection, is_whole: bool) -> Result<(), Refusal> {
         if self.view.is_empty() {
             return Ok(());
@@ -361,12 +362,12 @@ impl Table {
         Ok(())
     }
 
-    /// How many columns are written.
+    /// Returns the number of written columns.
     pub(crate) fn column_count(&self) -> usize {
         self.written.len() + self.columns.len()
     }
 
-    /// What inserts so many rows at once. A label that is there stays as it is.
+    /// Returns the statement that inserts `row_count` rows. An existing label stays as it is.
     pub(crate) fn insertion(&self, row_count: usize) -> String {
         let params = self.columns.iter().map(|(_, column, _)| quoted(column));
         let columns = self.written.iter().map(|column| (*column).to_owned()).chain(params);
@@ -381,13 +382,13 @@ impl Table {
     }
 }
 
-/// The declaration of the last column.
+/// Returns the declaration of the last column.
 fn number_column() -> String {
     let number = (1_u64 << NUMBER_BITS) - 1;
     format!("{NUMBER_COLUMN} INTEGER GENERATED ALWAYS AS (event & {number}) VIRTUAL")
 }
 
-/// Takes a name for a column; if it is taken, with an underscore after it.
+/// Takes a name for a column, with an underscore after it if it is taken.
 fn take(taken: &mut Taken, name: &str) -> String {
     taken.take([name, &format!("{name}_")])
 }

@@ -1,4 +1,4 @@
-//! The lines of an event in all forms, made naively: value by value, by the standard formatter.
+//! A naive twin of the views: value by value, by the standard formatter.
 //!
 //! ```text
 //!  Event ── params ──▶ Value ── format! ──▶ the line that a recipe must write
@@ -6,7 +6,7 @@
 
 use crate::text;
 use crate::view::csv::field;
-use crate::view::json::{labels, string};
+use crate::view::json::{append_labels, string};
 use eventlog::reader::{Event, Value};
 
 fn double(value: f64, write: fn(&mut Vec<u8>, f64)) -> String {
@@ -18,17 +18,17 @@ fn double(value: f64, write: fn(&mut Vec<u8>, f64)) -> String {
 fn bytes(value: &[u8], write: impl Fn(&mut Vec<u8>, &[u8])) -> String {
     let mut out = Vec::new();
     write(&mut out, value);
-    // A string may have bytes that are not UTF-8.
+    // A string may contain bytes that are not UTF-8.
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The index of a registry where a code needs it, and a colon.
+/// Returns the index of a registry and a colon, if a code needs it.
 fn index(event: &Event<'_, '_>) -> String {
     let index = event.registry.index;
     if index > 1 { format!("{index}:") } else { String::new() }
 }
 
-/// A value as the numeric form has it.
+/// Returns a value in the numeric form.
 fn numeric_value(value: Value<'_>) -> String {
     match value {
         Value::P(value) | Value::A(value) | Value::W(value) => format!("{value:X}"),
@@ -39,7 +39,7 @@ fn numeric_value(value: Value<'_>) -> String {
     }
 }
 
-/// The lines of an event in all forms, made of its values one by one: see `twins`.
+/// Returns the lines of an event in all forms of `twins`.
 pub(super) fn naive(event: &Event<'_, '_>) -> [String; 5] {
     let (ticks, code, name) = (event.ticks, event.code(), event.name());
     let params = || event.params();
@@ -89,7 +89,7 @@ pub(super) fn naive(event: &Event<'_, '_>) -> [String; 5] {
     [numeric, columns, named, naive_json(event), lisp]
 }
 
-/// The line of an event as JSON, likewise.
+/// Returns the line of an event as JSON.
 fn naive_json(event: &Event<'_, '_>) -> String {
     let (ticks, code, name) = (event.ticks, event.code(), event.name());
     let params = || event.params();
@@ -115,7 +115,7 @@ fn naive_json(event: &Event<'_, '_>) -> String {
         0 => String::new(),
         stream => format!(",\"stream\":{stream}"),
     };
-    let labels = bytes(&[], |out, _| labels(event, out));
+    let labels = bytes(&[], |out, _| append_labels(event, out));
     format!(
         "{{\"ticks\":{ticks},\"event\":{event_name},\"kind\":{kind:?},\"registry\":{:?}{stream},\
          \"thread\":{},\"params\":{{{of_json}}}{labels}}}\n",
@@ -123,7 +123,7 @@ fn naive_json(event: &Event<'_, '_>) -> String {
     )
 }
 
-/// The line of an event of the only registry as CSV, likewise.
+/// Returns the line of an event of the only registry as CSV.
 pub(super) fn naive_csv(event: &Event<'_, '_>) -> String {
     let mut columns: Vec<&str> = Vec::new();
     for param in event.registry.event_types.iter().flat_map(|event_type| &event_type.params) {

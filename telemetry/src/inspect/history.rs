@@ -168,17 +168,13 @@ pub(crate) fn of_store() -> impl Iterator<Item = Spot> {
     intern::kept().filter_map(|(sequence, block)| Walk::begin(block, sequence, 0)).flatten()
 }
 
-/// The newest events of all rings, as many as there is room for, oldest first; of those that are
-/// older than `before`, if it is given: so one can go on where one had no more room. Gives how many
-/// there are.
-pub(crate) fn newest(spots: &mut [Spot], before: Option<Spot>) -> usize {
+/// The newest events of all rings, as many as there is room for, oldest first. Gives how many there
+/// are.
+pub(crate) fn newest(spots: &mut [Spot]) -> usize {
     let mut count = 0;
     for slot in 0..SLOT_COUNT {
         thread::each_ring(slot, |ring| {
             for spot in of_ring(ring) {
-                if before.is_some_and(|before| spot >= before) {
-                    continue;
-                }
                 if !keep(spots, &mut count, spot) {
                     break;
                 }

@@ -13,7 +13,7 @@ use crate::offered::Losses;
 use crate::os::atomic::Ordering;
 use crate::os::ordinary;
 use crate::os::sync::Entry;
-use crate::registry::registration::{self, Registered, SLOT_COUNT};
+use crate::registry::registration::{self, Registered};
 use crate::registry::unhoused;
 use crate::rings::ring::Ring;
 use crate::rings::thread;
@@ -38,12 +38,7 @@ pub fn flush() {
 }
 
 fn flush_rings(entry: &Entry) {
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            ring.flush(entry);
-            false
-        });
-    }
+    thread::rings().for_each(|ring| ring.flush(entry));
     intern::flush(entry);
 }
 
@@ -52,24 +47,16 @@ pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
         return;
     }
-    for slot in registered.slots_of(kinds) {
-        thread::each_ring(slot, |ring| {
-            ring.flush(entry);
-            false
-        });
-    }
+    let rings = registered.slots_of(kinds).flat_map(thread::rings_of);
+    rings.for_each(|ring| ring.flush(entry));
     intern::flush(entry);
     stream::write_out(entry);
 }
 
 /// Waits for whoever is writing blocks of these kinds of a registry.
 pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
-    for slot in registered.slots_of(kinds) {
-        thread::each_ring(slot, |ring| {
-            ring.wait(entry);
-            false
-        });
-    }
+    let rings = registered.slots_of(kinds).flat_map(thread::rings_of);
+    rings.for_each(|ring| ring.wait(entry));
 }
 
 /// Brings everything out, and ends the stream (`.part.end`).
@@ -79,12 +66,7 @@ pub(crate) fn end_stream() {
     thread::leave(&entry);
     flush_rings(&entry);
     // A kind that was output until just now may still have its writers.
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            ring.wait(&entry);
-            false
-        });
-    }
+    thread::rings().for_each(|ring| ring.wait(&entry));
     if let Some(mut parts) = stream::parts(&entry) {
         let was_refused = parts.was_refused();
         if was_refused && parts.deliver() {
@@ -108,33 +90,22 @@ fn put_accounts(
     parts: &mut stream::Parts<'_>,
     account: impl Fn(&'static Ring) -> Option<BlockHeader>,
 ) {
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            account(ring).is_some_and(|header| !parts.put_account(header))
-        });
+    let mut is_refused = |ring| account(ring).is_some_and(|header| !parts.put_account(header));
+    for slot in registration::slots() {
+        let _ = thread::rings_of(slot).any(&mut is_refused);
     }
 }
 
 /// What was requested, recorded and lost so far, in all registries of the program.
 pub fn losses() -> Losses {
-    let mut sum = Losses::default();
-    for slot in registration::slots() {
-        sum += losses_of_slot(slot);
-    }
-    sum
+    losses_of_slots(registration::slots())
 }
 
 /// The same of the kinds of one registry.
 pub fn losses_of(control: &'static Control, kinds: impl Into<u64>) -> Losses {
-    let kinds = kinds.into();
-    let mut sum = Losses::default();
     let registered = registration::all().find(|found| core::ptr::eq(found.control, control));
-    if let Some(registered) = registered {
-        for slot in registered.slots_of(kinds) {
-            sum += losses_of_slot(slot);
-        }
-    }
-    sum
+    let kinds = kinds.into();
+    losses_of_slots(registered.into_iter().flat_map(|registered| registered.slots_of(kinds)))
 }
 
 /// The same of interned strings, labels and the rest of the store.
@@ -142,11 +113,11 @@ pub fn store_losses() -> Losses {
     intern::losses(&Entry::new())
 }
 
-fn losses_of_slot(slot: usize) -> Losses {
-    let mut sum = unhoused::beside_rings(slot);
-    thread::each_ring(slot, |ring| {
-        sum += ring.losses();
-        false
-    });
+fn losses_of_slots(slots: impl Iterator<Item = usize>) -> Losses {
+    let mut sum = Losses::default();
+    for slot in slots {
+        sum += unhoused::beside_rings(slot);
+        thread::rings_of(slot).for_each(|ring| sum += ring.losses());
+    }
     sum
 }

@@ -12,7 +12,6 @@
 use crate::os::sockets::{self, Peer};
 use crate::os::sys::{Errno, File, close, errno, identify_name, retry, unlink_file};
 use core::ffi::{CStr, c_int};
-use core::mem::zeroed;
 
 /// Connections that wait to be accepted, at most.
 const BACKLOG: c_int = 64;
@@ -104,7 +103,7 @@ pub(crate) fn peer_user(file: c_int) -> Option<libc::uid_t> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     // SAFETY: fills a structure of plain integers that lives through the call.
     unsafe {
-        let mut peer: libc::ucred = zeroed();
+        let mut peer: libc::ucred = core::mem::zeroed();
         let mut size = core::mem::size_of::<libc::ucred>() as libc::socklen_t;
         let place = (&raw mut peer).cast();
         let result = libc::getsockopt(file, libc::SOL_SOCKET, libc::SO_PEERCRED, place, &mut size);

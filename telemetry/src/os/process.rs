@@ -7,8 +7,12 @@
 //!
 //! Plain calls that neither allocate nor take a lock of the standard library.
 //! Design: `.sol.fork` in `design/telemetry.md`.
-#![expect(unsafe_code, reason = "calls of the C library")]
+#![cfg_attr(
+    any(target_os = "linux", target_os = "android"),
+    expect(unsafe_code, reason = "calls of the C library")
+)]
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
 use crate::os::sys;
 use core::sync::atomic::AtomicU32;
 

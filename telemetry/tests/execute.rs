@@ -8,7 +8,6 @@ use common::{Three, ran, wait_until};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 use telemetry::event;
 
 const ALL: (&str, &str) = ("MPS_TELEMETRY_CONTROL", "all");
@@ -37,11 +36,6 @@ fn of_role(test: &str, role: &str) -> Command {
     command
 }
 
-fn is_gone(process: u64) -> bool {
-    // SAFETY: the call touches no memory.
-    unsafe { libc::kill(process as i32, 0) != 0 }
-}
-
 /// The events of a log are all by the process with this number.
 fn assert_log_of(path: &Path, process: u64, count: usize) {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -52,64 +46,36 @@ fn assert_log_of(path: &Path, process: u64, count: usize) {
     assert!(stream.words(1, 0).iter().all(|who| *who == process));
 }
 
-/// As the child: waits until its parent is gone, so that nobody has the log.
-fn be_child() {
-    let parent = std::fs::read_to_string("parent").unwrap().parse().unwrap();
-    if std::env::var("WAIT").is_ok() {
-        wait_until("the parent ends", || is_gone(parent));
-    }
-    record(200);
-    telemetry::flush();
-    std::fs::write("child.new", pid().to_string()).unwrap();
-    std::fs::rename("child.new", "child").unwrap();
-}
-
-/// As the parent: long after its last block it executes another program, and is killed at once.
-#[expect(clippy::zombie_processes, reason = "the child is to outlive this process")]
-fn be_parent(test: &str, how: &str) {
-    std::fs::write("parent", pid().to_string()).unwrap();
-    record(500);
-    telemetry::flush();
-    std::thread::sleep(Duration::from_millis(60));
-    let mut child = of_role(test, "child");
-    child.env("WAIT", "1");
-    if how == "fork" {
-        // SAFETY: does nothing in the child; has it be made by `fork`.
-        unsafe { child.pre_exec(|| Ok(())) };
-    }
-    child.spawn().unwrap();
-    if how == "writes" {
-        event!(Three, pid() as usize, 500usize, 0usize);
-        telemetry::flush();
-    }
-    // SAFETY: the call touches no memory.
-    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-}
-
-/// By `fork`, which touches the log; by `posix_spawn`, from the leader of a process group; and from
-/// one that goes on to write: nobody has the log any more when the child begins its own.
+/// The parent has its log when the child begins its own, be the child made by `fork` or by
+/// `posix_spawn`.
 #[test]
-fn what_a_program_executes_before_it_is_killed_overwrites_no_log() {
-    let test = "what_a_program_executes_before_it_is_killed_overwrites_no_log";
+fn what_a_program_executes_while_it_runs_overwrites_no_log() {
+    let test = "what_a_program_executes_while_it_runs_overwrites_no_log";
     match &*role() {
         "" => {}
-        "child" => return be_child(),
-        how => return be_parent(test, how),
-    }
-    for how in ["fork", "leads", "writes"] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut parent = of_role(test, how);
-        if how == "leads" {
-            parent.process_group(0);
+        "child" => return record(200),
+        how => {
+            record(500);
+            telemetry::flush();
+            let mut child = of_role(test, "child");
+            if how == "fork" {
+                // SAFETY: does nothing in the child; has it be made by `fork`.
+                unsafe { child.pre_exec(|| Ok(())) };
+            }
+            let mut child = child.spawn().unwrap();
+            std::fs::write("child", child.id().to_string()).unwrap();
+            assert!(child.wait().unwrap().success());
+            return;
         }
-        let mut parent = parent.current_dir(&folder).spawn().unwrap();
-        let process = u64::from(parent.id());
-        assert!(!parent.wait().unwrap().success(), "it was killed");
-        let done = folder.path().join("child");
-        wait_until("the child records", || done.exists());
-        let child: u64 = std::fs::read_to_string(done).unwrap().parse().unwrap();
+    }
+    for how in ["fork", "spawn"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut parent = of_role(test, how).current_dir(&folder).spawn().unwrap();
+        assert!(parent.wait().unwrap().success());
+        let child = std::fs::read_to_string(folder.path().join("child")).unwrap();
+        let child: u64 = child.parse().unwrap();
         let log = folder.path().join("mpsio.log");
-        assert_log_of(&log, process, if how == "writes" { 501 } else { 500 });
+        assert_log_of(&log, parent.id().into(), 500);
         assert_log_of(&log.with_file_name(format!("mpsio.log-{child}")), child, 200);
     }
 }
@@ -143,12 +109,12 @@ fn what_a_program_becomes_overwrites_no_log() {
         // A name with the process in it nobody looks for: it is not said that it is another.
         let said = ran.said();
         assert_eq!(said.len(), usize::from(name == "mpsio.log"), "{said:?}");
-        let why = " was written since this process began, or just before; the log ";
+        let why = " was written by this process, before it executed this program; the log ";
         assert!(said.iter().all(|line| line.contains(why)), "{said:?}");
     }
 }
 
-/// In a loop of a shell, without a pause: nobody can have executed the next one but the shell.
+/// In a loop of a shell, without a pause: the log of a process that is gone is begun again.
 #[test]
 fn five_runs_in_a_row_have_one_log() {
     let test = "five_runs_in_a_row_have_one_log";
@@ -174,82 +140,31 @@ fn five_runs_in_a_row_have_one_log() {
     assert_log_of(&log, process, 200);
 }
 
-/// The one ends, in good order, before the first event of the other, which began before that.
+/// The second begins its log while the first one has the name.
 #[test]
-#[cfg(target_os = "linux")]
 fn programs_that_run_at_the_same_time_each_have_a_log() {
     let test = "programs_that_run_at_the_same_time_each_have_a_log";
     match &*role() {
         "" => {}
         "first" => {
-            wait_until("the second begins", || Path::new("ready").exists());
-            return record(200);
-        }
-        _ => {
-            let first = std::fs::read_to_string("first").unwrap().parse().unwrap();
-            std::fs::write("ready", "").unwrap();
-            wait_until("the first ends", || is_gone(first));
-            return record(300);
-        }
-    }
-    for _ in 0..20 {
-        let folder = tempfile::tempdir().unwrap();
-        let mut first = of_role(test, "first").current_dir(&folder).spawn().unwrap();
-        std::fs::write(folder.path().join("first"), first.id().to_string()).unwrap();
-        let mut second = of_role(test, "second").current_dir(&folder).spawn().unwrap();
-        assert!(first.wait().unwrap().success() && second.wait().unwrap().success());
-        let log = folder.path().join("mpsio.log");
-        assert_log_of(&log, first.id().into(), 200);
-        let log = log.with_file_name(format!("mpsio.log-{}", second.id()));
-        assert_log_of(&log, second.id().into(), 300);
-    }
-}
-
-/// A program that executes another one, by `posix_spawn`, and ends at once, be its end normal or
-/// not; and one that waited for a child before.
-#[test]
-#[expect(clippy::zombie_processes, reason = "the child is to outlive this process")]
-fn what_a_program_executes_before_it_ends_overwrites_no_log() {
-    let test = "what_a_program_executes_before_it_ends_overwrites_no_log";
-    match &*role() {
-        "" => {}
-        "child" => return be_child(),
-        how => {
-            std::fs::write("parent", pid().to_string()).unwrap();
-            record(500);
+            record(200);
             telemetry::flush();
-            let mut child = of_role(test, "child");
-            child.env("WAIT", "1");
-            if how == "through" {
-                // The shell that begins it in the background ends before this process does.
-                let mut shell = Command::new("sh");
-                shell.args(["-c", "\"$@\" &", "sh"]).arg(child.get_program());
-                shell
-                    .args(child.get_args())
-                    .envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
-                assert!(shell.stdout(Stdio::null()).status().unwrap().success());
-            } else {
-                child.spawn().unwrap();
-            }
-            if how == "killed" {
-                // SAFETY: the call touches no memory.
-                unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-            }
-            return;
+            std::fs::write("ready", "").unwrap();
+            return wait_until("the second ends", || Path::new("done").exists());
         }
+        _ => return record(300),
     }
-    for how in ["exits", "killed", "through"].repeat(8) {
-        let folder = tempfile::tempdir().unwrap();
-        let mut parent = of_role(test, how).current_dir(&folder).spawn().unwrap();
-        let process = u64::from(parent.id());
-        assert_eq!(parent.wait().unwrap().success(), how != "killed");
-        let done = folder.path().join("child");
-        wait_until("the child records", || done.exists());
-        let child: u64 = std::fs::read_to_string(done).unwrap().parse().unwrap();
-        let log = folder.path().join("mpsio.log");
-        assert_log_of(&log, process, 500);
-        assert_log_of(&log.with_file_name(format!("mpsio.log-{child}")), child, 200);
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = of_role(test, "first").current_dir(&folder).spawn().unwrap();
+    wait_until("the first has its log", || folder.path().join("ready").exists());
+    let mut second = of_role(test, "second").current_dir(&folder).spawn().unwrap();
+    assert!(second.wait().unwrap().success());
+    std::fs::write(folder.path().join("done"), "").unwrap();
+    assert!(first.wait().unwrap().success());
+    let log = folder.path().join("mpsio.log");
+    assert_log_of(&log, first.id().into(), 200);
+    let log = log.with_file_name(format!("mpsio.log-{}", second.id()));
+    assert_log_of(&log, second.id().into(), 300);
 }
 
 /// Runs `child` in a forked child; gives its number.

@@ -22,7 +22,7 @@ use crate::os::signals::{self, Deferred};
 use crate::os::sync::{Guard, Locked};
 use crate::os::{pages, report, stack, sys, way_out};
 use crate::plinth::{Plinth, region};
-use crate::registry::registration::{self, Registered, SLOT_COUNT};
+use crate::registry::registration::{self, Registered};
 use crate::rings::thread;
 use crate::store::intern;
 use crate::stream::{self, pending, volume};
@@ -174,12 +174,7 @@ extern "C" fn bring_all(_: *mut c_void) {
     if !way.failed {
         called::tell_store(counts, end);
     }
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            way.bring_ring(ring);
-            false
-        });
-    }
+    thread::rings().for_each(|ring| way.bring_ring(ring));
     way.end_parts();
     called::end(way.failed);
     plinth.flush();

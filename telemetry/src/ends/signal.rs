@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "signal handlers, and what they interrupted")]
 
 use crate::ends::crash;
-use crate::os::{stack, way_out};
+use crate::os::{stack, sys, way_out};
 use crate::rings::thread;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -127,16 +127,13 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         if crate::block::memory::mend(signal, info) {
             return;
         }
-        let errno = errno_place();
-        let errno_before = errno.map(|errno| *errno);
+        let errno = sys::errno();
         let is_survived = SURVIVED.load(Ordering::Relaxed) & 1 << index_of(signal) != 0;
         if !is_survived {
             crash::bring_out_in_signal();
         }
         pass_on(signal, info, context, is_survived);
-        if let (Some(errno), Some(before)) = (errno, errno_before) {
-            *errno = before;
-        }
+        sys::set_errno(errno);
     }
 }
 
@@ -264,21 +261,4 @@ fn is_ours(signal: c_int) -> bool {
         libc::sigaction(signal, null(), &mut now) == 0
             && (now.sa_sigaction == ours || crate::block::memory::passes_on(now.sa_sigaction, ours))
     }
-}
-
-/// Where this thread's error number is.
-fn errno_place() -> Option<*mut c_int> {
-    #[cfg(target_os = "linux")]
-    // SAFETY: gives a pointer to this thread's error number.
-    return Some(unsafe { libc::__errno_location() });
-    #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
-    // SAFETY: gives a pointer to this thread's error number.
-    return Some(unsafe { libc::__error() });
-    #[cfg(not(any(
-        target_os = "linux",
-        target_os = "macos",
-        target_os = "ios",
-        target_os = "freebsd"
-    )))]
-    return None;
 }

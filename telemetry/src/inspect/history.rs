@@ -11,7 +11,6 @@
 //! `.time.order` in `design/format.md`.
 
 use crate::block::memory::{self, Block};
-use crate::registry::registration::SLOT_COUNT;
 use crate::rings::ring::Ring;
 use crate::rings::thread;
 use crate::store::intern;
@@ -168,23 +167,16 @@ pub(crate) fn of_store() -> impl Iterator<Item = Spot> {
     intern::kept().filter_map(|(sequence, block)| Walk::begin(block, sequence, 0)).flatten()
 }
 
-/// The newest events of all rings, as many as there is room for, oldest first; of those that are
-/// older than `before`, if it is given: so one can go on where one had no more room. Gives how many
-/// there are.
-pub(crate) fn newest(spots: &mut [Spot], before: Option<Spot>) -> usize {
+/// The newest events of all rings, as many as there is room for, oldest first. Gives how many there
+/// are.
+pub(crate) fn newest(spots: &mut [Spot]) -> usize {
     let mut count = 0;
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            for spot in of_ring(ring) {
-                if before.is_some_and(|before| spot >= before) {
-                    continue;
-                }
-                if !keep(spots, &mut count, spot) {
-                    break;
-                }
+    for ring in thread::rings() {
+        for spot in of_ring(ring) {
+            if !keep(spots, &mut count, spot) {
+                break;
             }
-            false
-        });
+        }
     }
     count
 }
@@ -198,12 +190,7 @@ pub(crate) fn newest(spots: &mut [Spot], before: Option<Spot>) -> usize {
 /// event or two for each time that there was no more room.
 pub(crate) fn oldest(spots: &mut [Spot], after: Option<Spot>, until: u64) -> usize {
     let mut oldest = Oldest { spots, count: 0, bound: None, until };
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            oldest.look_at(ring, after);
-            false
-        });
-    }
+    thread::rings().for_each(|ring| oldest.look_at(ring, after));
     let Oldest { spots, count, .. } = oldest;
     spots[..count].sort_unstable();
     count
@@ -254,16 +241,8 @@ impl Oldest<'_> {
 
 /// The newest event of the kinds with this index, in whatever registry.
 pub(crate) fn newest_of_kind(kind: u8) -> Option<Spot> {
-    let mut found = None;
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            if ring.kind() == kind {
-                found = found.max(of_ring(ring).next());
-            }
-            false
-        });
-    }
-    found
+    let rings = thread::rings().filter(|ring| ring.kind() == kind);
+    rings.filter_map(|ring| of_ring(ring).next()).max()
 }
 
 /// What is at an address.
@@ -292,11 +271,8 @@ pub(crate) fn at(address: usize) -> Found {
         }
     };
     intern::kept().for_each(|(sequence, block)| look(block, sequence, 0));
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            ring.kept().for_each(|(sequence, block)| look(block, sequence, ring.buffer()));
-            false
-        });
+    for ring in thread::rings() {
+        ring.kept().for_each(|(sequence, block)| look(block, sequence, ring.buffer()));
     }
     found
 }
@@ -361,8 +337,7 @@ impl Spot {
 
     /// The ring that it is in; none if it is of the store.
     pub(crate) fn ring(&self) -> Option<&'static Ring> {
-        let is_it = |ring: &'static Ring| ring.buffer() == self.buffer;
-        (0..SLOT_COUNT).find_map(|slot| thread::each_ring(slot, is_it))
+        thread::rings().find(|ring| ring.buffer() == self.buffer)
     }
 
     /// The offset at which it ends, in its block.
@@ -446,7 +421,7 @@ mod tests {
     fn an_event_is_found_by_any_address_within_it() {
         let put = |index: usize| crate::event!(Found, index);
         (0..3).for_each(put);
-        let ring = (0..SLOT_COUNT).find_map(|slot| thread::each_ring(slot, |_| true)).expect("one");
+        let ring = thread::rings().next().expect("one");
         let block = ring.block();
         let spots: Vec<Spot> = of_ring(ring).collect();
         for spot in &spots {

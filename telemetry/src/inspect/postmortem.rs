@@ -14,7 +14,6 @@
 use crate::inspect::history::{self, Recalled, Spot};
 use crate::inspect::text::{self, Now};
 use crate::os::report::Text;
-use crate::registry::registration::SLOT_COUNT;
 use crate::rings::thread;
 use core::fmt;
 use eventdef::{EventType, Kind, Param, Registry, Sort};
@@ -61,19 +60,12 @@ use std::collections::BinaryHeap;
 pub fn postmortem() -> Postmortem {
     let now = Now::read();
     let mut rings = BinaryHeap::new();
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            let mut older = Box::new(history::of_ring(ring).filter(move |s| s.ticks <= now.ticks));
-            if let Some(newest) = older.next() {
-                rings.push(Ahead {
-                    newest,
-                    registry: ring.control.registry,
-                    kind: ring.kind(),
-                    older,
-                });
-            }
-            false
-        });
+    for ring in thread::rings() {
+        let mut older = Box::new(history::of_ring(ring).filter(move |s| s.ticks <= now.ticks));
+        if let Some(newest) = older.next() {
+            let (registry, kind) = (ring.control.registry, ring.kind());
+            rings.push(Ahead { newest, registry, kind, older });
+        }
     }
     Postmortem { rings, now, room: vec![0; EVENT_SIZE_MAX], overwritten: 0 }
 }

@@ -11,7 +11,7 @@
 
 use crate::block::root;
 use crate::inspect::history::{self, Recalled, Spot};
-use crate::os::report;
+use crate::os::report::{self, Line};
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 use eventdef::layout::param_offset;
@@ -79,31 +79,6 @@ pub(crate) fn first_word(spot: &Spot) -> Option<(u16, u64)> {
     let mut begin = [0; 16];
     let event = spot.read(&mut begin)?;
     Some((event.code, word(event.bytes, 8)?))
-}
-
-/// A line that is put together in memory.
-pub(crate) struct Line<'a> {
-    text: &'a mut [u8],
-    size: usize,
-}
-
-impl<'a> Line<'a> {
-    pub(crate) fn new(text: &'a mut [u8]) -> Line<'a> {
-        Line { text, size: 0 }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        core::str::from_utf8(&self.text[..self.size]).unwrap_or_default()
-    }
-}
-
-impl Write for Line<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let size = text.floor_char_boundary(self.text.len() - self.size);
-        self.text[self.size..self.size + size].copy_from_slice(&text.as_bytes()[..size]);
-        self.size += size;
-        if size == text.len() { Ok(()) } else { Err(fmt::Error) }
-    }
 }
 
 /// Writes the event at a spot; `bytes` is room for it.

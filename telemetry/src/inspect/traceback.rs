@@ -8,7 +8,8 @@
 //! Allocates nothing. Design: `.sol.traceback` in `design/telemetry.md`.
 
 use crate::inspect::history::{self, Spot};
-use crate::inspect::text::{self, EVENT_SIZE_SHOWN, LINE_SIZE_MAX, Line, Now};
+use crate::inspect::text::{self, EVENT_SIZE_SHOWN, LINE_SIZE_MAX, Now};
+use crate::os::report::Line;
 use crate::os::sync::{Entry, Locked};
 use crate::os::{pages, report, sys};
 use crate::registry::names;
@@ -111,7 +112,7 @@ fn write(count: usize, out: &mut dyn fmt::Write) -> fmt::Result {
     let Some(Room { spots, event, text }) = room.as_deref_mut().and_then(Option::as_mut) else {
         return out.write_str("telemetry: no memory for the last events\n");
     };
-    let count = history::newest(&mut spots[..count], None);
+    let count = history::newest(&mut spots[..count]);
     let now = Now::read();
     let plural = if count == 1 { "" } else { "s" };
     writeln!(out, "telemetry: the last {count} event{plural} in memory, newest last:")?;

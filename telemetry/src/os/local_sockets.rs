@@ -9,78 +9,26 @@
 //! `design/telemetry.md`.
 #![expect(unsafe_code, reason = "calls of the C library")]
 
-use crate::os::sys::{Errno, File, close, errno, retry};
+use crate::os::sockets::{self, Peer};
+use crate::os::sys::{Errno, File, close, errno, identify_name, retry, unlink_file};
 use core::ffi::{CStr, c_int};
-use core::mem::{offset_of, zeroed};
 
 /// Connections that wait to be accepted, at most.
 const BACKLOG: c_int = 64;
 /// What a socket lets through: its owner alone (`.control.tool.owner`).
 const MODE: libc::mode_t = 0o600;
 
-/// The address of a socket.
-pub(crate) struct Address {
-    address: libc::sockaddr_un,
-    size: libc::socklen_t,
-}
-
-impl Address {
-    /// The address of this path; `None` if it is longer than the system takes.
-    pub(crate) fn new(path: &CStr) -> Option<Address> {
-        let bytes = path.to_bytes_with_nul();
-        // SAFETY: an address is plain integers.
-        let mut address: libc::sockaddr_un = unsafe { zeroed() };
-        let place = address.sun_path.get_mut(..bytes.len())?;
-        place.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from as libc::c_char);
-        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        let size = offset_of!(libc::sockaddr_un, sun_path) + bytes.len();
-        Some(Address { address, size: size as libc::socklen_t })
-    }
-
-    fn path(&self) -> *const libc::c_char {
-        self.address.sun_path.as_ptr()
-    }
-
-    fn pointer(&self) -> *const libc::sockaddr {
-        (&raw const self.address).cast()
-    }
-}
-
-/// A socket that does not block.
-fn socket() -> Result<c_int, Errno> {
-    // SAFETY: the calls touch no memory.
-    unsafe {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        let kind = libc::SOCK_STREAM;
-        let file = retry(|| libc::socket(libc::AF_UNIX, kind, 0) as isize)? as c_int;
-        set_flags(file);
-        Ok(file)
-    }
-}
-
-/// Makes a socket not block, and not stay over `exec`, where it is not made so.
-fn set_flags(file: c_int) {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    let _ = file;
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    // SAFETY: the calls touch no memory.
-    unsafe {
-        libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
-        libc::fcntl(file, libc::F_SETFL, libc::O_NONBLOCK);
-    }
-}
-
-/// Listens at an address. A socket that a process has left there is replaced
+/// Listens at a path. A socket that a process has left there is replaced
 /// (`.control.tool.stale`); one that somebody listens at, or something that is no socket, is not.
-pub(crate) fn listen(address: &Address) -> Result<File, Errno> {
-    let file = socket()?;
-    listen_with(file, address).inspect_err(|_| close(file))?;
+pub(crate) fn listen(path: &CStr) -> Result<File, Errno> {
+    let peer = Peer::unix(path.to_bytes()).ok_or(libc::ENAMETOOLONG)?;
+    let file = sockets::open(libc::AF_UNIX)?;
+    listen_with(file, path, &peer).inspect_err(|_| close(file))?;
     File::new(file)
 }
 
-fn listen_with(file: c_int, address: &Address) -> Result<(), Errno> {
+fn listen_with(file: c_int, path: &CStr, peer: &Peer) -> Result<(), Errno> {
+    let (address, size) = peer.address();
     // SAFETY: the path ends with a NUL, and the address is as long as it says.
     unsafe {
         // On Linux the socket in the file system gets the mode of this one; elsewhere the mode is
@@ -90,14 +38,14 @@ fn listen_with(file: c_int, address: &Address) -> Result<(), Errno> {
         let bind = || {
             #[cfg(not(any(target_os = "linux", target_os = "android")))]
             let before = libc::umask(0o777 & !MODE);
-            let result = retry(|| libc::bind(file, address.pointer(), address.size) as isize);
+            let result = retry(|| libc::bind(file, address, size) as isize);
             #[cfg(not(any(target_os = "linux", target_os = "android")))]
             libc::umask(before);
             result
         };
         match bind() {
-            Err(libc::EADDRINUSE) if is_left(address)? => {
-                libc::unlink(address.path());
+            Err(libc::EADDRINUSE) if is_left(path, peer)? => {
+                unlink_file(path)?;
                 bind()?;
             }
             result => drop(result?),
@@ -107,21 +55,16 @@ fn listen_with(file: c_int, address: &Address) -> Result<(), Errno> {
 }
 
 /// Whether there is a socket at which nobody listens any more.
-fn is_left(address: &Address) -> Result<bool, Errno> {
-    // SAFETY: a stat is plain integers; the path ends with a NUL; the address is as long as it
-    // says.
-    unsafe {
-        let mut stat: libc::stat = zeroed();
-        let place = &raw mut stat;
-        retry(|| libc::lstat(address.path(), place) as isize)?;
-        if stat.st_mode & libc::S_IFMT != libc::S_IFSOCK {
-            return Ok(false);
-        }
-        let file = socket()?;
-        let result = retry(|| libc::connect(file, address.pointer(), address.size) as isize);
-        close(file);
-        Ok(result == Err(libc::ECONNREFUSED))
+fn is_left(path: &CStr, peer: &Peer) -> Result<bool, Errno> {
+    if identify_name(path)?.sort != libc::S_IFSOCK {
+        return Ok(false);
     }
+    let (address, size) = peer.address();
+    let file = sockets::open(libc::AF_UNIX)?;
+    // SAFETY: the address is as long as it says.
+    let result = retry(|| unsafe { libc::connect(file, address, size) } as isize);
+    close(file);
+    Ok(result == Err(libc::ECONNREFUSED))
 }
 
 /// Opens a directory, to remove something from it later.
@@ -151,7 +94,7 @@ pub(crate) fn accept(listener: c_int) -> Result<File, Errno> {
     // SAFETY: nothing is asked for of the address.
     let call = || unsafe { libc::accept(listener, address, size) as isize };
     let file = retry(call)? as c_int;
-    set_flags(file);
+    sockets::set_flags(file);
     File::new(file)
 }
 
@@ -160,7 +103,7 @@ pub(crate) fn peer_user(file: c_int) -> Option<libc::uid_t> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     // SAFETY: fills a structure of plain integers that lives through the call.
     unsafe {
-        let mut peer: libc::ucred = zeroed();
+        let mut peer: libc::ucred = core::mem::zeroed();
         let mut size = core::mem::size_of::<libc::ucred>() as libc::socklen_t;
         let place = (&raw mut peer).cast();
         let result = libc::getsockopt(file, libc::SOL_SOCKET, libc::SO_PEERCRED, place, &mut size);
@@ -231,18 +174,6 @@ pub(crate) fn receive(file: c_int, bytes: &mut [u8]) -> Result<usize, Errno> {
     retry(|| unsafe { libc::recv(file, start, size, 0) }).map(|size| size as usize)
 }
 
-/// Sends bytes, as many as there is room for.
-pub(crate) fn send(file: c_int, bytes: &[u8]) -> Result<usize, Errno> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    const FLAGS: c_int = libc::MSG_NOSIGNAL;
-    // The threads that serve have all signals blocked.
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    const FLAGS: c_int = 0;
-    // SAFETY: reads the bytes of a slice.
-    retry(|| unsafe { libc::send(file, bytes.as_ptr().cast(), bytes.len(), FLAGS) })
-        .map(|size| size as usize)
-}
-
 /// Nothing more is sent.
 pub(crate) fn end_sending(file: c_int) {
     // SAFETY: the call touches no memory.
@@ -265,7 +196,7 @@ mod tests {
     fn a_socket_is_its_owners_alone_and_knows_who_connects() {
         let folder = tempfile::tempdir().unwrap();
         let path = path_in(&folder, "1.sock");
-        let held = listen(&Address::new(&path).unwrap()).unwrap();
+        let held = listen(&path).unwrap();
         let listener = held.number().unwrap();
         let about = std::fs::metadata(path.to_str().unwrap()).unwrap();
         assert_eq!((about.permissions().mode() & 0o777, about.uid()), (0o600, own_user()));
@@ -281,24 +212,15 @@ mod tests {
     #[test]
     fn a_socket_that_was_left_is_replaced_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        let address = Address::new(&path_in(&folder, "1.sock")).unwrap();
+        let address = path_in(&folder, "1.sock");
         let first = listen(&address).unwrap();
         assert_eq!(listen(&address).err(), Some(libc::EADDRINUSE), "somebody listens");
         first.close();
         let second = listen(&address).unwrap();
         second.close();
         std::fs::write(folder.path().join("2.sock"), "mine").unwrap();
-        let other = Address::new(&path_in(&folder, "2.sock")).unwrap();
+        let other = path_in(&folder, "2.sock");
         assert_eq!(listen(&other).err(), Some(libc::EADDRINUSE), "no socket");
         assert_eq!(std::fs::read(folder.path().join("2.sock")).unwrap(), b"mine");
-    }
-
-    #[test]
-    fn a_path_that_no_address_has_room_for_is_none() {
-        let path = |size| CString::new("x".repeat(size)).unwrap();
-        // SAFETY: an address is plain integers.
-        let room = unsafe { zeroed::<libc::sockaddr_un>() }.sun_path.len();
-        assert!(Address::new(&path(room - 1)).is_some());
-        assert!(Address::new(&path(room)).is_none());
     }
 }

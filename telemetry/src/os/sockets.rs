@@ -50,6 +50,11 @@ impl Peer {
         }
     }
 
+    /// Its address and that one's size, for a call of the system.
+    pub(crate) fn address(&self) -> (*const libc::sockaddr, libc::socklen_t) {
+        ((&raw const self.address).cast(), self.size)
+    }
+
     /// A port of a host that is known by its number.
     fn inet(host: IpAddr, port: u16) -> Peer {
         match host {
@@ -157,8 +162,9 @@ fn ask_resolver(host: &[u8], port: u16, peers: &mut [Option<Peer>]) -> usize {
 pub(crate) fn connect(peer: &Peer, block_size: usize) -> Result<(File, bool), Errno> {
     let family = c_int::from(peer.address.ss_family);
     let file = open(family)?;
+    let (address, size) = peer.address();
     // SAFETY: P1: the address has `size` bytes, and lives through the call.
-    let result = unsafe { libc::connect(file, (&raw const peer.address).cast(), peer.size) };
+    let result = unsafe { libc::connect(file, address, size) };
     let is_connected = match result {
         0 => true,
         _ => match errno() {
@@ -175,13 +181,21 @@ pub(crate) fn connect(peer: &Peer, block_size: usize) -> Result<(File, bool), Er
 }
 
 /// A socket that does not wait, does not outlive `exec`, and raises no SIGPIPE.
-fn open(family: c_int) -> Result<c_int, Errno> {
+pub(crate) fn open(family: c_int) -> Result<c_int, Errno> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const TYPE: c_int = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const TYPE: c_int = libc::SOCK_STREAM;
     // SAFETY: the call touches no memory.
     let file = retry(|| unsafe { libc::socket(family, TYPE, 0) } as isize)? as c_int;
+    set_flags(file);
+    Ok(file)
+}
+
+/// Makes a socket not wait, not outlive `exec` and not raise SIGPIPE, where it is not made so.
+pub(crate) fn set_flags(file: c_int) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = file;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     // SAFETY: the calls touch no memory.
     unsafe {
@@ -190,7 +204,6 @@ fn open(family: c_int) -> Result<c_int, Errno> {
     }
     #[cfg(target_vendor = "apple")]
     set_option(file, libc::SO_NOSIGPIPE, 1);
-    Ok(file)
 }
 
 /// Sees to it that the system holds some blocks.

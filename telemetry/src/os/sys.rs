@@ -23,7 +23,8 @@ pub(crate) use held::{File, Held};
 pub(crate) use library::*;
 pub(crate) use mapping::*;
 pub(crate) use names::{
-    FileIdentity, identify_file, identify_name, link_file, program_name, rename_file, unlink_file,
+    FileIdentity, identify_file, identify_name, is_other_than_file, link_file, program_name,
+    rename_file, unlink_file,
 };
 pub(crate) use own::{NotOwn, Unnamed, open_log, own_user};
 pub(crate) use threads::*;

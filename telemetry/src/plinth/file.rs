@@ -6,21 +6,21 @@
 //!  bounded           PATH, and the volumes before it as PATH.1, PATH.2 … (volumes.rs)
 //! ```
 //!
-//! The log of another process or user stays, and so does a log that was written since this one began:
-//! this one gets another name. Design: `.sol.plinth`, `.sol.fork`, `.sol.own`, `.sol.held`,
-//! `.sol.volume` in `design/telemetry.md`; `.stream.grow`, `.write.torn` in `design/format.md`.
+//! The runtime leaves a log alone that another process writes or another user may write, and a log
+//! that this process wrote before an `exec`: the new log gets another name. Design: `.sol.plinth`,
+//! `.sol.fork`, `.sol.own`, `.sol.held`, `.sol.volume` in `design/telemetry.md`; `.stream.grow`,
+//! `.write.torn` in `design/format.md`.
 
 use super::name::LogName;
 use super::volumes::{self, Room, Volumes};
 use super::{DestinationError, Operation, Plinth, PlinthError, c_path};
-use crate::block::identity;
 use crate::os::sync::Locked;
 use crate::os::sys::{self, File, Held, NotOwn, Unnamed};
-use crate::os::{forked, process, report, way_out};
+use crate::os::{forked, report, way_out};
 use core::ffi::{CStr, c_int};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use eventlog::format::{STREAM_HEADER_SIZE, STREAM_MAGIC, StreamHeader};
+use eventlog::format::STREAM_HEADER_SIZE;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -56,16 +56,17 @@ pub struct FilePlinth {
 impl FilePlinth {
     /// Returns a plinth for the file at `path`; fails if the path contains a NUL byte. The runtime
     /// creates or truncates the file when the stream begins, and claims it until the process ends.
-    /// If another process has the file, or wrote it since this one began, the runtime adds `-` and
-    /// the process number to the name; also in a forked child.
+    /// If another process has the file, or this process wrote it before an `exec`, the runtime adds
+    /// `-` and the process number to the name; also in a forked child.
     pub fn new(path: impl AsRef<Path>) -> Result<FilePlinth, DestinationError> {
         Ok(FilePlinth::named(c_path(path.as_ref())?.into(), false))
     }
 
-    /// Returns a plinth for a stream in at most `count` files of at most `size` bytes each: the newest
-    /// at `path`, the one before it at `path.1`, and so on. A new file replaces the oldest. Each can
-    /// be read alone. Fails if the path contains a NUL byte, or if `count` is not from 2 to 1000. The
-    /// runtime reports a size of fewer than 8 blocks when the stream begins, and outputs nothing.
+    /// Returns a plinth for a stream in at most `count` files of at most `size` bytes each: the
+    /// newest at `path`, the one before it at `path.1`, and so on. A new file replaces the oldest.
+    /// Each can be read alone. Fails if the path contains a NUL byte, or if `count` is not from 2 to
+    /// 1000. The runtime reports a size of fewer than 8 blocks when the stream begins, and outputs
+    /// nothing.
     pub fn bounded(
         path: impl AsRef<Path>,
         size: u64,
@@ -134,9 +135,8 @@ impl FilePlinth {
 enum Taken {
     /// Another process writes it.
     InUse,
-    /// It was written since this process began: by one that started it, or by what it was before
-    /// an `exec`.
-    Recent,
+    /// This process wrote it, before it executed this program.
+    OwnBefore,
     /// Another process has just given the name to another file.
     Renamed,
     /// It is not this user's alone.
@@ -147,7 +147,7 @@ impl fmt::Display for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Taken::InUse | Taken::Renamed => "is in use by another process",
-            Taken::Recent => "was written since this process began, or just before",
+            Taken::OwnBefore => "was written by this process, before it executed this program",
             Taken::NotOwn(why) => return why.fmt(f),
         })
     }
@@ -203,8 +203,8 @@ impl FilePlinth {
         if found.link_count > 1 && self.volumes.is_none() {
             return Ok(Err(Taken::NotOwn(NotOwn::Linked)));
         }
-        if self.is_recent(file.number()?, found.size) {
-            return Ok(Err(Taken::Recent));
+        if found.size != 0 && is_own_before(file.number()?) {
+            return Ok(Err(Taken::OwnBefore));
         }
         self.begin(file).map(Ok)
     }
@@ -254,37 +254,16 @@ impl FilePlinth {
         Ok(())
     }
 
-    /// Whether it is a log that was written since this process began, or by one that this one comes
-    /// of. What cannot be known counts as such; what is no log is not kept.
-    fn is_recent(&self, file: c_int, size: u64) -> bool {
-        let Some(written) = process::Written::of(file) else { return true };
-        if size == 0 {
-            return false;
-        }
-        let mut bytes = [0; STREAM_HEADER_SIZE];
-        if sys::read_open_file(file, &mut bytes).is_none() {
-            return true;
-        }
-        let header: StreamHeader = bytemuck::cast(bytes);
-        if header.magic != STREAM_MAGIC {
-            return false;
-        }
-        let is_of_boot = header.boot_id == identity::boot_id();
-        is_of_boot && process::is_descendant_of(header.pid.get())
-            || super::is_own_before(&header)
-            || written.is_since_start()
-    }
-
     /// Whether nobody need be told why the log has another name: one with `%p` is no name that
     /// somebody looks for, and what this process was before an `exec` had the same number.
     fn is_expected(&self, why: Taken) -> bool {
-        self.name.has_pid() && matches!(why, Taken::Recent)
+        self.name.has_pid() && matches!(why, Taken::OwnBefore)
     }
 
     /// Whether the name is a forked child's parent's, and is no regular file, which can be no two
     /// processes' log.
     fn is_shared(&self) -> bool {
-        let is_other = |path: &CStr| process::is_other_than_file(path);
+        let is_other = |path: &CStr| sys::is_other_than_file(path);
         self.name.is_parents() && self.name.with_path_of(0, is_other).unwrap_or(true)
     }
 }
@@ -354,20 +333,6 @@ impl Plinth for FilePlinth {
         true
     }
 
-    /// Notes at the log that it is older than what begins from now on, where nothing that there is
-    /// can have been executed by this process: so the next run begins it anew, however soon.
-    fn finish(&self) {
-        if self.can_rewrite()
-            && !self.left.load(Ordering::Relaxed)
-            && let Ok(file) = self.file.number()
-            && process::never_had_children()
-        {
-            process::date_back(file);
-        }
-    }
-
-    /// Notes at the parent's log that it is younger than this process: so it is safe from what this
-    /// one may execute, also where the parent is gone by then.
     fn leave(&self) -> bool {
         self.opening.leave();
         // The child's own has no volume before it.
@@ -377,11 +342,6 @@ impl Plinth for FilePlinth {
             return true;
         }
         self.left.store(true, Ordering::Relaxed);
-        if self.can_rewrite()
-            && let Ok(file) = self.file.number()
-        {
-            process::touch(file);
-        }
         self.file.leave();
         // Two processes cannot share a pipe.
         self.can_rewrite() || self.name.has_pid()
@@ -390,6 +350,14 @@ impl Plinth for FilePlinth {
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)
     }
+}
+
+/// Whether a file is a log that this process wrote before an `exec`. One that cannot be read counts
+/// as such.
+fn is_own_before(file: c_int) -> bool {
+    let mut bytes = [0; STREAM_HEADER_SIZE];
+    let is_read = sys::read_open_file(file, &mut bytes).is_some();
+    !is_read || super::is_own_before(&bytemuck::cast(bytes))
 }
 
 impl Drop for FilePlinth {

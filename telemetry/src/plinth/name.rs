@@ -10,7 +10,7 @@
 //! A forked child whose log has no `%p` in its name begins with try 1. Design: `.sol.fork`,
 //! `.sol.plinth` in `design/telemetry.md`.
 
-use crate::os::report::Text;
+use crate::os::report::{Line, Text};
 use crate::os::sync::Locked;
 use crate::os::{forked, process, sys};
 use crate::registry::names;
@@ -97,7 +97,8 @@ impl LogName {
             name[..size].copy_from_slice(&text[..size]);
             size
         };
-        let mut added = Added { bytes: [0; ADDED_SIZE_MAX], size: 0 };
+        let mut bytes = [0; ADDED_SIZE_MAX];
+        let mut added = Line::new(&mut bytes);
         // It fits.
         let _ = match (self.has_pid(), at) {
             (_, 0) => Ok(()),
@@ -106,7 +107,7 @@ impl LogName {
             (false, at) => write!(added, "-{process}-{at}"),
         };
         rest.fill(0);
-        path[size..size + added.bytes.len()].copy_from_slice(&added.bytes);
+        path[size..size + ADDED_SIZE_MAX].copy_from_slice(&bytes);
         CStr::from_bytes_until_nul(&path[..]).ok().map(give)
     }
 
@@ -145,25 +146,6 @@ impl fmt::Display for Said<'_> {
             }
         });
         said.unwrap_or_else(|| f.write_str("the log"))
-    }
-}
-
-/// What is added to a name.
-struct Added {
-    bytes: [u8; ADDED_SIZE_MAX],
-    size: usize,
-}
-
-impl fmt::Write for Added {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.size + text.len();
-        // A NUL stays at its end.
-        if end >= ADDED_SIZE_MAX {
-            return Err(fmt::Error);
-        }
-        self.bytes[self.size..end].copy_from_slice(text.as_bytes());
-        self.size = end;
-        Ok(())
     }
 }
 

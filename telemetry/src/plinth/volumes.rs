@@ -13,9 +13,11 @@
 use super::DestinationError;
 use super::name::LogName;
 use crate::block::memory;
+use crate::os::report::Line;
 use crate::os::sync::Locked;
 use crate::os::sys::{self, Errno, Held, Unnamed};
 use core::ffi::CStr;
+use core::fmt::Write;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::path::Path;
 
@@ -112,18 +114,13 @@ fn room_count() -> u32 {
 static NAMES: Locked<[[u8; NAME_SIZE_MAX]; 2]> = Locked::new([[0; NAME_SIZE_MAX]; 2]);
 
 /// The name of the file that is so many volumes old.
-fn name<'a>(path: &CStr, mut number: u32, out: &'a mut [u8]) -> Result<&'a CStr, Errno> {
+fn name<'a>(path: &CStr, number: u32, out: &'a mut [u8]) -> Result<&'a CStr, Errno> {
     let path = path.to_bytes();
-    let mut digits = [0u8; 10];
-    let mut at = digits.len();
-    while number > 0 {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    at -= 1;
-    digits[at] = b'.';
-    let suffix = &digits[at..];
+    let mut digits = [0; 12];
+    let mut suffix = Line::new(&mut digits);
+    // It fits.
+    let _ = write!(suffix, ".{number}");
+    let suffix = suffix.bytes();
     let size = path.len() + suffix.len();
     let all = out.get_mut(..=size).ok_or(libc::ENAMETOOLONG)?;
     all[..path.len()].copy_from_slice(path);

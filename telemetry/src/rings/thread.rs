@@ -277,11 +277,7 @@ fn adopt(entry: &Entry, slot: usize) -> Adopted {
     if FREE[slot].load(Ordering::Relaxed) == 0 {
         return Adopted::None;
     }
-    let mut adopted = None;
-    each_ring(slot, |ring| {
-        adopted = ring.adopt(index());
-        adopted.is_some()
-    });
+    let adopted = rings_of(slot).find_map(|ring| ring.adopt(index()));
     let Some(ring) = adopted else { return Adopted::None };
     FREE[slot].fetch_sub(1, Ordering::Relaxed);
     if ring.advance(entry, clock::ticks(), index()) {
@@ -294,7 +290,7 @@ fn adopt(entry: &Entry, slot: usize) -> Adopted {
 /// Has a ring of a slot count the nested events that no ring could count when they came: so the log
 /// has them among what that ring counts. In a mapped file only the owner of a ring may do that.
 pub(crate) fn house_nested(slot: usize) {
-    if let Some(ring) = each_ring(slot, |ring| !ring.is_in_file()) {
+    if let Some(ring) = rings_of(slot).find(|ring| !ring.is_in_file()) {
         ring.count_nested(unhoused::take_nested(slot));
     }
 }
@@ -321,19 +317,14 @@ fn make(entry: &Entry, slot: usize) -> Option<Own> {
     None
 }
 
-/// The first ring of a slot, of whatever thread, for which `wanted` says true.
-pub(crate) fn each_ring(
-    slot: usize,
-    mut wanted: impl FnMut(&'static Ring) -> bool,
-) -> Option<&'static Ring> {
-    let mut ring = RINGS.get(slot)?.get();
-    while let Some(found) = ring {
-        if wanted(found) {
-            return Some(found);
-        }
-        ring = found.next().get();
-    }
-    None
+/// The rings of a slot, of all threads.
+pub(crate) fn rings_of(slot: usize) -> impl Iterator<Item = &'static Ring> {
+    core::iter::successors(RINGS.get(slot).and_then(Link::get), |ring| ring.next().get())
+}
+
+/// The rings of all slots and threads.
+pub(crate) fn rings() -> impl Iterator<Item = &'static Ring> {
+    (SLOT_FIRST..SLOT_COUNT).flat_map(rings_of)
 }
 
 /// The end of this thread.

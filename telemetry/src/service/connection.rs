@@ -9,9 +9,10 @@
 //! `design/telemetry.md`.
 
 use crate::block::clock;
+use crate::os::report::Line;
 use crate::os::sys::{File, Held, own_user};
-use crate::os::{local_sockets, pages};
-use crate::service::request::{self, PIECE_SIZE_MAX, Piece};
+use crate::os::{local_sockets, pages, sockets};
+use crate::service::request::{self, PIECE_SIZE_MAX};
 use core::ffi::c_int;
 use eventlog::control::{REQUEST_SIZE_MAX, RequestError, write_answer_end};
 
@@ -128,9 +129,9 @@ impl Connection {
             _ => return,
         };
         self.request_size = end;
-        let mut piece = Piece { bytes: piece, size: 0 };
+        let mut piece = Line::new(piece);
         self.next = request::begin(&request[..end], &mut piece);
-        self.piece_size = piece.size;
+        self.piece_size = piece.bytes().len();
         self.enter(Stage::Answering);
         self.answer(file, number);
     }
@@ -141,16 +142,16 @@ impl Connection {
         let (request, piece) = bytes.split_at_mut(REQUEST_SIZE_MAX);
         loop {
             while self.sent_size < self.piece_size {
-                match local_sockets::send(number, &piece[self.sent_size..self.piece_size]) {
+                match sockets::send(number, &piece[self.sent_size..self.piece_size]) {
+                    Ok(0) => return,
                     Ok(size) => self.sent_size += size,
-                    Err(libc::EAGAIN) => return,
                     Err(_) => return self.close(file),
                 }
             }
             let Some(index) = self.next else { break };
-            let mut piece = Piece { bytes: &mut *piece, size: 0 };
+            let mut piece = Line::new(piece);
             self.next = request::go_on(&request[..self.request_size], index, &mut piece);
-            (self.piece_size, self.sent_size) = (piece.size, 0);
+            (self.piece_size, self.sent_size) = (piece.bytes().len(), 0);
         }
         local_sockets::end_sending(number);
         self.enter(Stage::Draining);
@@ -159,10 +160,10 @@ impl Connection {
     /// Answers that nothing was done, and why.
     pub(crate) fn fail(&mut self, file: &Held, why: &dyn core::fmt::Display) {
         let Some(bytes) = self.bytes.as_deref_mut() else { return };
-        let mut piece = Piece { bytes: &mut bytes[REQUEST_SIZE_MAX..], size: 0 };
+        let mut piece = Line::new(&mut bytes[REQUEST_SIZE_MAX..]);
         // These texts fit.
         let _ = write_answer_end(&mut piece, Err(why));
-        (self.piece_size, self.sent_size, self.next) = (piece.size, 0, None);
+        (self.piece_size, self.sent_size, self.next) = (piece.bytes().len(), 0, None);
         self.enter(Stage::Answering);
         self.answer(file, number_of(file));
     }

@@ -38,14 +38,16 @@ pub fn flush() {
 }
 
 fn flush_rings(entry: &Entry) {
-    for slot in 0..SLOT_COUNT {
-        thread::house_nested(slot);
-        thread::each_ring(slot, |ring| {
-            ring.flush(entry);
-            false
-        });
-    }
+    flush_slots(entry, 0..SLOT_COUNT);
     intern::flush(entry);
+}
+
+/// Writes out the events that the rings of these slots hold.
+fn flush_slots(entry: &Entry, slots: impl Iterator<Item = usize>) {
+    for slot in slots {
+        thread::house_nested(slot);
+        thread::rings_of(slot).for_each(|ring| ring.flush(entry));
+    }
 }
 
 /// Brings out what was recorded so far of these kinds of a registry, if they are output.
@@ -53,25 +55,15 @@ pub(crate) fn flush_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
     if registered.control.output().load(Ordering::Relaxed) & kinds == 0 {
         return;
     }
-    for slot in registered.slots_of(kinds) {
-        thread::house_nested(slot);
-        thread::each_ring(slot, |ring| {
-            ring.flush(entry);
-            false
-        });
-    }
+    flush_slots(entry, registered.slots_of(kinds));
     intern::flush(entry);
     stream::write_out(entry);
 }
 
 /// Waits for whoever is writing blocks of these kinds of a registry.
 pub(crate) fn wait_for_kinds(entry: &Entry, registered: &Registered, kinds: u64) {
-    for slot in registered.slots_of(kinds) {
-        thread::each_ring(slot, |ring| {
-            ring.wait(entry);
-            false
-        });
-    }
+    let rings = registered.slots_of(kinds).flat_map(thread::rings_of);
+    rings.for_each(|ring| ring.wait(entry));
 }
 
 /// Brings everything out, and ends the stream (`.part.end`).
@@ -81,12 +73,7 @@ pub(crate) fn end_stream() {
     thread::leave(&entry);
     flush_rings(&entry);
     // A kind that was output until just now may still have its writers.
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            ring.wait(&entry);
-            false
-        });
-    }
+    thread::rings().for_each(|ring| ring.wait(&entry));
     if let Some(mut parts) = stream::parts(&entry) {
         let was_refused = parts.was_refused();
         if was_refused && parts.deliver() {
@@ -110,35 +97,25 @@ fn put_accounts(
     parts: &mut stream::Parts<'_>,
     account: impl Fn(&'static Ring) -> Option<BlockHeader>,
 ) {
+    let mut is_refused = |ring| account(ring).is_some_and(|header| !parts.put_account(header));
     for slot in 0..SLOT_COUNT {
         thread::house_nested(slot);
-        thread::each_ring(slot, |ring| {
-            account(ring).is_some_and(|header| !parts.put_account(header))
-        });
+        let _ = thread::rings_of(slot).any(&mut is_refused);
     }
 }
 
 /// Counts the events of all registries that were requested, recorded and lost so far.
 #[must_use]
 pub fn losses() -> Losses {
-    let mut sum = Losses::default();
-    for slot in registration::slots() {
-        sum += losses_of_slot(slot);
-    }
-    sum
+    losses_of_slots(registration::slots())
 }
 
 /// Counts the events of these kinds of one registry.
 #[must_use]
 pub fn losses_of<K: KindSet>(control: &'static TypedControl<K>, kinds: K) -> Losses {
-    let mut sum = Losses::default();
     let registered = registration::all().find(|found| core::ptr::eq(found.control, &**control));
-    if let Some(registered) = registered {
-        for slot in registered.slots_of(kinds.bits()) {
-            sum += losses_of_slot(slot);
-        }
-    }
-    sum
+    let kinds = kinds.bits();
+    losses_of_slots(registered.into_iter().flat_map(|registered| registered.slots_of(kinds)))
 }
 
 /// Counts the strings, labels and other events of the store.
@@ -147,11 +124,11 @@ pub fn store_losses() -> Losses {
     intern::losses(&Entry::new())
 }
 
-fn losses_of_slot(slot: usize) -> Losses {
-    let mut sum = unhoused::beside_rings(slot);
-    thread::each_ring(slot, |ring| {
-        sum += ring.losses();
-        false
-    });
+pub(crate) fn losses_of_slots(slots: impl Iterator<Item = usize>) -> Losses {
+    let mut sum = Losses::default();
+    for slot in slots {
+        sum += unhoused::beside_rings(slot);
+        thread::rings_of(slot).for_each(|ring| sum += ring.losses());
+    }
     sum
 }

@@ -10,11 +10,11 @@
 //! answer. Allocates nothing but pages. Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::block::clock;
-use crate::os::local_sockets::{self, Address, Awaited};
-use crate::os::report::{self, Text};
+use crate::os::local_sockets::{self, Awaited};
+use crate::os::report::{self, Line, Text};
+use crate::os::sockets::SOCKET_PATH_SIZE_MAX;
 use crate::os::sys::{self, Errno, Held};
 use crate::service::connection::{Connection, Stage, number_of};
-use crate::service::request::Piece;
 use crate::service::writer_thread;
 use crate::stream::writer;
 use core::ffi::{CStr, c_void};
@@ -73,12 +73,12 @@ fn start_in(directory: &[u8]) -> bool {
     };
     let process = sys::process_ids().0;
     let mut path = [0; PATH_SIZE_MAX];
-    let Some((address, folder)) = address_in(directory, process, &mut path) else {
+    let Some((path, folder)) = paths_in(directory, process, &mut path) else {
         refuse(&"the path is longer than that of a socket may be");
         return false;
     };
     let opened = local_sockets::open_directory(folder).and_then(|folder| {
-        let listener = local_sockets::listen(&address).inspect_err(|_| folder.close())?;
+        let listener = local_sockets::listen(path).inspect_err(|_| folder.close())?;
         Ok((folder, listener))
     });
     let (folder, listener) = match opened {
@@ -105,19 +105,20 @@ fn start_in(directory: &[u8]) -> bool {
     true
 }
 
-/// The address of the socket of a process, and the path of its directory, which is put into `path`.
-fn address_in<'a>(
+/// The path of the socket of a process, if it is no longer than one may be, and that of its
+/// directory. Both are put into `path`.
+fn paths_in<'a>(
     directory: &[u8],
     process: u64,
     path: &'a mut [u8; PATH_SIZE_MAX],
-) -> Option<(Address, &'a CStr)> {
+) -> Option<(&'a CStr, &'a CStr)> {
     let (whole, folder) = path.split_at_mut(PATH_SIZE_MAX / 2);
-    let mut piece = Piece { bytes: &mut *whole, size: directory.len() };
-    piece.bytes.get_mut(..directory.len())?.copy_from_slice(directory);
-    write!(piece, "/{}\0", SocketName(process)).ok()?;
-    folder.get_mut(..directory.len())?.copy_from_slice(directory);
-    let address = Address::new(CStr::from_bytes_until_nul(whole).ok()?)?;
-    Some((address, CStr::from_bytes_until_nul(folder).ok()?))
+    whole.get_mut(..directory.len())?.copy_from_slice(directory);
+    write!(Line::new(&mut whole[directory.len()..]), "/{}", SocketName(process)).ok()?;
+    folder[..directory.len()].copy_from_slice(directory);
+    let whole = CStr::from_bytes_until_nul(whole).ok()?;
+    let folder = CStr::from_bytes_until_nul(folder).ok()?;
+    (whole.count_bytes() <= SOCKET_PATH_SIZE_MAX).then_some((whole, folder))
 }
 
 /// Removes the socket: the program ends.
@@ -126,8 +127,7 @@ pub(crate) fn end() {
     let process = PROCESS.load(Ordering::Relaxed);
     let Some(directory) = directory.filter(|_| process == sys::process_ids().0) else { return };
     let mut name = [0; 32];
-    let mut piece = Piece { bytes: &mut name, size: 0 };
-    let is_whole = write!(piece, "{}\0", SocketName(process)).is_ok();
+    let is_whole = write!(Line::new(&mut name), "{}", SocketName(process)).is_ok();
     if let Ok(name) = CStr::from_bytes_until_nul(&name)
         && let Ok(directory) = directory.number()
         && is_whole
@@ -281,8 +281,8 @@ mod tests {
         let address_size = |size: usize| {
             let directory = vec![b'd'; size];
             let mut path = [0; PATH_SIZE_MAX];
-            let address = address_in(&directory, 4711, &mut path);
-            address.map(|(_, folder)| folder.to_bytes().len())
+            let paths = paths_in(&directory, 4711, &mut path);
+            paths.map(|(_, folder)| folder.to_bytes().len())
         };
         assert_eq!(address_size(90), Some(90));
         assert_eq!(address_size(97 + "x".len()), None, "107 bytes and a NUL");

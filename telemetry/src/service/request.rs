@@ -8,6 +8,7 @@
 //! registries. Knows no socket. Design: `.control.tool` in `design/telemetry.md`.
 
 use crate::os::exit;
+use crate::os::report::Line;
 use crate::os::sync::Entry;
 use crate::plinth::PlinthError;
 use crate::registry::names::{self, KindNames};
@@ -23,33 +24,6 @@ use eventlog::control::{Mask, Request, Verb, Word, write_answer_end};
 
 /// The most that a piece of an answer may have, in bytes: a registry with all kinds.
 pub(crate) const PIECE_SIZE_MAX: usize = 8192;
-
-/// Where a piece is put together: what is beyond is cut.
-pub(crate) struct Piece<'a> {
-    pub(crate) bytes: &'a mut [u8],
-    pub(crate) size: usize,
-}
-
-impl Write for Piece<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        // One byte is kept for the newline.
-        let room = self.bytes.len().saturating_sub(1 + self.size);
-        let size = text.floor_char_boundary(room);
-        self.bytes[self.size..self.size + size].copy_from_slice(&text.as_bytes()[..size]);
-        self.size += size;
-        if size == text.len() { Ok(()) } else { Err(fmt::Error) }
-    }
-}
-
-impl Piece<'_> {
-    /// Ends the last line if it was cut.
-    fn settle(&mut self) {
-        if self.size != 0 && self.bytes[self.size - 1] != b'\n' {
-            self.bytes[self.size] = b'\n';
-            self.size += 1;
-        }
-    }
-}
 
 /// Why a request was not done. Its text is one line.
 enum Refusal<'a> {
@@ -105,11 +79,11 @@ fn chosen(request: &Request<'_>) -> impl Iterator<Item = &'static Registered> {
 
 /// Does what a request asks for, and begins the answer. Gives the index from which on registries
 /// are told of in further pieces; `None`: this is all.
-pub(crate) fn begin(line: &[u8], piece: &mut Piece<'_>) -> Option<usize> {
-    let failed = |piece: &mut Piece<'_>, why: &dyn fmt::Display| {
+pub(crate) fn begin(line: &[u8], piece: &mut Line<'_>) -> Option<usize> {
+    let failed = |piece: &mut Line<'_>, why: &dyn fmt::Display| {
         // An error says that the line was cut; that is seen.
         let _ = write_answer_end(piece, Err(why));
-        piece.settle();
+        piece.end();
         None
     };
     let request = match Request::parse(line) {
@@ -125,7 +99,7 @@ pub(crate) fn begin(line: &[u8], piece: &mut Piece<'_>) -> Option<usize> {
         Verb::Flush => status::write_log(piece).and_then(|()| writeln!(piece, "bytes: {size}")),
         Verb::Get | Verb::Set | Verb::Reset => status::write_log(piece),
     };
-    piece.settle();
+    piece.end();
     match request.verb {
         Verb::Flush => {
             let _ = write_answer_end(piece, Ok(()));
@@ -137,7 +111,7 @@ pub(crate) fn begin(line: &[u8], piece: &mut Piece<'_>) -> Option<usize> {
 
 /// Goes on with the answer to a request that was performed: tells of the next registry, from
 /// `index` on, or ends.
-pub(crate) fn go_on(line: &[u8], index: usize, piece: &mut Piece<'_>) -> Option<usize> {
+pub(crate) fn go_on(line: &[u8], index: usize, piece: &mut Line<'_>) -> Option<usize> {
     let request = Request::parse(line).ok();
     let next =
         |request: &Request<'_>| chosen(request).find(|each| usize::from(each.index) >= index);
@@ -150,7 +124,7 @@ pub(crate) fn go_on(line: &[u8], index: usize, piece: &mut Piece<'_>) -> Option<
         Verb::Status => write!(piece, "{status}"),
         _ => status.write_masks(shown(&request, next), piece),
     };
-    piece.settle();
+    piece.end();
     Some(usize::from(next.index) + 1)
 }
 
@@ -254,10 +228,9 @@ mod tests {
 
     fn answer(line: &[u8]) -> String {
         let mut bytes = [0; 200];
-        let mut piece = Piece { bytes: &mut bytes, size: 0 };
+        let mut piece = Line::new(&mut bytes);
         assert_eq!(begin(line, &mut piece), None);
-        let size = piece.size;
-        String::from_utf8(bytes[..size].to_vec()).expect("whole characters")
+        piece.text().to_owned()
     }
 
     /// `.control.tool.answer`: also where it is cut.
@@ -269,7 +242,7 @@ mod tests {
         assert!(text.starts_with("error: unknown request `éé") && text.ends_with('\n'));
         assert_eq!(text.matches('\n').count(), 1);
         let mut bytes = [0; 20];
-        let mut piece = Piece { bytes: &mut bytes, size: 0 };
+        let mut piece = Line::new(&mut bytes);
         begin(b"x", &mut piece);
         assert_eq!(&bytes, b"error: there is no \n");
     }

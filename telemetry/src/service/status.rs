@@ -12,9 +12,9 @@ use crate::block::{clock, identity, memory};
 use crate::offered::Losses;
 use crate::os::sys;
 use crate::plinth::PlinthError;
-use crate::registry::registration::{self, Registered, SLOT_COUNT};
-use crate::registry::unhoused;
+use crate::registry::registration::{self, Registered};
 use crate::rings::thread;
+use crate::service::flush;
 use crate::store::intern;
 use crate::stream::{self, account, volume, writer};
 use core::fmt::{self, Write};
@@ -132,8 +132,6 @@ pub fn status() -> Status {
     sys::program_name(&mut program);
     let (block_count, size) = account::written();
     let (error_count, error, time) = account::errors();
-    let mut losses = Losses::default();
-    registration::slots().for_each(|slot| losses += losses_so_far(slot));
     Status {
         pid: sys::process_ids().0,
         program,
@@ -145,7 +143,7 @@ pub fn status() -> Status {
         size,
         error_count,
         last_error: (error_count != 0).then_some(LastError { error, time }),
-        losses,
+        losses: flush::losses(),
         store_losses: intern::losses_so_far(),
         thread_count: thread::count(),
         rings: rings(),
@@ -157,26 +155,14 @@ pub fn status() -> Status {
 
 fn rings() -> Rings {
     let mut rings = Rings::default();
-    for slot in 0..SLOT_COUNT {
-        thread::each_ring(slot, |ring| {
-            let (is_free, block_count) = ring.extent();
-            rings.count += 1;
-            rings.free_count += usize::from(is_free);
-            rings.block_count += block_count;
-            false
-        });
+    for ring in thread::rings() {
+        let (is_free, block_count) = ring.extent();
+        rings.count += 1;
+        rings.free_count += usize::from(is_free);
+        rings.block_count += block_count;
     }
     rings.size = rings.block_count * memory::block_size();
     rings
-}
-
-fn losses_so_far(slot: usize) -> Losses {
-    let mut sum = unhoused::beside_rings(slot);
-    thread::each_ring(slot, |ring| {
-        sum += ring.losses();
-        false
-    });
-    sum
 }
 
 impl Status {
@@ -194,14 +180,12 @@ impl Status {
 impl RegistryStatus {
     pub(crate) fn of(registered: &'static Registered) -> RegistryStatus {
         let control = registered.control;
-        let mut losses = Losses::default();
-        registered.slots_of(u64::MAX).for_each(|slot| losses += losses_so_far(slot));
         RegistryStatus {
             index: registered.index,
             registry: control.registry,
             recorded: control.recorded().load(Ordering::Relaxed),
             output: control.output().load(Ordering::Relaxed),
-            losses,
+            losses: flush::losses_of_slots(registered.slots_of(u64::MAX)),
         }
     }
 

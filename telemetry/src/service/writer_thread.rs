@@ -93,10 +93,7 @@ fn write_once() -> bool {
     let mut written = false;
     for registered in registration::all() {
         for slot in registered.slot..(registered.slot + registered.slot_count).min(SLOT_COUNT) {
-            thread::each_ring(slot, |ring| {
-                written |= ring.send_waiting(&entry);
-                false
-            });
+            thread::rings_of(slot).for_each(|ring| written |= ring.send_waiting(&entry));
         }
     }
     written

@@ -6,8 +6,9 @@
 //!
 //! Design: `.debug.dump` in `design/telemetry.md`.
 
-use crate::inspect::text::{LINE_SIZE_MAX, Line};
+use crate::inspect::text::LINE_SIZE_MAX;
 use crate::os::pages::Temporary;
+use crate::os::report::Line;
 use crate::os::sys::{self, Errno};
 use core::ffi::c_int;
 use core::fmt;

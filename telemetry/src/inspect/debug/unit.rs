@@ -31,6 +31,32 @@ unsafe extern "C" {
     static telemetry_debug_unit: u8;
 }
 
+/// The type of a function that gives a long, and that of a pointer to it.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+macro_rules! function {
+    ($name:literal $(, $parameter:literal)*) => {
+        concat!(
+            ".Ltelemetry_", $name, ": .byte 7\n.4byte .Ltelemetry_long - .Ltelemetry_unit\n",
+            $(".byte 8\n.4byte .Ltelemetry_", $parameter, " - .Ltelemetry_unit\n",)*
+            ".byte 0\n",
+            ".Ltelemetry_to_", $name, ": .byte 4, 8\n",
+            ".4byte .Ltelemetry_", $name, " - .Ltelemetry_unit"
+        )
+    };
+}
+
+/// A variable: name, type, and an expression of so many bytes that begins with the address of the
+/// symbol. DW_OP_addr alone says where it is; DW_OP_stack_value after it, what it is.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+macro_rules! variable {
+    ($name:literal, $type:literal, $size:literal $(, $rest:literal)?) => {
+        concat!(
+            ".byte 9\n.asciz \"", $name, "\"\n.4byte .Ltelemetry_", $type, " - .Ltelemetry_unit\n",
+            ".byte ", $size, ", 3\n.8byte ", $name $(, "\n.byte ", $rest)?
+        )
+    };
+}
+
 // Abbreviations: code, tag, whether it has children, then pairs of attribute and form.
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 core::arch::global_asm!(
@@ -88,76 +114,16 @@ core::arch::global_asm!(
     ".Ltelemetry_last: .byte 5",
     ".4byte .Ltelemetry_void - .Ltelemetry_unit",
     ".byte 6, 64, 0",
-    // long (int)
-    ".Ltelemetry_dump: .byte 7",
-    ".4byte .Ltelemetry_long - .Ltelemetry_unit",
-    ".byte 8",
-    ".4byte .Ltelemetry_int - .Ltelemetry_unit",
-    ".byte 0",
-    ".Ltelemetry_to_dump: .byte 4, 8",
-    ".4byte .Ltelemetry_dump - .Ltelemetry_unit",
-    // long (int, int)
-    ".Ltelemetry_dump_last: .byte 7",
-    ".4byte .Ltelemetry_long - .Ltelemetry_unit",
-    ".byte 8",
-    ".4byte .Ltelemetry_int - .Ltelemetry_unit",
-    ".byte 8",
-    ".4byte .Ltelemetry_int - .Ltelemetry_unit",
-    ".byte 0",
-    ".Ltelemetry_to_dump_last: .byte 4, 8",
-    ".4byte .Ltelemetry_dump_last - .Ltelemetry_unit",
-    // long (void *, int)
-    ".Ltelemetry_describe: .byte 7",
-    ".4byte .Ltelemetry_long - .Ltelemetry_unit",
-    ".byte 8",
-    ".4byte .Ltelemetry_void - .Ltelemetry_unit",
-    ".byte 8",
-    ".4byte .Ltelemetry_int - .Ltelemetry_unit",
-    ".byte 0",
-    ".Ltelemetry_to_describe: .byte 4, 8",
-    ".4byte .Ltelemetry_describe - .Ltelemetry_unit",
-    // long (void)
-    ".Ltelemetry_flush: .byte 7",
-    ".4byte .Ltelemetry_long - .Ltelemetry_unit",
-    ".byte 0",
-    ".Ltelemetry_to_flush: .byte 4, 8",
-    ".4byte .Ltelemetry_flush - .Ltelemetry_unit",
-    // Where it is: DW_OP_addr.
-    ".byte 9",
-    ".asciz \"EventKindControl\"",
-    ".4byte .Ltelemetry_mask - .Ltelemetry_unit",
-    ".byte 9, 3",
-    ".8byte EventKindControl",
-    ".byte 9",
-    ".asciz \"EventLast\"",
-    ".4byte .Ltelemetry_last - .Ltelemetry_unit",
-    ".byte 9, 3",
-    ".8byte EventLast",
-    // What it is: DW_OP_addr, DW_OP_stack_value.
-    ".byte 9",
-    ".asciz \"EventDump\"",
-    ".4byte .Ltelemetry_to_dump - .Ltelemetry_unit",
-    ".byte 10, 3",
-    ".8byte EventDump",
-    ".byte 0x9F",
-    ".byte 9",
-    ".asciz \"EventDumpLast\"",
-    ".4byte .Ltelemetry_to_dump_last - .Ltelemetry_unit",
-    ".byte 10, 3",
-    ".8byte EventDumpLast",
-    ".byte 0x9F",
-    ".byte 9",
-    ".asciz \"EventDescribe\"",
-    ".4byte .Ltelemetry_to_describe - .Ltelemetry_unit",
-    ".byte 10, 3",
-    ".8byte EventDescribe",
-    ".byte 0x9F",
-    ".byte 9",
-    ".asciz \"EventFlush\"",
-    ".4byte .Ltelemetry_to_flush - .Ltelemetry_unit",
-    ".byte 10, 3",
-    ".8byte EventFlush",
-    ".byte 0x9F",
+    function!("dump", "int"),
+    function!("dump_last", "int", "int"),
+    function!("describe", "void", "int"),
+    function!("flush"),
+    variable!("EventKindControl", "mask", "9"),
+    variable!("EventLast", "last", "9"),
+    variable!("EventDump", "to_dump", "10", "0x9F"),
+    variable!("EventDumpLast", "to_dump_last", "10", "0x9F"),
+    variable!("EventDescribe", "to_describe", "10", "0x9F"),
+    variable!("EventFlush", "to_flush", "10", "0x9F"),
     ".byte 0",
     ".Ltelemetry_unit_end:",
     ".popsection",

@@ -71,6 +71,13 @@ pub(crate) fn identify_name(path: &CStr) -> Result<FileIdentity, Errno> {
     identify(|stat| unsafe { files::lstat(path.as_ptr(), stat) })
 }
 
+/// Whether a name, be it a symbolic link, leads to something other than a regular file.
+pub(crate) fn is_other_than_file(path: &CStr) -> bool {
+    // SAFETY: `path` ends with a NUL; the call fills the structure.
+    identify(|stat| unsafe { files::stat(path.as_ptr(), stat) })
+        .is_ok_and(|found| !found.is_regular())
+}
+
 /// A file that is open.
 pub(crate) fn identify_file(file: c_int) -> Result<FileIdentity, Errno> {
     // SAFETY: the call fills the structure.

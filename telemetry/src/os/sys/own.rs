@@ -11,9 +11,10 @@
 
 use super::{Errno, File, files, identify_file, identify_name, link_file, rename_file, retry};
 use super::{random, unlink_file};
+use crate::os::report::Line;
 use crate::os::sync::Locked;
 use core::ffi::{CStr, c_int};
-use core::fmt;
+use core::fmt::{self, Write};
 
 /// A file that is made here is its owner's alone.
 const MODE: libc::c_uint = 0o600;
@@ -189,11 +190,9 @@ impl Unnamed {
     }
 
     fn link_open_file(self, path: &CStr) -> Result<(), Errno> {
-        let mut bytes = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
-        let number = self.file.number()?;
-        let digits = (0..10).rev().map(|place| number / 10_i32.pow(place) % 10);
-        let digits = digits.skip_while(|digit| *digit == 0);
-        bytes[14..].iter_mut().zip(digits).for_each(|(byte, digit)| *byte = b'0' + digit as u8);
+        let mut bytes = [0; 32];
+        // It fits.
+        let _ = write!(Line::new(&mut bytes), "/proc/self/fd/{}", self.file.number()?);
         let from = CStr::from_bytes_until_nul(&bytes).map_err(|_| libc::EINVAL)?;
         let here = libc::AT_FDCWD;
         let link = || {

@@ -6,24 +6,24 @@
 //!
 //! Design: `.sol.fork` in `design/telemetry.md`.
 
-use super::{FREE, LOCAL, PROCESS, THREADS, each_ring, index, put, take};
+use super::{FREE, LOCAL, PROCESS, THREADS, index, put, rings, rings_of, take};
 use crate::block::clock;
 use crate::os::atomic::Ordering;
 use crate::os::sys;
 use crate::plinth::region;
-use crate::registry::registration::{SLOT_COUNT, SLOT_FIRST};
+use crate::registry::registration::SLOT_FIRST;
 use crate::rings::ring::Ring;
 
 /// What threads record into a mapped file goes into private memory. For a forked child, before that
 /// leaves the file.
 pub(crate) fn leave_file() {
-    each_ring_of_all(|ring| ring.leave_file_at_fork());
+    rings().for_each(Ring::leave_file_at_fork);
 }
 
 /// A forked child is left to itself, in the middle of something: what is counted and recorded from
 /// here on is the child's, but does not go out yet.
 pub(crate) fn leave_parent() {
-    each_ring_of_all(|ring| ring.leave_parent());
+    rings().for_each(Ring::leave_parent);
 }
 
 /// Begins all rings anew, for a forked child, where this thread is the only one: it keeps its own,
@@ -38,7 +38,7 @@ pub(crate) fn restart() {
     for (slot, free) in FREE.iter().enumerate().skip(SLOT_FIRST) {
         let mine = own.and_then(|thread| thread.rings[slot].get());
         let mut free_count = 0;
-        each_ring(slot, |ring| {
+        for ring in rings_of(slot) {
             let is_mine = mine.is_some_and(|mine| core::ptr::eq(mine, ring));
             if !(is_mine && restart_own(slot, ring, ticks, index)) {
                 ring.restart(ticks, 0, false);
@@ -47,8 +47,7 @@ pub(crate) fn restart() {
                     own.rings[slot].set(None);
                 }
             }
-            false
-        });
+        }
         if free.load(Ordering::Relaxed) != free_count {
             free.store(free_count, Ordering::Relaxed);
         }
@@ -76,13 +75,4 @@ fn restart_own(slot: usize, ring: &'static Ring, ticks: u64, index: u32) -> bool
         put(slot, own);
     }
     true
-}
-
-fn each_ring_of_all(mut call: impl FnMut(&'static Ring)) {
-    for slot in SLOT_FIRST..SLOT_COUNT {
-        each_ring(slot, |ring| {
-            call(ring);
-            false
-        });
-    }
 }

@@ -118,7 +118,7 @@ impl FilePlinth {
             return Err(libc::EIO);
         }
         let result = match way_out::is_here() {
-            true => sys::write_all_within(file, bytes, CRASH_TIME_MAX),
+            true => sys::write_all_in_time(file, bytes, CRASH_TIME_MAX),
             false => sys::write_all_in_peace(file, bytes),
         };
         result.map_err(|(done, errno)| {

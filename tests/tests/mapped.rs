@@ -375,12 +375,12 @@ fn a_ring_that_cannot_be_is_refused_in_one_line() {
     let gone = directory.path().join("gone/ring");
     let ring = directory.path().join("ring");
     for (path, size, expected) in [
-        (other.as_path(), 256 << 10, "is no log; it is left alone"),
+        (other.as_path(), 256 << 10, "is not a log; it is left alone"),
         (gone.as_path(), 256 << 10, "No such file or directory"),
         (ring.as_path(), 8 << 10, "too small"),
         (ring.as_path(), 1 << 60, "cannot create"),
         (Path::new("/proc/ring"), 256 << 10, "cannot create"),
-        (directory.path(), 256 << 10, "is no log"),
+        (directory.path(), 256 << 10, "is not a log"),
     ] {
         let said = record(&["threads", "2", "1000"], "all", path, size);
         assert!(said.contains(expected) && said.lines().count() == 1, "{path:?}: {said}");

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A log that another process writes, or that this process wrote before an `exec`, is not emptied,
-//! nor is what is not this user's alone: this one's gets another name. Design: `.sol.plinth`,
+//! nor is a file of another user: this process's log gets another name. Design: `.sol.plinth`,
 //! `.sol.fork`, `.sol.own`, `.sol.held`, `.sol.volume` in `design/telemetry.md`; `.stream.grow`,
 //! `.write.torn` in `design/format.md`.
 
@@ -24,9 +24,9 @@ use eventlog::format::STREAM_HEADER_SIZE;
 use std::borrow::Cow;
 use std::ffi::CString;
 
-/// How long a signal handler waits for a reader, in ms.
+/// The longest time that a signal handler waits for a reader, in ms.
 const CRASH_TIME_MAX: i32 = 1000;
-/// How often a file is opened anew that another process renames meanwhile.
+/// The greatest number of attempts to open a file that another process keeps renaming.
 const OPEN_COUNT_MAX: u32 = 100;
 
 /// A stream in a file of the operating system, or in several of bounded size.
@@ -34,8 +34,8 @@ pub struct FilePlinth {
     name: LogName,
     volumes: Option<Volumes>,
     file: Held,
-    /// The file that has the name while `file`, a volume that begins, does not have it yet; kept
-    /// for the claim.
+    /// The file that has the name while `file`, a new volume, does not have it yet; kept for the
+    /// claim.
     before: Held,
     /// The name that `file` has until then ([`Unnamed::hidden`]).
     hidden: AtomicU64,
@@ -44,43 +44,44 @@ pub struct FilePlinth {
     /// A file that is being opened, and not claimed yet.
     opening: Held,
     regular: AtomicBool,
-    /// Whether somebody took its name away, when it was written last.
+    /// Whether its name was removed, at the last write.
     removed: AtomicBool,
-    /// The size that the process may give it: a write beyond would end the program by a signal.
+    /// The greatest size that the process may give it: a write beyond would end the program by a
+    /// signal.
     size_max: AtomicU64,
-    /// Held while a block is appended. True: one was torn, and what would follow could not be read.
+    /// Held while a block is appended. True: one was torn, and later blocks could not be read.
     torn: Locked<bool>,
     room: Room,
 }
 
 impl FilePlinth {
-    /// A plinth for the file of this name, which is created or emptied when the stream begins, and
-    /// which no other process can make its log until this one ends; `None` if the name holds a NUL.
-    /// Where another process has it, or this one wrote it before an `exec`, `-` and the process
-    /// identifier are added; so in a forked child.
+    /// Returns a plinth for the file of this name, which is created or emptied when the stream
+    /// begins. No other process can make the file its log until this one ends. Returns `None` if
+    /// the name holds a NUL. If another process has the file, or this one wrote it before an
+    /// `exec`, the name gets `-` and the process identifier; so in a forked child.
     pub fn new(path: impl AsRef<[u8]>) -> Option<FilePlinth> {
         Some(FilePlinth::named(CString::new(path.as_ref()).ok()?.into(), false))
     }
 
-    /// A plinth for a stream in at most `count` files of at most `size` bytes each, the newest
-    /// under this name, the one before it with `.1` behind that, and so on; the oldest is deleted
-    /// for a new one. Each can be read alone. What has the name when the stream begins moves on
-    /// too. A size of fewer than 8 blocks is refused when the stream begins; `None` if the name
-    /// holds a NUL, or `count` is not from 2 to 1000.
+    /// Returns a plinth for a stream in at most `count` files of at most `size` bytes each. The
+    /// newest has this name, the one before it `.1` after the name, and so on; a new file replaces
+    /// the oldest. Each can be read alone. A file that has the name when the stream begins moves on
+    /// too. The stream does not begin with a size of fewer than 8 blocks. Returns `None` if the
+    /// name holds a NUL, or `count` is not from 2 to 1000.
     pub fn bounded(path: impl AsRef<[u8]>, size: u64, count: u32) -> Option<FilePlinth> {
         let counts = volumes::COUNT_MIN..=volumes::COUNT_MAX;
         let plinth = FilePlinth::new(path).filter(|_| counts.contains(&count))?;
         Some(plinth.with_volumes(Some(Volumes { size, count })))
     }
 
-    /// The same within bounds, if there are any.
+    /// Sets bounds, if any.
     pub(crate) fn with_volumes(mut self, volumes: Option<Volumes>) -> FilePlinth {
         self.volumes = volumes;
         self
     }
 
-    /// The same for a name that may be somewhere for ever: without allocating.
-    /// In a pattern `%p` is the process identifier.
+    /// Returns a plinth for a name that lives for ever, without allocating. In a pattern `%p` is
+    /// the process identifier.
     pub(crate) fn named(path: Cow<'static, CStr>, is_pattern: bool) -> FilePlinth {
         FilePlinth {
             name: LogName::new(path, is_pattern),
@@ -106,12 +107,13 @@ impl FilePlinth {
         sys::write_all_at(file, bytes, offset).map_err(|(_, errno)| errno)
     }
 
-    /// Does what takes room on the disk, for which older volumes give way.
+    /// Calls a write that needs room on the disk; older volumes are deleted for it.
     fn with_room<T>(&self, offset: u64, write: impl FnMut() -> Result<T, i32>) -> Result<T, i32> {
         self.room.with(self.volumes, &self.name, &self.before, offset, write)
     }
 
-    /// Writes at the end. What is torn there cannot be repaired: nothing more is written then.
+    /// Writes at the end. A torn block there cannot be repaired: afterwards nothing more is
+    /// written.
     fn append(&self, file: i32, bytes: &[u8]) -> Result<(), i32> {
         let mut torn = self.torn.lock_waiting().ok_or(libc::EAGAIN)?;
         if *torn {
@@ -137,7 +139,7 @@ enum Taken {
     OwnBefore,
     /// Another process has just given the name to another file.
     Renamed,
-    /// It is not this user's alone.
+    /// It belongs to another user.
     NotOwn(NotOwn),
 }
 
@@ -152,8 +154,8 @@ impl fmt::Display for Taken {
 }
 
 impl FilePlinth {
-    /// Opens the file of the name as it is now, and begins the stream in it once it is this
-    /// process's own: another's log is not touched.
+    /// Opens the current file of the name, and begins the stream in it once this process has
+    /// claimed it: another process's log is not touched.
     fn open(&self) -> Result<Result<(), Taken>, i32> {
         let mut taken = Taken::Renamed;
         for _ in 0..OPEN_COUNT_MAX {
@@ -163,8 +165,8 @@ impl FilePlinth {
                 Err(NotOwn::Exchanged) => continue,
                 Err(why) => return Ok(Err(Taken::NotOwn(why))),
             };
-            // From here on a fork, in a signal handler, has the child leave the file, whose number
-            // then stands for nothing.
+            // If a signal handler forks after this, the child leaves the file, and its number then
+            // stands for `/dev/null`.
             self.opening.set(Some(file));
             let result = match fork_count == forked::count() {
                 true => self.claim(file),
@@ -207,8 +209,8 @@ impl FilePlinth {
         self.begin(file).map(Ok)
     }
 
-    /// Begins the stream in a file that was opened: empties it, or, in volumes, leaves it as it is
-    /// and begins another one.
+    /// Begins the stream in an opened file: empties it, or, with volumes, leaves it and begins
+    /// another one.
     fn begin(&self, file: File) -> Result<(), i32> {
         let found = file.look()?;
         self.regular.store(found.is_regular(), Ordering::Relaxed);
@@ -224,8 +226,8 @@ impl FilePlinth {
         Ok(())
     }
 
-    /// Goes on in another file than this one, which keeps its name, and the claim, until that has
-    /// its header.
+    /// Goes on in a new file. This one keeps its name, and the claim, until the new one has its
+    /// header.
     fn create_next(&self, volumes: Volumes, before: File) -> Result<(), i32> {
         let open = || self.name.with_path(|path| volumes.open_next(path)).ok_or(libc::EAGAIN)?;
         let next = self.with_room(u64::MAX, open)?;
@@ -242,7 +244,7 @@ impl FilePlinth {
         Ok(())
     }
 
-    /// Gives the volume that begins the name of the stream.
+    /// Gives the new volume the name of the stream.
     fn publish(&self) -> Result<(), i32> {
         let Some(volumes) = self.volumes.filter(|_| self.before.is_some()) else { return Ok(()) };
         let file = self.file.get().ok_or(libc::EBADF)?;
@@ -252,14 +254,14 @@ impl FilePlinth {
         Ok(())
     }
 
-    /// Whether nobody need be told why the log has another name: one with `%p` is no name that
-    /// somebody looks for, and what this process was before an `exec` had the same number.
+    /// Returns whether the user expects that the log has another name: no user looks for a name
+    /// with `%p`, and this process had the same number before an `exec`.
     fn is_expected(&self, why: Taken) -> bool {
         self.name.has_pid() && matches!(why, Taken::OwnBefore)
     }
 
-    /// Whether the name is a forked child's parent's, and is no regular file, which can be no two
-    /// processes' log.
+    /// Returns whether the name is that of a forked child's parent, and not a regular file: two
+    /// processes cannot share such a log.
     fn is_shared(&self) -> bool {
         let is_other = |path: &CStr| sys::is_other_than_file(path);
         self.name.is_parents() && self.name.with_path_of(0, is_other).unwrap_or(true)
@@ -314,8 +316,8 @@ impl Plinth for FilePlinth {
         result.map_err(|errno| PlinthError { operation: Operation::Write, errno })
     }
 
-    /// Also where somebody took the name away, bounded or not: what would be written could never be
-    /// read.
+    /// Also if the name was removed, with or without bounds: a reader could never find further
+    /// bytes.
     fn wants_volume(&self, size: u64) -> bool {
         let size_max = self.size_max.load(Ordering::Relaxed).min(self.room.size_max());
         let is_full = || self.volumes.is_some_and(|volumes| size > volumes.size.min(size_max));
@@ -350,8 +352,8 @@ impl Plinth for FilePlinth {
     }
 }
 
-/// Whether a file is a log that this process wrote before an `exec`. One that cannot be read counts
-/// as such.
+/// Returns whether a file is a log that this process wrote before an `exec`. A file that cannot be
+/// read counts as one.
 fn is_own_before(file: c_int) -> bool {
     let mut bytes = [0; STREAM_HEADER_SIZE];
     let is_read = sys::read_open_file(file, &mut bytes).is_some();

@@ -1,14 +1,14 @@
-//! The plinth: what the runtime asks of its host to put a stream somewhere.
+//! The plinth: the host's services for a stream: files, sockets, mapped files, several at once.
 //!
 //! ```text
 //!  blocks ─▶ create ─ write_block(offset, bytes) … ─ flush ─ finish
-//!            file.rs · mapped.rs · memory.rs · socket.rs · tee.rs, which is several · your own
+//!            file.rs · mapped.rs · memory.rs · socket.rs · tee.rs, for several · your own
 //! ```
 //!
 //! Design: `.sol.plinth` in `design/telemetry.md`; `.stream.grow`, `.write.fail` in
 //! `design/format.md`.
 //!
-//! This room knows registries, blocks and the system; it knows no stream.
+//! Knows registry and all below, and no stream.
 
 mod connect;
 pub(crate) mod destination;
@@ -38,8 +38,8 @@ use crate::os::{process, sys};
 use core::fmt;
 use eventlog::format::{STREAM_MAGIC, StreamHeader};
 
-/// Whether the header of a log says that this process wrote it, before it executed the program that
-/// it is now; or another one of the same number, while this one was there.
+/// Returns whether the header of a log names this process, before it executed its current program.
+/// Another process with the same number, while this one runs, counts too.
 fn is_own_before(header: &StreamHeader) -> bool {
     header.magic == STREAM_MAGIC
         && header.boot_id == identity::boot_id()
@@ -47,106 +47,106 @@ fn is_own_before(header: &StreamHeader) -> bool {
         && process::start().is_none_or(|start| start <= header.start.get())
 }
 
-/// Where a stream goes. Called from any thread, from several at once, and from inside the program's
-/// allocator: a plinth for such a program must not allocate. What a plinth itself records is lost,
-/// and counted as *nested*.
+/// The destination of a stream. Any thread may call it, several at once, even from inside the
+/// program's allocator: a plinth for such a program must not allocate. Events that a plinth itself
+/// records are lost, and counted as *nested*.
 pub trait Plinth: Send + Sync {
-    /// Begins the stream. Called before everything else; again for each further volume that the
-    /// plinth [wants](Plinth::wants_volume), and in a forked child that [left](Plinth::leave) its
-    /// parent's.
+    /// Begins the stream. The first call of all; repeated for each further volume that the plinth
+    /// [wants](Plinth::wants_volume), and in a forked child that [left](Plinth::leave) its parent's
+    /// stream.
     fn create(&self, block_size: usize) -> Result<(), PlinthError>;
 
-    /// Puts bytes at `offset` from the start of the stream. They are whole blocks, each written
-    /// once; where the plinth [can rewrite](Plinth::can_rewrite), also pieces of a block that
-    /// grows: never over what was written. What failed may come once more, the same bytes at the
+    /// Writes bytes at `offset` from the start of the stream. They are whole blocks, each written
+    /// once. If the plinth [can rewrite](Plinth::can_rewrite), they may be pieces of a growing
+    /// block, never over written bytes. After a failure, the same bytes may follow again at the
     /// same offset, perhaps with more after them.
     fn write_block(&self, offset: u64, bytes: &[u8]) -> Result<(), PlinthError>;
 
-    /// Whether bytes can be put at any offset, in any order. If not, only whole blocks come, the
-    /// header block first, and they are to be put one after the other as they come, whatever the
-    /// offset says.
+    /// Returns whether bytes can be written at any offset, in any order. If not, the plinth gets
+    /// only whole blocks, the header block first. It writes them one after the other as they
+    /// arrive, whatever the offset is.
     fn can_rewrite(&self) -> bool;
 
-    /// Whether the stream is to go on in another volume, complete in itself (`.header.volume`),
-    /// rather than in this one, which would have `size` bytes then. If so the volume is ended,
-    /// [`create`](Plinth::create) comes, and all offsets count from there; while `create` fails, it
-    /// comes again for each block, and what goes out meanwhile is lost, and counted. A volume may
-    /// be a little larger than a size that has hardly room for registries and strings. Asked for
-    /// each block, by several threads at once.
+    /// Returns whether the stream goes on in another volume, complete in itself (`.header.volume`),
+    /// instead of this one, which would get `size` bytes. If so, the runtime ends the volume and
+    /// calls [`create`](Plinth::create), and all offsets count from there. While `create` fails, it
+    /// is called again for each block; output is lost meanwhile, and counted. A volume may be a
+    /// little larger than a size that hardly has room for registries and strings. Several threads
+    /// call this at once, for each block.
     fn wants_volume(&self, size: u64) -> bool {
         let _ = size;
         false
     }
 
-    /// Hands on what the plinth itself may hold back. Called at the end of every flush.
+    /// Passes on what the plinth itself holds back. Called at the end of every flush.
     fn flush(&self) {}
 
-    /// The program ends in good order: all was written. Writes may follow nonetheless.
+    /// Finishes when the program ends normally and everything is written. Writes may still follow.
     fn finish(&self) {}
 
-    /// Whether its host has not taken all that it was given, so that some may never come there.
-    /// Then what the buffers counted goes out at the end of the program. Asked then, where the
+    /// Returns whether its host has not accepted everything, so that some may never arrive. The
+    /// counts of the buffers are then output at the end of the program. Called at that time, if the
     /// plinth only appends.
     fn is_behind(&self) -> bool {
         false
     }
 
-    /// This is a forked child, which leaves the stream to its parent. Called in the child, before
-    /// `fork` returns there: to give up what the two share. It may call only what a signal handler
-    /// may. True: a stream of the child's own can go here, to another place than the parent's;
-    /// [`create`](Plinth::create) comes before anything else. False: the child outputs nothing.
+    /// Leaves the stream to the parent, in a forked child, before `fork` returns there: gives up
+    /// what the two share. It may call only what a signal handler may call. Returns true if the
+    /// child's own stream can go here, to another place than the parent's;
+    /// [`create`](Plinth::create) is then called first. Returns false if the child outputs nothing.
     fn leave(&self) -> bool {
         false
     }
 
-    /// Whether blocks may be written, and flushed, in a signal handler which may have interrupted
-    /// just that: by calls that POSIX allows there, without allocating, with no lock that is waited
-    /// for without a limit. If not, what [fatal signals](crate::on_fatal_signals) find in memory is
-    /// not output.
+    /// Returns whether a signal handler may write and flush blocks, even if it interrupted a write
+    /// or flush: by calls that POSIX allows there, without allocation, and without an unlimited
+    /// wait for a lock. If not, a [fatal signal](crate::on_fatal_signals) outputs nothing from
+    /// memory.
     fn is_signal_safe(&self) -> bool {
         false
     }
 
-    /// Its name, for the line on standard error that says what failed.
+    /// Writes its name, for a message on standard error.
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the log")
     }
 }
 
-/// What the plinth was doing.
+/// An operation of a plinth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
     /// Beginning the stream.
     Create,
-    /// Looking for the address of its host, which the system does not know.
+    /// Finding the address of its host, which the system does not know.
     Find,
-    /// Making sure that nobody else writes it: somebody does.
+    /// Claiming it, which another process has claimed.
     Claim,
     /// Writing to it.
     Write,
-    /// Keeping a mapped file: somebody truncated it.
+    /// Keeping a mapped file, which another process truncated.
     Keep,
-    /// Beginning a stream in volumes that have room for hardly anything.
+    /// Beginning a stream in volumes that are too small.
     Bound,
-    /// Beginning the stream: it was said already on standard error why there is none.
+    /// Beginning the stream: the reason is on standard error already.
     Refuse,
 }
 
-/// Why the host failed.
+/// A failure of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlinthError {
-    /// What was being done.
+    /// The operation that failed.
     pub operation: Operation,
     /// The error number of the operating system.
     pub errno: i32,
 }
 
-/// What is wrong with a host that cannot be found.
+/// The text for a host that cannot be found.
 pub(crate) const FIND_TEXT: &str = "the system knows no address of this host";
-/// What is wrong with a mapped file that is not as large as it was.
+/// The text for a mapped file that was truncated.
 pub(crate) const KEEP_TEXT: &str = "another process has truncated it";
-/// What is wrong with the size of volumes.
+/// The text for volumes that are too small.
 pub(crate) const BOUND_TEXT: &str = "a volume must have room for at least 8 blocks";
 
 impl fmt::Display for PlinthError {

@@ -1,13 +1,13 @@
-//! What is decided before the first event: sizes, and whether there is a writer thread.
+//! Settings before the first event: sizes, and whether a writer thread runs.
 //!
 //! ```text
 //!  configure(Config { … })    MPS_TELEMETRY_BLOCK_SIZE=16384    MPS_TELEMETRY_WRITER=thread
 //! ```
 //!
-//! The environment wins over the program: it is there for whoever runs it. It is read at the first
-//! event of the process, and the control variable at the first of each registry: `set_var` must not
-//! run beside those.
-//! Design: `.sol.block`, `.sol.writer` in `design/telemetry.md`.
+//! The environment wins over the program, since the user sets it. The runtime reads it at the first
+//! event of the process, and the control variable at the first event of each registry: the program
+//! may not call `set_var` at the same time. Design: `.sol.block`, `.sol.writer` in
+//! `design/telemetry.md`.
 
 use crate::block::memory::{self, choose_block_size};
 use crate::offered::{Config, ConfigError};
@@ -76,7 +76,7 @@ pub(crate) fn apply_environment() {
         if !size.is_some_and(|size| choose_block_size(size.ilog2() as u8)) {
             let value = report::Text(value);
             report::say(format_args!(
-                "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is no power of two from 4096 to 1048576; \
+                "MPS_TELEMETRY_BLOCK_SIZE: `{value}` is not a power of two from 4096 to 1048576; \
                  blocks have {} bytes",
                 memory::block_size()
             ));

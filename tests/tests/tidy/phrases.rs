@@ -14,11 +14,26 @@ use std::collections::BTreeMap;
 
 /// What is already written in plain English: files, and folders with a slash at the end.
 /// Add a folder here when its last banned phrase is gone.
-const CLEAN: [&str; 7] = [
+const CLEAN: [&str; 22] = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
     "docs/",
+    "telemetry/benches/",
+    "telemetry/examples/",
+    "telemetry/gdb/",
+    "telemetry/src/block/",
+    "telemetry/src/ends/",
+    "telemetry/src/inspect/",
+    "telemetry/src/interruptions.rs",
+    "telemetry/src/os/",
+    "telemetry/src/plinth/",
+    "telemetry/src/registry/",
+    "telemetry/src/rings/",
+    "telemetry/src/service/",
+    "telemetry/src/store/",
+    "telemetry/src/stream/",
+    "telemetry/tests/",
     "tests/src/bin/shop.rs",
     "tests/tests/readme.rs",
     "tests/tests/tidy.rs",
